@@ -1,0 +1,43 @@
+// A progress bar for work that takes longer than a person likes to wait in silence.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace orrery {
+
+/// One line of at most columns characters: "validate [=====>    ]  50%  120/240  3.20 s left". The time
+/// left assumes that the rest goes at the pace so far; nothing is said of it before the first item is
+/// done. elapsed_s in seconds; a total of 0 counts as finished. color: with ANSI colours.
+std::string progress_line(const std::string& label, std::size_t done, std::size_t total, double elapsed_s, int columns,
+                          bool color);
+
+/// Draws progress_line on stderr, ten times a second at most, and wipes it at the end. Draws nothing
+/// when stderr is no terminal or quiet is set. advance() may be called from several threads.
+class Progress {
+public:
+    Progress(std::string label, std::size_t total, bool quiet = false);
+    ~Progress();
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
+    /// items more are done.
+    void advance(std::size_t items = 1);
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    void draw(Clock::time_point now);
+
+    std::mutex mutex_;
+    const std::string label_;
+    const std::size_t total_;
+    const bool shown_;
+    std::size_t done_ = 0;
+    const Clock::time_point begin_ = Clock::now();
+    Clock::time_point drawn_ = begin_;
+};
+
+}  // namespace orrery

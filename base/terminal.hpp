@@ -1,0 +1,17 @@
+// What the program may assume of the terminal it writes to.
+#pragma once
+
+namespace orrery {
+
+enum class Stream : int { out = 1, err = 2 };
+
+/// Whether a person reads the stream: it is a terminal and TERM is not "dumb".
+bool is_terminal(Stream stream);
+
+/// Whether colours are welcome: a terminal, and NO_COLOR unset or empty (https://no-color.org).
+bool wants_color(Stream stream);
+
+/// Width of the terminal in characters; 80 when it is none or does not say.
+int terminal_columns(Stream stream);
+
+}  // namespace orrery

@@ -1,0 +1,60 @@
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace orrery {
+
+namespace {
+
+std::string folded(std::string_view name) {
+    std::string text(name);
+    for (char& c : text) {
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        if (c == '_' || c == ' ') c = '-';
+    }
+    return text;
+}
+
+/// Smaller is likelier: 0 begins with, 1 contains, 2 resembles; then the distance.
+std::pair<int, std::size_t> unlikeness(const std::string& wanted, const std::string& name) {
+    const bool something = !wanted.empty();
+    const int kind = something && name.starts_with(wanted) ? 0 : something && name.find(wanted) != name.npos ? 1 : 2;
+    return {kind, edit_distance(wanted, name)};
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);  // row[j]: distance of a's first i characters to b's first j
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+std::vector<std::string> nearest(std::string_view wanted, std::span<const std::string_view> names, std::size_t count) {
+    const std::string key = folded(wanted);
+    std::vector<std::tuple<int, std::size_t, std::size_t>> ranked;  // kind, distance, place in the list
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto [kind, distance] = unlikeness(key, folded(names[i]));
+        ranked.emplace_back(kind, distance, i);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<std::string> best;
+    for (const auto& entry : ranked) {
+        if (best.size() == count) break;
+        best.emplace_back(names[std::get<2>(entry)]);
+    }
+    return best;
+}
+
+}  // namespace orrery

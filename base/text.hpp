@@ -1,0 +1,34 @@
+// Words for messages: lists, and the names that a misspelt one was probably meant to be.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery {
+
+/// The parts of any range of strings, with the separator between them: {"a", "b"} -> "a, b".
+template <class Strings>
+std::string join(const Strings& parts, std::string_view separator = ", ") {
+    std::string text;
+    bool first = true;
+    for (const auto& part : parts) {
+        if (!first) text += separator;
+        text += part;
+        first = false;
+    }
+    return text;
+}
+
+/// Levenshtein distance: the fewest insertions, deletions and replacements of one character.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The count names most like the wanted one, the likeliest first; equally likely ones keep their order.
+/// Upper and lower case, and '-', '_' and ' ', count as the same; a name that begins with the wanted
+/// text, or contains it, comes before any that merely resembles it.
+std::vector<std::string> nearest(std::string_view wanted, std::span<const std::string_view> names,
+                                 std::size_t count = 3);
+
+}  // namespace orrery

@@ -1,0 +1,38 @@
+// What is known of each importable GPU besides its tables: datasheet numbers and constants with their origins.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/profile.hpp"
+
+namespace orrery::calibrate {
+
+struct GpuFacts {
+    std::string_view name, device;
+    std::string_view gemm_half, gemm_fp8;  ///< files in gemm/ ("" when there is none)
+    std::string_view attention;            ///< file in attention/ ("" when there is none)
+    std::string_view nccl_system, nccl_version;
+    std::string_view vidur;      ///< prefix of its files in memory_bound/ ("" when there is none)
+    std::string_view send_recv;  ///< file in collectives/ ("" when there is none)
+    /// TFLOP/s without sparsity (0: the GPU lacks the format), GB/s of memory, multiprocessors.
+    double half_tflops, fp8_tflops, tf32_tflops, single_tflops, memory_gbytes, multiprocessors;
+    std::string_view datasheet;
+    double wave_quantisation;
+    double sustained;
+    std::string_view sustained_origin;
+    double backward_rate;
+    std::string_view backward_origin;
+    double network;
+    std::string_view network_origin;
+};
+
+/// Oldest GPU first.
+const std::vector<GpuFacts>& gpu_facts();
+
+/// The constants of a profile, each with unit and origin.
+std::map<std::string, Constant> constants_of(const GpuFacts& facts);
+
+}  // namespace orrery::calibrate

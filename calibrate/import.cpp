@@ -1,0 +1,154 @@
+#include "calibrate/import.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "calibrate/gpu_facts.hpp"
+#include "calibrate/import_formats.hpp"
+#include "calibrate/predictor.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+const GpuFacts& facts_of(std::string_view name) {
+    std::string known;
+    for (const auto& facts : gpu_facts()) {
+        if (facts.name == name) return facts;
+        known += (known.empty() ? "" : ", ") + std::string(facts.name);
+    }
+    throw Error(fmt::format("no published tables of \"{}\"", name), "one of " + known);
+}
+
+void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
+    const std::string device(facts.device);
+    if (facts.name == "v100") {
+        profile.gemm.push_back(
+            deepbench_gemm(from / "v100" / "NV_V100_Results_FP16_ip_Mixed_math.csv", kernels::Dtype::fp16));
+        profile.gemm.push_back(deepbench_gemm(from / "v100" / "NV_V100_Results_FP32.csv", kernels::Dtype::fp32));
+        return;
+    }
+    profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm_half, kernels::Dtype::bf16, device));
+    if (!facts.gemm_fp8.empty())
+        profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm_fp8, kernels::Dtype::fp8, device));
+}
+
+/// The tables of `source` at another GPU's bandwidth: same share of the datasheet, same size in bytes.
+void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, const GpuFacts& source,
+                const GpuFacts& target) {
+    for (PointwiseTable table : tables) {
+        const bool measured = std::any_of(profile.pointwise.begin(), profile.pointwise.end(),
+                                          [&](const auto& own) { return own.kind == table.kind; });
+        if (measured) continue;
+        const double ratio = target.memory_gbytes / source.memory_gbytes;
+        if (ratio != 1.0) {
+            for (auto& p : table.points) p.bytes_per_second *= ratio;
+            table.provenance.origin +=
+                fmt::format("; {} scaled by {:.3f}, the ratio of memory bandwidths (estimate)", source.device, ratio);
+        }
+        profile.pointwise.push_back(std::move(table));
+    }
+}
+
+/// Own measurements first, then the H100's (the nearer generation), then the A100's.
+void add_pointwise(Profile& profile, const GpuFacts& facts, const path& from) {
+    const path folder = from / "memory_bound";
+    for (const char* name : {"h100", "a100"}) {
+        const GpuFacts& source = facts_of(name);
+        const bool older = facts.half_tflops < source.half_tflops;
+        if (older && facts.name != source.name && source.name == "h100") continue;  // V100 and A100: the A100's tables
+        const std::string prefix = fmt::format("{}_Llama-2-", source.vidur);
+        add_scaled(profile,
+                   vidur_pointwise({folder / (prefix + "7b-hf.csv"), folder / (prefix + "70b-hf.csv")},
+                                   std::string(source.device)),
+                   source, facts);
+    }
+    add_scaled(profile, llmcompass_pointwise(folder), facts_of("a100"), facts);
+}
+
+/// Sizes below a table's first, shaped like `shape` (another sweep of the same kind and ranks) and meeting the table
+/// at its first size.
+void extend_below(CollectiveTable& table, const CollectiveTable& shape) {
+    const CollectivePoint first = table.points.front();
+    const auto meets = std::lower_bound(shape.points.begin(), shape.points.end(), first.bytes,
+                                        [](const auto& p, double bytes) { return p.bytes < bytes; });
+    if (meets == shape.points.end()) return;
+    const double scale = first.seconds / meets->seconds;
+    std::vector<CollectivePoint> points;
+    for (const auto& p : shape.points)
+        if (p.bytes < first.bytes) points.push_back({p.bytes, p.seconds * scale});
+    table.points.insert(table.points.begin(), points.begin(), points.end());
+    table.provenance.origin +=
+        fmt::format("; below {:.0f} B shaped like {} (estimate)", first.bytes, shape.provenance.origin);
+}
+
+const CollectiveTable& nearest(const std::vector<CollectiveTable>& tables, kernels::CollectiveKind kind,
+                               std::uint32_t ranks) {
+    const CollectiveTable* best = nullptr;
+    for (const auto& t : tables)
+        if (t.kind == kind && (best == nullptr || t.ranks <= ranks)) best = &t;
+    if (best == nullptr) throw Error(fmt::format("no sweep of {}", kernels::name(kind)), "");
+    return *best;
+}
+
+void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) {
+    const path folder = from / "collectives";
+    const GpuFacts& shape = facts.nccl_system.empty() ? facts_of("a100") : facts;
+    auto sweeps = aiconfigurator_collectives(folder / "nccl_one_node.csv", std::string(shape.nccl_system),
+                                             std::string(shape.nccl_version), std::string(shape.device));
+    if (facts.name == "v100") {
+        for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", std::string(facts.device))) {
+            extend_below(table, nearest(sweeps, table.kind, table.ranks));
+            profile.collectives.push_back(std::move(table));
+        }
+        return;
+    }
+    profile.collectives = std::move(sweeps);
+    if (facts.name == "a100")
+        for (auto& table : vtrain_all_reduce(folder / "allreduce_a100", std::string(facts.device))) {
+            if (table.ranks == 2 || table.ranks == 4 || table.ranks == 8) continue;  // AIConfigurator covers them
+            extend_below(table, nearest(profile.collectives, table.kind, table.ranks));
+            profile.collectives.push_back(std::move(table));
+        }
+    if (!facts.send_recv.empty())
+        profile.collectives.push_back(vidur_send_recv(folder / facts.send_recv, std::string(facts.device)));
+}
+
+/// As a reader of the written profile will see them: four digits.
+void round_times(Profile& profile) {
+    const auto round = [](double value) { return std::stod(fmt::format("{:.4g}", value)); };
+    for (auto& t : profile.gemm)
+        for (auto& p : t.points) p.seconds = static_cast<float>(round(p.seconds * 1e6) * 1e-6);
+    for (auto& t : profile.attention)
+        for (auto& p : t.points) p.seconds = static_cast<float>(round(p.seconds * 1e6) * 1e-6);
+}
+
+}  // namespace
+
+std::vector<std::string_view> importable() {
+    std::vector<std::string_view> names;
+    for (const auto& facts : gpu_facts()) names.push_back(facts.name);
+    return names;
+}
+
+Profile import_tables(std::string_view name, const path& measurements) {
+    const GpuFacts& facts = facts_of(name);
+    Profile profile;
+    profile.name = facts.name;
+    profile.device = facts.device;
+    profile.made_by = fmt::format("orrery profile import {}", facts.name);
+    profile.constants = constants_of(facts);
+    add_gemm(profile, facts, measurements);
+    if (!facts.attention.empty())
+        profile.attention.push_back(
+            aiconfigurator_attention(measurements / "attention" / facts.attention, profile.device));
+    add_pointwise(profile, facts, measurements);
+    add_collectives(profile, facts, measurements);
+    round_times(profile);
+    profile.held_out = held_out_errors(profile);
+    return profile;
+}
+
+}  // namespace orrery::calibrate

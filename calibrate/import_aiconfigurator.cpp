@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "calibrate/csv.hpp"
+#include "calibrate/import_formats.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+Provenance provenance(const path& file, const std::string& device, const std::string& software) {
+    return {device,   "locked at the highest clock, short repeats",         "2025",
+            software, "NVIDIA AIConfigurator, " + file.filename().string(), "Apache-2.0"};
+}
+
+std::uint32_t whole(const Csv& csv, std::size_t row, std::size_t column) {
+    return static_cast<std::uint32_t>(csv.number(row, column));
+}
+
+/// "a100_sxm_sglang-0.5.10_bfloat16.csv" -> "sglang-0.5.10"
+std::string framework(const path& file) {
+    const std::string name = file.stem().string();
+    for (const char* known : {"sglang", "trtllm"})
+        if (const auto start = name.find(known); start != std::string::npos)
+            return name.substr(start, name.find('_', start) - start);
+    return name;
+}
+
+}  // namespace
+
+GemmTable aiconfigurator_gemm(const path& file, kernels::Dtype dtype, const std::string& device) {
+    const Csv csv(file, true);
+    const auto m = csv.column("m"), n = csv.column("n"), k = csv.column("k"), us = csv.column("us");
+    GemmTable table{dtype, provenance(file, device, framework(file)), {}};
+    for (std::size_t i = 0; i < csv.rows(); ++i)
+        table.points.push_back(
+            {whole(csv, i, m), whole(csv, i, n), whole(csv, i, k), static_cast<float>(csv.number(i, us) * 1e-6)});
+    std::sort(table.points.begin(), table.points.end(),
+              [](const auto& x, const auto& y) { return std::tie(x.m, x.n, x.k) < std::tie(y.m, y.n, y.k); });
+    return table;
+}
+
+AttentionTable aiconfigurator_attention(const path& file, const std::string& device) {
+    const Csv csv(file, true);
+    const auto batch = csv.column("batch"), seq = csv.column("seq"), heads = csv.column("heads"),
+               kv = csv.column("kv_heads"), dim = csv.column("head_dim"), us = csv.column("us");
+    AttentionTable table{false, true, provenance(file, device, framework(file)), {}};
+    for (std::size_t i = 0; i < csv.rows(); ++i) {
+        const AttentionPoint p{whole(csv, i, batch), whole(csv, i, seq), whole(csv, i, heads),
+                               whole(csv, i, kv),    whole(csv, i, dim), static_cast<float>(csv.number(i, us) * 1e-6)};
+        // Head widths of language models in training; 192, 256 and 512 belong to few inference kernels.
+        if (p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 192) table.points.push_back(p);
+    }
+    std::sort(table.points.begin(), table.points.end(), [](const auto& x, const auto& y) {
+        return std::tie(x.head_dim, x.heads, x.kv_heads, x.batch, x.seq) <
+               std::tie(y.head_dim, y.heads, y.kv_heads, y.batch, y.seq);
+    });
+    return table;
+}
+
+std::vector<CollectiveTable> aiconfigurator_collectives(const path& file, const std::string& system,
+                                                        const std::string& version, const std::string& device) {
+    const Csv csv(file, true);
+    const auto sys = csv.column("sys"), ver = csv.column("file_ver"), op = csv.column("op_name"),
+               dtype = csv.column("nccl_dtype"), gpus = csv.column("num_gpus"), bytes = csv.column("bytes"),
+               us = csv.column("us");
+    struct Sum {
+        double us = 0;
+        int rows = 0;
+    };
+    std::map<std::tuple<kernels::CollectiveKind, std::uint32_t>, std::map<double, Sum>> sweeps;
+    for (std::size_t i = 0; i < csv.rows(); ++i) {
+        if (csv.text(i, sys) != system || csv.text(i, ver) != version || csv.text(i, dtype) != "half") continue;
+        Sum& sum = sweeps[{kernels::collective_from(csv.text(i, op)), whole(csv, i, gpus)}][csv.number(i, bytes)];
+        sum.us += csv.number(i, us);
+        ++sum.rows;
+    }
+    if (sweeps.empty())
+        throw Error(file.string(), "", "has no 16-bit rows of " + system + " with NCCL " + version,
+                    "another version of the file?");
+    std::vector<CollectiveTable> tables;
+    for (const auto& [key, sweep] : sweeps) {
+        CollectiveTable table{std::get<0>(key), std::get<1>(key), provenance(file, device, "NCCL " + version), {}};
+        for (const auto& [size, sum] : sweep) table.points.push_back({size, sum.us / sum.rows * 1e-6});
+        tables.push_back(std::move(table));
+    }
+    return tables;
+}
+
+}  // namespace orrery::calibrate

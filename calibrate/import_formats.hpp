@@ -1,0 +1,37 @@
+// One reader a publisher's format. Each returns tables sorted as profile_check.hpp demands.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "calibrate/profile.hpp"
+
+namespace orrery::calibrate {
+
+using std::filesystem::path;
+
+/// NVIDIA AIConfigurator. gemm: m,n,k,us. attention: batch,seq,heads,kv_heads,head_dim,us.
+GemmTable aiconfigurator_gemm(const path& file, kernels::Dtype dtype, const std::string& device);
+AttentionTable aiconfigurator_attention(const path& file, const std::string& device);
+/// sys,file_ver,op_name,nccl_dtype,num_gpus,bytes,us: the 16-bit rows of one system and one NCCL version; rows that
+/// repeat a size are averaged.
+std::vector<CollectiveTable> aiconfigurator_collectives(const path& file, const std::string& system,
+                                                        const std::string& version, const std::string& device);
+
+/// vTrain: nccl-tests all-reduce sweeps of 2 to 8 GPUs (gpus_N.csv), thinned to about four sizes an octave below
+/// 16 MiB and two above.
+std::vector<CollectiveTable> vtrain_all_reduce(const path& folder, const std::string& device);
+
+/// Vidur: kernels of Llama-2 layers by token count. Only `add`, `rope` and `embedding` are read: README.md says why.
+std::vector<PointwiseTable> vidur_pointwise(const std::vector<path>& files, const std::string& device);
+/// Vidur: send/recv between two GPUs of one node.
+CollectiveTable vidur_send_recv(const path& file, const std::string& device);
+
+/// LLMCompass: softmax, layernorm and GELU on an A100, host-timed; the launch overhead is taken out.
+std::vector<PointwiseTable> llmcompass_pointwise(const path& folder);
+
+/// DeepBench: the GEMM block of NVIDIA's V100 results; transposed variants of one shape are averaged.
+GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype);
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,64 @@
+// Interpolation in logarithmic coordinates: monotone curves, and scattered points.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace orrery::calibrate {
+
+/// y(x) through given points, both positive, interpolated as ln y over ln x by a monotone cubic (Fritsch and
+/// Carlson, SIAM J. Numer. Anal. 17(2), 1980): passes through the points, never over- or undershoots them.
+class Curve {
+public:
+    /// x ascending, at least one point. non_decreasing: raises a y that lies below its predecessor to it.
+    Curve(std::span<const double> x, std::span<const double> y, bool non_decreasing);
+
+    /// Inside the range only: x outside is clamped to the nearest end.
+    [[nodiscard]] double at(double x) const;
+    [[nodiscard]] double first_x() const;
+    [[nodiscard]] double last_x() const;
+    /// Index of the last point at or before x (0 when x lies before all of them).
+    [[nodiscard]] std::size_t before(double x) const;
+
+private:
+    std::vector<double> x_, y_, slope_;  // logarithms
+};
+
+/// One of the points an answer was made from, and its share in it.
+struct Weight {
+    std::size_t index;
+    double weight;
+};
+
+/// Where x falls on an ascending axis: x = (1 - t) axis[low] + t axis[low + 1] in logarithms, t clamped to [0, 1].
+struct Position {
+    std::size_t low = 0;
+    double t = 0;
+    bool outside = false;
+};
+Position locate(std::span<const double> log_axis, double log_x);
+
+/// Nearest-neighbour weights over scattered points (Shepard's inverse-distance weighting). D coordinates a point.
+template <std::size_t D>
+class Scatter {
+public:
+    using Point = std::array<float, D>;
+    static constexpr std::size_t neighbours = 8;
+
+    void add(const Point& point) { points_.push_back(point); }
+    [[nodiscard]] std::size_t size() const { return points_.size(); }
+    [[nodiscard]] const Point& point(std::size_t i) const { return points_[i]; }
+
+    /// At most `neighbours` points with weights that sum to one; a point hit exactly has weight one alone.
+    [[nodiscard]] std::vector<Weight> weights(const Point& at) const;
+
+private:
+    std::vector<Point> points_;
+};
+
+extern template class Scatter<3>;
+extern template class Scatter<5>;
+
+}  // namespace orrery::calibrate

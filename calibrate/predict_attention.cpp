@@ -1,0 +1,101 @@
+#include "calibrate/predict_attention.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+/// Coordinates in which near means alike: sequence length and parallelism decide most, the split of heads little.
+Scatter<5>::Point coordinates(double batch, double seq, double heads, double kv_heads, double head_dim) {
+    return {static_cast<float>(std::log(seq)), static_cast<float>(std::log(batch * heads)),
+            static_cast<float>(0.3 * std::log(heads)), static_cast<float>(0.3 * std::log(heads / kv_heads)),
+            static_cast<float>(3.0 * std::log(head_dim))};
+}
+
+kernels::Attention shape_of(const AttentionPoint& p, const AttentionTable& table) {
+    return {kernels::Dtype::bf16, table.backward, table.causal, p.batch, p.seq, p.heads, p.kv_heads, p.head_dim};
+}
+
+double constant_or(const Profile& profile, const char* key, double fallback) {
+    const auto found = profile.constants.find(key);
+    return found == profile.constants.end() ? fallback : found->second.value;
+}
+
+}  // namespace
+
+/// Without its own constant the backward pass runs at the forward pass's rate: 2.5 times its operations.
+AttentionPredictor::AttentionPredictor(const Profile& profile)
+    : machine_(profile.constants),
+      backward_rate_(constant_or(profile, "attention_backward_rate", 1.0)),
+      profile_name_(profile.name) {
+    for (const auto& table : profile.attention) {
+        Lookup& lookup = tables_.emplace_back(Lookup{&table, {}, {}});
+        for (const auto& p : table.points) {
+            lookup.scatter.add(coordinates(p.batch, p.seq, p.heads, p.kv_heads, p.head_dim));
+            const double roofline = attention_roofline(shape_of(p, table), machine_);
+            lookup.ratio.push_back(static_cast<float>(std::log(p.seconds / roofline)));
+        }
+    }
+}
+
+/// Same pass and mask, else the forward pass with the same mask, else any.
+const AttentionPredictor::Lookup& AttentionPredictor::lookup(const kernels::Attention& a) const {
+    for (const auto& t : tables_)
+        if (t.table->backward == a.backward && t.table->causal == a.causal) return t;
+    for (const auto& t : tables_)
+        if (!t.table->backward && t.table->causal == a.causal) return t;
+    if (!tables_.empty()) return tables_.front();
+    throw Error(fmt::format("profile \"{}\" has no table of fused attention", profile_name_),
+                "use a strategy with unfused attention, or another profile");
+}
+
+AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& a) const {
+    const Lookup& table = lookup(a);
+    Answer out{&table, table.scatter.weights(coordinates(a.batch, a.seq, a.heads, a.kv_heads, a.head_dim)), 0,
+               a.backward && !table.table->backward};
+    double ratio = 0;
+    for (const auto& w : out.weights) ratio += w.weight * table.ratio[w.index];
+    kernels::Attention measured = a;
+    measured.backward = table.table->backward;
+    out.seconds = attention_roofline(measured, machine_) * std::exp(ratio);
+    return out;
+}
+
+Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {
+    const Answer found = answer(a);
+    const bool other_mask = found.lookup->table->causal != a.causal;
+    const bool outside = found.weights.size() > 1 && [&] {
+        for (const auto& p : found.lookup->table->points)
+            if (p.head_dim == a.head_dim && p.seq >= a.seq) return false;
+        return true;
+    }();
+    if (!found.derived) return {found.seconds, outside || other_mask};
+    // Five products instead of two (FlashAttention-2, section 3.2), at backward_rate_ of the forward's rate.
+    return {found.seconds * 2.5 / backward_rate_, true};
+}
+
+std::string AttentionPredictor::explain(const kernels::Attention& a) const {
+    const Answer found = answer(a);
+    const Estimate total = estimate(a);
+    std::string out =
+        fmt::format("{}: {}\n  table attention {} {} ({})\n", kernels::to_text(a), format_seconds(total.seconds),
+                    found.lookup->table->backward ? "backward" : "forward",
+                    found.lookup->table->causal ? "causal" : "full", found.lookup->table->provenance.origin);
+    for (const auto& w : found.weights) {
+        const auto& p = found.lookup->table->points[w.index];
+        out += fmt::format("  row {}: b{} s{} h{} kv{} d{} measured {}, weight {:.3f}\n", w.index, p.batch, p.seq,
+                           p.heads, p.kv_heads, p.head_dim, format_seconds(p.seconds), w.weight);
+    }
+    if (found.derived)
+        out += fmt::format("  backward from forward {}: 2.5 times the operations at {:.3f} of its rate\n",
+                           format_seconds(found.seconds), backward_rate_);
+    return out;
+}
+
+}  // namespace orrery::calibrate

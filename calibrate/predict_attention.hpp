@@ -1,0 +1,41 @@
+// Fused attention times: measured time over roofline time, by nearest measured shapes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/interpolate.hpp"
+#include "calibrate/predictor.hpp"
+#include "calibrate/roofline.hpp"
+
+namespace orrery::calibrate {
+
+class AttentionPredictor {
+public:
+    explicit AttentionPredictor(const Profile& profile);
+    /// Throws Error when the profile has no attention table.
+    [[nodiscard]] Estimate estimate(const kernels::Attention& attention) const;
+    [[nodiscard]] std::string explain(const kernels::Attention& attention) const;
+
+private:
+    struct Lookup {
+        const AttentionTable* table;
+        Scatter<5> scatter;
+        std::vector<float> ratio;
+    };
+    struct Answer {
+        const Lookup* lookup;
+        std::vector<Weight> weights;
+        double seconds;  ///< of the pass and mask that the table measured
+        bool derived;    ///< the backward pass from the forward pass
+    };
+    [[nodiscard]] Answer answer(const kernels::Attention& attention) const;
+    [[nodiscard]] const Lookup& lookup(const kernels::Attention& attention) const;
+
+    Machine machine_;
+    double backward_rate_;
+    std::string profile_name_;
+    std::vector<Lookup> tables_;
+};
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,130 @@
+#include "calibrate/predict_collective.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+using Kind = kernels::CollectiveKind;
+
+Curve curve(const CollectiveTable& table) {
+    std::vector<double> bytes, seconds;
+    for (const auto& p : table.points) {
+        bytes.push_back(p.bytes);
+        seconds.push_back(p.seconds);
+    }
+    return {bytes, seconds, true};
+}
+
+}  // namespace
+
+CollectivePredictor::CollectivePredictor(const Profile& profile) : profile_name_(profile.name) {
+    for (const auto& table : profile.collectives) kinds_[table.kind].emplace(table.ranks, Lookup{&table, curve(table)});
+}
+
+/// Kinds without a table, by the ring algorithm's traffic (nccl-tests, doc/PERFORMANCE.md):
+/// all_gather and reduce_scatter are the two halves of an all_reduce of the same size; broadcast and send_recv put
+/// their whole size on each link, which an all_gather of bytes n / (n - 1) does (for send_recv among two ranks);
+/// all_to_all has an all_gather's traffic.
+CollectivePredictor::Rule CollectivePredictor::rule(Kind kind, std::uint32_t ranks, double bytes) const {
+    const auto find = [&](Kind wanted) -> const Sweeps* {
+        const auto found = kinds_.find(wanted);
+        return found == kinds_.end() ? nullptr : &found->second;
+    };
+    if (const auto* own = find(kind)) return {own, bytes, 1.0, ""};
+    const Sweeps* gather = find(Kind::all_gather);
+    const Sweeps* reduce = find(Kind::all_reduce);
+    const double wire = kernels::bus_factor(kind, ranks) * bytes;
+    if (gather != nullptr && kind != Kind::all_reduce)
+        return {gather, wire / kernels::bus_factor(Kind::all_gather, ranks), 1.0,
+                "an all_gather with the same traffic per link"};
+    if (reduce != nullptr && (kind == Kind::all_gather || kind == Kind::reduce_scatter))
+        return {reduce, bytes, 0.5, "half of an all_reduce of the same size"};
+    if (reduce != nullptr)
+        return {reduce, wire / kernels::bus_factor(Kind::all_reduce, ranks), 1.0,
+                "an all_reduce with the same traffic per link"};
+    throw Error(fmt::format("profile \"{}\" has no table for {}", profile_name_, kernels::name(kind)),
+                "measure one, or import another profile");
+}
+
+/// Below the sweep: its first time (latency). Above: constant bandwidth.
+Estimate CollectivePredictor::sweep_time(const Lookup& lookup, double bytes) {
+    const double low = lookup.seconds.first_x(), high = lookup.seconds.last_x();
+    if (bytes <= low) return {lookup.seconds.at(low), bytes < low * (1 - 1e-9)};
+    if (bytes >= high) return {lookup.seconds.at(high) * bytes / high, bytes > high * (1 + 1e-9)};
+    return {lookup.seconds.at(bytes), false};
+}
+
+/// Between two measured rank counts: ln time over ln ranks. Beyond the largest: the last step's growth goes on, at
+/// least the growth of the traffic per link (bus factor) and at most in proportion to the ranks.
+Estimate CollectivePredictor::between(const Sweeps& sweeps, std::uint32_t ranks, double bytes) {
+    const auto above = sweeps.lower_bound(ranks);
+    if (above != sweeps.end() && above->first == ranks) return sweep_time(above->second, bytes);
+    if (above == sweeps.begin()) return {sweep_time(above->second, bytes).seconds, true};
+    const auto below = std::prev(above);
+    const Estimate low = sweep_time(below->second, bytes);
+    if (above != sweeps.end()) {
+        const Estimate high = sweep_time(above->second, bytes);
+        const double t = std::log(static_cast<double>(ranks) / below->first) /
+                         std::log(static_cast<double>(above->first) / below->first);
+        return {std::exp((1 - t) * std::log(low.seconds) + t * std::log(high.seconds)), true};
+    }
+    const Kind kind = below->second.table->kind;
+    const double traffic = kernels::bus_factor(kind, ranks) / kernels::bus_factor(kind, below->first);
+    double growth = traffic;
+    if (below != sweeps.begin()) {
+        const auto before = std::prev(below);
+        const double step = std::log(low.seconds / sweep_time(before->second, bytes).seconds) /
+                            std::log(static_cast<double>(below->first) / before->first);
+        // Only the latency part grows with the ranks; it fades as the bandwidth part takes over.
+        const double latency = below->second.seconds.at(below->second.seconds.first_x()) / low.seconds;
+        growth =
+            std::max(growth, std::pow(static_cast<double>(ranks) / below->first, latency * std::clamp(step, 0.0, 1.0)));
+    }
+    return {low.seconds * growth, true};
+}
+
+Estimate CollectivePredictor::estimate(Kind kind, std::uint32_t ranks, double bytes) const {
+    if (!std::isfinite(bytes) || bytes < 0)
+        throw Error(fmt::format("a collective of {} bytes", bytes), "sizes are finite and not negative");
+    if (ranks < 2) return {0.0, false};
+    if (kind == Kind::send_recv) ranks = 2;
+    const Rule found = rule(kind, ranks, bytes);
+    Estimate answer = between(*found.sweeps, ranks, found.bytes);
+    answer.seconds *= found.factor;
+    answer.extrapolated = answer.extrapolated || !found.text.empty();
+    return answer;
+}
+
+std::string CollectivePredictor::explain(Kind kind, std::uint32_t ranks, double bytes) const {
+    const Estimate answer = estimate(kind, ranks, bytes);
+    std::string out = fmt::format("{} of {} among {} ranks: {}{}\n", kernels::name(kind), format_bytes(bytes), ranks,
+                                  format_seconds(answer.seconds), answer.extrapolated ? ", extrapolated" : "");
+    if (ranks < 2) return out + "  a single rank moves nothing\n";
+    if (kind == Kind::send_recv) ranks = 2;
+    const Rule found = rule(kind, ranks, bytes);
+    if (!found.text.empty()) out += fmt::format("  no table for {}: {}\n", kernels::name(kind), found.text);
+    const auto describe = [&](const Lookup& lookup) {
+        const auto& table = *lookup.table;
+        out +=
+            fmt::format("  table {} among {} ({})\n", kernels::name(table.kind), table.ranks, table.provenance.origin);
+        const std::size_t before = lookup.seconds.before(found.bytes);
+        for (std::size_t i = before; i < std::min(before + 2, table.points.size()); ++i)
+            out += fmt::format("    row {}: {} in {}\n", i, format_bytes(table.points[i].bytes),
+                               format_seconds(table.points[i].seconds));
+    };
+    const auto above = found.sweeps->lower_bound(ranks);
+    if (above != found.sweeps->begin() && (above == found.sweeps->end() || above->first != ranks))
+        describe(std::prev(above)->second);
+    if (above != found.sweeps->end()) describe(above->second);
+    return out;
+}
+
+}  // namespace orrery::calibrate

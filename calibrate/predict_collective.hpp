@@ -1,0 +1,40 @@
+// Collectives inside a node: measured sweeps, monotone in bytes, interpolated between rank counts.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "calibrate/interpolate.hpp"
+#include "calibrate/predictor.hpp"
+
+namespace orrery::calibrate {
+
+class CollectivePredictor {
+public:
+    explicit CollectivePredictor(const Profile& profile);
+    /// Zero seconds for a single rank. Throws Error when the profile has no collective table at all, or bytes is
+    /// negative or not finite.
+    [[nodiscard]] Estimate estimate(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+    [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+
+private:
+    struct Lookup {
+        const CollectiveTable* table;
+        Curve seconds;
+    };
+    using Sweeps = std::map<std::uint32_t, Lookup>;  // by rank count
+    /// How a kind without its own table is read from another's: the size there, and the share of the time.
+    struct Rule {
+        const Sweeps* sweeps;
+        double bytes, factor;
+        std::string text;
+    };
+    [[nodiscard]] Rule rule(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+    static Estimate sweep_time(const Lookup& lookup, double bytes);
+    static Estimate between(const Sweeps& sweeps, std::uint32_t ranks, double bytes);
+
+    std::string profile_name_;
+    std::map<kernels::CollectiveKind, Sweeps> kinds_;
+};
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,225 @@
+#include "calibrate/predict_gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+using kernels::Dtype;
+
+bool is_half(Dtype dtype) { return dtype == Dtype::fp16 || dtype == Dtype::bf16; }
+
+kernels::Gemm shape_of(const GemmPoint& p, Dtype dtype) { return {dtype, 1, p.m, p.n, p.k}; }
+
+std::size_t index_of(const std::vector<double>& axis, std::uint32_t value) {
+    const auto found = std::lower_bound(axis.begin(), axis.end(), std::log(value) - 1e-9);
+    return static_cast<std::size_t>(found - axis.begin());
+}
+
+/// Estimate of a missing cell from the known cells before and after it on one line of the grid.
+struct LineGuess {
+    double value = 0, weight = 0;
+};
+
+/// Linear between the neighbours; the one neighbour's value at an edge, with a third of the confidence.
+template <class Known, class Value>
+LineGuess guess(const std::vector<double>& axis, std::size_t at, Known known, Value value) {
+    std::ptrdiff_t low = static_cast<std::ptrdiff_t>(at) - 1;
+    std::size_t high = at + 1;
+    while (low >= 0 && !known(static_cast<std::size_t>(low))) --low;
+    while (high < axis.size() && !known(high)) ++high;
+    const bool has_low = low >= 0, has_high = high < axis.size();
+    if (!has_low && !has_high) return {};
+    if (has_low && has_high) {
+        const auto below = static_cast<std::size_t>(low);
+        const double span = axis[high] - axis[below], t = (axis[at] - axis[below]) / span;
+        return {(1 - t) * value(below) + t * value(high), 1 / (span * span)};
+    }
+    const std::size_t only = has_low ? static_cast<std::size_t>(low) : high;
+    const double span = 3 * std::abs(axis[at] - axis[only]);
+    return {value(only), 1 / (span * span)};
+}
+
+}  // namespace
+
+GemmLookup::GemmLookup(const GemmTable& table, const Machine& machine) : table_(&table) {
+    std::vector<double> ratios;
+    ratios.reserve(table.points.size());
+    std::set<std::uint32_t> m, n, k;
+    for (const auto& p : table.points) {
+        const kernels::Gemm gemm = shape_of(p, table.dtype);
+        ratios.push_back(std::log(p.seconds / gemm_roofline(gemm, machine)));
+        best_rate_ = std::max(best_rate_, kernels::flops(gemm) / p.seconds);
+        m.insert(p.m), n.insert(p.n), k.insert(p.k);
+    }
+    if (2 * table.points.size() > m.size() * n.size() * k.size()) {
+        for (const auto value : m) m_.push_back(std::log(value));
+        for (const auto value : n) n_.push_back(std::log(value));
+        for (const auto value : k) k_.push_back(std::log(value));
+        build_grid(ratios);
+    } else {
+        ratio_.assign(ratios.begin(), ratios.end());
+        build_scatter();
+    }
+}
+
+void GemmLookup::build_grid(const std::vector<double>& ratios) {
+    row_.assign(m_.size() * n_.size() * k_.size(), -1);
+    ratio_.assign(row_.size(), 0.0F);
+    for (std::size_t i = 0; i < ratios.size(); ++i) {
+        const auto& p = table_->points[i];
+        const std::size_t at = cell(index_of(m_, p.m), index_of(n_, p.n), index_of(k_, p.k));
+        row_[at] = static_cast<std::int32_t>(i);
+        ratio_[at] = static_cast<float>(ratios[i]);
+    }
+    fill();
+}
+
+/// The error along k is smaller than along n (fewer tile effects), so k weighs double.
+void GemmLookup::fill() {
+    for (std::size_t a = 0; a < m_.size(); ++a)
+        for (std::size_t b = 0; b < n_.size(); ++b)
+            for (std::size_t c = 0; c < k_.size(); ++c) {
+                if (row_[cell(a, b, c)] >= 0) continue;
+                const auto along_n = guess(
+                    n_, b, [&](std::size_t i) { return row_[cell(a, i, c)] >= 0; },
+                    [&](std::size_t i) { return ratio_[cell(a, i, c)]; });
+                auto along_k = guess(
+                    k_, c, [&](std::size_t i) { return row_[cell(a, b, i)] >= 0; },
+                    [&](std::size_t i) { return ratio_[cell(a, b, i)]; });
+                along_k.weight *= 2;
+                const double sum = along_n.weight + along_k.weight;
+                if (sum > 0)
+                    ratio_[cell(a, b, c)] =
+                        static_cast<float>((along_n.value * along_n.weight + along_k.value * along_k.weight) / sum);
+            }
+}
+
+/// Each point twice, as (m, n, k) and (n, m, k): the transposed product costs the same.
+void GemmLookup::build_scatter() {
+    for (const auto& p : table_->points)
+        scatter_.add(
+            {static_cast<float>(std::log(p.m)), static_cast<float>(std::log(p.n)), static_cast<float>(std::log(p.k))});
+    for (const auto& p : table_->points)
+        scatter_.add(
+            {static_cast<float>(std::log(p.n)), static_cast<float>(std::log(p.m)), static_cast<float>(std::log(p.k))});
+}
+
+double GemmLookup::log_ratio(double m, double n, double k, bool& outside) const {
+    if (m_.empty()) {
+        const auto weights = scatter_.weights(
+            {static_cast<float>(std::log(m)), static_cast<float>(std::log(n)), static_cast<float>(std::log(k))});
+        double sum = 0;
+        for (const auto& w : weights) sum += w.weight * ratio_[w.index % ratio_.size()];
+        outside = weights.size() > 1;
+        return sum;
+    }
+    const Position pm = locate(m_, std::log(m)), pn = locate(n_, std::log(n)), pk = locate(k_, std::log(k));
+    outside = pm.outside || pn.outside || pk.outside;
+    double sum = 0;
+    for (std::size_t corner = 0; corner < 8; ++corner) {
+        const std::size_t a = corner & 1U, b = (corner >> 1U) & 1U, c = corner >> 2U;
+        const double weight = (a != 0 ? pm.t : 1 - pm.t) * (b != 0 ? pn.t : 1 - pn.t) * (c != 0 ? pk.t : 1 - pk.t);
+        if (weight > 0) sum += weight * ratio_[cell(pm.low + a, pn.low + b, pk.low + c)];
+    }
+    return sum;
+}
+
+std::vector<Weight> GemmLookup::sources(double m, double n, double k) const {
+    std::vector<Weight> out;
+    if (m_.empty()) {
+        out = scatter_.weights(
+            {static_cast<float>(std::log(m)), static_cast<float>(std::log(n)), static_cast<float>(std::log(k))});
+        for (auto& w : out) w.index %= ratio_.size();
+    } else {
+        const Position pm = locate(m_, std::log(m)), pn = locate(n_, std::log(n)), pk = locate(k_, std::log(k));
+        for (std::size_t corner = 0; corner < 8; ++corner) {
+            const std::size_t a = corner & 1U, b = (corner >> 1U) & 1U, c = corner >> 2U;
+            const double weight = (a != 0 ? pm.t : 1 - pm.t) * (b != 0 ? pn.t : 1 - pn.t) * (c != 0 ? pk.t : 1 - pk.t);
+            if (weight <= 0) continue;
+            const std::int32_t row = row_[cell(pm.low + a, pn.low + b, pk.low + c)];
+            if (row >= 0) out.push_back({static_cast<std::size_t>(row), weight});
+        }
+    }
+    std::stable_sort(out.begin(), out.end(), [](const Weight& x, const Weight& y) { return x.weight > y.weight; });
+    return out;
+}
+
+GemmPredictor::GemmPredictor(const Profile& profile)
+    : machine_(profile.constants),
+      sustained_(profile.constants.at("sustained_gemm").value),
+      profile_name_(profile.name) {
+    for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
+}
+
+/// The table of the same format, else of the other 16-bit format, else a 16-bit table (its efficiency then applies to
+/// this format's own peak), else any.
+const GemmLookup& GemmPredictor::lookup(Dtype dtype, bool& exact) const {
+    exact = true;
+    for (const auto& t : tables_)
+        if (t.table().dtype == dtype) return t;
+    for (const auto& t : tables_)
+        if (is_half(t.table().dtype) && is_half(dtype)) return t;
+    exact = false;
+    for (const auto& t : tables_)
+        if (is_half(t.table().dtype)) return t;
+    if (!tables_.empty()) return tables_.front();
+    throw Error(fmt::format("profile \"{}\" has no GEMM table", profile_name_),
+                "measure one, or import another profile");
+}
+
+Estimate GemmPredictor::at_table_clock(const kernels::Gemm& gemm) const {
+    bool exact = false, outside = false;
+    const GemmLookup& table = lookup(gemm.dtype, exact);
+    const double ratio = table.log_ratio(static_cast<double>(gemm.batch) * gemm.m, gemm.n, gemm.k, outside);
+    return {gemm_roofline(gemm, machine_) * std::exp(ratio), outside || !exact || gemm.batch > 1};
+}
+
+/// A GPU lowers its clock when it draws too much power, and power grows with the use of the tensor cores: the
+/// slow-down grows in proportion to the achieved share of the table's best rate, to 1 / sustained_gemm at that rate.
+double GemmPredictor::sustained_factor(const kernels::Gemm& gemm, double seconds, const GemmLookup& table) const {
+    const double peak = table.best_rate() * machine_.peak(gemm.dtype) / machine_.peak(table.table().dtype);
+    const double share = std::min(1.0, kernels::flops(gemm) / seconds / peak);
+    return 1.0 + (1.0 / sustained_ - 1.0) * share;
+}
+
+Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
+    Estimate estimate = at_table_clock(gemm);
+    bool exact = false;
+    estimate.seconds *= sustained_factor(gemm, estimate.seconds, lookup(gemm.dtype, exact));
+    return estimate;
+}
+
+std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
+    bool exact = false;
+    const GemmLookup& table = lookup(gemm.dtype, exact);
+    const Estimate raw = at_table_clock(gemm), sustained = estimate(gemm);
+    std::string out =
+        fmt::format("{}: {}\n  table gemm {} ({})\n", kernels::to_text(gemm), format_seconds(sustained.seconds),
+                    kernels::name(table.table().dtype), table.table().provenance.origin);
+    if (!exact)
+        out += fmt::format("  no table for {}: efficiency of {} on its own peak\n", kernels::name(gemm.dtype),
+                           kernels::name(table.table().dtype));
+    if (gemm.batch > 1)
+        out += fmt::format("  batch {} folded into m for the efficiency; tiles and traffic of the batched product\n",
+                           gemm.batch);
+    for (const auto& w : table.sources(static_cast<double>(gemm.batch) * gemm.m, gemm.n, gemm.k)) {
+        const auto& p = table.table().points[w.index];
+        out += fmt::format("  row {}: {}x{}x{} measured {}, weight {:.3f}\n", w.index, p.m, p.n, p.k,
+                           format_seconds(p.seconds), w.weight);
+    }
+    out += fmt::format("  roofline {}, at the table's clock {}, sustained clock x{:.3f}{}\n",
+                       format_seconds(gemm_roofline(gemm, machine_)), format_seconds(raw.seconds),
+                       sustained.seconds / raw.seconds, raw.extrapolated ? ", extrapolated" : "");
+    return out;
+}
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,62 @@
+// GEMM times: measured time over roofline time, interpolated over (m, n, k) in logarithms.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/interpolate.hpp"
+#include "calibrate/predictor.hpp"
+#include "calibrate/roofline.hpp"
+
+namespace orrery::calibrate {
+
+/// One measured table, ready for look-up. A table that fills its (m, n, k) grid (published sweeps) is interpolated
+/// between the corners of the cell; absent cells are filled from their neighbours along n and k. A sparse table
+/// (DeepBench) answers with its nearest points, m and n being exchangeable.
+class GemmLookup {
+public:
+    GemmLookup(const GemmTable& table, const Machine& machine);
+
+    /// ln(time / roofline) at a shape. Outside the table the nearest edge's ratio holds: constant efficiency.
+    [[nodiscard]] double log_ratio(double m, double n, double k, bool& outside) const;
+    /// The table's rows behind that answer: index into table().points and weight, largest first.
+    [[nodiscard]] std::vector<Weight> sources(double m, double n, double k) const;
+    [[nodiscard]] const GemmTable& table() const { return *table_; }
+    /// Highest rate in the table, flop/s.
+    [[nodiscard]] double best_rate() const { return best_rate_; }
+
+private:
+    void build_grid(const std::vector<double>& ratios);
+    void build_scatter();
+    void fill();
+    [[nodiscard]] std::size_t cell(std::size_t a, std::size_t b, std::size_t c) const {
+        return (a * n_.size() + b) * k_.size() + c;
+    }
+
+    const GemmTable* table_;
+    double best_rate_ = 0;
+    std::vector<double> m_, n_, k_;  // logarithms of the axes; empty for a sparse table
+    std::vector<float> ratio_;       // ln(time / roofline): by cell, or by point of a sparse table
+    std::vector<std::int32_t> row_;  // grid cell -> row of the table, -1 where it was filled
+    Scatter<3> scatter_;
+};
+
+class GemmPredictor {
+public:
+    explicit GemmPredictor(const Profile& profile);
+    /// At the clock of the table (before the sustained clock). Throws Error when the profile has no GEMM table.
+    [[nodiscard]] Estimate at_table_clock(const kernels::Gemm& gemm) const;
+    [[nodiscard]] Estimate estimate(const kernels::Gemm& gemm) const;
+    [[nodiscard]] std::string explain(const kernels::Gemm& gemm) const;
+
+private:
+    [[nodiscard]] const GemmLookup& lookup(kernels::Dtype dtype, bool& exact) const;
+    [[nodiscard]] double sustained_factor(const kernels::Gemm& gemm, double seconds, const GemmLookup& table) const;
+
+    Machine machine_;
+    double sustained_;
+    std::string profile_name_;
+    std::vector<GemmLookup> tables_;
+};
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,90 @@
+#include "calibrate/predictor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "calibrate/predict_attention.hpp"
+#include "calibrate/predict_collective.hpp"
+#include "calibrate/predict_gemm.hpp"
+#include "calibrate/predict_pointwise.hpp"
+
+namespace orrery::calibrate {
+
+struct Predictor::Tables {
+    explicit Tables(const Profile& p) : source(&p), gemm(p), attention(p), pointwise(p), collective(p) {}
+    const Profile* source;
+    GemmPredictor gemm;
+    AttentionPredictor attention;
+    PointwisePredictor pointwise;
+    CollectivePredictor collective;
+};
+
+namespace {
+
+bool valid(const kernels::Gemm& g) { return std::min({g.batch, g.m, g.n, g.k}) > 0; }
+bool valid(const kernels::Attention& a) { return std::min({a.batch, a.seq, a.heads, a.kv_heads, a.head_dim}) > 0; }
+bool valid(const kernels::Pointwise& p) { return std::min(p.rows, p.cols) > 0; }
+
+template <class K>
+void require_valid(const K& kernel) {
+    if (!valid(kernel)) throw Error(fmt::format("{} has a dimension of zero", kernels::to_text(kernel)), "");
+}
+
+}  // namespace
+
+Predictor::Predictor(const Profile& profile) : tables_(std::make_unique<Tables>(profile)) {}
+Predictor::~Predictor() = default;
+Predictor::Predictor(Predictor&&) noexcept = default;
+
+Estimate Predictor::kernel(const kernels::Kernel& kernel) const {
+    return std::visit(
+        [&](const auto& k) -> Estimate {
+            require_valid(k);
+            using K = std::decay_t<decltype(k)>;
+            if constexpr (std::is_same_v<K, kernels::Gemm>)
+                return tables_->gemm.estimate(k);
+            else if constexpr (std::is_same_v<K, kernels::Attention>)
+                return tables_->attention.estimate(k);
+            else
+                return tables_->pointwise.estimate(k);
+        },
+        kernel);
+}
+
+Estimate Predictor::collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const {
+    return tables_->collective.estimate(kind, ranks, bytes);
+}
+
+std::string Predictor::explain(const kernels::Kernel& kernel) const {
+    return std::visit(
+        [&](const auto& k) -> std::string {
+            require_valid(k);
+            using K = std::decay_t<decltype(k)>;
+            if constexpr (std::is_same_v<K, kernels::Gemm>)
+                return tables_->gemm.explain(k);
+            else if constexpr (std::is_same_v<K, kernels::Attention>)
+                return tables_->attention.explain(k);
+            else
+                return tables_->pointwise.explain(k);
+        },
+        kernel);
+}
+
+std::string Predictor::explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const {
+    return tables_->collective.explain(kind, ranks, bytes);
+}
+
+const Profile& Predictor::profile() const { return *tables_->source; }
+
+double Predictor::constant(const std::string& name) const {
+    const auto& constants = tables_->source->constants;
+    const auto found = constants.find(name);
+    if (found == constants.end())
+        throw Error(fmt::format("profile \"{}\" has no constant \"{}\"", tables_->source->name, name),
+                    "calibrate/profile.hpp lists the required ones");
+    return found->second.value;
+}
+
+}  // namespace orrery::calibrate

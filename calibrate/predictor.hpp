@@ -1,0 +1,47 @@
+// Time of any kernel or intra-node collective from a profile: interpolation of efficiency between measured points.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "calibrate/profile.hpp"
+
+namespace orrery::calibrate {
+
+struct Estimate {
+    double seconds = 0;
+    bool extrapolated = false;  ///< outside the measured range
+};
+
+/// Thread-compatible after construction; keeps a reference to the profile.
+class Predictor {
+public:
+    explicit Predictor(const Profile& profile);
+    ~Predictor();
+    Predictor(Predictor&&) noexcept;
+
+    /// Device time of one kernel at the sustained clock, without launch overhead. Continuous and never decreasing
+    /// when a dimension grows by a step that needs more tiles; positive for every valid kernel.
+    [[nodiscard]] Estimate kernel(const kernels::Kernel& kernel) const;
+
+    /// A collective among `ranks` GPUs of one node. Monotonic in bytes; ranks between measured counts are
+    /// interpolated. Throws Error when the profile has no table for the kind and no formula stands in for it.
+    [[nodiscard]] Estimate collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+
+    /// Which rows of which table the answer was interpolated between, or which formula; for `orrery explain`.
+    [[nodiscard]] std::string explain(const kernels::Kernel& kernel) const;
+    [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+
+    [[nodiscard]] const Profile& profile() const;
+    /// profile().constants.at(name).value
+    [[nodiscard]] double constant(const std::string& name) const;
+
+private:
+    struct Tables;
+    std::unique_ptr<Tables> tables_;
+};
+
+/// Predicts the points kept aside (20%, whole (n, k) pairs for GEMM, every second size for collectives) from the rest.
+std::map<std::string, HeldOut> held_out_errors(const Profile& profile);
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,186 @@
+#include "calibrate/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.hpp"
+#include "calibrate/profile_check.hpp"
+#include "calibrate/profile_json.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+/// "[1, 2, 3]" in lines that a reader can scroll.
+template <class Range, class Text>
+std::string list(const Range& range, Text text) {
+    std::string out = "[";
+    std::size_t line = 0;
+    bool first = true;
+    for (const auto& item : range) {
+        const std::string piece = text(item);
+        if (!first) out += ',';
+        if (out.size() - line + piece.size() > 118) {
+            out += '\n';
+            line = out.size();
+        }
+        out += piece;
+        first = false;
+    }
+    return out + "]";
+}
+
+template <class Point, class Field>
+std::string column(const std::vector<Point>& points, Field field) {
+    return list(points, [&](const Point& p) { return fmt::format("{}", field(p)); });
+}
+
+std::string to_text(const Provenance& p) {
+    return fmt::format(
+        "{{\"device\": {}, \"clocks\": {},\n      \"date\": {}, \"software\": {},\n      \"origin\": {},\n      "
+        "\"licence\": {}}}",
+        quoted(p.device), quoted(p.clocks), quoted(p.date), quoted(p.software), quoted(p.origin), quoted(p.licence));
+}
+
+std::string us(double seconds) { return number(seconds * 1e6); }
+
+std::string to_text(const GemmTable& table) {
+    std::set<std::uint32_t> m, n, k;
+    for (const auto& p : table.points) m.insert(p.m), n.insert(p.n), k.insert(p.k);
+    std::string out = fmt::format("{{\"dtype\": \"{}\", \"provenance\": {},\n    ", kernels::name(table.dtype),
+                                  to_text(table.provenance));
+    const auto plain = [](std::uint32_t value) { return fmt::format("{}", value); };
+    const bool grid = table.points.size() * 10 > m.size() * n.size() * k.size() * 9;
+    if (!grid) {
+        out += fmt::format("\"rows\": {{\"m\": {},\n    \"n\": {},\n    \"k\": {},\n",
+                           column(table.points, [](const auto& p) { return p.m; }),
+                           column(table.points, [](const auto& p) { return p.n; }),
+                           column(table.points, [](const auto& p) { return p.k; }));
+        return out + "    \"us\": " + list(table.points, [](const auto& p) { return us(p.seconds); }) + "}}";
+    }
+    std::vector<std::string> cells;
+    std::size_t next = 0;
+    for (const auto a : m)
+        for (const auto b : n)
+            for (const auto c : k) {
+                const auto* p = next < table.points.size() ? &table.points[next] : nullptr;
+                const bool here = p != nullptr && p->m == a && p->n == b && p->k == c;
+                cells.push_back(here ? us(p->seconds) : "null");
+                next += here ? 1 : 0;
+            }
+    out += fmt::format("\"grid\": {{\"m\": {},\n    \"n\": {},\n    \"k\": {},\n", list(m, plain), list(n, plain),
+                       list(k, plain));
+    return out + "    \"us\": " + list(cells, [](const std::string& cell) { return cell; }) + "}}";
+}
+
+std::string to_text(const AttentionTable& table) {
+    const auto& points = table.points;
+    return fmt::format(
+        "{{\"backward\": {}, \"causal\": {}, \"provenance\": {},\n    \"rows\": {{\"batch\": {},\n    \"seq\": {},\n   "
+        " "
+        "\"heads\": {},\n    \"kv_heads\": {},\n    \"head_dim\": {},\n    \"us\": {}}}}}",
+        table.backward, table.causal, to_text(table.provenance), column(points, [](const auto& p) { return p.batch; }),
+        column(points, [](const auto& p) { return p.seq; }), column(points, [](const auto& p) { return p.heads; }),
+        column(points, [](const auto& p) { return p.kv_heads; }),
+        column(points, [](const auto& p) { return p.head_dim; }),
+        list(points, [](const auto& p) { return us(p.seconds); }));
+}
+
+std::string to_text(const PointwiseTable& table) {
+    return fmt::format(
+        "{{\"kind\": \"{}\", \"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"cols\": {},\n    "
+        "\"GB_per_s\": {}}}}}",
+        kernels::name(table.kind), to_text(table.provenance),
+        list(table.points, [](const auto& p) { return fmt::format("{:.0f}", p.bytes); }),
+        column(table.points, [](const auto& p) { return p.cols; }),
+        list(table.points, [](const auto& p) { return number(p.bytes_per_second / 1e9); }));
+}
+
+std::string to_text(const CollectiveTable& table) {
+    return fmt::format(
+        "{{\"kind\": \"{}\", \"ranks\": {}, \"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"us\": {}}}}}",
+        kernels::name(table.kind), table.ranks, to_text(table.provenance),
+        list(table.points, [](const auto& p) { return fmt::format("{:.0f}", p.bytes); }),
+        list(table.points, [](const auto& p) { return us(p.seconds); }));
+}
+
+template <class Table>
+std::string section(const char* key, const std::vector<Table>& tables) {
+    std::string out = fmt::format("  \"{}\": [", key);
+    for (std::size_t i = 0; i < tables.size(); ++i) out += (i == 0 ? "\n   " : ",\n   ") + to_text(tables[i]);
+    return out + "]";
+}
+
+std::string constants_text(const Profile& profile) {
+    std::string out = "  \"constants\": {";
+    const char* separator = "\n";
+    for (const auto& [key, constant] : profile.constants) {
+        out += fmt::format("{}    {}: {{\"value\": {}, \"unit\": {}, \"origin\": {}}}", separator, quoted(key),
+                           constant.value, quoted(constant.unit), quoted(constant.origin));
+        separator = ",\n";
+    }
+    return out + "}";
+}
+
+std::string held_out_text(const Profile& profile) {
+    std::string out = "  \"held_out\": {";
+    const char* separator = "\n";
+    for (const auto& [key, error] : profile.held_out) {
+        out += fmt::format("{}    {}: {{\"points\": {}, \"mean\": {}, \"median\": {}, \"p90\": {}}}", separator,
+                           quoted(key), error.points, number(error.mean), number(error.median), number(error.p90));
+        separator = ",\n";
+    }
+    return out + "}";
+}
+
+}  // namespace
+
+std::string to_json_text(const Profile& profile) {
+    return fmt::format(
+        "{{\n  \"version\": {},\n  \"name\": {},\n  \"device\": {},\n  \"made_by\": "
+        "{},\n{},\n{},\n{},\n{},\n{},\n{}\n}}\n",
+        profile.version, quoted(profile.name), quoted(profile.device), quoted(profile.made_by), constants_text(profile),
+        held_out_text(profile), section("gemm", profile.gemm), section("attention", profile.attention),
+        section("pointwise", profile.pointwise), section("collectives", profile.collectives));
+}
+
+Profile load_profile(const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) throw Error(file.string(), "", "cannot be read", "scenarios/profiles/ holds the shipped profiles");
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    try {
+        Profile profile = profile_from(nlohmann::json::parse(text));
+        check_profile(profile);
+        return profile;
+    } catch (const nlohmann::json::parse_error& error) {
+        throw Error(file.string(), "", fmt::format("is not JSON: {}", error.what()), "was the file cut off?");
+    } catch (const Error& error) {
+        throw error.in_file(file.string());
+    }
+}
+
+void save_profile(const Profile& profile, const std::filesystem::path& file) {
+    check_profile(profile);
+    std::filesystem::path temporary = file;
+    temporary += ".partial";
+    {
+        std::ofstream out(temporary, std::ios::binary);
+        out << to_json_text(profile);
+        out.flush();
+        if (!out) throw Error(temporary.string(), "", "cannot be written", "is there room, and may you write here?");
+    }
+    std::error_code error;
+    std::filesystem::rename(temporary, file, error);
+    if (error) throw Error(file.string(), "", "cannot be replaced: " + error.message());
+}
+
+}  // namespace orrery::calibrate

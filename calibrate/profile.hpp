@@ -1,0 +1,101 @@
+// A profile: what one kind of device was measured to do, with provenance. Made by `orrery profile import` from
+// published tables, or by measurement; read by the predictor.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/collective.hpp"
+#include "kernels/kernel.hpp"
+
+namespace orrery::calibrate {
+
+/// Where a set of points comes from.
+struct Provenance {
+    std::string device, clocks, date, software, origin, licence;
+};
+
+struct GemmPoint {
+    std::uint32_t m, n, k;
+    float seconds;
+};
+struct GemmTable {
+    kernels::Dtype dtype;
+    Provenance provenance;
+    std::vector<GemmPoint> points;
+};
+
+struct AttentionPoint {
+    std::uint32_t batch, seq, heads, kv_heads, head_dim;
+    float seconds;
+};
+struct AttentionTable {
+    bool backward, causal;
+    Provenance provenance;
+    std::vector<AttentionPoint> points;
+};
+
+/// Effective bytes per second (kernels::bytes / time) against bytes moved, for rows of a given width (0: any).
+struct PointwisePoint {
+    double bytes;
+    std::uint64_t cols;
+    double bytes_per_second;
+};
+struct PointwiseTable {
+    kernels::PointwiseKind kind;
+    Provenance provenance;
+    std::vector<PointwisePoint> points;
+};
+
+/// Collectives inside one node (or one NVLink domain), nccl-tests' size and out-of-place time.
+struct CollectivePoint {
+    double bytes;
+    double seconds;
+};
+struct CollectiveTable {
+    kernels::CollectiveKind kind;
+    std::uint32_t ranks;
+    Provenance provenance;
+    std::vector<CollectivePoint> points;  ///< ascending in bytes
+};
+
+/// A number that is no table: its value in SI units, its unit and where it comes from.
+struct Constant {
+    double value = 0;
+    std::string unit, origin;
+};
+
+/// Held-out error of the predictor on a suite: 20% of the points kept aside (by hash of their shape).
+struct HeldOut {
+    std::uint32_t points = 0;
+    double mean = 0, median = 0, p90 = 0;  ///< relative errors
+};
+
+struct Profile {
+    int version = 1;
+    std::string name;     ///< "a100"
+    std::string device;   ///< "NVIDIA A100-SXM4-80GB"
+    std::string made_by;  ///< the command that made it
+    std::vector<GemmTable> gemm;
+    std::vector<AttentionTable> attention;
+    std::vector<PointwiseTable> pointwise;
+    std::vector<CollectiveTable> collectives;
+    /// Keys, all required: peak_half_flops, memory_bytes_per_second (datasheet), sustained_gemm (share of the
+    /// table's rate that a long run keeps), kernel_gap_seconds (device idle between dependent kernels),
+    /// dispatch_seconds (host time to launch one kernel from a framework, eager mode), collective_launch_seconds,
+    /// overlap_slowdown (factor on kernels that run beside a collective), network_efficiency (payload share of the
+    /// NIC's line rate that NCCL reaches).
+    std::map<std::string, Constant> constants;
+    std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
+};
+
+/// Throws Error (file, pointer, row) for another version, missing constants, NaN, negative or zero times, tables
+/// out of order, or truncation.
+Profile load_profile(const std::filesystem::path& file);
+/// Writes to a temporary file beside and renames: never half-written. Same profile, same bytes.
+void save_profile(const Profile& profile, const std::filesystem::path& file);
+
+}  // namespace orrery::calibrate

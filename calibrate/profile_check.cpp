@@ -1,0 +1,151 @@
+#include "calibrate/profile_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& pointer, const std::string& message, const std::string& hint) {
+    throw Error("", pointer, message, hint);
+}
+
+void check_positive(double value, const std::string& pointer, std::string_view what) {
+    if (std::isfinite(value) && value > 0) return;
+    fail(pointer, fmt::format("{} is {}; it must be finite and positive", what, value), "measure this point again");
+}
+
+auto shape(const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); }
+auto shape(const AttentionPoint& p) { return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq); }
+auto shape(const PointwisePoint& p) { return std::tuple(p.cols, p.bytes); }
+auto shape(const CollectivePoint& p) { return std::tuple(p.bytes); }
+
+/// Seconds per unit of work plus a latency floor: what neighbours in the table share.
+double cost(const GemmPoint& p) { return p.seconds / (1e-5 + 2.0 * p.m * static_cast<double>(p.n) * p.k / 1e14); }
+double cost(const AttentionPoint& p) {
+    const double square = static_cast<double>(p.seq) * p.seq;
+    return p.seconds / (1e-5 + 2.0 * p.batch * p.heads * square * p.head_dim / 1e14);
+}
+double cost(const PointwisePoint& p) { return p.bytes_per_second / (p.bytes / (1e-5 + p.bytes / 1e12)); }
+double cost(const CollectivePoint& p) { return p.seconds / (1e-5 + p.bytes / 1e11); }
+
+template <class Point>
+void check_order(const std::vector<Point>& points, const std::string& pointer) {
+    if (points.empty()) fail(pointer, "the table is empty", "remove the table or measure it");
+    for (std::size_t i = 1; i < points.size(); ++i) {
+        if (shape(points[i - 1]) < shape(points[i])) continue;
+        const bool same = shape(points[i - 1]) == shape(points[i]);
+        fail(fmt::format("{}/rows/{}", pointer, i), same ? "repeats the shape of the row before" : "rows out of order",
+             "sort the rows by their dimensions and keep one row per shape");
+    }
+}
+
+/// A row is an outlier when it lies outlier_factor away from both rows beside it, on the same side.
+template <class Point>
+void check_outliers(const std::vector<Point>& points, const std::string& pointer) {
+    if (points.size() < 3) return;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const double here = cost(points[i]);
+        const double before = cost(points[i == 0 ? 2 : i - 1]),
+                     after = cost(points[i + 1 == points.size() ? i - 2 : i + 1]);
+        const double over = here / std::max(before, after), under = std::min(before, after) / here;
+        if (std::max(over, under) < outlier_factor) continue;
+        fail(fmt::format("{}/rows/{}", pointer, i),
+             fmt::format("is {:.0f} times {} than the rows beside it", std::max(over, under),
+                         over > under ? "more" : "less"),
+             "a damaged reading or a wrong unit: measure this point again");
+    }
+}
+
+template <class Point>
+void check_table(const std::vector<Point>& points, const std::string& pointer) {
+    check_order(points, pointer);
+    check_outliers(points, pointer);
+}
+
+void check_gemm(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.gemm.size(); ++t) {
+        const std::string pointer = fmt::format("/gemm/{}", t);
+        const auto& points = profile.gemm[t].points;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            const std::string row = fmt::format("{}/rows/{}", pointer, i);
+            check_positive(points[i].seconds, row,
+                           fmt::format("time of {}x{}x{}", points[i].m, points[i].n, points[i].k));
+            if (points[i].m * static_cast<double>(points[i].n) * points[i].k == 0)
+                fail(row, "a dimension is zero", "m, n and k are at least 1");
+        }
+        check_table(points, pointer);
+    }
+}
+
+void check_attention(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.attention.size(); ++t) {
+        const std::string pointer = fmt::format("/attention/{}", t);
+        const auto& points = profile.attention[t].points;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            const auto& p = points[i];
+            const std::string row = fmt::format("{}/rows/{}", pointer, i);
+            check_positive(p.seconds, row, "time");
+            if (std::min({p.batch, p.seq, p.heads, p.kv_heads, p.head_dim}) == 0)
+                fail(row, "a dimension is zero", "batch, seq, heads, kv_heads and head_dim are at least 1");
+            if (p.heads % p.kv_heads != 0)
+                fail(row, fmt::format("{} heads are no multiple of {} kv_heads", p.heads, p.kv_heads), "");
+        }
+        check_table(points, pointer);
+    }
+}
+
+void check_pointwise(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.pointwise.size(); ++t) {
+        const std::string pointer = fmt::format("/pointwise/{}", t);
+        const auto& points = profile.pointwise[t].points;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
+            check_positive(points[i].bytes_per_second, fmt::format("{}/rows/{}", pointer, i), "bandwidth");
+        }
+        check_table(points, pointer);
+    }
+}
+
+void check_collectives(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.collectives.size(); ++t) {
+        const std::string pointer = fmt::format("/collectives/{}", t);
+        if (profile.collectives[t].ranks < 2) fail(pointer + "/ranks", "a collective has at least 2 ranks", "");
+        const auto& points = profile.collectives[t].points;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
+            check_positive(points[i].seconds, fmt::format("{}/rows/{}", pointer, i), "time");
+        }
+        check_table(points, pointer);
+    }
+}
+
+}  // namespace
+
+void check_profile(const Profile& profile) {
+    if (profile.version != profile_version)
+        fail("/version", fmt::format("version {} is not supported", profile.version),
+             fmt::format("this program reads version {}: make the profile again", profile_version));
+    if (profile.name.empty()) fail("/name", "is empty", "give the profile a name");
+    for (const auto key : required_constants)
+        if (!profile.constants.contains(std::string(key)))
+            fail("/constants", fmt::format("\"{}\" is missing", key),
+                 "calibrate/profile.hpp lists the required constants");
+    for (const auto& [key, constant] : profile.constants) {
+        check_positive(constant.value, "/constants/" + key, key);
+        if (constant.origin.empty()) fail("/constants/" + key, "has no origin", "say where the number comes from");
+    }
+    check_gemm(profile);
+    check_attention(profile);
+    check_pointwise(profile);
+    check_collectives(profile);
+}
+
+}  // namespace orrery::calibrate

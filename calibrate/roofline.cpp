@@ -1,0 +1,96 @@
+#include "calibrate/roofline.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace orrery::calibrate {
+
+namespace {
+
+double constant_or(const std::map<std::string, Constant>& constants, const char* key, double fallback) {
+    const auto found = constants.find(key);
+    return found == constants.end() ? fallback : found->second.value;
+}
+
+/// Start-up of a kernel: the least time any GEMM or attention of the published tables takes is 3 to 9 us.
+constexpr double start_up_seconds = 4e-6;
+
+/// (a^4 + b^4)^(1/4): within 19% above the larger where both bounds meet, as real kernels are.
+double smooth_maximum(double a, double b) {
+    const double a2 = a * a, b2 = b * b;
+    return std::sqrt(std::sqrt(a2 * a2 + b2 * b2));
+}
+
+/// Output tiles of GEMM libraries and the share of the peak that their inner loop allows: a tile of m x n reads
+/// (m + n) k operands from shared memory for m n k products, so small tiles are bound by shared memory.
+struct Tile {
+    double m, n, share;
+};
+constexpr std::array tiles{Tile{256, 256, 1.0}, Tile{256, 128, 1.0}, Tile{128, 256, 1.0}, Tile{128, 128, 0.9},
+                           Tile{128, 64, 0.7},  Tile{64, 128, 0.7},  Tile{64, 64, 0.5}};
+
+/// Waves of `blocks` over the multiprocessors, the last one counted in part.
+double waves(double blocks, const Machine& machine) {
+    const double exact = blocks / machine.multiprocessors;
+    return std::max(1.0, exact + machine.wave_quantisation * (std::ceil(exact) - exact));
+}
+
+double compute_seconds(const kernels::Gemm& g, const Machine& machine) {
+    const double peak = machine.peak(g.dtype);
+    if (machine.multiprocessors <= 0) return kernels::flops(g) / peak;
+    const double per_sm = peak / machine.multiprocessors, k = std::ceil(g.k / 64.0) * 64.0;
+    double best = INFINITY;
+    for (const auto& tile : tiles) {
+        const double blocks = g.batch * std::ceil(g.m / tile.m) * std::ceil(g.n / tile.n);
+        const double block_seconds = 2.0 * tile.m * tile.n * k / (per_sm * tile.share);
+        best = std::min(best, waves(blocks, machine) * block_seconds);
+        for (double split = 2; split <= 16 && k / split >= 256; split *= 2) {
+            // Partial sums in fp32 are written and read once more by a second, short kernel.
+            const double partial = 8.0 * g.batch * g.m * static_cast<double>(g.n) * split / 2;
+            const double reduce = partial / machine.bytes_per_second / 2 + start_up_seconds / 2;
+            best = std::min(best, waves(blocks * split, machine) * block_seconds / split + reduce);
+        }
+    }
+    return best;
+}
+
+}  // namespace
+
+Machine::Machine(const std::map<std::string, Constant>& constants)
+    : half_flops(constants.at("peak_half_flops").value),
+      fp8_flops(constant_or(constants, "peak_fp8_flops", half_flops)),
+      single_flops(constant_or(constants, "peak_single_flops", half_flops / 16)),
+      bytes_per_second(constants.at("memory_bytes_per_second").value),
+      multiprocessors(constant_or(constants, "multiprocessors", 0)),
+      wave_quantisation(constant_or(constants, "wave_quantisation", 1)) {
+    tf32_flops = constant_or(constants, "peak_tf32_flops", single_flops);
+}
+
+double Machine::peak(kernels::Dtype dtype) const {
+    switch (dtype) {
+        case kernels::Dtype::fp32: return single_flops;
+        case kernels::Dtype::tf32: return tf32_flops;
+        case kernels::Dtype::fp16:
+        case kernels::Dtype::bf16: return half_flops;
+        case kernels::Dtype::fp8: return fp8_flops;
+    }
+    return half_flops;
+}
+
+double gemm_roofline(const kernels::Gemm& gemm, const Machine& machine) {
+    const double memory = kernels::bytes(gemm) / machine.bytes_per_second;
+    return smooth_maximum(compute_seconds(gemm, machine), memory) + start_up_seconds;
+}
+
+double attention_roofline(const kernels::Attention& attention, const Machine& machine) {
+    const double memory = kernels::bytes(attention) / machine.bytes_per_second;
+    double compute = kernels::flops(attention) / machine.peak(attention.dtype);
+    if (machine.multiprocessors > 0) {
+        const double blocks = static_cast<double>(attention.batch) * attention.heads * std::ceil(attention.seq / 128.0);
+        compute *= waves(blocks, machine) / (blocks / machine.multiprocessors);
+    }
+    return smooth_maximum(compute, memory) + start_up_seconds;
+}
+
+}  // namespace orrery::calibrate

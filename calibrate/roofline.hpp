@@ -1,0 +1,32 @@
+// Lower bounds on kernel times from a device's datasheet: what the tables are interpolated relative to.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "calibrate/profile.hpp"
+
+namespace orrery::calibrate {
+
+/// The datasheet numbers of a profile. Optional constants fall back as said beside each field.
+struct Machine {
+    double half_flops = 0;         ///< peak_half_flops
+    double fp8_flops = 0;          ///< peak_fp8_flops; peak_half_flops when the device has no fp8
+    double tf32_flops = 0;         ///< peak_tf32_flops; peak_single_flops when the device has no tf32
+    double single_flops = 0;       ///< peak_single_flops; 1/16 of the half peak (A100: 19.5 of 312 TFLOP/s)
+    double bytes_per_second = 0;   ///< memory_bytes_per_second
+    double multiprocessors = 0;    ///< multiprocessors; 0: no wave quantisation
+    double wave_quantisation = 0;  ///< share of the last, partly filled wave that is paid for; 0 to 1
+    explicit Machine(const std::map<std::string, Constant>& constants);
+
+    [[nodiscard]] double peak(kernels::Dtype dtype) const;
+};
+
+/// Time of a GEMM on an ideal library: the best of a few tile shapes and of splitting the sum over k, output tiles
+/// run in waves over the multiprocessors, against the memory traffic; plus a start-up time. Smooth maximum of both.
+double gemm_roofline(const kernels::Gemm& gemm, const Machine& machine);
+
+/// The same for fused attention: blocks of 128 queries of one head, in waves.
+double attention_roofline(const kernels::Attention& attention, const Machine& machine);
+
+}  // namespace orrery::calibrate

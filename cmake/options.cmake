@@ -1,0 +1,32 @@
+# Compiler cache, where there is one.
+find_program(ORRERY_CCACHE ccache)
+if(ORRERY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ORRERY_CCACHE})
+endif()
+
+# Warnings and sanitizers shared by every target: link with orrery_options.
+add_library(orrery_options INTERFACE)
+target_compile_options(orrery_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+                                               $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
+target_include_directories(orrery_options INTERFACE ${PROJECT_SOURCE_DIR})
+if(ORRERY_SANITIZE)
+  target_compile_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=all
+                                                 -fno-omit-frame-pointer)
+  target_link_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE})
+endif()
+
+# One library a folder: orrery_folder(NAME SOURCES ... USES ...).
+function(orrery_folder name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_library(orrery_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(orrery_${name} PUBLIC orrery_options ${ARG_USES})
+endfunction()
+
+# One test program a folder: orrery_test(NAME LABEL SOURCES ... USES ...); each TEST becomes a ctest case.
+function(orrery_test name label)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gtest_main)
+  gtest_discover_tests(${name} PROPERTIES LABELS ${label} DISCOVERY_MODE PRE_TEST
+                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endfunction()

@@ -1,0 +1,110 @@
+#include "models/config_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace orrery::models {
+
+namespace {
+
+std::string shown(const nlohmann::json& value) {
+    constexpr std::size_t longest = 64;
+    // Bytes that are not UTF-8 are replaced: a message must be printable whatever the file holds.
+    std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
+}  // namespace
+
+ConfigReader::ConfigReader(const std::filesystem::path& file) : file_(file.string()) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(file, error))
+        throw Error(file_, "", "no such file", "the path of a Hugging Face config.json");
+    std::ifstream in(file, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    if (!in) throw Error(file_, "", "cannot be read");
+    try {
+        object_ = nlohmann::json::parse(text);
+    } catch (const nlohmann::json::exception& problem) {
+        throw Error(file_, "", fmt::format("not JSON: {}", problem.what()));
+    }
+    if (!object_.is_object())
+        throw Error(file_, "", fmt::format("must be an object, found {}", object_.type_name()),
+                    "the path of a Hugging Face config.json");
+}
+
+const nlohmann::json* ConfigReader::value(std::string_view key) const {
+    const auto found = object_.find(std::string(key));
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+bool ConfigReader::has_null(std::string_view key) const {
+    const auto found = object_.find(std::string(key));
+    return found != object_.end() && found->is_null();
+}
+
+void ConfigReader::fail(std::string_view key, std::string message, std::string hint) const {
+    throw Error(file_, fmt::format("/{}", key), std::move(message), std::move(hint));
+}
+
+void ConfigReader::fail_type(std::string_view key, const nlohmann::json& found, std::string_view wanted) const {
+    fail(key, fmt::format("must be {}, found {}", wanted, shown(found)));
+}
+
+std::uint32_t ConfigReader::count(std::string_view key) const {
+    const auto found = optional_count(key);
+    if (!found) fail(key, "missing", "this family of models needs it");
+    return *found;
+}
+
+std::optional<std::uint32_t> ConfigReader::optional_count(std::string_view key) const {
+    const auto* found = value(key);
+    if (found == nullptr) return std::nullopt;
+    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+    if (!found->is_number_unsigned() || found->get<std::uint64_t>() == 0 || found->get<std::uint64_t>() > most)
+        fail_type(key, *found, fmt::format("a whole number from 1 to {}", most));
+    return found->get<std::uint32_t>();
+}
+
+double ConfigReader::probability(std::string_view key, double otherwise) const {
+    const auto* found = value(key);
+    if (found == nullptr) return otherwise;
+    if (!found->is_number() || !(found->get<double>() >= 0.0 && found->get<double>() < 1.0))
+        fail_type(key, *found, "a number from 0 to below 1");
+    return found->get<double>();
+}
+
+bool ConfigReader::flag(std::string_view key, bool otherwise) const {
+    const auto* found = value(key);
+    if (found == nullptr) return otherwise;
+    if (!found->is_boolean()) fail_type(key, *found, "true or false");
+    return found->get<bool>();
+}
+
+std::optional<std::string> ConfigReader::text(std::string_view key) const {
+    const auto* found = value(key);
+    if (found == nullptr) return std::nullopt;
+    if (!found->is_string()) fail_type(key, *found, "a string");
+    return found->get<std::string>();
+}
+
+std::vector<std::string> ConfigReader::texts(std::string_view key) const {
+    const auto* found = value(key);
+    if (found == nullptr) return {};
+    if (!found->is_array()) fail_type(key, *found, "an array of strings");
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < found->size(); ++i) {
+        const auto& element = (*found)[i];
+        if (!element.is_string()) fail_type(fmt::format("{}/{}", key, i), element, "a string");
+        all.push_back(element.get<std::string>());
+    }
+    return all;
+}
+
+}  // namespace orrery::models

@@ -1,0 +1,17 @@
+// The tables of shipped models, one function per family file.
+#pragma once
+
+#include <vector>
+
+#include "models/model_spec.hpp"
+
+namespace orrery::models {
+
+std::vector<ModelSpec> gpt_models();
+std::vector<ModelSpec> llama_models();
+std::vector<ModelSpec> bert_models();
+
+/// Fills what a row of a table leaves 0: kv_heads = heads, head_dim = hidden / heads, ffn = 4 hidden.
+ModelSpec with_derived_widths(ModelSpec spec);
+
+}  // namespace orrery::models

@@ -1,0 +1,185 @@
+// Keys, and the defaults of absent ones, are those of transformers' configuration_<family>.py. A key that would change
+// the model in a way that ModelSpec cannot express is refused, never ignored.
+#include "models/hugging_face_families.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace orrery::models {
+
+namespace {
+
+constexpr Keys common_keys{};
+constexpr Keys gpt2_keys{
+    .layers = "n_layer", .hidden = "n_embd", .heads = "n_head", .ffn = "n_inner", .positions = "n_positions"};
+
+std::uint32_t even_head_dim(const ConfigReader& config, const Keys& keys, const ModelSpec& spec) {
+    if (spec.hidden % spec.heads != 0)
+        config.fail(keys.heads, fmt::format("{} does not divide {} {}", spec.heads, keys.hidden, spec.hidden));
+    return spec.hidden / spec.heads;
+}
+
+ModelSpec common(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec;
+    spec.layers = config.count(keys.layers);
+    spec.hidden = config.count(keys.hidden);
+    spec.heads = spec.kv_heads = config.count(keys.heads);
+    spec.vocab = config.count("vocab_size");
+    return spec;
+}
+
+/// One dropout rate per model: different rates in one file are refused.
+double dropout(const ConfigReader& config, std::initializer_list<std::string_view> keys, double otherwise) {
+    const double first = config.probability(*keys.begin(), otherwise);
+    for (const auto key : keys)
+        if (const double rate = config.probability(key, otherwise); rate != first)
+            config.fail(key, fmt::format("{} differs from {} {}", rate, *keys.begin(), first),
+                        "models have one dropout rate here: give both keys the same");
+    return first;
+}
+
+void check_activation(const ConfigReader& config, std::string_view key, std::string_view otherwise, bool gated) {
+    const std::string found = config.text(key).value_or(std::string(otherwise));
+    const bool known = gated ? found == "silu" || found == "swish" : found == "quick_gelu" || found.starts_with("gelu");
+    if (!known)
+        config.fail(key, fmt::format("activation \"{}\" is not supported", found),
+                    gated ? "silu" : "gelu, gelu_new, ...");
+}
+
+void refuse_if(const ConfigReader& config, std::string_view key, bool otherwise, bool refused) {
+    if (config.flag(key, otherwise) == refused) config.fail(key, fmt::format("{} is not supported", refused));
+}
+
+ModelSpec read_gpt2(const ConfigReader& config) {
+    ModelSpec spec = common(config, gpt2_keys);
+    spec.head_dim = even_head_dim(config, gpt2_keys, spec);
+    const auto inner = config.optional_count(gpt2_keys.ffn);
+    if (!inner && spec.hidden > UINT32_MAX / 4)
+        config.fail(gpt2_keys.hidden, fmt::format("{} is too large", spec.hidden));
+    spec.ffn = inner.value_or(4 * spec.hidden);
+    spec.max_positions = config.count(gpt2_keys.positions);
+    spec.tied_embeddings = config.flag("tie_word_embeddings", true);
+    spec.dropout = dropout(config, {"resid_pdrop", "embd_pdrop", "attn_pdrop"}, 0.1);
+    check_activation(config, "activation_function", "gelu_new", false);
+    refuse_if(config, "add_cross_attention", false, true);
+    return spec;
+}
+
+ModelSpec read_gpt_neox(const ConfigReader& config) {
+    ModelSpec spec = common(config, common_keys);
+    spec.head_dim = even_head_dim(config, common_keys, spec);
+    spec.ffn = config.count(common_keys.ffn);
+    spec.position = PositionKind::rope;
+    spec.parallel_residual = config.flag("use_parallel_residual", true);
+    spec.tied_embeddings = config.flag("tie_word_embeddings", false);
+    spec.dropout = dropout(config, {"hidden_dropout", "attention_dropout"}, 0.0);
+    check_activation(config, "hidden_act", "gelu", false);
+    refuse_if(config, "attention_bias", true, false);
+    return spec;
+}
+
+/// What Llama, Mistral and Qwen share.
+ModelSpec read_gated(const ConfigReader& config) {
+    ModelSpec spec = common(config, common_keys);
+    spec.family = Family::llama;
+    spec.ffn = config.count(common_keys.ffn);
+    spec.gated = true;
+    spec.linear_bias = spec.qkv_bias = false;
+    spec.norm = NormKind::rmsnorm;
+    spec.position = PositionKind::rope;
+    spec.tied_embeddings = config.flag("tie_word_embeddings", false);
+    spec.dropout = config.probability("attention_dropout", 0.0);
+    if (spec.dropout > 0.0)
+        config.fail("attention_dropout", fmt::format("{}: dropout in attention alone is not supported", spec.dropout),
+                    "set it to 0");
+    check_activation(config, "hidden_act", "silu", true);
+    return spec;
+}
+
+/// null stands for one key-value head per head; an absent key has a default of its own in each family.
+std::uint32_t kv_heads(const ConfigReader& config, std::uint32_t heads) {
+    return config.has_null("num_key_value_heads") ? heads : config.count("num_key_value_heads");
+}
+
+ModelSpec read_llama(const ConfigReader& config) {
+    ModelSpec spec = read_gated(config);
+    spec.kv_heads = config.optional_count("num_key_value_heads").value_or(spec.heads);
+    const auto head_dim = config.optional_count("head_dim");
+    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, common_keys, spec);
+    spec.qkv_bias = spec.linear_bias = config.flag("attention_bias", false);  // queries, keys, values, projection
+    if (config.flag("mlp_bias", false) != spec.linear_bias)
+        config.fail("mlp_bias", "differs from attention_bias", "linear layers have biases everywhere or nowhere here");
+    return spec;
+}
+
+ModelSpec read_mistral(const ConfigReader& config) {
+    ModelSpec spec = read_gated(config);
+    spec.kv_heads = kv_heads(config, spec.heads);
+    const auto head_dim = config.optional_count("head_dim");
+    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, common_keys, spec);
+    const std::uint32_t absent = config.has_null("sliding_window") ? 0 : 4096;
+    spec.attention_window = config.optional_count("sliding_window").value_or(absent);
+    return spec;
+}
+
+std::uint32_t qwen_window(const ConfigReader& config) {
+    return config.flag("use_sliding_window", false) ? config.optional_count("sliding_window").value_or(4096) : 0;
+}
+
+ModelSpec read_qwen2(const ConfigReader& config) {
+    ModelSpec spec = read_gated(config);
+    spec.kv_heads = kv_heads(config, spec.heads);
+    const auto head_dim = config.optional_count("head_dim");
+    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, common_keys, spec);
+    spec.qkv_bias = true;
+    spec.attention_window = qwen_window(config);
+    return spec;
+}
+
+ModelSpec read_qwen3(const ConfigReader& config) {
+    ModelSpec spec = read_gated(config);
+    spec.kv_heads = kv_heads(config, spec.heads);
+    spec.head_dim = config.optional_count("head_dim").value_or(128);
+    spec.qk_norm = true;
+    spec.attention_window = qwen_window(config);
+    refuse_if(config, "attention_bias", false, true);
+    return spec;
+}
+
+ModelSpec read_bert(const ConfigReader& config) {
+    ModelSpec spec = common(config, common_keys);
+    spec.family = Family::bert;
+    spec.head_dim = even_head_dim(config, common_keys, spec);
+    spec.ffn = config.count(common_keys.ffn);
+    spec.max_positions = config.count(common_keys.positions);
+    spec.token_types = config.optional_count("type_vocab_size").value_or(2);
+    spec.causal = false;
+    spec.post_norm = spec.embedding_norm = spec.mlm_head = true;
+    spec.tied_embeddings = config.flag("tie_word_embeddings", true);
+    spec.dropout = dropout(config, {"hidden_dropout_prob", "attention_probs_dropout_prob"}, 0.1);
+    check_activation(config, "hidden_act", "gelu", false);
+    refuse_if(config, "is_decoder", false, true);
+    if (const auto kind = config.text("position_embedding_type").value_or("absolute"); kind != "absolute")
+        config.fail("position_embedding_type", fmt::format("\"{}\" is not supported", kind), "absolute");
+    return spec;
+}
+
+constexpr std::array<FamilyReader, 7> readers{{
+    {"gpt2", "GPT2LMHeadModel", gpt2_keys, read_gpt2},
+    {"gpt_neox", "GPTNeoXForCausalLM", common_keys, read_gpt_neox},
+    {"llama", "LlamaForCausalLM", common_keys, read_llama},
+    {"mistral", "MistralForCausalLM", common_keys, read_mistral},
+    {"qwen2", "Qwen2ForCausalLM", common_keys, read_qwen2},
+    {"qwen3", "Qwen3ForCausalLM", common_keys, read_qwen3},
+    {"bert", "BertForMaskedLM", common_keys, read_bert},
+}};
+
+}  // namespace
+
+std::span<const FamilyReader> family_readers() { return readers; }
+
+}  // namespace orrery::models

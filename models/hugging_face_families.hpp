@@ -1,0 +1,27 @@
+// One function per family of Hugging Face models: its keys into a ModelSpec.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "models/config_reader.hpp"
+#include "models/model_spec.hpp"
+
+namespace orrery::models {
+
+/// The keys whose names differ between families.
+struct Keys {
+    std::string_view layers = "num_hidden_layers", hidden = "hidden_size", heads = "num_attention_heads",
+                     ffn = "intermediate_size", positions = "max_position_embeddings";
+};
+
+/// A family's model_type, the one architecture of it that is supported, and the function that reads it.
+struct FamilyReader {
+    std::string_view model_type, architecture;
+    Keys keys;
+    ModelSpec (*read)(const ConfigReader&);
+};
+
+std::span<const FamilyReader> family_readers();
+
+}  // namespace orrery::models

@@ -1,0 +1,100 @@
+// What a model's hyper-parameters must satisfy before operators are made of them.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "models/operators.hpp"
+
+namespace orrery::models {
+
+namespace {
+
+/// Upper limits are far above any published model and low enough for every count to fit 64 bits:
+/// 10^5 layers of at most 2^20 x (3 + 1 + 2 + 1) x 2^22 parameters are 3.1e18.
+constexpr std::uint64_t most_layers = 100'000, most_hidden = 1 << 20, most_inner = 1 << 22, most_rows = 1 << 24;
+
+[[noreturn]] void fail(std::string_view key, std::string message, std::string hint = "") {
+    throw Error("", fmt::format("/model/{}", key), std::move(message), std::move(hint));
+}
+
+void check_range(std::string_view key, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
+    if (value < least || value > most)
+        fail(key, fmt::format("{} is out of range", value), fmt::format("a whole number from {} to {}", least, most));
+}
+
+void check_sizes(const ModelSpec& spec) {
+    check_range("layers", spec.layers, 1, most_layers);
+    check_range("hidden", spec.hidden, 1, most_hidden);
+    check_range("heads", spec.heads, 1, most_inner);
+    check_range("kv_heads", spec.kv_heads, 1, spec.heads);
+    check_range("head_dim", spec.head_dim, 1, most_inner / spec.heads);
+    check_range("ffn", spec.ffn, 1, most_inner);
+    check_range("vocab", spec.vocab, 1, most_rows);
+    check_range("max_positions", spec.max_positions, 0, most_rows);
+    check_range("token_types", spec.token_types, 0, most_rows);
+}
+
+std::string divisors_around(std::uint32_t value, std::uint32_t of) {
+    std::uint32_t below = value, above = value;
+    while (below > 1 && of % below != 0) --below;
+    while (above < of && of % above != 0) ++above;
+    return fmt::format("nearest legal values: {}, {}", below, above);
+}
+
+void check_attention(const ModelSpec& spec) {
+    if (spec.heads % spec.kv_heads != 0)
+        fail("kv_heads", fmt::format("{} does not divide the {} heads", spec.kv_heads, spec.heads),
+             divisors_around(spec.kv_heads, spec.heads));
+    if (spec.position == PositionKind::rope && spec.head_dim % 2 != 0)
+        fail("head_dim", fmt::format("{} is odd, and rotary positions turn pairs", spec.head_dim));
+    if (spec.qk_norm && spec.position != PositionKind::rope)
+        fail("qk_norm", "query and key norms are known only with rotary positions", R"(set position to "rope")");
+    if (spec.attention_window > 0 && !spec.causal)
+        fail("attention_window", "a sliding window is known only in causal attention", "drop it, or set causal");
+}
+
+void check_positions(const ModelSpec& spec) {
+    const bool learned = spec.position == PositionKind::learned;
+    if (learned && spec.max_positions == 0)
+        fail("max_positions", "0, but positions are learned", "give the rows of the position table");
+    if (!learned && spec.max_positions != 0)
+        fail("max_positions", fmt::format("{}, but positions are not learned: there is no table", spec.max_positions),
+             R"(drop it, or set position to "learned")");
+}
+
+void check_structure(const ModelSpec& spec) {
+    if (spec.post_norm && spec.parallel_residual)
+        fail("parallel_residual", "contradicts post_norm: the first norm needs the attention's residual sum",
+             "set one of the two");
+    if (spec.mlm_head && spec.causal)
+        fail("mlm_head", "a masked-language-model head contradicts causal attention", "set causal to false");
+    if (!std::isfinite(spec.dropout) || spec.dropout < 0.0 || spec.dropout >= 1.0)
+        fail("dropout", fmt::format("{} is not a probability below 1", spec.dropout));
+}
+
+}  // namespace
+
+void validate(const ModelSpec& spec) {
+    check_sizes(spec);
+    check_attention(spec);
+    check_positions(spec);
+    check_structure(spec);
+}
+
+void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::string& pointer) {
+    if (seq == 0) throw Error("", pointer, "0 tokens in a sequence", "a positive number");
+    const bool learned = spec.position == PositionKind::learned;
+    if (learned && seq > spec.max_positions)
+        throw Error("", pointer,
+                    fmt::format("{} tokens, but {} learns {} positions", seq, spec.name, spec.max_positions),
+                    "a shorter sequence, or a model with more positions");
+    if (spec.attention_window > 0 && seq > spec.attention_window)
+        throw Error("", pointer,
+                    fmt::format("{} tokens exceed the attention window of {} tokens of {}, which is not modelled", seq,
+                                spec.attention_window, spec.name),
+                    fmt::format("at most {}", spec.attention_window));
+}
+
+}  // namespace orrery::models

@@ -1,0 +1,18 @@
+#include "report/breakdown.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace orrery::report {
+
+std::size_t bounding_stage(const std::vector<sim::Breakdown>& stages) {
+    const auto least = std::ranges::min_element(stages, {}, &sim::Breakdown::bubble);
+    return stages.empty() ? 0 : static_cast<std::size_t>(std::distance(stages.begin(), least));
+}
+
+std::size_t fullest_stage(const std::vector<sim::StageMemory>& memory) {
+    const auto most = std::ranges::max_element(memory, {}, &sim::StageMemory::peak);
+    return memory.empty() ? 0 : static_cast<std::size_t>(std::distance(memory.begin(), most));
+}
+
+}  // namespace orrery::report

@@ -1,0 +1,38 @@
+// The categories of a step's time, in the order and under the names that every report uses.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "sim/prediction.hpp"
+
+namespace orrery::report {
+
+struct Category {
+    std::string_view key;              ///< in JSON
+    std::string_view title;            ///< in tables
+    double sim::Breakdown::* seconds;  ///< the member of a stage's breakdown
+};
+
+inline constexpr std::array<Category, 9> categories{{
+    {"gemm", "GEMM", &sim::Breakdown::gemm},
+    {"attention", "attention", &sim::Breakdown::attention},
+    {"memory_bound", "memory-bound", &sim::Breakdown::memory_bound},
+    {"tensor_comm", "TP comm", &sim::Breakdown::tensor_comm},
+    {"pipeline_comm", "PP exposed", &sim::Breakdown::pipeline_comm},
+    {"data_comm", "DP exposed", &sim::Breakdown::data_comm},
+    {"optimizer", "optimizer", &sim::Breakdown::optimizer},
+    {"launch", "host", &sim::Breakdown::launch},
+    {"bubble", "bubble", &sim::Breakdown::bubble},
+}};
+
+/// The stage that bounds the step: the one that waits least for the others; the first of equals. 0 when there are
+/// no stages.
+std::size_t bounding_stage(const std::vector<sim::Breakdown>& stages);
+
+/// The stage with the highest peak; the first of equals. 0 when there are no stages.
+std::size_t fullest_stage(const std::vector<sim::StageMemory>& memory);
+
+}  // namespace orrery::report

@@ -1,0 +1,23 @@
+// What one rank does in a step and where every number comes from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "calibrate/predictor.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/prediction.hpp"
+
+namespace orrery::report {
+
+/// The step program of the rank's role as text; its distinct kernels with count, time, share of the step and the
+/// profile rows or formula behind the time; its transfers likewise, with nccl-tests' columns; the profile's
+/// constants with their origins. gpus_per_node tells which groups stay inside a node. Needs Prediction::program.
+/// Throws Error when there is no such rank.
+std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
+                    const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank);
+
+/// Name, value, unit and origin of every constant of a profile, one a line.
+std::string constants_table(const calibrate::Profile& profile);
+
+}  // namespace orrery::report

@@ -1,0 +1,94 @@
+#include "report/json.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "report/breakdown.hpp"
+
+namespace orrery::report {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The first number that JSON cannot hold ends the report.
+void require_finite(const Json& value, const std::string& pointer) {
+    if (value.is_number_float() && !std::isfinite(value.get<double>()))
+        throw std::runtime_error(fmt::format("the prediction's {} is not a finite number", pointer));
+    if (!value.is_structured()) return;
+    for (const auto& [key, child] : value.items()) require_finite(child, pointer + '/' + key);
+}
+
+Json seconds_by_category(const sim::Breakdown& breakdown) {
+    Json object = Json::object();
+    for (const Category& category : categories) object[std::string(category.key)] = breakdown.*category.seconds;
+    return object;
+}
+
+Json memory_of(std::size_t stage, const sim::StageMemory& memory) {
+    Json kinds = Json::object();
+    for (std::size_t keep = 0; keep < strategies::keeps; ++keep)
+        kinds[std::string(name(static_cast<strategies::Keep>(keep)))] = memory.at_peak[keep];
+    return {{"stage", stage},
+            {"peak", memory.peak},
+            {"at_peak", std::move(kinds)},
+            {"before_backward", memory.before_backward},
+            {"after_backward", memory.after_backward},
+            {"after_optimizer", memory.after_optimizer}};
+}
+
+Json key_figures(const sim::Prediction& p) {
+    const bool scaled = p.scale_base_gpus > 0, budget = p.training_time_s > 0;
+    return {{"schema_version", schema_version},
+            {"step_time_s", p.step_time_s},
+            {"tokens_per_s", p.tokens_per_s},
+            {"model_tflops_per_gpu", p.model_flops_per_gpu / 1e12},
+            {"hardware_tflops_per_gpu", p.hardware_flops_per_gpu / 1e12},
+            {"mfu", p.mfu},
+            {"hfu", p.hfu},
+            {"scale_factor", scaled ? Json(p.scale_factor) : Json()},
+            {"scale_reference", scaled ? Json({{"gpus", p.scale_base_gpus}}) : Json()},
+            {"training_time_s", budget ? Json(p.training_time_s) : Json()}};
+}
+
+void add_stages(Json& report, const sim::Prediction& p) {
+    const std::size_t bounding = bounding_stage(p.stages);
+    report["bounding_stage"] = bounding;
+    report["breakdown_s"] = seconds_by_category(p.stages.empty() ? sim::Breakdown{} : p.stages[bounding]);
+    report["stages"] = Json::array();
+    for (std::size_t stage = 0; stage < p.stages.size(); ++stage)
+        report["stages"].push_back({{"stage", stage}, {"breakdown_s", seconds_by_category(p.stages[stage])}});
+}
+
+void add_memory(Json& report, const sim::Prediction& p) {
+    Json peaks = Json::array(), detail = Json::array();
+    for (std::size_t stage = 0; stage < p.memory.size(); ++stage) {
+        peaks.push_back(p.memory[stage].peak);
+        detail.push_back(memory_of(stage, p.memory[stage]));
+    }
+    report["peak_memory_bytes"] = std::move(peaks);
+    report["memory_capacity_bytes"] = p.memory_capacity;
+    report["fits"] = p.fits;
+    report["memory_bytes"] = std::move(detail);
+}
+
+}  // namespace
+
+std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) {
+    Json report = key_figures(p);
+    add_stages(report, p);
+    add_memory(report, p);
+    report["bottleneck"] = p.bottleneck;
+    report["advice"] = p.advice;
+    report["warnings"] = p.warnings;
+    report["scenario"] = resolved(scenario);
+    report["provenance"] = {{"version", p.version}, {"profile", p.profile}, {"cluster", p.cluster}, {"seed", p.seed},
+                            {"gpus", p.gpus},       {"ops", p.ops},         {"classes", p.classes}};
+    require_finite(report, "");
+    return report.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace orrery::report

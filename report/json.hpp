@@ -1,0 +1,22 @@
+// The report for programs: JSON as prediction.schema.json describes it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "scenarios/scenario.hpp"
+#include "sim/prediction.hpp"
+
+namespace orrery::report {
+
+/// Raised when a key changes its meaning or goes; new keys do not raise it.
+inline constexpr int schema_version = 1;
+
+/// One JSON object and a newline; the same input gives the same bytes. Throws std::runtime_error when a number of
+/// the prediction is not finite: such a prediction is a fault of the program, and JSON has no word for it.
+std::string json(const scenarios::Scenario& scenario, const sim::Prediction& prediction);
+
+/// The scenario with every value written out, in the keys of scenario files.
+nlohmann::ordered_json resolved(const scenarios::Scenario& scenario);
+
+}  // namespace orrery::report

@@ -1,0 +1,108 @@
+// A scenario written out in full.
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "report/json.hpp"
+
+namespace orrery::report {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Enum, std::size_t count>
+std::string word(const std::array<std::string_view, count>& words, Enum value) {
+    return std::string(words.at(static_cast<std::size_t>(value)));
+}
+
+constexpr std::array<std::string_view, 3> families{"gpt", "llama", "bert"};
+constexpr std::array<std::string_view, 2> norms{"layernorm", "rmsnorm"};
+constexpr std::array<std::string_view, 4> positions{"learned", "rope", "alibi", "none"};
+constexpr std::array<std::string_view, 3> schedules{"gpipe", "1f1b", "interleaved"};
+constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
+constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
+
+Json of(const models::ModelSpec& m) {
+    Json model = {{"name", m.name},
+                  {"model_type", word(families, m.family)},
+                  {"num_hidden_layers", m.layers},
+                  {"hidden_size", m.hidden},
+                  {"num_attention_heads", m.heads},
+                  {"num_key_value_heads", m.kv_heads},
+                  {"head_dim", m.head_dim},
+                  {"intermediate_size", m.ffn},
+                  {"vocab_size", m.vocab}};
+    if (m.max_positions > 0) model["max_position_embeddings"] = m.max_positions;
+    if (m.token_types > 0) model["type_vocab_size"] = m.token_types;
+    model.update(Json{{"swiglu", m.gated},
+                      {"causal", m.causal},
+                      {"tie_word_embeddings", m.tied_embeddings},
+                      {"add_bias_linear", m.linear_bias},
+                      {"add_qkv_bias", m.qkv_bias},
+                      {"use_parallel_residual", m.parallel_residual},
+                      {"post_norm", m.post_norm},
+                      {"mlm_head", m.mlm_head},
+                      {"normalization", word(norms, m.norm)},
+                      {"position_embedding_type", word(positions, m.position)}});
+    return model;
+}
+
+/// Only what the scenario says beyond the preset.
+Json of(const topology::ClusterSpec& c) {
+    Json cluster = {{"preset", c.preset}};
+    if (c.nodes > 0) cluster["nodes"] = c.nodes;
+    if (!c.gpu.empty()) cluster["gpu"] = c.gpu;
+    if (c.gpus_per_node > 0) cluster["gpus_per_node"] = c.gpus_per_node;
+    if (c.nics_per_node > 0) cluster["nics_per_node"] = c.nics_per_node;
+    if (c.nic_bytes_per_second > 0) cluster["nic_rate"] = fmt::format("{} GB/s", c.nic_bytes_per_second / 1e9);
+    if (c.oversubscription > 0) cluster["oversubscription"] = c.oversubscription;
+    return cluster;
+}
+
+Json of(const strategies::Strategy& s) {
+    return {{"tensor", s.tensor},
+            {"pipeline", s.pipeline},
+            {"virtual_pipeline", s.virtual_pipeline},
+            {"data", s.data},
+            {"sequence_parallel", s.sequence_parallel},
+            {"schedule", word(schedules, s.schedule)},
+            {"sharding", word(shardings, s.sharding)},
+            {"recompute", word(recomputes, s.recompute)},
+            {"recompute_num_layers", s.recompute_num_layers},
+            {"overlap_grad_reduce", s.overlap_grad_reduce},
+            {"overlap_param_gather", s.overlap_param_gather},
+            {"overlap_p2p", s.overlap_p2p},
+            {"scatter_gather", s.scatter_gather},
+            {"bucket_size", fmt::format("{} B", s.bucket_bytes)}};
+}
+
+Json of(const strategies::Training& t, double dropout) {
+    return {{"seq_length", t.seq},
+            {"micro_batch_size", t.micro_batch},
+            {"global_batch_size", t.global_batch},
+            {"precision", kernels::name(t.precision.compute)},
+            {"grad_reduce_precision", kernels::name(t.precision.grad_reduce)},
+            {"fused_attention", t.fused_attention},
+            {"cuda_graph", t.cuda_graph},
+            {"clip_grad", t.grad_clip},
+            {"dropout", dropout}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
+    const strategies::Plan& plan = scenario.plan;
+    Json document = {{"name", scenario.name},
+                     {"model", of(plan.model)},
+                     {"cluster", of(scenario.cluster)},
+                     {"strategy", of(plan.strategy)},
+                     {"training", of(plan.training, plan.model.dropout)},
+                     {"profile", scenario.profile},
+                     {"seed", scenario.seed}};
+    if (scenario.outputs.token_budget > 0) document["outputs"] = {{"token_budget", scenario.outputs.token_budget}};
+    return document;
+}
+
+}  // namespace orrery::report

@@ -1,0 +1,23 @@
+// Tables with one column a pipeline stage.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sim/prediction.hpp"
+
+namespace orrery::report {
+
+/// Milliseconds by category and stage, and each category's share of the step, the mean over all stages. Categories
+/// that are zero everywhere are left out. "" without stages.
+std::string breakdown_table(const sim::Prediction& prediction);
+
+/// GiB by kind and stage at the stage's peak, the peak itself and the three maxima. "" without stages.
+std::string memory_table(const sim::Prediction& prediction);
+
+/// The stages that a table has room for, ascending: all of up to eight; else the first two, the notable one and the
+/// last two.
+std::vector<std::size_t> shown_stages(std::size_t stages, std::size_t notable);
+
+}  // namespace orrery::report

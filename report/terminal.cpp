@@ -1,0 +1,115 @@
+#include "report/terminal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/units.hpp"
+#include "report/breakdown.hpp"
+#include "report/stage_table.hpp"
+
+namespace orrery::report {
+
+namespace {
+
+/// 1024 -> "1,024"
+std::string grouped(std::uint64_t value) {
+    std::string text = fmt::format("{}", value);
+    for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) text.insert(at, 1, ',');
+    return text;
+}
+
+std::string schedule_text(const strategies::Strategy& s) {
+    using strategies::ScheduleKind;
+    if (s.pipeline == 1) return "no pipeline";
+    if (s.schedule == ScheduleKind::gpipe) return "GPipe";
+    if (s.schedule == ScheduleKind::one_f_one_b) return "1F1B";
+    return fmt::format("interleaved 1F1B, {} chunks a stage", s.virtual_pipeline);
+}
+
+std::string recompute_text(const strategies::Strategy& s) {
+    using strategies::Recompute;
+    if (s.recompute == Recompute::none) return "no recomputation";
+    if (s.recompute == Recompute::selective) return "selective recomputation";
+    if (s.recompute_num_layers == 0) return "full recomputation";
+    return fmt::format("full recomputation of {} layers a chunk", s.recompute_num_layers);
+}
+
+std::string headline(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
+    const auto& [model, s, training] = scenario.plan;
+    std::string text = paint(style, Ink::bold, scenario.name);
+    text += fmt::format("   {} GPUs  TP{} PP{} DP{}  micro-batch {} x {}   profile {}\n", grouped(p.gpus), s.tensor,
+                        s.pipeline, s.data, training.micro_batch, scenario.plan.micro_batches(), p.profile);
+    const std::string sharding = s.sharding == strategies::Sharding::zero1 ? "ZeRO-1, " : "";
+    const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
+    return text + fmt::format("{} on {}: {}, {}, {}{}{}, batch {} x {} tokens\n", model.name, p.cluster,
+                              schedule_text(s), recompute_text(s), sharding, sequence,
+                              kernels::name(training.precision.compute), grouped(training.global_batch),
+                              grouped(training.seq));
+}
+
+std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
+    std::string text = fmt::format(
+        "{}   {} tokens/s   {:.1f} TFLOP/s per GPU (hardware {:.1f})   MFU {:.1f}%   HFU {:.1f}%\n",
+        paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)), format_count(p.tokens_per_s),
+        p.model_flops_per_gpu / 1e12, p.hardware_flops_per_gpu / 1e12, 100 * p.mfu, 100 * p.hfu);
+    if (p.scale_base_gpus > 0)
+        text += fmt::format("scale factor {:.3f} against {} GPU{}", p.scale_factor, grouped(p.scale_base_gpus),
+                            p.scale_base_gpus == 1 ? "" : "s");
+    if (p.training_time_s > 0)
+        text += fmt::format("{}{} tokens in {}", p.scale_base_gpus > 0 ? "   " : "",
+                            format_count(scenario.outputs.token_budget), format_seconds(p.training_time_s));
+    return text.empty() || text.back() == '\n' ? text : text + '\n';
+}
+
+std::string fit_line(const sim::Prediction& p, Style style) {
+    if (p.fits || p.memory.empty()) return "";
+    const std::size_t stage = fullest_stage(p.memory);
+    const auto& m = p.memory[stage];
+    const auto largest = std::ranges::max_element(m.at_peak);
+    const auto keep = static_cast<strategies::Keep>(std::distance(m.at_peak.begin(), largest));
+    return fmt::format("{} stage {} needs {} of {}; largest: {}, {}\n", paint(style, Ink::bad, "DOES NOT FIT"), stage,
+                       format_bytes(static_cast<double>(m.peak)), format_bytes(static_cast<double>(p.memory_capacity)),
+                       name(keep), format_bytes(static_cast<double>(*largest)));
+}
+
+/// "ADVICE  " before the first line, blanks before the others.
+std::string list(Style style, Ink ink, const std::string& word, const std::vector<std::string>& lines) {
+    std::string text;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        text += fmt::format("{}{}\n", i == 0 ? paint(style, ink, fmt::format("{:<11}", word)) : std::string(11, ' '),
+                            lines[i]);
+    return text;
+}
+
+std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
+    std::string text;
+    if (p.mfu > 0)
+        text += paint(style, Ink::dim,
+                      fmt::format("TFLOP/s and MFU count the model's arithmetic (SC'21, equation 3, without "
+                                  "recomputation); hardware and HFU all that is executed; peak {:.0f} TFLOP/s dense {}",
+                                  p.model_flops_per_gpu / p.mfu / 1e12,
+                                  kernels::name(scenario.plan.training.precision.compute))) +
+                '\n';
+    return text + paint(style, Ink::dim,
+                        fmt::format("orrery {}  profile {}  cluster {}  seed {}  {} operations of {} GPUs in {} "
+                                    "simulated class{}",
+                                    p.version, p.profile, p.cluster, p.seed, format_count(static_cast<double>(p.ops)),
+                                    grouped(p.gpus), p.classes, p.classes == 1 ? "" : "es")) +
+           '\n';
+}
+
+}  // namespace
+
+std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
+    std::string text = headline(scenario, p, style) + '\n' + figures(scenario, p, style) + '\n';
+    text += breakdown_table(p) + '\n' + memory_table(p) + '\n';
+    text += fit_line(p, style);
+    if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
+    text += list(style, Ink::good, "ADVICE", p.advice);
+    text += list(style, Ink::warning, "WARNING", p.warnings);
+    return text + footer(scenario, p, style);
+}
+
+}  // namespace orrery::report

@@ -1,0 +1,16 @@
+// The report that a person reads in a terminal.
+#pragma once
+
+#include <string>
+
+#include "report/style.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/prediction.hpp"
+
+namespace orrery::report {
+
+/// Headline, key figures, where the time goes by stage, memory by stage, bottleneck, advice, warnings, provenance.
+/// Ends with a newline; the same input gives the same text.
+std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& prediction, Style style);
+
+}  // namespace orrery::report

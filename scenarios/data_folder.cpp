@@ -1,0 +1,26 @@
+// Where the shipped data lie.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace orrery::scenarios {
+
+namespace fs = std::filesystem;
+
+fs::path data_folder() {
+    std::error_code ignored;
+    if (const char* chosen = std::getenv("ORRERY_DATA"); chosen && *chosen) {
+        if (fs::is_directory(chosen, ignored)) return chosen;
+        throw Error("$ORRERY_DATA", "", fmt::format("\"{}\" is not a folder", chosen),
+                    "name the folder that holds profiles/, or unset the variable");
+    }
+    const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+    const fs::path installed = program.parent_path().parent_path() / "share" / "orrery";
+    if (!program.empty() && fs::is_directory(installed, ignored)) return installed;
+    return ORRERY_SOURCE_DATA;  // scenarios/CMakeLists.txt
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,191 @@
+#include "scenarios/keys.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+
+namespace orrery::scenarios {
+
+namespace {
+
+using enum Place;
+using enum Kind;
+
+// Bounds only keep sizes inside what 64-bit byte counts and 32-bit kernel shapes can hold; they lie far beyond
+// any published run.
+constexpr double max_parallel = 65536;       // ranks along one axis
+constexpr double max_batch = 1 << 24;        // sequences
+constexpr double max_seq = 1 << 22;          // tokens
+constexpr double max_layers = 8192;
+constexpr double max_width = 1 << 20;        // hidden, ffn
+constexpr double max_heads = 4096;
+constexpr double max_vocab = 1 << 24;
+constexpr double max_exact = 9007199254740991;  // 2^53 - 1: every JSON reader keeps it exactly
+
+constexpr std::array<std::string_view, 3> families{"gpt", "llama", "bert"};
+constexpr std::array<std::string_view, 4> norms{"layernorm", "LayerNorm", "rmsnorm", "RMSNorm"};
+constexpr std::array<std::string_view, 6> positions{"learned", "learned_absolute", "absolute", "rope", "alibi", "none"};
+constexpr std::array<std::string_view, 3> schedules{"gpipe", "1f1b", "interleaved"};
+constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
+constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
+constexpr std::array<std::string_view, 5> precisions{"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr std::array<std::string_view, 3> reduce_precisions{"fp32", "fp16", "bf16"};
+constexpr std::array<std::string_view, 1> optimizers{"adam"};
+
+constexpr std::array key_table{
+    Key{document, "$schema", text},
+    Key{document, "name", text},
+    Key{document, "description", text},
+    Key{document, "model", object, 0, 0, {}, true},
+    Key{document, "cluster", object, 0, 0, {}, true},
+    Key{document, "strategy", object},
+    Key{document, "training", object, 0, 0, {}, true},
+    Key{document, "profile", text},
+    Key{document, "seed", integer, 0, max_exact},
+    Key{document, "outputs", object},
+
+    Key{model, "name", text},
+    Key{model, "hugging_face", text},
+    Key{model, "model_type", choice, 0, 0, families},
+    Key{model, "num_hidden_layers", integer, 1, max_layers},
+    Key{model, "hidden_size", integer, 1, max_width},
+    Key{model, "num_attention_heads", integer, 1, max_heads},
+    Key{model, "num_key_value_heads", integer, 1, max_heads},
+    Key{model, "head_dim", integer, 1, max_width},
+    Key{model, "intermediate_size", integer, 1, max_width},
+    Key{model, "vocab_size", integer, 1, max_vocab},
+    Key{model, "max_position_embeddings", integer, 1, max_seq},
+    Key{model, "type_vocab_size", integer, 0, max_vocab},
+    Key{model, "sliding_window", integer, 0, max_seq},
+    Key{model, "swiglu", boolean},
+    Key{model, "causal", boolean},
+    Key{model, "tie_word_embeddings", boolean},
+    Key{model, "add_bias_linear", boolean},
+    Key{model, "add_qkv_bias", boolean},
+    Key{model, "use_parallel_residual", boolean},
+    Key{model, "post_norm", boolean},
+    Key{model, "mlm_head", boolean},
+    Key{model, "qk_layernorm", boolean},
+    Key{model, "normalization", choice, 0, 0, norms},
+    Key{model, "position_embedding_type", choice, 0, 0, positions},
+
+    Key{cluster, "preset", text, 0, 0, {}, true},
+    Key{cluster, "nodes", integer, 1, 131072},
+    Key{cluster, "gpu", text},
+    Key{cluster, "gpus_per_node", integer, 1, 1024},
+    Key{cluster, "nics_per_node", integer, 1, 1024},
+    Key{cluster, "nic_rate", rate, 1e6, 1e13},
+    Key{cluster, "oversubscription", number, 1, 1000},
+
+    Key{strategy, "tensor", integer, 1, max_parallel},
+    Key{strategy, "pipeline", integer, 1, max_layers},
+    Key{strategy, "virtual_pipeline", integer, 1, max_layers},
+    Key{strategy, "data", integer, 1, 1 << 20},
+    Key{strategy, "sequence_parallel", boolean},
+    Key{strategy, "schedule", choice, 0, 0, schedules},
+    Key{strategy, "sharding", choice, 0, 0, shardings},
+    Key{strategy, "recompute", choice, 0, 0, recomputes},
+    Key{strategy, "recompute_num_layers", integer, 0, max_layers},
+    Key{strategy, "overlap_grad_reduce", boolean},
+    Key{strategy, "overlap_param_gather", boolean},
+    Key{strategy, "overlap_p2p", boolean},
+    Key{strategy, "scatter_gather", boolean},
+    Key{strategy, "bucket_size", bytes, 1e6, 1e12},
+
+    Key{training, "seq_length", integer, 1, max_seq, {}, true},
+    Key{training, "micro_batch_size", integer, 1, max_batch},
+    Key{training, "global_batch_size", integer, 1, max_batch, {}, true},
+    Key{training, "precision", choice, 0, 0, precisions},
+    Key{training, "grad_reduce_precision", choice, 0, 0, reduce_precisions},
+    Key{training, "fused_attention", boolean},
+    Key{training, "cuda_graph", boolean},
+    Key{training, "clip_grad", number, 0, 1e9},
+    Key{training, "dropout", number, 0, 0.99},
+    Key{training, "optimizer", choice, 0, 0, optimizers},
+
+    Key{outputs, "token_budget", tokens, 1, 1e18},
+};
+
+constexpr std::array alias_table{
+    // Megatron-LM
+    Alias{model, "num_layers", "num_hidden_layers"},
+    Alias{model, "num_query_groups", "num_key_value_heads"},
+    Alias{model, "kv_channels", "head_dim"},
+    Alias{model, "ffn_hidden_size", "intermediate_size"},
+    Alias{model, "untie_embeddings_and_output_weights", "tie_word_embeddings", "false", "true"},
+    Alias{model, "disable_bias_linear", "add_bias_linear", "false", "true"},
+    Alias{strategy, "tensor_model_parallel_size", "tensor"},
+    Alias{strategy, "pipeline_model_parallel_size", "pipeline"},
+    Alias{strategy, "virtual_pipeline_model_parallel_size", "virtual_pipeline"},
+    Alias{strategy, "data_parallel_size", "data"},
+    Alias{strategy, "use_distributed_optimizer", "sharding", "\"zero1\"", "\"none\""},
+    Alias{strategy, "recompute_granularity", "recompute"},
+    Alias{strategy, "overlap_p2p_communication", "overlap_p2p"},
+    Alias{strategy, "scatter_gather_tensors_in_pipeline", "scatter_gather"},
+    Alias{training, "fp16", "precision", "\"fp16\"", ""},
+    Alias{training, "bf16", "precision", "\"bf16\"", ""},
+    Alias{training, "accumulate_allreduce_grads_in_fp32", "grad_reduce_precision", "\"fp32\"", ""},
+    Alias{training, "use_flash_attn", "fused_attention"},
+    Alias{training, "enable_cuda_graph", "cuda_graph"},
+    Alias{training, "hidden_dropout", "dropout"},
+    // Hugging Face, older families
+    Alias{model, "n_layer", "num_hidden_layers"},
+    Alias{model, "n_embd", "hidden_size"},
+    Alias{model, "n_head", "num_attention_heads"},
+    Alias{model, "n_inner", "intermediate_size"},
+    Alias{model, "n_positions", "max_position_embeddings"},
+    // DeepSpeed
+    Alias{training, "train_micro_batch_size_per_gpu", "micro_batch_size"},
+    Alias{training, "train_batch_size", "global_batch_size"},
+    Alias{training, "gradient_clipping", "clip_grad"},
+};
+
+}  // namespace
+
+std::string_view pointer(Place place) {
+    switch (place) {
+        case document: return "";
+        case model: return "/model";
+        case cluster: return "/cluster";
+        case strategy: return "/strategy";
+        case training: return "/training";
+        case outputs: return "/outputs";
+    }
+    return "";
+}
+
+std::span<const Key> keys() { return key_table; }
+std::span<const Alias> aliases() { return alias_table; }
+
+const Key* find_key(Place place, std::string_view name) {
+    const auto* found = std::ranges::find_if(key_table, [&](const Key& k) { return k.place == place && k.name == name; });
+    return found == key_table.end() ? nullptr : found;
+}
+
+const Alias* find_alias(Place place, std::string_view spelling) {
+    const auto* found =
+        std::ranges::find_if(alias_table, [&](const Alias& a) { return a.place == place && a.spelling == spelling; });
+    return found == alias_table.end() ? nullptr : found;
+}
+
+std::string nearest_key(Place place, std::string_view unknown) {
+    std::vector<std::string_view> known;
+    for (const Key& key : key_table) {
+        if (key.place == place) known.push_back(key.name);
+    }
+    for (const Alias& alias : alias_table) {
+        if (alias.place == place) known.push_back(alias.spelling);
+    }
+    return nearest(unknown.substr(0, 64), known, 1).front();  // no known key is longer
+}
+
+std::vector<Place> places_of(std::string_view name) {
+    std::vector<Place> places;
+    for (const Place place : {document, model, cluster, strategy, training, outputs}) {
+        if (find_key(place, name) || find_alias(place, name)) places.push_back(place);
+    }
+    return places;
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,201 @@
+#include "scenarios/model_section.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.hpp"
+#include "models/catalog.hpp"
+#include "models/operators.hpp"
+#include "scenarios/document.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace orrery::scenarios {
+
+namespace {
+
+using models::Family;
+using models::ModelSpec;
+using models::NormKind;
+using models::PositionKind;
+
+constexpr std::array<std::pair<std::string_view, std::uint32_t ModelSpec::*>, 10> widths{{
+    {"num_hidden_layers", &ModelSpec::layers},
+    {"hidden_size", &ModelSpec::hidden},
+    {"num_attention_heads", &ModelSpec::heads},
+    {"num_key_value_heads", &ModelSpec::kv_heads},
+    {"head_dim", &ModelSpec::head_dim},
+    {"intermediate_size", &ModelSpec::ffn},
+    {"vocab_size", &ModelSpec::vocab},
+    {"max_position_embeddings", &ModelSpec::max_positions},
+    {"type_vocab_size", &ModelSpec::token_types},
+    {"sliding_window", &ModelSpec::attention_window},
+}};
+
+constexpr std::array<std::pair<std::string_view, bool ModelSpec::*>, 9> switches{{
+    {"swiglu", &ModelSpec::gated},
+    {"causal", &ModelSpec::causal},
+    {"tie_word_embeddings", &ModelSpec::tied_embeddings},
+    {"add_bias_linear", &ModelSpec::linear_bias},
+    {"add_qkv_bias", &ModelSpec::qkv_bias},
+    {"use_parallel_residual", &ModelSpec::parallel_residual},
+    {"post_norm", &ModelSpec::post_norm},
+    {"mlm_head", &ModelSpec::mlm_head},
+    {"qk_layernorm", &ModelSpec::qk_norm},
+}};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> field_keys{{
+    {"layers", "num_hidden_layers"},
+    {"hidden", "hidden_size"},
+    {"heads", "num_attention_heads"},
+    {"kv_heads", "num_key_value_heads"},
+    {"ffn", "intermediate_size"},
+    {"vocab", "vocab_size"},
+    {"max_positions", "max_position_embeddings"},
+    {"token_types", "type_vocab_size"},
+    {"gated", "swiglu"},
+    {"tied_embeddings", "tie_word_embeddings"},
+    {"linear_bias", "add_bias_linear"},
+    {"qkv_bias", "add_qkv_bias"},
+    {"parallel_residual", "use_parallel_residual"},
+    {"norm", "normalization"},
+    {"position", "position_embedding_type"},
+    {"qk_norm", "qk_layernorm"},
+    {"attention_window", "sliding_window"},
+}};
+
+/// What a family's published members have in common; every field can be overridden.
+ModelSpec family_defaults(const Reader& reader) {
+    const std::string family = reader.choice("model_type", "gpt");
+    ModelSpec spec;
+    if (family == "llama") {
+        spec.family = Family::llama;
+        spec.gated = true;
+        spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
+        spec.norm = NormKind::rmsnorm;
+        spec.position = PositionKind::rope;
+    } else if (family == "bert") {
+        spec.family = Family::bert;
+        spec.causal = false;
+        spec.post_norm = spec.mlm_head = true;
+        spec.token_types = 2;
+    }
+    return spec;
+}
+
+NormKind norm_of(const std::string& text) {
+    return text == "rmsnorm" || text == "RMSNorm" ? NormKind::rmsnorm : NormKind::layernorm;
+}
+
+PositionKind position_of(const std::string& text) {
+    if (text == "rope") return PositionKind::rope;
+    if (text == "alibi") return PositionKind::alibi;
+    return text == "none" ? PositionKind::none : PositionKind::learned;
+}
+
+/// Sets what the reader states.
+void lay_over(ModelSpec& spec, const Reader& reader) {
+    for (const auto& [key, member] : widths) spec.*member = reader.integer32(key, spec.*member);
+    for (const auto& [key, member] : switches) spec.*member = reader.boolean(key, spec.*member);
+    if (reader.has("normalization")) spec.norm = norm_of(reader.choice("normalization", ""));
+    if (reader.has("position_embedding_type")) {
+        spec.position = position_of(reader.choice("position_embedding_type", ""));
+    }
+}
+
+/// Widths that the base derives from others follow an override of those.
+void derive_widths(ModelSpec& spec, const ModelSpec& base, const Reader& reader) {
+    const auto follows = [&reader](std::string_view key, bool derived) { return derived && !reader.has(key); };
+    if (follows("num_key_value_heads", base.kv_heads == base.heads)) spec.kv_heads = spec.heads;
+    if (follows("head_dim", base.head_dim * base.heads == base.hidden)) {
+        if (spec.hidden % spec.heads != 0) {
+            throw Error(reader.file(), reader.pointer("num_attention_heads"),
+                        fmt::format("{} heads do not divide the hidden size {}", spec.heads, spec.hidden),
+                        "choose a divisor, or state head_dim");
+        }
+        spec.head_dim = spec.hidden / spec.heads;
+    }
+    if (follows("intermediate_size", base.ffn == 4 * base.hidden)) spec.ffn = 4 * spec.hidden;
+    // Hugging Face states max_position_embeddings for rotary positions too; only learned ones have a table.
+    if (spec.position != PositionKind::learned) spec.max_positions = 0;
+}
+
+/// A model that no catalog knows: the sizes that nothing implies must be stated.
+ModelSpec all_fields(const Reader& reader) {
+    ModelSpec base = family_defaults(reader);
+    base.name = reader.text("name", "custom");
+    for (const std::string_view key :
+         {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size", "intermediate_size"}) {
+        const bool implied = key == "intermediate_size" && !reader.boolean("swiglu", base.gated);  // 4 x hidden_size
+        if (implied || reader.has(key)) continue;
+        throw Error(reader.file(), reader.pointer(key), fmt::format("the key \"{}\" is missing in \"model\"", key),
+                    "add it, or name a model of the catalog: see `orrery list models`");
+    }
+    return base;
+}
+
+/// The catalog's entry when the name is known. An unknown name beside other fields only labels them.
+ModelSpec by_name(const Reader& reader) {
+    const std::string name = reader.text("name");
+    try {
+        return models::find(name);
+    } catch (const Error& error) {
+        if (reader.has("num_hidden_layers") && reader.has("hidden_size")) return all_fields(reader);
+        throw Error(reader.file(), reader.pointer("name"), error.message(),
+                    error.hint() + "; or state num_hidden_layers, hidden_size, num_attention_heads and vocab_size");
+    }
+}
+
+ModelSpec from_hugging_face(const Reader& reader) {
+    if (reader.has("name")) {
+        throw Error(reader.file(), reader.pointer("name"),
+                    fmt::format("\"{}\" and a Hugging Face file both name the model", reader.text("name")),
+                    "keep one of \"name\" and \"hugging_face\"");
+    }
+    const std::filesystem::path named = reader.text("hugging_face");
+    const std::filesystem::path beside = std::filesystem::path(reader.file()).parent_path() / named;
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(beside, ignored)) {
+        throw Error(reader.file(), reader.pointer("hugging_face"), fmt::format("there is no file '{}'", beside.string()),
+                    "write the path of a config.json, relative to the scenario's folder");
+    }
+    (void)read_document(beside);  // size, encoding and repeated keys, before the importer looks at the content
+    return models::import_hugging_face(beside);
+}
+
+ModelSpec base_model(const Reader& reader) {
+    if (reader.has("hugging_face")) return from_hugging_face(reader);
+    return reader.has("name") ? by_name(reader) : all_fields(reader);
+}
+
+}  // namespace
+
+std::string_view key_of_field(std::string_view field) {
+    for (const auto& [name, key] : field_keys) {
+        if (name == field) return key;
+    }
+    return field;
+}
+
+models::ModelSpec read_model(const Reader& reader) {
+    const ModelSpec base = base_model(reader);
+    if (base.layers != 0 && reader.has("model_type")) {
+        throw Error(reader.file(), reader.pointer("model_type"),
+                    fmt::format("\"{}\" cannot be set: {} has its family", reader.choice("model_type", ""), base.name),
+                    "leave it out");
+    }
+    ModelSpec spec = base;
+    lay_over(spec, reader);
+    derive_widths(spec, base, reader);
+    if (spec.position == PositionKind::learned && spec.max_positions == 0) {
+        throw Error(reader.file(), reader.pointer("max_position_embeddings"),
+                    "the key \"max_position_embeddings\" is missing in \"model\"",
+                    "add it: learned positions need the number of rows of their table");
+    }
+    models::validate(spec);
+    return spec;
+}
+
+}  // namespace orrery::scenarios

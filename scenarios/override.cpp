@@ -1,0 +1,137 @@
+#include "scenarios/override.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "scenarios/document.hpp"
+#include "scenarios/keys.hpp"
+
+namespace orrery::scenarios {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view form = "write path=value, such as strategy.tensor=4";
+
+std::vector<std::string> parts_of(const Override& change) {
+    std::vector<std::string> parts(1);
+    for (const char c : change.path) {
+        if (c == '.') {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    for (const std::string& part : parts) {
+        if (part.empty()) throw Error(describe(change), "", "the path has an empty part", std::string(form));
+    }
+    if (parts.size() > max_document_depth) {
+        throw Error(describe(change), "", fmt::format("the path has {} parts", parts.size()), std::string(form));
+    }
+    return parts;
+}
+
+/// JSON when it is JSON; what only begins like an object or a list is a slip, everything else a text.
+json value_of(const Override& change) {
+    const bool meant_as_json = change.value.starts_with('{') || change.value.starts_with('[');
+    try {
+        return parse_document(change.value, describe(change));
+    } catch (const Error&) {
+        if (meant_as_json) throw;
+        return change.value;
+    }
+}
+
+json& element(json& list, const std::string& part, const Override& change) {
+    std::size_t index = 0;
+    const auto [end, status] = std::from_chars(part.data(), part.data() + part.size(), index);
+    if (status != std::errc{} || end != part.data() + part.size() || index >= list.size()) {
+        throw Error(describe(change), pointer_of(change),
+                    fmt::format("\"{}\" is no element of a list of {}", printable(part), list.size()),
+                    list.empty() ? "the list is empty: set the whole list"
+                                 : fmt::format("write an index from 0 to {}", list.size() - 1));
+    }
+    return list[index];
+}
+
+json& step(json& parent, const std::string& part, const Override& change) {
+    if (parent.is_null()) parent = json::object();
+    if (parent.is_object()) return parent[part];
+    if (parent.is_array()) return element(parent, part, change);
+    throw Error(describe(change), pointer_of(change),
+                fmt::format("\"{}\" would lie inside {}, which is no object", printable(part), shown(parent)),
+                "shorten the path: name the key itself");
+}
+
+std::optional<Place> place_of(const std::string& parent) {
+    using enum Place;
+    for (const Place place : {document, model, cluster, strategy, training, outputs}) {
+        if (pointer(place) == parent) return place;
+    }
+    return std::nullopt;
+}
+
+std::string_view plain_name(Place place, std::string_view spelling) {
+    const Alias* alias = find_alias(place, spelling);
+    return alias ? alias->name : spelling;
+}
+
+void erase_spellings(json& object, Place place, const std::string& spelling) {
+    for (auto it = object.begin(); it != object.end();) {
+        it = plain_name(place, it.key()) == plain_name(place, spelling) ? object.erase(it) : std::next(it);
+    }
+}
+
+}  // namespace
+
+Override parse_override(const std::string& text) {
+    const auto equals = text.find('=');
+    Override change{text.substr(0, equals), equals == std::string::npos ? "" : text.substr(equals + 1)};
+    if (equals == std::string::npos) {
+        throw Error(fmt::format("--set {}", printable(text)), "", "there is no '='", std::string(form));
+    }
+    (void)parts_of(change);
+    return change;
+}
+
+std::string describe(const Override& change) {
+    return fmt::format("--set {}={}", printable(change.path), printable(change.value));
+}
+
+std::string pointer_of(const Override& change) {
+    std::string text;
+    for (const std::string& part : parts_of(change)) text = child_pointer(text, part);
+    return text;
+}
+
+void apply(json& document, const Override& change) {
+    std::vector<std::string> parts = parts_of(change);
+    const std::string last = parts.back();
+    parts.pop_back();
+    json value = value_of(change);
+    json* parent = &document;
+    std::string parent_pointer;
+    for (const std::string& part : parts) {
+        parent = &step(*parent, part, change);
+        parent_pointer = child_pointer(parent_pointer, part);
+    }
+    json& target = step(*parent, last, change);
+    if (!parent->is_object()) {
+        target = std::move(value);
+        return;
+    }
+    if (const auto place = place_of(parent_pointer)) erase_spellings(*parent, *place, last);
+    if (value.is_null()) {
+        parent->erase(last);
+    } else {
+        (*parent)[last] = std::move(value);
+    }
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,248 @@
+#include "scenarios/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "scenarios/document.hpp"
+
+namespace orrery::scenarios {
+
+namespace {
+
+using nlohmann::json;
+
+std::string place_name(Place place) {
+    return place == Place::document ? "the document" : fmt::format("\"{}\"", pointer(place).substr(1));
+}
+
+/// "write ..., a whole number from 1 to 4096": what the key accepts.
+std::string remedy(const Key& key) {
+    switch (key.kind) {
+        case Kind::object: return "write an object: {\"key\": value, ...}";
+        case Kind::text: return "write a text in double quotes";
+        case Kind::boolean: return "write true or false, without quotes";
+        case Kind::integer: return fmt::format("write a whole number from {:.0f} to {:.0f}, without quotes", key.min, key.max);
+        case Kind::number: return fmt::format("write a number from {} to {}, without quotes", key.min, key.max);
+        case Kind::choice: return fmt::format("one of: {}", join(key.choices));
+        case Kind::bytes: return "write a size with its unit, such as \"160 MB\"";
+        case Kind::rate: return "write a rate with its unit, such as \"200 Gb/s\" (bits) or \"25 GB/s\" (bytes)";
+        case Kind::tokens: return "write a count of tokens, such as \"300B\" or 300e9";
+    }
+    return "";
+}
+
+std::string unknown_key_hint(Place place, const std::string& spelling) {
+    std::string hint = fmt::format("the nearest known key is \"{}\"", nearest_key(place, spelling));
+    for (const Place other : places_of(spelling)) {
+        hint += other == Place::document ? "; this key belongs to the top level of the file"
+                                         : fmt::format("; this key belongs to {}", place_name(other));
+    }
+    return hint;
+}
+
+}  // namespace
+
+Reader::Reader(const json& value, Place place, std::string file) : file_(std::move(file)), place_(place) {
+    if (!value.is_object()) {
+        throw Error(file_, std::string(scenarios::pointer(place)),
+                    fmt::format("{} is {}, not an object", place_name(place), shown(value)),
+                    "write an object: {\"key\": value, ...}");
+    }
+    for (const auto& [spelling, content] : value.items()) resolve(spelling, content);
+    check_required();
+}
+
+void Reader::resolve(const std::string& spelling, const json& value) {
+    const std::string at = child_pointer(scenarios::pointer(place_), spelling);
+    const Alias* alias = find_alias(place_, spelling);
+    if (!alias && !find_key(place_, spelling)) {
+        throw Error(file_, at, fmt::format("unknown key \"{}\" in {}", printable(spelling), place_name(place_)),
+                    unknown_key_hint(place_, spelling));
+    }
+    json meaning = value;
+    if (alias && alias->is_switch()) {
+        if (!value.is_boolean()) {
+            throw Error(file_, at, fmt::format("{} is not a switch", shown(value)), "write true or false, without quotes");
+        }
+        const std::string_view text = value.get<bool>() ? alias->when_true : alias->when_false;
+        if (text.empty()) return;
+        meaning = json::parse(text);
+    }
+    const std::string name(alias ? alias->name : std::string_view(spelling));
+    const auto [entry, fresh] = values_.try_emplace(name, Entry{std::move(meaning), spelling});
+    if (fresh) return;
+    throw Error(file_, at,
+                fmt::format("\"{}\" and \"{}\" are two spellings of one key", entry->second.spelling, spelling),
+                fmt::format("keep one of the two; the plain one is \"{}\"", name));
+}
+
+void Reader::check_required() const {
+    for (const Key& key : keys()) {
+        if (key.place != place_ || !key.required || has(key.name)) continue;
+        refuse(key.name, fmt::format("the key \"{}\" is missing in {}", key.name, place_name(place_)),
+               "add it: " + remedy(key));
+    }
+}
+
+std::string Reader::pointer(std::string_view name) const {
+    const auto found = values_.find(name);
+    return child_pointer(scenarios::pointer(place_), found == values_.end() ? name : found->second.spelling);
+}
+
+const Key& Reader::key(std::string_view name, Kind kind) const {
+    const Key* found = find_key(place_, name);
+    if (!found || found->kind != kind) throw std::logic_error(fmt::format("no key {} of that kind", name));
+    return *found;
+}
+
+const json* Reader::find(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? nullptr : &found->second.value;
+}
+
+void Reader::refuse(std::string_view name, const std::string& message, const std::string& hint) const {
+    throw Error(file_, pointer(name), message, hint);
+}
+
+Reader Reader::object(std::string_view name, Place place) const {
+    (void)key(name, Kind::object);
+    const json* value = find(name);
+    return Reader(value ? *value : json::object(), place, file_);
+}
+
+std::string Reader::short_text(const Key& key, const json& value) const {
+    constexpr std::size_t longest = 4096;  // a path
+    if (!value.is_string()) refuse(key.name, fmt::format("{} is not text", shown(value)), remedy(key));
+    const auto& text = value.get_ref<const std::string&>();
+    if (text.size() > longest) refuse(key.name, fmt::format("{} is too long", shown(value)), "at most 4096 bytes");
+    for (const char c : text) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+            refuse(key.name, fmt::format("{} holds a control character", shown(value)), "write plain text on one line");
+        }
+    }
+    if (text.empty()) refuse(key.name, "\"\" is empty", "leave the key out, or give it a value");
+    return text;
+}
+
+std::string Reader::text(std::string_view name, std::string_view fallback) const {
+    const Key& known = key(name, Kind::text);
+    const json* value = find(name);
+    return value ? short_text(known, *value) : std::string(fallback);
+}
+
+bool Reader::boolean(std::string_view name, bool fallback) const {
+    const Key& known = key(name, Kind::boolean);
+    const json* value = find(name);
+    if (!value) return fallback;
+    if (!value->is_boolean()) refuse(name, fmt::format("{} is neither true nor false", shown(*value)), remedy(known));
+    return value->get<bool>();
+}
+
+std::uint64_t Reader::integer(std::string_view name, std::uint64_t fallback) const {
+    const Key& known = key(name, Kind::integer);
+    const json* value = find(name);
+    if (!value) return fallback;
+    if (!value->is_number_integer()) {
+        refuse(name, fmt::format("{} is not a whole number", shown(*value)), remedy(known));
+    }
+    return static_cast<std::uint64_t>(in_range(known, value->get<double>(), *value));
+}
+
+std::uint32_t Reader::integer32(std::string_view name, std::uint32_t fallback) const {
+    return static_cast<std::uint32_t>(integer(name, fallback));
+}
+
+double Reader::number(std::string_view name, double fallback) const {
+    const Key& known = key(name, Kind::number);
+    const json* value = find(name);
+    if (!value) return fallback;
+    if (!value->is_number()) refuse(name, fmt::format("{} is not a number", shown(*value)), remedy(known));
+    return in_range(known, value->get<double>(), *value);
+}
+
+std::string Reader::choice(std::string_view name, std::string_view fallback) const {
+    const Key& known = key(name, Kind::choice);
+    const json* value = find(name);
+    if (!value) return std::string(fallback);
+    if (value->is_string()) {
+        for (const std::string_view allowed : known.choices) {
+            if (value->get_ref<const std::string&>() == allowed) return std::string(allowed);
+        }
+    }
+    refuse(name, fmt::format("{} is unknown", shown(*value)), remedy(known));
+}
+
+double Reader::in_range(const Key& key, double number, const json& value) const {
+    if (number >= key.min && number <= key.max) return number;
+    std::string hint = remedy(key);
+    if (key.kind == Kind::bytes) hint = fmt::format("from {} to {}", format_bytes(key.min), format_bytes(key.max));
+    if (key.kind == Kind::rate) hint = fmt::format("from {:g} to {:g} B/s, written with a unit", key.min, key.max);
+    refuse(key.name, fmt::format("{} is out of range", shown(value)), hint);
+}
+
+template <class Parse>
+double Reader::quantity(const Key& key, const json& value, std::string_view example, Parse parse) const {
+    if (value.is_number()) {
+        refuse(key.name, fmt::format("{} has no unit", shown(value)),
+               fmt::format("write the number with its unit in double quotes, such as {}", example));
+    }
+    try {
+        const std::string text = short_text(key, value);
+        if (text.size() > 64) refuse(key.name, fmt::format("{} is too long", shown(value)), remedy(key));
+        return in_range(key, parse(text), value);
+    } catch (const Error& error) {
+        if (!error.pointer().empty()) throw;
+        refuse(key.name, error.message(), error.hint().empty() ? remedy(key) : error.hint());
+    }
+}
+
+std::uint64_t Reader::bytes(std::string_view name, std::uint64_t fallback) const {
+    const Key& known = key(name, Kind::bytes);
+    const json* value = find(name);
+    if (!value) return fallback;
+    std::uint64_t exact = 0;
+    (void)quantity(known, *value, "\"160 MB\"", [&exact](const std::string& text) {
+        exact = parse_bytes(text);
+        return static_cast<double>(exact);
+    });
+    return exact;
+}
+
+double Reader::bytes_per_second(std::string_view name, double fallback) const {
+    const Key& known = key(name, Kind::rate);
+    const json* value = find(name);
+    if (!value) return fallback;
+    return quantity(known, *value, "\"200 Gb/s\"", [](const std::string& text) { return parse_bytes_per_second(text); });
+}
+
+double Reader::tokens(std::string_view name, double fallback) const {
+    const Key& known = key(name, Kind::tokens);
+    const json* value = find(name);
+    if (!value) return fallback;
+    if (value->is_number()) return in_range(known, value->get<double>(), *value);
+    return quantity(known, *value, "\"300B\"", [](const std::string& text) { return parse_count(text); });
+}
+
+double parse_count(std::string_view text) {
+    constexpr std::array<std::pair<std::string_view, double>, 6> suffixes{
+        {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}, {"T", 1e12}}};
+    double number = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
+    while (suffix.starts_with(' ')) suffix.remove_prefix(1);
+    for (const auto& [name, factor] : suffixes) {
+        if (status == std::errc{} && suffix == name && std::isfinite(number) && number > 0) return number * factor;
+    }
+    throw Error(fmt::format("\"{}\" is not a count", printable(text)),
+                "write a positive number, with k, M, B or T for powers of 1000, such as \"300B\"");
+}
+
+}  // namespace orrery::scenarios

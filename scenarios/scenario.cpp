@@ -1,0 +1,224 @@
+#include "scenarios/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.hpp"
+#include "kernels/kernel.hpp"
+#include "scenarios/document.hpp"
+#include "scenarios/model_section.hpp"
+#include "scenarios/override.hpp"
+#include "scenarios/reader.hpp"
+#include "topology/cluster.hpp"
+
+namespace orrery::scenarios {
+
+namespace {
+
+using kernels::Dtype;
+using strategies::Plan;
+
+/// The sections of one file, their spellings resolved.
+struct Sections {
+    Reader top, model, cluster, strategy, training, outputs;
+
+    Sections(const nlohmann::json& document, const std::string& file)
+        : top(document, Place::document, file),
+          model(top.object("model", Place::model)),
+          cluster(top.object("cluster", Place::cluster)),
+          strategy(top.object("strategy", Place::strategy)),
+          training(top.object("training", Place::training)),
+          outputs(top.object("outputs", Place::outputs)) {}
+};
+
+topology::ClusterSpec read_cluster(const Reader& reader) {
+    topology::ClusterSpec spec;
+    spec.preset = reader.text("preset");
+    spec.nodes = reader.integer32("nodes");
+    spec.gpu = reader.text("gpu");
+    spec.gpus_per_node = reader.integer32("gpus_per_node");
+    spec.nics_per_node = reader.integer32("nics_per_node");
+    spec.nic_bytes_per_second = reader.bytes_per_second("nic_rate");
+    spec.oversubscription = reader.number("oversubscription");
+    return spec;
+}
+
+strategies::ScheduleKind schedule_of(const std::string& text) {
+    using enum strategies::ScheduleKind;
+    return text == "gpipe" ? gpipe : text == "interleaved" ? interleaved : one_f_one_b;
+}
+
+strategies::Recompute recompute_of(const std::string& text) {
+    using enum strategies::Recompute;
+    return text == "full" ? full : text == "selective" ? selective : none;
+}
+
+strategies::Strategy read_strategy(const Reader& reader) {
+    const strategies::Strategy usual;
+    strategies::Strategy strategy;
+    strategy.tensor = reader.integer32("tensor", 1);
+    strategy.pipeline = reader.integer32("pipeline", 1);
+    strategy.virtual_pipeline = reader.integer32("virtual_pipeline", 1);
+    strategy.data = reader.integer32("data", 0);  // 0: derived from the cluster
+    strategy.sequence_parallel = reader.boolean("sequence_parallel", usual.sequence_parallel);
+    strategy.schedule = schedule_of(reader.choice("schedule", strategy.virtual_pipeline > 1 ? "interleaved" : "1f1b"));
+    strategy.sharding = reader.choice("sharding", "none") == "zero1" ? strategies::Sharding::zero1
+                                                                    : strategies::Sharding::none;
+    strategy.recompute = recompute_of(reader.choice("recompute", "none"));
+    strategy.recompute_num_layers = reader.integer32("recompute_num_layers", usual.recompute_num_layers);
+    strategy.overlap_grad_reduce = reader.boolean("overlap_grad_reduce", usual.overlap_grad_reduce);
+    strategy.overlap_param_gather = reader.boolean("overlap_param_gather", usual.overlap_param_gather);
+    strategy.overlap_p2p = reader.boolean("overlap_p2p", usual.overlap_p2p);
+    strategy.scatter_gather = reader.boolean("scatter_gather", usual.scatter_gather);
+    strategy.bucket_bytes = reader.bytes("bucket_size", usual.bucket_bytes);
+    return strategy;
+}
+
+/// Megatron-LM reduces gradients in the parameters' format, except that bf16 (and fp8, whose parameters are bf16)
+/// switches accumulate_allreduce_grads_in_fp32 on (megatron/training/arguments.py).
+Dtype usual_grad_reduce(Dtype compute) { return compute == Dtype::fp16 ? Dtype::fp16 : Dtype::fp32; }
+
+strategies::Training read_training(const Reader& reader) {
+    strategies::Training training;
+    training.seq = reader.integer32("seq_length");
+    training.micro_batch = reader.integer32("micro_batch_size", 1);
+    training.global_batch = reader.integer32("global_batch_size");
+    training.precision.compute = kernels::dtype_from(reader.choice("precision", "bf16"));
+    const std::string usual(kernels::name(usual_grad_reduce(training.precision.compute)));
+    training.precision.grad_reduce = kernels::dtype_from(reader.choice("grad_reduce_precision", usual));
+    training.fused_attention = reader.boolean("fused_attention", true);
+    training.cuda_graph = reader.boolean("cuda_graph", false);
+    training.grad_clip = reader.number("clip_grad", 1.0);
+    (void)reader.choice("optimizer", "adam");  // the only one so far
+    return training;
+}
+
+/// Fills data from the cluster's size, and checks that the ranks fit into it.
+void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const Sections& sections) {
+    const std::uint64_t replica = std::uint64_t{strategy.tensor} * strategy.pipeline;
+    const std::string& file = sections.top.file();
+    const std::string one = fmt::format("tensor {} x pipeline {}", strategy.tensor, strategy.pipeline);
+    if (replica > gpus) {
+        throw Error(file, sections.strategy.pointer(strategy.tensor >= strategy.pipeline ? "tensor" : "pipeline"),
+                    fmt::format("{} = {} ranks, but the cluster has {} GPUs", one, replica, gpus),
+                    fmt::format("lower tensor or pipeline until their product is at most {}, or add nodes", gpus));
+    }
+    if (strategy.data == 0) {
+        if (gpus % replica != 0) {
+            throw Error(file, sections.strategy.pointer("data"),
+                        fmt::format("{} = {} ranks do not divide the {} GPUs of the cluster", one, replica, gpus),
+                        fmt::format("state \"data\": {} to leave {} GPUs idle, or choose a divisor", gpus / replica,
+                                    gpus % replica));
+        }
+        strategy.data = static_cast<std::uint32_t>(gpus / replica);
+    }
+    const std::uint64_t ranks = replica * strategy.data;
+    if (ranks > gpus) {
+        throw Error(file, sections.strategy.pointer("data"),
+                    fmt::format("{} x data {} = {} ranks, but the cluster has {} GPUs", one, strategy.data, ranks, gpus),
+                    fmt::format("nearest legal value: {}; or add nodes", gpus / replica));
+    }
+}
+
+/// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper: the GPU's table says which it has.
+bool offers(const topology::Gpu& gpu, Dtype dtype) {
+    switch (dtype) {
+        case Dtype::fp32: return gpu.fp32_flops > 0;
+        case Dtype::fp16: return gpu.half_flops > 0;
+        case Dtype::tf32: return gpu.tf32_flops > 0;
+        case Dtype::bf16: return gpu.half_flops > 0 && gpu.tf32_flops > 0;
+        case Dtype::fp8: return gpu.fp8_flops > 0;
+    }
+    return false;
+}
+
+void check_precision(Dtype wanted, const topology::Gpu& gpu, const Sections& sections) {
+    if (offers(gpu, wanted)) return;
+    std::string legal;
+    for (const Dtype other : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8}) {
+        if (offers(gpu, other)) legal += fmt::format("{}{}", legal.empty() ? "" : ", ", kernels::name(other));
+    }
+    throw Error(sections.top.file(), sections.training.pointer("precision"),
+                fmt::format("{} has no {} tensor cores", gpu.name, kernels::name(wanted)), "legal values: " + legal);
+}
+
+std::string profile_path(const Reader& top, const topology::Gpu& gpu) {
+    if (!top.has("profile")) return gpu.profile;
+    const std::filesystem::path named = top.text("profile");
+    const bool is_path = named.has_parent_path() || named.extension() == ".json";
+    return is_path ? (std::filesystem::path(top.file()).parent_path() / named).string() : named.string();
+}
+
+/// An error of models/, topology/ or strategies/ knows neither the file nor how the user spelled the key.
+Error located(const Error& error, const Sections& sections) {
+    std::string pointer = error.pointer();
+    for (const Reader* section : {&sections.model, &sections.cluster, &sections.strategy, &sections.training}) {
+        const std::string prefix = section->pointer("");  // "/model/"
+        if (!pointer.starts_with(prefix)) continue;
+        const std::string field = pointer.substr(prefix.size());
+        const bool is_model = section == &sections.model;
+        pointer = section->pointer(is_model ? key_of_field(field) : std::string_view(field));
+    }
+    const std::string hint = error.hint().empty() ? "change this value" : error.hint();
+    return Error(error.file().empty() ? sections.top.file() : error.file(), pointer, error.message(), hint);
+}
+
+Scenario read(const Sections& sections) {
+    Scenario scenario;
+    const std::filesystem::path file(sections.top.file());
+    scenario.name = sections.top.text("name", file.stem().string());
+    (void)sections.top.text("$schema");
+    (void)sections.top.text("description");
+    scenario.plan.model = read_model(sections.model);
+    scenario.cluster = read_cluster(sections.cluster);
+    scenario.plan.strategy = read_strategy(sections.strategy);
+    scenario.plan.training = read_training(sections.training);
+    scenario.plan.model.dropout = sections.training.number("dropout", scenario.plan.model.dropout);
+    scenario.seed = sections.top.integer("seed", scenario.seed);
+    scenario.outputs.token_budget = sections.outputs.tokens("token_budget");
+
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    scenario.profile = profile_path(sections.top, cluster.gpu());
+    fit_to_cluster(scenario.plan.strategy, cluster.gpus(), sections);
+    check_precision(scenario.plan.training.precision.compute, cluster.gpu(), sections);
+    strategies::validate(scenario.plan);
+    scenario.gpus = scenario.plan.ranks();
+    return scenario;
+}
+
+/// The override that put a wrong value there: messages name it instead of the file.
+const Override* culprit(const std::vector<Override>& overrides, const std::string& pointer) {
+    for (auto it = overrides.rbegin(); it != overrides.rend(); ++it) {
+        const std::string at = pointer_of(*it);
+        if (pointer == at || pointer.starts_with(at + "/")) return &*it;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+Scenario from_json(const nlohmann::json& document, const std::filesystem::path& file) {
+    const Sections sections(document, file.string());
+    try {
+        return read(sections);
+    } catch (const Error& error) {
+        throw located(error, sections);
+    }
+}
+
+Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+    nlohmann::json document = read_document(file);
+    for (const Override& change : overrides) apply(document, change);
+    try {
+        return from_json(document, file);
+    } catch (const Error& error) {
+        const Override* change = error.file() == file.string() ? culprit(overrides, error.pointer()) : nullptr;
+        if (!change) throw;
+        throw Error(describe(*change), error.pointer(), error.message(), error.hint());
+    }
+}
+
+}  // namespace orrery::scenarios

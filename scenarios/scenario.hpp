@@ -1,0 +1,47 @@
+// One scenario: model, cluster, strategy, training, profile, outputs; loaded from one JSON file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "models/model_spec.hpp"
+#include "strategies/plan.hpp"
+#include "topology/catalog.hpp"
+
+namespace orrery::scenarios {
+
+struct Outputs {
+    double token_budget = 0;  ///< tokens of the whole training run, for its end-to-end time; 0: not asked
+};
+
+struct Scenario {
+    std::string name;           ///< defaults to the file's stem
+    strategies::Plan plan;      ///< plan.strategy.data is derived from the cluster's GPUs when absent
+    topology::ClusterSpec cluster;
+    std::uint32_t gpus = 0;     ///< GPUs used: tensor x pipeline x data, at most the cluster's
+    std::string profile;        ///< name of a shipped profile or path; default: the GPU's
+    std::uint64_t seed = 1;     ///< recorded in the provenance
+    Outputs outputs;
+};
+
+/// `--set strategy.tensor=4`: the value is read as JSON when it parses as JSON, else as a string.
+struct Override {
+    std::string path, value;
+};
+/// "strategy.tensor=4" -> {"strategy.tensor", "4"}; throws Error.
+Override parse_override(const std::string& text);
+
+/// Reads, overrides, checks everything (schema, units, model, plan, cluster size). Throws Error with file, pointer,
+/// message and hint.
+Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+
+/// The same from parsed JSON; `file` is for messages and for paths relative to it.
+Scenario from_json(const nlohmann::json& document, const std::filesystem::path& file);
+
+/// Folder of the shipped data (profiles/, validation/, models/): $ORRERY_DATA, else beside the executable or the source.
+std::filesystem::path data_folder();
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,61 @@
+// The simulated clock and the flows that contend for links: the one seam between a replay and what times it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace orrery::sim {
+
+/// A flow moves weight bytes over `link` for each of its own bytes.
+struct LinkUse {
+    std::uint32_t link;
+    double weight;
+};
+
+/// Receives what ends, in order of time; events of one moment in the order in which they were inserted.
+class EventSink {
+public:
+    virtual ~EventSink() = default;
+    virtual void on_timer(std::uint64_t tag) = 0;
+    virtual void on_flow_end(std::uint64_t tag) = 0;
+};
+
+/// Clock and contended flows of one simulation. Rates are weighted max-min fair: all flows' rates grow together until
+/// a link (sum of weight x rate = capacity) or a flow's own limit binds. The clock starts at zero.
+class Engine {
+public:
+    virtual ~Engine() = default;
+
+    /// Seconds since the start.
+    [[nodiscard]] virtual double now() const = 0;
+
+    /// Calls on_timer(tag) at `at` seconds. Throws Error when `at` is before now() or not finite.
+    virtual void timer(double at, std::uint64_t tag) = 0;
+
+    /// Starts now; on_flow_end(tag) follows when `bytes` have moved at no more than `rate_limit` bytes per second
+    /// (infinity: no limit). A flow of zero bytes ends at once, but never inside this call. A link may be named
+    /// twice: its weights add up; weight 0 is no use. Throws Error on a link that does not exist, a negative weight or
+    /// size, or a limit that is not positive.
+    virtual void flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) = 0;
+
+    /// Until nothing is pending; the sink may add timers and flows. An exception of the sink ends the run and passes
+    /// through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid has one kernel a process.
+    virtual void run(EventSink& sink) = 0;
+
+    /// Weight x bytes that `link` has carried so far, for link-load reports.
+    [[nodiscard]] virtual double carried_bytes(std::uint32_t link) const = 0;
+};
+
+/// Our own model of links and delays inside SimGrid's kernel: the fast path. Capacities in bytes per second, all
+/// positive (infinity: never binds); throws Error otherwise.
+std::unique_ptr<Engine> make_fluid_engine(std::vector<double> capacity_bytes_per_second);
+
+/// SimGrid's own CM02 network, without TCP effects: the reference that the fluid engine is tested against. Weights
+/// must be 1, a link named once a flow, capacities finite; throws Error otherwise. Sizes are rounded to whole bytes,
+/// which is what SimGrid takes. SimGrid's clock is not reset between runs of one process and resolves 1e-16 of its
+/// value: good for many short runs, not for years of simulated time.
+std::unique_ptr<Engine> make_cm02_engine(std::vector<double> capacity_bytes_per_second);
+
+}  // namespace orrery::sim

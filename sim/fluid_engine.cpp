@@ -1,0 +1,119 @@
+// Timers and flows as one resource model inside SimGrid's kernel, which owns the main loop.
+#include <simgrid/s4u/NetZone.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+
+#include "sim/engine.hpp"
+#include "sim/engine_checks.hpp"
+#include "sim/fluid_flows.hpp"
+#include "sim/simgrid_kernel.hpp"
+#include "sim/timer_queue.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+class FluidEngine final : public Engine {
+public:
+    explicit FluidEngine(std::vector<double> capacity) : flows_(std::move(capacity)) {}
+
+    [[nodiscard]] double now() const override { return now_; }
+
+    void timer(double at, std::uint64_t tag) override {
+        check_timer(at, now_);
+        timers_.push({at, sequence_++, tag, false});
+    }
+
+    void flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) override {
+        check_flow(uses, bytes, rate_limit, flows_.links());
+        if (bytes == 0.0)
+            timers_.push({now_, sequence_++, tag, true});
+        else
+            flows_.start(now_, uses, bytes, rate_limit, sequence_++, tag);
+    }
+
+    void run(EventSink& sink) override;
+
+    [[nodiscard]] double carried_bytes(std::uint32_t link) const override {
+        check_link(link, flows_.links());
+        return flows_.carried_bytes(link, now_);
+    }
+
+    /// Seconds at which something happens next; infinity when nothing will.
+    double next() { return std::min(timers_.next(), flows_.next_end(now_)); }
+
+    /// Moves the clock to `at`, next()'s last answer, and tells the sink all that happens then, including what the
+    /// sink adds for the same moment. Rates are settled afterwards, once for all of it.
+    void happen(double at, EventSink& sink) {
+        now_ = at;
+        ended_.clear();
+        flows_.take_ended(now_, ended_);
+        due_.clear();
+        for (const FluidFlows::Ended& end : ended_) due_.push_back({now_, end.sequence, end.tag, true});
+        while (timers_.next() <= now_) due_.push_back(timers_.take());
+        std::sort(due_.begin(), due_.end());
+        for (const TimedEvent& event : due_) event.tell(sink);
+        while (timers_.next() <= now_) timers_.take().tell(sink);
+    }
+
+private:
+    double now_ = 0.0;
+    std::uint64_t sequence_ = 0;
+    TimerQueue timers_;
+    FluidFlows flows_;
+    std::vector<FluidFlows::Ended> ended_;
+    std::vector<TimedEvent> due_;
+};
+
+/// The seam to SimGrid's main loop: it asks each model how long until its next event, moves its clock to the first of
+/// them and tells the models. Exceptions do not cross its frames.
+class FluidModel final : public simgrid::kernel::resource::Model {
+public:
+    FluidModel(FluidEngine& engine, EventSink& sink) : Model("orrery fluid"), engine_(engine), sink_(sink) {}
+
+    double next_occurring_event(double) override {
+        if (failure_) return nothing;
+        next_ = engine_.next();
+        return next_ < std::numeric_limits<double>::infinity() ? next_ - engine_.now() : nothing;
+    }
+
+    void update_actions_state(double, double) override {
+        try {
+            engine_.happen(next_, sink_);
+        } catch (...) {
+            failure_ = std::current_exception();
+        }
+    }
+
+    void rethrow() const {
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+private:
+    static constexpr double nothing = -1.0;
+
+    FluidEngine& engine_;
+    EventSink& sink_;
+    double next_ = 0.0;
+    std::exception_ptr failure_;
+};
+
+void FluidEngine::run(EventSink& sink) {
+    SimgridKernel kernel;
+    const auto model = std::make_shared<FluidModel>(*this, sink);
+    kernel.add(model);
+    simgrid::s4u::create_empty_zone("orrery");
+    kernel.run();
+    model->rethrow();
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_fluid_engine(std::vector<double> capacity_bytes_per_second) {
+    check_capacities(capacity_bytes_per_second);
+    return std::make_unique<FluidEngine>(std::move(capacity_bytes_per_second));
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,40 @@
+#include "sim/simgrid_kernel.hpp"
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+/// Only the arguments are read before the first model is made, so the settings go in as a command line.
+std::vector<std::string> settings() {
+    return {
+        "orrery",
+        "--log=root.threshold:error",
+        "--cfg=network/model:CM02",
+        "--cfg=network/crosstraffic:0",
+        "--cfg=network/TCP-gamma:1e30",
+        "--cfg=surf/precision:1e-12",
+#ifdef __SANITIZE_ADDRESS__
+        "--cfg=contexts/factory:thread",  // the sanitizer cannot follow a stack that is swapped by hand
+#endif
+    };
+}
+
+}  // namespace
+
+SimgridKernel::SimgridKernel() {
+    if (simgrid::s4u::Engine::has_instance())
+        throw Error("a simulation runs already in this process", "start the second one when the first has ended");
+    std::vector<std::string> words = settings();
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    int count = static_cast<int>(words.size());
+    engine_ = std::make_unique<simgrid::s4u::Engine>(&count, arguments.data());
+}
+
+}  // namespace orrery::sim

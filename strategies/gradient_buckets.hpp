@@ -1,0 +1,25 @@
+// Gradients of one stage in buckets, in the order in which backward finishes them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "strategies/stage.hpp"
+
+namespace orrery::strategies {
+
+/// A bucket closes with the layer that fills it.
+struct GradientBucket {
+    std::uint64_t parameters = 0;
+    std::uint32_t chunk = 0;       ///< of the layer that closes it
+    std::size_t position = 0;      ///< of that layer within the chunk
+};
+
+/// bucket_parameters: the least size at which a bucket closes; the last one takes what is left.
+struct GradientBuckets {
+    std::vector<GradientBucket> buckets;
+    std::vector<std::vector<std::uint32_t>> of_layer;  ///< [chunk][position] -> bucket
+};
+GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters);
+
+}  // namespace orrery::strategies

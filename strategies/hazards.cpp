@@ -1,0 +1,47 @@
+#include "strategies/hazards.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace orrery::strategies {
+
+namespace {
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+/// A host sync belongs to no lane: it must wait for whatever it reads, wherever that ran.
+bool same_lane(const Op& earlier, const Op& later) {
+    return earlier.lane == later.lane && !std::holds_alternative<HostSync>(later.what);
+}
+}  // namespace
+
+Hazards::Hazards(const Program& program) {
+    struct Use {
+        std::uint32_t writer = none;
+        std::vector<std::uint32_t> readers;  // since the last write
+    };
+    std::vector<Use> uses(program.buffers.size());
+    begin_.reserve(program.ops.size() + 1);
+    begin_.push_back(0);
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        const Op& op = program.ops[i];
+        const auto wait_for = [&](std::uint32_t other) {
+            if (other != none && other != i && !same_lane(program.ops[other], op)) edges_.push_back(other);
+        };
+        for (const BufferId id : program.reads(op)) {
+            wait_for(uses[id].writer);
+            uses[id].readers.push_back(i);
+        }
+        for (const BufferId id : program.writes(op)) {
+            wait_for(uses[id].writer);
+            for (const std::uint32_t reader : uses[id].readers) wait_for(reader);
+            uses[id].readers.clear();
+            uses[id].writer = i;
+        }
+        const auto first = edges_.begin() + static_cast<std::ptrdiff_t>(begin_.back());
+        std::sort(first, edges_.end());
+        edges_.erase(std::unique(first, edges_.end()), edges_.end());
+        begin_.push_back(static_cast<std::uint32_t>(edges_.size()));
+    }
+}
+
+}  // namespace orrery::strategies

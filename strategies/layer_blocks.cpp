@@ -1,0 +1,127 @@
+#include "strategies/layer_blocks.hpp"
+
+#include <map>
+
+namespace orrery::strategies {
+
+namespace {
+
+/// Writes pieces into one block and keeps track of collectives that run beside the compute lane.
+class BlockWriter {
+public:
+    BlockWriter(Intern& intern, std::string name) : intern_(intern), builder_(std::move(name)) {}
+
+    BufferId scratch(std::uint64_t bytes) { return builder_.buffer(bytes, Keep::scratch); }
+
+    /// The works of one piece; writes `begins` with the first and reads `ends` with the last of them. A piece joins what
+    /// the piece before left running; the last piece of a block leaves nothing running.
+    void piece(const std::vector<Work>& works, Phase phase, std::vector<BufferId> begins, std::vector<BufferId> ends,
+               bool last_piece) {
+        for (std::size_t i = 0; i < works.size(); ++i) {
+            const bool first = i == 0, last = i + 1 == works.size();
+            std::vector<BufferId> reads, writes;
+            if (first) writes = begins;
+            if (last) reads = ends;
+            const bool beside = works[i].raises != 0 && !first_op_ && !last && !(last_piece && nobody_waits(works, i));
+            const std::uint8_t joins = first ? std::uint8_t{0xFF} : works[i].needs;
+            work(works[i], phase, beside, joins, std::move(reads), std::move(writes));
+        }
+    }
+
+    [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
+
+private:
+    static bool nobody_waits(const std::vector<Work>& works, std::size_t i) {
+        for (std::size_t j = i + 1; j < works.size(); ++j)
+            if ((works[j].needs & works[i].raises) != 0) return false;
+        return true;
+    }
+
+    void work(const Work& work, Phase phase, bool beside, std::uint8_t joins, std::vector<BufferId> reads,
+              std::vector<BufferId> writes) {
+        for (auto running = running_.begin(); running != running_.end();) {
+            if ((running->first & joins) == 0) {
+                ++running;
+                continue;
+            }
+            reads.push_back(running->second);
+            running = running_.erase(running);
+        }
+        const BufferId result = scratch(0);
+        writes.push_back(result);
+        if (beside) reads.push_back(last_result_);
+        What what;
+        if (const auto* kernel = std::get_if<kernels::Kernel>(&work.what)) {
+            what = intern_.kernel(*kernel);
+        } else {
+            const auto& collective = std::get<TensorCollective>(work.what);
+            what = Collective{collective.kind, {Axis::tensor}, collective.bytes};
+        }
+        builder_.emit(beside ? Lane::tensor : Lane::compute, intern_.label(work.name, phase), what, reads, writes);
+        if (beside)
+            running_[work.raises] = result;
+        else
+            last_result_ = result;
+        first_op_ = false;
+    }
+
+    Intern& intern_;
+    Builder builder_;
+    std::map<std::uint8_t, BufferId> running_;  // flag -> what its collective writes
+    BufferId last_result_ = 0;
+    bool first_op_ = true;
+};
+
+Program forward_block(Intern& intern, const ShardedLayer& layer) {
+    BlockWriter writer(intern, layer.name + " forward");
+    for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
+        const Piece& piece = layer.pieces[i];
+        const BufferId working = writer.scratch(piece.working_bytes);
+        writer.piece(piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
+    }
+    return std::move(writer).finish();
+}
+
+Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute) {
+    BlockWriter writer(intern, layer.name + " backward");
+    std::vector<BufferId> again(layer.pieces.size());  // what recomputation brings back
+    const auto run_again = [&](std::size_t i) {
+        const Piece& piece = layer.pieces[i];
+        again[i] = writer.scratch(piece.saved_bytes - (recompute == Recompute::selective ? piece.input_bytes : 0));
+        writer.piece(piece.forward, Phase::recompute, {again[i]}, {}, false);
+    };
+    if (recompute == Recompute::full)
+        for (std::size_t i = 0; i < layer.pieces.size(); ++i) run_again(i);
+    for (std::size_t i = layer.pieces.size(); i-- > 0;) {
+        const Piece& piece = layer.pieces[i];
+        const bool selective = recompute == Recompute::selective && piece.attention_core;
+        if (selective) run_again(i);
+        const BufferId working = writer.scratch(piece.working_bytes);
+        std::vector<BufferId> ends{working};
+        if (selective || recompute == Recompute::full) ends.push_back(again[i]);
+        writer.piece(piece.backward, Phase::backward, {working}, ends, i == 0);
+    }
+    return std::move(writer).finish();
+}
+
+std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
+    if (recompute == Recompute::full) return layer.input_bytes;
+    std::uint64_t bytes = layer.saved_bytes();
+    if (recompute == Recompute::selective)
+        for (const Piece& piece : layer.pieces)
+            if (piece.attention_core) bytes -= piece.saved_bytes - piece.input_bytes;
+    return bytes;
+}
+
+}  // namespace
+
+LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute) {
+    LayerBlocks blocks{.saved_bytes = saved_bytes(layer, recompute), .parameters = layer.parameters()};
+    blocks.forward = static_cast<std::uint32_t>(step.blocks.size());
+    step.blocks.push_back(forward_block(intern, layer));
+    blocks.backward = static_cast<std::uint32_t>(step.blocks.size());
+    step.blocks.push_back(backward_block(intern, layer, recompute));
+    return blocks;
+}
+
+}  // namespace orrery::strategies

@@ -1,0 +1,30 @@
+// Memory of one rank over a step, from the liveness of its program's buffers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "strategies/step_program.hpp"
+
+namespace orrery::strategies {
+
+/// Bytes of one stage, by Keep, at its peak; and the three maxima.
+struct StageMemory {
+    std::array<std::uint64_t, keeps> at_peak{};
+    std::uint64_t peak = 0;
+    std::uint64_t before_backward = 0;   ///< maximum until the first backward operation
+    std::uint64_t after_backward = 0;    ///< maximum from there until the first optimizer operation
+    std::uint64_t after_optimizer = 0;   ///< maximum from there to the end
+    struct Sample {
+        std::uint32_t op;
+        std::uint64_t bytes;
+    };
+    std::vector<Sample> over_time;       ///< at every change, in program order; thinned to at most 2,000 samples
+};
+
+/// Weights, gradients and optimizer states live for the whole step; the rest from first write to last use, in program order.
+/// A call adds the peak of its block's own buffers while it runs.
+StageMemory memory(const StepProgram& step, std::uint32_t role);
+
+}  // namespace orrery::strategies

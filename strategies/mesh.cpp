@@ -1,0 +1,61 @@
+#include "strategies/mesh.hpp"
+
+#include <string_view>
+
+namespace orrery::strategies {
+
+namespace {
+constexpr std::array<std::string_view, axes> axis_names{"tensor", "context", "expert", "data", "pipeline"};
+
+std::uint32_t stride(const Mesh& mesh, std::size_t axis) {
+    std::uint32_t product = 1;
+    for (std::size_t i = 0; i < axis; ++i) product *= mesh.extent[i];
+    return product;
+}
+}  // namespace
+
+std::uint32_t Mesh::ranks() const { return stride(*this, axes); }
+
+std::uint32_t Mesh::group_size(AxisSet set) const {
+    std::uint32_t size = 1;
+    for (std::size_t i = 0; i < axes; ++i)
+        if (set.has(static_cast<Axis>(i))) size *= extent[i];
+    return size;
+}
+
+std::uint32_t Mesh::coordinate(std::uint32_t rank, Axis axis) const {
+    return rank / stride(*this, static_cast<std::size_t>(axis)) % along(axis);
+}
+
+std::vector<std::uint32_t> Mesh::group(std::uint32_t rank, AxisSet set) const {
+    std::uint32_t first = rank;
+    for (std::size_t i = 0; i < axes; ++i)
+        if (set.has(static_cast<Axis>(i))) first -= coordinate(rank, static_cast<Axis>(i)) * stride(*this, i);
+    std::vector<std::uint32_t> members{first};
+    for (std::size_t i = 0; i < axes; ++i) {
+        if (!set.has(static_cast<Axis>(i))) continue;
+        const std::size_t before = members.size();
+        for (std::uint32_t step = 1; step < extent[i]; ++step)
+            for (std::size_t m = 0; m < before; ++m) members.push_back(members[m] + step * stride(*this, i));
+    }
+    return members;  // slower axes are added later, so the list ascends
+}
+
+std::uint32_t Mesh::peer(std::uint32_t rank, Axis axis, std::int32_t delta) const {
+    const auto size = static_cast<std::int64_t>(along(axis));
+    const auto here = static_cast<std::int64_t>(coordinate(rank, axis));
+    const std::int64_t there = ((here + delta) % size + size) % size;
+    const auto step = static_cast<std::int64_t>(stride(*this, static_cast<std::size_t>(axis)));
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>(rank) + (there - here) * step);
+}
+
+std::string to_text(Axis axis) { return std::string(axis_names[static_cast<std::size_t>(axis)]); }
+
+std::string to_text(AxisSet set) {
+    std::string text;
+    for (std::size_t i = 0; i < axes; ++i)
+        if (set.has(static_cast<Axis>(i))) text += (text.empty() ? "" : "+") + std::string(axis_names[i]);
+    return text;
+}
+
+}  // namespace orrery::strategies

@@ -1,0 +1,48 @@
+// Ranks as points of a five-dimensional mesh.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace orrery::strategies {
+
+/// From the fastest-varying to the slowest, as Megatron-LM numbers its ranks.
+enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
+inline constexpr std::size_t axes = 5;
+
+/// A set of axes: the ranks that differ only along them form a group.
+class AxisSet {
+public:
+    constexpr AxisSet() = default;
+    constexpr AxisSet(std::initializer_list<Axis> list) {
+        for (const Axis axis : list) bits_ = static_cast<std::uint8_t>(bits_ | (1U << static_cast<unsigned>(axis)));
+    }
+    [[nodiscard]] constexpr bool has(Axis axis) const { return ((bits_ >> static_cast<unsigned>(axis)) & 1U) != 0; }
+    [[nodiscard]] constexpr std::uint8_t bits() const { return bits_; }
+    constexpr bool operator==(const AxisSet&) const = default;
+
+private:
+    std::uint8_t bits_ = 0;
+};
+
+struct Mesh {
+    std::array<std::uint32_t, axes> extent{1, 1, 1, 1, 1};
+
+    [[nodiscard]] std::uint32_t along(Axis axis) const { return extent[static_cast<std::size_t>(axis)]; }
+    [[nodiscard]] std::uint32_t ranks() const;
+    /// Number of ranks of one group.
+    [[nodiscard]] std::uint32_t group_size(AxisSet set) const;
+    [[nodiscard]] std::uint32_t coordinate(std::uint32_t rank, Axis axis) const;
+    /// The ranks of the group that holds `rank`, ascending.
+    [[nodiscard]] std::vector<std::uint32_t> group(std::uint32_t rank, AxisSet set) const;
+    /// The rank `delta` steps along an axis, wrapping around.
+    [[nodiscard]] std::uint32_t peer(std::uint32_t rank, Axis axis, std::int32_t delta) const;
+};
+
+/// "tensor", ...; "tensor+pipeline" for a set.
+std::string to_text(Axis axis);
+std::string to_text(AxisSet set);
+
+}  // namespace orrery::strategies

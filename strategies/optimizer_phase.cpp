@@ -1,0 +1,93 @@
+#include "strategies/optimizer_phase.hpp"
+
+#include "strategies/state_bytes.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using kernels::CollectiveKind;
+using kernels::Dtype;
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+
+/// Multi-tensor kernels run over all parameters as one row.
+class Optimizer {
+public:
+    Optimizer(Builder& builder, Intern& intern) : builder_(builder), intern_(intern) {}
+
+    void kernel(const std::string& name, PointwiseKind kind, Dtype dtype, std::uint64_t parameters,
+                std::span<const BufferId> reads = {}) {
+        builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
+                      What{intern_.kernel(Pointwise{kind, dtype, 1, parameters})}, reads, std::span<const BufferId>{});
+    }
+
+    /// A number that all ranks of a group must agree on before the host goes on.
+    void agree(const std::string& name, AxisSet group) {
+        const BufferId number = builder_.buffer(4, Keep::scratch);
+        builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
+                      Collective{CollectiveKind::all_reduce, group, 4}, {}, {number});
+        builder_.emit(Lane::compute, intern_.label(name + " on host", Phase::optimizer), HostSync{}, {number}, {});
+    }
+
+private:
+    Builder& builder_;
+    Intern& intern_;
+};
+
+}  // namespace
+
+BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Builder& builder,
+                                      Intern& intern, BufferId gradients) {
+    const Strategy& strategy = plan.strategy;
+    const bool first = stage.index == 0, last = stage.index + 1 == strategy.pipeline;
+    if (!plan.model.tied_embeddings || strategy.pipeline == 1 || !(first || last)) return gradients;
+    const Dtype dtype = plan.training.precision.grad_reduce;
+    // A ring all-reduce between two ranks moves the whole vector once in each direction.
+    const std::uint64_t bytes = blocks.word_embedding_parameters * kernels::size_of(dtype);
+    const std::int32_t delta = first ? -1 : 1;
+    const Label label = intern.label("embedding gradient exchange", Phase::gradient);
+    const BufferId sent = builder.buffer(0, Keep::scratch), received = builder.buffer(bytes, Keep::scratch);
+    builder.emit(first ? Lane::recv_forward : Lane::recv_backward, label, Recv{Axis::pipeline, delta, bytes}, {}, {received});
+    builder.emit(first ? Lane::send_backward : Lane::send_forward, label, Send{Axis::pipeline, delta, bytes}, {gradients},
+                 {sent});
+    const BufferId summed = builder.buffer(0, Keep::scratch);
+    builder.emit(Lane::compute, intern.label("embedding gradient sum", Phase::gradient),
+                 intern.kernel(Pointwise{PointwiseKind::add, dtype, 1, blocks.word_embedding_parameters}),
+                 {received, sent, gradients}, {summed});
+    return summed;
+}
+
+void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
+                    std::span<const BufferId> gradients) {
+    const bool sharded = plan.strategy.sharding == Sharding::zero1 && plan.strategy.data > 1;
+    const std::uint64_t owned = sharded ? stage.parameters / plan.strategy.data : stage.parameters;
+    const Dtype reduced = plan.training.precision.grad_reduce;
+    const bool half_gradients = kernels::size_of(reduced) == 2;
+    const AxisSet model_group =
+        sharded ? AxisSet{Axis::tensor, Axis::data, Axis::pipeline} : AxisSet{Axis::tensor, Axis::pipeline};
+    Optimizer out(builder, intern);
+    if (half_gradients)
+        out.kernel("gradients to fp32", PointwiseKind::cast, reduced, owned, gradients);
+    else
+        out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, owned, gradients);
+    if (plan.training.precision.compute == Dtype::fp16) {
+        out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned);
+        out.agree("overflow check", model_group);
+    }
+    if (plan.training.grad_clip > 0) {
+        out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, owned);
+        out.agree("gradient norm", model_group);
+        out.kernel("clip", PointwiseKind::scale, Dtype::fp32, owned);
+    }
+    const BufferId updated = builder.buffer(0, Keep::scratch);
+    const Dtype weights = kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
+    builder.emit(Lane::compute, intern.label("adam", Phase::optimizer),
+                 What{intern.kernel(Pointwise{PointwiseKind::adam, weights, 1, owned})}, {}, {updated});
+    if (sharded && !plan.strategy.overlap_param_gather)
+        builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
+                     Collective{CollectiveKind::all_gather, {Axis::data}, stage.parameters * kernels::size_of(weights)},
+                     {updated}, {});
+}
+
+}  // namespace orrery::strategies

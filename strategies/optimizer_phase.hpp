@@ -1,0 +1,22 @@
+// What follows the last backward: gradient communication that is still due, the norm, Adam.
+#pragma once
+
+#include <span>
+
+#include "strategies/intern.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/stage.hpp"
+
+namespace orrery::strategies {
+
+/// Sums the word embedding's gradient over the first and last stage, which both hold it when logits are tied; returns the
+/// token that later work reads, or the input when there is nothing to do.
+BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Builder& builder,
+                                      Intern& intern, BufferId gradients);
+
+/// Gradient copy to fp32, overflow check (fp16), norm and clipping, Adam over this rank's share of the parameters, and
+/// with a distributed optimizer the all-gather of the new weights unless it overlaps with the next forward.
+void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
+                    std::span<const BufferId> gradients);
+
+}  // namespace orrery::strategies

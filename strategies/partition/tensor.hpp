@@ -1,0 +1,63 @@
+// Tensor (and sequence) parallelism of one layer: the kernels and collectives that one rank runs for it.
+//
+// Megatron-LM's split (Shoeybi et al. 2019; Korthikanti et al. 2022 for sequence parallelism) follows from two rules:
+// widths named qkv, attention, ffn and vocab are split over the tensor axis, hidden is not; and between operators the
+// residual stream is replicated, or split along the sequence under sequence parallelism. Collectives are the
+// conversions of layout.hpp between what an operator leaves and what the next one takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "kernels/collective.hpp"
+#include "kernels/kernel.hpp"
+#include "models/operators.hpp"
+#include "strategies/plan.hpp"
+
+namespace orrery::strategies {
+
+/// A collective over the tensor axis; bytes is nccl-tests' size.
+struct TensorCollective {
+    kernels::CollectiveKind kind = kernels::CollectiveKind::all_reduce;
+    std::uint64_t bytes = 0;
+};
+
+/// One kernel or collective. An asynchronous collective runs on the tensor lane beside what follows, until work that
+/// needs its flag, or the next piece, waits for it.
+struct Work {
+    std::string name;
+    std::variant<kernels::Kernel, TensorCollective> what;
+    std::uint8_t raises = 0;  ///< flag that an asynchronous collective raises; 0: synchronous
+    std::uint8_t needs = 0;   ///< flags that must have been raised
+};
+
+/// What one operator becomes on one rank, for one micro-batch.
+struct Piece {
+    std::string name{};
+    std::vector<Work> forward{}, backward{};
+    std::uint64_t saved_bytes = 0;      ///< activations kept from forward to backward
+    std::uint64_t input_bytes = 0;      ///< of these, what stays when the piece itself is recomputed
+    std::uint64_t working_bytes = 0;    ///< transient results alive while the piece runs forward
+    std::uint64_t parameters = 0;       ///< this rank's share
+    bool attention_core = false;        ///< recomputed under selective recomputation
+};
+
+/// A layer's pieces in forward order.
+struct ShardedLayer {
+    std::string name{};
+    std::vector<Piece> pieces{};
+    std::uint64_t input_bytes = 0;      ///< the residual stream as this rank holds it, one micro-batch
+
+    [[nodiscard]] std::uint64_t saved_bytes() const;
+    [[nodiscard]] std::uint64_t parameters() const;
+};
+
+/// Format of activations outside the matrix products: the compute precision, 16 bits under fp8.
+kernels::Dtype activation_dtype(const Plan& plan);
+
+/// Throws nothing for a validated plan.
+ShardedLayer shard(const models::Layer& layer, const Plan& plan);
+
+}  // namespace orrery::strategies

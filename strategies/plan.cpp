@@ -1,0 +1,231 @@
+#include "strategies/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "models/operators.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using kernels::Dtype;
+using std::uint64_t;
+
+[[noreturn]] void refuse(std::string_view pointer, std::string message, std::string hint) {
+    throw Error("", std::string(pointer), std::move(message), std::move(hint));
+}
+
+/// The closest numbers on either side of value, within [1, last], that the rule allows.
+std::string nearest_legal(uint64_t value, uint64_t last, const std::function<bool(uint64_t)>& legal) {
+    std::vector<std::string> found;
+    for (uint64_t below = std::min(value, last); below >= 1; --below) {
+        if (!legal(below)) continue;
+        found.push_back(std::to_string(below));
+        break;
+    }
+    for (uint64_t above = value + 1; above <= last; ++above) {
+        if (!legal(above)) continue;
+        found.push_back(std::to_string(above));
+        break;
+    }
+    if (found.empty()) return "no value is legal here";
+    return fmt::format("nearest legal value{}: {}", found.size() > 1 ? "s" : "", join(found));
+}
+
+std::string nearest_divisors(uint64_t value, uint64_t of) {
+    return nearest_legal(value, of, [of](uint64_t v) { return of % v == 0; });
+}
+
+std::string nearest_multiples(uint64_t value, uint64_t of) {
+    const uint64_t below = value / of * of;
+    return below == 0 ? fmt::format("nearest legal value: {}", of)
+                      : fmt::format("nearest legal values: {}, {}", below, below + of);
+}
+
+void check_positive(std::string_view pointer, uint64_t value) {
+    if (value == 0) refuse(pointer, "0 is not allowed", "write 1 or more");
+}
+
+void check_sizes(const Plan& plan) {
+    check_positive("/strategy/tensor", plan.strategy.tensor);
+    check_positive("/strategy/pipeline", plan.strategy.pipeline);
+    check_positive("/strategy/virtual_pipeline", plan.strategy.virtual_pipeline);
+    check_positive("/strategy/data", plan.strategy.data);
+    check_positive("/strategy/bucket_size", plan.strategy.bucket_bytes);
+    check_positive("/training/micro_batch_size", plan.training.micro_batch);
+    check_positive("/training/global_batch_size", plan.training.global_batch);
+    constexpr double most = 1U << 31U;
+    const double ranks = double{1} * plan.strategy.tensor * plan.strategy.pipeline * plan.strategy.data;
+    if (ranks >= most) refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
+}
+
+/// Tensor parallelism splits heads, key-value heads and the MLP's width (Shoeybi et al. 2019, section 3).
+void check_tensor(const Plan& plan) {
+    const models::ModelSpec& model = plan.model;
+    const uint64_t tensor = plan.strategy.tensor;
+    const auto splits = std::to_array<std::pair<uint64_t, std::string_view>>(
+        {{model.heads, "heads"}, {model.kv_heads, "key-value heads"}, {model.ffn, "columns of the MLP (ffn)"}});
+    uint64_t common = 0;
+    for (const auto& [width, name] : splits) common = std::gcd(common, width);
+    for (const auto& [width, name] : splits) {
+        if (width % tensor == 0) continue;
+        refuse("/strategy/tensor", fmt::format("{} does not divide the {} {}", tensor, width, name),
+               nearest_divisors(tensor, common));
+    }
+    if (plan.strategy.sequence_parallel && plan.training.seq % tensor != 0) {
+        refuse("/training/seq_length",
+               fmt::format("{} tokens are not divisible by tensor {}, as sequence parallelism needs", plan.training.seq,
+                           tensor),
+               nearest_multiples(plan.training.seq, tensor) + "; or set sequence_parallel to false");
+    }
+}
+
+void check_stages(const Plan& plan) {
+    const uint64_t layers = plan.model.layers, pipeline = plan.strategy.pipeline;
+    const uint64_t chunks = plan.strategy.virtual_pipeline;
+    if (layers % pipeline != 0) {
+        refuse("/strategy/pipeline", fmt::format("{} stages do not divide the {} layers", pipeline, layers),
+               nearest_legal(pipeline, layers, [=](uint64_t v) { return layers % (v * chunks) == 0; }));
+    }
+    if (layers % (pipeline * chunks) != 0) {
+        refuse("/strategy/virtual_pipeline",
+               fmt::format("{} chunks do not divide the {} layers of a stage", chunks, layers / pipeline),
+               nearest_divisors(chunks, layers / pipeline));
+    }
+}
+
+/// Narayanan et al. 2021 (SC'21), section 2.2.
+void check_schedule(const Plan& plan) {
+    const Strategy& strategy = plan.strategy;
+    const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
+    const bool chunked = strategy.virtual_pipeline > 1;
+    if (chunked && !interleaved) {
+        refuse("/strategy/virtual_pipeline",
+               fmt::format("{} chunks per stage need the interleaved schedule", strategy.virtual_pipeline),
+               "set schedule to \"interleaved\", or virtual_pipeline to 1");
+    }
+    if (chunked && strategy.pipeline == 1) {
+        refuse("/strategy/virtual_pipeline",
+               fmt::format("{} chunks per stage, but pipeline is 1: there is nothing to interleave",
+                           strategy.virtual_pipeline),
+               "set virtual_pipeline to 1, or pipeline to 2 or more");
+    }
+    if (strategy.overlap_p2p && !chunked) {
+        refuse("/strategy/overlap_p2p", "true needs the interleaved schedule with two or more chunks per stage",
+               "set it to false, or set schedule to \"interleaved\" and virtual_pipeline to 2 or more");
+    }
+}
+
+void check_batch(const Plan& plan) {
+    const uint64_t slice = uint64_t{plan.training.micro_batch} * plan.strategy.data;
+    const uint64_t batch = plan.training.global_batch;
+    if (batch % slice != 0) {
+        refuse("/training/global_batch_size",
+               fmt::format("{} sequences are not divisible by micro-batch {} x data {} = {}", batch,
+                           plan.training.micro_batch, plan.strategy.data, slice),
+               nearest_multiples(batch, slice));
+    }
+    const uint64_t pipeline = plan.strategy.pipeline;
+    if (plan.strategy.virtual_pipeline > 1 && (batch / slice) % pipeline != 0) {
+        refuse("/training/global_batch_size",
+               fmt::format("{} sequences give {} micro-batches, not divisible by the {} stages, as interleaving needs",
+                           batch, batch / slice, pipeline),
+               nearest_multiples(batch, slice * pipeline));
+    }
+}
+
+void check_passes(const Plan& plan) {
+    const Strategy& strategy = plan.strategy;
+    const uint64_t chunk = plan.model.layers / (uint64_t{strategy.pipeline} * strategy.virtual_pipeline);
+    if (strategy.recompute_num_layers > 0 && strategy.recompute != Recompute::full) {
+        refuse("/strategy/recompute_num_layers", fmt::format("{} needs full recomputation", strategy.recompute_num_layers),
+               "set recompute to \"full\", or leave recompute_num_layers out");
+    }
+    if (strategy.recompute_num_layers > chunk) {
+        refuse("/strategy/recompute_num_layers",
+               fmt::format("{} layers, but a chunk has {}", strategy.recompute_num_layers, chunk),
+               fmt::format("nearest legal value: {}; 0 means all", chunk));
+    }
+    if (strategy.overlap_param_gather && strategy.sharding != Sharding::zero1) {
+        refuse("/strategy/overlap_param_gather", "true needs the distributed optimizer",
+               "set sharding to \"zero1\", or overlap_param_gather to false");
+    }
+    if (strategy.overlap_param_gather && !strategy.overlap_grad_reduce) {
+        refuse("/strategy/overlap_param_gather", "true needs overlap_grad_reduce, as in Megatron-LM",
+               "set overlap_grad_reduce to true, or overlap_param_gather to false");
+    }
+}
+
+/// Gradients are summed in fp32 or in the format of the parameters (bf16 beside fp8 products).
+void check_precision(const Precision& precision) {
+    const Dtype parameters = precision.compute == Dtype::fp8    ? Dtype::bf16
+                             : precision.compute == Dtype::tf32 ? Dtype::fp32
+                                                                : precision.compute;
+    if (precision.grad_reduce == Dtype::fp32 || precision.grad_reduce == parameters) return;
+    refuse("/training/grad_reduce_precision",
+           fmt::format("{} gradients do not exist beside {} products", kernels::name(precision.grad_reduce),
+                       kernels::name(precision.compute)),
+           fmt::format("legal values: fp32{}{}", parameters == Dtype::fp32 ? "" : ", ",
+                       parameters == Dtype::fp32 ? "" : kernels::name(parameters)));
+}
+
+/// Bounds that keep shapes in 32 bits, byte counts in 64 bits and the step's operations in memory.
+void check_extent(const Plan& plan) {
+    const models::ModelSpec& model = plan.model;
+    const double tokens = double{1} * plan.training.micro_batch * plan.training.seq;
+    constexpr double most_tokens = 1 << 26;  // of one micro-batch: more are no longer one kernel
+    if (tokens > most_tokens) {
+        refuse("/training/micro_batch_size",
+               fmt::format("{} sequences of {} tokens are {:.3g} tokens in one micro-batch", plan.training.micro_batch,
+                           plan.training.seq, tokens),
+               fmt::format("at most {:.3g} tokens: lower micro_batch_size or seq_length", most_tokens));
+    }
+    const double passes = double{1} * plan.micro_batches() * model.layers;
+    constexpr double most_passes = 1'000'000;  // about 30 operations each, 80 bytes an operation: 2.4 GB
+    if (passes > most_passes) {
+        refuse("/training/global_batch_size",
+               fmt::format("{} sequences give {} micro-batches of {} layers: too many operations to simulate",
+                           plan.training.global_batch, plan.micro_batches(), model.layers),
+               fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / model.layers));
+    }
+    const double row = std::max({4.0 * model.hidden, double{1} * model.ffn, double{1} * model.vocab,
+                                 double{1} * model.heads * model.head_dim,
+                                 plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
+    constexpr double most_elements = 1ULL << 55U;  // tens of tensors of 4 bytes stay below 2^63
+    if (row * tokens * passes > most_elements) {
+        refuse("/training/micro_batch_size",
+               fmt::format("{} sequences of {} tokens make {:.3g} activations in a step: out of range",
+                           plan.training.micro_batch, plan.training.seq, row * tokens * passes),
+               fmt::format("at most {:.3g}: lower micro_batch_size, seq_length or global_batch_size", most_elements));
+    }
+}
+
+}  // namespace
+
+std::uint64_t Plan::padded_vocab() const {
+    const uint64_t multiple = uint64_t{128} * strategy.tensor;
+    return (model.vocab + multiple - 1) / multiple * multiple;
+}
+
+void validate(const Plan& plan) {
+    check_sizes(plan);
+    models::validate(plan.model);
+    models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
+    check_tensor(plan);
+    check_stages(plan);
+    check_schedule(plan);
+    check_batch(plan);
+    check_passes(plan);
+    check_precision(plan.training.precision);
+    check_extent(plan);
+}
+
+}  // namespace orrery::strategies

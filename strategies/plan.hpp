@@ -1,0 +1,71 @@
+// How a training step is divided over ranks: what a scenario's "strategy" and "training" sections say.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/kernel.hpp"
+#include "models/model_spec.hpp"
+
+namespace orrery::strategies {
+
+enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved };
+enum class Recompute : std::uint8_t { none, selective, full };
+enum class Sharding : std::uint8_t { none, zero1 };
+
+/// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
+struct Strategy {
+    std::uint32_t tensor = 1;
+    std::uint32_t pipeline = 1;
+    std::uint32_t virtual_pipeline = 1;    ///< model chunks per stage; > 1 needs the interleaved schedule
+    std::uint32_t data = 1;
+    bool sequence_parallel = false;
+    ScheduleKind schedule = ScheduleKind::one_f_one_b;
+    Sharding sharding = Sharding::none;    ///< zero1: use-distributed-optimizer
+    Recompute recompute = Recompute::none; ///< recompute-granularity
+    std::uint32_t recompute_num_layers = 0;///< full: how many layers of each chunk are recomputed; 0: all
+    bool async_tensor_allreduce = true;    ///< a column-parallel layer's backward collectives run beside its weight gradient
+    bool overlap_grad_reduce = false;
+    bool overlap_param_gather = false;
+    bool overlap_p2p = false;              ///< overlap-p2p-communication of the interleaved schedule
+    bool scatter_gather = true;            ///< tensor ranks send 1/tensor of a boundary tensor each (SC'21, 4.1)
+    std::uint64_t bucket_bytes = 40'000'000 * 4ULL;  ///< gradient bucket, ddp-bucket-size in bytes
+};
+
+struct Precision {
+    kernels::Dtype compute = kernels::Dtype::bf16;      ///< weights and activations in the linear layers
+    kernels::Dtype grad_reduce = kernels::Dtype::bf16;  ///< fp32 with accumulate-allreduce-grads-in-fp32
+};
+
+/// The work of one step and how its kernels are written.
+struct Training {
+    std::uint32_t seq = 0;            ///< seq-length
+    std::uint32_t micro_batch = 1;    ///< micro-batch-size, sequences per rank
+    std::uint32_t global_batch = 0;   ///< global-batch-size, sequences per step
+    Precision precision;
+    bool fused_attention = true;      ///< use-flash-attn; false: batched GEMMs and a softmax over seq x seq
+    bool gradient_accumulation_fusion = true;  ///< weight gradients are added inside the GEMM, not by a kernel of their own
+    bool cuda_graph = false;          ///< kernels are replayed, not dispatched one by one by the host
+    double grad_clip = 1.0;           ///< clip-grad; 0: no gradient norm
+};
+
+struct Plan {
+    models::ModelSpec model;
+    Strategy strategy;
+    Training training;
+
+    [[nodiscard]] std::uint32_t ranks() const { return strategy.tensor * strategy.pipeline * strategy.data; }
+    [[nodiscard]] std::uint32_t micro_batches() const {
+        return training.global_batch / (training.micro_batch * strategy.data);
+    }
+    /// Megatron-LM pads the vocabulary to a multiple of 128 x tensor.
+    [[nodiscard]] std::uint64_t padded_vocab() const;
+};
+
+/// Throws Error (pointer under "/strategy" or "/training") with the value, the rule and the nearest legal
+/// values: heads, kv_heads, ffn divisible by tensor; layers by pipeline x virtual_pipeline; global batch by
+/// micro-batch x data; interleaving needs pipeline > 1 and micro-batches divisible by pipeline; sequence
+/// parallelism needs tensor to divide seq; and so on.
+void validate(const Plan& plan);
+
+}  // namespace orrery::strategies

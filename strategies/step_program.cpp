@@ -1,0 +1,40 @@
+#include "strategies/step_program.hpp"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace orrery::strategies {
+
+namespace {
+constexpr std::array<std::string_view, lanes> lane_names{"compute",      "tensor",        "data",          "send-forward",
+                                                         "recv-forward", "send-backward", "recv-backward", "copy"};
+constexpr std::array<std::string_view, keeps> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
+constexpr std::array<std::string_view, 5> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
+}  // namespace
+
+std::string_view name(Lane lane) { return lane_names[static_cast<std::size_t>(lane)]; }
+std::string_view name(Keep keep) { return keep_names[static_cast<std::size_t>(keep)]; }
+std::string_view name(Phase phase) { return phase_names[static_cast<std::size_t>(phase)]; }
+
+BufferId Builder::buffer(std::uint64_t bytes, Keep keep) {
+    program_.buffers.push_back({bytes, keep});
+    return static_cast<BufferId>(program_.buffers.size() - 1);
+}
+
+std::uint32_t Builder::emit(Lane lane, Label label, What what, std::span<const BufferId> reads,
+                            std::span<const BufferId> writes) {
+    Op op{what, label, static_cast<std::uint32_t>(program_.operands.size()), static_cast<std::uint16_t>(reads.size()),
+          static_cast<std::uint16_t>(writes.size()), lane};
+    program_.operands.insert(program_.operands.end(), reads.begin(), reads.end());
+    program_.operands.insert(program_.operands.end(), writes.begin(), writes.end());
+    program_.ops.push_back(op);
+    return static_cast<std::uint32_t>(program_.ops.size() - 1);
+}
+
+std::uint32_t Builder::emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,
+                            std::initializer_list<BufferId> writes) {
+    return emit(lane, label, what, std::span(reads.begin(), reads.size()), std::span(writes.begin(), writes.size()));
+}
+
+}  // namespace orrery::strategies

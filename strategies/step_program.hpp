@@ -1,0 +1,147 @@
+// The central type: what every rank computes, sends and keeps in memory during one training step.
+//
+// One program per role (usually a pipeline stage); every rank of that role runs it unchanged. Program order,
+// lanes and buffers are all there is: an operation begins when its lane is free, when the host has issued it
+// (in program order) and when the last writers of what it reads, and the last users of what it writes, have
+// ended. Everything else is derived: waits between lanes, overlap, memory over time.
+//
+// A repeated run of operations (one layer's forward, one layer's backward) is written once, as a block, and
+// called: GPT-3's step on 1,024 GPUs is some 20,000 calls that stand for 33 million kernels. A block begins and
+// ends on the compute lane and joins its other lanes before it ends, so a call behaves as one operation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "kernels/collective.hpp"
+#include "kernels/kernel.hpp"
+#include "strategies/mesh.hpp"
+
+namespace orrery::strategies {
+
+/// A lane is a CUDA stream: operations on it run in program order, one at a time. Sends and receives have lanes of
+/// their own, as NCCL runs the parts of a group call at once. A collective that the next kernel waits for stands
+/// on the compute lane.
+enum class Lane : std::uint8_t { compute, tensor, data, send_forward, recv_forward, send_backward, recv_backward, copy };
+inline constexpr std::size_t lanes = 8;
+std::string_view name(Lane lane);
+
+/// What a buffer holds decides how long it lives: weights, gradients and optimizer states for the whole step; activations
+/// and scratch from first write to last use.
+enum class Keep : std::uint8_t { weight, gradient, optimizer, activation, scratch };
+inline constexpr std::size_t keeps = 5;
+std::string_view name(Keep keep);
+
+using BufferId = std::uint32_t;
+struct Buffer {
+    std::uint64_t bytes = 0;
+    Keep keep = Keep::scratch;
+};
+
+/// Index into StepProgram::kernels.
+struct Compute {
+    std::uint32_t kernel = 0;
+};
+/// bytes: nccl-tests' "size", the whole vector.
+struct Collective {
+    kernels::CollectiveKind kind = kernels::CollectiveKind::all_reduce;
+    AxisSet group;
+    std::uint64_t bytes = 0;
+};
+/// To the rank `delta` steps along an axis; the k-th send meets the k-th receive of the peer with the opposite delta.
+struct Send {
+    Axis axis = Axis::pipeline;
+    std::int32_t delta = 1;
+    std::uint64_t bytes = 0;
+};
+struct Recv {
+    Axis axis = Axis::pipeline;
+    std::int32_t delta = -1;
+    std::uint64_t bytes = 0;
+};
+struct Copy {
+    enum class To : std::uint8_t { host, device, storage } to = To::host;
+    std::uint64_t bytes = 0;
+};
+/// Runs StepProgram::blocks[block] as a subroutine.
+struct Call {
+    std::uint32_t block = 0;
+};
+/// The host waits until what this operation reads is there (cudaStreamSynchronize, item()).
+struct HostSync {};
+
+using What = std::variant<Compute, Collective, Send, Recv, Copy, Call, HostSync>;
+
+enum class Phase : std::uint8_t { forward, recompute, backward, gradient, optimizer };
+std::string_view name(Phase phase);
+
+struct Label {
+    std::uint32_t name = 0;        ///< index into StepProgram::names
+    std::int32_t micro_batch = -1;
+    std::int32_t layer = -1;
+    Phase phase = Phase::forward;
+};
+
+struct Op {
+    What what;
+    Label label;
+    std::uint32_t operands = 0;    ///< Program::operands[operands ...]: reads, then writes
+    std::uint16_t reads = 0, writes = 0;
+    Lane lane = Lane::compute;
+};
+
+struct Program {
+    std::string name;              ///< "stage 3", "block forward"
+    std::vector<Buffer> buffers;
+    std::vector<Op> ops;
+    std::vector<BufferId> operands;
+
+    [[nodiscard]] std::span<const BufferId> reads(const Op& op) const { return {operands.data() + op.operands, op.reads}; }
+    [[nodiscard]] std::span<const BufferId> writes(const Op& op) const {
+        return {operands.data() + op.operands + op.reads, op.writes};
+    }
+};
+
+struct StepProgram {
+    Mesh mesh;
+    std::vector<std::string> names;
+    std::vector<kernels::Kernel> kernels;
+    std::vector<Program> blocks;            ///< bodies of calls; they hold no calls, sends, receives or host syncs
+    std::vector<Program> programs;
+    std::vector<std::uint16_t> role;        ///< rank -> index into programs
+};
+
+/// Appends operations to one program.
+class Builder {
+public:
+    explicit Builder(std::string name) { program_.name = std::move(name); }
+    BufferId buffer(std::uint64_t bytes, Keep keep);
+    std::uint32_t emit(Lane lane, Label label, What what, std::span<const BufferId> reads,
+                       std::span<const BufferId> writes);
+    std::uint32_t emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,
+                       std::initializer_list<BufferId> writes);
+    [[nodiscard]] Program finish() && { return std::move(program_); }
+
+private:
+    Program program_;
+};
+
+/// Everything that makes a program meaningless, one line each, empty when there is nothing: buffers or kernels
+/// out of range, activations read before they are written, blocks that do not begin and end on the compute lane or leave
+/// a lane unjoined, sends and receives that do not match in order and size, collectives that a group's ranks issue
+/// in different order or size, deadlock.
+std::vector<std::string> verify(const StepProgram& step);
+
+/// Readable text of one program (and of the blocks it calls): golden files, `orrery explain`.
+std::string to_text(const StepProgram& step, std::uint32_t role);
+
+/// The same step with every call replaced by the operations of its block.
+StepProgram unrolled(const StepProgram& step);
+
+/// Operations that the calls of one program stand for.
+std::uint64_t unrolled_ops(const StepProgram& step, std::uint32_t role);
+
+}  // namespace orrery::strategies

@@ -1,0 +1,71 @@
+// Calls replaced by the operations of their blocks.
+#include "strategies/step_program.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+/// One call: the first operation of the block waits for what the call reads, the last one writes what it writes;
+/// the block's own buffers become buffers of the caller.
+void inline_call(const Program& caller, const Op& call, const Program& block, Builder& out, std::uint32_t buffer_base) {
+    std::vector<BufferId> reads, writes;
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+        const Op& op = block.ops[i];
+        reads.clear();
+        writes.clear();
+        for (const BufferId id : block.reads(op)) reads.push_back(buffer_base + id);
+        for (const BufferId id : block.writes(op)) writes.push_back(buffer_base + id);
+        if (i == 0) {
+            const auto entry = caller.reads(call);
+            reads.insert(reads.end(), entry.begin(), entry.end());
+            // what the call overwrites must be free before it begins
+            const auto exit = caller.writes(call);
+            writes.insert(writes.end(), exit.begin(), exit.end());
+        } else if (i + 1 == block.ops.size()) {
+            const auto entry = caller.reads(call);
+            reads.insert(reads.end(), entry.begin(), entry.end());
+            const auto exit = caller.writes(call);
+            writes.insert(writes.end(), exit.begin(), exit.end());
+        }
+        Label label = op.label;
+        label.micro_batch = call.label.micro_batch;
+        label.layer = call.label.layer;
+        out.emit(op.lane, label, op.what, reads, writes);
+    }
+}
+
+Program unrolled(const StepProgram& step, const Program& program) {
+    Builder out(program.name);
+    for (const Buffer& buffer : program.buffers) out.buffer(buffer.bytes, buffer.keep);
+    auto buffers = static_cast<std::uint32_t>(program.buffers.size());
+    for (const Op& op : program.ops) {
+        if (const auto* call = std::get_if<Call>(&op.what)) {
+            const Program& block = step.blocks[call->block];
+            for (const Buffer& buffer : block.buffers) out.buffer(buffer.bytes, buffer.keep);
+            inline_call(program, op, block, out, buffers);
+            buffers += static_cast<std::uint32_t>(block.buffers.size());
+        } else {
+            out.emit(op.lane, op.label, op.what, program.reads(op), program.writes(op));
+        }
+    }
+    return std::move(out).finish();
+}
+
+}  // namespace
+
+StepProgram unrolled(const StepProgram& step) {
+    StepProgram flat{step.mesh, step.names, step.kernels, {}, {}, step.role};
+    for (const Program& program : step.programs) flat.programs.push_back(unrolled(step, program));
+    return flat;
+}
+
+std::uint64_t unrolled_ops(const StepProgram& step, std::uint32_t role) {
+    std::uint64_t count = 0;
+    for (const Op& op : step.programs[role].ops) {
+        const auto* call = std::get_if<Call>(&op.what);
+        count += call != nullptr ? step.blocks[call->block].ops.size() : 1;
+    }
+    return count;
+}
+
+}  // namespace orrery::strategies

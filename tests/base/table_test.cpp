@@ -1,0 +1,60 @@
+#include "base/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace orrery {
+namespace {
+
+using enum Table::Align;
+
+TEST(DisplayWidth, CountsCharactersNotBytes) {
+    EXPECT_EQ(display_width(""), 0u);
+    EXPECT_EQ(display_width("GiB"), 3u);
+    EXPECT_EQ(display_width("µs"), 2u);
+    EXPECT_EQ(display_width("±3 → 5"), 6u);
+    EXPECT_EQ(display_width("e\u0301"), 1u);  // e and a combining accent
+    EXPECT_EQ(display_width("模型"), 4u);
+}
+
+TEST(DisplayWidth, CountsBytesThatAreNoUtf8AsOne) {
+    EXPECT_EQ(display_width("\xff\xfe"), 2u);
+    EXPECT_EQ(display_width("\xe6\xa8"), 2u);  // a character cut short
+    EXPECT_EQ(display_width("\xc3 a"), 3u);
+}
+
+TEST(Table, AlignsColumnsUnderTheirTitles) {
+    Table table({{"stage", left}, {"GEMM", right}, {"note", left}});
+    table.row({"0", "980 ms", "±9%"}).row({"1", "1.04 s", ""}).rule().row({"all", "2.02 s"});
+    EXPECT_EQ(table.to_text(),
+              "stage    GEMM  note\n"
+              "-----  ------  ----\n"
+              "0      980 ms  ±9%\n"
+              "1      1.04 s\n"
+              "-----  ------  ----\n"
+              "all    2.02 s\n");
+    EXPECT_EQ(table.rows(), 3u);
+}
+
+TEST(Table, MeasuresWidthInCharacters) {
+    Table table({{"t", right}, {"x", left}});
+    table.row({"1 µs", "a"}).row({"12 ms", "b"});
+    EXPECT_EQ(table.to_text({.header = false}), " 1 µs  a\n12 ms  b\n");
+}
+
+TEST(Table, TitlesDoNotWidenATableWithoutHeader) {
+    Table table({{"a long title", left}, {"another", right}});
+    table.row({"x", "1"});
+    EXPECT_EQ(table.to_text({.header = false, .indent = "  ", .gap = " | "}), "  x | 1\n");
+    EXPECT_EQ(table.to_text({.header_rule = false}), "a long title  another\nx                   1\n");
+}
+
+TEST(Table, RefusesMoreCellsThanColumns) {
+    Table table({{"only"}});
+    EXPECT_THROW(table.row({"1", "2"}), std::invalid_argument);
+    EXPECT_EQ(table.rows(), 0u);
+}
+
+}  // namespace
+}  // namespace orrery

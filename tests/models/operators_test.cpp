@@ -1,0 +1,144 @@
+// The order and the widths of the operators of each structure.
+#include "models/operators.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.hpp"
+#include "models/catalog.hpp"
+
+namespace orrery::models {
+namespace {
+
+struct Word {
+    std::string operator()(const Linear& linear) const { return linear.name; }
+    std::string operator()(const Embedding&) const { return "embedding"; }
+    std::string operator()(const Norm& norm) const { return norm.name; }
+    std::string operator()(const Rope&) const { return "rope"; }
+    std::string operator()(const AttentionCore&) const { return "attention"; }
+    std::string operator()(const Activation&) const { return "activation"; }
+    std::string operator()(const ResidualAdd&) const { return "residual"; }
+    std::string operator()(const Loss&) const { return "loss"; }
+};
+
+std::string words(const Layer& layer) {
+    std::string text;
+    for (const Operator& op : layer.operators) {
+        if (!text.empty()) text += ' ';
+        text += std::visit(Word{}, op);
+    }
+    return text;
+}
+
+template <class Kind>
+const Kind& only(const Layer& layer, const std::string& word) {
+    const Kind* found = nullptr;
+    for (const Operator& op : layer.operators)
+        if (std::visit(Word{}, op) == word) found = std::get_if<Kind>(&op);
+    if (found == nullptr) throw Error("no operator " + word);
+    return *found;
+}
+
+TEST(Operators, Gpt) {
+    const Model model = build(find("gpt3-175b"));
+    EXPECT_EQ(words(model.embedding), "embedding");
+    EXPECT_EQ(words(model.block),
+              "attention_norm qkv attention projection residual mlp_norm up activation down residual");
+    EXPECT_EQ(words(model.head), "final_norm logits loss");
+    EXPECT_EQ(only<Embedding>(model.embedding, "embedding").positions, 2048u);
+}
+
+TEST(Operators, LlamaRotatesAndGates) {
+    const Model model = build(find("llama2-70b"));
+    EXPECT_EQ(words(model.block),
+              "attention_norm qkv rope attention projection residual mlp_norm up activation down residual");
+    const auto& qkv = only<Linear>(model.block, "qkv");
+    EXPECT_EQ(qkv.out, Dim::qkv);
+    EXPECT_EQ(qkv.out_features, (64u + 2 * 8) * 128);
+    EXPECT_FALSE(qkv.bias);
+    EXPECT_EQ(only<Rope>(model.block, "rope").heads, 72u);
+    EXPECT_FALSE(only<Rope>(model.block, "rope").norm);
+    const auto& up = only<Linear>(model.block, "up");
+    EXPECT_EQ(up.out, Dim::ffn);
+    EXPECT_EQ(up.out_features, 2u * 28672);
+    EXPECT_TRUE(only<Activation>(model.block, "activation").gated);
+    EXPECT_EQ(only<Activation>(model.block, "activation").width, 28672u);
+    EXPECT_EQ(only<Linear>(model.block, "down").in_features, 28672u);
+    EXPECT_EQ(only<Embedding>(model.embedding, "embedding").positions, 0u);
+    EXPECT_FALSE(only<Linear>(model.head, "logits").shares_embedding);
+    EXPECT_FALSE(only<AttentionCore>(model.block, "attention").dropout);
+}
+
+TEST(Operators, NeoxAddsOnce) {
+    const Model model = build(find("gpt-neox-20b"));
+    EXPECT_EQ(words(model.block), "attention_norm qkv rope attention projection mlp_norm up activation down residual");
+}
+
+TEST(Operators, BertNormalisesBehindItsSums) {
+    const Model model = build(find("bert-base"));
+    EXPECT_EQ(words(model.embedding), "embedding embedding_norm");
+    EXPECT_EQ(words(model.block),
+              "qkv attention projection residual attention_norm up activation down residual mlp_norm");
+    EXPECT_EQ(words(model.head), "mlm_dense activation mlm_norm logits loss");
+    EXPECT_EQ(only<Embedding>(model.embedding, "embedding").token_types, 2u);
+    EXPECT_FALSE(only<AttentionCore>(model.block, "attention").causal);
+    EXPECT_TRUE(only<Linear>(model.head, "logits").bias);
+    EXPECT_TRUE(only<Linear>(model.head, "logits").shares_embedding);
+}
+
+TEST(Operators, MegatronBertNormalisesFirst) {
+    const Model model = build(find("megatron-bert-3.9b"));
+    EXPECT_EQ(words(model.embedding), "embedding");
+    EXPECT_EQ(words(model.block),
+              "attention_norm qkv attention projection residual mlp_norm up activation down residual");
+    EXPECT_EQ(words(model.head), "final_norm mlm_dense activation mlm_norm logits loss");
+}
+
+TEST(Operators, QwenHasBiasOnlyInQkv) {
+    const Model model = build(find("qwen2-7b"));
+    EXPECT_TRUE(only<Linear>(model.block, "qkv").bias);
+    for (const auto name : {"projection", "up", "down"}) EXPECT_FALSE(only<Linear>(model.block, name).bias) << name;
+    EXPECT_TRUE(only<Rope>(build(find("qwen3-8b")).block, "rope").norm);
+}
+
+TEST(Operators, HeadsMayBeWiderThanTheResidualStream) {
+    const Model model = build(find("qwen3-32b"));  // 64 heads of 128 on 5120
+    EXPECT_EQ(only<Linear>(model.block, "projection").in_features, 8192u);
+    EXPECT_EQ(only<Linear>(model.block, "projection").in, Dim::attention);
+    EXPECT_EQ(only<Linear>(model.block, "projection").out_features, 5120u);
+}
+
+TEST(Operators, DropoutReachesEveryKernelThatHasIt) {
+    ModelSpec spec = find("gpt2");
+    for (const double rate : {0.1, 0.0}) {
+        spec.dropout = rate;
+        const Model model = build(spec);
+        EXPECT_EQ(only<Embedding>(model.embedding, "embedding").dropout, rate > 0);
+        EXPECT_EQ(only<AttentionCore>(model.block, "attention").dropout, rate > 0);
+        EXPECT_EQ(only<ResidualAdd>(model.block, "residual").dropout, rate > 0);
+    }
+}
+
+TEST(Operators, WidthsChainThroughEveryModel) {
+    for (const ModelSpec& spec : catalog()) {
+        const Model model = build(spec);
+        const auto& qkv = only<Linear>(model.block, "qkv");
+        const auto& core = only<AttentionCore>(model.block, "attention");
+        EXPECT_EQ(qkv.out_features, (core.heads + 2 * core.kv_heads) * core.head_dim) << spec.name;
+        EXPECT_EQ(only<Linear>(model.block, "projection").in_features, core.heads * core.head_dim) << spec.name;
+        const auto& activation = only<Activation>(model.block, "activation");
+        EXPECT_EQ(only<Linear>(model.block, "up").out_features, activation.width * (activation.gated ? 2 : 1));
+        EXPECT_EQ(only<Linear>(model.block, "down").in_features, activation.width) << spec.name;
+        EXPECT_EQ(only<Linear>(model.head, "logits").out_features, only<Loss>(model.head, "loss").vocab) << spec.name;
+    }
+}
+
+TEST(Operators, BuildRefusesAContradictingSpec) {
+    ModelSpec spec = find("gpt2");
+    spec.kv_heads = 5;
+    EXPECT_THROW(build(spec), Error);
+}
+
+}  // namespace
+}  // namespace orrery::models

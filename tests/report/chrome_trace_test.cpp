@@ -1,0 +1,119 @@
+#include "report/chrome_trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <stdexcept>
+
+#include "tests/report/golden.hpp"
+#include "tests/report/sample.hpp"
+
+namespace orrery::report {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string trace_text(const sim::Prediction& prediction) {
+    std::string text;
+    chrome_trace(sample_scenario(), prediction, [&](std::string_view piece) { text += piece; });
+    return text;
+}
+
+std::int64_t nanoseconds(const Json& microseconds) { return std::llround(microseconds.get<double>() * 1e3); }
+
+/// Events of every thread, in order of time: none begins before the one before it has ended.
+void expect_no_overlap(const Json& trace) {
+    std::map<std::pair<int, int>, std::map<std::pair<std::int64_t, std::int64_t>, std::string>> threads;
+    for (const Json& event : trace["traceEvents"]) {
+        if (event["ph"] != "X") continue;
+        const std::int64_t begin = nanoseconds(event["ts"]), end = begin + nanoseconds(event["dur"]);
+        threads[{event["pid"], event["tid"]}].emplace(std::pair{begin, end}, event["name"]);
+    }
+    ASSERT_FALSE(threads.empty());
+    for (const auto& [thread, events] : threads) {
+        std::int64_t last = 0;
+        for (const auto& [span, name] : events) {
+            EXPECT_GE(span.first, last) << name << " of thread " << thread.second;
+            EXPECT_GE(span.second, span.first) << name;
+            last = span.second;
+        }
+    }
+}
+
+TEST(ChromeTrace, IsStable) { expect_golden("trace.json", trace_text(sample_prediction())); }
+
+TEST(ChromeTrace, HasOneSliceForEveryOperation) {
+    const sim::Prediction p = sample_prediction();
+    std::map<std::size_t, std::size_t> slices;
+    const Json trace = Json::parse(trace_text(p));
+    for (const Json& event : trace["traceEvents"])
+        if (event["ph"] == "X") ++slices[event["pid"].get<std::size_t>()];
+    for (std::size_t process = 0; process < p.trace.size(); ++process)
+        EXPECT_EQ(slices[process], p.program.programs[p.trace[process].role].ops.size());
+}
+
+TEST(ChromeTrace, NamesEveryTrackAndCategory) {
+    const Json trace = Json::parse(trace_text(sample_prediction()));
+    std::set<std::pair<int, int>> used, named;
+    std::set<std::string> titles, categories;
+    for (const Json& event : trace["traceEvents"]) {
+        if (event["ph"] == "X") {
+            used.insert({event["pid"], event["tid"]});
+            categories.insert(event["cat"]);
+        }
+        if (event["name"] == "thread_name") named.insert({event["pid"], event["tid"]});
+        if (event["name"] == "process_name") titles.insert(event["args"]["name"]);
+    }
+    EXPECT_EQ(used, named);
+    EXPECT_EQ(titles, (std::set<std::string>{"stage 0: rank 0 and 63 that run the same",
+                                             "stage 1: rank 64 and 63 that run the same"}));
+    EXPECT_EQ(categories, (std::set<std::string>{"communication", "host", "layer", "memory-bound"}));
+}
+
+TEST(ChromeTrace, CountsMemoryForwardInTime) {
+    const Json trace = Json::parse(trace_text(sample_prediction()));
+    std::map<int, std::vector<std::int64_t>> times;
+    std::map<int, std::uint64_t> peaks;
+    for (const Json& event : trace["traceEvents"]) {
+        if (event["ph"] != "C") continue;
+        times[event["pid"]].push_back(nanoseconds(event["ts"]));
+        peaks[event["pid"]] = std::max(peaks[event["pid"]], event["args"]["bytes"].get<std::uint64_t>());
+    }
+    ASSERT_EQ(times.size(), 2U);
+    for (const auto& [process, list] : times) EXPECT_TRUE(std::is_sorted(list.begin(), list.end()));
+    EXPECT_EQ(peaks[0], 61ULL << 30U);
+}
+
+TEST(ChromeTrace, NeighboursNeverOverlapAfterRounding) {
+    const std::uint64_t seed = 20260101;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> length(1e-9, 3e-3);
+    sim::Prediction p = sample_prediction(1);
+    std::map<strategies::Lane, double> free;
+    for (int round = 0; round < 200; ++round) {
+        free.clear();
+        for (std::size_t i = 0; i < p.trace[0].spans.size(); ++i) {
+            double& at = free[p.program.programs[0].ops[i].lane];
+            const double begin = at;
+            at += length(random);
+            p.trace[0].spans[i] = {begin, at};
+        }
+        expect_no_overlap(Json::parse(trace_text(p)));
+    }
+}
+
+TEST(ChromeTrace, RefusesATraceOfAnotherProgram) {
+    sim::Prediction p = sample_prediction();
+    p.trace[1].spans.pop_back();
+    EXPECT_THROW(trace_text(p), std::invalid_argument);
+    p.trace.clear();
+    EXPECT_THROW(trace_text(p), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace orrery::report

@@ -1,0 +1,69 @@
+#include "report/terminal.hpp"
+
+#include <gtest/gtest.h>
+
+#include "report/stage_table.hpp"
+#include "tests/report/golden.hpp"
+#include "tests/report/sample.hpp"
+
+namespace orrery::report {
+namespace {
+
+TEST(Terminal, OfTwoStages) {
+    expect_golden("terminal_two_stages.txt", terminal(sample_scenario(), sample_prediction(), {}));
+}
+
+TEST(Terminal, OfManyStagesShowsTheEnds) {
+    expect_golden("terminal_sixteen_stages.txt", terminal(sample_scenario(16), sample_prediction(16), {}));
+}
+
+TEST(Terminal, InColour) {
+    expect_golden("terminal_colour.txt", terminal(sample_scenario(1), sample_prediction(1), {.color = true}));
+}
+
+TEST(Terminal, PlainTextHasNoEscapes) {
+    EXPECT_EQ(terminal(sample_scenario(), sample_prediction(), {}).find('\x1b'), std::string::npos);
+}
+
+TEST(Terminal, NamesTheLargestPartWhenItDoesNotFit) {
+    sim::Prediction p = sample_prediction();
+    p.memory_capacity = 40ULL << 30U;
+    p.fits = false;
+    const std::string text = terminal(sample_scenario(), p, {});
+    EXPECT_NE(text.find("DOES NOT FIT stage 0 needs 61.0 GiB of 40.0 GiB; largest: activations, 30.0 GiB\n"),
+              std::string::npos)
+        << text;
+}
+
+TEST(Terminal, LeavesOutWhatWasNotAskedFor) {
+    sim::Prediction p = sample_prediction();
+    p.scale_base_gpus = 0;
+    p.training_time_s = 0;
+    p.advice.clear();
+    p.warnings.clear();
+    const std::string text = terminal(sample_scenario(), p, {});
+    for (const char* word : {"scale factor", "tokens in", "ADVICE", "WARNING", "DOES NOT FIT"})
+        EXPECT_EQ(text.find(word), std::string::npos) << word;
+}
+
+TEST(Terminal, SharesOfTheStepAddUp) {
+    const std::string table = breakdown_table(sample_prediction());
+    double sum = 0;
+    for (std::size_t at = table.find('%'); at != std::string::npos; at = table.find('%', at + 1))
+        sum += std::stod(table.substr(table.rfind(' ', at) + 1));
+    EXPECT_NEAR(sum, 100.0, 0.3) << table;
+}
+
+TEST(ShownStages, AreAllOfAFew) {
+    EXPECT_EQ(shown_stages(1, 0), (std::vector<std::size_t>{0}));
+    EXPECT_EQ(shown_stages(8, 3), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST(ShownStages, AreTheEndsAndTheNotableOneOfMany) {
+    EXPECT_EQ(shown_stages(9, 4), (std::vector<std::size_t>{0, 1, 4, 7, 8}));
+    EXPECT_EQ(shown_stages(64, 63), (std::vector<std::size_t>{0, 1, 62, 63}));
+    EXPECT_EQ(shown_stages(64, 99), (std::vector<std::size_t>{0, 1, 62, 63}));
+}
+
+}  // namespace
+}  // namespace orrery::report

@@ -1,0 +1,41 @@
+// The clusters a scenario can name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "topology/cluster.hpp"
+
+namespace orrery::topology {
+
+/// What a scenario says of its cluster; everything but `preset` is optional and overrides the preset.
+struct ClusterSpec {
+    std::string preset;               ///< "superpod-a100", "ethernet", ...
+    std::uint32_t nodes = 0;          ///< 0: the preset's own size
+    std::string gpu;                  ///< "" : the preset's GPU
+    std::uint32_t gpus_per_node = 0;  ///< 0: the preset's
+    std::uint32_t nics_per_node = 0;  ///< 0: the preset's
+    double nic_bytes_per_second = 0;  ///< 0: the preset's
+    double oversubscription = 0;      ///< leaf down : up; 0: the preset's
+};
+
+struct Preset {
+    std::string_view name;
+    std::string_view summary;  ///< one line for `orrery list clusters`
+    std::string_view source;   ///< the reference architecture or datasheet
+    std::uint32_t default_nodes, max_nodes;
+};
+std::span<const Preset> presets();
+
+/// Throws Error (pointer under "/cluster") for an unknown preset (with the nearest names), a size the
+/// reference architecture cannot have, or an override that makes no sense.
+Cluster build(const ClusterSpec& spec);
+
+std::span<const Gpu> gpus();
+/// By name or common alias ("A100-80GB", "H100", "V100-32GB"), case-insensitively. Throws Error with nearest names.
+const Gpu& find_gpu(std::string_view name);
+
+}  // namespace orrery::topology

@@ -1,0 +1,69 @@
+// Rates and latencies of links, adapters and switches, each with its origin.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace orrery::topology {
+
+/// "400 Gb/s" of a datasheet as bytes per second.
+constexpr double gigabits(double value) { return value * 1e9 / 8; }
+
+// NVLink, one link in one direction.
+inline constexpr double nvlink1_bytes_per_second = 20e9;  ///< Tesla P100 whitepaper (WP-08019): 40 GB/s bidirectional
+inline constexpr double nvlink2_bytes_per_second = 25e9;  ///< Tesla V100 whitepaper (WP-08608): 6 links, 300 GB/s
+inline constexpr double nvlink3_bytes_per_second = 25e9;  ///< A100 whitepaper: 12 links, 600 GB/s
+inline constexpr double nvlink4_bytes_per_second = 25e9;  ///< H100 whitepaper: 18 links, 900 GB/s
+inline constexpr double nvlink5_bytes_per_second = 50e9;  ///< Blackwell brief: 18 links, 1.8 TB/s
+inline constexpr double nvlink_c2c_bytes_per_second = 450e9;  ///< GB200 datasheet: Grace to GPU, 900 GB/s bidirectional
+
+// PCIe x16 in one direction: GT/s x 16 lanes x 128/130 (PCI-SIG base specifications 3.0, 4.0, 5.0).
+inline constexpr double pcie3_bytes_per_second = 8e9 * 16 / 8 * 128 / 130;
+inline constexpr double pcie4_bytes_per_second = 2 * pcie3_bytes_per_second;
+inline constexpr double pcie5_bytes_per_second = 4 * pcie3_bytes_per_second;
+
+/// CPU socket to CPU socket: two UPI links of 10.4 GT/s, 2 bytes each (Xeon Scalable, first generation).
+inline constexpr double socket_bytes_per_second = 2 * 10.4e9 * 2;
+
+/// GPU to GPU over NVLink, directly or through an NVSwitch: NCCL's table of hardware latencies (src/graph/tuning.cc,
+/// hwLat, NVLINK, ring LL: 0.6 us a step). Through a switch each of the two links carries half of it.
+inline constexpr double nvlink_step_seconds = 0.6e-6;
+
+/// One PCIe link. GPU to GPU through one PCIe switch (two links) takes 1.0 us (the same table, PCI, ring LL).
+inline constexpr double pcie_link_seconds = 0.5e-6;
+
+/// Light in fibre or copper, 5 ns a metre; lengths as a rack row, a hall row and a hall are built.
+inline constexpr double cable_seconds_per_metre = 5e-9;
+inline constexpr double nic_cable_metres = 5, spine_cable_metres = 30, core_cable_metres = 50;
+
+/// What a message pays once for its two NICs together, beside PCIe, cables and switches.
+struct Adapter {
+    std::string_view name;
+    double send_receive_seconds;
+};
+/// ConnectX-6 VPI product brief: "sub 0.6 usec" RDMA latency. With four PCIe links and one switch a message from GPU
+/// to GPU takes 2.8 us, beside NCCL's 2.7 us (tuning.cc, hwLat, NET, ring LL).
+inline constexpr Adapter infiniband_adapter{"InfiniBand", 0.6e-6};
+/// ConnectX-5 EN product brief: RoCE latency of about 0.8 us.
+inline constexpr Adapter roce_adapter{"RoCE", 0.8e-6};
+/// Omni-Path 100 host fabric: 0.9 us end to end through one switch (Birrittella et al., Hot Interconnects 2015), less
+/// the switch's 0.1 us.
+inline constexpr Adapter omni_path_adapter{"Omni-Path", 0.8e-6};
+
+struct Switch {
+    std::string_view name;
+    std::uint32_t ports;
+    double seconds;  ///< port to port
+};
+inline constexpr Switch switch_edr{"SB7800 EDR", 36, 90e-9};   ///< SB7800 brief: 36 ports, 90 ns
+inline constexpr Switch switch_hdr{"QM8700 HDR", 40, 130e-9};  ///< QM8700 brief: 40 ports, 130 ns
+/// QM9700 brief: 64 ports of 400 Gb/s; no latency is published, so that of the generation before it is used.
+inline constexpr Switch switch_ndr{"QM9700 NDR", 64, 130e-9};
+inline constexpr Switch switch_opa{"Omni-Path 100", 48, 110e-9};  ///< Intel OPA Edge Switch 100: 48 ports, 110 ns
+/// SN5600 brief: 64 ports of 800 Gb/s, used as 128 of 400 Gb/s. Ethernet chips of this size forward in 0.6 to 1 us
+/// (Broadcom Tomahawk 4: about 0.8 us); the lower end, for cut-through.
+inline constexpr Switch switch_spectrum4{"SN5600 400GbE", 128, 0.6e-6};
+/// A 64-port top-of-rack switch (Broadcom Tomahawk, Spectrum-2), 0.6 to 1 us store-and-forward: the middle.
+inline constexpr Switch switch_tor{"64-port Ethernet", 64, 0.8e-6};
+
+}  // namespace orrery::topology

@@ -1,0 +1,151 @@
+#include "topology/design.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.hpp"
+#include "fmt/format.h"
+#include "topology/assemble.hpp"
+
+namespace orrery::topology {
+
+namespace {
+
+[[noreturn]] void refuse(const char* field, const std::string& message, const std::string& hint) {
+    throw Error("", std::string("/cluster/") + field, message, hint);
+}
+
+std::uint32_t choose_nodes(const Design& design, const ClusterSpec& spec) {
+    const std::uint32_t nodes = spec.nodes == 0 ? design.preset.default_nodes : spec.nodes;
+    if (nodes > design.preset.max_nodes) {
+        refuse("nodes", fmt::format("{} nodes are more than {} has", nodes, design.preset.name),
+               fmt::format("nearest legal value: {}", design.preset.max_nodes));
+    }
+    return nodes;
+}
+
+const Gpu& choose_gpu(const Design& design, const ClusterSpec& spec) {
+    if (!spec.gpu.empty()) return find_gpu(spec.gpu);
+    return find_gpu(design.gpu.empty() ? find_node(design.node).gpu : design.gpu);
+}
+
+const NodeSpec& choose_node(const Design& design, const Gpu& gpu) {
+    const Socket socket = socket_of(gpu);
+    const NodeSpec& own = find_node(design.node);
+    if (socket == own.socket) return own;
+    if (design.any_node) return usual_node(socket);
+    refuse("gpu",
+           fmt::format("{} ({}) does not fit the {} board of {}", gpu.name, name(socket), name(own.socket),
+                       design.preset.name),
+           "GPUs that fit: " + gpus_with(own.socket));
+}
+
+std::uint32_t choose_gpus(const Design& design, const ClusterSpec& spec, const NodeSpec& node) {
+    if (spec.gpus_per_node == 0 || spec.gpus_per_node == node.gpus) return node.gpus;
+    if (design.reference) {
+        refuse("gpus_per_node",
+               fmt::format("{} GPUs a node; the reference architecture {} has {}", spec.gpus_per_node,
+                           design.preset.name, node.gpus),
+               fmt::format("nearest legal value: {}", node.gpus));
+    }
+    if (spec.gpus_per_node > node.gpus) {
+        refuse("gpus_per_node", fmt::format("{} GPUs do not fit a {} node", spec.gpus_per_node, node.name),
+               fmt::format("legal values: 1 to {}", node.gpus));
+    }
+    return spec.gpus_per_node;
+}
+
+/// Every NIC must serve the same number of GPUs.
+std::string legal_nics(std::uint32_t gpus, std::uint32_t planes) {
+    std::string text;
+    for (std::uint32_t n = 1; n <= gpus; ++n) {
+        if (gpus % n == 0 && n % std::max(planes, 1U) == 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", n);
+    }
+    return text;
+}
+
+std::uint32_t choose_nics(const Design& design, const ClusterSpec& spec, const NodeSpec& node, std::uint32_t gpus) {
+    const std::uint32_t own = design.nics == 0 ? node.nics : design.nics;
+    if (spec.nics_per_node == 0) {
+        // A node of which half the GPUs are used has half the NICs, as long as each still serves as many GPUs.
+        const std::uint32_t share = std::max(1U, own * gpus / node.gpus);
+        if (gpus % share == 0 && share % std::max(design.planes, 1U) == 0) return share;
+        refuse("gpus_per_node", fmt::format("{} GPUs do not share {} NICs evenly", gpus, share),
+               "state nics_per_node; legal values: " + legal_nics(gpus, design.planes));
+    }
+    if (design.reference && spec.nics_per_node != own) {
+        refuse("nics_per_node",
+               fmt::format("{} NICs a node; the reference architecture {} has {}", spec.nics_per_node,
+                           design.preset.name, own),
+               fmt::format("nearest legal value: {}", own));
+    }
+    if (gpus % spec.nics_per_node != 0 || spec.nics_per_node % std::max(design.planes, 1U) != 0) {
+        refuse("nics_per_node", fmt::format("{} NICs cannot be shared evenly by {} GPUs", spec.nics_per_node, gpus),
+               "legal values: " + legal_nics(gpus, design.planes) +
+                   "; count several NICs of one GPU as one of their joint rate");
+    }
+    return spec.nics_per_node;
+}
+
+double choose_rate(const Design& design, const ClusterSpec& spec, const NodeSpec& node) {
+    const double own = design.nic_bytes_per_second == 0 ? node.nic_bytes_per_second : design.nic_bytes_per_second;
+    const double asked = spec.nic_bytes_per_second;
+    if (asked == 0) return own;
+    if (!(std::isfinite(asked) && asked > 0)) {
+        refuse("nic_rate", fmt::format("{} bytes per second is not a rate", asked), "write it like \"100 Gb/s\"");
+    }
+    if (design.reference && asked != own) {
+        refuse("nic_rate",
+               fmt::format("{:g} Gb/s; the reference architecture {} has {:g} Gb/s", asked * 8e-9, design.preset.name,
+                           own * 8e-9),
+               fmt::format("nearest legal value: \"{:g} Gb/s\"", own * 8e-9));
+    }
+    return asked;
+}
+
+double choose_oversubscription(const Design& design, const ClusterSpec& spec) {
+    if (spec.oversubscription == 0) return 1;
+    if (design.reference && spec.oversubscription != 1) {
+        refuse(
+            "oversubscription",
+            fmt::format("{}; the reference architecture {} is non-blocking", spec.oversubscription, design.preset.name),
+            "nearest legal value: 1");
+    }
+    return spec.oversubscription;
+}
+
+FatTree choose_fabric(const Design& design, const ClusterSpec& spec, std::uint32_t nodes, std::uint32_t nics) {
+    const double ratio = choose_oversubscription(design, spec);
+    const FatTree fabric = plan_fat_tree(fabric_of(design, nodes, nics, ratio));
+    if (ratio > 1 && fabric.tiers < 2) {
+        refuse("oversubscription", fmt::format("{}: {} nodes fit on one switch, which has no uplinks", ratio, nodes),
+               "leave it out, or ask for more nodes");
+    }
+    return fabric;
+}
+
+}  // namespace
+
+FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription) {
+    return {.nodes = nodes,
+            .nics_per_node = nics,
+            .planes = design.planes == 0 ? nics : design.planes,
+            .ports = design.fabric_switch.ports,
+            .oversubscription = oversubscription,
+            .leaves_per_group = design.leaves_per_group,
+            .one_switch = !design.reference};
+}
+
+Cluster build(const Design& design, const ClusterSpec& spec) {
+    const Gpu& gpu = choose_gpu(design, spec);
+    const NodeSpec& node = choose_node(design, gpu);
+    const std::uint32_t nodes = choose_nodes(design, spec);
+    const std::uint32_t gpus = choose_gpus(design, spec, node);
+    const std::uint32_t nics = choose_nics(design, spec, node, gpus);
+    const FabricParts parts{choose_rate(design, spec, node), design.adapter, design.fabric_switch};
+    const FatTree fabric = choose_fabric(design, spec, nodes, nics);
+    return {std::string(design.preset.name), gpu, gpus, assemble(build_node(node, gpus, nics), fabric, parts)};
+}
+
+}  // namespace orrery::topology

@@ -1,0 +1,39 @@
+// A design: which node on which fabric. Presets are rows of the tables in superpod.cpp, rail_optimized.cpp and
+// ethernet.cpp; one builder serves all.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "topology/catalog.hpp"
+#include "topology/datasheets.hpp"
+#include "topology/dgx.hpp"
+#include "topology/fat_tree.hpp"
+
+namespace orrery::topology {
+
+struct Design {
+    Preset preset;
+    std::string_view node;        ///< row of dgx.cpp
+    std::string_view gpu;         ///< "": the node's own
+    std::uint32_t nics;           ///< 0: the node's own
+    double nic_bytes_per_second;  ///< 0: the node's own
+    std::uint32_t planes;         ///< 0: a plane (rail) for every NIC; 1: a node's NICs on the same leaf
+    Switch fabric_switch;
+    Adapter adapter;
+    std::uint32_t leaves_per_group = 0;  ///< FatTreeSpec's
+    bool reference = false;              ///< a reference architecture: only size and GPU memory variant can change
+    bool any_node = false;               ///< the GPU chooses the kind of node
+};
+
+std::span<const Design> superpod_designs();
+std::span<const Design> rail_optimized_designs();
+std::span<const Design> ethernet_designs();
+
+/// The cluster that a design with the spec's overrides describes; throws Error with pointers under "/cluster".
+Cluster build(const Design& design, const ClusterSpec& spec);
+
+/// The design's fabric for so many nodes and NICs.
+FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription);
+
+}  // namespace orrery::topology

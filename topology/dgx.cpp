@@ -1,0 +1,140 @@
+#include "topology/dgx.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/error.hpp"
+#include "topology/datasheets.hpp"
+
+namespace orrery::topology {
+
+namespace {
+
+constexpr double edr = gigabits(100), hdr = gigabits(200), ndr = gigabits(400);
+constexpr double pcie3 = pcie3_bytes_per_second, pcie4 = pcie4_bytes_per_second, pcie5 = pcie5_bytes_per_second;
+
+constexpr NodeSpec nodes[] = {
+    // DGX-1 system architecture whitepaper WP-08437: P100 with 4, V100 with 6 NVLinks; 4 PCIe switches, 4 EDR NICs.
+    {"dgx-1p", "P100-SXM2-16GB", Socket::nvlink1, Wiring::cube_mesh, 8, 4, nvlink1_bytes_per_second, 2, 4, pcie3, pcie3,
+     4, edr},
+    {"dgx-1v", "V100-SXM2-32GB", Socket::nvlink2, Wiring::cube_mesh, 8, 6, nvlink2_bytes_per_second, 2, 4, pcie3, pcie3,
+     4, edr},
+    // DGX-2 user guide: 12 NVSwitches, 8 EDR NICs.
+    {"dgx-2", "V100-SXM3-32GB", Socket::nvlink2, Wiring::two_boards, 16, 6, nvlink2_bytes_per_second, 2, 8, pcie3,
+     pcie3, 8, edr},
+    // DGX A100 user guide: 6 NVSwitches, 4 PCIe Gen4 switches with 2 GPUs and 2 HDR NICs each.
+    {"dgx-a100", "A100-SXM4-80GB", Socket::nvlink3, Wiring::nvswitch, 8, 12, nvlink3_bytes_per_second, 2, 4, pcie4,
+     pcie4, 8, hdr},
+    // DGX H100 user guide: 4 NVSwitches, 8 NDR NICs on PCIe Gen5.
+    {"dgx-h100", "H100-SXM5-80GB", Socket::nvlink4, Wiring::nvswitch, 8, 18, nvlink4_bytes_per_second, 2, 4, pcie5,
+     pcie5, 8, ndr},
+    // HGX B200 datasheet: 2 NVSwitch chips, 8 NICs of 400 Gb/s.
+    {"hgx-b200", "B200", Socket::nvlink5, Wiring::nvswitch, 8, 18, nvlink5_bytes_per_second, 2, 4, pcie5, pcie5, 8,
+     ndr},
+    // HGX A100 4-GPU: every pair joined by 4 NVLinks, one HDR NIC a GPU (JUWELS Booster: Kesselheim et al. 2021).
+    {"hgx-a100-4", "A100-SXM4-40GB", Socket::nvlink3, Wiring::all_to_all, 4, 12, nvlink3_bytes_per_second, 2, 4, pcie4,
+     pcie4, 4, hdr},
+    // Four V100, every pair joined by 2 NVLinks, 4 NICs of 100 Gb/s (Jean Zay: IDRIS documentation).
+    {"v100-4", "V100-SXM2-32GB", Socket::nvlink2, Wiring::all_to_all, 4, 6, nvlink2_bytes_per_second, 2, 2, pcie3,
+     pcie3, 4, edr},
+    // GB200 NVL72: 18 trays of 2 Grace CPUs and 4 GPUs, 18 NVSwitch chips, a ConnectX-7 for each GPU.
+    {"gb200-nvl72", "GB200", Socket::grace, Wiring::nvswitch, 72, 18, nvlink5_bytes_per_second, 36, 0,
+     nvlink_c2c_bytes_per_second, pcie5, 72, ndr},
+    // A PCIe server without NVLink: 8 dual-slot boards on 4 switches, 2 sockets (OVX L40S reference: 2 GPUs a NIC).
+    {"pcie-8", "L40S", Socket::pcie, Wiring::pcie_only, 8, 0, 0, 2, 4, pcie4, pcie4, 4, hdr},
+};
+
+Link nvlink(double bytes_per_second, std::uint32_t cables, double seconds) {
+    return {LinkKind::nvlink, bytes_per_second * cables, seconds, cables, 0};
+}
+
+/// NVLinks between each pair of the hybrid cube mesh of a DGX-1V, as `nvidia-smi topo -m` prints it; P100 has one each.
+constexpr std::array<std::array<std::uint8_t, 8>, 8> cube_mesh_links = {{{0, 1, 1, 2, 2, 0, 0, 0},
+                                                                         {1, 0, 2, 1, 0, 2, 0, 0},
+                                                                         {1, 2, 0, 2, 0, 0, 1, 0},
+                                                                         {2, 1, 2, 0, 0, 0, 0, 1},
+                                                                         {2, 0, 0, 0, 0, 1, 1, 2},
+                                                                         {0, 2, 0, 0, 1, 0, 2, 1},
+                                                                         {0, 0, 1, 0, 1, 2, 0, 2},
+                                                                         {0, 0, 0, 1, 2, 1, 2, 0}}};
+
+/// Direct NVLinks between the GPUs of a node.
+void wire_mesh(const NodeSpec& spec, NodePlan& node) {
+    for (std::uint32_t a = 0; a < node.gpus(); ++a) {
+        for (std::uint32_t b = a + 1; b < node.gpus(); ++b) {
+            std::uint32_t cables = spec.nvlinks / (spec.gpus - 1);
+            if (spec.wiring == Wiring::cube_mesh) {
+                cables = spec.socket == Socket::nvlink1 ? std::min<std::uint32_t>(cube_mesh_links[a][b], 1)
+                                                        : cube_mesh_links[a][b];
+            }
+            if (cables > 0) node.connect(a, b, nvlink(spec.nvlink_bytes_per_second, cables, nvlink_step_seconds));
+        }
+    }
+}
+
+/// GPUs on one or two planes of NVSwitches. Two planes are joined by as many links as their GPUs have.
+void wire_nvswitch(const NodeSpec& spec, NodePlan& node) {
+    const std::uint32_t boards = spec.wiring == Wiring::two_boards ? 2 : 1, on_board = spec.gpus / boards;
+    std::vector<std::uint32_t> plane;
+    for (std::uint32_t first = 0; first < node.gpus(); first += on_board)
+        plane.push_back(node.add(VertexKind::nvswitch));
+    for (std::uint32_t gpu = 0; gpu < node.gpus(); ++gpu) {
+        node.connect(gpu, plane[gpu / on_board],
+                     nvlink(spec.nvlink_bytes_per_second, spec.nvlinks, nvlink_step_seconds / 2));
+    }
+    if (plane.size() == 2) {
+        node.connect(plane[0], plane[1],
+                     nvlink(spec.nvlink_bytes_per_second, spec.nvlinks * on_board, nvlink_step_seconds / 2));
+    }
+}
+
+/// PCIe tree: GPUs and NICs spread evenly over the switches, switches over the sockets.
+void wire_host(const NodeSpec& spec, NodePlan& node) {
+    const auto host_link = [](double rate) { return Link{LinkKind::pcie, rate, pcie_link_seconds, 1, 0}; };
+    std::vector<std::uint32_t> cpus, attach;
+    // A node of which only the first GPUs are used keeps the CPUs and switches that those sit on.
+    const auto share = [&](std::uint32_t all) { return (all * node.gpus() + spec.gpus - 1) / spec.gpus; };
+    const std::uint32_t cpu_count = share(spec.cpus), switch_count = share(spec.pcie_switches);
+    for (std::uint32_t i = 0; i < cpu_count; ++i) cpus.push_back(node.add(VertexKind::cpu));
+    if (cpu_count == 2) node.connect(cpus[0], cpus[1], host_link(socket_bytes_per_second));
+    for (std::uint32_t i = 0; i < switch_count; ++i) {
+        attach.push_back(node.add(VertexKind::pcie_switch));
+        node.connect(attach.back(), cpus[i * cpu_count / switch_count], host_link(spec.gpu_host_bytes_per_second));
+    }
+    if (attach.empty()) attach = cpus;
+    const auto count = static_cast<std::uint32_t>(attach.size());
+    for (std::uint32_t gpu = 0; gpu < node.gpus(); ++gpu) {
+        node.connect(gpu, attach[gpu * count / node.gpus()], host_link(spec.gpu_host_bytes_per_second));
+    }
+    for (std::uint32_t nic = 0; nic < node.nics(); ++nic) {
+        node.connect(node.nic_vertex(nic), attach[nic * count / node.nics()],
+                     host_link(spec.nic_host_bytes_per_second));
+    }
+}
+
+}  // namespace
+
+const NodeSpec& find_node(std::string_view name) {
+    const auto node = std::ranges::find(nodes, name, &NodeSpec::name);
+    if (node == std::end(nodes)) throw Error("unknown node kind \"" + std::string(name) + "\"");
+    return *node;
+}
+
+const NodeSpec& usual_node(Socket socket) { return *std::ranges::find(nodes, socket, &NodeSpec::socket); }
+
+NodePlan build_node(const NodeSpec& spec, std::uint32_t gpus, std::uint32_t nics) {
+    NodePlan node(gpus, nics);
+    switch (spec.wiring) {
+        case Wiring::cube_mesh:
+        case Wiring::all_to_all: wire_mesh(spec, node); break;
+        case Wiring::nvswitch:
+        case Wiring::two_boards: wire_nvswitch(spec, node); break;
+        case Wiring::pcie_only: break;
+    }
+    wire_host(spec, node);
+    node.finish();
+    return node;
+}
+
+}  // namespace orrery::topology

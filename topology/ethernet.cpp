@@ -1,0 +1,31 @@
+#include "topology/ethernet.hpp"
+
+namespace orrery::topology {
+
+std::span<const Design> ethernet_designs() {
+    static constexpr Design designs[] = {
+        // Defaults as Amazon's p3dn.24xlarge: 8 V100 and one NIC of 100 Gb/s.
+        {.preset = {"ethernet", "nodes of any GPU with one or more NICs on top-of-rack Ethernet switches",
+                    "AWS p3dn.24xlarge for the defaults", 4, 16384},
+         .node = "dgx-1v",
+         .gpu = "",
+         .nics = 1,
+         .nic_bytes_per_second = gigabits(100),
+         .planes = 1,
+         .fabric_switch = switch_tor,
+         .adapter = roce_adapter,
+         .any_node = true},
+        {.preset = {"pcie-l40s", "8 L40S on PCIe without NVLink, 4 NICs of 200 Gb/s on top-of-rack Ethernet switches",
+                    "NVIDIA OVX L40S server", 4, 4096},
+         .node = "pcie-8",
+         .gpu = "",
+         .nics = 0,
+         .nic_bytes_per_second = 0,
+         .planes = 1,
+         .fabric_switch = switch_tor,
+         .adapter = roce_adapter},
+    };
+    return designs;
+}
+
+}  // namespace orrery::topology

@@ -1,0 +1,122 @@
+#include "topology/node.hpp"
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <compare>
+#include <limits>
+
+namespace orrery::topology {
+
+namespace {
+
+/// Fewest links first, then the widest of them: the seconds one byte takes, link by link.
+struct Cost {
+    std::uint32_t hops = 0;
+    double seconds_per_byte = 0;
+    auto operator<=>(const Cost&) const = default;
+};
+struct Edge {
+    Cost cost;
+    std::uint32_t link = 0;
+};
+using NodeGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Edge>;
+
+/// Along a path; what cannot be reached stays so.
+struct Add {
+    Cost operator()(const Cost& a, const Cost& b) const {
+        return {a.hops + b.hops, a.seconds_per_byte + b.seconds_per_byte};
+    }
+};
+
+/// Links of one kind, or of every kind.
+NodeGraph graph_of(const NodePlan& node, const LinkKind* only) {
+    NodeGraph graph(node.vertices().size());
+    for (std::uint32_t i = 0; i < node.links().size(); ++i) {
+        const auto& [from, to, link] = node.links()[i];
+        if (only && link.kind != *only) continue;
+        boost::add_edge(from, to, Edge{{1, 1 / link.bytes_per_second}, i}, graph);
+    }
+    return graph;
+}
+
+/// For every vertex the best path from `source`; empty where there is none.
+std::vector<NodePlan::Path> paths_from(const NodeGraph& graph, std::uint32_t source) {
+    const auto count = boost::num_vertices(graph);
+    std::vector<NodeGraph::vertex_descriptor> before(count);
+    std::vector<Cost> cost(count);
+    const Cost unreachable{std::numeric_limits<std::uint32_t>::max() / 2, 0};
+    boost::dijkstra_shortest_paths(
+        graph, source,
+        boost::weight_map(boost::get(&Edge::cost, graph))
+            .predecessor_map(boost::make_iterator_property_map(before.begin(), boost::get(boost::vertex_index, graph)))
+            .distance_map(boost::make_iterator_property_map(cost.begin(), boost::get(boost::vertex_index, graph)))
+            .distance_compare(std::less<>{})
+            .distance_combine(Add{})
+            .distance_inf(unreachable)
+            .distance_zero(Cost{}));
+    std::vector<NodePlan::Path> paths(count);
+    for (std::size_t v = 0; v < count; ++v) {
+        for (auto at = v; before[at] != at; at = before[at]) {
+            paths[v].push_back(graph[boost::edge(before[at], at, graph).first].link);
+        }
+        paths[v] = {paths[v].rbegin(), paths[v].rend()};
+    }
+    return paths;
+}
+
+}  // namespace
+
+std::string_view name(VertexKind kind) {
+    constexpr std::string_view names[] = {"gpu", "nvswitch", "pcie_switch", "cpu", "nic", "leaf", "spine", "core"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+NodePlan::NodePlan(std::uint32_t gpus, std::uint32_t nics) : gpus_(gpus), nics_(nics) {
+    vertices_.assign(gpus, VertexKind::gpu);
+    vertices_.insert(vertices_.end(), nics, VertexKind::nic);
+}
+
+std::uint32_t NodePlan::add(VertexKind kind) {
+    vertices_.push_back(kind);
+    return static_cast<std::uint32_t>(vertices_.size() - 1);
+}
+
+void NodePlan::connect(std::uint32_t a, std::uint32_t b, const Link& link) {
+    links_.push_back({a, b, link});
+    links_.push_back({b, a, link});
+}
+
+void NodePlan::finish() {
+    const LinkKind nvlink = LinkKind::nvlink, pcie = LinkKind::pcie;
+    const NodeGraph over_nvlink = graph_of(*this, &nvlink), over_pcie = graph_of(*this, &pcie);
+    const NodeGraph whole = graph_of(*this, nullptr);
+    between_.assign(std::size_t{gpus_} * gpus_, {});
+    out_.assign(gpus_, {});
+    in_.assign(gpus_, {});
+    // NVLink where it reaches, else any way; to the NIC over PCIe where it reaches, else through another GPU.
+    for (std::uint32_t from = 0; from < gpus_; ++from) {
+        const auto direct = paths_from(over_nvlink, from), any = paths_from(whole, from);
+        const auto host = paths_from(over_pcie, from);
+        for (std::uint32_t to = 0; to < gpus_; ++to) {
+            between_[from * gpus_ + to] = direct[to].empty() ? any[to] : direct[to];
+        }
+        const std::uint32_t nic = nic_vertex(nic_of(from));
+        out_[from] = host[nic].empty() ? any[nic] : host[nic];
+    }
+    for (std::uint32_t nic = 0; nic < nics_; ++nic) {
+        const auto host = paths_from(over_pcie, nic_vertex(nic)), any = paths_from(whole, nic_vertex(nic));
+        for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) {
+            if (nic_of(gpu) == nic) in_[gpu] = host[gpu].empty() ? any[gpu] : host[gpu];
+        }
+    }
+}
+
+double NodePlan::gpu_bytes_per_second() const {
+    double nvlink = 0, pcie = 0;
+    for (const auto& [from, to, link] : links_) {
+        if (from == 0) (link.kind == LinkKind::nvlink ? nvlink : pcie) += link.bytes_per_second;
+    }
+    return nvlink > 0 ? nvlink : pcie;
+}
+
+}  // namespace orrery::topology

@@ -1,0 +1,58 @@
+// One node: its devices, the links between them and the shortest way between any two GPUs, and from GPU to NIC.
+// Every node of a cluster is the same, so this is worked out once and repeated.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "topology/cluster.hpp"
+
+namespace orrery::topology {
+
+enum class VertexKind : std::uint8_t { gpu, nvswitch, pcie_switch, cpu, nic, leaf, spine, core };
+std::string_view name(VertexKind kind);
+
+/// One directed link of a node, between vertices numbered within the node.
+struct NodeLink {
+    std::uint32_t from, to;
+    Link link;
+};
+
+class NodePlan {
+public:
+    /// GPUs are vertices 0 .. gpus-1, NICs follow them.
+    NodePlan(std::uint32_t gpus, std::uint32_t nics);
+
+    std::uint32_t add(VertexKind kind);
+    /// Both directions.
+    void connect(std::uint32_t a, std::uint32_t b, const Link& link);
+    /// Works out the paths; call once, after the last connect.
+    void finish();
+
+    [[nodiscard]] std::uint32_t gpus() const { return gpus_; }
+    [[nodiscard]] std::uint32_t nics() const { return nics_; }
+    [[nodiscard]] std::uint32_t nic_vertex(std::uint32_t nic) const { return gpus_ + nic; }
+    /// The NIC a GPU sends through: GPUs are spread over the NICs in order.
+    [[nodiscard]] std::uint32_t nic_of(std::uint32_t gpu) const {
+        return static_cast<std::uint32_t>(std::uint64_t{gpu} * nics_ / gpus_);
+    }
+    [[nodiscard]] const std::vector<VertexKind>& vertices() const { return vertices_; }
+    [[nodiscard]] const std::vector<NodeLink>& links() const { return links_; }
+    /// All NVLinks (without NVLink: the PCIe link) of one GPU, one direction.
+    [[nodiscard]] double gpu_bytes_per_second() const;
+
+    using Path = std::vector<std::uint32_t>;  ///< indices into links()
+    [[nodiscard]] const Path& gpu_to_gpu(std::uint32_t from, std::uint32_t to) const {
+        return between_[from * gpus_ + to];
+    }
+    [[nodiscard]] const Path& gpu_to_nic(std::uint32_t gpu) const { return out_[gpu]; }
+    [[nodiscard]] const Path& nic_to_gpu(std::uint32_t gpu) const { return in_[gpu]; }
+
+private:
+    std::uint32_t gpus_, nics_;
+    std::vector<VertexKind> vertices_;
+    std::vector<NodeLink> links_;
+    std::vector<Path> between_, out_, in_;
+};
+
+}  // namespace orrery::topology

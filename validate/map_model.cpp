@@ -1,0 +1,120 @@
+// Which model a row trained: the catalog's by name, else its family with the row's dimensions.
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "models/catalog.hpp"
+#include "validate/map_row.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+using models::ModelSpec;
+
+/// "Llama2_70B" and "llama2-70b" are one name.
+std::string bare(std::string_view name) {
+    std::string result;
+    for (const char c : lower(name))
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.') result += c;
+    return result;
+}
+
+const ModelSpec* in_catalog(const std::string& name) {
+    for (const ModelSpec& spec : models::catalog())
+        if (bare(spec.name) == bare(name)) return &spec;
+    return nullptr;
+}
+
+/// Nemotron 3 and 4 (arXiv 2402.16819, section 2): rotary positions, squared ReLU, no biases, untied embeddings, no
+/// dropout. Squared ReLU moves what GELU moves.
+ModelSpec nemotron() {
+    ModelSpec spec = models::find("gpt2");
+    spec.position = models::PositionKind::rope;
+    spec.linear_bias = spec.qkv_bias = spec.tied_embeddings = false;
+    spec.dropout = 0;
+    return spec;
+}
+
+struct Structure {
+    std::string_view word, model;  ///< a model whose structure the family shares
+};
+constexpr Structure structures[] = {
+    {"neox", "gpt-neox-20b"}, {"gpt-neox", "gpt-neox-20b"}, {"pythia", "gpt-neox-20b"}, {"bloom", "bloom-176b"},
+    {"mpt", "mpt-7b"},        {"qwen3", "qwen3-8b"},        {"qwen", "qwen2-7b"},       {"mistral", "mistral-7b"},
+};
+
+/// The structure of a model of that name, without its dimensions. Gated means a Llama: every published decoder with
+/// a gated MLP in these tables has its norms, positions and untied logits.
+ModelSpec structure_of(const Row& row, const std::string& name, Software software) {
+    if (begins_word(name, "bert"))
+        return models::find(software == Software::megatron_core ? "megatron-bert-336m" : "bert-large");
+    if (begins_word(name, "nemotron")) return nemotron();
+    for (const Structure& structure : structures)
+        if (begins_word(name, structure.word)) return models::find(structure.model);
+    const bool gated = row.flag("model.gated").value_or(begins_word(name, "llama") || begins_word(name, "mixtral"));
+    return models::find(gated ? "llama2-7b" : "gpt2");
+}
+
+/// GPT-2's BPE, BERT's uncased WordPiece, Llama's SentencePiece: what a family's published runs use.
+std::uint32_t usual_vocabulary(const ModelSpec& spec) {
+    if (spec.family == models::Family::bert) return 30522;
+    return spec.gated ? 32000 : 50257;
+}
+
+/// Llama (arXiv 2302.13971): 2/3 of 4 hidden, rounded up to a multiple of 256; 4 hidden elsewhere.
+std::uint32_t usual_ffn(const ModelSpec& spec) {
+    if (!spec.gated) return 4 * spec.hidden;
+    const std::uint32_t wide = spec.hidden / 3 * 8 + (spec.hidden % 3 * 8 + 2) / 3;
+    return (wide + 255) / 256 * 256;
+}
+
+std::uint32_t dimension(const Row& row, const char* key, std::uint32_t otherwise) {
+    const auto value = row.count(fmt::format("model.{}", key));
+    if (value) return *value;
+    if (otherwise == 0) throw Skip(fmt::format("model dimensions not published: {}", key));
+    return otherwise;
+}
+
+/// The row's dimensions over those of `known` (all 0 for a model that is not in the catalog).
+void set_dimensions(ModelSpec& spec, const Row& row, const ModelSpec& known) {
+    spec.layers = dimension(row, "layers", known.layers);
+    spec.hidden = dimension(row, "hidden", known.hidden);
+    spec.heads = dimension(row, "heads", known.heads);
+    if (spec.hidden > (1U << 24)) throw Skip("field out of range: model.hidden");
+    spec.kv_heads = dimension(row, "kv_heads", known.kv_heads != 0 ? known.kv_heads : spec.heads);
+    const bool same_width = known.hidden == spec.hidden && known.heads == spec.heads;
+    const std::uint32_t derived = same_width ? known.head_dim : spec.hidden / spec.heads;
+    spec.head_dim = dimension(row, "head_dim", derived);
+    spec.ffn = dimension(row, "ffn", known.hidden == spec.hidden && known.ffn != 0 ? known.ffn : usual_ffn(spec));
+    spec.vocab = dimension(row, "vocab", known.vocab != 0 ? known.vocab : usual_vocabulary(spec));
+}
+
+/// Megatron-LM arguments that a row prints.
+void apply_arguments(ModelSpec& spec, const Row& row) {
+    const std::string position = row.words("switches.position-embedding-type");
+    if (position == "rope") spec.position = models::PositionKind::rope;
+    if (position == "none") spec.position = models::PositionKind::none;
+    if (row.flag("switches.untie-embeddings-and-output-weights").value_or(false)) spec.tied_embeddings = false;
+    if (row.flag("switches.disable-bias-linear").value_or(false)) spec.linear_bias = spec.qkv_bias = false;
+    if (row.words("switches.normalization") == "rmsnorm") spec.norm = models::NormKind::rmsnorm;
+    if (const auto dropout = row.number("switches.hidden-dropout")) spec.dropout = *dropout;
+}
+
+}  // namespace
+
+models::ModelSpec map_model(const Row& row, Software software) {
+    const std::string name = row.words("model.name");
+    const ModelSpec* known = in_catalog(name);
+    ModelSpec spec = known != nullptr ? *known : structure_of(row, name, software);
+    spec.name = name.empty() ? "model" : name;
+    if (const auto gated = row.flag("model.gated")) spec.gated = *gated;
+    set_dimensions(spec, row, known != nullptr ? *known : ModelSpec{.name = ""});
+    apply_arguments(spec, row);
+    if (!row.has("model.seq")) throw Skip("sequence length not published");
+    const bool learned = spec.position == models::PositionKind::learned;
+    spec.max_positions = learned ? std::max(*row.count("model.seq"), known != nullptr ? known->max_positions : 0) : 0;
+    return spec;
+}
+
+}  // namespace orrery::validate

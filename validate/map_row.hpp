@@ -1,0 +1,61 @@
+// From a published row to the scenario that predicts it. Rules go by class of hardware, framework and model family,
+// never by row or source; README.md lists them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "kernels/kernel.hpp"
+#include "scenarios/scenario.hpp"
+#include "topology/catalog.hpp"
+#include "validate/row.hpp"
+#include "validate/software.hpp"
+
+namespace orrery::validate {
+
+/// Whether a profile of that name can be loaded; a GPU without one cannot be predicted.
+using HasProfile = std::function<bool(const std::string& profile)>;
+
+/// A training step (or a memory measurement of one). Throws Skip, naming the first thing that is missing or that the
+/// simulator does not model.
+scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile);
+
+// The parts of it, each of which throws Skip.
+
+/// The GPU a row names. Throws Skip when none is named, or it has no profile.
+const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile);
+
+/// Nodes, NICs and fabric for `gpus` GPUs.
+topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std::uint32_t gpus);
+
+/// NICs of one node as a text prints them: "8x HDR InfiniBand 200 Gb/s per node", "4x EDR IB", "1600 Gbps".
+struct Nics {
+    std::uint32_t count = 0;      ///< 0: not stated
+    double bytes_per_second = 0;  ///< of one NIC when count is stated, else see total; 0: not stated
+    bool total = false;           ///< count is not stated and the rate is the node's, not a NIC's
+};
+Nics parse_nics(const std::string& words);
+
+/// The model; checks family and dimensions.
+models::ModelSpec map_model(const Row& row, Software software);
+
+/// Throws Skip for work that is not a full training step of a dense decoder or encoder: mixture of experts, other
+/// families, LoRA, speculative heads, rows that contradict themselves.
+void check_supported(const Row& row);
+
+struct Parallelism {
+    std::uint32_t gpus = 1, tensor = 1, pipeline = 1, virtual_pipeline = 1, data = 1;
+};
+/// Degrees, the absent ones derived from the GPU count. Throws Skip when they do not multiply to it.
+Parallelism map_parallelism(const Row& row);
+strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees);
+
+struct Batch {
+    std::uint32_t micro = 1, global = 1;
+};
+Batch map_batch(const Row& row, const Parallelism& degrees, kernels::Dtype compute);
+kernels::Dtype map_precision(const Row& row);
+strategies::Training map_training(const Row& row, Software software, const topology::Gpu& gpu, const Batch& batch);
+
+}  // namespace orrery::validate

@@ -1,0 +1,119 @@
+// How a row divided the step: degrees, sharding, recomputation, schedule and overlap.
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "validate/map_row.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+using strategies::Recompute;
+using strategies::ScheduleKind;
+using strategies::Sharding;
+using strategies::Strategy;
+
+bool is_megatron(Software s) {
+    return s == Software::megatron_2021 || s == Software::megatron_core || s == Software::megatron_deepspeed;
+}
+
+Sharding map_sharding(const Row& row, Software software) {
+    const std::string words = row.words("sharding");
+    const bool optimizer = row.flag("switches.use-distributed-optimizer").value_or(false);
+    // Not published: the distributed optimizer is the default of NeMo (distributed_fused_adam) and Megatron-Bridge.
+    if (words.empty()) return optimizer || software == Software::nemo ? Sharding::zero1 : Sharding::none;
+    for (const auto& [word, label] : {std::pair{"zero-3", "ZeRO-3"}, std::pair{"zero3", "ZeRO-3"},
+                                      std::pair{"zero-2", "ZeRO-2"}, std::pair{"zero2", "ZeRO-2"},
+                                      std::pair{"shard_grad_op", "ZeRO-2"}, std::pair{"fsdp", "ZeRO-3 (FSDP)"},
+                                      std::pair{"full_shard", "ZeRO-3 (FSDP)"}})
+        if (contains(words, word)) throw Skip(fmt::format("sharding {} is not supported", label));
+    if (words.starts_with("none")) return optimizer ? Sharding::zero1 : Sharding::none;
+    if (contains(words, "zero-1") || contains(words, "zero1") || contains(words, "distributed optimizer"))
+        return Sharding::zero1;
+    if (contains(words, "zero")) throw Skip("sharding ZeRO of an unpublished stage");
+    throw Skip("sharding not understood");
+}
+
+/// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike.
+void map_recompute(Strategy& strategy, const Row& row) {
+    std::string words = row.words("recompute");
+    if (words.empty()) words = row.words("switches.recompute-granularity");
+    if (words.empty() || words.starts_with("none") || words.starts_with("no") || words == "off") return;
+    if (words.starts_with("selective")) {
+        strategy.recompute = Recompute::selective;
+        return;
+    }
+    if (!words.starts_with("full") && words != "on" && words != "yes") throw Skip("recompute policy not supported");
+    strategy.recompute = Recompute::full;
+    // "full block 4": only so many layers of each chunk. "full uniform 1" recomputes every layer.
+    static const std::regex block(R"(block\s+(\d{1,3}))");
+    std::smatch found;
+    if (std::regex_search(words, found, block))
+        strategy.recompute_num_layers = static_cast<std::uint32_t>(std::stoul(found[1].str()));
+}
+
+ScheduleKind map_schedule(const Row& row, const Parallelism& degrees) {
+    if (contains(row.words("switches.schedule"), "gpipe")) return ScheduleKind::gpipe;
+    return degrees.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+}
+
+bool map_overlap_grad_reduce(const Row& row, Software software, const Strategy& strategy) {
+    for (const char* path : {"switches.overlap-grad-reduce", "switches.gradient_bucket_overlap"})
+        if (const auto stated = row.flag(path)) return *stated;
+    // Megatron-LM of 2021 had torch's DDP, which overlaps, only without a pipeline; its own waits for the last backward.
+    if (contains(row.words("notes"), "ddp=torch (overlapped)")) return strategy.pipeline == 1;
+    return software == Software::nemo || software == Software::data_parallel || software == Software::jax;
+}
+
+/// Sequence parallelism where it is not printed: NeMo's recipes switch it on with tensor parallelism.
+bool map_sequence_parallel(const Row& row, Software software, const Strategy& strategy) {
+    const bool stated = row.flag("sp").value_or(software == Software::nemo);
+    return stated && strategy.tensor > 1;
+}
+
+}  // namespace
+
+Parallelism map_parallelism(const Row& row) {
+    if (!row.has("gpus")) throw Skip("GPU count not published");
+    Parallelism result;
+    result.gpus = *row.count("gpus");
+    const auto tensor = row.count("tp"), pipeline = row.count("pp"), data = row.count("dp");
+    if (!tensor && !pipeline && !data && result.gpus > 1) throw Skip("parallelism not published");
+    result.tensor = tensor.value_or(1);
+    result.pipeline = pipeline.value_or(1);
+    const std::uint64_t model = std::uint64_t{result.tensor} * result.pipeline;
+    result.data = data.value_or(static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model)));
+    if (model * result.data != result.gpus) throw Skip("mesh does not multiply to the GPU count");
+    if (result.pipeline > 1) result.virtual_pipeline = row.count("vpp").value_or(1);
+    return result;
+}
+
+strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees) {
+    Strategy strategy;
+    strategy.tensor = degrees.tensor;
+    strategy.pipeline = degrees.pipeline;
+    strategy.virtual_pipeline = degrees.virtual_pipeline;
+    strategy.data = degrees.data;
+    strategy.schedule = map_schedule(row, degrees);
+    if (strategy.schedule == ScheduleKind::gpipe) strategy.virtual_pipeline = 1;
+    strategy.sequence_parallel = map_sequence_parallel(row, software, strategy);
+    strategy.sharding = map_sharding(row, software);
+    map_recompute(strategy, row);
+    strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software, strategy);
+    const bool sharded = strategy.sharding == Sharding::zero1;
+    const bool gather = sharded && software == Software::nemo;
+    strategy.overlap_param_gather = sharded && row.flag("switches.overlap-param-gather").value_or(gather);
+    const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
+    // --overlap-p2p-communication is Megatron-core's default with interleaving, and NeMo's overlap_p2p_comm.
+    const bool overlaps = software == Software::nemo || software == Software::megatron_core;
+    strategy.overlap_p2p = interleaved && overlaps && !row.flag("switches.no-overlap-p2p-communication").value_or(false);
+    // Asynchronous tensor-parallel all-reduce came to Megatron-LM at the end of 2021.
+    const bool old = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
+    strategy.async_tensor_allreduce =
+        !old && !row.flag("switches.no-async-tensor-model-parallel-allreduce").value_or(false);
+    strategy.scatter_gather = is_megatron(software) || software == Software::nemo;
+    return strategy;
+}
+
+}  // namespace orrery::validate

@@ -1,0 +1,119 @@
+// What is no full training step of a dense Transformer is named here, before anything is derived from it.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "validate/map_row.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+struct Family {
+    std::string_view word;   ///< beginning of a word of the model's name, lower case
+    std::string_view label;  ///< for the reason
+};
+
+constexpr Family unsupported[] = {
+    {"resnet", "resnet"},
+    {"vgg", "vgg"},
+    {"u-net", "u-net"},
+    {"unet", "u-net"},
+    {"amoebanet", "amoebanet"},
+    {"inception", "inception"},
+    {"gnmt", "gnmt"},
+    {"transformer-xl", "transformer-xl"},
+    {"transformer-big", "encoder-decoder transformer"},
+    {"t5", "t5"},
+    {"m6", "m6"},
+    {"mamba", "mamba"},
+    {"hybrid", "mamba hybrid"},
+    {"nemotron-h", "mamba hybrid"},
+    {"nemotron_3", "mamba hybrid"},
+    {"nemotron-3-", "mamba hybrid"},
+    {"diffusion", "diffusion"},
+    {"flux", "diffusion"},
+    {"multimodal", "multimodal"},
+    {"llava", "multimodal"},
+    {"dlrm", "dlrm"},
+};
+
+constexpr std::string_view expert_models[] = {"moe",   "mixtral",  "switch-", "switch ", "gshard", "deepseek-v",
+                                              "grok",  "deepseekv", "deepseek_v", "kimi", "maverick", "scout",
+                                              "dbrx",  "gpt-oss"};
+
+/// A switch of a table or a Megatron-LM argument that changes the work in a way the step program does not hold.
+struct Unmodelled {
+    const char* path;
+    const char* reason;
+};
+
+constexpr Unmodelled arguments[] = {
+    {"switches.multi-latent-attention", "multi-latent attention is not supported"},
+    {"model.attention", "multi-latent attention is not supported"},
+    {"switches.hybrid-layer-pattern", "model family not supported: mamba hybrid"},
+    {"switches.hybrid-override-pattern", "model family not supported: mamba hybrid"},
+    {"switches.is-hybrid-model", "model family not supported: mamba hybrid"},
+    {"switches.mtp-num-layers", "multi-token prediction is not supported"},
+    {"switches.pipeline-model-parallel-layout", "pipeline stages of unequal depth are not supported"},
+    {"switches.decoder-first-pipeline-num-layers", "pipeline stages of unequal depth are not supported"},
+    {"switches.decoder-last-pipeline-num-layers", "pipeline stages of unequal depth are not supported"},
+    {"switches.account-for-embedding-in-pipeline-split", "pipeline stages of unequal depth are not supported"},
+    {"switches.account-for-loss-in-pipeline-split", "pipeline stages of unequal depth are not supported"},
+    {"switches.fine-grained-activation-offloading", "offload is not supported"},
+};
+
+void check_family(const Row& row) {
+    const std::string name = row.words("model.name");
+    for (const std::string_view word : expert_models)
+        if (begins_word(name, word)) throw Skip("mixture of experts is not supported");
+    for (const Family& family : unsupported)
+        if (begins_word(name, family.word)) throw Skip(fmt::format("model family not supported: {}", family.label));
+    if (row.number("model.experts").value_or(1) > 1 || row.number("ep").value_or(1) > 1)
+        throw Skip("mixture of experts is not supported");
+}
+
+void check_task(const Row& row) {
+    const std::string task = row.words("switches.task");
+    if (contains(task, "lora") || contains(task, "peft")) throw Skip("LoRA is not supported");
+    if (contains(task, "infer") || contains(task, "generat")) throw Skip("not a training step");
+}
+
+void check_optimizer(const Row& row) {
+    const std::string optimizer = row.words("switches.optimizer");
+    if (contains(optimizer, "8-bit") || contains(optimizer, "muon") || contains(optimizer, "adafactor"))
+        throw Skip("optimizer not supported: only Adam with fp32 moments is");
+}
+
+void check_offload(const Row& row) {
+    for (const char* path : {"switches.Opt Offl", "switches.Par Offl", "switches.PA_CPU", "switches.cpu_offload"})
+        if (row.flag(path).value_or(false)) throw Skip("offload is not supported");
+    const std::string offload = row.words("switches.offload");
+    if (!offload.empty() && offload != "none" && offload != "n" && offload != "no")
+        throw Skip("offload is not supported");
+}
+
+bool is_set(const Row& row, const char* path) {
+    const nlohmann::json* value = row.find(path);
+    if (value == nullptr) return false;
+    if (value->is_boolean()) return value->get<bool>();
+    return !(value->is_number() && value->get<double>() == 0);
+}
+
+}  // namespace
+
+void check_supported(const Row& row) {
+    if (const nlohmann::json* flags = row.find("flags"); flags != nullptr && !flags->empty())
+        throw Skip("row contradicts itself (flags)");
+    check_task(row);
+    check_family(row);
+    for (const Unmodelled& argument : arguments)
+        if (is_set(row, argument.path)) throw Skip(argument.reason);
+    if (row.number("cp").value_or(1) > 1) throw Skip("context parallelism is not supported");
+    if (row.number("switches.num-distributed-optimizer-instances").value_or(1) > 1)
+        throw Skip("several instances of the distributed optimizer are not supported");
+    check_optimizer(row);
+    check_offload(row);
+}
+
+}  // namespace orrery::validate

@@ -1,0 +1,151 @@
+// What one step of a row worked on: precision, batches, and how its kernels were written.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+#include <vector>
+
+#include "validate/map_row.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+using kernels::Dtype;
+
+/// The whole numbers of "128 and 256", "60 , 32" or of a plain count; nothing for a field that is not published.
+std::vector<std::uint32_t> counts(const Row& row, const char* path) {
+    const nlohmann::json* value = row.find(path);
+    if (value == nullptr) return {};
+    if (!value->is_string()) return {*row.count(path)};
+    static const std::regex number(R"(\d{1,9})");
+    const std::string words = row.words(path);
+    std::vector<std::uint32_t> result;
+    for (std::sregex_iterator at(words.begin(), words.end(), number), end; at != end && result.size() < 3; ++at)
+        result.push_back(static_cast<std::uint32_t>(std::stoul(at->str())));
+    if (result.empty() || std::ranges::find(result, 0U) != result.end() || result.size() > 2)
+        throw Skip(fmt::format("field not understood: {}", path));
+    return result;
+}
+
+/// Of a pair printed for two precisions, the larger micro-batch goes with the narrower format, because that is what
+/// memory allows, and the smaller number of accumulation steps with it.
+std::uint32_t for_precision(const std::vector<std::uint32_t>& pair, bool narrow, bool larger_with_narrow) {
+    const auto [least, most] = std::ranges::minmax(pair);
+    return narrow == larger_with_narrow ? most : least;
+}
+
+struct Printed {
+    std::uint32_t micro = 0, accumulation = 0;  ///< 0: not published
+};
+
+Printed printed_batch(const Row& row, Dtype compute) {
+    const std::vector<std::uint32_t> micro = counts(row, "mbs"), steps = counts(row, "grad_accum");
+    const bool narrow = kernels::size_of(compute) < 4;
+    Printed result;
+    if (!micro.empty()) result.micro = for_precision(micro, narrow, true);
+    if (!steps.empty()) result.accumulation = for_precision(steps, narrow, false);
+    // Two equal batches beside two different accumulations are the batch of a GPU and step, not of a micro-batch.
+    if (micro.size() == 2 && steps.size() == 2 && micro[0] == micro[1] && steps[0] != steps[1]) {
+        if (result.micro % result.accumulation != 0) throw Skip("micro-batch and accumulation disagree");
+        result.micro /= result.accumulation;
+    }
+    return result;
+}
+
+/// The micro-batch where it is not printed: from the accumulation; 1 where nothing is left to split; 1 in a pipeline,
+/// where it makes the bubble smallest (SC'21, section 3.4: all its pipelines from 310B on), and for sequences of 8,192
+/// tokens and more, of which a GPU holds one.
+std::uint32_t derived_micro(const Row& row, const Parallelism& degrees, std::uint32_t global, std::uint32_t steps) {
+    const std::uint32_t replica = global / degrees.data;
+    if (steps != 0 && replica % steps == 0) return std::max(1U, replica / steps);
+    const bool long_sequence = row.count("model.seq").value_or(0) >= 8192;
+    if (replica == 1 || degrees.pipeline > 1 || long_sequence) return 1;
+    throw Skip("micro-batch not published");
+}
+
+/// When gradients are summed in another format than they are computed in.
+Dtype map_grad_reduce(Software software, Dtype compute) {
+    if (kernels::size_of(compute) == 4) return Dtype::fp32;
+    if (compute == Dtype::fp16) return Dtype::fp16;
+    // --accumulate-allreduce-grads-in-fp32 is forced by --bf16 in Megatron-LM; NeMo's recipes reduce in bf16.
+    return software == Software::megatron_core || software == Software::megatron_deepspeed ? Dtype::fp32 : Dtype::bf16;
+}
+
+/// FlashAttention needs Ampere (arXiv 2205.14135); Megatron-LM's own core ("local") and everything before it multiply
+/// and mask one after the other.
+bool map_fused_attention(const Row& row, Software software, const topology::Gpu& gpu) {
+    const std::string gpu_name = lower(gpu.name);
+    if (gpu_name.starts_with("v100") || gpu_name.starts_with("p100")) return false;
+    const std::string stated = row.words("switches.attention");
+    if (contains(stated, "unfused") || contains(stated, "local")) return false;
+    if (!stated.empty()) return true;
+    if (row.flag("switches.use-flash-attn").value_or(false)) return true;
+    if (row.words("switches.transformer-impl") == "local") return false;
+    const bool ampere = gpu_name.starts_with("a100");
+    if (software == Software::data_parallel) return !ampere;
+    return software != Software::megatron_2021 && software != Software::megatron_deepspeed;
+}
+
+bool map_cuda_graph(const Row& row) {
+    const std::string graph = row.has("switches.cuda_graph") && row.find("switches.cuda_graph")->is_boolean()
+                                  ? (row.flag("switches.cuda_graph").value_or(false) ? "on" : "none")
+                                  : row.words("switches.cuda_graph");
+    const std::string implementation = row.words("switches.cuda-graph-impl");
+    const auto on = [](const std::string& words) { return !words.empty() && words != "none" && words != "off"; };
+    return on(graph) || on(implementation);
+}
+
+}  // namespace
+
+kernels::Dtype map_precision(const Row& row) {
+    const std::string words = row.words("precision");
+    if (words.empty()) throw Skip("precision not published");
+    if (contains(words, "fp4")) throw Skip("precision NVFP4 is not supported");
+    if (contains(words, "fp8")) return Dtype::fp8;
+    if (contains(words, "bf16") || contains(words, "bfloat16")) return Dtype::bf16;
+    if (contains(words, "fp16") || contains(words, "half") || contains(words, "amp") || words.starts_with("mixed"))
+        return Dtype::fp16;
+    if (contains(words, "tf32")) return Dtype::tf32;
+    if (contains(words, "fp32") || contains(words, "float32")) return Dtype::fp32;
+    throw Skip("precision not supported");
+}
+
+Batch map_batch(const Row& row, const Parallelism& degrees, kernels::Dtype compute) {
+    const Printed printed = printed_batch(row, compute);
+    Batch batch;
+    if (const auto global = row.count("gbs")) {
+        batch.global = *global;
+        batch.micro = printed.micro;
+        if (batch.micro == 0) batch.micro = derived_micro(row, degrees, batch.global, printed.accumulation);
+    } else {
+        if (printed.micro == 0) throw Skip("batch not published");
+        if (printed.accumulation == 0 && degrees.pipeline > 1) throw Skip("global batch not published");
+        batch.micro = printed.micro;
+        const std::uint64_t global =
+            std::uint64_t{printed.micro} * std::max(1U, printed.accumulation) * degrees.data;
+        if (global > 2147483647U) throw Skip("field out of range: grad_accum");
+        batch.global = static_cast<std::uint32_t>(global);
+    }
+    if (batch.global % (std::uint64_t{batch.micro} * degrees.data) != 0)
+        throw Skip("global batch is no multiple of micro-batch and data parallelism");
+    return batch;
+}
+
+strategies::Training map_training(const Row& row, Software software, const topology::Gpu& gpu, const Batch& batch) {
+    strategies::Training training;
+    training.seq = row.count("model.seq").value_or(0);
+    training.micro_batch = batch.micro;
+    training.global_batch = batch.global;
+    training.precision.compute = map_precision(row);
+    training.precision.grad_reduce = map_grad_reduce(software, training.precision.compute);
+    training.fused_attention = map_fused_attention(row, software, gpu);
+    const bool fuses = software == Software::nemo || software == Software::megatron_core;
+    training.gradient_accumulation_fusion =
+        fuses && !row.flag("switches.no-gradient-accumulation-fusion").value_or(false);
+    training.cuda_graph = map_cuda_graph(row);
+    if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
+    return training;
+}
+
+}  // namespace orrery::validate

@@ -1,0 +1,68 @@
+#include "validate/rows.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/error.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* format_hint = R"(a validation file is {"source": NAME, "rows": [{...}, ...]})";
+
+json parse_document(const std::string& text, const std::string& file) {
+    try {
+        return json::parse(text);
+    } catch (const json::exception& error) {
+        throw Error(file, "", fmt::format("not JSON: {}", error.what()), format_hint);
+    }
+}
+
+const json& rows_of(const json& document, const std::string& file) {
+    if (!document.is_object())
+        throw Error(file, "", fmt::format("the document is {}, not an object", document.type_name()), format_hint);
+    const auto rows = document.find("rows");
+    if (rows == document.end()) throw Error(file, "", "no \"rows\"", format_hint);
+    if (!rows->is_array())
+        throw Error(file, "/rows", fmt::format("{} where an array is needed", rows->type_name()), format_hint);
+    if (rows->empty()) throw Error(file, "/rows", "no rows", "there is nothing to compare with");
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+        if ((*rows)[i].is_object()) continue;
+        throw Error(file, fmt::format("/rows/{}", i),
+                    fmt::format("{} where an object is needed", (*rows)[i].type_name()), format_hint);
+    }
+    return *rows;
+}
+
+}  // namespace
+
+RowFile parse_rows(const std::string& text, const std::filesystem::path& file) {
+    const std::string name = file.string();
+    const json document = parse_document(text, name);
+    const json& rows = rows_of(document, name);
+    RowFile result;
+    const auto source = document.find("source");
+    const bool named = source != document.end() && source->is_string() && !source->get_ref<const std::string&>().empty();
+    result.source = named ? source->get<std::string>() : file.stem().string();
+    if (const auto meta = document.find("meta"); meta != document.end()) result.meta = *meta;
+    for (std::size_t i = 0; i < rows.size(); ++i) result.rows.emplace_back(result.source, i, rows[i]);
+    return result;
+}
+
+RowFile load_rows(const std::filesystem::path& file) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(file, ignored))
+        throw Error(file.string(), "", "a folder, not a file", "name the JSON files in it");
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) throw Error(file.string(), "", "cannot be read", "is the path right?");
+    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    if (stream.bad()) throw Error(file.string(), "", "reading stopped with an error");
+    return parse_rows(text, file);
+}
+
+}  // namespace orrery::validate

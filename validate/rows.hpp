@@ -1,0 +1,25 @@
+// Files of published measurements: {"source": ..., "meta": ..., "rows": [...]}.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "validate/row.hpp"
+
+namespace orrery::validate {
+
+struct RowFile {
+    std::string source;   ///< the file's "source", else its stem
+    nlohmann::json meta;  ///< as it stands; null when absent
+    std::vector<Row> rows;
+};
+
+/// Throws Error (file, pointer) when the file cannot be read, is not JSON, or is no object with a non-empty array
+/// "rows" of objects. The fields of a row are not judged here.
+RowFile load_rows(const std::filesystem::path& file);
+
+/// The same from text; `file` is for messages.
+RowFile parse_rows(const std::string& text, const std::filesystem::path& file);
+
+}  // namespace orrery::validate

@@ -1,0 +1,25 @@
+// The training software behind a row. Published tables rarely print how kernels were written and what overlapped, but
+// they name the framework, and the framework's defaults of the time answer it.
+#pragma once
+
+#include <cstdint>
+
+#include "validate/row.hpp"
+
+namespace orrery::validate {
+
+enum class Software : std::uint8_t {
+    megatron_2021,       ///< Megatron-LM before FlashAttention (June 2022), and whatever ran it on V100
+    megatron_core,       ///< Megatron-LM of today, on Transformer Engine
+    megatron_deepspeed,  ///< the fork of 2021 on DeepSpeed's pipeline and ZeRO
+    nemo,                ///< NeMo and Megatron-Bridge: Megatron-core with the switches of its performance recipes
+    data_parallel,       ///< PyTorch, TensorFlow, MXNet, PaddlePaddle, OneFlow with overlapped gradient reduction
+    jax,                 ///< MaxText, Pax
+    other,
+};
+
+/// From switches.framework, else from the row's source (repository, paper, path); the age from years and arXiv
+/// numbers in them. Throws Skip for fields of a wrong type.
+Software software_of(const Row& row);
+
+}  // namespace orrery::validate
