@@ -28,7 +28,6 @@ const std::vector<GpuFacts>& gpu_facts() {
          .gemm_fp8 = "",
          .attention = "",
          .nccl_system = "",
-         .nccl_version = "",
          .vidur = "",
          .send_recv = "",
          .half_tflops = 125,
@@ -38,7 +37,7 @@ const std::vector<GpuFacts>& gpu_facts() {
          .memory_gbytes = 900,
          .multiprocessors = 80,
          .datasheet = "NVIDIA V100 datasheet, SXM2",
-         .wave_quantisation = 1,
+         .tile_waves = true,
          .sustained = 1.0,
          .sustained_origin = "DeepBench ran at ordinary clocks already; no separate reading",
          .backward_rate = 0.863,
@@ -51,7 +50,6 @@ const std::vector<GpuFacts>& gpu_facts() {
          .gemm_fp8 = "",
          .attention = "a100_sxm_sglang-0.5.10_causal_forward_16bit.csv",
          .nccl_system = "a100_sxm",
-         .nccl_version = "2.27.3",
          .vidur = "a100",
          .send_recv = "a100_dgx_send_recv.csv",
          .half_tflops = 312,
@@ -61,7 +59,7 @@ const std::vector<GpuFacts>& gpu_facts() {
          .memory_gbytes = 2039,
          .multiprocessors = 108,
          .datasheet = "NVIDIA A100 80GB SXM datasheet",
-         .wave_quantisation = 1,
+         .tile_waves = true,
          .sustained = 271.0 / 290.0,
          .sustained_origin = "271 TFLOP/s found by a long search for the fastest matrix product (mamf-finder, Bekman, "
                              "ML Engineering) over 290 TFLOP/s, the best of the imported bf16 table",
@@ -77,7 +75,6 @@ const std::vector<GpuFacts>& gpu_facts() {
          .gemm_fp8 = "h100_sxm_sglang-0.5.14_fp8.csv",
          .attention = "h100_sxm_sglang-0.5.14_causal_forward_16bit.csv",
          .nccl_system = "h100_sxm",
-         .nccl_version = "2.29.2",
          .vidur = "h100",
          .send_recv = "h100_dgx_send_recv.csv",
          .half_tflops = 989.4,
@@ -87,7 +84,7 @@ const std::vector<GpuFacts>& gpu_facts() {
          .memory_gbytes = 3350,
          .multiprocessors = 132,
          .datasheet = "NVIDIA H100 SXM datasheet",
-         .wave_quantisation = 0,
+         .tile_waves = false,
          .sustained = 794.0 / 846.0,
          .sustained_origin = hopper_sustained,
          .backward_rate = 0.866,
@@ -100,7 +97,6 @@ const std::vector<GpuFacts>& gpu_facts() {
          .gemm_fp8 = "h200_sxm_sglang-0.5.14_fp8.csv",
          .attention = "h200_sxm_sglang-0.5.14_causal_forward_16bit.csv",
          .nccl_system = "h200_sxm",
-         .nccl_version = "2.29.2",
          .vidur = "",
          .send_recv = "",
          .half_tflops = 989.4,
@@ -110,7 +106,7 @@ const std::vector<GpuFacts>& gpu_facts() {
          .memory_gbytes = 4800,
          .multiprocessors = 132,
          .datasheet = "NVIDIA H200 SXM datasheet",
-         .wave_quantisation = 0,
+         .tile_waves = false,
          .sustained = 794.0 / 846.0,
          .sustained_origin = hopper_sustained,
          .backward_rate = 0.866,
@@ -123,7 +119,6 @@ const std::vector<GpuFacts>& gpu_facts() {
          .gemm_fp8 = "b200_sxm_sglang-0.5.14_fp8.csv",
          .attention = "b200_sxm_sglang-0.5.14_causal_forward_16bit.csv",
          .nccl_system = "b200_sxm",
-         .nccl_version = "2.29.2",
          .vidur = "",
          .send_recv = "",
          .half_tflops = 2250,
@@ -133,7 +128,7 @@ const std::vector<GpuFacts>& gpu_facts() {
          .memory_gbytes = 8000,
          .multiprocessors = 148,
          .datasheet = "NVIDIA HGX B200 datasheet",
-         .wave_quantisation = 0,
+         .tile_waves = false,
          .sustained = 1745.0 / 1930.0,
          .sustained_origin = blackwell_sustained,
          .backward_rate = 0.866,
@@ -146,7 +141,6 @@ const std::vector<GpuFacts>& gpu_facts() {
          .gemm_fp8 = "gb200_sglang-0.5.14_fp8.csv",
          .attention = "gb200_sglang-0.5.14_causal_forward_16bit.csv",
          .nccl_system = "gb200",
-         .nccl_version = "2.29.2",
          .vidur = "",
          .send_recv = "",
          .half_tflops = 2500,
@@ -156,7 +150,7 @@ const std::vector<GpuFacts>& gpu_facts() {
          .memory_gbytes = 8000,
          .multiprocessors = 152,
          .datasheet = "NVIDIA GB200 NVL72 datasheet",
-         .wave_quantisation = 0,
+         .tile_waves = false,
          .sustained = 1745.0 / 1930.0,
          .sustained_origin = blackwell_sustained,
          .backward_rate = 0.866,
@@ -169,7 +163,6 @@ const std::vector<GpuFacts>& gpu_facts() {
          .gemm_fp8 = "gb300_sglang-0.5.14_fp8.csv",
          .attention = "gb300_sglang-0.5.14_causal_forward_16bit.csv",
          .nccl_system = "gb300",
-         .nccl_version = "2.29.2",
          .vidur = "",
          .send_recv = "",
          .half_tflops = 2500,
@@ -179,7 +172,7 @@ const std::vector<GpuFacts>& gpu_facts() {
          .memory_gbytes = 8000,
          .multiprocessors = 152,
          .datasheet = "NVIDIA GB300 NVL72 datasheet",
-         .wave_quantisation = 0,
+         .tile_waves = false,
          .sustained = 1745.0 / 1930.0,
          .sustained_origin = blackwell_sustained,
          .backward_rate = 0.866,
@@ -214,8 +207,8 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
     };
     if (facts.fp8_tflops > 0) out["peak_fp8_flops"] = {facts.fp8_tflops * 1e12, "flop/s", sheet};
     if (facts.tf32_tflops > 0) out["peak_tf32_flops"] = {facts.tf32_tflops * 1e12, "flop/s", sheet};
-    if (facts.wave_quantisation < 1)
-        out["wave_quantisation"] = {1e-3, "1", "lower held-out error of the GEMM table than with whole waves"};
+    if (facts.tile_waves)
+        out["tile_waves"] = {1, "1", "lower held-out error of the GEMM table than without waves (calibrate/README.md)"};
     return out;
 }
 

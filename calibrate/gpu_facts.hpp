@@ -14,13 +14,13 @@ struct GpuFacts {
     std::string_view name, device;
     std::string_view gemm_half, gemm_fp8;  ///< files in gemm/ ("" when there is none)
     std::string_view attention;            ///< file in attention/ ("" when there is none)
-    std::string_view nccl_system, nccl_version;
-    std::string_view vidur;      ///< prefix of its files in memory_bound/ ("" when there is none)
-    std::string_view send_recv;  ///< file in collectives/ ("" when there is none)
+    std::string_view nccl_system;          ///< its name in nccl_one_node.csv ("" when it is not there)
+    std::string_view vidur;                ///< prefix of its files in memory_bound/ ("" when there is none)
+    std::string_view send_recv;            ///< file in collectives/ ("" when there is none)
     /// TFLOP/s without sparsity (0: the GPU lacks the format), GB/s of memory, multiprocessors.
     double half_tflops, fp8_tflops, tf32_tflops, single_tflops, memory_gbytes, multiprocessors;
     std::string_view datasheet;
-    double wave_quantisation;
+    bool tile_waves;
     double sustained;
     std::string_view sustained_origin;
     double backward_rate;

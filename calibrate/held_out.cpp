@@ -79,7 +79,7 @@ void judge_attention(const Profile& profile, const AttentionTable& table, std::m
         if (!kept_aside(p)) continue;
         const kernels::Attention shape{kernels::Dtype::bf16, table.backward, table.causal, p.batch, p.seq, p.heads,
                                        p.kv_heads,           p.head_dim};
-        errors.push_back(relative(predictor.estimate(shape).seconds, p.seconds));
+        errors.push_back(relative(predictor.at_table_clock(shape).seconds, p.seconds));
     }
     out[table.backward ? "attention-backward" : "attention"] = summary(std::move(errors));
 }

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
+#include "calibrate/clean_gemm.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/import_formats.hpp"
 #include "calibrate/predictor.hpp"
@@ -12,6 +14,9 @@
 namespace orrery::calibrate {
 
 namespace {
+
+/// A table that starts above this size holds no latency-bound kernel.
+constexpr double largest_latency_bound = 1e6;
 
 const GpuFacts& facts_of(std::string_view name) {
     std::string known;
@@ -33,9 +38,22 @@ void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
     profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm_half, kernels::Dtype::bf16, device));
     if (!facts.gemm_fp8.empty())
         profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm_fp8, kernels::Dtype::fp8, device));
+    for (auto& table : profile.gemm) replace_disturbed(table);
 }
 
-/// The tables of `source` at another GPU's bandwidth: same share of the datasheet, same size in bytes.
+/// The table at another memory bandwidth: the shortest time of the table is latency and stays; what a kernel takes
+/// beyond it shrinks with the bandwidth.
+void scale_bandwidth(PointwiseTable& table, double ratio) {
+    double latency = INFINITY;
+    for (const auto& p : table.points) latency = std::min(latency, p.bytes / p.bytes_per_second);
+    if (table.points.front().bytes > largest_latency_bound) latency = 0;
+    for (auto& p : table.points) {
+        const double seconds = p.bytes / p.bytes_per_second;
+        p.bytes_per_second = p.bytes / (latency + (seconds - latency) / ratio);
+    }
+}
+
+/// The tables of `source` for another GPU, where it has none of its own.
 void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, const GpuFacts& source,
                 const GpuFacts& target) {
     for (PointwiseTable table : tables) {
@@ -44,7 +62,7 @@ void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, con
         if (measured) continue;
         const double ratio = target.memory_gbytes / source.memory_gbytes;
         if (ratio != 1.0) {
-            for (auto& p : table.points) p.bytes_per_second *= ratio;
+            scale_bandwidth(table, ratio);
             table.provenance.origin +=
                 fmt::format("; {} scaled by {:.3f}, the ratio of memory bandwidths (estimate)", source.device, ratio);
         }
@@ -97,7 +115,7 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
     const path folder = from / "collectives";
     const GpuFacts& shape = facts.nccl_system.empty() ? facts_of("a100") : facts;
     auto sweeps = aiconfigurator_collectives(folder / "nccl_one_node.csv", std::string(shape.nccl_system),
-                                             std::string(shape.nccl_version), std::string(shape.device));
+                                             std::string(shape.device));
     if (facts.name == "v100") {
         for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", std::string(facts.device))) {
             extend_below(table, nearest(sweeps, table.kind, table.ranks));

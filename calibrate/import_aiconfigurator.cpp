@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "calibrate/csv.hpp"
@@ -60,30 +62,43 @@ AttentionTable aiconfigurator_attention(const path& file, const std::string& dev
     return table;
 }
 
+namespace {
+
+/// "2.27.3" -> 27, the minor version of NCCL 2; -1 for other texts.
+int nccl_minor(const std::string& version) {
+    int minor = -1;
+    const bool nccl_2 = version.starts_with("2.");
+    if (nccl_2) std::from_chars(version.data() + 2, version.data() + version.size(), minor);
+    return minor;
+}
+
+double lower_median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[(values.size() - 1) / 2];
+}
+
+}  // namespace
+
 std::vector<CollectiveTable> aiconfigurator_collectives(const path& file, const std::string& system,
-                                                        const std::string& version, const std::string& device) {
+                                                        const std::string& device) {
+    constexpr int oldest_minor = 26;
     const Csv csv(file, true);
     const auto sys = csv.column("sys"), ver = csv.column("file_ver"), op = csv.column("op_name"),
                dtype = csv.column("nccl_dtype"), gpus = csv.column("num_gpus"), bytes = csv.column("bytes"),
                us = csv.column("us");
-    struct Sum {
-        double us = 0;
-        int rows = 0;
-    };
-    std::map<std::tuple<kernels::CollectiveKind, std::uint32_t>, std::map<double, Sum>> sweeps;
+    std::map<std::pair<kernels::CollectiveKind, std::uint32_t>, std::map<double, std::vector<double>>> sweeps;
     for (std::size_t i = 0; i < csv.rows(); ++i) {
-        if (csv.text(i, sys) != system || csv.text(i, ver) != version || csv.text(i, dtype) != "half") continue;
-        Sum& sum = sweeps[{kernels::collective_from(csv.text(i, op)), whole(csv, i, gpus)}][csv.number(i, bytes)];
-        sum.us += csv.number(i, us);
-        ++sum.rows;
+        if (csv.text(i, sys) != system || csv.text(i, dtype) != "half") continue;
+        if (nccl_minor(csv.text(i, ver)) < oldest_minor) continue;
+        const auto key = std::pair(kernels::collective_from(csv.text(i, op)), whole(csv, i, gpus));
+        sweeps[key][csv.number(i, bytes)].push_back(csv.number(i, us));
     }
     if (sweeps.empty())
-        throw Error(file.string(), "", "has no 16-bit rows of " + system + " with NCCL " + version,
-                    "another version of the file?");
+        throw Error(file.string(), "", "has no 16-bit rows of " + system, "another version of the file?");
     std::vector<CollectiveTable> tables;
     for (const auto& [key, sweep] : sweeps) {
-        CollectiveTable table{std::get<0>(key), std::get<1>(key), provenance(file, device, "NCCL " + version), {}};
-        for (const auto& [size, sum] : sweep) table.points.push_back({size, sum.us / sum.rows * 1e-6});
+        CollectiveTable table{key.first, key.second, provenance(file, device, "NCCL 2.26 to 2.29, median"), {}};
+        for (const auto& [size, readings] : sweep) table.points.push_back({size, lower_median(readings) * 1e-6});
         tables.push_back(std::move(table));
     }
     return tables;

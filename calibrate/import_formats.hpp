@@ -14,10 +14,10 @@ using std::filesystem::path;
 /// NVIDIA AIConfigurator. gemm: m,n,k,us. attention: batch,seq,heads,kv_heads,head_dim,us.
 GemmTable aiconfigurator_gemm(const path& file, kernels::Dtype dtype, const std::string& device);
 AttentionTable aiconfigurator_attention(const path& file, const std::string& device);
-/// sys,file_ver,op_name,nccl_dtype,num_gpus,bytes,us: the 16-bit rows of one system and one NCCL version; rows that
-/// repeat a size are averaged.
+/// sys,file_ver,op_name,nccl_dtype,num_gpus,bytes,us: the 16-bit rows of one system. Readings of one size under NCCL
+/// 2.26 and newer are merged to their lower median: the versions agree within 3%, single readings are up to 60% off.
 std::vector<CollectiveTable> aiconfigurator_collectives(const path& file, const std::string& system,
-                                                        const std::string& version, const std::string& device);
+                                                        const std::string& device);
 
 /// vTrain: nccl-tests all-reduce sweeps of 2 to 8 GPUs (gpus_N.csv), thinned to about four sizes an octave below
 /// 16 MiB and two above.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/error.hpp"
@@ -57,6 +58,16 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
+/// Lowers each time to the least time of a larger size: the smallest batches of the embedding were disturbed (14 us
+/// for 16 tokens, 6 us for 64).
+void lower_to_larger(PointwiseTable& table) {
+    double least = INFINITY;
+    for (auto p = table.points.rbegin(); p != table.points.rend(); ++p) {
+        least = std::min(least, p->bytes / p->bytes_per_second);
+        p->bytes_per_second = p->bytes / least;
+    }
+}
+
 }  // namespace
 
 /// Sizes are gathered into steps of half an octave, each answered by the medians of its size and time.
@@ -75,6 +86,7 @@ std::vector<PointwiseTable> vidur_pointwise(const std::vector<path>& files, cons
             table.points.push_back({size, 0, 1 / median(cost)});
             first = last;
         }
+        lower_to_larger(table);
         tables.push_back(std::move(table));
     }
     return tables;

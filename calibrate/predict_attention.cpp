@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.hpp"
@@ -33,6 +34,8 @@ double constant_or(const Profile& profile, const char* key, double fallback) {
 AttentionPredictor::AttentionPredictor(const Profile& profile)
     : machine_(profile.constants),
       backward_rate_(constant_or(profile, "attention_backward_rate", 1.0)),
+      sustained_(profile.constants.at("sustained_gemm").value),
+      best_rate_(best_half_rate(profile, machine_)),
       profile_name_(profile.name) {
     for (const auto& table : profile.attention) {
         Lookup& lookup = tables_.emplace_back(Lookup{&table, {}, {}});
@@ -67,7 +70,7 @@ AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& 
     return out;
 }
 
-Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {
+Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
     const Answer found = answer(a);
     const bool other_mask = found.lookup->table->causal != a.causal;
     const bool outside = found.weights.size() > 1 && [&] {
@@ -78,6 +81,12 @@ Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {
     if (!found.derived) return {found.seconds, outside || other_mask};
     // Five products instead of two (FlashAttention-2, section 3.2), at backward_rate_ of the forward's rate.
     return {found.seconds * 2.5 / backward_rate_, true};
+}
+
+Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {
+    Estimate estimate = at_table_clock(a);
+    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(a), best_rate_, sustained_));
+    return estimate;
 }
 
 std::string AttentionPredictor::explain(const kernels::Attention& a) const {
@@ -95,6 +104,8 @@ std::string AttentionPredictor::explain(const kernels::Attention& a) const {
     if (found.derived)
         out += fmt::format("  backward from forward {}: 2.5 times the operations at {:.3f} of its rate\n",
                            format_seconds(found.seconds), backward_rate_);
+    out += fmt::format("  sustained clock x{:.3f}{}\n", total.seconds / at_table_clock(a).seconds,
+                       total.extrapolated ? ", extrapolated" : "");
     return out;
 }
 

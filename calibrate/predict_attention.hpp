@@ -13,7 +13,9 @@ namespace orrery::calibrate {
 class AttentionPredictor {
 public:
     explicit AttentionPredictor(const Profile& profile);
-    /// Throws Error when the profile has no attention table.
+    /// At the clock of the table. Throws Error when the profile has no attention table.
+    [[nodiscard]] Estimate at_table_clock(const kernels::Attention& attention) const;
+    /// At the sustained clock.
     [[nodiscard]] Estimate estimate(const kernels::Attention& attention) const;
     [[nodiscard]] std::string explain(const kernels::Attention& attention) const;
 
@@ -33,7 +35,7 @@ private:
     [[nodiscard]] const Lookup& lookup(const kernels::Attention& attention) const;
 
     Machine machine_;
-    double backward_rate_;
+    double backward_rate_, sustained_, best_rate_;
     std::string profile_name_;
     std::vector<Lookup> tables_;
 };

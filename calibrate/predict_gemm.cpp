@@ -24,28 +24,38 @@ std::size_t index_of(const std::vector<double>& axis, std::uint32_t value) {
     return static_cast<std::size_t>(found - axis.begin());
 }
 
-/// Estimate of a missing cell from the known cells before and after it on one line of the grid.
-struct LineGuess {
-    double value = 0, weight = 0;
-};
+/// Odd row counts take other kernels than multiples of 16, most of all for 8-bit operands.
+bool aligned(double log_m) { return std::lround(std::exp(log_m)) % 16 == 0; }
 
-/// Linear between the neighbours; the one neighbour's value at an edge, with a third of the confidence.
+/// The nearest known cells before and after `at` on one line of the grid: nearer counts more, as in linear
+/// interpolation; a lone neighbour at an edge has a ninth of the confidence.
 template <class Known, class Value>
-LineGuess guess(const std::vector<double>& axis, std::size_t at, Known known, Value value) {
+void vote(const std::vector<double>& axis, std::size_t at, double confidence, Known known, Value value,
+          std::vector<GemmVote>& votes) {
     std::ptrdiff_t low = static_cast<std::ptrdiff_t>(at) - 1;
     std::size_t high = at + 1;
     while (low >= 0 && !known(static_cast<std::size_t>(low))) --low;
     while (high < axis.size() && !known(high)) ++high;
     const bool has_low = low >= 0, has_high = high < axis.size();
-    if (!has_low && !has_high) return {};
+    const auto below = static_cast<std::size_t>(std::max<std::ptrdiff_t>(low, 0));
     if (has_low && has_high) {
-        const auto below = static_cast<std::size_t>(low);
         const double span = axis[high] - axis[below], t = (axis[at] - axis[below]) / span;
-        return {(1 - t) * value(below) + t * value(high), 1 / (span * span)};
+        votes.push_back({value(below), (1 - t) * confidence / (span * span)});
+        votes.push_back({value(high), t * confidence / (span * span)});
+    } else if (has_low || has_high) {
+        const std::size_t only = has_low ? below : high;
+        const double span = 3 * std::abs(axis[at] - axis[only]);
+        votes.push_back({value(only), confidence / (span * span)});
     }
-    const std::size_t only = has_low ? static_cast<std::size_t>(low) : high;
-    const double span = 3 * std::abs(axis[at] - axis[only]);
-    return {value(only), 1 / (span * span)};
+}
+
+double weighted_median(std::vector<GemmVote>& votes) {
+    std::sort(votes.begin(), votes.end(), [](const GemmVote& x, const GemmVote& y) { return x.value < y.value; });
+    double half = 0, sum = 0;
+    for (const auto& v : votes) half += v.weight / 2;
+    for (const auto& v : votes)
+        if ((sum += v.weight) >= half) return v.value;
+    return 0.0;
 }
 
 }  // namespace
@@ -83,24 +93,40 @@ void GemmLookup::build_grid(const std::vector<double>& ratios) {
     fill();
 }
 
-/// The error along k is smaller than along n (fewer tile effects), so k weighs double.
 void GemmLookup::fill() {
     for (std::size_t a = 0; a < m_.size(); ++a)
         for (std::size_t b = 0; b < n_.size(); ++b)
-            for (std::size_t c = 0; c < k_.size(); ++c) {
-                if (row_[cell(a, b, c)] >= 0) continue;
-                const auto along_n = guess(
-                    n_, b, [&](std::size_t i) { return row_[cell(a, i, c)] >= 0; },
-                    [&](std::size_t i) { return ratio_[cell(a, i, c)]; });
-                auto along_k = guess(
-                    k_, c, [&](std::size_t i) { return row_[cell(a, b, i)] >= 0; },
-                    [&](std::size_t i) { return ratio_[cell(a, b, i)]; });
-                along_k.weight *= 2;
-                const double sum = along_n.weight + along_k.weight;
-                if (sum > 0)
-                    ratio_[cell(a, b, c)] =
-                        static_cast<float>((along_n.value * along_n.weight + along_k.value * along_k.weight) / sum);
-            }
+            for (std::size_t c = 0; c < k_.size(); ++c)
+                if (row_[cell(a, b, c)] < 0) ratio_[cell(a, b, c)] = static_cast<float>(guess(a, b, c));
+}
+
+/// The ratio changes less along k than along n (fewer tile effects), so k counts double.
+void GemmLookup::vote_at(std::size_t a, std::size_t b, std::size_t c, double confidence,
+                         std::vector<GemmVote>& votes) const {
+    vote(
+        n_, b, confidence, [&](std::size_t i) { return row_[cell(a, i, c)] >= 0; },
+        [&](std::size_t i) { return ratio_[cell(a, i, c)]; }, votes);
+    vote(
+        k_, c, 2 * confidence, [&](std::size_t i) { return row_[cell(a, b, i)] >= 0; },
+        [&](std::size_t i) { return ratio_[cell(a, b, i)]; }, votes);
+}
+
+/// Weighted median over the neighbours along n and along k, at this m and the two on each side that are aligned like
+/// it: single slow readings, which the tables are full of, do not pull it.
+double GemmLookup::guess(std::size_t a, std::size_t b, std::size_t c) const {
+    constexpr int reach = 2;
+    constexpr double same_size = 0.75;  // within a factor of 2.1 in m
+    std::vector<GemmVote> votes;
+    vote_at(a, b, c, 1.0, votes);
+    for (const int direction : {-1, 1}) {
+        int found = 0;
+        for (std::size_t i = a + direction; i < m_.size() && found < reach; i += direction) {
+            if (std::abs(m_[i] - m_[a]) > same_size) break;
+            if (aligned(m_[i]) != aligned(m_[a])) continue;
+            vote_at(i, b, c, 1 / (1 + 0.5 * ++found), votes);
+        }
+    }
+    return weighted_median(votes);
 }
 
 /// Each point twice, as (m, n, k) and (n, m, k): the transposed product costs the same.
@@ -183,18 +209,12 @@ Estimate GemmPredictor::at_table_clock(const kernels::Gemm& gemm) const {
     return {gemm_roofline(gemm, machine_) * std::exp(ratio), outside || !exact || gemm.batch > 1};
 }
 
-/// A GPU lowers its clock when it draws too much power, and power grows with the use of the tensor cores: the
-/// slow-down grows in proportion to the achieved share of the table's best rate, to 1 / sustained_gemm at that rate.
-double GemmPredictor::sustained_factor(const kernels::Gemm& gemm, double seconds, const GemmLookup& table) const {
-    const double peak = table.best_rate() * machine_.peak(gemm.dtype) / machine_.peak(table.table().dtype);
-    const double share = std::min(1.0, kernels::flops(gemm) / seconds / peak);
-    return 1.0 + (1.0 / sustained_ - 1.0) * share;
-}
-
 Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     Estimate estimate = at_table_clock(gemm);
     bool exact = false;
-    estimate.seconds *= sustained_factor(gemm, estimate.seconds, lookup(gemm.dtype, exact));
+    const GemmLookup& table = lookup(gemm.dtype, exact);
+    const double best = table.best_rate() * machine_.peak(gemm.dtype) / machine_.peak(table.table().dtype);
+    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(gemm), best, sustained_));
     return estimate;
 }
 

@@ -10,6 +10,11 @@
 
 namespace orrery::calibrate {
 
+/// A known cell that speaks for a missing one, and how much.
+struct GemmVote {
+    double value, weight;
+};
+
 /// One measured table, ready for look-up. A table that fills its (m, n, k) grid (published sweeps) is interpolated
 /// between the corners of the cell; absent cells are filled from their neighbours along n and k. A sparse table
 /// (DeepBench) answers with its nearest points, m and n being exchangeable.
@@ -29,6 +34,8 @@ private:
     void build_grid(const std::vector<double>& ratios);
     void build_scatter();
     void fill();
+    void vote_at(std::size_t a, std::size_t b, std::size_t c, double confidence, std::vector<GemmVote>& votes) const;
+    [[nodiscard]] double guess(std::size_t a, std::size_t b, std::size_t c) const;
     [[nodiscard]] std::size_t cell(std::size_t a, std::size_t b, std::size_t c) const {
         return (a * n_.size() + b) * k_.size() + c;
     }
@@ -51,7 +58,6 @@ public:
 
 private:
     [[nodiscard]] const GemmLookup& lookup(kernels::Dtype dtype, bool& exact) const;
-    [[nodiscard]] double sustained_factor(const kernels::Gemm& gemm, double seconds, const GemmLookup& table) const;
 
     Machine machine_;
     double sustained_;

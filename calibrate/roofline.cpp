@@ -30,15 +30,12 @@ struct Tile {
 constexpr std::array tiles{Tile{256, 256, 1.0}, Tile{256, 128, 1.0}, Tile{128, 256, 1.0}, Tile{128, 128, 0.9},
                            Tile{128, 64, 0.7},  Tile{64, 128, 0.7},  Tile{64, 64, 0.5}};
 
-/// Waves of `blocks` over the multiprocessors, the last one counted in part.
-double waves(double blocks, const Machine& machine) {
-    const double exact = blocks / machine.multiprocessors;
-    return std::max(1.0, exact + machine.wave_quantisation * (std::ceil(exact) - exact));
-}
+/// Whole waves of `blocks` over the multiprocessors.
+double waves(double blocks, const Machine& machine) { return std::ceil(blocks / machine.multiprocessors); }
 
 double compute_seconds(const kernels::Gemm& g, const Machine& machine) {
     const double peak = machine.peak(g.dtype);
-    if (machine.multiprocessors <= 0) return kernels::flops(g) / peak;
+    if (!machine.tile_waves || machine.multiprocessors <= 0) return kernels::flops(g) / peak;
     const double per_sm = peak / machine.multiprocessors, k = std::ceil(g.k / 64.0) * 64.0;
     double best = INFINITY;
     for (const auto& tile : tiles) {
@@ -63,7 +60,7 @@ Machine::Machine(const std::map<std::string, Constant>& constants)
       single_flops(constant_or(constants, "peak_single_flops", half_flops / 16)),
       bytes_per_second(constants.at("memory_bytes_per_second").value),
       multiprocessors(constant_or(constants, "multiprocessors", 0)),
-      wave_quantisation(constant_or(constants, "wave_quantisation", 1)) {
+      tile_waves(constants.contains("tile_waves")) {
     tf32_flops = constant_or(constants, "peak_tf32_flops", single_flops);
 }
 
@@ -88,9 +85,21 @@ double attention_roofline(const kernels::Attention& attention, const Machine& ma
     double compute = kernels::flops(attention) / machine.peak(attention.dtype);
     if (machine.multiprocessors > 0) {
         const double blocks = static_cast<double>(attention.batch) * attention.heads * std::ceil(attention.seq / 128.0);
-        compute *= waves(blocks, machine) / (blocks / machine.multiprocessors);
+        compute *= std::max(1.0, machine.multiprocessors / blocks);  // fewer blocks than multiprocessors
     }
     return smooth_maximum(compute, memory) + start_up_seconds;
 }
+
+double best_half_rate(const Profile& profile, const Machine& machine) {
+    double best = 0;
+    for (const auto& table : profile.gemm)
+        for (const auto& p : table.points) {
+            const double rate = 2.0 * p.m * p.n * static_cast<double>(p.k) / p.seconds;
+            best = std::max(best, rate * machine.half_flops / machine.peak(table.dtype));
+        }
+    return best > 0 ? best : machine.half_flops;
+}
+
+double sustained_floor(double flops, double best_rate, double sustained) { return flops / (sustained * best_rate); }
 
 }  // namespace orrery::calibrate

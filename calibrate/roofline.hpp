@@ -10,13 +10,13 @@ namespace orrery::calibrate {
 
 /// The datasheet numbers of a profile. Optional constants fall back as said beside each field.
 struct Machine {
-    double half_flops = 0;         ///< peak_half_flops
-    double fp8_flops = 0;          ///< peak_fp8_flops; peak_half_flops when the device has no fp8
-    double tf32_flops = 0;         ///< peak_tf32_flops; peak_single_flops when the device has no tf32
-    double single_flops = 0;       ///< peak_single_flops; 1/16 of the half peak (A100: 19.5 of 312 TFLOP/s)
-    double bytes_per_second = 0;   ///< memory_bytes_per_second
-    double multiprocessors = 0;    ///< multiprocessors; 0: no wave quantisation
-    double wave_quantisation = 0;  ///< share of the last, partly filled wave that is paid for; 0 to 1
+    double half_flops = 0;        ///< peak_half_flops
+    double fp8_flops = 0;         ///< peak_fp8_flops; peak_half_flops when the device has no fp8
+    double tf32_flops = 0;        ///< peak_tf32_flops; peak_single_flops when the device has no tf32
+    double single_flops = 0;      ///< peak_single_flops; 1/16 of the half peak (A100: 19.5 of 312 TFLOP/s)
+    double bytes_per_second = 0;  ///< memory_bytes_per_second
+    double multiprocessors = 0;   ///< multiprocessors; 0: unknown, no waves
+    bool tile_waves = false;      ///< tile_waves present: GEMM output tiles run in whole waves
     explicit Machine(const std::map<std::string, Constant>& constants);
 
     [[nodiscard]] double peak(kernels::Dtype dtype) const;
@@ -28,5 +28,13 @@ double gemm_roofline(const kernels::Gemm& gemm, const Machine& machine);
 
 /// The same for fused attention: blocks of 128 queries of one head, in waves.
 double attention_roofline(const kernels::Attention& attention, const Machine& machine);
+
+/// Highest 16-bit GEMM rate among a profile's tables (scaled from another format when there is no 16-bit table),
+/// flop/s; the datasheet's peak without any table.
+double best_half_rate(const Profile& profile, const Machine& machine);
+
+/// Least time of `flops` operations in a long run: a GPU that draws too much power lowers its clock until its best
+/// kernels run at sustained * best_rate. Kernels whose measured time lies above it are not bound by power.
+double sustained_floor(double flops, double best_rate, double sustained);
 
 }  // namespace orrery::calibrate

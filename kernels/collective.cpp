@@ -8,7 +8,7 @@
 namespace orrery::kernels {
 
 namespace {
-constexpr std::array<std::string_view, collective_kinds> names{"all_reduce",  "all_gather", "reduce_scatter",
+constexpr std::array<std::string_view, collective_kinds> names{"all_reduce", "all_gather", "reduce_scatter",
                                                                "all_to_all", "broadcast",  "send_recv"};
 }
 

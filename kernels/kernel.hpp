@@ -34,12 +34,13 @@ struct Attention {
     bool backward = false;
     bool causal = true;
     std::uint32_t batch = 0;
-    std::uint32_t seq = 0;       ///< queries and keys have the same length
+    std::uint32_t seq = 0;  ///< queries and keys have the same length
     std::uint32_t heads = 0, kv_heads = 0, head_dim = 0;
     bool operator==(const Attention&) const = default;
 };
 
 /// Kernels that memory bandwidth bounds. pointwise.cpp holds, for each, the passes over its elements.
+// clang-format off
 enum class PointwiseKind : std::uint8_t {
     layernorm, layernorm_backward,
     rmsnorm, rmsnorm_backward,
@@ -60,6 +61,7 @@ enum class PointwiseKind : std::uint8_t {
     adam,                                         ///< fp32 master weight, two moments, low-precision copy
     sum_of_squares,                               ///< gradient norm
 };
+// clang-format on
 inline constexpr int pointwise_kinds = static_cast<int>(PointwiseKind::sum_of_squares) + 1;
 
 std::string_view name(PointwiseKind kind);

@@ -11,9 +11,9 @@
 namespace orrery::report {
 
 struct Category {
-    std::string_view key;              ///< in JSON
-    std::string_view title;            ///< in tables
-    double sim::Breakdown::* seconds;  ///< the member of a stage's breakdown
+    std::string_view key;             ///< in JSON
+    std::string_view title;           ///< in tables
+    double sim::Breakdown::*seconds;  ///< the member of a stage's breakdown
 };
 
 inline constexpr std::array<Category, 9> categories{{

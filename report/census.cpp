@@ -24,8 +24,8 @@ public:
             auto& use = kernels_.try_emplace(kernels::to_text(kernel), KernelUse{kernel}).first->second;
             use.count += times;
         } else if (!std::holds_alternative<Call>(op.what) && !std::holds_alternative<HostSync>(op.what)) {
-            auto& use = transfers_.try_emplace({describe(step_, op), bytes_of(step_, op)}, TransferUse{op.what})
-                            .first->second;
+            auto& use =
+                transfers_.try_emplace({describe(step_, op), bytes_of(step_, op)}, TransferUse{op.what}).first->second;
             use.count += times;
             use.timed += span != nullptr ? times : 0;
             use.timed_seconds += span != nullptr ? span->end - span->begin : 0;

@@ -16,7 +16,11 @@ namespace orrery::report {
 
 namespace {
 
-constexpr std::size_t host_thread = strategies::lanes;  // below: one thread a lane
+constexpr std::size_t host_lane = strategies::lanes;  // a track after those of the lanes
+
+/// Perfetto keeps process 0 and thread 0 for the kernel's idle task: ours count from 1.
+constexpr std::size_t process_id(std::size_t rank_class) { return rank_class + 1; }
+constexpr std::size_t thread_id(std::size_t lane) { return lane + 1; }
 
 std::string json_text(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -26,8 +30,8 @@ std::string json_text(std::string_view text) {
 std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
-std::size_t thread_of(const strategies::Op& op) {
-    return std::holds_alternative<strategies::HostSync>(op.what) ? host_thread : static_cast<std::size_t>(op.lane);
+std::size_t lane_of(const strategies::Op& op) {
+    return std::holds_alternative<strategies::HostSync>(op.what) ? host_lane : static_cast<std::size_t>(op.lane);
 }
 
 /// Separates events by commas and hands them to the sink in pieces of some size.
@@ -59,21 +63,23 @@ std::uint32_t stage_of(const sim::Prediction& p, const sim::RankClass& ranks) {
     return p.program.mesh.coordinate(ranks.representative, strategies::Axis::pipeline);
 }
 
-void name_tracks(Events& events, const sim::Prediction& p, std::size_t process) {
-    const sim::RankClass& ranks = p.trace[process];
+void name_tracks(Events& events, const sim::Prediction& p, std::size_t rank_class) {
+    const sim::RankClass& ranks = p.trace[rank_class];
     const std::uint32_t stage = stage_of(p, ranks);
-    const std::string title =
+    const std::string process =
         fmt::format("stage {}: rank {}{}", stage, ranks.representative,
                     ranks.size == 1 ? "" : fmt::format(" and {} that run the same", ranks.size - 1));
-    metadata(events, process, 0, "process_name", fmt::format(R"("name":{})", json_text(title)));
-    metadata(events, process, 0, "process_sort_index", fmt::format(R"("sort_index":{})", stage));
-    std::vector<bool> used(host_thread + 1, false);
-    for (const strategies::Op& op : p.program.programs[ranks.role].ops) used[thread_of(op)] = true;
-    for (std::size_t thread = 0; thread < used.size(); ++thread) {
-        if (!used[thread]) continue;
-        const std::string_view lane = thread == host_thread ? "host" : name(static_cast<strategies::Lane>(thread));
-        metadata(events, process, thread, "thread_name", fmt::format(R"("name":{})", json_text(lane)));
-        metadata(events, process, thread, "thread_sort_index", fmt::format(R"("sort_index":{})", thread));
+    metadata(events, process_id(rank_class), 0, "process_name", fmt::format(R"("name":{})", json_text(process)));
+    metadata(events, process_id(rank_class), 0, "process_sort_index", fmt::format(R"("sort_index":{})", stage));
+    std::vector<bool> used(host_lane + 1, false);
+    for (const strategies::Op& op : p.program.programs[ranks.role].ops) used[lane_of(op)] = true;
+    for (std::size_t lane = 0; lane < used.size(); ++lane) {
+        if (!used[lane]) continue;
+        const std::string_view title = lane == host_lane ? "host" : name(static_cast<strategies::Lane>(lane));
+        metadata(events, process_id(rank_class), thread_id(lane), "thread_name",
+                 fmt::format(R"("name":{})", json_text(title)));
+        metadata(events, process_id(rank_class), thread_id(lane), "thread_sort_index",
+                 fmt::format(R"("sort_index":{})", lane));
     }
 }
 
@@ -103,41 +109,40 @@ private:
     std::map<std::string, std::string> quoted_;
 };
 
-void slices(Events& events, const sim::Prediction& p, std::size_t process, Texts& texts) {
-    const sim::RankClass& ranks = p.trace[process];
+void slices(Events& events, const sim::Prediction& p, std::size_t rank_class, Texts& texts) {
+    const sim::RankClass& ranks = p.trace[rank_class];
     const strategies::Program& program = p.program.programs[ranks.role];
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const strategies::Op& op = program.ops[i];
         const std::int64_t begin = nanoseconds(ranks.spans[i].begin), end = nanoseconds(ranks.spans[i].end);
-        events.add(fmt::format(
-            R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}","args":{{{}}}}})", process,
-            thread_of(op), microseconds(begin), microseconds(end - begin), json_text(p.program.names[op.label.name]),
-            category(p.program, op), arguments(p.program, op, texts(op))));
+        events.add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}","args":{{{}}}}})",
+                               process_id(rank_class), thread_id(lane_of(op)), microseconds(begin),
+                               microseconds(end - begin), json_text(p.program.names[op.label.name]),
+                               category(p.program, op), arguments(p.program, op, texts(op))));
     }
 }
 
 /// Samples are counted in program order, in which only the compute lane's operations follow one another in time: a
 /// sample is shown when the first compute operation from it on begins.
-void memory_counter(Events& events, const sim::Prediction& p, std::size_t process) {
-    const sim::RankClass& ranks = p.trace[process];
+void memory_counter(Events& events, const sim::Prediction& p, std::size_t rank_class) {
+    const sim::RankClass& ranks = p.trace[rank_class];
     const strategies::Program& program = p.program.programs[ranks.role];
     const std::uint32_t stage = stage_of(p, ranks);
     if (stage >= p.memory.size()) return;
     std::size_t op = 0;
     for (const sim::StageMemory::Sample& sample : p.memory[stage].over_time) {
         op = std::max<std::size_t>(op, sample.op);
-        while (op < program.ops.size() && thread_of(program.ops[op]) != 0) ++op;
+        while (op < program.ops.size() && lane_of(program.ops[op]) != 0) ++op;
         const double at = op < program.ops.size() ? ranks.spans[op].begin : p.step_time_s;
-        events.add(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":"memory","args":{{"bytes":{}}}}})", process,
-                               microseconds(nanoseconds(at)), sample.bytes));
+        events.add(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":"memory","args":{{"bytes":{}}}}})",
+                               process_id(rank_class), microseconds(nanoseconds(at)), sample.bytes));
     }
 }
 
 void require_trace(const sim::Prediction& p) {
     if (p.trace.empty()) throw std::invalid_argument("the prediction was made without its trace");
     for (const sim::RankClass& ranks : p.trace)
-        if (ranks.role >= p.program.programs.size() ||
-            ranks.spans.size() != p.program.programs[ranks.role].ops.size())
+        if (ranks.role >= p.program.programs.size() || ranks.spans.size() != p.program.programs[ranks.role].ops.size())
             throw std::invalid_argument("the prediction's trace does not belong to its program");
 }
 
@@ -151,10 +156,10 @@ void chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& p,
                      p.version, json_text(scenario.name), json_text(p.profile), json_text(p.cluster), p.seed));
     Events events(sink);
     Texts texts(p.program);
-    for (std::size_t process = 0; process < p.trace.size(); ++process) {
-        name_tracks(events, p, process);
-        slices(events, p, process, texts);
-        memory_counter(events, p, process);
+    for (std::size_t rank_class = 0; rank_class < p.trace.size(); ++rank_class) {
+        name_tracks(events, p, rank_class);
+        slices(events, p, rank_class, texts);
+        memory_counter(events, p, rank_class);
     }
     events.flush();
     sink("\n]}\n");

@@ -67,8 +67,7 @@ TransferRow collective_row(const TransferUse& use, const Collective& collective,
         const calibrate::Estimate estimate = predictor.collective(collective.kind, ranks, bytes);
         seconds = estimate.seconds;
         row.seconds = format_seconds(seconds);
-        row.from =
-            (estimate.extrapolated ? "EXTRAPOLATED: " : "") + predictor.explain(collective.kind, ranks, bytes);
+        row.from = (estimate.extrapolated ? "EXTRAPOLATED: " : "") + predictor.explain(collective.kind, ranks, bytes);
     }
     if (seconds > 0) {
         const double algbw = static_cast<double>(collective.bytes) / seconds / 1e9;
@@ -97,9 +96,9 @@ std::string transfer_table(const Census& census, const strategies::StepProgram& 
                  {"from", Align::left}});
     for (const TransferUse& use : census.transfers) {
         const auto* collective = std::get_if<Collective>(&use.what);
-        const TransferRow row =
-            collective != nullptr ? collective_row(use, *collective, step.mesh, predictor, gpus_per_node, rank)
-                                  : timed(use);
+        const TransferRow row = collective != nullptr
+                                    ? collective_row(use, *collective, step.mesh, predictor, gpus_per_node, rank)
+                                    : timed(use);
         strategies::Op op;
         op.what = use.what;
         table.row({fmt::format("{}", use.count), fmt::format("{:.0f}", bytes_of(step, op)), row.group, row.seconds,

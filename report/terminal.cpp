@@ -50,10 +50,10 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Prediction&
 }
 
 std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    std::string text = fmt::format(
-        "{}   {} tokens/s   {:.1f} TFLOP/s per GPU (hardware {:.1f})   MFU {:.1f}%   HFU {:.1f}%\n",
-        paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)), format_count(p.tokens_per_s),
-        p.model_flops_per_gpu / 1e12, p.hardware_flops_per_gpu / 1e12, 100 * p.mfu, 100 * p.hfu);
+    std::string text =
+        fmt::format("{}   {} tokens/s   {:.1f} TFLOP/s per GPU (hardware {:.1f})   MFU {:.1f}%   HFU {:.1f}%\n",
+                    paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)), format_count(p.tokens_per_s),
+                    p.model_flops_per_gpu / 1e12, p.hardware_flops_per_gpu / 1e12, 100 * p.mfu, 100 * p.hfu);
     if (p.scale_base_gpus > 0)
         text += fmt::format("scale factor {:.3f} against {} GPU{}", p.scale_factor, grouped(p.scale_base_gpus),
                             p.scale_base_gpus == 1 ? "" : "s");
@@ -86,17 +86,19 @@ std::string list(Style style, Ink ink, const std::string& word, const std::vecto
 std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     std::string text;
     if (p.mfu > 0)
-        text += paint(style, Ink::dim,
-                      fmt::format("TFLOP/s and MFU count the model's arithmetic (SC'21, equation 3, without "
-                                  "recomputation); hardware and HFU all that is executed; peak {:.0f} TFLOP/s dense {}",
-                                  p.model_flops_per_gpu / p.mfu / 1e12,
-                                  kernels::name(scenario.plan.training.precision.compute))) +
-                '\n';
-    return text + paint(style, Ink::dim,
-                        fmt::format("orrery {}  profile {}  cluster {}  seed {}  {} operations of {} GPUs in {} "
-                                    "simulated class{}",
-                                    p.version, p.profile, p.cluster, p.seed, format_count(static_cast<double>(p.ops)),
-                                    grouped(p.gpus), p.classes, p.classes == 1 ? "" : "es")) +
+        text +=
+            paint(style, Ink::dim,
+                  fmt::format(
+                      "MFU: model FLOPs without recomputation (SC'21, eq. 3); HFU: all executed; of {:.0f} TFLOP/s "
+                      "dense {}",
+                      p.model_flops_per_gpu / p.mfu / 1e12, kernels::name(scenario.plan.training.precision.compute))) +
+            '\n';
+    return text +
+           paint(style, Ink::dim,
+                 fmt::format("orrery {}  profile {}  cluster {}  seed {}  {} operations of {} GPUs in {} "
+                             "simulated class{}",
+                             p.version, p.profile, p.cluster, p.seed, format_count(static_cast<double>(p.ops)),
+                             grouped(p.gpus), p.classes, p.classes == 1 ? "" : "es")) +
            '\n';
 }
 

@@ -88,7 +88,12 @@ void refuse_other_encodings(std::string_view bytes, const std::string& file) {
 /// Length of the UTF-8 sequence that starts here, 0 when the bytes are no UTF-8.
 std::size_t utf8_length(std::string_view rest) {
     const auto lead = static_cast<unsigned char>(rest[0]);
-    const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+    const std::size_t length = lead < 0x80   ? 1
+                               : lead < 0xC2 ? 0
+                               : lead < 0xE0 ? 2
+                               : lead < 0xF0 ? 3
+                               : lead < 0xF5 ? 4
+                                             : 0;
     if (length > rest.size()) return 0;
     for (std::size_t i = 1; i < length; ++i) {
         if ((static_cast<unsigned char>(rest[i]) & 0xC0U) != 0x80U) return 0;
@@ -116,7 +121,8 @@ std::string printable(std::string_view text, std::size_t limit) {
 }
 
 std::string shown(const json& value) {
-    if (value.is_object() && !value.empty()) return fmt::format("an object with \"{}\"", printable(value.begin().key()));
+    if (value.is_object() && !value.empty())
+        return fmt::format("an object with \"{}\"", printable(value.begin().key()));
     if (value.is_array() && !value.empty()) return fmt::format("a list of {}", value.size());
     return printable(value.dump(-1, ' ', false, json::error_handler_t::replace));
 }

@@ -14,11 +14,11 @@ using enum Kind;
 
 // Bounds only keep sizes inside what 64-bit byte counts and 32-bit kernel shapes can hold; they lie far beyond
 // any published run.
-constexpr double max_parallel = 65536;       // ranks along one axis
-constexpr double max_batch = 1 << 24;        // sequences
-constexpr double max_seq = 1 << 22;          // tokens
+constexpr double max_parallel = 65536;  // ranks along one axis
+constexpr double max_batch = 1 << 24;   // sequences
+constexpr double max_seq = 1 << 22;     // tokens
 constexpr double max_layers = 8192;
-constexpr double max_width = 1 << 20;        // hidden, ffn
+constexpr double max_width = 1 << 20;  // hidden, ffn
 constexpr double max_heads = 4096;
 constexpr double max_vocab = 1 << 24;
 constexpr double max_exact = 9007199254740991;  // 2^53 - 1: every JSON reader keeps it exactly
@@ -66,6 +66,7 @@ constexpr std::array key_table{
     Key{model, "use_parallel_residual", boolean},
     Key{model, "post_norm", boolean},
     Key{model, "mlm_head", boolean},
+    Key{model, "embed_layernorm", boolean},
     Key{model, "qk_layernorm", boolean},
     Key{model, "normalization", choice, 0, 0, norms},
     Key{model, "position_embedding_type", choice, 0, 0, positions},
@@ -159,7 +160,8 @@ std::span<const Key> keys() { return key_table; }
 std::span<const Alias> aliases() { return alias_table; }
 
 const Key* find_key(Place place, std::string_view name) {
-    const auto* found = std::ranges::find_if(key_table, [&](const Key& k) { return k.place == place && k.name == name; });
+    const auto* found =
+        std::ranges::find_if(key_table, [&](const Key& k) { return k.place == place && k.name == name; });
     return found == key_table.end() ? nullptr : found;
 }
 

@@ -34,7 +34,7 @@ constexpr std::array<std::pair<std::string_view, std::uint32_t ModelSpec::*>, 10
     {"sliding_window", &ModelSpec::attention_window},
 }};
 
-constexpr std::array<std::pair<std::string_view, bool ModelSpec::*>, 9> switches{{
+constexpr std::array<std::pair<std::string_view, bool ModelSpec::*>, 10> switches{{
     {"swiglu", &ModelSpec::gated},
     {"causal", &ModelSpec::causal},
     {"tie_word_embeddings", &ModelSpec::tied_embeddings},
@@ -43,10 +43,11 @@ constexpr std::array<std::pair<std::string_view, bool ModelSpec::*>, 9> switches
     {"use_parallel_residual", &ModelSpec::parallel_residual},
     {"post_norm", &ModelSpec::post_norm},
     {"mlm_head", &ModelSpec::mlm_head},
+    {"embed_layernorm", &ModelSpec::embedding_norm},
     {"qk_layernorm", &ModelSpec::qk_norm},
 }};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> field_keys{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> field_keys{{
     {"layers", "num_hidden_layers"},
     {"hidden", "hidden_size"},
     {"heads", "num_attention_heads"},
@@ -62,6 +63,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> field_ke
     {"parallel_residual", "use_parallel_residual"},
     {"norm", "normalization"},
     {"position", "position_embedding_type"},
+    {"embedding_norm", "embed_layernorm"},
     {"qk_norm", "qk_layernorm"},
     {"attention_window", "sliding_window"},
 }};
@@ -79,8 +81,9 @@ ModelSpec family_defaults(const Reader& reader) {
     } else if (family == "bert") {
         spec.family = Family::bert;
         spec.causal = false;
-        spec.post_norm = spec.mlm_head = true;
+        spec.post_norm = spec.embedding_norm = spec.mlm_head = true;
         spec.token_types = 2;
+        spec.dropout = 0.1;
     }
     return spec;
 }
@@ -149,16 +152,17 @@ ModelSpec by_name(const Reader& reader) {
 }
 
 ModelSpec from_hugging_face(const Reader& reader) {
+    const std::filesystem::path named = reader.text("hugging_face");
     if (reader.has("name")) {
         throw Error(reader.file(), reader.pointer("name"),
                     fmt::format("\"{}\" and a Hugging Face file both name the model", reader.text("name")),
                     "keep one of \"name\" and \"hugging_face\"");
     }
-    const std::filesystem::path named = reader.text("hugging_face");
     const std::filesystem::path beside = std::filesystem::path(reader.file()).parent_path() / named;
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(beside, ignored)) {
-        throw Error(reader.file(), reader.pointer("hugging_face"), fmt::format("there is no file '{}'", beside.string()),
+        throw Error(reader.file(), reader.pointer("hugging_face"),
+                    fmt::format("there is no file '{}'", beside.string()),
                     "write the path of a config.json, relative to the scenario's folder");
     }
     (void)read_document(beside);  // size, encoding and repeated keys, before the importer looks at the content

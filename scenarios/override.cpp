@@ -110,7 +110,7 @@ std::string pointer_of(const Override& change) {
     return text;
 }
 
-void apply(json& document, const Override& change) {
+void apply_override(json& document, const Override& change) {
     std::vector<std::string> parts = parts_of(change);
     const std::string last = parts.back();
     parts.pop_back();

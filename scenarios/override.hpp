@@ -18,6 +18,6 @@ std::string pointer_of(const Override& change);
 /// Sets the value at the path. Missing objects on the way are made; a list takes the index of an element that it has;
 /// other spellings of the same key are removed, and null removes the key itself. Throws Error, with describe() in
 /// place of the file, for a path through a value that is neither an object nor a list.
-void apply(nlohmann::json& document, const Override& change);
+void apply_override(nlohmann::json& document, const Override& change);
 
 }  // namespace orrery::scenarios

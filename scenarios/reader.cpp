@@ -29,12 +29,13 @@ std::string remedy(const Key& key) {
         case Kind::object: return "write an object: {\"key\": value, ...}";
         case Kind::text: return "write a text in double quotes";
         case Kind::boolean: return "write true or false, without quotes";
-        case Kind::integer: return fmt::format("write a whole number from {:.0f} to {:.0f}, without quotes", key.min, key.max);
+        case Kind::integer:
+            return fmt::format("write a whole number from {:.0f} to {:.0f}, without quotes", key.min, key.max);
         case Kind::number: return fmt::format("write a number from {} to {}, without quotes", key.min, key.max);
         case Kind::choice: return fmt::format("one of: {}", join(key.choices));
         case Kind::bytes: return "write a size with its unit, such as \"160 MB\"";
         case Kind::rate: return "write a rate with its unit, such as \"200 Gb/s\" (bits) or \"25 GB/s\" (bytes)";
-        case Kind::tokens: return "write a count of tokens, such as \"300B\" or 300e9";
+        case Kind::tokens: return "write a count of tokens of 1 or more, such as \"300B\" or 300e9";
     }
     return "";
 }
@@ -70,7 +71,8 @@ void Reader::resolve(const std::string& spelling, const json& value) {
     json meaning = value;
     if (alias && alias->is_switch()) {
         if (!value.is_boolean()) {
-            throw Error(file_, at, fmt::format("{} is not a switch", shown(value)), "write true or false, without quotes");
+            throw Error(file_, at, fmt::format("{} is not a switch", shown(value)),
+                        "write true or false, without quotes");
         }
         const std::string_view text = value.get<bool>() ? alias->when_true : alias->when_false;
         if (text.empty()) return;
@@ -183,8 +185,8 @@ std::string Reader::choice(std::string_view name, std::string_view fallback) con
 double Reader::in_range(const Key& key, double number, const json& value) const {
     if (number >= key.min && number <= key.max) return number;
     std::string hint = remedy(key);
-    if (key.kind == Kind::bytes) hint = fmt::format("from {} to {}", format_bytes(key.min), format_bytes(key.max));
-    if (key.kind == Kind::rate) hint = fmt::format("from {:g} to {:g} B/s, written with a unit", key.min, key.max);
+    if (key.kind == Kind::bytes) hint = fmt::format("from {:g} MB to {:g} MB", key.min / 1e6, key.max / 1e6);
+    if (key.kind == Kind::rate) hint = fmt::format("from {:g} Mb/s to {:g} Mb/s", key.min * 8 / 1e6, key.max * 8 / 1e6);
     refuse(key.name, fmt::format("{} is out of range", shown(value)), hint);
 }
 
@@ -220,7 +222,8 @@ double Reader::bytes_per_second(std::string_view name, double fallback) const {
     const Key& known = key(name, Kind::rate);
     const json* value = find(name);
     if (!value) return fallback;
-    return quantity(known, *value, "\"200 Gb/s\"", [](const std::string& text) { return parse_bytes_per_second(text); });
+    return quantity(known, *value, "\"200 Gb/s\"",
+                    [](const std::string& text) { return parse_bytes_per_second(text); });
 }
 
 double Reader::tokens(std::string_view name, double fallback) const {

@@ -65,8 +65,8 @@ strategies::Strategy read_strategy(const Reader& reader) {
     strategy.data = reader.integer32("data", 0);  // 0: derived from the cluster
     strategy.sequence_parallel = reader.boolean("sequence_parallel", usual.sequence_parallel);
     strategy.schedule = schedule_of(reader.choice("schedule", strategy.virtual_pipeline > 1 ? "interleaved" : "1f1b"));
-    strategy.sharding = reader.choice("sharding", "none") == "zero1" ? strategies::Sharding::zero1
-                                                                    : strategies::Sharding::none;
+    strategy.sharding =
+        reader.choice("sharding", "none") == "zero1" ? strategies::Sharding::zero1 : strategies::Sharding::none;
     strategy.recompute = recompute_of(reader.choice("recompute", "none"));
     strategy.recompute_num_layers = reader.integer32("recompute_num_layers", usual.recompute_num_layers);
     strategy.overlap_grad_reduce = reader.boolean("overlap_grad_reduce", usual.overlap_grad_reduce);
@@ -117,9 +117,10 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const Se
     }
     const std::uint64_t ranks = replica * strategy.data;
     if (ranks > gpus) {
-        throw Error(file, sections.strategy.pointer("data"),
-                    fmt::format("{} x data {} = {} ranks, but the cluster has {} GPUs", one, strategy.data, ranks, gpus),
-                    fmt::format("nearest legal value: {}; or add nodes", gpus / replica));
+        throw Error(
+            file, sections.strategy.pointer("data"),
+            fmt::format("{} x data {} = {} ranks, but the cluster has {} GPUs", one, strategy.data, ranks, gpus),
+            fmt::format("nearest legal value: {}; or add nodes", gpus / replica));
     }
 }
 
@@ -211,7 +212,7 @@ Scenario from_json(const nlohmann::json& document, const std::filesystem::path& 
 
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
     nlohmann::json document = read_document(file);
-    for (const Override& change : overrides) apply(document, change);
+    for (const Override& change : overrides) apply_override(document, change);
     try {
         return from_json(document, file);
     } catch (const Error& error) {

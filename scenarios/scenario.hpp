@@ -18,12 +18,12 @@ struct Outputs {
 };
 
 struct Scenario {
-    std::string name;           ///< defaults to the file's stem
-    strategies::Plan plan;      ///< plan.strategy.data is derived from the cluster's GPUs when absent
+    std::string name;       ///< defaults to the file's stem
+    strategies::Plan plan;  ///< plan.strategy.data is derived from the cluster's GPUs when absent
     topology::ClusterSpec cluster;
-    std::uint32_t gpus = 0;     ///< GPUs used: tensor x pipeline x data, at most the cluster's
-    std::string profile;        ///< name of a shipped profile or path; default: the GPU's
-    std::uint64_t seed = 1;     ///< recorded in the provenance
+    std::uint32_t gpus = 0;  ///< GPUs used: tensor x pipeline x data, at most the cluster's
+    std::string profile;     ///< name of a shipped profile or path; default: the GPU's
+    std::uint64_t seed = 1;  ///< recorded in the provenance
     Outputs outputs;
 };
 
@@ -41,7 +41,8 @@ Scenario load(const std::filesystem::path& file, const std::vector<Override>& ov
 /// The same from parsed JSON; `file` is for messages and for paths relative to it.
 Scenario from_json(const nlohmann::json& document, const std::filesystem::path& file);
 
-/// Folder of the shipped data (profiles/, validation/, models/): $ORRERY_DATA, else beside the executable or the source.
+/// Folder of the shipped data (profiles/, validation/, models/): $ORRERY_DATA, else beside the executable or the
+/// source.
 std::filesystem::path data_folder();
 
 }  // namespace orrery::scenarios

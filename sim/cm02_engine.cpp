@@ -1,10 +1,4 @@
 // SimGrid's own network behind the same contract: slow, and trusted; the reference of the tests.
-#include <simgrid/kernel/routing/NetZoneImpl.hpp>
-#include <simgrid/s4u/Comm.hpp>
-#include <simgrid/s4u/Host.hpp>
-#include <simgrid/s4u/Link.hpp>
-#include <simgrid/s4u/NetZone.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +6,11 @@
 #include <exception>
 #include <limits>
 #include <set>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/s4u/Comm.hpp>
+#include <simgrid/s4u/Host.hpp>
+#include <simgrid/s4u/Link.hpp>
+#include <simgrid/s4u/NetZone.hpp>
 
 #include "base/error.hpp"
 #include "sim/engine.hpp"

@@ -41,7 +41,8 @@ public:
     virtual void flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) = 0;
 
     /// Until nothing is pending; the sink may add timers and flows. An exception of the sink ends the run and passes
-    /// through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid has one kernel a process.
+    /// through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid has one kernel a
+    /// process.
     virtual void run(EventSink& sink) = 0;
 
     /// Weight x bytes that `link` has carried so far, for link-load reports.

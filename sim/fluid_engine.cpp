@@ -1,9 +1,8 @@
 // Timers and flows as one resource model inside SimGrid's kernel, which owns the main loop.
-#include <simgrid/s4u/NetZone.hpp>
-
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <simgrid/s4u/NetZone.hpp>
 
 #include "sim/engine.hpp"
 #include "sim/engine_checks.hpp"

@@ -97,7 +97,7 @@ private:
     std::vector<std::vector<std::uint32_t>> free_uses_;  // by number of uses
     std::vector<std::uint32_t> started_, dirty_links_;   // since the rates were last settled
 
-    std::uint64_t visit_ = 0;  // number of the current settling; what bears it has been reached
+    std::uint64_t visit_ = 0;               // number of the current settling; what bears it has been reached
     std::vector<std::uint32_t> component_;  // flows, in the order of problem_
     MaxMinProblem problem_;
     MaxMinSolver solver_;

@@ -1,7 +1,6 @@
 #include "sim/max_min.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace orrery::sim {
 
@@ -57,7 +56,13 @@ void MaxMinSolver::fix(const MaxMinProblem& problem, std::uint32_t flow, double 
         LinkState& state = state_[link];
         state.free_capacity = std::max(0.0, state.free_capacity - weight * rate);
         state.growing -= weight;
-        if (--state.open > 0 && state.growing < fresh_share * state.summed) sum_afresh(problem, link);
+        --state.open;
+    }
+    // Only now: a link named twice must have lost both weights first.
+    for (std::uint32_t u = problem.first_use[flow]; u < problem.first_use[flow + 1]; ++u) {
+        const std::uint32_t link = problem.uses[u].link;
+        const LinkState& state = state_[link];
+        if (state.open > 0 && state.growing < fresh_share * state.summed) sum_afresh(problem, link);
     }
 }
 

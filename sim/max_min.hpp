@@ -11,10 +11,10 @@ namespace orrery::sim {
 
 /// Links and the flows over them, in rows: flow f crosses uses[first_use[f]] .. uses[first_use[f + 1] - 1].
 struct MaxMinProblem {
-    std::vector<double> capacity;               ///< per link, bytes per second, positive
-    std::vector<double> limit;                  ///< per flow, bytes per second, positive; infinity: none
+    std::vector<double> capacity;                ///< per link, bytes per second, positive
+    std::vector<double> limit;                   ///< per flow, bytes per second, positive; infinity: none
     std::vector<std::uint32_t> first_use = {0};  ///< per flow, and one more
-    std::vector<LinkUse> uses;                  ///< weights positive
+    std::vector<LinkUse> uses;                   ///< weights positive
 
     void clear();
     /// Appends a flow over the uses pushed since the last one.
@@ -52,11 +52,11 @@ private:
     void fix(const MaxMinProblem& problem, std::uint32_t flow, double rate);
     void fill_link(const MaxMinProblem& problem, std::uint32_t link, double level);
 
-    std::vector<double> rate_;              // negative: still grows
-    std::vector<LinkState> state_;          // per link
-    std::vector<std::uint32_t> first_;      // per link, into crossing_
-    std::vector<std::uint32_t> crossing_;   // uses of each link, as positions in problem.uses
-    std::vector<std::uint32_t> flow_of_;    // per use
+    std::vector<double> rate_;             // negative: still grows
+    std::vector<LinkState> state_;         // per link
+    std::vector<std::uint32_t> first_;     // per link, into crossing_
+    std::vector<std::uint32_t> crossing_;  // uses of each link, as positions in problem.uses
+    std::vector<std::uint32_t> flow_of_;   // per use
     std::vector<Binding> heap_;
     std::uint32_t still_growing_ = 0;
 };

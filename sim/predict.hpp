@@ -1,6 +1,7 @@
 // From a scenario to its prediction: the one door that the command line and validation use.
 #pragma once
 
+#include "calibrate/profile_store.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
 
@@ -9,14 +10,19 @@ namespace orrery::sim {
 struct Options {
     bool keep_trace = false;    ///< fill Prediction::trace and Prediction::program
     bool scale_factor = true;   ///< also predict the reference of the scale factor
-    bool advice = true;         ///< also predict neighbours (more micro-batches, other switches) to advise
+    bool advice = true;         ///< also predict neighbouring plans to advise
+    bool fold = true;           ///< simulate one rank of each class where that is exact
 };
 
 /// Throws Error for whatever makes the scenario impossible.
+Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options = {});
 Prediction predict(const scenarios::Scenario& scenario, const Options& options = {});
 
 /// Seconds of one collective over the first `ranks` GPUs of a cluster (nccl-tests' size), nothing else running.
 /// profile "": the GPU's default. Throws Error.
+double collective_seconds(const topology::ClusterSpec& cluster, const std::string& profile,
+                          kernels::CollectiveKind kind, std::uint32_t ranks, double bytes,
+                          calibrate::ProfileStore& profiles);
 double collective_seconds(const topology::ClusterSpec& cluster, const std::string& profile,
                           kernels::CollectiveKind kind, std::uint32_t ranks, double bytes);
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u/Engine.hpp>
 

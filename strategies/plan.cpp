@@ -64,7 +64,8 @@ void check_sizes(const Plan& plan) {
     check_positive("/training/global_batch_size", plan.training.global_batch);
     constexpr double most = 1U << 31U;
     const double ranks = double{1} * plan.strategy.tensor * plan.strategy.pipeline * plan.strategy.data;
-    if (ranks >= most) refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
+    if (ranks >= most)
+        refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
 }
 
 /// Tensor parallelism splits heads, key-value heads and the MLP's width (Shoeybi et al. 2019, section 3).
@@ -146,7 +147,8 @@ void check_passes(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     const uint64_t chunk = plan.model.layers / (uint64_t{strategy.pipeline} * strategy.virtual_pipeline);
     if (strategy.recompute_num_layers > 0 && strategy.recompute != Recompute::full) {
-        refuse("/strategy/recompute_num_layers", fmt::format("{} needs full recomputation", strategy.recompute_num_layers),
+        refuse("/strategy/recompute_num_layers",
+               fmt::format("{} needs full recomputation", strategy.recompute_num_layers),
                "set recompute to \"full\", or leave recompute_num_layers out");
     }
     if (strategy.recompute_num_layers > chunk) {

@@ -15,7 +15,7 @@ namespace orrery::topology {
 struct ClusterSpec {
     std::string preset;               ///< "superpod-a100", "ethernet", ...
     std::uint32_t nodes = 0;          ///< 0: the preset's own size
-    std::string gpu;                  ///< "" : the preset's GPU
+    std::string gpu = {};             ///< "" : the preset's GPU
     std::uint32_t gpus_per_node = 0;  ///< 0: the preset's
     std::uint32_t nics_per_node = 0;  ///< 0: the preset's
     double nic_bytes_per_second = 0;  ///< 0: the preset's

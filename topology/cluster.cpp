@@ -1,9 +1,10 @@
 #include "topology/cluster.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/error.hpp"
-#include "fmt/format.h"
 #include "topology/graph.hpp"
 
 namespace orrery::topology {

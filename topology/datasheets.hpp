@@ -44,11 +44,10 @@ struct Adapter {
 /// ConnectX-6 VPI product brief: "sub 0.6 usec" RDMA latency. With four PCIe links and one switch a message from GPU
 /// to GPU takes 2.8 us, beside NCCL's 2.7 us (tuning.cc, hwLat, NET, ring LL).
 inline constexpr Adapter infiniband_adapter{"InfiniBand", 0.6e-6};
-/// ConnectX-5 EN product brief: RoCE latency of about 0.8 us.
+/// ConnectX-6 EN product brief: "sub 0.8usec latency".
 inline constexpr Adapter roce_adapter{"RoCE", 0.8e-6};
-/// Omni-Path 100 host fabric: 0.9 us end to end through one switch (Birrittella et al., Hot Interconnects 2015), less
-/// the switch's 0.1 us.
-inline constexpr Adapter omni_path_adapter{"Omni-Path", 0.8e-6};
+/// No latency is published for the Omni-Path adapter by itself; taken to be that of RoCE.
+inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receive_seconds};
 
 struct Switch {
     std::string_view name;
@@ -59,11 +58,12 @@ inline constexpr Switch switch_edr{"SB7800 EDR", 36, 90e-9};   ///< SB7800 brief
 inline constexpr Switch switch_hdr{"QM8700 HDR", 40, 130e-9};  ///< QM8700 brief: 40 ports, 130 ns
 /// QM9700 brief: 64 ports of 400 Gb/s; no latency is published, so that of the generation before it is used.
 inline constexpr Switch switch_ndr{"QM9700 NDR", 64, 130e-9};
-inline constexpr Switch switch_opa{"Omni-Path 100", 48, 110e-9};  ///< Intel OPA Edge Switch 100: 48 ports, 110 ns
-/// SN5600 brief: 64 ports of 800 Gb/s, used as 128 of 400 Gb/s. Ethernet chips of this size forward in 0.6 to 1 us
-/// (Broadcom Tomahawk 4: about 0.8 us); the lower end, for cut-through.
+/// Omni-Path Edge Switch 100 brief: 48 ports, 100 to 110 ns.
+inline constexpr Switch switch_opa{"Omni-Path 100", 48, 110e-9};
+/// SN5600 brief: 64 ports of 800 Gb/s, used as 128 of 400 Gb/s. No latency is published; Ethernet switches of this
+/// size forward in 0.6 to 1 us: the lower end, for cut-through.
 inline constexpr Switch switch_spectrum4{"SN5600 400GbE", 128, 0.6e-6};
-/// A 64-port top-of-rack switch (Broadcom Tomahawk, Spectrum-2), 0.6 to 1 us store-and-forward: the middle.
+/// Any 64-port top-of-rack switch: the middle of the same range.
 inline constexpr Switch switch_tor{"64-port Ethernet", 64, 0.8e-6};
 
 }  // namespace orrery::topology

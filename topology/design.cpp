@@ -1,11 +1,14 @@
 #include "topology/design.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "base/error.hpp"
-#include "fmt/format.h"
+#include "base/text.hpp"
 #include "topology/assemble.hpp"
 
 namespace orrery::topology {
@@ -57,22 +60,21 @@ std::uint32_t choose_gpus(const Design& design, const ClusterSpec& spec, const N
 }
 
 /// Every NIC must serve the same number of GPUs.
-std::string legal_nics(std::uint32_t gpus, std::uint32_t planes) {
-    std::string text;
+std::string legal_nics(std::uint32_t gpus) {
+    std::vector<std::string> legal;
     for (std::uint32_t n = 1; n <= gpus; ++n) {
-        if (gpus % n == 0 && n % std::max(planes, 1U) == 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", n);
+        if (gpus % n == 0) legal.push_back(std::to_string(n));
     }
-    return text;
+    return join(legal);
 }
 
 std::uint32_t choose_nics(const Design& design, const ClusterSpec& spec, const NodeSpec& node, std::uint32_t gpus) {
     const std::uint32_t own = design.nics == 0 ? node.nics : design.nics;
     if (spec.nics_per_node == 0) {
-        // A node of which half the GPUs are used has half the NICs, as long as each still serves as many GPUs.
-        const std::uint32_t share = std::max(1U, own * gpus / node.gpus);
-        if (gpus % share == 0 && share % std::max(design.planes, 1U) == 0) return share;
-        refuse("gpus_per_node", fmt::format("{} GPUs do not share {} NICs evenly", gpus, share),
-               "state nics_per_node; legal values: " + legal_nics(gpus, design.planes));
+        // A node of which some GPUs are used keeps their share of the NICs, rounded down to serve all evenly.
+        std::uint32_t share = std::clamp(own * gpus / node.gpus, 1U, gpus);
+        while (gpus % share != 0) --share;
+        return share;
     }
     if (design.reference && spec.nics_per_node != own) {
         refuse("nics_per_node",
@@ -80,10 +82,9 @@ std::uint32_t choose_nics(const Design& design, const ClusterSpec& spec, const N
                            design.preset.name, own),
                fmt::format("nearest legal value: {}", own));
     }
-    if (gpus % spec.nics_per_node != 0 || spec.nics_per_node % std::max(design.planes, 1U) != 0) {
+    if (gpus % spec.nics_per_node != 0) {
         refuse("nics_per_node", fmt::format("{} NICs cannot be shared evenly by {} GPUs", spec.nics_per_node, gpus),
-               "legal values: " + legal_nics(gpus, design.planes) +
-                   "; count several NICs of one GPU as one of their joint rate");
+               "legal values: " + legal_nics(gpus) + "; count several NICs of one GPU as one of their joint rate");
     }
     return spec.nics_per_node;
 }
@@ -130,7 +131,7 @@ FatTree choose_fabric(const Design& design, const ClusterSpec& spec, std::uint32
 FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription) {
     return {.nodes = nodes,
             .nics_per_node = nics,
-            .planes = design.planes == 0 ? nics : design.planes,
+            .planes = design.planes == 0 ? nics : std::gcd(design.planes, nics),
             .ports = design.fabric_switch.ports,
             .oversubscription = oversubscription,
             .leaves_per_group = design.leaves_per_group,

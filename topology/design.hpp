@@ -18,7 +18,7 @@ struct Design {
     std::string_view gpu;         ///< "": the node's own
     std::uint32_t nics;           ///< 0: the node's own
     double nic_bytes_per_second;  ///< 0: the node's own
-    std::uint32_t planes;         ///< 0: a plane (rail) for every NIC; 1: a node's NICs on the same leaf
+    std::uint32_t planes;  ///< leaves that share a node's NICs; 0: one for every NIC (rail); 1: all on the same leaf
     Switch fabric_switch;
     Adapter adapter;
     std::uint32_t leaves_per_group = 0;  ///< FatTreeSpec's

@@ -1,10 +1,11 @@
 #include "topology/fat_tree.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "base/error.hpp"
-#include "fmt/format.h"
 
 namespace orrery::topology {
 

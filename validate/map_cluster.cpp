@@ -35,9 +35,11 @@ const Gpu* catalog_gpu(const std::string& word, const std::string& words) {
     }
 }
 
-/// What a reason calls a GPU: the row's text without its remarks in parentheses.
+/// What a reason calls a GPU: the row's text without its remarks in parentheses, printable ASCII only.
 std::string gpu_label(const std::string& text) {
-    std::string label = text.substr(0, std::min<std::size_t>(text.find('('), 40));
+    std::string label;
+    for (const char c : text.substr(0, std::min<std::size_t>(text.find('('), 40)))
+        if (c >= ' ' && c <= '~') label += c;
     while (!label.empty() && label.back() == ' ') label.pop_back();
     return label;
 }
@@ -47,7 +49,8 @@ std::uint32_t per_node(const Row& row, std::uint32_t gpus, std::uint32_t referen
     const auto nodes = row.count("nodes");
     if (nodes && *nodes > 1 && gpus % *nodes == 0) return gpus / *nodes;
     if (nodes && *nodes == 1 && gpus > reference) return gpus;
-    static const std::regex printed(R"((\d{1,2})\s*(x|gpus?\b|-gpu|v100))");
+    // "8xV100", "4x V100-SXM2", "16 GPUs", "8-GPU", "8 V100"; not the 2 of "DGX-2 V100".
+    static const std::regex printed(R"((?:^|[\s(])(\d{1,2})\s*(?:x|-?gpu|[a-z]+\d00\b))");
     std::smatch found;
     const std::string node = row.words("node");
     if (std::regex_search(node, found, printed) && found[1].str() != "0") {
@@ -58,26 +61,20 @@ std::uint32_t per_node(const Row& row, std::uint32_t gpus, std::uint32_t referen
 }
 
 struct Class {
-    std::string_view gpu;        ///< the GPU's name begins so
-    std::uint32_t per_node;      ///< GPUs of one node
-    std::string_view preset;     ///< of topology::presets()
-    std::string_view ethernet;   ///< the preset on RoCE, EFA or TCP
-    std::uint32_t nics;          ///< the node's, for a rate that is printed for the whole node
+    std::string_view gpu;       ///< the GPU's name begins so
+    std::uint32_t per_node;     ///< GPUs of one node
+    std::string_view preset;    ///< of topology::presets()
+    std::string_view ethernet;  ///< the preset on RoCE, EFA or TCP
+    std::uint32_t nics;         ///< the node's, for a rate that is printed for the whole node
 };
 /// The vendor's node of each GPU first; other sizes behind it.
 constexpr Class classes[] = {
-    {"v100", 8, "dgx-1v", "ethernet", 4},
-    {"v100", 16, "dgx-2", "dgx-2", 8},
-    {"v100", 4, "v100-4", "ethernet", 4},
-    {"p100", 8, "ethernet", "ethernet", 1},
-    {"a100", 8, "dgx-a100", "ethernet", 8},
-    {"a100", 4, "hgx-a100-4", "ethernet", 4},
-    {"h100", 8, "dgx-h100", "hgx-h100", 8},
-    {"h200", 8, "hgx-h200", "hgx-h200", 8},
-    {"b200", 8, "hgx-b200", "hgx-b200", 8},
-    {"b300", 8, "hgx-b200", "hgx-b200", 8},
-    {"l40s", 8, "pcie-l40s", "pcie-l40s", 4},
-    {"gb", 72, "gb200-nvl72", "gb200-nvl72", 4},
+    {"v100", 8, "dgx-1v", "ethernet", 4},     {"v100", 16, "dgx-2", "dgx-2", 8},
+    {"v100", 4, "v100-4", "ethernet", 4},     {"p100", 8, "ethernet", "ethernet", 1},
+    {"a100", 8, "dgx-a100", "ethernet", 8},   {"a100", 4, "hgx-a100-4", "ethernet", 4},
+    {"h100", 8, "dgx-h100", "hgx-h100", 8},   {"h200", 8, "hgx-h200", "hgx-h200", 8},
+    {"b200", 8, "hgx-b200", "hgx-b200", 8},   {"b300", 8, "hgx-b200", "hgx-b200", 8},
+    {"l40s", 8, "pcie-l40s", "pcie-l40s", 4}, {"gb", 72, "gb200-nvl72", "gb200-nvl72", 4},
 };
 
 const Class& class_of(const Gpu& gpu, std::uint32_t size) {
@@ -120,27 +117,35 @@ ClusterSpec racks(std::uint32_t gpus, const Gpu& gpu) {
     return spec;
 }
 
+constexpr double gigabit = 1e9 / 8;  ///< bytes
+
+// Digits of a cell; too many of them are no count and no rate, and read as not stated.
+std::uint32_t count(const std::string& digits) {
+    return digits.size() > 4 ? 0U : static_cast<std::uint32_t>(std::stoul(digits));
+}
+double rate(const std::string& digits) { return digits.size() > 9 ? 0.0 : std::stod(digits); }
+
+/// "4x EDR IB", "8x NDR400": the InfiniBand Trade Association's rates of four lanes.
+Nics by_generation(const std::string& words) {
+    static const std::regex generation(R"((\d+)\s*x\s*(fdr|edr|hdr|ndr|xdr))");
+    std::smatch m;
+    if (!std::regex_search(words, m, generation)) return {};
+    const std::string name = m[2];
+    const double speed = name == "fdr" ? 56 : name == "edr" ? 100 : name == "hdr" ? 200 : name == "ndr" ? 400 : 800;
+    return {count(m[1]), speed * gigabit, false};
+}
+
 }  // namespace
 
 Nics parse_nics(const std::string& words) {
-    static const std::regex doubled(R"((\d+)\s*x\s*(\d+)\s*x\s*(\d+(?:\.\d+)?)\s*g)");
-    static const std::regex counted(R"((\d+)\s*x\s*(?:[a-z][\w-]*\s+){0,3}(\d+(?:\.\d+)?)\s*g(?:b|\b|/))");
-    static const std::regex generation(R"((\d+)\s*x\s*(fdr|edr|hdr|ndr|xdr))");
+    // A rate is "200 gb/s", "400g", "1600 gbps"; "80gb" is memory.
+    static const std::regex doubled(R"((\d+)\s*x\s*(\d+)\s*x\s*(\d+(?:\.\d+)?)\s*g(?:b/s|bps|bit|be|\b))");
+    static const std::regex counted(R"((\d+)\s*x\s*(?:[a-z][\w-]*\s+){0,3}(\d+(?:\.\d+)?)\s*g(?:b/s|bps|bit|be|\b))");
     static const std::regex alone(R"((\d+(?:\.\d+)?)\s*(gb/s|gbps|gbit/s|gbe\b))");
-    constexpr double gigabit = 1e9 / 8;
     std::smatch m;
-    const auto count = [](const std::string& digits) {
-        return digits.size() > 4 ? 0U : static_cast<std::uint32_t>(std::stoul(digits));
-    };
-    const auto rate = [](const std::string& digits) { return digits.size() > 9 ? 0.0 : std::stod(digits); };
     if (std::regex_search(words, m, doubled)) return {count(m[1]), count(m[2]) * rate(m[3]) * gigabit, false};
     if (std::regex_search(words, m, counted)) return {count(m[1]), rate(m[2]) * gigabit, false};
-    if (std::regex_search(words, m, generation)) {
-        const std::string name = m[2];
-        // InfiniBand Trade Association, 4x link rates.
-        const double speed = name == "fdr" ? 56 : name == "edr" ? 100 : name == "hdr" ? 200 : name == "ndr" ? 400 : 800;
-        return {count(m[1]), speed * gigabit, false};
-    }
+    if (const Nics nics = by_generation(words); nics.count != 0) return nics;
     if (!std::regex_search(words, m, alone)) return {};
     const double speed = rate(m[1]);
     if (contains(words, "x?")) return {0, speed * gigabit, false};
@@ -180,7 +185,7 @@ topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std:
     if (size != kind.per_node) spec.gpus_per_node = size;
     if (spec.nodes == 1) return spec;
     Nics nics = parse_nics(network);
-    if (nics.bytes_per_second == 0 && !contains(network, "not stated")) nics = parse_nics(node);
+    if (nics.bytes_per_second == 0) nics = by_generation(node);
     set_nics(spec, nics, kind, size);
     const bool superpod = contains(network + node, "selene") || contains(network + node, "superpod");
     if (superpod && spec.preset == "dgx-a100" && spec.gpus_per_node == 0) spec.preset = "superpod-a100";

@@ -12,11 +12,21 @@ namespace {
 
 using models::ModelSpec;
 
-/// "Llama2_70B" and "llama2-70b" are one name.
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// "Llama-2_70B" and "llama2-70b" are one name, "gpt-2 2b" and "gpt-22b" two: separators count between digits only.
 std::string bare(std::string_view name) {
     std::string result;
-    for (const char c : lower(name))
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.') result += c;
+    bool separated = false;
+    for (const char c : lower(name)) {
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') {
+            separated = true;
+            continue;
+        }
+        if (separated && is_digit(c) && !result.empty() && is_digit(result.back())) result += '-';
+        result += c;
+        separated = false;
+    }
     return result;
 }
 
@@ -76,17 +86,16 @@ std::uint32_t dimension(const Row& row, const char* key, std::uint32_t otherwise
     return otherwise;
 }
 
-/// The row's dimensions over those of `known` (all 0 for a model that is not in the catalog).
+/// The row's dimensions over those of `known` (all 0 for a model that is not in the catalog, or has another width).
 void set_dimensions(ModelSpec& spec, const Row& row, const ModelSpec& known) {
     spec.layers = dimension(row, "layers", known.layers);
     spec.hidden = dimension(row, "hidden", known.hidden);
     spec.heads = dimension(row, "heads", known.heads);
     if (spec.hidden > (1U << 24)) throw Skip("field out of range: model.hidden");
-    spec.kv_heads = dimension(row, "kv_heads", known.kv_heads != 0 ? known.kv_heads : spec.heads);
-    const bool same_width = known.hidden == spec.hidden && known.heads == spec.heads;
-    const std::uint32_t derived = same_width ? known.head_dim : spec.hidden / spec.heads;
-    spec.head_dim = dimension(row, "head_dim", derived);
-    spec.ffn = dimension(row, "ffn", known.hidden == spec.hidden && known.ffn != 0 ? known.ffn : usual_ffn(spec));
+    const bool same_heads = known.heads == spec.heads;
+    spec.kv_heads = dimension(row, "kv_heads", same_heads ? known.kv_heads : spec.heads);
+    spec.head_dim = dimension(row, "head_dim", same_heads ? known.head_dim : spec.hidden / spec.heads);
+    spec.ffn = dimension(row, "ffn", known.ffn != 0 ? known.ffn : usual_ffn(spec));
     spec.vocab = dimension(row, "vocab", known.vocab != 0 ? known.vocab : usual_vocabulary(spec));
 }
 
@@ -107,6 +116,7 @@ models::ModelSpec map_model(const Row& row, Software software) {
     const std::string name = row.words("model.name");
     const ModelSpec* known = in_catalog(name);
     ModelSpec spec = known != nullptr ? *known : structure_of(row, name, software);
+    if (known != nullptr && row.count("model.hidden").value_or(known->hidden) != known->hidden) known = nullptr;
     spec.name = name.empty() ? "model" : name;
     if (const auto gated = row.flag("model.gated")) spec.gated = *gated;
     set_dimensions(spec, row, known != nullptr ? *known : ModelSpec{.name = ""});

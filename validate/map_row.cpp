@@ -4,6 +4,18 @@
 
 namespace orrery::validate {
 
+namespace {
+
+/// Published pipelines that the schedules do not hold, named here rather than refused by the simulator.
+void check_pipeline(const strategies::Plan& plan) {
+    const std::uint64_t stages = plan.strategy.pipeline, chunks = stages * plan.strategy.virtual_pipeline;
+    if (plan.model.layers % chunks != 0) throw Skip("pipeline stages of unequal depth are not supported");
+    if (plan.strategy.virtual_pipeline > 1 && plan.micro_batches() % stages != 0)
+        throw Skip("interleaving needs micro-batches in multiples of the stages");
+}
+
+}  // namespace
+
 scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     check_supported(row);
     const Software software = software_of(row);
@@ -18,8 +30,7 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.cluster = map_cluster(row, gpu, degrees.gpus);
     scenario.gpus = degrees.gpus;
     scenario.profile = gpu.profile;
-    const std::uint32_t chunks = degrees.pipeline * scenario.plan.strategy.virtual_pipeline;
-    if (scenario.plan.model.layers % chunks != 0) throw Skip("pipeline stages of unequal depth are not supported");
+    check_pipeline(scenario.plan);
     return scenario;
 }
 

@@ -23,10 +23,10 @@ Sharding map_sharding(const Row& row, Software software) {
     const bool optimizer = row.flag("switches.use-distributed-optimizer").value_or(false);
     // Not published: the distributed optimizer is the default of NeMo (distributed_fused_adam) and Megatron-Bridge.
     if (words.empty()) return optimizer || software == Software::nemo ? Sharding::zero1 : Sharding::none;
-    for (const auto& [word, label] : {std::pair{"zero-3", "ZeRO-3"}, std::pair{"zero3", "ZeRO-3"},
-                                      std::pair{"zero-2", "ZeRO-2"}, std::pair{"zero2", "ZeRO-2"},
-                                      std::pair{"shard_grad_op", "ZeRO-2"}, std::pair{"fsdp", "ZeRO-3 (FSDP)"},
-                                      std::pair{"full_shard", "ZeRO-3 (FSDP)"}})
+    for (const auto& [word, label] :
+         {std::pair{"zero-3", "ZeRO-3"}, std::pair{"zero3", "ZeRO-3"}, std::pair{"zero-2", "ZeRO-2"},
+          std::pair{"zero2", "ZeRO-2"}, std::pair{"shard_grad_op", "ZeRO-2"}, std::pair{"fsdp", "ZeRO-3 (FSDP)"},
+          std::pair{"full_shard", "ZeRO-3 (FSDP)"}})
         if (contains(words, word)) throw Skip(fmt::format("sharding {} is not supported", label));
     if (words.starts_with("none")) return optimizer ? Sharding::zero1 : Sharding::none;
     if (contains(words, "zero-1") || contains(words, "zero1") || contains(words, "distributed optimizer"))
@@ -61,7 +61,8 @@ ScheduleKind map_schedule(const Row& row, const Parallelism& degrees) {
 bool map_overlap_grad_reduce(const Row& row, Software software, const Strategy& strategy) {
     for (const char* path : {"switches.overlap-grad-reduce", "switches.gradient_bucket_overlap"})
         if (const auto stated = row.flag(path)) return *stated;
-    // Megatron-LM of 2021 had torch's DDP, which overlaps, only without a pipeline; its own waits for the last backward.
+    // Megatron-LM of 2021 had torch's DDP, which overlaps, only without a pipeline; its own waits for the last
+    // backward.
     if (contains(row.words("notes"), "ddp=torch (overlapped)")) return strategy.pipeline == 1;
     return software == Software::nemo || software == Software::data_parallel || software == Software::jax;
 }
@@ -107,7 +108,8 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
     // --overlap-p2p-communication is Megatron-core's default with interleaving, and NeMo's overlap_p2p_comm.
     const bool overlaps = software == Software::nemo || software == Software::megatron_core;
-    strategy.overlap_p2p = interleaved && overlaps && !row.flag("switches.no-overlap-p2p-communication").value_or(false);
+    strategy.overlap_p2p =
+        interleaved && overlaps && !row.flag("switches.no-overlap-p2p-communication").value_or(false);
     // Asynchronous tensor-parallel all-reduce came to Megatron-LM at the end of 2021.
     const bool old = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
     strategy.async_tensor_allreduce =

@@ -38,9 +38,9 @@ constexpr Family unsupported[] = {
     {"dlrm", "dlrm"},
 };
 
-constexpr std::string_view expert_models[] = {"moe",   "mixtral",  "switch-", "switch ", "gshard", "deepseek-v",
-                                              "grok",  "deepseekv", "deepseek_v", "kimi", "maverick", "scout",
-                                              "dbrx",  "gpt-oss"};
+constexpr std::string_view expert_models[] = {"moe",        "mixtral", "switch-",   "switch ",    "gshard",
+                                              "deepseek-v", "grok",    "deepseekv", "deepseek_v", "kimi",
+                                              "maverick",   "scout",   "dbrx",      "gpt-oss"};
 
 /// A switch of a table or a Megatron-LM argument that changes the work in a way the step program does not hold.
 struct Unmodelled {

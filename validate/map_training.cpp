@@ -122,10 +122,10 @@ Batch map_batch(const Row& row, const Parallelism& degrees, kernels::Dtype compu
         if (printed.micro == 0) throw Skip("batch not published");
         if (printed.accumulation == 0 && degrees.pipeline > 1) throw Skip("global batch not published");
         batch.micro = printed.micro;
-        const std::uint64_t global =
-            std::uint64_t{printed.micro} * std::max(1U, printed.accumulation) * degrees.data;
-        if (global > 2147483647U) throw Skip("field out of range: grad_accum");
-        batch.global = static_cast<std::uint32_t>(global);
+        // In double: three whole numbers of 31 bits do not fit 64.
+        const double product = static_cast<double>(printed.micro) * std::max(1U, printed.accumulation) * degrees.data;
+        if (product > 2147483647.0) throw Skip("field out of range: grad_accum");
+        batch.global = static_cast<std::uint32_t>(product);
     }
     if (batch.global % (std::uint64_t{batch.micro} * degrees.data) != 0)
         throw Skip("global batch is no multiple of micro-batch and data parallelism");

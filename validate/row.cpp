@@ -14,9 +14,7 @@ using nlohmann::json;
 
 constexpr std::size_t longest_text = 400;  ///< of a field that is searched for words; published cells are shorter
 
-[[noreturn]] void wrong_type(std::string_view path) {
-    throw Skip(fmt::format("field of a wrong type: {}", path));
-}
+[[noreturn]] void wrong_type(std::string_view path) { throw Skip(fmt::format("field of a wrong type: {}", path)); }
 
 /// Moves fields[from] to fields[to] when only the former is there.
 void rename(json& fields, const char* from, const char* to) {

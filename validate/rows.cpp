@@ -39,18 +39,41 @@ const json& rows_of(const json& document, const std::string& file) {
     return *rows;
 }
 
+/// The row over the defaults: objects member by member, so that {"model": {"layers": 2}} keeps the default's other
+/// members; anything else, null too, replaces.
+json over_defaults(const json& defaults, const json& row) {
+    json result = defaults;
+    for (const auto& [key, value] : row.items()) {
+        const auto known = result.find(key);
+        const bool both = known != result.end() && known->is_object() && value.is_object();
+        result[key] = both ? over_defaults(*known, value) : value;
+    }
+    return result;
+}
+
+json defaults_of(const json& document, const std::string& file) {
+    const auto defaults = document.find("defaults");
+    if (defaults == document.end()) return json::object();
+    if (!defaults->is_object())
+        throw Error(file, "/defaults", fmt::format("{} where an object is needed", defaults->type_name()), format_hint);
+    return *defaults;
+}
+
 }  // namespace
 
 RowFile parse_rows(const std::string& text, const std::filesystem::path& file) {
     const std::string name = file.string();
     const json document = parse_document(text, name);
     const json& rows = rows_of(document, name);
+    const json defaults = defaults_of(document, name);
     RowFile result;
     const auto source = document.find("source");
-    const bool named = source != document.end() && source->is_string() && !source->get_ref<const std::string&>().empty();
+    const bool named =
+        source != document.end() && source->is_string() && !source->get_ref<const std::string&>().empty();
     result.source = named ? source->get<std::string>() : file.stem().string();
     if (const auto meta = document.find("meta"); meta != document.end()) result.meta = *meta;
-    for (std::size_t i = 0; i < rows.size(); ++i) result.rows.emplace_back(result.source, i, rows[i]);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        result.rows.emplace_back(result.source, i, over_defaults(defaults, rows[i]));
     return result;
 }
 

@@ -1,4 +1,5 @@
-// Files of published measurements: {"source": ..., "meta": ..., "rows": [...]}.
+// Files of published measurements: {"source": ..., "meta": ..., "rows": [...]}. A file may state once, under
+// "defaults", what holds for every row that does not say otherwise; the carried set does (carry.hpp).
 #pragma once
 
 #include <filesystem>
@@ -16,7 +17,7 @@ struct RowFile {
 };
 
 /// Throws Error (file, pointer) when the file cannot be read, is not JSON, or is no object with a non-empty array
-/// "rows" of objects. The fields of a row are not judged here.
+/// "rows" of objects, or has "defaults" that are no object. The fields of a row are not judged here.
 RowFile load_rows(const std::filesystem::path& file);
 
 /// The same from text; `file` is for messages.

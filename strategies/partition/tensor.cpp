@@ -146,9 +146,16 @@ void Sharder::operator()(const models::Norm& op) {
 void Sharder::operator()(const models::Rope& op) {
     const std::uint64_t width = op.heads * op.head_dim / tensor_;
     Piece piece{.name = "rope"};
+    const std::uint64_t head_rows = tokens_ * op.heads / tensor_;
+    if (op.norm) piece.forward.push_back({"query key norm", pointwise(PointwiseKind::rmsnorm, head_rows, op.head_dim)});
     piece.forward.push_back({"rope", pointwise(PointwiseKind::rope, tokens_, width)});
     piece.backward.push_back({"rope backward", pointwise(PointwiseKind::rope_backward, tokens_, width)});
+    if (op.norm)
+        piece.backward.push_back(
+            {"query key norm backward", pointwise(PointwiseKind::rmsnorm_backward, head_rows, op.head_dim)});
+    piece.saved_bytes = op.norm ? tokens_ * width * bytes_ : 0;
     piece.working_bytes = tokens_ * width * bytes_;
+    piece.parameters = op.norm ? 2 * op.head_dim : 0;
     out_.pieces.push_back(std::move(piece));
 }
 

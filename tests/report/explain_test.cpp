@@ -26,19 +26,14 @@ calibrate::Profile profile() {
         p.pointwise.push_back(
             {static_cast<kernels::PointwiseKind>(kind), origin, {{1e5, 0, 1e12}, {1e8, 0, 1e12}, {1e9, 0, 1e12}}});
     for (const std::uint32_t ranks : {2U, 4U, 8U})
-        p.collectives.push_back({kernels::CollectiveKind::all_reduce,
-                                 ranks,
-                                 origin,
-                                 {{1e6, 20e-6}, {16e6, 160e-6}, {1e9, 10e-3}}});
+        p.collectives.push_back(
+            {kernels::CollectiveKind::all_reduce, ranks, origin, {{1e6, 20e-6}, {16e6, 160e-6}, {1e9, 10e-3}}});
     const std::string by_hand = "written by hand";
-    p.constants = {{"peak_half_flops", {312e12, "FLOP/s", by_hand}},
-                   {"memory_bytes_per_second", {2039e9, "B/s", by_hand}},
-                   {"sustained_gemm", {1, "share", by_hand}},
-                   {"kernel_gap_seconds", {1e-6, "s", by_hand}},
-                   {"dispatch_seconds", {5e-6, "s", by_hand}},
-                   {"collective_launch_seconds", {5e-6, "s", by_hand}},
-                   {"overlap_slowdown", {1.1, "factor", by_hand}},
-                   {"network_efficiency", {0.9, "share", by_hand}}};
+    p.constants = {
+        {"peak_half_flops", {312e12, "FLOP/s", by_hand}}, {"memory_bytes_per_second", {2039e9, "B/s", by_hand}},
+        {"sustained_gemm", {1, "share", by_hand}},        {"kernel_gap_seconds", {1e-6, "s", by_hand}},
+        {"dispatch_seconds", {5e-6, "s", by_hand}},       {"collective_launch_seconds", {5e-6, "s", by_hand}},
+        {"overlap_slowdown", {1.1, "factor", by_hand}},   {"network_efficiency", {0.9, "share", by_hand}}};
     return p;
 }
 

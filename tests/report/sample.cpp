@@ -72,13 +72,22 @@ sim::StageMemory memory(std::uint32_t stage) {
 scenarios::Scenario sample_scenario(std::uint32_t stages) {
     scenarios::Scenario s;
     s.name = "GPT-22B on 16 DGX A100";
-    s.plan.model = {.name = "gpt-22b", .layers = 48, .hidden = 6144, .heads = 64, .kv_heads = 64, .head_dim = 96,
-                    .ffn = 24576, .vocab = 51200, .max_positions = 2048};
+    s.plan.model = {.name = "gpt-22b",
+                    .layers = 48,
+                    .hidden = 6144,
+                    .heads = 64,
+                    .kv_heads = 64,
+                    .head_dim = 96,
+                    .ffn = 24576,
+                    .vocab = 51200,
+                    .max_positions = 2048};
     s.plan.strategy.tensor = 8;
     s.plan.strategy.pipeline = stages;
     s.plan.strategy.data = 16 / stages;
     s.plan.strategy.recompute = Recompute::full;
-    s.plan.training = {.seq = 2048, .micro_batch = 4, .global_batch = 128 / stages};
+    s.plan.training.seq = 2048;
+    s.plan.training.micro_batch = 4;
+    s.plan.training.global_batch = 128 / stages;
     s.cluster.preset = "superpod-a100";
     s.cluster.nodes = 16;
     s.gpus = 128;
@@ -109,8 +118,13 @@ sim::Prediction sample_prediction(std::uint32_t stages) {
         p.program.role.insert(p.program.role.end(), 128 / stages, static_cast<std::uint16_t>(i));
         p.trace.push_back({i * (128 / stages), 128 / stages, i, spans(p.program.programs.back())});
         const double bubble = 0.2 - 0.01 * i;
-        p.stages.push_back({.gemm = 0.5 + 0.01 * i, .memory_bound = 0.1, .tensor_comm = 0.1, .pipeline_comm = 0.004,
-                            .data_comm = 0.046, .optimizer = 0.05, .bubble = bubble});
+        p.stages.push_back({.gemm = 0.5 + 0.01 * i,
+                            .memory_bound = 0.1,
+                            .tensor_comm = 0.1,
+                            .pipeline_comm = 0.004,
+                            .data_comm = 0.046,
+                            .optimizer = 0.05,
+                            .bubble = bubble});
         p.memory.push_back(memory(i));
     }
     p.memory_capacity = 80 * gib;

@@ -1,6 +1,9 @@
 #include "tests/scenarios/bad_scenarios.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/document.hpp"
@@ -26,13 +29,13 @@ std::string changed(const std::vector<Change>& changes) {
         if (change.text.empty()) {
             document.at(pointer.parent_pointer()).erase(pointer.back());
         } else {
-            document[pointer] = "@" + std::to_string(texts.size()) + "@";
+            document[pointer] = fmt::format("@{}@", texts.size());
             texts.push_back(change.text);
         }
     }
     std::string bytes = document.dump(4);
     for (std::size_t i = 0; i < texts.size(); ++i) {
-        const std::string mark = "\"@" + std::to_string(i) + "@\"";
+        const std::string mark = fmt::format("\"@{}@\"", i);
         bytes.replace(bytes.find(mark), mark.size(), texts[i]);
     }
     return bytes;
@@ -52,28 +55,37 @@ struct Wrong {
 };
 
 const std::vector<Wrong>& wrong_values(Kind kind) {
-    static const std::vector<Wrong> object{{"7", "7"}, {"\"x\"", "x"}, {"[]", "[]"}, {"null", "null"}, {"true", "true"}};
-    static const std::vector<Wrong> text{{"5", "5"},     {"true", "true"},     {"null", "null"}, {"[\"a\"]", "list"},
-                                         {"{}", "{}"},   {"{\"a\": 1}", "\"a\""}, {"\"\"", "\"\""}};
-    static const std::vector<Wrong> boolean{{"1", "1"},       {"0", "0"},   {"\"true\"", "true"}, {"null", "null"},
+    static const std::vector<Wrong> object{
+        {"7", "7"}, {"\"x\"", "x"}, {"[]", "[]"}, {"null", "null"}, {"true", "true"}};
+    static const std::vector<Wrong> text{{"5", "5"},   {"true", "true"},        {"null", "null"}, {"[\"a\"]", "list"},
+                                         {"{}", "{}"}, {"{\"a\": 1}", "\"a\""}, {"\"\"", "\"\""}};
+    static const std::vector<Wrong> boolean{{"1", "1"},         {"0", "0"},   {"\"true\"", "true"}, {"null", "null"},
                                             {"\"yes\"", "yes"}, {"[]", "[]"}, {"{}", "{}"}};
-    static const std::vector<Wrong> integer{{"\"8\"", "8"},   {"1.5", "1.5"},   {"-1", "-1"},
-                                            {"true", "true"}, {"null", "null"}, {"[]", "[]"},
-                                            {"{}", "{}"},     {"1e30", "1e+30"}, {"99999999999999999999", "1e+20"},
+    static const std::vector<Wrong> integer{{"\"8\"", "8"},
+                                            {"1.5", "1.5"},
+                                            {"-1", "-1"},
+                                            {"true", "true"},
+                                            {"null", "null"},
+                                            {"[]", "[]"},
+                                            {"{}", "{}"},
+                                            {"1e30", "1e+30"},
+                                            {"99999999999999999999", "1e+20"},
                                             {"-9223372036854775808", "-9223372036854775808"},
                                             {"18446744073709551615", "18446744073709551615"}};
     static const std::vector<Wrong> number{{"\"0.5\"", "0.5"}, {"-0.5", "-0.5"}, {"1e300", "1e+300"},
                                            {"null", "null"},   {"true", "true"}, {"[]", "[]"}};
-    static const std::vector<Wrong> choice{{"\"\"", "\"\""},  {"\"best\"", "best"}, {"1", "1"},
-                                           {"null", "null"}, {"true", "true"},    {"[]", "[]"}};
-    static const std::vector<Wrong> bytes{{"160", "160"},         {"\"160\"", "160"},    {"\"-1 MB\"", "-1 MB"},
+    static const std::vector<Wrong> choice{{"\"\"", "\"\""}, {"\"best\"", "best"}, {"1", "1"},
+                                           {"null", "null"}, {"true", "true"},     {"[]", "[]"}};
+    static const std::vector<Wrong> bytes{{"160", "160"},           {"\"160\"", "160"},   {"\"-1 MB\"", "-1 MB"},
                                           {"\"160 Mb/s\"", "Mb/s"}, {"\"160 XB\"", "XB"}, {"\"MB\"", "MB"},
-                                          {"true", "true"},       {"null", "null"},      {"\"nan MB\"", "nan"}};
-    static const std::vector<Wrong> rate{{"200", "200"},          {"\"200\"", "200"},     {"\"200 GB\"", "200 GB"},
-                                         {"\"-200 Gb/s\"", "-200"}, {"\"200 s\"", "200 s"}, {"\"fast\"", "fast"},
-                                         {"null", "null"},        {"\"inf Gb/s\"", "inf"}, {"2e11", "200000000000"}};
-    static const std::vector<Wrong> tokens{{"\"300X\"", "300X"}, {"\"-1B\"", "-1B"},   {"-5", "-5"},     {"0", "0"},
-                                           {"true", "true"},     {"\"many\"", "many"}, {"null", "null"}, {"1e19", "1e+19"}};
+                                          {"true", "true"},         {"null", "null"},     {"\"nan MB\"", "nan"}};
+    static const std::vector<Wrong> rate{
+        {"200", "200"},          {"\"200\"", "200"},   {"\"200 GB\"", "200 GB"}, {"\"-200 Gb/s\"", "-200"},
+        {"\"200 s\"", "200 s"},  {"\"fast\"", "fast"}, {"null", "null"},         {"\"inf Gb/s\"", "inf"},
+        {"2e11", "200000000000"}};
+    static const std::vector<Wrong> tokens{{"\"300X\"", "300X"}, {"\"-1B\"", "-1B"}, {"-5", "-5"},
+                                           {"0", "0"},           {"true", "true"},   {"\"many\"", "many"},
+                                           {"null", "null"},     {"1e19", "1e+19"}};
     switch (kind) {
         case Kind::object: return object;
         case Kind::text: return text;
@@ -92,7 +104,8 @@ void add_wrong_kinds(std::vector<BadScenario>& all) {
     for (const Key& key : keys()) {
         for (const Wrong& wrong : wrong_values(key.kind)) {
             const std::string at = pointer_of(key);
-            all.push_back({file_name(at.substr(1) + "-is-" + wrong.text), changed({{at, wrong.text}}), at, wrong.shown, true});
+            all.push_back({file_name(fmt::format("{}-is-{}", at.substr(1), wrong.text)), changed({{at, wrong.text}}),
+                           at, wrong.shown, true});
         }
     }
 }
@@ -106,14 +119,34 @@ void add_missing(std::vector<BadScenario>& all) {
 }
 
 void add_unknown(std::vector<BadScenario>& all) {
-    const std::vector<std::string> pointers{
-        "/modle",           "/Model",           "/1",           "/parallelism",           "/training_steps",
-        "/model/layers",    "/model/hiddensize", "/model/experts", "/model/num_local_experts", "/model/n_laye",
-        "/cluster/node",    "/cluster/gpus",    "/cluster/nic_speed", "/cluster/Preset",  "/strategy/tensr",
-        "/strategy/tensor-model-parallel-size", "/strategy/zero_stage", "/strategy/expert_model_parallel_size",
-        "/strategy/context_parallel_size", "/strategy/pipline", "/strategy/micro_batch_size", "/strategy/a~1b",
-        "/training/batch",  "/training/seq",    "/training/lr", "/training/tensor",       "/outputs/trace",
-        "/outputs/token_budgets"};
+    const std::vector<std::string> pointers{"/modle",
+                                            "/Model",
+                                            "/1",
+                                            "/parallelism",
+                                            "/training_steps",
+                                            "/model/layers",
+                                            "/model/hiddensize",
+                                            "/model/experts",
+                                            "/model/num_local_experts",
+                                            "/model/n_laye",
+                                            "/cluster/node",
+                                            "/cluster/gpus",
+                                            "/cluster/nic_speed",
+                                            "/cluster/Preset",
+                                            "/strategy/tensr",
+                                            "/strategy/tensor-model-parallel-size",
+                                            "/strategy/zero_stage",
+                                            "/strategy/expert_model_parallel_size",
+                                            "/strategy/context_parallel_size",
+                                            "/strategy/pipline",
+                                            "/strategy/micro_batch_size",
+                                            "/strategy/a~1b",
+                                            "/training/batch",
+                                            "/training/seq",
+                                            "/training/lr",
+                                            "/training/tensor",
+                                            "/outputs/trace",
+                                            "/outputs/token_budgets"};
     for (const std::string& at : pointers) {
         const std::string key = json::json_pointer(at).back();
         all.push_back({file_name("unknown-" + at.substr(1)), changed({{at, "1"}}), at, key, true});
@@ -143,7 +176,10 @@ struct Clash {
 
 const std::vector<Clash>& clashes() {
     static const std::vector<Clash> table{
-        {"tensor-3-of-16-heads", {{"/strategy/tensor", "3"}, {"/strategy/data", "1"}}, "/strategy/tensor", "3 does not"},
+        {"tensor-3-of-16-heads",
+         {{"/strategy/tensor", "3"}, {"/strategy/data", "1"}},
+         "/strategy/tensor",
+         "3 does not"},
         {"tensor-beyond-cluster", {{"/strategy/tensor", "32"}}, "/strategy/tensor", "64"},
         {"pipeline-beyond-cluster", {{"/strategy/pipeline", "24"}}, "/strategy/pipeline", "96"},
         {"data-beyond-cluster", {{"/strategy/data", "5"}}, "/strategy/data", "40"},
@@ -154,47 +190,67 @@ const std::vector<Clash>& clashes() {
         {"batch-not-divisible", {{"/training/global_batch_size", "63"}}, "/training/global_batch_size", "63"},
         {"micro-batch-not-divisible", {{"/training/micro_batch_size", "3"}}, "/training/global_batch_size", "64"},
         {"chunks-under-1f1b",
-         {{"/strategy/virtual_pipeline", "2"}, {"/strategy/schedule", "\"1f1b\""}}, "/strategy/virtual_pipeline", "2"},
+         {{"/strategy/virtual_pipeline", "2"}, {"/strategy/schedule", "\"1f1b\""}},
+         "/strategy/virtual_pipeline",
+         "2"},
         {"chunks-under-gpipe",
-         {{"/strategy/virtual_pipeline", "3"}, {"/strategy/schedule", "\"gpipe\""}}, "/strategy/virtual_pipeline", "3"},
+         {{"/strategy/virtual_pipeline", "3"}, {"/strategy/schedule", "\"gpipe\""}},
+         "/strategy/virtual_pipeline",
+         "3"},
         {"chunks-not-dividing", {{"/strategy/virtual_pipeline", "5"}}, "/strategy/virtual_pipeline", "5"},
         {"chunks-without-stages",
-         {{"/strategy/virtual_pipeline", "2"}, {"/strategy/pipeline", "1"}}, "/strategy/virtual_pipeline", "2"},
+         {{"/strategy/virtual_pipeline", "2"}, {"/strategy/pipeline", "1"}},
+         "/strategy/virtual_pipeline",
+         "2"},
         {"interleaving-odd-micro-batches",
-         {{"/strategy/virtual_pipeline", "2"}, {"/training/global_batch_size", "24"}}, "/training/global_batch_size", "24"},
+         {{"/strategy/virtual_pipeline", "2"}, {"/training/global_batch_size", "24"}},
+         "/training/global_batch_size",
+         "24"},
         {"overlap-p2p-without-chunks", {{"/strategy/overlap_p2p", "true"}}, "/strategy/overlap_p2p", "true"},
-        {"param-gather-without-zero1",
-         {{"/strategy/sharding", "\"none\""}}, "/strategy/overlap_param_gather", "true"},
+        {"param-gather-without-zero1", {{"/strategy/sharding", "\"none\""}}, "/strategy/overlap_param_gather", "true"},
         {"param-gather-without-grad-overlap",
-         {{"/strategy/overlap_grad_reduce", "false"}}, "/strategy/overlap_param_gather", "true"},
-        {"recompute-layers-without-full", {{"/strategy/recompute_num_layers", "2"}}, "/strategy/recompute_num_layers", "2"},
+         {{"/strategy/overlap_grad_reduce", "false"}},
+         "/strategy/overlap_param_gather",
+         "true"},
+        {"recompute-layers-without-full",
+         {{"/strategy/recompute_num_layers", "2"}},
+         "/strategy/recompute_num_layers",
+         "2"},
         {"recompute-more-than-chunk",
          {{"/strategy/recompute", "\"full\""}, {"/strategy/recompute_num_layers", "13"}},
-         "/strategy/recompute_num_layers", "13"},
+         "/strategy/recompute_num_layers",
+         "13"},
         {"bucket-too-small", {{"/strategy/bucket_size", "\"1 B\""}}, "/strategy/bucket_size", "1 B"},
         {"bucket-too-large", {{"/strategy/bucket_size", "\"9 PB\""}}, "/strategy/bucket_size", "9 PB"},
         {"bucket-overflow", {{"/strategy/bucket_size", "\"1e300 MB\""}}, "/strategy/bucket_size", "1e300"},
         {"seq-beyond-positions", {{"/training/seq_length", "4096"}}, "/training/seq_length", "4096"},
         {"seq-not-divisible", {{"/training/seq_length", "2047"}}, "/training/seq_length", "2047"},
         {"fp16-gradients-beside-bf16",
-         {{"/training/grad_reduce_precision", "\"fp16\""}}, "/training/grad_reduce_precision", "fp16"},
+         {{"/training/grad_reduce_precision", "\"fp16\""}},
+         "/training/grad_reduce_precision",
+         "fp16"},
         {"bf16-gradients-beside-fp16",
          {{"/training/precision", "\"fp16\""}, {"/training/grad_reduce_precision", "\"bf16\""}},
-         "/training/grad_reduce_precision", "bf16"},
+         "/training/grad_reduce_precision",
+         "bf16"},
         {"half-gradients-beside-fp32",
          {{"/training/precision", "\"fp32\""}, {"/training/grad_reduce_precision", "\"fp16\""}},
-         "/training/grad_reduce_precision", "fp16"},
+         "/training/grad_reduce_precision",
+         "fp16"},
         {"fp8-on-a100", {{"/training/precision", "\"fp8\""}}, "/training/precision", "fp8"},
-        {"bf16-on-v100",
-         {{"/cluster", R"({"preset": "dgx-1v", "nodes": 4})"}}, "/training/precision", "bf16"},
+        {"bf16-on-v100", {{"/cluster", R"({"preset": "dgx-1v", "nodes": 4})"}}, "/training/precision", "bf16"},
         {"tf32-on-v100",
          {{"/cluster", R"({"preset": "dgx-1v", "nodes": 4})"}, {"/training/precision", "\"tf32\""}},
-         "/training/precision", "tf32"},
+         "/training/precision",
+         "tf32"},
         {"fp16-and-bf16",
-         {{"/training/precision", ""}, {"/training/fp16", "true"}, {"/training/bf16", "true"}}, "/training/fp16", "bf16"},
+         {{"/training/precision", ""}, {"/training/fp16", "true"}, {"/training/bf16", "true"}},
+         "/training/fp16",
+         "bf16"},
         {"switch-not-boolean",
          {{"/strategy/sharding", ""}, {"/strategy/use_distributed_optimizer", "\"zero1\""}},
-         "/strategy/use_distributed_optimizer", "zero1"},
+         "/strategy/use_distributed_optimizer",
+         "zero1"},
         {"unknown-model", {{"/model/name", "\"gpt5-900b\""}}, "/model/name", "gpt5-900b"},
         {"unknown-model-of-4000-letters", {{"/model/name", '"' + std::string(4000, 'g') + '"'}}, "/model/name", "gggg"},
         {"text-too-long", {{"/name", '"' + std::string(5000, 'n') + '"'}}, "/name", "nnnn"},
@@ -202,44 +258,59 @@ const std::vector<Clash>& clashes() {
         {"line-break-in-name", {{"/name", "\"two\\nlines\""}}, "/name", "two"},
         {"model-named-twice", {{"/model/hugging_face", "\"models/gpt2.json\""}}, "/model/name", "gpt3-1.3b"},
         {"hugging-face-missing",
-         {{"/model", R"({"hugging_face": "no/such/config.json"})"}}, "/model/hugging_face", "no/such/config.json"},
+         {{"/model", R"({"hugging_face": "no/such/config.json"})"}},
+         "/model/hugging_face",
+         "no/such/config.json"},
         {"hugging-face-folder", {{"/model", R"({"hugging_face": "."})"}}, "/model/hugging_face", "."},
         {"family-of-a-known-model", {{"/model/model_type", "\"llama\""}}, "/model/model_type", "llama"},
         {"empty-model", {{"/model", "{}"}}, "/model/num_hidden_layers", "num_hidden_layers"},
         {"custom-without-heads",
          {{"/model", R"({"num_hidden_layers": 24, "hidden_size": 2048, "vocab_size": 32000})"}},
-         "/model/num_attention_heads", "num_attention_heads"},
+         "/model/num_attention_heads",
+         "num_attention_heads"},
         {"custom-without-vocab",
          {{"/model", R"({"num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 16})"}},
-         "/model/vocab_size", "vocab_size"},
+         "/model/vocab_size",
+         "vocab_size"},
         {"custom-without-positions",
          {{"/model", R"({"num_layers": 24, "n_embd": 2048, "n_head": 16, "vocab_size": 32000})"}},
-         "/model/max_position_embeddings", "max_position_embeddings"},
+         "/model/max_position_embeddings",
+         "max_position_embeddings"},
         {"llama-without-ffn",
          {{"/model",
            R"({"model_type": "llama", "num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 16, "vocab_size": 1000})"}},
-         "/model/intermediate_size", "intermediate_size"},
+         "/model/intermediate_size",
+         "intermediate_size"},
         {"heads-not-dividing-hidden", {{"/model/num_attention_heads", "17"}}, "/model/num_attention_heads", "17"},
         {"groups-not-dividing-heads", {{"/model/num_key_value_heads", "3"}}, "/model/num_key_value_heads", "3"},
         {"more-groups-than-heads", {{"/model/num_query_groups", "32"}}, "/model/num_query_groups", "32"},
         {"groups-below-tensor", {{"/model/num_key_value_heads", "2"}}, "/strategy/tensor", "2 key-value heads"},
         {"ffn-not-divisible", {{"/model/intermediate_size", "8190"}}, "/strategy/tensor", "8190"},
         {"odd-head-under-rope",
-         {{"/model/head_dim", "63"}, {"/model/position_embedding_type", "\"rope\""}}, "/model/head_dim", "63"},
+         {{"/model/head_dim", "63"}, {"/model/position_embedding_type", "\"rope\""}},
+         "/model/head_dim",
+         "63"},
         {"causal-bert-head", {{"/model/mlm_head", "true"}}, "/model/mlm_head", "causal"},
         {"post-norm-and-parallel-residual",
-         {{"/model/post_norm", "true"}, {"/model/use_parallel_residual", "true"}}, "/model/use_parallel_residual",
+         {{"/model/post_norm", "true"}, {"/model/use_parallel_residual", "true"}},
+         "/model/use_parallel_residual",
          "post_norm"},
         {"window-without-causal",
-         {{"/model/sliding_window", "1024"}, {"/model/causal", "false"}}, "/model/sliding_window", "window"},
+         {{"/model/sliding_window", "1024"}, {"/model/causal", "false"}},
+         "/model/sliding_window",
+         "window"},
         {"seq-beyond-window", {{"/model/sliding_window", "1024"}}, "/training/seq_length", "2048"},
         {"unknown-preset", {{"/cluster/preset", "\"superpod-a200\""}}, "/cluster/preset", "superpod-a200"},
         {"unknown-gpu", {{"/cluster/gpu", "\"RTX-3090\""}}, "/cluster/gpu", "RTX-3090"},
         {"more-nodes-than-the-fabric", {{"/cluster/nodes", "131072"}}, "/cluster/nodes", "131072"},
         {"micro-batch-too-many-tokens",
          {{"/training/micro_batch_size", "65536"}, {"/training/global_batch_size", "262144"}},
-         "/training/micro_batch_size", "65536"},
-        {"too-many-micro-batches", {{"/training/global_batch_size", "16000000"}}, "/training/global_batch_size", "16000000"},
+         "/training/micro_batch_size",
+         "65536"},
+        {"too-many-micro-batches",
+         {{"/training/global_batch_size", "16000000"}},
+         "/training/global_batch_size",
+         "16000000"},
     };
     return table;
 }
@@ -266,7 +337,7 @@ void add_raw(std::vector<BadScenario>& all) {
     add("list", "[" + sound + "]", "", "list");
     add("empty-object", "{}", "/model", "model");
     add("two-documents", sound + "\n" + sound, "", "line");
-    add("trailing-text", sound + " tail", "", "tail");
+    add("trailing-text", sound + " tail", "", "ta'");
     add("trailing-comma", "{\"model\": {\"name\": \"gpt2\"},}", "", "line 1");
     add("comment", "// GPT-3\n" + sound, "", "line 1");
     add("single-quotes", "{'model': 1}", "", "line 1");
@@ -288,11 +359,16 @@ void add_raw(std::vector<BadScenario>& all) {
     add("utf32", std::string("\xFF\xFE\0\0{\0\0\0}\0\0\0", 12), "", "UTF-16");
     add("nul-inside", std::string("{\"name\"\0: 1}", 12), "", "NUL");
     add("nul-only", std::string(64, '\0'), "", "NUL");
-    add("elf", std::string("\x7F" "ELF\x02\x01\x01\0\0\0\0\0", 12), "", "NUL");
+    add("elf",
+        std::string("\x7F"
+                    "ELF\x02\x01\x01\0\0\0\0\0",
+                    12),
+        "", "NUL");
     add("gzip", std::string("\x1F\x8B\x08\0\0\0\0\0", 8), "", "NUL");
     add("png", "\x89PNG\r\n\x1A\n", "", "\\x89");
     add("deep-lists", std::string(100000, '['), "", "64");
-    add("deep-objects",
+    add(
+        "deep-objects",
         [] {
             std::string bytes;
             for (int i = 0; i < 20000; ++i) bytes += "{\"a\":";
@@ -335,6 +411,7 @@ std::vector<BadScenario> bad_scenarios() {
     add_both_spellings(all);
     add_clashes(all);
     add_raw(all);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].name = fmt::format("{:03}-{}", i, all[i].name);
     return all;
 }
 

@@ -1,0 +1,93 @@
+#include "calibrate/clean_gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace orrery::calibrate {
+
+namespace {
+
+/// Times of one (n, k), ascending in m; indices into the table.
+using Lines = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>>;
+
+Lines lines_of(const GemmTable& table) {
+    Lines lines;
+    for (std::size_t i = 0; i < table.points.size(); ++i) lines[{table.points[i].n, table.points[i].k}].push_back(i);
+    return lines;
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// Rows of 8-bit operands that do not start on 16 bytes take slower kernels: such shapes are no neighbours.
+bool alike(std::uint32_t m, std::uint32_t other, kernels::Dtype dtype) {
+    return dtype != kernels::Dtype::fp8 || (m % 16 == 0) == (other % 16 == 0);
+}
+
+/// Median seconds per row of line[at] and the two neighbours on each side that lie within a factor of two and are
+/// aligned alike; 0 when fewer than four readings remain.
+double usual_cost(const std::vector<GemmPoint>& points, const std::vector<std::size_t>& line, std::size_t at,
+                  kernels::Dtype dtype) {
+    constexpr int reach = 2;
+    const GemmPoint& here = points[line[at]];
+    std::vector<double> costs{static_cast<double>(here.seconds) / here.m};
+    for (const int direction : {-1, 1}) {
+        int found = 0;
+        for (std::size_t i = at + direction; i < line.size() && found < reach; i += direction) {
+            const GemmPoint& p = points[line[i]];
+            if (p.m >= 2 * here.m || here.m >= 2 * p.m) break;
+            if (!alike(p.m, here.m, dtype)) continue;
+            costs.push_back(static_cast<double>(p.seconds) / p.m);
+            ++found;
+        }
+    }
+    return costs.size() < 4 ? 0.0 : median(std::move(costs));
+}
+
+}  // namespace
+
+double twin_difference(const GemmTable& table) {
+    std::vector<double> differences;
+    for (const auto& [pair, line] : lines_of(table)) {
+        if (std::min(pair.first, pair.second) < 512) continue;
+        for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+            const GemmPoint &low = table.points[line[i]], &high = table.points[line[i + 1]];
+            if (low.m >= 512 && high.m == low.m + 1) differences.push_back(std::log(high.seconds / low.seconds));
+        }
+    }
+    if (differences.empty()) return 0.0;
+    const double common = median(differences);
+    for (double& d : differences) d = std::abs(d - common);
+    return median(std::move(differences));
+}
+
+std::size_t replace_disturbed(GemmTable& table) {
+    constexpr double allowed = 1.12;
+    const double twins = twin_difference(table);
+    if (twins <= disturbed_twins) return 0;
+    std::size_t replaced = 0;
+    const std::vector<GemmPoint> measured = table.points;
+    for (const auto& [pair, line] : lines_of(table))
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            GemmPoint& p = table.points[line[i]];
+            const double usual = usual_cost(measured, line, i, table.dtype) * p.m;
+            if (usual <= 0 || p.seconds <= allowed * usual) continue;
+            p.seconds = static_cast<float>(usual);
+            ++replaced;
+        }
+    table.provenance.origin += fmt::format(
+        "; twin readings m, m + 1 scatter by {:.1f}%: {} of {} readings, over 12% slower than their neighbours along "
+        "m, replaced by the neighbours' median",
+        100 * twins, replaced, measured.size());
+    return replaced;
+}
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,38 @@
+#include "calibrate/profile_store.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace orrery::calibrate {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> ProfileStore::shipped() {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(scenarios::data_folder() / "profiles"))
+        if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+const Predictor& ProfileStore::find(const std::string& name) {
+    auto& entry = entries_[name];
+    if (!entry) {
+        fs::path file = scenarios::data_folder() / "profiles" / (name + ".json");
+        if (!fs::exists(file)) file = name;
+        if (!fs::exists(file))
+            throw Error("", "/profile", "no profile \"" + name + "\"",
+                        "a shipped one (" + join(shipped(), ", ") + ") or the path of a profile");
+        auto fresh = std::make_unique<Entry>();
+        fresh->profile = load_profile(file);
+        fresh->predictor = std::make_unique<Predictor>(fresh->profile);
+        entry = std::move(fresh);
+    }
+    return *entry->predictor;
+}
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,30 @@
+// Profiles by name, each read once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "calibrate/predictor.hpp"
+
+namespace orrery::calibrate {
+
+class ProfileStore {
+public:
+    /// A shipped profile's name ("a100") or a path to a profile. Throws Error naming the shipped ones. The reference
+    /// lives as long as the store.
+    const Predictor& find(const std::string& name_or_path);
+
+    /// Names of the shipped profiles, sorted.
+    static std::vector<std::string> shipped();
+
+private:
+    struct Entry {
+        Profile profile;
+        std::unique_ptr<Predictor> predictor;
+    };
+    std::map<std::string, std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,28 @@
+// The commands of `orrery`: one function a command, one file each.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+
+#include "base/error.hpp"
+
+namespace orrery::cli {
+
+/// Adds one command to the program. When the user chooses it, parsing runs it: it sets `exit` for an answer that is
+/// no error (a scenario that does not fit, under --check) and throws Error for bad input.
+using AddCommand = void (*)(CLI::App& program, Exit& exit);
+
+void add_simulate(CLI::App& program, Exit& exit);
+void add_explain(CLI::App& program, Exit& exit);
+void add_validate(CLI::App& program, Exit& exit);
+void add_list(CLI::App& program, Exit& exit);
+void add_profile(CLI::App& program, Exit& exit);
+
+/// All commands, in the order of the help text.
+std::span<const AddCommand> commands();
+
+/// Parses the command line and runs the command. Everything that goes wrong becomes a message on stderr and an exit
+/// code; nothing is thrown.
+Exit run(int argc, const char* const* argv);
+
+}  // namespace orrery::cli

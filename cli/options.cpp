@@ -1,0 +1,73 @@
+#include "cli/options.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/terminal.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A path without links and dots, also of a file that is yet to be written; "" for none and for standard output.
+fs::path place(const std::string& path) {
+    std::error_code ignored;
+    return path.empty() || path == "-" ? fs::path{} : fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+}
+
+}  // namespace
+
+void ScenarioOptions::add_to(CLI::App& command) {
+    command.add_option("SCENARIO", file, "scenario file (JSON)")->required();
+    command.add_option("--set", set, "override a key of the scenario, as in strategy.tensor=4; may be repeated")
+        ->type_name("PATH=VALUE")
+        ->allow_extra_args(false);
+}
+
+scenarios::Scenario ScenarioOptions::load() const {
+    std::vector<scenarios::Override> overrides;
+    for (const std::string& text : set) overrides.push_back(scenarios::parse_override(text));
+    return scenarios::load(file, overrides);
+}
+
+void DisplayOptions::add_to(CLI::App& command) {
+    command.add_flag("--quiet,-q", quiet, "print no report and no progress; files are written");
+    command.add_flag("--no-color", no_color, "print without colours (as does NO_COLOR in the environment)");
+}
+
+report::Style DisplayOptions::style() const { return {.color = !no_color && wants_color(Stream::out)}; }
+
+Output::Output(const std::string& path) : to_stdout_(path == "-") {
+    if (!path.empty() && !to_stdout_) file_.emplace(path);
+}
+
+void Output::write(std::string_view text) {
+    if (to_stdout_) print(text);
+    if (file_) file_->write(text);
+}
+
+void Output::finish() {
+    if (file_) file_->commit();
+}
+
+void require_distinct(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i].empty()) continue;
+        for (std::size_t j = i + 1; j < outputs.size(); ++j)
+            if (outputs[i] == outputs[j] || (!place(outputs[i]).empty() && place(outputs[i]) == place(outputs[j])))
+                throw Error(fmt::format("two outputs are to go to \"{}\"", outputs[i]), "give each a file of its own");
+        for (const std::string& input : inputs)
+            if (!place(outputs[i]).empty() && place(outputs[i]) == place(input))
+                throw Error(outputs[i], "", "is read and would be overwritten", "name another output file");
+    }
+}
+
+void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace orrery::cli

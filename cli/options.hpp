@@ -1,0 +1,59 @@
+// Options that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/output_file.hpp"
+#include "report/style.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace orrery::cli {
+
+/// SCENARIO and --set.
+struct ScenarioOptions {
+    std::string file;
+    std::vector<std::string> set;
+
+    void add_to(CLI::App& command);
+    /// Throws Error.
+    [[nodiscard]] scenarios::Scenario load() const;
+};
+
+/// --no-color and --quiet.
+struct DisplayOptions {
+    bool no_color = false;
+    bool quiet = false;
+
+    void add_to(CLI::App& command);
+    /// Colour only on a terminal, without NO_COLOR and --no-color.
+    [[nodiscard]] report::Style style() const;
+};
+
+/// Where text goes that the user asked for with an option: a file, standard output ("-") or, without the option,
+/// nowhere. Files are opened at once, so that a wrong path fails before the work, and appear whole at finish().
+class Output {
+public:
+    explicit Output(const std::string& path);
+
+    [[nodiscard]] bool wanted() const { return to_stdout_ || file_.has_value(); }
+    [[nodiscard]] bool to_stdout() const { return to_stdout_; }
+    /// Throws Error when a file cannot be written; standard output is checked at the end of the program.
+    void write(std::string_view text);
+    void finish();
+
+private:
+    bool to_stdout_;
+    std::optional<report::OutputFile> file_;
+};
+
+/// Refuses output options that name one file twice, or a file that is also read.
+void require_distinct(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
+
+/// Writes to standard output.
+void print(std::string_view text);
+
+}  // namespace orrery::cli

@@ -1,0 +1,79 @@
+// orrery validate: predictions against published measurements.
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "validate/carry.hpp"
+#include "validate/output.hpp"
+#include "validate/run.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    std::string json, carry;
+    bool quiet = false;
+};
+
+constexpr const char* footer = R"(Examples:
+  orrery validate                                            # the set that comes with the program
+  orrery validate scenarios/validation/megatron_papers.json
+  orrery validate --json errors.json --quiet
+  orrery validate --carry measurements/ --into scenarios/validation)";
+
+/// advance() from a callback that says how many are done in all.
+validate::ProgressCallback drawn(std::unique_ptr<Progress>& progress, bool quiet) {
+    return [&progress, quiet, before = std::size_t{0}](std::size_t done, std::size_t total) mutable {
+        if (!progress) progress = std::make_unique<Progress>("validate", total, quiet);
+        progress->advance(done - before);
+        before = done;
+    };
+}
+
+void run_validation(const Options& options) {
+    require_distinct({options.json}, options.files);
+    Output json(options.json);
+    const std::vector<std::filesystem::path> files =
+        options.files.empty() ? validate::carried_files()
+                              : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
+    std::unique_ptr<Progress> progress;
+    const validate::Report report =
+        validate::validate_files(files, validate::simulator(), drawn(progress, options.quiet));
+    progress.reset();
+    if (json.wanted()) json.write(validate::to_json(report).dump(2) + '\n');
+    if (!json.to_stdout() && !options.quiet) print(validate::to_text(report));
+    json.finish();
+}
+
+}  // namespace
+
+void add_validate(CLI::App& program, Exit&) {
+    CLI::App* const command =
+        program.add_subcommand("validate", "predict every row of files of published measurements and score the errors");
+    const auto options = std::make_shared<Options>();
+    const auto into = std::make_shared<std::string>();
+    command->add_option("ROWS", options->files, "files of rows (JSON); without one, the set that the project carries");
+    command->add_option("--json", options->json, "write rows, sources and scores as JSON; - for standard output")
+        ->type_name("FILE");
+    auto* const carry =
+        command->add_option("--carry", options->carry, "write the compact form of a folder's files, instead of "
+                                                       "predicting them")
+            ->type_name("FOLDER");
+    auto* const target = command->add_option("--into", *into, "the folder that --carry writes")->type_name("FOLDER");
+    carry->needs(target);
+    target->needs(carry);
+    command->add_flag("--quiet,-q", options->quiet, "print no tables and no progress");
+    command->footer(footer);
+    command->callback([options, into] {
+        options->carry.empty() ? run_validation(*options) : validate::carry(options->carry, *into);
+    });
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,164 @@
+#include "sim/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "sim/run_step.hpp"
+#include "strategies/build.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+using strategies::Plan;
+using strategies::Recompute;
+
+/// Plans beyond this many simulated operations are not varied: advice must not cost more than the answer.
+constexpr std::uint64_t most_operations = 100'000'000;
+constexpr double worth_saying = 0.01;
+
+struct Neighbour {
+    std::string name;
+    std::function<void(Plan&)> change;
+};
+
+std::vector<Neighbour> neighbours(const Plan& plan) {
+    const auto& s = plan.strategy;
+    std::vector<Neighbour> list;
+    if (s.recompute == Recompute::full) {
+        list.push_back({"selective recomputation", [](Plan& p) { p.strategy.recompute = Recompute::selective; }});
+        list.push_back({"no recomputation", [](Plan& p) { p.strategy.recompute = Recompute::none; }});
+    }
+    if (s.recompute == Recompute::none)
+        list.push_back({"selective recomputation", [](Plan& p) { p.strategy.recompute = Recompute::selective; }});
+    if (s.recompute != Recompute::full)
+        list.push_back({"full recomputation", [](Plan& p) { p.strategy.recompute = Recompute::full; }});
+    if (s.data > 1 && s.sharding == strategies::Sharding::none)
+        list.push_back({"distributed optimizer", [](Plan& p) { p.strategy.sharding = strategies::Sharding::zero1; }});
+    if (s.tensor > 1 && !s.sequence_parallel)
+        list.push_back({"sequence parallelism", [](Plan& p) { p.strategy.sequence_parallel = true; }});
+    if (s.data > 1 && !s.overlap_grad_reduce)
+        list.push_back({"overlapped gradient reduction", [](Plan& p) { p.strategy.overlap_grad_reduce = true; }});
+    if (!plan.training.fused_attention)
+        list.push_back({"fused attention", [](Plan& p) { p.training.fused_attention = true; }});
+    if (plan.training.micro_batch > 1)
+        list.push_back({"half the micro-batch", [](Plan& p) { p.training.micro_batch /= 2; }});
+    if (s.pipeline > 1)
+        list.push_back({fmt::format("{} model chunks a stage", 2 * s.virtual_pipeline), [](Plan& p) {
+                            p.strategy.schedule = strategies::ScheduleKind::interleaved;
+                            p.strategy.virtual_pipeline *= 2;
+                        }});
+    return list;
+}
+
+/// The changed plan, or nothing when it is illegal.
+std::optional<Plan> changed(const Plan& plan, const Neighbour& neighbour) {
+    Plan other = plan;
+    neighbour.change(other);
+    try {
+        strategies::validate(other);
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+    return other;
+}
+
+std::uint64_t largest_peak(const strategies::StepProgram& step) {
+    std::uint64_t peak = 0;
+    for (std::uint32_t role = 0; role < step.programs.size(); ++role)
+        peak = std::max(peak, strategies::memory(step, role).peak);
+    return peak;
+}
+
+std::uint64_t largest_peak(const std::vector<StageMemory>& stages) {
+    std::uint64_t peak = 0;
+    for (const StageMemory& stage : stages) peak = std::max(peak, stage.peak);
+    return peak;
+}
+
+std::string bottleneck(const Prediction& p) {
+    const auto each = [&](auto member) {
+        double sum = 0;
+        for (const Breakdown& stage : p.stages) sum += stage.*member;
+        return sum / static_cast<double>(p.stages.size());
+    };
+    const std::pair<const char*, double> parts[] = {
+        {"matrix products", each(&Breakdown::gemm)},
+        {"attention", each(&Breakdown::attention)},
+        {"memory-bound kernels", each(&Breakdown::memory_bound)},
+        {"tensor-parallel communication", each(&Breakdown::tensor_comm)},
+        {"pipeline communication", each(&Breakdown::pipeline_comm)},
+        {"data-parallel communication", each(&Breakdown::data_comm)},
+        {"optimizer", each(&Breakdown::optimizer)},
+        {"kernel launches", each(&Breakdown::launch)},
+        {"pipeline bubble", each(&Breakdown::bubble)},
+    };
+    // Matrix products are what a step is for: the bottleneck is the largest of the rest, unless they leave little of
+    // it.
+    const auto* worst = std::max_element(std::begin(parts) + 1, std::end(parts),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (worst->second < 0.05 * p.step_time_s) worst = std::begin(parts);
+    return fmt::format("{} {:.0f}%", worst->first, 100 * worst->second / p.step_time_s);
+}
+
+void advise_memory(const Plan& plan, Prediction& p) {
+    const auto worst = std::max_element(p.memory.begin(), p.memory.end(),
+                                        [](const StageMemory& a, const StageMemory& b) { return a.peak < b.peak; });
+    const auto kind = std::max_element(worst->at_peak.begin(), worst->at_peak.end()) - worst->at_peak.begin();
+    p.advice.push_back(fmt::format("does not fit: stage {} needs {} of {}; the most, {}, is {}",
+                                   worst - p.memory.begin(), format_bytes(static_cast<double>(worst->peak)),
+                                   format_bytes(static_cast<double>(p.memory_capacity)),
+                                   format_bytes(static_cast<double>(worst->at_peak[static_cast<std::size_t>(kind)])),
+                                   strategies::name(static_cast<strategies::Keep>(kind))));
+    for (const Neighbour& neighbour : neighbours(plan)) {
+        const auto other = changed(plan, neighbour);
+        if (!other) continue;
+        const std::uint64_t peak = largest_peak(strategies::build(*other));
+        if (peak >= worst->peak) continue;
+        p.advice.push_back(fmt::format(
+            "{}: saves {}, peak {}{}", neighbour.name, format_bytes(static_cast<double>(worst->peak - peak)),
+            format_bytes(static_cast<double>(peak)), peak <= p.memory_capacity ? ", fits" : ""));
+    }
+}
+
+void advise_time(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+                 const calibrate::Predictor& predictor, Prediction& p) {
+    struct Better {
+        double seconds;
+        std::string text;
+    };
+    std::vector<Better> better;
+    const std::uint64_t now = largest_peak(p.memory);
+    for (const Neighbour& neighbour : neighbours(scenario.plan)) {
+        const auto other = changed(scenario.plan, neighbour);
+        if (!other || largest_peak(strategies::build(*other)) > p.memory_capacity) continue;
+        const RanStep ran(*other, cluster, predictor, true);
+        const double seconds = ran.replayed.end;
+        if (seconds > p.step_time_s * (1 - worth_saying)) continue;
+        const double more = static_cast<double>(largest_peak(ran.program)) - static_cast<double>(now);
+        better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),
+                                               100 * (seconds / p.step_time_s - 1), more < 0 ? "-" : "+",
+                                               format_bytes(std::abs(more)))});
+    }
+    std::sort(better.begin(), better.end(), [](const Better& a, const Better& b) { return a.seconds < b.seconds; });
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, better.size()); ++i) p.advice.push_back(better[i].text);
+}
+
+}  // namespace
+
+void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+            const calibrate::Predictor& predictor, Prediction& p) {
+    p.bottleneck = bottleneck(p);
+    if (!p.fits)
+        advise_memory(scenario.plan, p);
+    else if (p.ops < most_operations)
+        advise_time(scenario, cluster, predictor, p);
+}
+
+}  // namespace orrery::sim

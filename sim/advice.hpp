@@ -1,0 +1,17 @@
+// What bounds a step, and which neighbouring plans would be better.
+#pragma once
+
+#include "calibrate/predictor.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/prediction.hpp"
+#include "topology/cluster.hpp"
+
+namespace orrery::sim {
+
+/// Fills Prediction::bottleneck and Prediction::advice. Advice is simulated, never guessed: each neighbour that is legal is
+/// run, and only one that saves at least 1% of the step is named. When the plan does not fit, advice names the
+/// largest kind of memory and what each switch would save.
+void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
+            Prediction& prediction);
+
+}  // namespace orrery::sim

@@ -1,0 +1,13 @@
+// Where a stage's step goes.
+#pragma once
+
+#include "sim/costs.hpp"
+#include "sim/prediction.hpp"
+
+namespace orrery::sim {
+
+/// Walks the compute lane of one class from 0 to `step_end`: every second is one kernel's, a communication's, the host's or a wait for
+/// other stages, so the members add up to step_end.
+Breakdown breakdown(const strategies::StepProgram& step, const Costs& costs, const RankClass& rank, double step_end);
+
+}  // namespace orrery::sim

@@ -1,0 +1,172 @@
+#include "sim/costs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "strategies/hazards.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+using strategies::Collective;
+using strategies::Compute;
+using strategies::Lane;
+using strategies::Op;
+using strategies::Program;
+using strategies::StepProgram;
+
+constexpr double never = -std::numeric_limits<double>::infinity();
+
+template <class... Fs>
+struct Overloaded : Fs... {
+    using Fs::operator()...;
+};
+
+std::vector<topology::GpuId> tensor_group(const StepProgram& step, strategies::AxisSet set) {
+    return step.mesh.group(0, set);  // ranks are GPUs; any group of the tensor axis has the same shape
+}
+
+}  // namespace
+
+Shares& Shares::operator+=(const Shares& other) {
+    gemm += other.gemm;
+    attention += other.attention;
+    memory_bound += other.memory_bound;
+    tensor_comm += other.tensor_comm;
+    return *this;
+}
+
+Shares share_of(const kernels::Kernel& kernel, double seconds) {
+    Shares shares;
+    if (std::holds_alternative<kernels::Gemm>(kernel))
+        shares.gemm = seconds;
+    else if (std::holds_alternative<kernels::Attention>(kernel))
+        shares.attention = seconds;
+    else
+        shares.memory_bound = seconds;
+    return shares;
+}
+
+Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const calibrate::Predictor& predictor,
+             const Network& network, bool slowed)
+    : network_(network),
+      gap_(predictor.constant("kernel_gap_seconds")),
+      dispatch_(plan.training.cuda_graph ? 0.0 : predictor.constant("dispatch_seconds")),
+      slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
+    for (const kernels::Kernel& kernel : step.kernels) {
+        const calibrate::Estimate estimate = predictor.kernel(kernel);
+        kernels_.push_back({estimate.seconds + gap_, estimate.extrapolated});
+    }
+    for (const Program& block : step.blocks) {
+        blocks_.push_back(block_cost(step, block));
+        shares_.push_back(shares_of(step, block));
+    }
+    for (const Program& program : step.programs) {
+        auto& costs = programs_.emplace_back();
+        costs.reserve(program.ops.size());
+        for (const Op& op : program.ops) costs.push_back(cost(op));
+    }
+    slow_down_beside_collectives(step);
+}
+
+double Costs::collective_seconds(const StepProgram& step, const Collective& collective) const {
+    const auto group = tensor_group(step, collective.group);
+    const auto path = network_.path(group);
+    return network_.alone(network_.collective(collective.kind, group, static_cast<double>(collective.bytes), path),
+                          path);
+}
+
+OpCost Costs::cost(const Op& op) const {
+    return std::visit(
+        Overloaded{[&](const Compute& c) {
+                       const double device = kernels_[c.kernel].seconds;
+                       return OpCost{device, dispatch_, dispatch_, dispatch_ + device};
+                   },
+                   [&](const strategies::Call& c) { return blocks_[c.block]; },
+                   [&](const strategies::HostSync&) { return OpCost{}; },
+                   // Communication: the time depends on the others; here is what its launch costs the host.
+                   [&](const auto&) {
+                       return OpCost{0, dispatch_, dispatch_, 0};
+                   }},
+        op.what);
+}
+
+namespace {
+
+/// Runs a block alone: the device is free at `device`, the host at `host`; returns when the last operation ends.
+double run_block(const Program& block, const std::vector<double>& device_time, double dispatch, double device,
+                 double host) {
+    const strategies::Hazards hazards(block);
+    std::array<double, strategies::lanes> free{};
+    free.fill(never);
+    free[static_cast<std::size_t>(Lane::compute)] = device;
+    std::vector<double> end(block.ops.size(), never);
+    double last = never;
+    for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
+        host += dispatch;
+        auto& lane = free[static_cast<std::size_t>(block.ops[i].lane)];
+        double begin = std::max(lane, host);
+        for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, end[other]);
+        end[i] = lane = begin + device_time[i];
+        last = std::max(last, end[i]);
+    }
+    return last;
+}
+
+}  // namespace
+
+OpCost Costs::block_cost(const StepProgram& step, const Program& block) {
+    std::vector<double> time;
+    double beside = 0;  // seconds of an asynchronous collective that kernels have yet to run beside
+    for (const Op& op : block.ops) {
+        if (const auto* compute = std::get_if<Compute>(&op.what)) {
+            const double alone = kernels_[compute->kernel].seconds;
+            const double shared = std::min(beside, alone);
+            beside -= shared;
+            time.push_back(alone + shared * (slowdown_ - 1.0));
+        } else {
+            time.push_back(collective_seconds(step, std::get<Collective>(op.what)));
+            if (op.lane != Lane::compute) beside += time.back();
+        }
+    }
+    OpCost cost;
+    cost.device = run_block(block, time, 0.0, 0.0, never);
+    cost.host_to_end = run_block(block, time, dispatch_, never, 0.0);
+    cost.first_dispatch = dispatch_;
+    cost.host = dispatch_ * static_cast<double>(block.ops.size());
+    return cost;
+}
+
+Shares Costs::shares_of(const StepProgram& step, const Program& block) const {
+    Shares shares;
+    for (const Op& op : block.ops)
+        if (const auto* compute = std::get_if<Compute>(&op.what))
+            shares += share_of(step.kernels[compute->kernel], kernels_[compute->kernel].seconds);
+    return shares;
+}
+
+/// Kernels that run beside a collective of another lane take longer: its time alone, as long as it lasts, counts
+/// (slowdown - 1) more on the calls that follow it.
+void Costs::slow_down_beside_collectives(const StepProgram& step) {
+    for (std::size_t role = 0; role < step.programs.size(); ++role) {
+        const Program& program = step.programs[role];
+        double beside = 0;
+        for (std::size_t i = 0; i < program.ops.size(); ++i) {
+            const Op& op = program.ops[i];
+            const auto* collective = std::get_if<Collective>(&op.what);
+            if (collective != nullptr && op.lane != Lane::compute) beside += collective_seconds(step, *collective);
+            const bool computes =
+                std::holds_alternative<strategies::Call>(op.what) || std::holds_alternative<Compute>(op.what);
+            if (beside <= 0 || !computes) continue;
+            OpCost& cost = programs_[role][i];
+            const double shared = std::min(beside, cost.device), extra = shared * (slowdown_ - 1.0);
+            beside -= shared;
+            cost.device += extra;
+            cost.host_to_end += extra;
+        }
+    }
+}
+
+}  // namespace orrery::sim

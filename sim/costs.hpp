@@ -1,0 +1,66 @@
+// Time of every operation that does not depend on other ranks: device time and host time, per program.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "calibrate/predictor.hpp"
+#include "sim/network.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/step_program.hpp"
+
+namespace orrery::sim {
+
+/// Where the device time of an operation or block goes.
+struct Shares {
+    double gemm = 0, attention = 0, memory_bound = 0, tensor_comm = 0;
+    Shares& operator+=(const Shares& other);
+};
+
+/// An operation begins at max(device ready, host + first_dispatch) and ends at max(begin of a free device + device,
+/// host + host_to_end); the host is free again at host + host. For one kernel host = first_dispatch and
+/// host_to_end = host + device; a block composes its kernels exactly (the recurrence is linear in max-plus algebra).
+struct OpCost {
+    double device = 0;
+    double host = 0;
+    double first_dispatch = 0;
+    double host_to_end = 0;
+};
+
+/// Per kernel of StepProgram::kernels.
+struct KernelCost {
+    double seconds = 0;
+    bool extrapolated = false;
+};
+
+class Costs {
+public:
+    /// `step` may hold calls or be unrolled. Collectives of blocks run inside one node: their group is the tensor axis.
+    /// slowed: kernels beside a collective take longer (the profile's overlap_slowdown).
+    Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const calibrate::Predictor& predictor,
+          const Network& network, bool slowed = true);
+
+    [[nodiscard]] const OpCost& of(std::uint32_t role, std::uint32_t op) const { return programs_[role][op]; }
+    [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }
+    [[nodiscard]] const OpCost& block(std::uint32_t block) const { return blocks_[block]; }
+    [[nodiscard]] const Shares& block_shares(std::uint32_t block) const { return shares_[block]; }
+
+private:
+    [[nodiscard]] OpCost cost(const strategies::Op& op) const;
+    [[nodiscard]] OpCost block_cost(const strategies::StepProgram& step, const strategies::Program& block);
+    [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
+    [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block) const;
+    void slow_down_beside_collectives(const strategies::StepProgram& step);
+
+    const Network& network_;
+    double gap_, dispatch_, slowdown_;
+    std::vector<KernelCost> kernels_;
+    std::vector<OpCost> blocks_;
+    std::vector<Shares> shares_;
+    std::vector<std::vector<OpCost>> programs_;
+};
+
+/// Seconds of a kernel by category, for reports.
+Shares share_of(const kernels::Kernel& kernel, double seconds);
+
+}  // namespace orrery::sim

@@ -1,0 +1,72 @@
+// What a transfer costs on a cluster: a latency, then bytes that flow over links.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "calibrate/predictor.hpp"
+#include "sim/engine.hpp"
+#include "topology/cluster.hpp"
+
+namespace orrery::sim {
+
+/// `latency` seconds, then `bytes` over the links of its path at no more than rate_limit. bytes 0: the latency is all, as for
+/// transfers inside a node, whose calibrated time is a latency in this sense.
+struct Transfer {
+    double latency = 0;
+    double bytes = 0;
+    double rate_limit = std::numeric_limits<double>::infinity();
+};
+
+class Network {
+public:
+    Network(const topology::Cluster& cluster, const calibrate::Predictor& predictor);
+
+    [[nodiscard]] std::uint32_t gpus_per_node() const { return cluster_.gpus_per_node(); }
+
+    /// Capacity of every link of the cluster in payload bytes per second, for an engine.
+    [[nodiscard]] const std::vector<double>& capacities() const { return capacity_; }
+
+    /// Links that a message uses, empty inside a node.
+    [[nodiscard]] std::vector<LinkUse> path(topology::GpuId from, topology::GpuId to) const;
+    [[nodiscard]] Transfer message(topology::GpuId from, topology::GpuId to, double bytes) const;
+
+    /// From GPU to GPU, with the share of the traffic that takes this hop.
+    struct Hop {
+        topology::GpuId from, to;
+        double share;
+    };
+    /// The hops between nodes of a collective of these GPUs (ascending), for one byte of ring traffic; none inside a node.
+    [[nodiscard]] std::vector<Hop> hops(std::span<const topology::GpuId> group) const;
+    /// Links that a collective of these GPUs (ascending) uses for one byte of ring traffic, empty inside a node. Ranks of one
+    /// node run that many rings side by side, each entering and leaving the node through its own GPU's NIC.
+    [[nodiscard]] std::vector<LinkUse> path(std::span<const topology::GpuId> group) const;
+    /// Transfer of a collective (nccl-tests' size) over the links of `path`, choosing algorithm and protocol as NCCL
+    /// does: the least time when nothing else is on the wire.
+    [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group, double bytes,
+                                      std::span<const LinkUse> path) const;
+
+    /// Time when nothing else is on the wire.
+    [[nodiscard]] double alone(const Transfer& transfer, std::span<const LinkUse> path) const;
+
+    /// How collective() found its answer, for `orrery explain`.
+    [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::span<const topology::GpuId> group,
+                                      double bytes) const;
+
+private:
+    struct Choice;
+    [[nodiscard]] std::uint32_t nodes_of(std::span<const topology::GpuId> group) const;
+    [[nodiscard]] double bottleneck(std::span<const LinkUse> path) const;
+    [[nodiscard]] Choice choose(kernels::CollectiveKind kind, std::span<const topology::GpuId> group, double bytes,
+                                std::span<const LinkUse> path) const;
+
+    const topology::Cluster& cluster_;
+    const calibrate::Predictor& predictor_;
+    double launch_;  // of a collective: stream events around it
+    std::vector<double> capacity_;
+};
+
+}  // namespace orrery::sim

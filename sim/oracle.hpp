@@ -1,0 +1,15 @@
+// The longest path through the unfolded program without contention: the independent check of the replay.
+#pragma once
+
+#include <vector>
+
+#include "sim/costs.hpp"
+#include "sim/network.hpp"
+#include "sim/prediction.hpp"
+
+namespace orrery::sim {
+
+/// [rank][op] -> span, every rank for itself, every transfer as if it were alone on the wire.
+std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const Costs& costs, const Network& network);
+
+}  // namespace orrery::sim

@@ -1,0 +1,177 @@
+#include "sim/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "models/operators.hpp"
+#include "sim/advice.hpp"
+#include "sim/breakdown.hpp"
+#include "sim/run_step.hpp"
+#include "sim/version.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+double peak_flops(const topology::Gpu& gpu, kernels::Dtype dtype) {
+    switch (dtype) {
+        case kernels::Dtype::fp32: return gpu.fp32_flops;
+        case kernels::Dtype::tf32: return gpu.tf32_flops;
+        case kernels::Dtype::fp16:
+        case kernels::Dtype::bf16: return gpu.half_flops;
+        case kernels::Dtype::fp8: return gpu.fp8_flops;
+    }
+    return 0;
+}
+
+/// Floating-point operations of the matrix products that one step really executes, over all ranks.
+double executed_flops(const strategies::StepProgram& step) {
+    std::vector<double> of_block;
+    const auto kernel_flops = [&](const strategies::Op& op) {
+        const auto* compute = std::get_if<strategies::Compute>(&op.what);
+        return compute != nullptr ? kernels::flops(step.kernels[compute->kernel]) : 0.0;
+    };
+    for (const auto& block : step.blocks) {
+        of_block.push_back(0);
+        for (const auto& op : block.ops) of_block.back() += kernel_flops(op);
+    }
+    std::vector<double> of_role;
+    for (const auto& program : step.programs) {
+        of_role.push_back(0);
+        for (const auto& op : program.ops) {
+            const auto* call = std::get_if<strategies::Call>(&op.what);
+            of_role.back() += call != nullptr ? of_block[call->block] : kernel_flops(op);
+        }
+    }
+    double total = 0;
+    for (const std::uint16_t role : step.role) total += of_role[role];
+    return total;
+}
+
+void rates(const scenarios::Scenario& scenario, const topology::Gpu& gpu, const strategies::StepProgram& step,
+           Prediction& p) {
+    const strategies::Training& training = scenario.plan.training;
+    const models::Model model = models::build(scenario.plan.model);
+    const double tokens = static_cast<double>(training.global_batch) * training.seq;
+    const double gpu_seconds = p.step_time_s * p.gpus;
+    p.tokens_per_s = tokens / p.step_time_s;
+    p.model_flops_per_gpu = models::model_flops(model, training.global_batch, training.seq) / gpu_seconds;
+    p.hardware_flops_per_gpu = executed_flops(step) / gpu_seconds;
+    const double peak = peak_flops(gpu, training.precision.compute);
+    p.mfu = peak > 0 ? p.model_flops_per_gpu / peak : 0;
+    p.hfu = peak > 0 ? p.hardware_flops_per_gpu / peak : 0;
+    p.training_time_s = scenario.outputs.token_budget / p.tokens_per_s;
+}
+
+/// One breakdown a stage: of the class that ends last.
+void stages(const RanStep& ran, std::uint32_t pipeline, Prediction& p) {
+    for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
+        const RankClass* slowest = nullptr;
+        double latest = -1;
+        for (const RankClass& rank : ran.replayed.classes) {
+            if (rank.role != stage) continue;
+            double end = 0;
+            for (const Span& span : rank.spans) end = std::max(end, span.end);
+            if (end > latest) {
+                latest = end;
+                slowest = &rank;
+            }
+        }
+        p.stages.push_back(breakdown(ran.program, ran.costs, *slowest, p.step_time_s));
+        p.memory.push_back(strategies::memory(ran.program, stage));
+        p.fits = p.fits && p.memory.back().peak <= p.memory_capacity;
+    }
+}
+
+void provenance(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
+                Prediction& p) {
+    p.version = version();
+    p.profile = scenario.profile;
+    p.cluster = cluster.name();
+    p.seed = scenario.seed;
+    p.classes = static_cast<std::uint32_t>(ran.replayed.classes.size());
+    std::vector<std::uint64_t> ops;
+    for (std::uint32_t role = 0; role < ran.program.programs.size(); ++role)
+        ops.push_back(strategies::unrolled_ops(ran.program, role));
+    for (const std::uint16_t role : ran.program.role) p.ops += ops[role];
+}
+
+void warnings(const RanStep& ran, Prediction& p) {
+    std::set<std::string> outside;
+    double seconds = 0;
+    for (std::size_t k = 0; k < ran.program.kernels.size(); ++k)
+        if (ran.costs.kernels()[k].extrapolated &&
+            !std::holds_alternative<kernels::Pointwise>(ran.program.kernels[k])) {
+            outside.insert(kernels::to_text(ran.program.kernels[k]));
+            seconds = std::max(seconds, ran.costs.kernels()[k].seconds);
+        }
+    if (!outside.empty())
+        p.warnings.push_back(
+            fmt::format("{} kernel shapes lie outside the measured range and are extrapolated, among them {}",
+                        outside.size(), *outside.begin()));
+}
+
+/// Weak scaling against one model replica (data = 1): T_n / (n T_1) in tokens per second and GPU.
+void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
+           Prediction& p) {
+    const strategies::Strategy& strategy = scenario.plan.strategy;
+    p.scale_base_gpus = strategy.tensor * strategy.pipeline;
+    p.scale_factor = 1;
+    if (strategy.data == 1) return;
+    strategies::Plan replica = scenario.plan;
+    replica.strategy.data = 1;
+    replica.training.global_batch /= strategy.data;
+    const RanStep base(replica, cluster, predictor, true);
+    p.scale_factor = base.replayed.end / p.step_time_s;
+}
+
+}  // namespace
+
+Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options) {
+    const calibrate::Predictor& predictor = profiles.find(scenario.profile);
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    RanStep ran(scenario.plan, cluster, predictor, options.fold);
+    Prediction p;
+    p.gpus = scenario.plan.ranks();
+    p.step_time_s = ran.replayed.end;
+    p.memory_capacity = cluster.gpu().memory_bytes;
+    rates(scenario, cluster.gpu(), ran.program, p);
+    stages(ran, scenario.plan.strategy.pipeline, p);
+    provenance(scenario, cluster, ran, p);
+    warnings(ran, p);
+    if (options.scale_factor) scale(scenario, cluster, predictor, p);
+    if (options.advice) advise(scenario, cluster, predictor, p);
+    if (options.keep_trace) {
+        p.trace = std::move(ran.replayed.classes);
+        p.program = std::move(ran.program);
+    }
+    return p;
+}
+
+Prediction predict(const scenarios::Scenario& scenario, const Options& options) {
+    calibrate::ProfileStore profiles;
+    return predict(scenario, profiles, options);
+}
+
+double collective_seconds(const topology::ClusterSpec& spec, const std::string& profile, kernels::CollectiveKind kind,
+                          std::uint32_t ranks, double bytes, calibrate::ProfileStore& profiles) {
+    const topology::Cluster cluster = topology::build(spec);
+    if (ranks < 1 || ranks > cluster.gpus())
+        throw Error("", "/cluster/nodes", fmt::format("{} ranks on {} GPUs", ranks, cluster.gpus()), "name more nodes");
+    const Network network(cluster, profiles.find(profile.empty() ? cluster.gpu().profile : profile));
+    std::vector<topology::GpuId> group(ranks);
+    for (std::uint32_t i = 0; i < ranks; ++i) group[i] = i;
+    const auto path = network.path(group);
+    return network.alone(network.collective(kind, group, bytes, path), path);
+}
+
+double collective_seconds(const topology::ClusterSpec& spec, const std::string& profile, kernels::CollectiveKind kind,
+                          std::uint32_t ranks, double bytes) {
+    calibrate::ProfileStore profiles;
+    return collective_seconds(spec, profile, kind, ranks, bytes, profiles);
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,149 @@
+#include "tests/scenarios/random_scenario.hpp"
+
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace orrery::scenarios {
+
+namespace {
+
+using nlohmann::json;
+
+/// Draws that every standard library makes alike (its distributions differ between implementations).
+class Dice {
+public:
+    explicit Dice(std::mt19937_64& random) : random_(random) {}
+
+    std::uint32_t between(std::uint32_t low, std::uint32_t high) {
+        return low + static_cast<std::uint32_t>(random_() % (high - low + 1));
+    }
+    bool coin() { return random_() % 2 == 0; }
+    template <class T>
+    T one_of(std::initializer_list<T> values) {
+        return *std::next(values.begin(), between(0, static_cast<std::uint32_t>(values.size()) - 1));
+    }
+
+private:
+    std::mt19937_64& random_;
+};
+
+/// The choices that others depend on.
+struct Shape {
+    std::uint32_t tensor, pipeline, chunks, data, layers, micro_batch, micro_batches, seq;
+};
+
+Shape draw_shape(Dice& dice) {
+    Shape shape{};
+    shape.tensor = dice.one_of<std::uint32_t>({1, 1, 2, 4, 8});
+    shape.pipeline = dice.one_of<std::uint32_t>({1, 2, 3, 4});
+    shape.chunks = shape.pipeline > 1 ? dice.between(1, 8 / shape.pipeline) : 1;
+    shape.data = dice.between(1, 64 / (shape.tensor * shape.pipeline));
+    const std::uint32_t slices = shape.pipeline * shape.chunks;
+    shape.layers = slices * dice.between(1, 8 / slices);
+    shape.micro_batch = dice.between(1, 4);
+    shape.micro_batches = shape.chunks > 1 ? shape.pipeline * dice.between(1, 4) : dice.between(1, 16);
+    shape.seq = shape.tensor * 8 * dice.between(1, 32);
+    return shape;
+}
+
+json draw_model(Dice& dice, const Shape& shape) {
+    const std::uint32_t groups = shape.tensor * dice.between(1, 2);  // key-value heads
+    const std::uint32_t heads = groups * dice.one_of<std::uint32_t>({1, 1, 2, 4});
+    const std::uint32_t head_dim = dice.one_of<std::uint32_t>({32, 64, 128});
+    const std::string family = dice.one_of<std::string>({"gpt", "llama", "bert"});
+    json model{{"name", "random-" + family},
+               {"model_type", family},
+               {"num_hidden_layers", shape.layers},
+               {"hidden_size", heads * head_dim},
+               {"num_attention_heads", heads},
+               {"num_key_value_heads", groups},
+               {"intermediate_size", shape.tensor * 64 * dice.between(1, 16)},
+               {"vocab_size", dice.between(100, 60000)},
+               {"max_position_embeddings", shape.seq}};
+    if (dice.coin()) model["swiglu"] = dice.coin();
+    if (dice.coin()) model["tie_word_embeddings"] = dice.coin();
+    if (dice.coin()) model["add_bias_linear"] = dice.coin();
+    if (dice.coin()) model["normalization"] = dice.one_of<std::string>({"layernorm", "rmsnorm"});
+    if (family == "gpt" && dice.coin()) model["use_parallel_residual"] = dice.coin();
+    if (family == "gpt" && dice.coin()) model["position_embedding_type"] = dice.one_of<std::string>({"rope", "alibi"});
+    return model;
+}
+
+/// A cluster that holds the ranks, sometimes with GPUs left over.
+json draw_cluster(Dice& dice, std::uint32_t ranks) {
+    const std::string preset = dice.one_of<std::string>(
+        {"superpod-a100", "superpod-h100", "dgx-a100", "dgx-h100", "dgx-1v", "dgx-2", "ethernet"});
+    const std::uint32_t gpus_per_node = preset == "dgx-2" ? 16 : preset == "ethernet" ? dice.one_of({4U, 8U}) : 8;
+    const std::uint32_t nodes = (ranks + gpus_per_node - 1) / gpus_per_node + (dice.between(0, 3) == 0 ? 1 : 0);
+    json cluster{{"preset", preset}, {"nodes", nodes}};
+    if (preset == "ethernet") {
+        cluster["gpus_per_node"] = gpus_per_node;
+        cluster["gpu"] = dice.one_of<std::string>({"A100-40GB", "A100-80GB"});
+        cluster["nics_per_node"] = dice.one_of<std::uint32_t>({1, 2, 4});
+        cluster["nic_rate"] = dice.one_of<std::string>({"10 Gb/s", "25 Gb/s", "100 Gb/s", "25 GB/s"});
+    }
+    return cluster;
+}
+
+json draw_strategy(Dice& dice, const Shape& shape) {
+    json strategy{{"tensor", shape.tensor},
+                  {"pipeline", shape.pipeline},
+                  {"data", shape.data},
+                  {"sequence_parallel", dice.coin()},
+                  {"scatter_gather", dice.coin()},
+                  {"sharding", dice.one_of<std::string>({"none", "zero1"})},
+                  {"recompute", dice.one_of<std::string>({"none", "selective", "full"})},
+                  {"bucket_size", std::to_string(dice.between(1, 200)) + " MB"},
+                  {"overlap_grad_reduce", dice.coin()}};
+    if (shape.chunks > 1) {
+        strategy["schedule"] = "interleaved";
+        strategy["virtual_pipeline"] = shape.chunks;
+        strategy["overlap_p2p"] = dice.coin();
+    } else {
+        strategy["schedule"] = dice.one_of<std::string>({"gpipe", "1f1b", "interleaved"});
+    }
+    if (strategy["recompute"] == "full") {
+        strategy["recompute_num_layers"] = dice.between(0, shape.layers / (shape.pipeline * shape.chunks));
+    }
+    if (strategy["sharding"] == "zero1" && strategy["overlap_grad_reduce"].get<bool>()) {
+        strategy["overlap_param_gather"] = dice.coin();
+    }
+    return strategy;
+}
+
+json draw_training(Dice& dice, const Shape& shape, const std::string& preset) {
+    const bool volta = preset == "dgx-1v" || preset == "dgx-2";
+    const bool hopper = preset.ends_with("h100");
+    const std::string precision = volta    ? dice.one_of<std::string>({"fp32", "fp16"})
+                                  : hopper ? dice.one_of<std::string>({"fp16", "bf16", "fp8"})
+                                           : dice.one_of<std::string>({"fp32", "tf32", "fp16", "bf16"});
+    json training{{"seq_length", shape.seq},
+                  {"micro_batch_size", shape.micro_batch},
+                  {"global_batch_size", shape.micro_batch * shape.data * shape.micro_batches},
+                  {"precision", precision},
+                  {"fused_attention", dice.coin()},
+                  {"cuda_graph", dice.coin()},
+                  {"clip_grad", dice.coin() ? 1.0 : 0.0},
+                  {"dropout", dice.coin() ? 0.1 : 0.0}};
+    if (dice.coin()) training["grad_reduce_precision"] = "fp32";
+    return training;
+}
+
+}  // namespace
+
+json random_scenario(std::mt19937_64& random) {
+    Dice dice(random);
+    const Shape shape = draw_shape(dice);
+    json scenario{{"name", "random"}, {"model", draw_model(dice, shape)}};
+    scenario["cluster"] = draw_cluster(dice, shape.tensor * shape.pipeline * shape.data);
+    scenario["strategy"] = draw_strategy(dice, shape);
+    scenario["training"] = draw_training(dice, shape, scenario["cluster"]["preset"].get<std::string>());
+    scenario["seed"] = dice.between(0, 1000);
+    if (dice.coin()) scenario["outputs"]["token_budget"] = std::to_string(dice.between(1, 900)) + "B";
+    return scenario;
+}
+
+}  // namespace orrery::scenarios

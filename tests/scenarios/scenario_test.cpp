@@ -1,0 +1,162 @@
+// Whole scenarios: defaults, derived values, aliases and paths.
+#include "scenarios/scenario.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "tests/scenarios/bad_scenarios.hpp"
+#include "tests/scenarios/expect_error.hpp"
+
+namespace orrery::scenarios {
+namespace {
+
+using kernels::Dtype;
+using nlohmann::json;
+
+Scenario read(const json& document) { return from_json(document, "folder/x.json"); }
+
+json minimal() {
+    return json::parse(R"({"model": {"name": "gpt3-1.3b"}, "cluster": {"preset": "dgx-a100", "nodes": 2},
+                           "training": {"seq_length": 1024, "global_batch_size": 16}})");
+}
+
+TEST(Scenario, DefaultsAreTheDocumentedOnes) {
+    const Scenario scenario = read(minimal());
+    EXPECT_EQ(scenario.name, "x");
+    EXPECT_EQ(scenario.profile, "a100");
+    EXPECT_EQ(scenario.seed, 1U);
+    EXPECT_EQ(scenario.gpus, 16U);
+    EXPECT_EQ(scenario.plan.strategy.data, 16U) << "derived: every GPU of the cluster";
+    EXPECT_EQ(scenario.plan.strategy.schedule, strategies::ScheduleKind::one_f_one_b);
+    EXPECT_EQ(scenario.plan.training.micro_batch, 1U);
+    EXPECT_EQ(scenario.plan.training.precision.compute, Dtype::bf16);
+    EXPECT_EQ(scenario.plan.training.precision.grad_reduce, Dtype::fp32) << "as Megatron-LM does under bf16";
+    EXPECT_DOUBLE_EQ(scenario.plan.training.grad_clip, 1.0);
+    EXPECT_DOUBLE_EQ(scenario.outputs.token_budget, 0.0);
+}
+
+TEST(Scenario, EveryValueReachesItsPlace) {
+    const json document = json::parse(R"({
+        "name": "n", "profile": "mine.json", "seed": 9007199254740991, "outputs": {"token_budget": "1T"},
+        "model": {"name": "gpt3-1.3b"},
+        "cluster": {"preset": "ethernet", "nodes": 64, "gpu": "A100-40GB", "gpus_per_node": 8, "nics_per_node": 2,
+                    "nic_rate": "100 Gb/s", "oversubscription": 2},
+        "strategy": {"tensor": 4, "pipeline": 2, "virtual_pipeline": 3, "data": 8, "sequence_parallel": true,
+                     "schedule": "interleaved", "sharding": "zero1", "recompute": "full", "recompute_num_layers": 2,
+                     "overlap_grad_reduce": true, "overlap_param_gather": true, "overlap_p2p": true,
+                     "scatter_gather": false, "bucket_size": "64 MiB"},
+        "training": {"seq_length": 1024, "micro_batch_size": 2, "global_batch_size": 64, "precision": "fp16",
+                     "grad_reduce_precision": "fp32", "fused_attention": false, "cuda_graph": true, "clip_grad": 0,
+                     "dropout": 0.1, "optimizer": "adam"}})");
+    const Scenario s = read(document);
+    EXPECT_EQ(s.name, "n");
+    EXPECT_EQ(s.profile, "folder/mine.json");
+    EXPECT_EQ(s.seed, 9007199254740991U);
+    EXPECT_DOUBLE_EQ(s.outputs.token_budget, 1e12);
+    EXPECT_EQ(s.cluster.gpu, "A100-40GB");
+    EXPECT_EQ(s.cluster.gpus_per_node, 8U);
+    EXPECT_EQ(s.cluster.nics_per_node, 2U);
+    EXPECT_DOUBLE_EQ(s.cluster.nic_bytes_per_second, 12.5e9);
+    EXPECT_DOUBLE_EQ(s.cluster.oversubscription, 2.0);
+    const strategies::Strategy& strategy = s.plan.strategy;
+    EXPECT_EQ(strategy.virtual_pipeline, 3U);
+    EXPECT_EQ(strategy.schedule, strategies::ScheduleKind::interleaved);
+    EXPECT_EQ(strategy.sharding, strategies::Sharding::zero1);
+    EXPECT_EQ(strategy.recompute, strategies::Recompute::full);
+    EXPECT_EQ(strategy.recompute_num_layers, 2U);
+    EXPECT_TRUE(strategy.sequence_parallel && strategy.overlap_grad_reduce && strategy.overlap_param_gather);
+    EXPECT_TRUE(strategy.overlap_p2p && !strategy.scatter_gather);
+    EXPECT_EQ(strategy.bucket_bytes, 64U << 20U);
+    EXPECT_EQ(s.plan.training.precision.grad_reduce, Dtype::fp32);
+    EXPECT_TRUE(s.plan.training.cuda_graph && !s.plan.training.fused_attention);
+    EXPECT_DOUBLE_EQ(s.plan.training.grad_clip, 0.0);
+    EXPECT_DOUBLE_EQ(s.plan.model.dropout, 0.1);
+    EXPECT_EQ(s.gpus, 64U) << "of the cluster's 512";
+}
+
+TEST(Scenario, MegatronSpellingsReadTheSame) {
+    json megatron = sound_scenario();
+    megatron["strategy"] = json::parse(R"({"tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 2,
+        "data_parallel_size": 4, "sequence_parallel": true, "use_distributed_optimizer": true,
+        "overlap_grad_reduce": true, "overlap_param_gather": true, "recompute_granularity": "selective"})");
+    megatron["training"].erase("precision");
+    megatron["training"].update(
+        {{"bf16", true}, {"use_flash_attn", false}, {"accumulate_allreduce_grads_in_fp32", true}});
+    const Scenario scenario = read(megatron);
+    EXPECT_EQ(scenario.plan.strategy.tensor, 4U);
+    EXPECT_EQ(scenario.plan.strategy.sharding, strategies::Sharding::zero1);
+    EXPECT_EQ(scenario.plan.strategy.recompute, strategies::Recompute::selective);
+    EXPECT_EQ(scenario.plan.training.precision.compute, Dtype::bf16);
+    EXPECT_FALSE(scenario.plan.training.fused_attention);
+}
+
+TEST(Scenario, ErrorsPointAtTheSpellingThatTheFileUses) {
+    json document = sound_scenario();
+    document["strategy"].erase("tensor");
+    document["strategy"]["tensor_model_parallel_size"] = 3;
+    document["strategy"]["data"] = 1;
+    expect_error([&] { (void)read(document); }, "/strategy/tensor_model_parallel_size", "3 does not divide");
+    json model = sound_scenario();
+    model["model"]["num_query_groups"] = 3;
+    expect_error([&] { (void)read(model); }, "/model/num_query_groups", "3");
+}
+
+TEST(Scenario, GradientsAreReducedInTheFormatOfMegatron) {
+    const auto reduce = [](const char* precision) {
+        json document = minimal();
+        document["cluster"]["preset"] = "dgx-h100";
+        document["training"]["precision"] = precision;
+        return read(document).plan.training.precision.grad_reduce;
+    };
+    EXPECT_EQ(reduce("fp32"), Dtype::fp32);
+    EXPECT_EQ(reduce("tf32"), Dtype::fp32);
+    EXPECT_EQ(reduce("fp16"), Dtype::fp16);
+    EXPECT_EQ(reduce("bf16"), Dtype::fp32);
+    EXPECT_EQ(reduce("fp8"), Dtype::fp32);
+}
+
+TEST(Scenario, ChunksImplyTheInterleavedSchedule) {
+    json document = minimal();
+    document["strategy"] = {{"pipeline", 2}, {"virtual_pipeline", 2}};
+    EXPECT_EQ(read(document).plan.strategy.schedule, strategies::ScheduleKind::interleaved);
+}
+
+TEST(Scenario, RanksAreHeldAgainstTheCluster) {
+    json document = minimal();
+    document["strategy"] = {{"tensor", 8}, {"data", 4}};
+    expect_error([&] { (void)read(document); }, "/strategy/data", "32 ranks, but the cluster has 16 GPUs",
+                 "nearest legal value: 2");
+    document["strategy"] = {{"tensor", 16}, {"pipeline", 2}};
+    expect_error([&] { (void)read(document); }, "/strategy/tensor", "32 ranks");
+    document["strategy"] = {{"tensor", 16}};
+    EXPECT_EQ(read(document).plan.strategy.data, 1U) << "tensor over two nodes is slow, not illegal";
+    document["strategy"] = {{"pipeline", 3}};
+    expect_error([&] { (void)read(document); }, "/strategy/data", "do not divide the 16 GPUs", "\"data\": 5");
+}
+
+TEST(Scenario, ProfilesAreNamesOrPathsBesideTheFile) {
+    const auto profile = [](const char* text) {
+        json document = minimal();
+        document["profile"] = text;
+        return read(document).profile;
+    };
+    EXPECT_EQ(profile("h100"), "h100");
+    EXPECT_EQ(profile("mine.json"), "folder/mine.json");
+    EXPECT_EQ(profile("deep/mine"), "folder/deep/mine");
+    EXPECT_EQ(profile("/abs/mine.json"), "/abs/mine.json");
+}
+
+TEST(DataFolder, IsTheEnvironmentsOrHoldsTheShippedFiles) {
+    ASSERT_EQ(::unsetenv("ORRERY_DATA"), 0);
+    EXPECT_TRUE(std::filesystem::exists(data_folder() / "scenario.schema.json"));
+    ASSERT_EQ(::setenv("ORRERY_DATA", "/tmp", 1), 0);
+    EXPECT_EQ(data_folder(), "/tmp");
+    ASSERT_EQ(::setenv("ORRERY_DATA", "/no/such/folder", 1), 0);
+    expect_error([] { (void)data_folder(); }, "", "/no/such/folder", "unset");
+    ASSERT_EQ(::unsetenv("ORRERY_DATA"), 0);
+}
+
+}  // namespace
+}  // namespace orrery::scenarios

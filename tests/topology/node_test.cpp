@@ -1,0 +1,131 @@
+#include "topology/node.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "topology/datasheets.hpp"
+#include "topology/dgx.hpp"
+
+namespace orrery::topology {
+namespace {
+
+NodePlan whole(const char* name) {
+    const NodeSpec& spec = find_node(name);
+    return build_node(spec, spec.gpus, spec.nics);
+}
+
+std::size_t count(const NodePlan& node, VertexKind kind) {
+    return static_cast<std::size_t>(std::ranges::count(node.vertices(), kind));
+}
+
+/// NVLink cables that leave one GPU.
+std::uint32_t nvlinks(const NodePlan& node, std::uint32_t gpu) {
+    std::uint32_t cables = 0;
+    for (const auto& [from, to, link] : node.links()) {
+        if (from == gpu && link.kind == LinkKind::nvlink) cables += link.cables;
+    }
+    return cables;
+}
+
+double narrowest(const NodePlan& node, const NodePlan::Path& path) {
+    double rate = 1e300;
+    for (const std::uint32_t link : path) rate = std::min(rate, node.links()[link].link.bytes_per_second);
+    return rate;
+}
+
+TEST(Node, HasTheDatasheetsNvlinks) {
+    for (const auto& [name, cables, gigabytes] : {std::tuple{"dgx-1p", 4u, 80.0},
+                                                  {"dgx-1v", 6u, 150.0},
+                                                  {"dgx-2", 6u, 150.0},
+                                                  {"dgx-a100", 12u, 300.0},
+                                                  {"dgx-h100", 18u, 450.0},
+                                                  {"hgx-b200", 18u, 900.0},
+                                                  {"hgx-a100-4", 12u, 300.0},
+                                                  {"v100-4", 6u, 150.0},
+                                                  {"gb200-nvl72", 18u, 900.0}}) {
+        const NodePlan node = whole(name);
+        for (std::uint32_t gpu = 0; gpu < node.gpus(); ++gpu) EXPECT_EQ(nvlinks(node, gpu), cables) << name << gpu;
+        EXPECT_DOUBLE_EQ(node.gpu_bytes_per_second(), gigabytes * 1e9) << name;
+    }
+}
+
+TEST(Node, CubeMeshNeedsTwoHopsBetweenTheSquares) {
+    const NodePlan node = whole("dgx-1v");
+    EXPECT_EQ(node.gpu_to_gpu(0, 3).size(), 1u);
+    EXPECT_EQ(node.gpu_to_gpu(0, 4).size(), 1u);
+    for (std::uint32_t far : {5u, 6u, 7u}) EXPECT_EQ(node.gpu_to_gpu(0, far).size(), 2u) << far;
+    EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(0, 3)), 50e9);
+    EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(0, 1)), 25e9);
+    EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(0, 7)), 50e9) << "over GPU 4 with double links, not over GPU 3";
+}
+
+TEST(Node, CubeMeshIsSymmetric) {
+    const NodePlan node = whole("dgx-1v");
+    for (std::uint32_t a = 0; a < 8; ++a) {
+        for (std::uint32_t b = 0; b < 8; ++b) {
+            EXPECT_EQ(node.gpu_to_gpu(a, b).size(), node.gpu_to_gpu(b, a).size());
+            EXPECT_EQ(narrowest(node, node.gpu_to_gpu(a, b)), narrowest(node, node.gpu_to_gpu(b, a)));
+        }
+    }
+}
+
+TEST(Node, NvswitchReachesEveryGpuAtFullRate) {
+    const NodePlan node = whole("dgx-h100");
+    EXPECT_EQ(count(node, VertexKind::nvswitch), 1u);
+    for (std::uint32_t b = 1; b < 8; ++b) {
+        EXPECT_EQ(node.gpu_to_gpu(0, b).size(), 2u);
+        EXPECT_DOUBLE_EQ(narrowest(node, node.gpu_to_gpu(0, b)), 450e9);
+    }
+}
+
+TEST(Node, Dgx2CrossesItsTwoBoardsThroughFortyEightLinks) {
+    const NodePlan node = whole("dgx-2");
+    EXPECT_EQ(count(node, VertexKind::nvswitch), 2u);
+    EXPECT_EQ(node.gpu_to_gpu(0, 7).size(), 2u);
+    const auto& across = node.gpu_to_gpu(0, 8);
+    ASSERT_EQ(across.size(), 3u);
+    EXPECT_EQ(node.links()[across[1]].link.cables, 48u);
+}
+
+TEST(Node, PairsGpusWithTheNicOnTheirSwitch) {
+    const NodePlan a100 = whole("dgx-a100"), v100 = whole("dgx-1v");
+    for (std::uint32_t gpu = 0; gpu < 8; ++gpu) {
+        EXPECT_EQ(a100.nic_of(gpu), gpu);
+        EXPECT_EQ(v100.nic_of(gpu), gpu / 2);
+        EXPECT_EQ(a100.gpu_to_nic(gpu).size(), 2u) << "GPU, PCIe switch, NIC";
+        EXPECT_EQ(v100.gpu_to_nic(gpu).size(), 2u);
+        EXPECT_EQ(a100.nic_to_gpu(gpu).size(), 2u);
+    }
+}
+
+TEST(Node, ReachesAFarNicOverBothSockets) {
+    const NodePlan node = build_node(find_node("dgx-1v"), 8, 1);
+    EXPECT_EQ(node.gpu_to_nic(0).size(), 2u);
+    EXPECT_EQ(node.gpu_to_nic(3).size(), 4u) << "GPU, switch, CPU, switch, NIC";
+    EXPECT_EQ(node.gpu_to_nic(7).size(), 5u) << "GPU, switch, CPU, CPU, switch, NIC";
+}
+
+TEST(Node, GoesOverPcieWithoutNvlink) {
+    const NodePlan node = whole("pcie-8");
+    EXPECT_DOUBLE_EQ(node.gpu_bytes_per_second(), pcie4_bytes_per_second);
+    EXPECT_EQ(node.gpu_to_gpu(0, 1).size(), 2u);
+    EXPECT_EQ(node.gpu_to_gpu(0, 7).size(), 5u);
+}
+
+TEST(Node, ARackOfSeventyTwoIsOneNvlinkDomain) {
+    const NodePlan node = whole("gb200-nvl72");
+    EXPECT_EQ(node.nics(), 72u);
+    EXPECT_EQ(node.gpu_to_gpu(0, 71).size(), 2u);
+    EXPECT_EQ(node.gpu_to_nic(71).size(), 2u) << "GPU, Grace, NIC";
+}
+
+TEST(Node, PartOfANodeKeepsTheDevicesItsGpusSitOn) {
+    const NodePlan node = build_node(find_node("dgx-a100"), 4, 4);
+    EXPECT_EQ(count(node, VertexKind::cpu), 1u);
+    EXPECT_EQ(count(node, VertexKind::pcie_switch), 2u);
+    for (std::uint32_t gpu = 0; gpu < 4; ++gpu) EXPECT_EQ(node.gpu_to_nic(gpu).size(), 2u);
+}
+
+}  // namespace
+}  // namespace orrery::topology

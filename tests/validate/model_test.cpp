@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include "models/operators.hpp"
+#include "tests/validate/sample.hpp"
+
+namespace orrery::validate {
+
+using models::PositionKind;
+using test::mapped;
+using test::reason;
+
+namespace {
+
+models::ModelSpec model(const nlohmann::json& fields) {
+    nlohmann::json row = test::megatron();
+    row["model"] = fields;
+    return map_row(test::row_of(row), test::any_profile).plan.model;
+}
+
+}  // namespace
+
+TEST(MapModel, TakesTheRowsDimensions) {
+    const models::ModelSpec spec = mapped({}).plan.model;
+    EXPECT_EQ(spec.family, models::Family::gpt);
+    EXPECT_EQ(spec.layers, 4U);
+    EXPECT_EQ(spec.hidden, 1024U);
+    EXPECT_EQ(spec.heads, 16U);
+    EXPECT_EQ(spec.kv_heads, 16U);
+    EXPECT_EQ(spec.head_dim, 64U);
+    EXPECT_EQ(spec.vocab, 51200U);
+    EXPECT_EQ(spec.max_positions, 512U);
+    EXPECT_EQ(spec.dropout, 0.1);
+    EXPECT_NO_THROW(models::validate(spec));
+}
+
+TEST(MapModel, FillsWhatFamiliesShare) {
+    const auto gpt = model({{"name", "g"}, {"layers", 2}, {"hidden", 512}, {"heads", 8}, {"seq", 128}});
+    EXPECT_EQ(gpt.ffn, 2048U);
+    EXPECT_EQ(gpt.vocab, 50257U);
+    const auto llama = model({{"name", "l"},
+                              {"layers", 2},
+                              {"hidden", 4096},
+                              {"heads", 32},
+                              {"kv_heads", 8},
+                              {"seq", 128},
+                              {"gated", true}});
+    EXPECT_EQ(llama.ffn, 11008U);  // Llama's own, from 8/3 x 4096 rounded up to 256
+    EXPECT_EQ(llama.vocab, 32000U);
+    EXPECT_EQ(llama.kv_heads, 8U);
+    EXPECT_EQ(llama.position, PositionKind::rope);
+    EXPECT_EQ(llama.dropout, 0.0);
+    const auto bert = model({{"name", "bert-giant"}, {"layers", 2}, {"hidden", 512}, {"heads", 8}, {"seq", 128}});
+    EXPECT_EQ(bert.family, models::Family::bert);
+    EXPECT_EQ(bert.vocab, 30522U);
+    EXPECT_FALSE(bert.causal);
+}
+
+TEST(MapModel, CatalogModelsNeedOnlyAName) {
+    const auto spec = model({{"name", "LLAMA2_70B"}, {"seq", 4096}});
+    EXPECT_EQ(spec.layers, 80U);
+    EXPECT_EQ(spec.kv_heads, 8U);
+    EXPECT_EQ(spec.ffn, 28672U);
+}
+
+TEST(MapModel, StatedDimensionsWinOverTheCatalog) {
+    const auto fewer = model({{"name", "llama2-70b"}, {"layers", 7}, {"seq", 4096}});
+    EXPECT_EQ(fewer.layers, 7U);
+    EXPECT_EQ(fewer.hidden, 8192U);
+    // Another width is another model of that structure: nothing else is taken from the catalog's.
+    nlohmann::json other = {{"name", "llama2-70b"}, {"hidden", 1024}, {"seq", 4096}};
+    EXPECT_EQ(reason({{"model", other}}), "");
+    EXPECT_EQ(test::reason_of([&] { model(other); }), "model dimensions not published: layers");
+}
+
+TEST(MapModel, NamesThatDifferInDigitsDiffer) {
+    // "GPT-2 2B" of 18 heads is not the catalog's gpt-22b of 64.
+    const auto spec = model({{"name", "GPT-2 2B"}, {"layers", 30}, {"hidden", 2304}, {"heads", 18}, {"seq", 1024}});
+    EXPECT_EQ(spec.kv_heads, 18U);
+    EXPECT_EQ(spec.head_dim, 128U);
+}
+
+TEST(MapModel, NemotronIsRotaryWithoutBiases) {
+    const auto spec = model({{"name", "nemotron4-15b"},
+                             {"layers", 32},
+                             {"hidden", 6144},
+                             {"heads", 48},
+                             {"kv_heads", 8},
+                             {"ffn", 24576},
+                             {"vocab", 256000},
+                             {"seq", 4096},
+                             {"gated", false}});
+    EXPECT_EQ(spec.position, PositionKind::rope);
+    EXPECT_FALSE(spec.linear_bias);
+    EXPECT_FALSE(spec.tied_embeddings);
+    EXPECT_EQ(spec.max_positions, 0U);
+    // Its published name: 15 billion parameters.
+    EXPECT_NEAR(static_cast<double>(models::parameters(models::build(spec))), 15.6e9, 0.2e9);
+}
+
+TEST(MapModel, ReadsMegatronArguments) {
+    const auto spec = mapped({{"switches",
+                               {{"position-embedding-type", "rope"},
+                                {"untie-embeddings-and-output-weights", true},
+                                {"disable-bias-linear", true}}}})
+                          .plan.model;
+    EXPECT_EQ(spec.position, PositionKind::rope);
+    EXPECT_FALSE(spec.tied_embeddings);
+    EXPECT_FALSE(spec.linear_bias);
+}
+
+TEST(MapModel, NamesTheMissingDimension) {
+    const auto without = [](const char* key) { return reason({{"model", {{key, nullptr}}}}); };
+    EXPECT_EQ(without("layers"), "model dimensions not published: layers");
+    EXPECT_EQ(without("hidden"), "model dimensions not published: hidden");
+    EXPECT_EQ(without("heads"), "model dimensions not published: heads");
+    EXPECT_EQ(without("seq"), "sequence length not published");
+}
+
+}  // namespace orrery::validate

@@ -1,0 +1,105 @@
+#include "validate/score.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orrery::validate {
+
+namespace {
+
+Result predicted(const std::string& id, double error, const std::string& source = "a") {
+    Result row;
+    row.id = id;
+    row.source = source;
+    row.predicted = true;
+    row.measured = 1;
+    row.prediction = 1 + error;
+    row.error = row.signed_error = error;
+    return row;
+}
+
+Result skipped(const std::string& reason, const std::string& source = "a") {
+    Result row;
+    row.source = source;
+    row.reason = reason;
+    return row;
+}
+
+Result ranked(double measured, double prediction, const std::string& group) {
+    Result row = predicted("r", prediction / measured - 1);
+    row.group = group;
+    row.rank_measured = measured;
+    row.rank_prediction = prediction;
+    return row;
+}
+
+}  // namespace
+
+TEST(Score, Median) {
+    EXPECT_DOUBLE_EQ(median({3}), 3);
+    EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+    EXPECT_DOUBLE_EQ(median({4, 1, 3, 2}), 2.5);
+}
+
+TEST(Score, RanksShareTies) {
+    const std::vector<double> values = {10, 30, 20, 20, 5};
+    EXPECT_EQ(ranks(values), (std::vector<double>{2, 5, 3.5, 3.5, 1}));
+}
+
+TEST(Score, SpearmanByHand) {
+    const std::vector<double> up = {1, 2, 3, 4}, down = {9, 7, 5, 3};
+    EXPECT_DOUBLE_EQ(*spearman(up, up), 1);
+    EXPECT_DOUBLE_EQ(*spearman(up, down), -1);
+    // d = (0, 1, 1, 0): 1 - 6 x 2 / (4 x 15) = 0.8
+    EXPECT_DOUBLE_EQ(*spearman(up, std::vector<double>{1, 3, 2, 4}), 0.8);
+    // Ties: ranks (1, 2.5, 2.5, 4) against (1, 2, 3, 4): covariance 4.5, variances 4.5 and 5.
+    EXPECT_NEAR(*spearman(std::vector<double>{1, 5, 5, 9}, up), 4.5 / std::sqrt(4.5 * 5), 1e-15);
+    EXPECT_FALSE(spearman(std::vector<double>{2, 2, 2}, std::vector<double>{1, 2, 3}));
+    EXPECT_FALSE(spearman(std::vector<double>{1}, std::vector<double>{1}));
+    EXPECT_FALSE(spearman(up, std::vector<double>{1, 2}));
+}
+
+TEST(Score, OneSource) {
+    const Table table = score({predicted("x", -0.1), skipped("no gpu"), predicted("y", 0.3), skipped("no gpu"),
+                               predicted("z", 0.2), skipped("no model")});
+    ASSERT_EQ(table.sources.size(), 1U);
+    const SourceScore& source = table.sources[0];
+    EXPECT_EQ(source.rows, 6U);
+    EXPECT_EQ(source.predicted, 3U);
+    EXPECT_EQ(source.skipped, 3U);
+    EXPECT_EQ(source.reasons.at("no gpu"), 2U);
+    EXPECT_EQ(source.reasons.at("no model"), 1U);
+    EXPECT_DOUBLE_EQ(*source.median, 0.2);
+    EXPECT_DOUBLE_EQ(*source.mean, 0.2);
+    EXPECT_NEAR(*source.bias, 0.4 / 3, 1e-15);
+    EXPECT_FALSE(source.spearman);
+    ASSERT_EQ(source.worst.size(), 3U);
+    EXPECT_EQ(source.worst[0].id, "y");
+    EXPECT_EQ(source.worst[2].id, "x");
+    EXPECT_DOUBLE_EQ(source.worst[2].error, -0.1);
+}
+
+TEST(Score, MeanOfMediansWeighsSourcesAlike) {
+    std::vector<Result> rows = {predicted("b1", 0.5, "b"), skipped("why", "c")};
+    for (int i = 0; i < 20; ++i) rows.push_back(predicted("a", 0.1, "a"));
+    const Table table = score(rows);
+    ASSERT_EQ(table.sources.size(), 3U);
+    EXPECT_EQ(table.sources[0].source, "b") << "order of appearance";
+    EXPECT_FALSE(table.sources[1].median);
+    EXPECT_EQ(table.sources[2].worst.size(), most_worst);
+    EXPECT_DOUBLE_EQ(*table.mean_of_medians, 0.3);
+    EXPECT_FALSE(score({skipped("why")}).mean_of_medians);
+    EXPECT_TRUE(score({}).sources.empty());
+}
+
+TEST(Score, OrderIsAveragedOverGroupsOfFour) {
+    std::vector<Result> rows;
+    for (const double x : {1.0, 2.0, 3.0, 4.0}) rows.push_back(ranked(x, x * 2, "same order"));
+    for (const double x : {1.0, 2.0, 3.0, 4.0}) rows.push_back(ranked(x, 5 - x, "reversed"));
+    for (const double x : {1.0, 2.0, 3.0}) rows.push_back(ranked(x, 4 - x, "too few"));
+    for (const double x : {1.0, 2.0, 3.0, 4.0}) rows.push_back(ranked(x, 1, "constant: no order"));
+    const Table table = score(rows);
+    EXPECT_EQ(table.sources[0].groups, 2U);
+    EXPECT_DOUBLE_EQ(*table.sources[0].spearman, 0);
+}
+
+}  // namespace orrery::validate

@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include "tests/validate/sample.hpp"
+
+namespace orrery::validate {
+
+using nlohmann::json;
+using strategies::Recompute;
+using strategies::ScheduleKind;
+using strategies::Sharding;
+using test::mapped;
+using test::reason;
+
+namespace {
+
+strategies::Strategy strategy(const json& patch) { return mapped(patch).plan.strategy; }
+
+const json nemo = {{"source", {{"repo", "NVIDIA/NeMo"}, {"paper", nullptr}, {"address", nullptr}}},
+                   {"switches", {{"framework", "NeMo"}}},
+                   {"gpu", "H100"},
+                   {"precision", "BF16"}};
+
+json with(json base, const json& patch) {
+    base.merge_patch(patch);
+    return base;
+}
+
+}  // namespace
+
+TEST(MapStrategy, AbsentDegreesAreDerived) {
+    EXPECT_EQ(strategy({{"dp", nullptr}}).data, 8U);
+    EXPECT_EQ(strategy({{"pp", nullptr}}).pipeline, 1U);
+    EXPECT_EQ(strategy({{"tp", nullptr}, {"dp", 16}}).tensor, 1U);
+    EXPECT_EQ(reason({{"tp", nullptr}, {"pp", nullptr}, {"dp", nullptr}}), "parallelism not published");
+    EXPECT_EQ(reason({{"dp", 4}}), "mesh does not multiply to the GPU count");
+    EXPECT_EQ(reason({{"gpus", nullptr}}), "GPU count not published");
+}
+
+TEST(MapStrategy, Shardings) {
+    EXPECT_EQ(strategy({{"sharding", "none (DDP/Horovod)"}}).sharding, Sharding::none);
+    EXPECT_EQ(strategy({{"sharding", "ZeRO-1 (Megatron-DeepSpeed)"}}).sharding, Sharding::zero1);
+    EXPECT_EQ(strategy({{"sharding", "distributed optimizer (DDP)"}}).sharding, Sharding::zero1);
+    EXPECT_EQ(strategy({{"sharding", nullptr}}).sharding, Sharding::none);
+    EXPECT_EQ(strategy(with(nemo, {{"sharding", nullptr}})).sharding, Sharding::zero1);
+    EXPECT_EQ(reason({{"sharding", "ZeRO-2"}}), "sharding ZeRO-2 is not supported");
+    EXPECT_EQ(reason({{"sharding", "HF+DeepSpeed ZeRO-3"}}), "sharding ZeRO-3 is not supported");
+    EXPECT_EQ(reason({{"sharding", "FSDP FULL_SHARD"}}), "sharding ZeRO-3 (FSDP) is not supported");
+    EXPECT_EQ(reason({{"sharding", "FSDP SHARD_GRAD_OP"}}), "sharding ZeRO-2 is not supported");
+    EXPECT_EQ(reason({{"sharding", "DeepSpeed ZeRO"}}), "sharding ZeRO of an unpublished stage");
+    EXPECT_EQ(reason({{"sharding", "split somehow"}}), "sharding not understood");
+}
+
+TEST(MapStrategy, Recomputation) {
+    EXPECT_EQ(strategy({{"recompute", "full activation checkpointing"}}).recompute, Recompute::full);
+    EXPECT_EQ(strategy({{"recompute", "full uniform 1"}}).recompute_num_layers, 0U);
+    EXPECT_EQ(strategy({{"recompute", "full block 2"}}).recompute_num_layers, 2U);
+    EXPECT_EQ(strategy({{"recompute", "selective"}}).recompute, Recompute::selective);
+    EXPECT_EQ(strategy({{"recompute", "none (NeMo default)"}}).recompute, Recompute::none);
+    EXPECT_EQ(strategy({{"recompute", nullptr}}).recompute, Recompute::none);
+    EXPECT_EQ(reason({{"recompute", "minimal_with_context"}}), "recompute policy not supported");
+}
+
+TEST(MapStrategy, Schedules) {
+    const json pipeline = {{"pp", 2}, {"tp", 1}};
+    EXPECT_EQ(strategy(pipeline).schedule, ScheduleKind::one_f_one_b);
+    const auto interleaved = strategy(with(pipeline, {{"vpp", 2}}));
+    EXPECT_EQ(interleaved.schedule, ScheduleKind::interleaved);
+    EXPECT_EQ(interleaved.virtual_pipeline, 2U);
+    EXPECT_EQ(strategy(with(pipeline, {{"switches", {{"schedule", "GPipe"}}}})).schedule, ScheduleKind::gpipe);
+    EXPECT_EQ(strategy({{"vpp", 4}}).virtual_pipeline, 1U) << "chunks without a pipeline";
+    EXPECT_EQ(reason(with(pipeline, {{"vpp", 3}})), "pipeline stages of unequal depth are not supported");
+    EXPECT_EQ(reason(with(pipeline, {{"vpp", 2}, {"gbs", 48}})),
+              "interleaving needs micro-batches in multiples of the stages");
+}
+
+TEST(MapStrategy, OverlapFollowsTheSoftware) {
+    EXPECT_FALSE(strategy({}).overlap_grad_reduce) << "Megatron-LM of 2021, its own DDP";
+    EXPECT_TRUE(strategy({{"notes", "DDP=torch (overlapped) for 1.7B..18B"}}).overlap_grad_reduce);
+    EXPECT_FALSE(
+        strategy({{"notes", "DDP=torch (overlapped) for 1.7B..18B"}, {"pp", 2}, {"tp", 1}}).overlap_grad_reduce);
+    EXPECT_TRUE(strategy({{"switches", {{"overlap-grad-reduce", true}}}}).overlap_grad_reduce);
+    EXPECT_FALSE(
+        strategy({{"switches", {{"framework", "PyTorch"}, {"gradient_bucket_overlap", false}}}}).overlap_grad_reduce);
+    EXPECT_TRUE(strategy({{"switches", {{"framework", "PyTorch"}}}}).overlap_grad_reduce);
+    const auto modern = strategy(nemo);
+    EXPECT_TRUE(modern.overlap_grad_reduce);
+    EXPECT_TRUE(modern.overlap_param_gather);
+    EXPECT_TRUE(modern.async_tensor_allreduce);
+    EXPECT_FALSE(strategy({}).async_tensor_allreduce);
+    EXPECT_TRUE(strategy(with(nemo, {{"pp", 2}, {"tp", 1}, {"vpp", 2}})).overlap_p2p);
+    EXPECT_FALSE(strategy({{"pp", 2}, {"tp", 1}, {"vpp", 2}}).overlap_p2p);
+}
+
+TEST(MapStrategy, SequenceParallelismNeedsTensorParallelism) {
+    EXPECT_TRUE(strategy({{"sp", true}}).sequence_parallel);
+    EXPECT_FALSE(strategy({{"sp", true}, {"tp", 1}, {"dp", 16}}).sequence_parallel);
+    EXPECT_FALSE(strategy({{"sp", nullptr}}).sequence_parallel);
+    EXPECT_TRUE(strategy(with(nemo, {{"sp", nullptr}})).sequence_parallel);
+}
+
+TEST(Software, ByFrameworkThenSource) {
+    const auto software = [](const json& patch) { return software_of(test::row_with(patch)); };
+    const json undated = {{"paper", nullptr}, {"address", nullptr}, {"repo", "NVIDIA/Megatron-LM"}};
+    EXPECT_EQ(software({}), Software::megatron_2021);
+    EXPECT_EQ(software({{"source", undated}}), Software::megatron_core);
+    EXPECT_EQ(software({{"source", undated}, {"gpu", "V100-32GB"}}), Software::megatron_2021);
+    EXPECT_EQ(software({{"source", undated}, {"switches", {{"framework", "Megatron-LM (2021-05)"}}}}),
+              Software::megatron_2021);
+    EXPECT_EQ(software({{"switches", {{"framework", "microsoft/Megatron-DeepSpeed"}}}}), Software::megatron_deepspeed);
+    EXPECT_EQ(software({{"switches", {{"framework", "MaxText"}}}}), Software::jax);
+    EXPECT_EQ(software({{"switches", nullptr}, {"source", {{"repo", "NVIDIA-NeMo/Megatron-Bridge"}}}}), Software::nemo);
+    EXPECT_EQ(software({{"switches", {{"framework", "NGC TensorFlow 1.x"}}}}), Software::data_parallel);
+    EXPECT_EQ(software({{"switches", nullptr}, {"source", {{"repo", "lab/own"}}}}), Software::other);
+}
+
+}  // namespace orrery::validate

@@ -1,0 +1,57 @@
+// What is named as unsupported rather than predicted as something else.
+#include <gtest/gtest.h>
+
+#include "tests/validate/sample.hpp"
+
+namespace orrery::validate {
+
+using nlohmann::json;
+using test::reason;
+
+TEST(Support, TheSampleItselfIsMapped) { EXPECT_EQ(reason(json::object()), ""); }
+
+TEST(Support, ContradictionsAreLeftOut) {
+    EXPECT_EQ(reason({{"flags", {"printed mesh does not multiply"}}}), "row contradicts itself (flags)");
+    EXPECT_EQ(reason({{"flags", json::array()}}), "");
+}
+
+TEST(Support, OtherFamiliesAreNamed) {
+    const auto family = [](const char* name) { return reason({{"model", {{"name", name}}}}); };
+    EXPECT_EQ(family("resnet50-v1.5"), "model family not supported: resnet");
+    EXPECT_EQ(family("ResNet50 data parallel, Whale"), "model family not supported: resnet");
+    EXPECT_EQ(family("gnmt-v2"), "model family not supported: gnmt");
+    EXPECT_EQ(family("T5-Base (dense)"), "model family not supported: t5");
+    EXPECT_EQ(family("AmoebaNet-D(18,256)"), "model family not supported: amoebanet");
+    EXPECT_EQ(family("U-Net(5,64)"), "model family not supported: u-net");
+    EXPECT_EQ(family("Nemotron_3_Super"), "model family not supported: mamba hybrid");
+    EXPECT_EQ(family("nemotron3-22b"), "");
+}
+
+TEST(Support, ExpertsAreNamed) {
+    const std::string experts = "mixture of experts is not supported";
+    EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), experts);
+    EXPECT_EQ(reason({{"ep", 4}}), experts);
+    EXPECT_EQ(reason({{"ep", 1}, {"model", {{"experts", nullptr}}}}), "");
+    EXPECT_EQ(reason({{"model", {{"name", "deepseek-v3"}}}}), experts);
+    EXPECT_EQ(reason({{"model", {{"name", "DeepSeekV4 Flash"}}}}), experts);
+    EXPECT_EQ(reason({{"model", {{"name", "moe:gpt3_moe"}}}}), experts);
+}
+
+TEST(Support, OtherWorkIsNamed) {
+    EXPECT_EQ(reason({{"switches", {{"task", "LoRA"}}}}), "LoRA is not supported");
+    EXPECT_EQ(reason({{"switches", {{"task", "SFT"}}}}), "");
+    EXPECT_EQ(reason({{"cp", 2}}), "context parallelism is not supported");
+    EXPECT_EQ(reason({{"switches", {{"mtp-num-layers", 1}}}}), "multi-token prediction is not supported");
+    EXPECT_EQ(reason({{"switches", {{"multi-latent-attention", true}}}}), "multi-latent attention is not supported");
+    EXPECT_EQ(reason({{"switches", {{"multi-latent-attention", false}}}}), "");
+    EXPECT_EQ(reason({{"switches", {{"decoder-first-pipeline-num-layers", 2}}}}),
+              "pipeline stages of unequal depth are not supported");
+    EXPECT_EQ(reason({{"switches", {{"optimizer", "bnb 8-bit Adam"}}}}),
+              "optimizer not supported: only Adam with fp32 moments is");
+    EXPECT_EQ(reason({{"switches", {{"optimizer", "Adam"}}}}), "");
+    EXPECT_EQ(reason({{"switches", {{"offload", "full CPU offload"}}}}), "offload is not supported");
+    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "Y"}}}}), "offload is not supported");
+    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "N"}}}}), "");
+}
+
+}  // namespace orrery::validate

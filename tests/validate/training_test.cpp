@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include "tests/validate/sample.hpp"
+
+namespace orrery::validate {
+
+using kernels::Dtype;
+using nlohmann::json;
+using test::mapped;
+using test::reason;
+
+namespace {
+
+strategies::Training training(const json& patch) { return mapped(patch).plan.training; }
+
+const json bert = {{"model", {{"name", "bert-large"}}},
+                   {"switches", {{"framework", "PyTorch"}}},
+                   {"gpus", 8},
+                   {"nodes", 1},
+                   {"tp", 1},
+                   {"gbs", nullptr}};
+
+json with(json base, const json& patch) {
+    base.merge_patch(patch);
+    return base;
+}
+
+}  // namespace
+
+TEST(MapTraining, Precisions) {
+    const auto precision = [](const char* text) { return training({{"precision", text}}).precision.compute; };
+    EXPECT_EQ(precision("fp16 mixed (recollection)"), Dtype::fp16);
+    EXPECT_EQ(precision("mixed (fp16/AMP)"), Dtype::fp16);
+    EXPECT_EQ(precision("BF16"), Dtype::bf16);
+    EXPECT_EQ(precision("amp_bf16"), Dtype::bf16);
+    EXPECT_EQ(precision("tf32"), Dtype::tf32);
+    EXPECT_EQ(precision("fp32"), Dtype::fp32);
+    EXPECT_EQ(precision("MXFP8"), Dtype::fp8);
+    EXPECT_EQ(precision("FP8-MX/blockwise (value in parentheses)"), Dtype::fp8);
+    EXPECT_EQ(reason({{"precision", "NVFP4"}}), "precision NVFP4 is not supported");
+    EXPECT_EQ(reason({{"precision", "int4"}}), "precision not supported");
+    EXPECT_EQ(reason({{"precision", nullptr}}), "precision not published");
+}
+
+TEST(MapTraining, GradientsAreReducedAsTheSoftwareDoes) {
+    EXPECT_EQ(training({}).precision.grad_reduce, Dtype::fp16);
+    EXPECT_EQ(training({{"precision", "tf32"}}).precision.grad_reduce, Dtype::fp32);
+    const json core = {{"source", {{"paper", nullptr}, {"address", nullptr}, {"repo", "NVIDIA/Megatron-LM"}}},
+                       {"precision", "bf16"}};
+    EXPECT_EQ(training(core).precision.grad_reduce, Dtype::fp32);
+    EXPECT_EQ(training(with(core, {{"switches", {{"framework", "NeMo"}}}})).precision.grad_reduce, Dtype::bf16);
+}
+
+TEST(MapTraining, PairsGoByPrecision) {
+    // "Batch size 128 and 256, accumulation 64 and 32" for TF32 and mixed precision.
+    const json pair = with(bert, {{"mbs", "128 and 256"}, {"grad_accum", "64 and 32"}});
+    const auto mixed = training(with(pair, {{"precision", "mixed (fp16/AMP)"}}));
+    EXPECT_EQ(mixed.micro_batch, 256U);
+    EXPECT_EQ(mixed.global_batch, 256U * 32 * 8);
+    const auto full = training(with(pair, {{"precision", "tf32"}}));
+    EXPECT_EQ(full.micro_batch, 128U);
+    EXPECT_EQ(full.global_batch, 128U * 64 * 8);
+    // The other order of printing says the same.
+    const json reversed = with(bert, {{"mbs", "60 , 32"}, {"grad_accum", "64 , 128"}, {"precision", "fp32"}});
+    EXPECT_EQ(training(reversed).micro_batch, 32U);
+    EXPECT_EQ(training(reversed).global_batch, 32U * 128 * 8);
+}
+
+TEST(MapTraining, EqualPairsBesideAccumulationsAreAStepsBatch) {
+    const json pair = with(bert, {{"mbs", "4096 and 4096"}, {"grad_accum", "128 and 64"}});
+    EXPECT_EQ(training(with(pair, {{"precision", "fp32"}})).micro_batch, 32U);
+    EXPECT_EQ(training(with(pair, {{"precision", "mixed"}})).micro_batch, 64U);
+    EXPECT_EQ(training(with(pair, {{"precision", "mixed"}})).global_batch, 4096U * 8);
+    const json same = with(bert, {{"mbs", "64 , 64"}, {"grad_accum", "128 , 128"}, {"precision", "fp32"}});
+    EXPECT_EQ(training(same).micro_batch, 64U);
+}
+
+TEST(MapTraining, AbsentBatches) {
+    EXPECT_EQ(training({{"mbs", nullptr}, {"grad_accum", 2}}).micro_batch, 4U);
+    EXPECT_EQ(training({{"mbs", nullptr}, {"gbs", 8}}).micro_batch, 1U);
+    EXPECT_EQ(training({{"mbs", nullptr}, {"pp", 2}, {"tp", 1}}).micro_batch, 1U) << "a pipeline";
+    EXPECT_EQ(training({{"mbs", nullptr}, {"model", {{"seq", 8192}}}}).micro_batch, 1U) << "long sequences";
+    EXPECT_EQ(reason({{"mbs", nullptr}}), "micro-batch not published");
+    EXPECT_EQ(training({{"gbs", nullptr}, {"grad_accum", 4}}).global_batch, 2U * 4 * 8);
+    EXPECT_EQ(training({{"gbs", nullptr}}).global_batch, 2U * 8);
+    EXPECT_EQ(reason({{"gbs", nullptr}, {"mbs", nullptr}}), "batch not published");
+    EXPECT_EQ(reason({{"gbs", nullptr}, {"pp", 2}, {"tp", 1}}), "global batch not published");
+    EXPECT_EQ(reason({{"gbs", 65}}), "global batch is no multiple of micro-batch and data parallelism");
+    EXPECT_EQ(reason({{"mbs", "many"}}), "field not understood: mbs");
+    EXPECT_EQ(reason({{"mbs", "1 2 3"}}), "field not understood: mbs");
+    EXPECT_EQ(reason({{"mbs", 2000000000}, {"gbs", nullptr}, {"grad_accum", 2000000000}}),
+              "field out of range: grad_accum");
+}
+
+TEST(MapTraining, FusedAttentionNeedsAmpereAndSoftwareOfItsTime) {
+    const json core = {{"source", {{"paper", nullptr}, {"address", nullptr}, {"repo", "NVIDIA/Megatron-LM"}}}};
+    EXPECT_FALSE(training({}).fused_attention);
+    EXPECT_TRUE(training(core).fused_attention);
+    EXPECT_FALSE(training(with(core, {{"switches", {{"transformer-impl", "local"}}}})).fused_attention);
+    EXPECT_FALSE(training(with(core, {{"gpu", "V100-32GB"}, {"switches", {{"attention", "flash"}}}})).fused_attention);
+    EXPECT_TRUE(training({{"switches", {{"attention", "TE/flash"}}}}).fused_attention);
+    EXPECT_FALSE(training({{"switches", {{"framework", "TensorFlow"}}}}).fused_attention);
+}
+
+TEST(MapTraining, KernelsByArgument) {
+    const json core = {{"source", {{"paper", nullptr}, {"address", nullptr}, {"repo", "NVIDIA/Megatron-LM"}}}};
+    EXPECT_TRUE(training(core).gradient_accumulation_fusion);
+    EXPECT_FALSE(training({}).gradient_accumulation_fusion);
+    EXPECT_FALSE(
+        training(with(core, {{"switches", {{"no-gradient-accumulation-fusion", true}}}})).gradient_accumulation_fusion);
+    EXPECT_FALSE(training(core).cuda_graph);
+    EXPECT_TRUE(training(with(core, {{"switches", {{"cuda-graph-impl", "transformer_engine"}}}})).cuda_graph);
+    EXPECT_FALSE(training(with(core, {{"switches", {{"cuda_graph", false}}}})).cuda_graph);
+    EXPECT_EQ(training({{"switches", {{"framework", "OneFlow W/O clip bsz=96"}}}}).grad_clip, 0.0);
+    EXPECT_EQ(training({}).grad_clip, 1.0);
+}
+
+}  // namespace orrery::validate

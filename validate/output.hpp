@@ -1,0 +1,22 @@
+// What `orrery validate` prints and writes.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "validate/run.hpp"
+
+namespace orrery::validate {
+
+/// A table of sources, the reasons of skipped rows, and each source's worst rows, for each kind of measurement that
+/// the files hold.
+std::string to_text(const Report& report);
+
+/// {"version": 1, "rows": [{id, source, kind, status, reason, measured_s, predicted_s, error}], "sources": [{source,
+/// rows, predicted, skipped, reasons, median, mean, bias, spearman, worst}], "mean_of_medians": x, "memory": {rows,
+/// sources, mean_of_medians}, "collectives": {the same}}. Memory rows hold measured_bytes and predicted_bytes;
+/// collective rows measured_s and predicted_s at their middle size, sizes and signed_error. What does not exist is
+/// null; no number is infinite or NaN. Key order is fixed.
+nlohmann::ordered_json to_json(const Report& report);
+
+}  // namespace orrery::validate

@@ -1,0 +1,184 @@
+#include "validate/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "base/error.hpp"
+#include "validate/collectives.hpp"
+#include "validate/map_row.hpp"
+#include "validate/measured.hpp"
+#include "validate/memory.hpp"
+#include "validate/rows.hpp"
+#include "validate/scenario_key.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+/// What the tables need of a prediction; the spans and programs are not kept.
+struct Outcome {
+    double seconds = 0;
+    sim::Prediction memory;  ///< only its memory is filled
+    std::string refused;     ///< why there is no prediction
+};
+
+/// Why the simulator refused, without the scenario's numbers: its key, or that it failed.
+std::string refusal(const std::exception& failure) {
+    const auto* error = dynamic_cast<const Error*>(&failure);
+    if (error == nullptr) return "prediction failed";
+    return error->pointer().empty() ? "refused by the simulator" : fmt::format("refused at {}", error->pointer());
+}
+
+class Runner {
+public:
+    explicit Runner(const Predictor& predictor) : predictor_(predictor) {}
+
+    void run(const Row& row) {
+        if (row.kind() == "collective") {
+            collectives.push_back(guarded(row, [&](Result& result) { collective(row, result); }));
+        } else if (row.kind() == "memory") {
+            memory.push_back(guarded(row, [&](Result& result) { peak(row, result); }));
+        } else {
+            steps.push_back(guarded(row, [&](Result& result) { step(row, result); }));
+            if (prints_memory(row)) memory.push_back(guarded(row, [&](Result& result) { peak(row, result); }));
+        }
+    }
+
+    std::vector<Result> steps, memory, collectives;
+
+private:
+    /// Whatever happens, the row ends with a reason.
+    template <class Work>
+    static Result guarded(const Row& row, const Work& work) {
+        Result result;
+        result.id = row.id();
+        result.source = row.source();
+        result.kind = row.kind();
+        try {
+            work(result);
+            if (!std::isfinite(result.error) || !std::isfinite(result.signed_error))
+                throw Skip("prediction is not finite");
+            result.predicted = true;
+        } catch (const std::exception& failure) {
+            result.reason = dynamic_cast<const Skip*>(&failure) != nullptr ? failure.what() : refusal(failure);
+        }
+        return result;
+    }
+
+    static bool prints_memory(const Row& row) {
+        if (row.kind() != "training_step") return false;
+        try {
+            return measured_memory(row).has_value();
+        } catch (const Skip&) {
+            return false;  // the step's own reason names the field
+        }
+    }
+
+    static void compare(Result& result, double measured, double prediction) {
+        if (!std::isfinite(prediction) || !(prediction > 0)) throw Skip("prediction is not finite");
+        result.measured = measured;
+        result.prediction = prediction;
+        result.error = result.signed_error = prediction / measured - 1;
+    }
+
+    const Outcome& predict(const scenarios::Scenario& scenario) {
+        const auto [entry, fresh] = outcomes_.try_emplace(scenario_key(scenario));
+        if (!fresh) return entry->second;
+        try {
+            sim::Prediction prediction = predictor_.step(scenario);
+            entry->second.seconds = prediction.step_time_s;
+            entry->second.memory.memory = std::move(prediction.memory);
+        } catch (const std::exception& failure) {
+            entry->second.refused = refusal(failure);
+        }
+        return entry->second;
+    }
+
+    const Outcome& outcome(const scenarios::Scenario& scenario) {
+        const Outcome& found = predict(scenario);
+        if (!found.refused.empty()) throw Skip(found.refused);
+        return found;
+    }
+
+    void step(const Row& row, Result& result) {
+        if (row.kind() == "kernel") throw Skip("kernel: not a training step");
+        if (row.kind() == "simulated") throw Skip("simulated: not a measurement");
+        if (row.kind() != "training_step") throw Skip("kind of row is not known");
+        check_measured(row);
+        const scenarios::Scenario scenario = map_row(row, predictor_.has_profile);
+        const double measured = measured_seconds(row, scenario, topology::find_gpu(scenario.cluster.gpu));
+        compare(result, measured, outcome(scenario).seconds);
+        const auto& training = scenario.plan.training;
+        result.group = fmt::format("{}|{}|{}|{}|{}|{}", row.words("model.name"), scenario.plan.model.layers,
+                                   scenario.plan.model.hidden, training.seq, scenario.cluster.gpu, scenario.gpus) +
+                       fmt::format("|{}", kernels::name(training.precision.compute));
+        result.rank_measured = measured / training.global_batch;
+        result.rank_prediction = result.prediction / training.global_batch;
+    }
+
+    void peak(const Row& row, Result& result) {
+        const std::optional<MeasuredMemory> measured = measured_memory(row);
+        const scenarios::Scenario scenario = map_row(row, predictor_.has_profile);
+        if (!measured) throw Skip("no peak memory measured");
+        compare(result, measured->bytes, predicted_memory(*measured, outcome(scenario).memory));
+    }
+
+    void collective(const Row& row, Result& result) {
+        const MappedCollective mapped = map_collective(row, predictor_.has_profile);
+        std::vector<double> absolute, signed_errors;
+        for (const CollectivePoint& point : mapped.points) {
+            const double seconds =
+                predictor_.collective(mapped.cluster, mapped.profile, mapped.kind, mapped.ranks, point.bytes);
+            compare(result, point.seconds, seconds);
+            absolute.push_back(std::abs(result.error));
+            signed_errors.push_back(result.error);
+        }
+        const CollectivePoint& middle = mapped.points[mapped.points.size() / 2];
+        compare(result, middle.seconds,
+                predictor_.collective(mapped.cluster, mapped.profile, mapped.kind, mapped.ranks, middle.bytes));
+        result.error = median(absolute);
+        result.signed_error = median(signed_errors);
+        result.sizes = mapped.points.size();
+    }
+
+    const Predictor& predictor_;
+    std::map<std::string, Outcome> outcomes_;
+};
+
+}  // namespace
+
+Report validate_files(const std::vector<std::filesystem::path>& files, const Predictor& predictor,
+                      const ProgressCallback& progress) {
+    std::vector<RowFile> loaded;
+    std::size_t total = 0, done = 0;
+    for (const std::filesystem::path& file : files) {
+        loaded.push_back(load_rows(file));
+        total += loaded.back().rows.size();
+    }
+    Runner runner(predictor);
+    for (const RowFile& file : loaded) {
+        for (const Row& row : file.rows) {
+            runner.run(row);
+            if (progress) progress(++done, total);
+        }
+    }
+    return {score(std::move(runner.steps)), score(std::move(runner.memory)), score(std::move(runner.collectives))};
+}
+
+std::vector<std::filesystem::path> carried_files() {
+    const std::filesystem::path folder = scenarios::data_folder() / "validation";
+    std::error_code failure;
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, failure))
+        if (entry.path().extension() == ".json") files.push_back(entry.path());
+    if (files.empty())
+        throw Error(folder.string(), "", "no validation files", "is the data folder ($ORRERY_DATA) the right one?");
+    std::ranges::sort(files);
+    return files;
+}
+
+}  // namespace orrery::validate

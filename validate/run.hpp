@@ -1,0 +1,47 @@
+// From files of published measurements to scores.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/collective.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/prediction.hpp"
+#include "validate/score.hpp"
+
+namespace orrery::validate {
+
+/// What predicts: the simulator, or a stand-in in tests. Functions may throw; a row for which one does is skipped.
+struct Predictor {
+    std::function<sim::Prediction(const scenarios::Scenario&)> step;
+    std::function<double(const topology::ClusterSpec&, const std::string& profile, kernels::CollectiveKind,
+                         std::uint32_t ranks, double bytes)>
+        collective;                                               ///< seconds
+    std::function<bool(const std::string& profile)> has_profile;  ///< whether it can be loaded
+};
+
+/// The simulator, with the shipped profiles.
+Predictor simulator();
+
+struct Report {
+    Table steps;        ///< every row that is neither a collective nor a memory measurement, in seconds
+    Table memory;       ///< memory rows, and steps that also print their memory, in bytes
+    Table collectives;  ///< in seconds
+};
+
+/// done rows of total are finished.
+using ProgressCallback = std::function<void(std::size_t done, std::size_t total)>;
+
+/// Predicts every row of every file, one after the other: the simulator's engine is single-threaded. Equal scenarios
+/// are predicted once. Every row ends as predicted or skipped with a reason; throws Error only for files that cannot
+/// be read as rows (rows.hpp), before any prediction.
+Report validate_files(const std::vector<std::filesystem::path>& files, const Predictor& predictor,
+                      const ProgressCallback& progress = {});
+
+/// The files of the carried set, by name. Throws Error when there are none.
+std::vector<std::filesystem::path> carried_files();
+
+}  // namespace orrery::validate

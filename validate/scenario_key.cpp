@@ -1,0 +1,65 @@
+#include "validate/scenario_key.hpp"
+
+#include <fmt/format.h>
+
+#include <type_traits>
+
+namespace orrery::validate {
+
+namespace {
+
+template <class T>
+std::string text(const T& value) {
+    if constexpr (std::is_enum_v<T>) {
+        return fmt::format("{}", static_cast<int>(value));
+    } else {
+        return fmt::format("{}", value);
+    }
+}
+
+template <class... T>
+std::string list(const T&... values) {
+    std::string result;
+    ((result += text(values) + ","), ...);
+    return result + ";";
+}
+
+// Structured bindings name every member, so that a new one does not compile until it is part of the key.
+
+std::string key(const models::ModelSpec& spec) {
+    const auto& [name, family, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, token_types, gated,
+                 causal, tied, linear_bias, qkv_bias, parallel_residual, post_norm, mlm_head, norm, position, dropout,
+                 embedding_norm, qk_norm, window] = spec;
+    return list(family, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, token_types, gated, causal,
+                tied, linear_bias, qkv_bias, parallel_residual, post_norm, mlm_head, norm, position, dropout,
+                embedding_norm, qk_norm, window);
+}
+
+std::string key(const strategies::Strategy& strategy) {
+    const auto& [tensor, pipeline, chunks, data, sequence, schedule, sharding, recompute, recompute_layers, async,
+                 overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket] = strategy;
+    return list(tensor, pipeline, chunks, data, sequence, schedule, sharding, recompute, recompute_layers, async,
+                overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket);
+}
+
+std::string key(const strategies::Training& training) {
+    const auto& [seq, micro, global, precision, fused_attention, accumulation_fusion, cuda_graph, clip] = training;
+    const auto& [compute, grad_reduce] = precision;
+    return list(seq, micro, global, compute, grad_reduce, fused_attention, accumulation_fusion, cuda_graph, clip);
+}
+
+std::string key(const topology::ClusterSpec& cluster) {
+    const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription] = cluster;
+    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription);
+}
+
+}  // namespace
+
+std::string scenario_key(const scenarios::Scenario& scenario) {
+    const auto& [name, plan, cluster, gpus, profile, seed, outputs] = scenario;
+    const auto& [model, strategy, training] = plan;
+    const auto& [token_budget] = outputs;
+    return key(model) + key(strategy) + key(training) + key(cluster) + list(gpus, profile, seed, token_budget);
+}
+
+}  // namespace orrery::validate

@@ -1,0 +1,120 @@
+#include "validate/score.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace orrery::validate {
+
+namespace {
+
+double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+void score_order(SourceScore& score, const std::vector<const Result*>& predicted) {
+    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> groups;
+    for (const Result* row : predicted) {
+        if (row->group.empty()) continue;
+        groups[row->group].first.push_back(row->rank_measured);
+        groups[row->group].second.push_back(row->rank_prediction);
+    }
+    std::vector<double> correlations;
+    for (const auto& [name, values] : groups) {
+        if (values.first.size() < least_group) continue;
+        if (const auto correlation = spearman(values.first, values.second)) correlations.push_back(*correlation);
+    }
+    score.groups = correlations.size();
+    if (!correlations.empty()) score.spearman = mean(correlations);
+}
+
+void score_worst(SourceScore& score, std::vector<const Result*> predicted) {
+    std::ranges::stable_sort(predicted, std::ranges::greater{}, [](const Result* r) { return std::abs(r->error); });
+    for (std::size_t i = 0; i < std::min(predicted.size(), most_worst); ++i)
+        score.worst.push_back({predicted[i]->id, std::copysign(predicted[i]->error, predicted[i]->signed_error)});
+}
+
+SourceScore score_source(const std::string& source, const std::vector<const Result*>& rows) {
+    SourceScore score;
+    score.source = source;
+    score.rows = rows.size();
+    std::vector<const Result*> predicted;
+    std::vector<double> absolute, signed_errors;
+    for (const Result* row : rows) {
+        if (!row->predicted) {
+            ++score.reasons[row->reason];
+            continue;
+        }
+        predicted.push_back(row);
+        absolute.push_back(std::abs(row->error));
+        signed_errors.push_back(row->signed_error);
+    }
+    score.predicted = predicted.size();
+    score.skipped = score.rows - score.predicted;
+    if (predicted.empty()) return score;
+    score.median = median(absolute);
+    score.mean = mean(absolute);
+    score.bias = mean(signed_errors);
+    score_order(score, predicted);
+    score_worst(score, predicted);
+    return score;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::vector<double> ranks(std::span<const double> values) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
+    std::vector<double> result(values.size());
+    for (std::size_t begin = 0; begin < order.size();) {
+        std::size_t end = begin;
+        while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+        const double shared = (static_cast<double>(begin + end) + 1) / 2;  // mean of begin+1 .. end
+        for (std::size_t i = begin; i < end; ++i) result[order[i]] = shared;
+        begin = end;
+    }
+    return result;
+}
+
+std::optional<double> spearman(std::span<const double> a, std::span<const double> b) {
+    if (a.size() != b.size() || a.size() < 2) return std::nullopt;
+    const std::vector<double> x = ranks(a), y = ranks(b);
+    const double center = (static_cast<double>(a.size()) + 1) / 2;
+    double xy = 0, xx = 0, yy = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        xy += (x[i] - center) * (y[i] - center);
+        xx += (x[i] - center) * (x[i] - center);
+        yy += (y[i] - center) * (y[i] - center);
+    }
+    if (xx == 0 || yy == 0) return std::nullopt;
+    return xy / std::sqrt(xx * yy);
+}
+
+Table score(std::vector<Result> rows) {
+    Table table;
+    table.rows = std::move(rows);
+    std::vector<std::string> order;
+    std::map<std::string, std::vector<const Result*>> by_source;
+    for (const Result& row : table.rows) {
+        auto& list = by_source[row.source];
+        if (list.empty()) order.push_back(row.source);
+        list.push_back(&row);
+    }
+    std::vector<double> medians;
+    for (const std::string& source : order) {
+        table.sources.push_back(score_source(source, by_source[source]));
+        if (table.sources.back().median) medians.push_back(*table.sources.back().median);
+    }
+    if (!medians.empty()) table.mean_of_medians = mean(medians);
+    return table;
+}
+
+}  // namespace orrery::validate

@@ -1,0 +1,68 @@
+// How far predictions are from measurements: per row, per source, over all sources.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace orrery::validate {
+
+/// One row's outcome. Values are seconds (steps, collectives) or bytes (memory).
+struct Result {
+    std::string id, source, kind;
+    bool predicted = false;
+    std::string reason;                   ///< of a skipped row
+    double measured = 0, prediction = 0;  ///< of a predicted row; a collective's are those of its median size
+    double error = 0;                     ///< prediction / measured - 1; a collective's: median over sizes of |error|
+    double signed_error = 0;              ///< error; a collective's: median over sizes of the signed error
+    std::size_t sizes = 1;                ///< comparisons behind the error
+    /// Rows of one group did the same kind of work on the same machine ("" for none), and are ordered by rank_measured
+    /// and rank_prediction: seconds per sequence, so that batches of different size compare.
+    std::string group;
+    double rank_measured = 0, rank_prediction = 0;
+};
+
+struct Worst {
+    std::string id;
+    double error = 0;
+};
+
+struct SourceScore {
+    std::string source;
+    std::size_t rows = 0, predicted = 0, skipped = 0;
+    std::map<std::string, std::size_t> reasons;  ///< skipped rows by reason
+    // Absent without a predicted row; spearman without a group of four.
+    std::optional<double> median, mean;  ///< of |error|
+    std::optional<double> bias;          ///< mean of the signed errors
+    std::optional<double> spearman;      ///< mean over groups
+    std::size_t groups = 0;
+    std::vector<Worst> worst;  ///< at most ten, the largest |error| first
+};
+
+struct Table {
+    std::vector<Result> rows;          ///< in input order
+    std::vector<SourceScore> sources;  ///< in order of first appearance
+    std::optional<double> mean_of_medians;
+};
+
+/// The middle value, or the mean of the two middle ones. values: not empty.
+double median(std::vector<double> values);
+
+/// Ranks from 1; equal values share the mean of the ranks they occupy.
+std::vector<double> ranks(std::span<const double> values);
+
+/// Spearman's rank correlation: Pearson's of the ranks. nullopt for fewer than two values, different lengths, or when
+/// either side is constant.
+std::optional<double> spearman(std::span<const double> a, std::span<const double> b);
+
+/// Groups smaller than this say nothing about order.
+inline constexpr std::size_t least_group = 4;
+inline constexpr std::size_t most_worst = 10;
+
+/// Rows of several sources, scored by source.
+Table score(std::vector<Result> rows);
+
+}  // namespace orrery::validate

@@ -1,0 +1,65 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "validate/output.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json number(std::optional<double> value) { return value && std::isfinite(*value) ? json(*value) : json(nullptr); }
+
+enum class Unit : std::uint8_t { seconds, bytes };
+
+json row_json(const Result& row, Unit unit, bool sized) {
+    const auto value = [&](double x) { return row.predicted ? number(x) : json(nullptr); };
+    json result = {{"id", row.id}, {"source", row.source}, {"kind", row.kind}};
+    result["status"] = row.predicted ? "predicted" : "skipped";
+    result["reason"] = row.predicted ? json(nullptr) : json(row.reason);
+    result[unit == Unit::bytes ? "measured_bytes" : "measured_s"] = value(row.measured);
+    result[unit == Unit::bytes ? "predicted_bytes" : "predicted_s"] = value(row.prediction);
+    result["error"] = value(row.error);
+    if (!sized) return result;
+    result["signed_error"] = value(row.signed_error);
+    result["sizes"] = row.predicted ? json(row.sizes) : json(nullptr);
+    return result;
+}
+
+json source_json(const SourceScore& score) {
+    json reasons = json::object(), worst = json::array();
+    for (const auto& [reason, count] : score.reasons) reasons[reason] = count;
+    for (const Worst& row : score.worst) worst.push_back({{"id", row.id}, {"error", number(row.error)}});
+    return {{"source", score.source},
+            {"rows", score.rows},
+            {"predicted", score.predicted},
+            {"skipped", score.skipped},
+            {"reasons", std::move(reasons)},
+            {"median", number(score.median)},
+            {"mean", number(score.mean)},
+            {"bias", number(score.bias)},
+            {"spearman", number(score.spearman)},
+            {"worst", std::move(worst)}};
+}
+
+void fill(json& result, const Table& table, Unit unit, bool sized) {
+    result["rows"] = json::array();
+    result["sources"] = json::array();
+    for (const Result& row : table.rows) result["rows"].push_back(row_json(row, unit, sized));
+    for (const SourceScore& source : table.sources) result["sources"].push_back(source_json(source));
+    result["mean_of_medians"] = number(table.mean_of_medians);
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const Report& report) {
+    json result = {{"version", 1}};
+    fill(result, report.steps, Unit::seconds, false);
+    fill(result["memory"], report.memory, Unit::bytes, false);
+    fill(result["collectives"], report.collectives, Unit::seconds, true);
+    return result;
+}
+
+}  // namespace orrery::validate
