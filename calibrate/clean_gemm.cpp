@@ -27,27 +27,15 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// Rows of 8-bit operands that do not start on 16 bytes take slower kernels: such shapes are no neighbours.
-bool alike(std::uint32_t m, std::uint32_t other, kernels::Dtype dtype) {
-    return dtype != kernels::Dtype::fp8 || (m % 16 == 0) == (other % 16 == 0);
-}
-
-/// Median seconds per row of line[at] and the two neighbours on each side that lie within a factor of two and are
-/// aligned alike; 0 when fewer than four readings remain.
-double usual_cost(const std::vector<GemmPoint>& points, const std::vector<std::size_t>& line, std::size_t at,
-                  kernels::Dtype dtype) {
-    constexpr int reach = 2;
-    const GemmPoint& here = points[line[at]];
-    std::vector<double> costs{static_cast<double>(here.seconds) / here.m};
-    for (const int direction : {-1, 1}) {
-        int found = 0;
-        for (std::size_t i = at + direction; i < line.size() && found < reach; i += direction) {
-            const GemmPoint& p = points[line[i]];
-            if (p.m >= 2 * here.m || here.m >= 2 * p.m) break;
-            if (!alike(p.m, here.m, dtype)) continue;
-            costs.push_back(static_cast<double>(p.seconds) / p.m);
-            ++found;
-        }
+/// Median seconds per row of line[at] and the two neighbours on each side that lie within a factor of two; 0 when
+/// fewer than four readings remain.
+double usual_cost(const std::vector<GemmPoint>& points, const std::vector<std::size_t>& line, std::size_t at) {
+    constexpr std::size_t reach = 2;
+    const double m = points[line[at]].m;
+    std::vector<double> costs;
+    for (std::size_t i = at >= reach ? at - reach : 0; i < std::min(at + reach + 1, line.size()); ++i) {
+        const GemmPoint& p = points[line[i]];
+        if (p.m < 2 * m && m < 2 * p.m) costs.push_back(static_cast<double>(p.seconds) / p.m);
     }
     return costs.size() < 4 ? 0.0 : median(std::move(costs));
 }
@@ -78,7 +66,7 @@ std::size_t replace_disturbed(GemmTable& table) {
     for (const auto& [pair, line] : lines_of(table))
         for (std::size_t i = 0; i < line.size(); ++i) {
             GemmPoint& p = table.points[line[i]];
-            const double usual = usual_cost(measured, line, i, table.dtype) * p.m;
+            const double usual = usual_cost(measured, line, i) * p.m;
             if (usual <= 0 || p.seconds <= allowed * usual) continue;
             p.seconds = static_cast<float>(usual);
             ++replaced;

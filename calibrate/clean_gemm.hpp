@@ -6,8 +6,8 @@
 namespace orrery::calibrate {
 
 /// Scatter of twin readings: m and m + 1 with the same n and k, all at least 512, which run the same tiles on any
-/// library. The median distance of ln(time(m + 1) / time(m)) from its own median, so that a common penalty of odd m
-/// (16% for fp8 on H100) is no scatter. 0 when there are no twins.
+/// library. The median distance of ln(time(m + 1) / time(m)) from its own median, so that a penalty
+/// common to all odd m is no scatter. 0 when there are no twins.
 double twin_difference(const GemmTable& table);
 
 /// Twins of an undisturbed table scatter by 3 to 5% (A100, H100, GB300); above this they are disturbed.

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "calibrate/profile.hpp"
 
@@ -12,11 +12,11 @@ namespace orrery::calibrate {
 
 struct GpuFacts {
     std::string_view name, device;
-    std::string_view gemm_half, gemm_fp8;  ///< files in gemm/ ("" when there is none)
-    std::string_view attention;            ///< file in attention/ ("" when there is none)
-    std::string_view nccl_system;          ///< its name in nccl_one_node.csv ("" when it is not there)
-    std::string_view vidur;                ///< prefix of its files in memory_bound/ ("" when there is none)
-    std::string_view send_recv;            ///< file in collectives/ ("" when there is none)
+    std::string_view gemm;         ///< file in gemm/ ("" when there is none)
+    std::string_view attention;    ///< file in attention/ ("" when there is none)
+    std::string_view nccl_system;  ///< its name in nccl_one_node.csv ("" when it is not there)
+    std::string_view vidur;        ///< prefix of its files in memory_bound/ ("" when there is none)
+    std::string_view send_recv;    ///< file in collectives/ ("" when there is none)
     /// TFLOP/s without sparsity (0: the GPU lacks the format), GB/s of memory, multiprocessors.
     double half_tflops, fp8_tflops, tf32_tflops, single_tflops, memory_gbytes, multiprocessors;
     std::string_view datasheet;
@@ -27,10 +27,12 @@ struct GpuFacts {
     std::string_view backward_origin;
     double network;
     std::string_view network_origin;
+    double dispatch_us;            ///< host time per kernel of an eager framework (calibrate/README.md)
+    std::string_view host;         ///< the processor of that GPU's reference node
 };
 
 /// Oldest GPU first.
-const std::vector<GpuFacts>& gpu_facts();
+std::span<const GpuFacts> gpu_facts();
 
 /// The constants of a profile, each with unit and origin.
 std::map<std::string, Constant> constants_of(const GpuFacts& facts);

@@ -35,10 +35,8 @@ void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
         profile.gemm.push_back(deepbench_gemm(from / "v100" / "NV_V100_Results_FP32.csv", kernels::Dtype::fp32));
         return;
     }
-    profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm_half, kernels::Dtype::bf16, device));
-    if (!facts.gemm_fp8.empty())
-        profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm_fp8, kernels::Dtype::fp8, device));
-    for (auto& table : profile.gemm) replace_disturbed(table);
+    profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm, kernels::Dtype::bf16, device));
+    replace_disturbed(profile.gemm.back());
 }
 
 /// The table at another memory bandwidth: the shortest time of the table is latency and stays; what a kernel takes
@@ -124,12 +122,6 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
         return;
     }
     profile.collectives = std::move(sweeps);
-    if (facts.name == "a100")
-        for (auto& table : vtrain_all_reduce(folder / "allreduce_a100", std::string(facts.device))) {
-            if (table.ranks == 2 || table.ranks == 4 || table.ranks == 8) continue;  // AIConfigurator covers them
-            extend_below(table, nearest(profile.collectives, table.kind, table.ranks));
-            profile.collectives.push_back(std::move(table));
-        }
     if (!facts.send_recv.empty())
         profile.collectives.push_back(vidur_send_recv(folder / facts.send_recv, std::string(facts.device)));
 }

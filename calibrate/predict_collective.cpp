@@ -23,6 +23,10 @@ Curve curve(const CollectiveTable& table) {
     return {bytes, seconds, true};
 }
 
+double traffic_growth(Kind kind, std::uint32_t from, std::uint32_t to) {
+    return kernels::bus_factor(kind, to) / kernels::bus_factor(kind, from);
+}
+
 }  // namespace
 
 CollectivePredictor::CollectivePredictor(const Profile& profile) : profile_name_(profile.name) {
@@ -62,8 +66,20 @@ Estimate CollectivePredictor::sweep_time(const Lookup& lookup, double bytes) {
     return {lookup.seconds.at(bytes), false};
 }
 
-/// Between two measured rank counts: ln time over ln ranks. Beyond the largest: the last step's growth goes on, at
-/// least the growth of the traffic per link (bus factor) and at most in proportion to the ranks.
+/// Latency that ranks beyond the largest measured count add: the time of the smallest size goes on growing as the
+/// power of the ranks that it grew by between the last two counts, at most in proportion. The same for every size.
+double CollectivePredictor::added_latency(const Sweeps& sweeps, Sweeps::const_iterator largest, std::uint32_t ranks) {
+    if (largest == sweeps.begin()) return 0;
+    const auto before = std::prev(largest);
+    const auto latency = [](const Lookup& lookup) { return lookup.seconds.at(lookup.seconds.first_x()); };
+    const double now = latency(largest->second);
+    const double power =
+        std::log(now / latency(before->second)) / std::log(static_cast<double>(largest->first) / before->first);
+    return now * (std::pow(static_cast<double>(ranks) / largest->first, std::clamp(power, 0.0, 1.0)) - 1);
+}
+
+/// Between two measured rank counts: ln time over ln ranks. Beyond the largest: growth of the traffic per link, and
+/// added latency.
 Estimate CollectivePredictor::between(const Sweeps& sweeps, std::uint32_t ranks, double bytes) {
     const auto above = sweeps.lower_bound(ranks);
     if (above != sweeps.end() && above->first == ranks) return sweep_time(above->second, bytes);
@@ -76,19 +92,9 @@ Estimate CollectivePredictor::between(const Sweeps& sweeps, std::uint32_t ranks,
                          std::log(static_cast<double>(above->first) / below->first);
         return {std::exp((1 - t) * std::log(low.seconds) + t * std::log(high.seconds)), true};
     }
-    const Kind kind = below->second.table->kind;
-    const double traffic = kernels::bus_factor(kind, ranks) / kernels::bus_factor(kind, below->first);
-    double growth = traffic;
-    if (below != sweeps.begin()) {
-        const auto before = std::prev(below);
-        const double step = std::log(low.seconds / sweep_time(before->second, bytes).seconds) /
-                            std::log(static_cast<double>(below->first) / before->first);
-        // Only the latency part grows with the ranks; it fades as the bandwidth part takes over.
-        const double latency = below->second.seconds.at(below->second.seconds.first_x()) / low.seconds;
-        growth =
-            std::max(growth, std::pow(static_cast<double>(ranks) / below->first, latency * std::clamp(step, 0.0, 1.0)));
-    }
-    return {low.seconds * growth, true};
+    return {low.seconds * traffic_growth(below->second.table->kind, below->first, ranks) +
+                added_latency(sweeps, below, ranks),
+            true};
 }
 
 Estimate CollectivePredictor::estimate(Kind kind, std::uint32_t ranks, double bytes) const {

@@ -31,6 +31,7 @@ private:
     };
     [[nodiscard]] Rule rule(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
     static Estimate sweep_time(const Lookup& lookup, double bytes);
+    static double added_latency(const Sweeps& sweeps, Sweeps::const_iterator largest, std::uint32_t ranks);
     static Estimate between(const Sweeps& sweeps, std::uint32_t ranks, double bytes);
 
     std::string profile_name_;

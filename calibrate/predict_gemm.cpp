@@ -231,11 +231,14 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     if (gemm.batch > 1)
         out += fmt::format("  batch {} folded into m for the efficiency; tiles and traffic of the batched product\n",
                            gemm.batch);
+    double known = 0;
     for (const auto& w : table.sources(static_cast<double>(gemm.batch) * gemm.m, gemm.n, gemm.k)) {
         const auto& p = table.table().points[w.index];
         out += fmt::format("  row {}: {}x{}x{} measured {}, weight {:.3f}\n", w.index, p.m, p.n, p.k,
                            format_seconds(p.seconds), w.weight);
+        known += w.weight;
     }
+    if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
     out += fmt::format("  roofline {}, at the table's clock {}, sustained clock x{:.3f}{}\n",
                        format_seconds(gemm_roofline(gemm, machine_)), format_seconds(raw.seconds),
                        sustained.seconds / raw.seconds, raw.extrapolated ? ", extrapolated" : "");

@@ -83,11 +83,13 @@ struct Profile {
     std::vector<AttentionTable> attention;
     std::vector<PointwiseTable> pointwise;
     std::vector<CollectiveTable> collectives;
-    /// Keys, all required: peak_half_flops, memory_bytes_per_second (datasheet), sustained_gemm (share of the
-    /// table's rate that a long run keeps), kernel_gap_seconds (device idle between dependent kernels),
+    /// Keys, all required: peak_half_flops, memory_bytes_per_second (datasheet), sustained_gemm (share of the table's
+    /// best GEMM rate that a long run keeps), kernel_gap_seconds (device idle between dependent kernels),
     /// dispatch_seconds (host time to launch one kernel from a framework, eager mode), collective_launch_seconds,
     /// overlap_slowdown (factor on kernels that run beside a collective), network_efficiency (payload share of the
     /// NIC's line rate that NCCL reaches).
+    /// Optional: peak_single_flops, peak_tf32_flops, peak_fp8_flops, multiprocessors, tile_waves (present: GEMM tiles
+    /// run in whole waves over the multiprocessors), attention_backward_rate (flop/s of the backward over the forward).
     std::map<std::string, Constant> constants;
     std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
 };

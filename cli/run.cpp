@@ -8,6 +8,7 @@
 
 #include "base/terminal.hpp"
 #include "cli/command.hpp"
+#include "sim/version.hpp"
 
 namespace orrery::cli {
 
@@ -41,8 +42,9 @@ Exit parse_error(const CLI::App& program, const CLI::ParseError& error) {
         program.exit(error);
         return flushed(Exit::done);
     }
-    return complain(std::string(error.what()) + "\n  hint: orrery --help, or orrery COMMAND --help, shows what there is",
-                    Exit::bad_input);
+    return complain(
+        std::string(error.what()) + "\n  hint: orrery --help, or orrery COMMAND --help, shows what there is",
+        Exit::bad_input);
 }
 
 }  // namespace
@@ -51,9 +53,10 @@ std::span<const AddCommand> commands() { return table; }
 
 Exit run(int argc, const char* const* argv) {
     Exit exit = Exit::done;
-    CLI::App program("Predicts the time, memory and efficiency of training large models on clusters of GPUs.", "orrery");
+    CLI::App program("Predicts the time, memory and efficiency of training large models on clusters of GPUs.",
+                     "orrery");
     try {
-        program.set_version_flag("--version", "orrery " ORRERY_VERSION);
+        program.set_version_flag("--version", "orrery " + sim::version());
         program.footer(footer);
         program.require_subcommand(1);
         for (const AddCommand add : commands()) add(program, exit);

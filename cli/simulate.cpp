@@ -32,8 +32,7 @@ Exit simulate(const Options& options) {
     Output json(options.json), trace(options.trace);
     const sim::Prediction prediction = sim::predict(scenario, {.keep_trace = trace.wanted()});
     if (json.wanted()) json.write(report::json(scenario, prediction));
-    if (trace.wanted())
-        report::chrome_trace(scenario, prediction, [&](std::string_view text) { trace.write(text); });
+    if (trace.wanted()) report::chrome_trace(scenario, prediction, [&](std::string_view text) { trace.write(text); });
     const bool free = !json.to_stdout() && !trace.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
     json.finish();
@@ -47,11 +46,15 @@ void add_simulate(CLI::App& program, Exit& exit) {
     CLI::App* const command = program.add_subcommand("simulate", "predict a scenario's training step and report it");
     const auto options = std::make_shared<Options>();
     options->scenario.add_to(*command);
-    command->add_option("--json", options->json, "write the report as JSON (report/prediction.schema.json); - for "
-                                                 "standard output, on which nothing else is then printed")
+    command
+        ->add_option("--json", options->json,
+                     "write the report as JSON (report/prediction.schema.json); - for "
+                     "standard output, on which nothing else is then printed")
         ->type_name("FILE");
-    command->add_option("--trace", options->trace, "write the timeline as a Chrome trace; compressed when FILE ends in "
-                                                   ".gz")
+    command
+        ->add_option("--trace", options->trace,
+                     "write the timeline as a Chrome trace; compressed when FILE ends in "
+                     ".gz")
         ->type_name("FILE");
     command->add_flag("--check", options->check, "exit with 1 when the scenario does not fit into memory");
     options->display.add_to(*command);

@@ -18,7 +18,7 @@ namespace {
 
 struct Options {
     std::vector<std::string> files;
-    std::string json, carry;
+    std::string json, carry, into;
     bool quiet = false;
 };
 
@@ -26,7 +26,7 @@ constexpr const char* footer = R"(Examples:
   orrery validate                                            # the set that comes with the program
   orrery validate scenarios/validation/megatron_papers.json
   orrery validate --json errors.json --quiet
-  orrery validate --carry measurements/ --into scenarios/validation)";
+  orrery validate --carry published/ --into rows/             # the compact form of other files)";
 
 /// advance() from a callback that says how many are done in all.
 validate::ProgressCallback drawn(std::unique_ptr<Progress>& progress, bool quiet) {
@@ -52,28 +52,31 @@ void run_validation(const Options& options) {
     json.finish();
 }
 
+void carry(const Options& options) {
+    validate::carry(options.carry, options.into.empty() ? scenarios::data_folder() / "validation"
+                                                        : std::filesystem::path(options.into));
+}
+
 }  // namespace
 
 void add_validate(CLI::App& program, Exit&) {
     CLI::App* const command =
         program.add_subcommand("validate", "predict every row of files of published measurements and score the errors");
     const auto options = std::make_shared<Options>();
-    const auto into = std::make_shared<std::string>();
     command->add_option("ROWS", options->files, "files of rows (JSON); without one, the set that the project carries");
     command->add_option("--json", options->json, "write rows, sources and scores as JSON; - for standard output")
         ->type_name("FILE");
-    auto* const carry =
-        command->add_option("--carry", options->carry, "write the compact form of a folder's files, instead of "
-                                                       "predicting them")
-            ->type_name("FOLDER");
-    auto* const target = command->add_option("--into", *into, "the folder that --carry writes")->type_name("FOLDER");
-    carry->needs(target);
-    target->needs(carry);
+    auto* const from = command
+                            ->add_option("--carry", options->carry,
+                                         "write the compact form of a folder's files, instead of "
+                                         "predicting them")
+                            ->type_name("FOLDER");
+    command->add_option("--into", options->into, "the folder that --carry writes; without it, the carried set's")
+        ->type_name("FOLDER")
+        ->needs(from);
     command->add_flag("--quiet,-q", options->quiet, "print no tables and no progress");
     command->footer(footer);
-    command->callback([options, into] {
-        options->carry.empty() ? run_validation(*options) : validate::carry(options->carry, *into);
-    });
+    command->callback([options] { options->carry.empty() ? run_validation(*options) : carry(*options); });
 }
 
 }  // namespace orrery::cli

@@ -25,7 +25,7 @@ public:
             use.count += times;
         } else if (!std::holds_alternative<Call>(op.what) && !std::holds_alternative<HostSync>(op.what)) {
             auto& use =
-                transfers_.try_emplace({describe(step_, op), bytes_of(step_, op)}, TransferUse{op.what}).first->second;
+                transfers_.try_emplace({describe(step_, op), bytes_of(step_, op)}, TransferUse{op}).first->second;
             use.count += times;
             use.timed += span != nullptr ? times : 0;
             use.timed_seconds += span != nullptr ? span->end - span->begin : 0;

@@ -17,7 +17,7 @@ struct KernelUse {
 };
 
 struct TransferUse {
-    strategies::What what;     ///< Collective, Send, Recv or Copy
+    strategies::Op op;         ///< one of them: a Collective, Send, Recv or Copy
     std::uint64_t count = 0;   ///< calls unrolled
     std::uint64_t timed = 0;   ///< of them, those that have a span of their own: not inside a call
     double timed_seconds = 0;  ///< sum over those

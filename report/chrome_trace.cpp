@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t host_lane = strategies::lanes;  // a track after those of the lanes
 
 /// Perfetto keeps process 0 and thread 0 for the kernel's idle task: ours count from 1.
-constexpr std::size_t process_id(std::size_t rank_class) { return rank_class + 1; }
+constexpr std::size_t process_id(std::size_t stage) { return stage + 1; }
 constexpr std::size_t thread_id(std::size_t lane) { return lane + 1; }
 
 std::string json_text(std::string_view text) {
@@ -63,22 +63,32 @@ std::uint32_t stage_of(const sim::Prediction& p, const sim::RankClass& ranks) {
     return p.program.mesh.coordinate(ranks.representative, strategies::Axis::pipeline);
 }
 
+/// Of each stage's classes the first: the same replica's, as ranks are numbered.
+std::vector<std::size_t> shown_classes(const sim::Prediction& p) {
+    std::map<std::uint32_t, std::size_t> first;
+    for (std::size_t i = 0; i < p.trace.size(); ++i) {
+        const auto [place, is_new] = first.emplace(stage_of(p, p.trace[i]), i);
+        if (!is_new && p.trace[i].representative < p.trace[place->second].representative) place->second = i;
+    }
+    std::vector<std::size_t> classes;
+    for (const auto& [stage, rank_class] : first) classes.push_back(rank_class);
+    return classes;
+}
+
 void name_tracks(Events& events, const sim::Prediction& p, std::size_t rank_class) {
     const sim::RankClass& ranks = p.trace[rank_class];
     const std::uint32_t stage = stage_of(p, ranks);
-    const std::string process =
-        fmt::format("stage {}: rank {}{}", stage, ranks.representative,
-                    ranks.size == 1 ? "" : fmt::format(" and {} that run the same", ranks.size - 1));
-    metadata(events, process_id(rank_class), 0, "process_name", fmt::format(R"("name":{})", json_text(process)));
-    metadata(events, process_id(rank_class), 0, "process_sort_index", fmt::format(R"("sort_index":{})", stage));
+    const std::string process = fmt::format("stage {}: rank {}", stage, ranks.representative);
+    metadata(events, process_id(stage), 0, "process_name", fmt::format(R"("name":{})", json_text(process)));
+    metadata(events, process_id(stage), 0, "process_sort_index", fmt::format(R"("sort_index":{})", stage));
     std::vector<bool> used(host_lane + 1, false);
     for (const strategies::Op& op : p.program.programs[ranks.role].ops) used[lane_of(op)] = true;
     for (std::size_t lane = 0; lane < used.size(); ++lane) {
         if (!used[lane]) continue;
         const std::string_view title = lane == host_lane ? "host" : name(static_cast<strategies::Lane>(lane));
-        metadata(events, process_id(rank_class), thread_id(lane), "thread_name",
+        metadata(events, process_id(stage), thread_id(lane), "thread_name",
                  fmt::format(R"("name":{})", json_text(title)));
-        metadata(events, process_id(rank_class), thread_id(lane), "thread_sort_index",
+        metadata(events, process_id(stage), thread_id(lane), "thread_sort_index",
                  fmt::format(R"("sort_index":{})", lane));
     }
 }
@@ -111,12 +121,13 @@ private:
 
 void slices(Events& events, const sim::Prediction& p, std::size_t rank_class, Texts& texts) {
     const sim::RankClass& ranks = p.trace[rank_class];
+    const std::uint32_t stage = stage_of(p, ranks);
     const strategies::Program& program = p.program.programs[ranks.role];
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const strategies::Op& op = program.ops[i];
         const std::int64_t begin = nanoseconds(ranks.spans[i].begin), end = nanoseconds(ranks.spans[i].end);
         events.add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}","args":{{{}}}}})",
-                               process_id(rank_class), thread_id(lane_of(op)), microseconds(begin),
+                               process_id(stage), thread_id(lane_of(op)), microseconds(begin),
                                microseconds(end - begin), json_text(p.program.names[op.label.name]),
                                category(p.program, op), arguments(p.program, op, texts(op))));
     }
@@ -135,7 +146,7 @@ void memory_counter(Events& events, const sim::Prediction& p, std::size_t rank_c
         while (op < program.ops.size() && lane_of(program.ops[op]) != 0) ++op;
         const double at = op < program.ops.size() ? ranks.spans[op].begin : p.step_time_s;
         events.add(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":"memory","args":{{"bytes":{}}}}})",
-                               process_id(rank_class), microseconds(nanoseconds(at)), sample.bytes));
+                               process_id(stage), microseconds(nanoseconds(at)), sample.bytes));
     }
 }
 
@@ -156,7 +167,7 @@ void chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& p,
                      p.version, json_text(scenario.name), json_text(p.profile), json_text(p.cluster), p.seed));
     Events events(sink);
     Texts texts(p.program);
-    for (std::size_t rank_class = 0; rank_class < p.trace.size(); ++rank_class) {
+    for (const std::size_t rank_class : shown_classes(p)) {
         name_tracks(events, p, rank_class);
         slices(events, p, rank_class, texts);
         memory_counter(events, p, rank_class);

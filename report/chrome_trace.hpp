@@ -13,13 +13,13 @@ namespace orrery::report {
 /// Takes the text piece by piece.
 using Sink = std::function<void(std::string_view)>;
 
-/// One process per class of identical ranks, named by its pipeline stage; one thread per lane; one complete event
-/// (ph "X") per operation, with its category (gemm, attention, memory-bound, layer, communication, copy, host) and
-/// in args its micro-batch, layer, phase, text and bytes. A call of a block, such as one layer's forward pass, is
-/// one event of category "layer": the simulator times it as one operation. Host synchronisations have a thread of
-/// their own, "host". A counter "memory" follows the stage's bytes over time. Times are in microseconds, rounded to
-/// nanoseconds so that neighbours never overlap. Needs Prediction::program and Prediction::trace; throws
-/// std::invalid_argument when they do not belong together.
+/// One process per pipeline stage, for the first of its classes of ranks (the same replica's everywhere); one thread
+/// per lane; one complete event (ph "X") per operation, with its category (gemm, attention, memory-bound, layer,
+/// communication, copy, host) and in args its micro-batch, layer, phase, text and bytes. A call of a block, such as one
+/// layer's forward pass, is one event of category "layer": the simulator times it as one operation. Host
+/// synchronisations have a thread of their own, "host". A counter "memory" follows the stage's bytes over time. Times
+/// are in microseconds, rounded to nanoseconds so that neighbours never overlap. Needs Prediction::program and
+/// Prediction::trace; throws std::invalid_argument when they do not belong together.
 void chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& prediction, const Sink& sink);
 
 }  // namespace orrery::report

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <variant>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "report/census.hpp"
+#include "report/noted_table.hpp"
 #include "report/operation.hpp"
 
 namespace orrery::report {
@@ -18,7 +21,22 @@ namespace {
 using strategies::Collective;
 using Align = Table::Align;
 
+/// What the simulator knew of the machine.
+struct Machine {
+    const calibrate::Predictor& predictor;
+    std::uint32_t gpus_per_node;
+};
+
 std::string share(double seconds, double step) { return fmt::format("{:.2f}%", 100 * seconds / step); }
+
+/// Where an estimate comes from, without the name and the time with which the predictor begins: the row shows both.
+std::string origin(const calibrate::Estimate& estimate, const std::string& explanation) {
+    const std::string known = ": " + format_seconds(estimate.seconds);
+    const std::size_t at = explanation.substr(0, explanation.find('\n')).find(known);
+    std::string text = at == std::string::npos ? explanation : explanation.substr(at + known.size());
+    if (text.starts_with(", ")) text.replace(0, 2, "  ");
+    return (estimate.extrapolated ? "  EXTRAPOLATED, outside the measured range\n" : "") + text;
+}
 
 std::string kernel_table(const Census& census, const calibrate::Predictor& predictor, double step_seconds) {
     struct Row {
@@ -29,80 +47,69 @@ std::string kernel_table(const Census& census, const calibrate::Predictor& predi
     std::vector<Row> rows;
     for (const KernelUse& use : census.kernels) rows.push_back({&use, predictor.kernel(use.kernel)});
     std::ranges::stable_sort(rows, std::greater{}, &Row::total);
-    Table table({{"count"}, {"each"}, {"total"}, {"share"}, {"kernel", Align::left}, {"from", Align::left}});
+    NotedTable table({{"count"}, {"each"}, {"total"}, {"share"}, {"kernel", Align::left}});
     double sum = 0;
     std::uint64_t count = 0;
     for (const Row& row : rows) {
         table.row({fmt::format("{}", row.use->count), format_seconds(row.each.seconds), format_seconds(row.total()),
-                   share(row.total(), step_seconds), kernels::to_text(row.use->kernel),
-                   (row.each.extrapolated ? "EXTRAPOLATED: " : "") + predictor.explain(row.use->kernel)});
+                   share(row.total(), step_seconds), kernels::to_text(row.use->kernel)},
+                  origin(row.each, predictor.explain(row.use->kernel)));
         sum += row.total();
         count += row.use->count;
     }
-    table.rule().row({fmt::format("{}", count), "", format_seconds(sum), share(sum, step_seconds), "all kernels"});
+    table.row({fmt::format("{}", count), "", format_seconds(sum), share(sum, step_seconds), "all kernels"}, "");
     return table.to_text();
 }
 
-/// What the reports say of one kind of transfer.
+/// What a report says of one kind of transfer.
 struct TransferRow {
-    std::string group = "-", seconds = "-", algbw = "-", busbw = "-", from;
+    std::string ranks = "-", time = "-", algbw = "-", busbw = "-", note;
 };
 
-TransferRow timed(const TransferUse& use) {
-    if (use.timed == 0) return {.from = "simulated inside a layer, with no span of its own"};
-    return {.seconds = format_seconds(use.timed_seconds / static_cast<double>(use.timed)),
-            .from = fmt::format("mean of {} spans of the simulated network", use.timed)};
+double mean_span(const TransferUse& use) {
+    return use.timed == 0 ? 0 : use.timed_seconds / static_cast<double>(use.timed);
 }
 
+TransferRow timed(const TransferUse& use) {
+    if (use.timed == 0) return {.note = "  simulated inside a layer, without a span of its own"};
+    return {.time = format_seconds(mean_span(use)),
+            .note = use.timed == 1 ? "  its span on the simulated network"
+                                   : fmt::format("  mean of {} spans on the simulated network", use.timed)};
+}
+
+/// A group inside one node has a time from the profile; another's is what its flows took.
 TransferRow collective_row(const TransferUse& use, const Collective& collective, const strategies::Mesh& mesh,
-                           const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank) {
+                           const Machine& machine, std::uint32_t rank) {
     const std::vector<std::uint32_t> group = mesh.group(rank, collective.group);
     const auto ranks = static_cast<std::uint32_t>(group.size());
-    const bool one_node = group.front() / gpus_per_node == group.back() / gpus_per_node;
+    const auto bytes = static_cast<double>(collective.bytes);
     TransferRow row = timed(use);
-    row.group = fmt::format("{}", ranks);
-    double seconds = use.timed == 0 ? 0 : use.timed_seconds / static_cast<double>(use.timed);
-    if (one_node && ranks > 1) {
-        const auto bytes = static_cast<double>(collective.bytes);
-        const calibrate::Estimate estimate = predictor.collective(collective.kind, ranks, bytes);
+    row.ranks = fmt::format("{}", ranks);
+    double seconds = mean_span(use);
+    if (ranks > 1 && group.front() / machine.gpus_per_node == group.back() / machine.gpus_per_node) {
+        const calibrate::Estimate estimate = machine.predictor.collective(collective.kind, ranks, bytes);
         seconds = estimate.seconds;
-        row.seconds = format_seconds(seconds);
-        row.from = (estimate.extrapolated ? "EXTRAPOLATED: " : "") + predictor.explain(collective.kind, ranks, bytes);
+        row.time = format_seconds(seconds);
+        row.note = origin(estimate, machine.predictor.explain(collective.kind, ranks, bytes));
     }
     if (seconds > 0) {
-        const double algbw = static_cast<double>(collective.bytes) / seconds / 1e9;
-        row.algbw = fmt::format("{:.2f}", algbw);
-        row.busbw = fmt::format("{:.2f}", algbw * kernels::bus_factor(collective.kind, ranks));
+        row.algbw = fmt::format("{:.2f}", bytes / seconds / 1e9);
+        row.busbw = fmt::format("{:.2f}", bytes / seconds / 1e9 * kernels::bus_factor(collective.kind, ranks));
     }
     return row;
 }
 
-/// Text of a transfer without an Op around it.
-std::string text_of(const strategies::StepProgram& step, const strategies::What& what) {
-    strategies::Op op;
-    op.what = what;
-    return describe(step, op);
-}
-
-std::string transfer_table(const Census& census, const strategies::StepProgram& step,
-                           const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank) {
-    Table table({{"count"},
-                 {"size (B)"},
-                 {"ranks"},
-                 {"time"},
-                 {"algbw (GB/s)"},
-                 {"busbw (GB/s)"},
-                 {"transfer", Align::left},
-                 {"from", Align::left}});
+std::string transfer_table(const Census& census, const strategies::StepProgram& step, const Machine& machine,
+                           std::uint32_t rank) {
+    NotedTable table(
+        {{"count"}, {"size (B)"}, {"ranks"}, {"time"}, {"algbw (GB/s)"}, {"busbw (GB/s)"}, {"transfer", Align::left}});
     for (const TransferUse& use : census.transfers) {
-        const auto* collective = std::get_if<Collective>(&use.what);
-        const TransferRow row = collective != nullptr
-                                    ? collective_row(use, *collective, step.mesh, predictor, gpus_per_node, rank)
-                                    : timed(use);
-        strategies::Op op;
-        op.what = use.what;
-        table.row({fmt::format("{}", use.count), fmt::format("{:.0f}", bytes_of(step, op)), row.group, row.seconds,
-                   row.algbw, row.busbw, text_of(step, use.what), row.from});
+        const auto* collective = std::get_if<Collective>(&use.op.what);
+        const TransferRow row =
+            collective != nullptr ? collective_row(use, *collective, step.mesh, machine, rank) : timed(use);
+        table.row({fmt::format("{}", use.count), fmt::format("{:.0f}", bytes_of(step, use.op)), row.ranks, row.time,
+                   row.algbw, row.busbw, describe(step, use.op)},
+                  row.note);
     }
     return table.to_text();
 }
@@ -134,7 +141,7 @@ std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& 
     text += kernel_table(uses, predictor, prediction.step_time_s) + '\n';
     if (!uses.transfers.empty()) {
         text += "transfers, in the conventions of nccl-tests\n";
-        text += transfer_table(uses, step, predictor, gpus_per_node, rank) + '\n';
+        text += transfer_table(uses, step, {predictor, gpus_per_node}, rank) + '\n';
     }
     text += fmt::format("constants of profile {}\n", predictor.profile().name);
     return text + constants_table(predictor.profile());

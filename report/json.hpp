@@ -16,7 +16,7 @@ inline constexpr int schema_version = 1;
 /// the prediction is not finite: such a prediction is a fault of the program, and JSON has no word for it.
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& prediction);
 
-/// The scenario with every value written out, in the keys of scenario files.
+/// The scenario with every value written out, in the keys of scenario files: loading it gives the same scenario.
 nlohmann::ordered_json resolved(const scenarios::Scenario& scenario);
 
 }  // namespace orrery::report

@@ -4,6 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/error.hpp"
+#include "models/catalog.hpp"
 #include "report/json.hpp"
 
 namespace orrery::report {
@@ -24,19 +26,29 @@ constexpr std::array<std::string_view, 3> schedules{"gpipe", "1f1b", "interleave
 constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
 constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
 
+/// The catalog knows the family of its models, and scenario files may not say it again.
+bool in_catalog(const std::string& name) {
+    try {
+        models::find(name);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 Json of(const models::ModelSpec& m) {
-    Json model = {{"name", m.name},
-                  {"model_type", word(families, m.family)},
-                  {"num_hidden_layers", m.layers},
-                  {"hidden_size", m.hidden},
-                  {"num_attention_heads", m.heads},
-                  {"num_key_value_heads", m.kv_heads},
-                  {"head_dim", m.head_dim},
-                  {"intermediate_size", m.ffn},
-                  {"vocab_size", m.vocab}};
-    if (m.max_positions > 0) model["max_position_embeddings"] = m.max_positions;
-    if (m.token_types > 0) model["type_vocab_size"] = m.token_types;
-    model.update(Json{{"swiglu", m.gated},
+    Json model = {{"name", m.name}};
+    if (!in_catalog(m.name)) model["model_type"] = word(families, m.family);
+    model.update(Json{{"num_hidden_layers", m.layers},
+                      {"hidden_size", m.hidden},
+                      {"num_attention_heads", m.heads},
+                      {"num_key_value_heads", m.kv_heads},
+                      {"head_dim", m.head_dim},
+                      {"intermediate_size", m.ffn},
+                      {"vocab_size", m.vocab},
+                      {"type_vocab_size", m.token_types},
+                      {"sliding_window", m.attention_window},
+                      {"swiglu", m.gated},
                       {"causal", m.causal},
                       {"tie_word_embeddings", m.tied_embeddings},
                       {"add_bias_linear", m.linear_bias},
@@ -44,8 +56,11 @@ Json of(const models::ModelSpec& m) {
                       {"use_parallel_residual", m.parallel_residual},
                       {"post_norm", m.post_norm},
                       {"mlm_head", m.mlm_head},
+                      {"embed_layernorm", m.embedding_norm},
+                      {"qk_layernorm", m.qk_norm},
                       {"normalization", word(norms, m.norm)},
                       {"position_embedding_type", word(positions, m.position)}});
+    if (m.max_positions > 0) model["max_position_embeddings"] = m.max_positions;
     return model;
 }
 
@@ -99,8 +114,8 @@ nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
                      {"cluster", of(scenario.cluster)},
                      {"strategy", of(plan.strategy)},
                      {"training", of(plan.training, plan.model.dropout)},
-                     {"profile", scenario.profile},
                      {"seed", scenario.seed}};
+    if (!scenario.profile.empty()) document["profile"] = scenario.profile;
     if (scenario.outputs.token_budget > 0) document["outputs"] = {{"token_budget", scenario.outputs.token_budget}};
     return document;
 }

@@ -70,8 +70,8 @@ std::string breakdown_table(const sim::Prediction& p) {
     for (const Category& category : categories) {
         double sum = 0;
         for (const sim::Breakdown& stage : p.stages) sum += stage.*category.seconds;
-        if (sum == 0) continue;
         const double share = sum / static_cast<double>(p.stages.size()) / p.step_time_s;
+        if (share < 0.0005) continue;  // 0.0%
         table.row(
             std::string(category.title),
             [&](std::size_t stage) { return milliseconds(p.stages[stage].*category.seconds, p.step_time_s); },

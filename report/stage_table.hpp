@@ -10,7 +10,7 @@
 namespace orrery::report {
 
 /// Milliseconds by category and stage, and each category's share of the step, the mean over all stages. Categories
-/// that are zero everywhere are left out. "" without stages.
+/// whose share rounds to 0.0% are left out. "" without stages.
 std::string breakdown_table(const sim::Prediction& prediction);
 
 /// GiB by kind and stage at the stage's peak, the peak itself and the three maxima. "" without stages.

@@ -49,15 +49,17 @@ Shares share_of(const kernels::Kernel& kernel, double seconds) {
     return shares;
 }
 
-Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const calibrate::Predictor& predictor,
-             const Network& network, bool slowed)
+Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
+             const calibrate::Predictor& predictor, const Network& network, bool slowed)
     : network_(network),
       gap_(predictor.constant("kernel_gap_seconds")),
       dispatch_(plan.training.cuda_graph ? 0.0 : predictor.constant("dispatch_seconds")),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
+    const double memory = predictor.constant("memory_bytes_per_second") / gpu.memory_bytes_per_second;
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
-        kernels_.push_back({estimate.seconds + gap_, estimate.extrapolated});
+        const double scale = std::holds_alternative<kernels::Pointwise>(kernel) ? memory : 1.0;
+        kernels_.push_back({estimate.seconds * scale + gap_, estimate.extrapolated});
     }
     for (const Program& block : step.blocks) {
         blocks_.push_back(block_cost(step, block));

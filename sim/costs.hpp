@@ -36,9 +36,10 @@ struct KernelCost {
 class Costs {
 public:
     /// `step` may hold calls or be unrolled. Collectives of blocks run inside one node: their group is the tensor axis.
-    /// slowed: kernels beside a collective take longer (the profile's overlap_slowdown).
-    Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const calibrate::Predictor& predictor,
-          const Network& network, bool slowed = true);
+    /// A GPU whose memory is slower or faster than the profile's device (A100 with 40 and 80 GB) takes proportionally longer
+    /// or shorter over memory-bound kernels. slowed: kernels beside a collective take longer (the profile's overlap_slowdown).
+    Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
+          const calibrate::Predictor& predictor, const Network& network, bool slowed = true);
 
     [[nodiscard]] const OpCost& of(std::uint32_t role, std::uint32_t op) const { return programs_[role][op]; }
     [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }

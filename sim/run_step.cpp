@@ -21,7 +21,7 @@ RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster,
                  bool fold)
     : network(cluster, predictor),
       program(program_for(plan, network)),
-      costs(program, plan, predictor, network),
+      costs(program, plan, cluster.gpu(), predictor, network),
       folding(fold_ranks(program, cluster, network, fold)) {
     const auto engine = make_fluid_engine(folding.capacities);
     replayed = replay(program, costs, network, folding, *engine);

@@ -32,7 +32,9 @@ constexpr std::string_view prose[] = {"section",
                                       "balance",
                                       "strong_scaling",
                                       "no-load-optim",
-                                      "deterministic-mode",
+                                      "dropless",
+                                      "fsdp_mixed_precision",
+                                      "moe_force_balance",
                                       "max-position-embeddings",
                                       "dist-ckpt-optim-fully-reshardable"};
 

@@ -23,7 +23,7 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenarios::Scenario scenario;
     scenario.name = row.id();
     scenario.plan.model = map_model(row, software);
-    const Parallelism degrees = map_parallelism(row);
+    const Parallelism degrees = map_parallelism(row, software);
     scenario.plan.strategy = map_strategy(row, software, degrees);
     const Batch batch = map_batch(row, degrees, map_precision(row));
     scenario.plan.training = map_training(row, software, gpu, batch);

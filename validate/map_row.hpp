@@ -48,7 +48,7 @@ struct Parallelism {
     std::uint32_t gpus = 1, tensor = 1, pipeline = 1, virtual_pipeline = 1, data = 1;
 };
 /// Degrees, the absent ones derived from the GPU count. Throws Skip when they do not multiply to it.
-Parallelism map_parallelism(const Row& row);
+Parallelism map_parallelism(const Row& row, Software software);
 strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees);
 
 struct Batch {

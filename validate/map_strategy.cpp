@@ -73,9 +73,17 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
     return stated && strategy.tensor > 1;
 }
 
+/// Chunks per stage where they are not printed: one, Megatron-LM's default. Not for NeMo and Megatron-Bridge, whose
+/// recipes interleave some models and not others: a bubble several times larger or smaller is then unknown.
+std::uint32_t map_virtual_pipeline(const Row& row, Software software) {
+    const auto printed = row.count("vpp");
+    if (!printed && software == Software::nemo) throw Skip("virtual pipeline not published");
+    return printed.value_or(1);
+}
+
 }  // namespace
 
-Parallelism map_parallelism(const Row& row) {
+Parallelism map_parallelism(const Row& row, Software software) {
     if (!row.has("gpus")) throw Skip("GPU count not published");
     Parallelism result;
     result.gpus = *row.count("gpus");
@@ -86,7 +94,7 @@ Parallelism map_parallelism(const Row& row) {
     const std::uint64_t model = std::uint64_t{result.tensor} * result.pipeline;
     result.data = data.value_or(static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model)));
     if (model * result.data != result.gpus) throw Skip("mesh does not multiply to the GPU count");
-    if (result.pipeline > 1) result.virtual_pipeline = row.count("vpp").value_or(1);
+    if (result.pipeline > 1) result.virtual_pipeline = map_virtual_pipeline(row, software);
     return result;
 }
 

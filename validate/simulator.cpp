@@ -1,20 +1,25 @@
 // The real predictor behind validation.
-#include <filesystem>
+#include <algorithm>
+#include <memory>
 
+#include "calibrate/profile_store.hpp"
 #include "sim/predict.hpp"
 #include "validate/run.hpp"
 
 namespace orrery::validate {
 
 Predictor simulator() {
+    const auto profiles = std::make_shared<calibrate::ProfileStore>();  // every profile is read once
     Predictor predictor;
-    predictor.step = [](const scenarios::Scenario& scenario) {
-        return sim::predict(scenario, {.keep_trace = false, .scale_factor = false, .advice = false});
+    predictor.step = [profiles](const scenarios::Scenario& scenario) {
+        return sim::predict(scenario, *profiles, {.keep_trace = false, .scale_factor = false, .advice = false});
     };
-    predictor.collective = &sim::collective_seconds;
-    predictor.has_profile = [](const std::string& profile) {
-        std::error_code ignored;
-        return std::filesystem::is_regular_file(scenarios::data_folder() / "profiles" / (profile + ".json"), ignored);
+    predictor.collective = [profiles](const topology::ClusterSpec& cluster, const std::string& profile,
+                                      kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) {
+        return sim::collective_seconds(cluster, profile, kind, ranks, bytes, *profiles);
+    };
+    predictor.has_profile = [shipped = calibrate::ProfileStore::shipped()](const std::string& profile) {
+        return std::ranges::binary_search(shipped, profile);
     };
     return predictor;
 }

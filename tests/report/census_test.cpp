@@ -36,7 +36,7 @@ TEST(Census, TimesTransfersThatHaveASpan) {
     const Census uses = census(p.program, 0, &p.trace[0].spans);
     ASSERT_EQ(uses.transfers.size(), 3U);
     for (const TransferUse& use : uses.transfers) {
-        const auto* collective = std::get_if<strategies::Collective>(&use.what);
+        const auto* collective = std::get_if<strategies::Collective>(&use.op.what);
         const bool inside = collective != nullptr && collective->group.has(strategies::Axis::tensor);
         EXPECT_EQ(use.timed, inside ? 0U : use.count);
         EXPECT_NEAR(use.timed_seconds, 0.01 * static_cast<double>(use.timed), 1e-12);

@@ -18,9 +18,7 @@ json sweep_row() {
 }
 
 MappedCollective collective(const json& patch) {
-    json fields = sweep_row();
-    fields.merge_patch(patch);
-    return map_collective(test::row_of(fields), test::any_profile);
+    return map_collective(test::row_of(test::with(sweep_row(), patch)), test::any_profile);
 }
 
 std::string reason(const json& patch) {

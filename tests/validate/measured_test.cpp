@@ -15,8 +15,7 @@ namespace {
 constexpr double gpus = 16, sequences = 64, tokens = 64 * 512;
 
 Row row_measuring(const json& measured, const json& patch = json::object()) {
-    json fields = test::megatron();
-    fields.merge_patch(patch);
+    json fields = test::with(test::megatron(), patch);
     fields["measured"] = measured;
     return test::row_of(fields);
 }

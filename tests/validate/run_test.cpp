@@ -18,11 +18,7 @@ std::string file_of(const std::vector<json>& rows, const char* source = "lab") {
     return json{{"source", source}, {"rows", rows}}.dump();
 }
 
-json row(const json& patch) {
-    json fields = test::megatron();
-    fields.merge_patch(patch);
-    return fields;
-}
+json row(const json& patch) { return test::with(test::megatron(), patch); }
 
 Report run(const std::vector<json>& rows, const Predictor& predictor) {
     const test::Folder folder;

@@ -12,7 +12,7 @@ namespace orrery::validate::test {
 using nlohmann::json;
 
 json megatron() {
-    return json::parse(R"({
+    return json::parse(R"json({
         "id": "sample/1", "kind": "training_step",
         "source": {"paper": "SC'21", "address": "https://arxiv.org/abs/2104.04473"},
         "model": {"name": "gpt sample", "layers": 4, "hidden": 1024, "heads": 16, "ffn": 4096, "seq": 512,
@@ -20,17 +20,17 @@ json megatron() {
         "precision": "fp16 mixed", "gpu": "A100-SXM4-80GB", "node": "DGX A100 (8 GPUs, NVLink3)",
         "gpus": 16, "nodes": 2, "network": "8x HDR InfiniBand 200 Gb/s per node",
         "tp": 2, "pp": 1, "vpp": 1, "dp": 8, "sp": false, "sharding": "none", "mbs": 2, "gbs": 64,
-        "recompute": "none", "switches": {"framework": "Megatron-LM"}, "measured": {
-    "step_time_s" : 4.0}})");
+        "recompute": "none", "switches": {"framework": "Megatron-LM"}, "measured": {"step_time_s": 4.0}})json");
 }
 
 Row row_of(const json& fields) { return {"sample", 0, fields}; }
 
-Row row_with(const json& patch) {
-    json fields = megatron();
-    fields.merge_patch(patch);
-    return row_of(fields);
+json with(json base, const json& patch) {
+    if (!patch.is_null()) base.update(patch, true);
+    return base;
 }
+
+Row row_with(const json& patch) { return row_of(with(megatron(), patch)); }
 
 bool any_profile(const std::string&) { return true; }
 

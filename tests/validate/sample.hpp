@@ -14,7 +14,10 @@ namespace orrery::validate::test {
 /// A plain Megatron-LM row of 2021 on two DGX A100, complete: 4 layers of 1,024, tensor 2, data 8, 4 s a step.
 nlohmann::json megatron();
 
-/// megatron() with other fields: {"model": {"layers": 2}, "tp": null} merges (null removes).
+/// base with other fields, objects member by member: {"model": {"layers": 2}, "tp": null}. {} changes nothing.
+nlohmann::json with(nlohmann::json base, const nlohmann::json& patch);
+
+/// megatron() with other fields.
 Row row_with(const nlohmann::json& patch);
 Row row_of(const nlohmann::json& fields);
 

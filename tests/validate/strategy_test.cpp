@@ -10,6 +10,7 @@ using strategies::ScheduleKind;
 using strategies::Sharding;
 using test::mapped;
 using test::reason;
+using test::with;
 
 namespace {
 
@@ -19,11 +20,6 @@ const json nemo = {{"source", {{"repo", "NVIDIA/NeMo"}, {"paper", nullptr}, {"ad
                    {"switches", {{"framework", "NeMo"}}},
                    {"gpu", "H100"},
                    {"precision", "BF16"}};
-
-json with(json base, const json& patch) {
-    base.merge_patch(patch);
-    return base;
-}
 
 }  // namespace
 
@@ -67,6 +63,8 @@ TEST(MapStrategy, Schedules) {
     EXPECT_EQ(interleaved.schedule, ScheduleKind::interleaved);
     EXPECT_EQ(interleaved.virtual_pipeline, 2U);
     EXPECT_EQ(strategy(with(pipeline, {{"switches", {{"schedule", "GPipe"}}}})).schedule, ScheduleKind::gpipe);
+    EXPECT_EQ(strategy(with(pipeline, {{"vpp", nullptr}})).virtual_pipeline, 1U);
+    EXPECT_EQ(reason(with(with(nemo, pipeline), {{"vpp", nullptr}})), "virtual pipeline not published");
     EXPECT_EQ(strategy({{"vpp", 4}}).virtual_pipeline, 1U) << "chunks without a pipeline";
     EXPECT_EQ(reason(with(pipeline, {{"vpp", 3}})), "pipeline stages of unequal depth are not supported");
     EXPECT_EQ(reason(with(pipeline, {{"vpp", 2}, {"gbs", 48}})),
@@ -82,7 +80,7 @@ TEST(MapStrategy, OverlapFollowsTheSoftware) {
     EXPECT_FALSE(
         strategy({{"switches", {{"framework", "PyTorch"}, {"gradient_bucket_overlap", false}}}}).overlap_grad_reduce);
     EXPECT_TRUE(strategy({{"switches", {{"framework", "PyTorch"}}}}).overlap_grad_reduce);
-    const auto modern = strategy(nemo);
+    const auto modern = strategy(with(nemo, {{"sharding", nullptr}}));
     EXPECT_TRUE(modern.overlap_grad_reduce);
     EXPECT_TRUE(modern.overlap_param_gather);
     EXPECT_TRUE(modern.async_tensor_allreduce);

@@ -8,6 +8,7 @@ using kernels::Dtype;
 using nlohmann::json;
 using test::mapped;
 using test::reason;
+using test::with;
 
 namespace {
 
@@ -19,11 +20,6 @@ const json bert = {{"model", {{"name", "bert-large"}}},
                    {"nodes", 1},
                    {"tp", 1},
                    {"gbs", nullptr}};
-
-json with(json base, const json& patch) {
-    base.merge_patch(patch);
-    return base;
-}
 
 }  // namespace
 

@@ -1,0 +1,104 @@
+// orrery list: what a scenario can name.
+#include <fmt/format.h>
+
+#include "base/table.hpp"
+#include "base/units.hpp"
+#include "calibrate/profile_store.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "cli/strategy_list.hpp"
+#include "models/catalog.hpp"
+#include "models/operators.hpp"
+#include "topology/catalog.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+using Align = Table::Align;
+
+constexpr const char* footer = R"(Examples:
+  orrery list models
+  orrery list clusters
+  orrery list strategies
+  orrery list profiles)";
+
+void list_models() {
+    Table table({{"model", Align::left},
+                 {"parameters"},
+                 {"layers"},
+                 {"hidden"},
+                 {"heads"},
+                 {"KV heads"},
+                 {"MLP"},
+                 {"vocabulary"},
+                 {"family", Align::left}});
+    constexpr std::array<const char*, 3> families{"gpt", "llama", "bert"};  // by models::Family
+    for (const models::ModelSpec& m : models::catalog())
+        table.row({m.name, format_count(static_cast<double>(models::parameters(models::build(m)))),
+                   fmt::format("{}", m.layers), fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
+                   fmt::format("{}", m.kv_heads), fmt::format("{}{}", m.ffn, m.gated ? " gated" : ""),
+                   fmt::format("{}", m.vocab), families.at(static_cast<std::size_t>(m.family))});
+    print(table.to_text());
+    print(
+        "\nAny other: \"model\": {\"hugging_face\": \"path/to/config.json\"}, or its hyper-parameters in the "
+        "scenario.\nThe papers behind the shipped ones are cited in models/gpt.cpp, llama.cpp and bert.cpp.\n");
+}
+
+void list_clusters() {
+    Table table({{"cluster", Align::left},
+                 {"nodes"},
+                 {"at most"},
+                 {"GPU", Align::left},
+                 {"a node"},
+                 {"NIC rate"},
+                 {"what", Align::left},
+                 {"source", Align::left}});
+    for (const topology::Preset& preset : topology::presets()) {
+        topology::ClusterSpec spec;
+        spec.preset = preset.name;
+        const topology::Cluster cluster = topology::build(spec);
+        const double nic = cluster.nic_bytes_per_second();
+        table.row({std::string(preset.name), fmt::format("{}", preset.default_nodes),
+                   fmt::format("{}", preset.max_nodes), cluster.gpu().name, fmt::format("{}", cluster.gpus_per_node()),
+                   nic > 0 ? fmt::format("{:.0f} Gb/s", nic * 8 / 1e9) : "-", std::string(preset.summary),
+                   std::string(preset.source)});
+    }
+    print(table.to_text());
+}
+
+void list_strategies() {
+    Table table({{"key", Align::left}, {"values", Align::left}, {"what", Align::left}, {"source", Align::left}});
+    for (const StrategyKey& key : strategy_keys())
+        table.row({std::string(key.key), std::string(key.values), std::string(key.what), std::string(key.source)});
+    print(table.to_text());
+}
+
+void list_profiles() {
+    Table table({{"profile", Align::left}, {"tables"}, {"device", Align::left}, {"made by", Align::left}});
+    calibrate::ProfileStore store;
+    for (const std::string& name : calibrate::ProfileStore::shipped()) {
+        const calibrate::Profile& p = store.find(name).profile();
+        const std::size_t tables = p.gemm.size() + p.attention.size() + p.pointwise.size() + p.collectives.size();
+        table.row({name, fmt::format("{}", tables), p.device, p.made_by});
+    }
+    print(table.to_text());
+    print("\n`orrery profile show NAME` names every table's source.\n");
+}
+
+}  // namespace
+
+void add_list(CLI::App& program, Exit&) {
+    CLI::App* const command = program.add_subcommand("list", "list what a scenario can name");
+    command->require_subcommand(1);
+    command->footer(footer);
+    const auto add = [&](const char* name, const char* what, void (*run)()) {
+        command->add_subcommand(name, what)->callback(run)->footer(fmt::format("Example:\n  orrery list {}", name));
+    };
+    add("models", "shipped models with their sizes", list_models);
+    add("clusters", "cluster presets with their sources", list_clusters);
+    add("strategies", "keys of a scenario's strategy with their values and sources", list_strategies);
+    add("profiles", "shipped profiles of measured kernels and collectives", list_profiles);
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,198 @@
+// What the predictor promises: measured values come back, and what lies between them is sane.
+#include "calibrate/predictor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "tests/calibrate/small_profile.hpp"
+
+namespace orrery::calibrate {
+namespace {
+
+using kernels::Attention;
+using kernels::CollectiveKind;
+using kernels::Dtype;
+using kernels::Gemm;
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+
+TEST(PredictGemm, ReturnsMeasuredTimes) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    for (const auto& p : profile.gemm[0].points) {
+        const Estimate answer = predictor.kernel(Gemm{Dtype::bf16, 1, p.m, p.n, p.k});
+        EXPECT_NEAR(answer.seconds / p.seconds, 1.0, 1e-5) << p.m << "x" << p.n << "x" << p.k;
+        EXPECT_FALSE(answer.extrapolated);
+    }
+}
+
+TEST(PredictGemm, TakesTheSame16BitTableForBothFormats) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    EXPECT_EQ(predictor.kernel(Gemm{Dtype::fp16, 1, 700, 800, 900}).seconds,
+              predictor.kernel(Gemm{Dtype::bf16, 1, 700, 800, 900}).seconds);
+}
+
+TEST(PredictGemm, InterpolatesBetweenNeighbours) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    const double between = predictor.kernel(Gemm{Dtype::bf16, 1, 2048, 1024, 1024}).seconds;
+    // The table is 4 us + flops / 50 TFLOP/s everywhere.
+    EXPECT_NEAR(between / (4e-6 + 2.0 * 2048 * 1024 * 1024 / 50e12), 1.0, 0.05);
+}
+
+TEST(PredictGemm, KeepsTheEfficiencyOutsideTheTable) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    const Gemm large{Dtype::bf16, 1, 4096, 2048, 1U << 17U};
+    const Estimate answer = predictor.kernel(large);
+    EXPECT_TRUE(answer.extrapolated);
+    EXPECT_NEAR(kernels::flops(large) / answer.seconds / 50e12, 1.0, 0.1);
+}
+
+TEST(PredictGemm, ScalesOtherFormatsByTheirPeak) {
+    Profile profile = small_profile();
+    profile.constants["peak_single_flops"] = {10e12, "flop/s", "test"};
+    const Predictor predictor(profile);
+    const Estimate half = predictor.kernel(Gemm{Dtype::bf16, 1, 4096, 2048, 2048});
+    const Estimate single = predictor.kernel(Gemm{Dtype::fp32, 1, 4096, 2048, 2048});
+    EXPECT_TRUE(single.extrapolated);
+    EXPECT_NEAR(single.seconds / half.seconds, 10.0, 0.6);
+}
+
+TEST(PredictGemm, CapsTheRateOfALongRun) {
+    Profile profile = small_profile();
+    const Gemm best{Dtype::bf16, 1, 4096, 2048, 2048}, modest{Dtype::bf16, 1, 256, 512, 512};
+    const double burst = Predictor(profile).kernel(best).seconds, small = Predictor(profile).kernel(modest).seconds;
+    profile.constants["sustained_gemm"].value = 0.8;
+    EXPECT_NEAR(Predictor(profile).kernel(best).seconds / burst, 1 / 0.8, 1e-4);
+    EXPECT_EQ(Predictor(profile).kernel(modest).seconds, small);
+}
+
+TEST(PredictGemm, PaysTheTrafficOfEveryProductOfABatch) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    const Gemm scores{Dtype::bf16, 64, 1024, 1024, 64};
+    const Estimate answer = predictor.kernel(scores);
+    EXPECT_GT(answer.seconds, kernels::bytes(scores) / 1e12);
+    EXPECT_LT(answer.seconds, 64 * predictor.kernel(Gemm{Dtype::bf16, 1, 1024, 1024, 64}).seconds);
+}
+
+TEST(PredictGemm, NeedsATable) {
+    Profile profile = small_profile();
+    profile.gemm.clear();
+    EXPECT_THROW((void)Predictor(profile).kernel(Gemm{Dtype::bf16, 1, 8, 8, 8}), Error);
+}
+
+TEST(PredictAttention, ReturnsMeasuredTimesAndDerivesTheBackwardPass) {
+    Profile profile = small_profile();
+    profile.constants["attention_backward_rate"] = {0.8, "1", "test"};
+    const Predictor predictor(profile);
+    for (const auto& p : profile.attention[0].points) {
+        Attention shape{Dtype::bf16, false, true, p.batch, p.seq, p.heads, p.kv_heads, p.head_dim};
+        const double forward = predictor.kernel(shape).seconds;
+        EXPECT_NEAR(forward / p.seconds, 1.0, 1e-5);
+        shape.backward = true;
+        const Estimate backward = predictor.kernel(shape);
+        EXPECT_NEAR(backward.seconds / forward, 2.5 / 0.8, 1e-6);
+        EXPECT_TRUE(backward.extrapolated);
+    }
+}
+
+TEST(PredictAttention, NeedsATable) {
+    Profile profile = small_profile();
+    profile.attention.clear();
+    EXPECT_THROW((void)Predictor(profile).kernel(Attention{Dtype::bf16, false, true, 1, 64, 8, 8, 64}), Error);
+}
+
+TEST(PredictPointwise, FollowsTheMeasuredBandwidth) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    const Pointwise ten_mb{PointwiseKind::add, Dtype::bf16, 1000, 10000 / 6 + 1};
+    const double bytes = kernels::bytes(ten_mb);
+    EXPECT_NEAR(bytes / predictor.kernel(ten_mb).seconds / 6e11, 1.0, 1e-3);
+    const Pointwise huge{PointwiseKind::add, Dtype::bf16, 1000000, 10000};
+    EXPECT_NEAR(kernels::bytes(huge) / predictor.kernel(huge).seconds / 8e11, 1.0, 1e-9);
+}
+
+TEST(PredictPointwise, NeverBeatsTheShortestKernel) {
+    const Profile profile = small_profile();  // 1 MB at 0.2 TB/s: 5 us
+    const Predictor predictor(profile);
+    EXPECT_NEAR(predictor.kernel(Pointwise{PointwiseKind::add, Dtype::bf16, 1, 1}).seconds, 5e-6, 1e-9);
+}
+
+TEST(PredictPointwise, WorksWithoutAnyTable) {
+    Profile profile = small_profile();
+    profile.pointwise.clear();
+    const Predictor predictor(profile);
+    const Pointwise gigabyte{PointwiseKind::gelu, Dtype::bf16, 250000, 1000};
+    EXPECT_NEAR(predictor.kernel(gigabyte).seconds, 1e9 / (0.85 * 1e12), 1e-5);
+}
+
+TEST(PredictCollective, ReturnsMeasuredTimes) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    for (const auto& table : profile.collectives)
+        for (const auto& p : table.points)
+            EXPECT_NEAR(predictor.collective(table.kind, table.ranks, p.bytes).seconds / p.seconds, 1.0, 1e-9);
+}
+
+TEST(PredictCollective, IsContinuousAtAMebibyte) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    for (const std::uint32_t ranks : {2U, 3U, 8U, 72U}) {
+        const double below = predictor.collective(CollectiveKind::all_reduce, ranks, 1048575).seconds;
+        const double at = predictor.collective(CollectiveKind::all_reduce, ranks, 1048576).seconds;
+        EXPECT_LE(below, at);
+        EXPECT_NEAR(at / below, 1.0, 1e-5);
+    }
+}
+
+TEST(PredictCollective, InterpolatesRanksAndGrowsBeyondThem) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    const auto time = [&](std::uint32_t ranks) {
+        return predictor.collective(CollectiveKind::all_reduce, ranks, 1 << 20).seconds;
+    };
+    EXPECT_NEAR(time(4), std::sqrt(20e-6 * 40e-6), 1e-5);
+    EXPECT_GT(time(16), time(8));
+    EXPECT_GT(time(72), time(16));
+    EXPECT_EQ(time(1), 0.0);
+}
+
+TEST(PredictCollective, DerivesMissingKindsFromTheRing) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    const double reduce = predictor.collective(CollectiveKind::all_reduce, 8, 1 << 30).seconds;
+    EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::all_gather, 8, 1 << 30).seconds, reduce / 2);
+    EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::reduce_scatter, 8, 1 << 30).seconds, reduce / 2);
+    // Two ranks: all_reduce puts its size on the link once, as send_recv does.
+    EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::send_recv, 8, 1 << 20).seconds, 20e-6);
+    EXPECT_TRUE(predictor.collective(CollectiveKind::broadcast, 8, 1 << 20).extrapolated);
+}
+
+TEST(PredictCollective, RefusesImpossibleSizes) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    EXPECT_THROW((void)predictor.collective(CollectiveKind::all_reduce, 8, -1), Error);
+    EXPECT_THROW((void)predictor.collective(CollectiveKind::all_reduce, 8, std::nan("")), Error);
+}
+
+TEST(Predictor, RefusesEmptyKernels) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    EXPECT_THROW((void)predictor.kernel(Gemm{Dtype::bf16, 1, 0, 8, 8}), Error);
+    EXPECT_THROW((void)predictor.kernel(Pointwise{PointwiseKind::add, Dtype::bf16, 0, 8}), Error);
+}
+
+TEST(Predictor, NamesAMissingConstant) {
+    const Profile profile = small_profile();
+    const Predictor predictor(profile);
+    EXPECT_EQ(predictor.constant("dispatch_seconds"), 1.0);
+    EXPECT_THROW((void)predictor.constant("luck"), Error);
+}
+
+}  // namespace
+}  // namespace orrery::calibrate

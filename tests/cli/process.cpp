@@ -1,0 +1,84 @@
+#include "tests/cli/process.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace orrery::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+    std::vector<char*> list;
+    for (std::string& text : strings) list.push_back(text.data());
+    list.push_back(nullptr);
+    return list;
+}
+
+fs::path fresh_folder() {
+    std::string name = (fs::path(testing::TempDir()) / "orrery_cli_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    return name;
+}
+
+}  // namespace
+
+std::string content_of(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Result orrery(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+    const Folder folder;
+    const std::string out = folder / "out", err = folder / "err";
+    std::vector<std::string> words{ORRERY_PROGRAM};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> variables{"PATH=/usr/bin:/bin"};
+    variables.insert(variables.end(), environment.begin(), environment.end());
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
+    pid_t child = 0;
+    const int failed =
+        posix_spawn(&child, ORRERY_PROGRAM, &actions, nullptr, pointers(words).data(), pointers(variables).data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) throw std::runtime_error("cannot start " ORRERY_PROGRAM);
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child) throw std::runtime_error("cannot wait for the program");
+    const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return {exit, content_of(out), content_of(err)};
+}
+
+Folder::Folder() : path_(fresh_folder()) {}
+Folder::~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+}
+
+std::string Folder::file(std::string_view name, std::string_view content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return (path_ / name).string();
+}
+
+std::vector<std::string> Folder::names() const {
+    std::vector<std::string> list;
+    for (const auto& entry : fs::directory_iterator(path_)) list.push_back(entry.path().filename().string());
+    std::ranges::sort(list);
+    return list;
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/process.hpp"
+
+namespace orrery::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Small enough to be simulated many times a second.
+constexpr const char* small = R"({
+    "name": "small",
+    "model": {"name": "gpt2"},
+    "cluster": {"preset": "superpod-a100", "nodes": 2},
+    "strategy": {"tensor": 4, "pipeline": 2, "data": 2},
+    "training": {"seq_length": 1024, "micro_batch_size": 1, "global_batch_size": 16},
+    "outputs": {"token_budget": "1B"}
+})";
+
+class SimulateTest : public testing::Test {
+protected:
+    [[nodiscard]] Json predict(const std::vector<std::string>& more = {}) const {
+        std::vector<std::string> arguments{"simulate", scenario_, "--json", "-"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Result result = orrery(arguments);
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return result.exit == 0 ? Json::parse(result.out) : Json();
+    }
+
+    Folder folder_;
+    std::string scenario_ = folder_.file("small.json", small);
+};
+
+TEST_F(SimulateTest, PrintsTheReport) {
+    const Result result = orrery({"simulate", scenario_});
+    EXPECT_EQ(result.exit, 0);
+    EXPECT_EQ(result.err, "");
+    for (const char* word : {"small", "16 GPUs  TP4 PP2 DP2", "MFU", "scale factor", "1.00B tokens in", "time (ms)",
+                             "memory (GiB)", "BOTTLENECK", "orrery " ORRERY_VERSION})
+        EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
+    EXPECT_EQ(result.out.find('\x1b'), std::string::npos);
+}
+
+TEST_F(SimulateTest, WritesNothingButJsonToStandardOutput) {
+    const Json report = predict();
+    for (const char* key : {"step_time_s", "tokens_per_s", "mfu", "hfu", "scale_factor", "training_time_s"})
+        EXPECT_TRUE(report[key].is_number() && report[key] > 0) << key;
+    EXPECT_EQ(report["peak_memory_bytes"].size(), 2U);
+    EXPECT_TRUE(report["fits"].is_boolean());
+    EXPECT_NEAR(report["tokens_per_s"].get<double>() * report["step_time_s"].get<double>(), 16 * 1024, 1e-3);
+    double sum = 0;
+    for (const auto& [key, seconds] : report["breakdown_s"].items()) sum += seconds.get<double>();
+    EXPECT_NEAR(sum, report["step_time_s"].get<double>(), 1e-6 * sum);
+}
+
+TEST_F(SimulateTest, GivesTheSameBytesTwice) {
+    const std::string one = folder_ / "1.json", two = folder_ / "2.json";
+    for (const std::string& file : {one, two})
+        ASSERT_EQ(orrery({"simulate", scenario_, "--json", file, "--trace", file + ".gz"}).exit, 0);
+    EXPECT_EQ(content_of(one), content_of(two));
+    EXPECT_EQ(content_of(one + ".gz"), content_of(two + ".gz"));
+    EXPECT_FALSE(content_of(one).empty());
+}
+
+TEST_F(SimulateTest, OverridesAnyKey) {
+    const Json base = predict(), other = predict({"--set", "strategy.tensor=2", "--set", "strategy.pipeline=4"});
+    EXPECT_EQ(other["scenario"]["strategy"]["tensor"], 2);
+    EXPECT_EQ(other["scenario"]["strategy"]["pipeline"], 4);
+    EXPECT_EQ(other["peak_memory_bytes"].size(), 4U);
+    EXPECT_NE(other["step_time_s"], base["step_time_s"]);
+    const Json faster = predict({"--set", "training.global_batch_size=8"});
+    EXPECT_LT(faster["step_time_s"].get<double>(), base["step_time_s"].get<double>());
+}
+
+TEST_F(SimulateTest, TakesItsOwnResolvedScenario) {
+    const Json base = predict();
+    const std::string resolved = folder_.file("resolved.json", base["scenario"].dump());
+    const Result again = orrery({"simulate", resolved, "--json", "-"});
+    ASSERT_EQ(again.exit, 0) << again.err;
+    EXPECT_EQ(Json::parse(again.out), base);
+}
+
+TEST_F(SimulateTest, WritesATraceOfEveryStage) {
+    const std::string file = folder_ / "trace.json";
+    const Result result = orrery({"simulate", scenario_, "--trace", file, "--quiet"});
+    ASSERT_EQ(result.exit, 0) << result.err;
+    EXPECT_EQ(result.out, "");
+    const Json trace = Json::parse(content_of(file));
+    std::set<std::string> stages;
+    double end_us = 0;
+    for (const Json& event : trace["traceEvents"]) {
+        if (event["name"] == "process_name") stages.insert(event["args"]["name"].get<std::string>().substr(0, 7));
+        if (event["ph"] == "X") end_us = std::max(end_us, event["ts"].get<double>() + event["dur"].get<double>());
+    }
+    EXPECT_EQ(stages, (std::set<std::string>{"stage 0", "stage 1"}));
+    EXPECT_NEAR(end_us * 1e-6, predict()["step_time_s"].get<double>(), 1e-6);
+}
+
+TEST_F(SimulateTest, ChecksWhetherItFits) {
+    const std::vector<std::string> large{
+        "simulate", scenario_, "--quiet", "--set", "model.name=gpt3-175b", "--set", "training.seq_length=2048"};
+    EXPECT_EQ(orrery(large).exit, 0);
+    std::vector<std::string> checked = large;
+    checked.emplace_back("--check");
+    EXPECT_EQ(orrery(checked).exit, 1);
+    EXPECT_EQ(orrery({"simulate", scenario_, "--quiet", "--check"}).exit, 0);
+}
+
+TEST_F(SimulateTest, RefusesOutputsThatCannotBeWrittenAndLeavesNothing) {
+    const std::vector<std::string> before = folder_.names();
+    for (const char* option : {"--json", "--trace"})
+        for (const std::string& path : {folder_ / "missing/out.json", folder_ / "", scenario_, scenario_ + "/x"}) {
+            const Result result = orrery({"simulate", scenario_, option, path});
+            EXPECT_EQ(result.exit, 2) << option << ' ' << path;
+            EXPECT_EQ(result.out, "");
+            EXPECT_NE(result.err.find("orrery: error: "), std::string::npos) << result.err;
+        }
+    EXPECT_EQ(orrery({"simulate", scenario_, "--json", "-", "--trace", "-"}).exit, 2);
+    EXPECT_EQ(orrery({"simulate", scenario_, "--json", "/dev/full"}).exit, 2);
+    EXPECT_EQ(folder_.names(), before);
+    EXPECT_EQ(content_of(scenario_), small);
+}
+
+TEST_F(SimulateTest, LeavesNoFileBehindWhenTheScenarioIsBad) {
+    const std::vector<std::string> before = folder_.names();
+    EXPECT_EQ(orrery({"simulate", scenario_, "--json", folder_ / "out.json", "--set", "strategy.tensor=5"}).exit, 2);
+    EXPECT_EQ(folder_.names(), before);
+}
+
+TEST_F(SimulateTest, TellsWhereAnIllegalValueStands) {
+    const Result result = orrery({"simulate", scenario_, "--set", "strategy.tensor=5", "--set", "strategy.data=1"});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("/strategy/tensor"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find('5'), std::string::npos) << result.err;
+}
+
+TEST_F(SimulateTest, NeverColoursAFile) {
+    for (const char* variable : {"NO_COLOR=1", "TERM=xterm-256color", "CLICOLOR=1"}) {
+        const Result result = orrery({"simulate", scenario_}, {variable});
+        EXPECT_EQ(result.out.find('\x1b'), std::string::npos) << variable;
+        EXPECT_EQ(result.out, orrery({"simulate", scenario_, "--no-color"}).out);
+    }
+}
+
+}  // namespace
+}  // namespace orrery::cli

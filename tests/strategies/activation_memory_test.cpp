@@ -1,0 +1,87 @@
+// Activations of one layer against Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models".
+#include <gtest/gtest.h>
+
+#include "models/operators.hpp"
+#include "strategies/layer_blocks.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+/// s b h of tiny_plan, and 5 a s / h.
+constexpr double sbh = 128.0 * 2 * 64, scores = 5.0 * 4 * 128 / 64;
+
+double saved(const Plan& plan, Recompute recompute = Recompute::none) {
+    StepProgram step;
+    Intern intern(step);
+    return static_cast<double>(
+        add_blocks(step, intern, shard(models::build(plan.model).block, plan), recompute).saved_bytes);
+}
+
+Plan with_tensor(std::uint32_t tensor, bool sequence_parallel) {
+    Plan plan = tiny_plan(tensor);
+    plan.strategy.sequence_parallel = sequence_parallel;
+    return plan;
+}
+
+TEST(ActivationMemory, EquationOneWithoutParallelism) {
+    EXPECT_DOUBLE_EQ(saved(with_tensor(1, false)), sbh * (34 + scores));
+}
+
+TEST(ActivationMemory, EquationTwoWithTensorParallelism) {
+    for (const std::uint32_t t : {2U, 4U})
+        EXPECT_DOUBLE_EQ(saved(with_tensor(t, false)), sbh * (10 + 24.0 / t + scores / t)) << t;
+}
+
+TEST(ActivationMemory, EquationFourWithSequenceParallelism) {
+    for (const std::uint32_t t : {2U, 4U}) EXPECT_DOUBLE_EQ(saved(with_tensor(t, true)), sbh / t * (34 + scores)) << t;
+}
+
+TEST(ActivationMemory, EquationSixWithSelectiveRecomputation) {
+    EXPECT_DOUBLE_EQ(saved(with_tensor(1, false), Recompute::selective), sbh * 34);
+    for (const std::uint32_t t : {2U, 4U}) {
+        EXPECT_DOUBLE_EQ(saved(with_tensor(t, true), Recompute::selective), sbh * 34 / t) << t;
+        EXPECT_DOUBLE_EQ(saved(with_tensor(t, false), Recompute::selective), sbh * (10 + 24.0 / t)) << t;
+    }
+}
+
+/// Table 2 gives 2 s b h; under sequence parallelism the input itself is split.
+TEST(ActivationMemory, FullRecomputationKeepsTheInput) {
+    EXPECT_DOUBLE_EQ(saved(with_tensor(1, false), Recompute::full), sbh * 2);
+    EXPECT_DOUBLE_EQ(saved(with_tensor(4, false), Recompute::full), sbh * 2);
+    EXPECT_DOUBLE_EQ(saved(with_tensor(4, true), Recompute::full), sbh * 2 / 4);
+}
+
+TEST(ActivationMemory, DropoutMasksAreOneByteAnElement) {
+    Plan plan = with_tensor(1, false);
+    plan.model.dropout = 0;
+    // two masks of the hidden width; of the scores, mask and output of the dropout
+    EXPECT_DOUBLE_EQ(saved(plan), sbh * (32 + scores * 2 / 5));
+}
+
+/// Fused attention keeps Q, K, V and one fp32 number a row and head.
+TEST(ActivationMemory, FusedAttentionKeepsNoScores) {
+    Plan plan = with_tensor(1, false);
+    plan.training.fused_attention = true;
+    EXPECT_DOUBLE_EQ(saved(plan), sbh * 34 + 128.0 * 2 * 4 * 4);
+    EXPECT_DOUBLE_EQ(saved(plan, Recompute::selective), sbh * 34);
+}
+
+TEST(ActivationMemory, Fp32TakesTwiceTheBytesButForMasks) {
+    Plan plan = with_tensor(1, false);
+    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
+    EXPECT_DOUBLE_EQ(saved(plan), sbh * (2 * 32 + 2 + scores * (2 * 4 + 1) / 5));
+}
+
+/// Key-value heads fewer than query heads shrink keys and values; SwiGLU keeps two inputs and one product.
+TEST(ActivationMemory, LlamaLayer) {
+    Plan plan = tiny_plan();
+    plan.model = tiny_llama();
+    plan.training.fused_attention = true;
+    const double tokens = 128 * 2, h = 64, ffn = 192, kv = 2 * 2 * 16;
+    const double elements = h + h + (h + kv) + h + h + h + 2 * ffn + ffn;  // norm, qkv, core, projection, norm, up, ...
+    EXPECT_DOUBLE_EQ(saved(plan), tokens * (2 * elements + 4 * 4));
+}
+
+}  // namespace
+}  // namespace orrery::strategies

@@ -1,0 +1,57 @@
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+
+models::ModelSpec tiny_gpt() {
+    return {.name = "tiny-gpt",
+            .family = models::Family::gpt,
+            .layers = 4,
+            .hidden = 64,
+            .heads = 4,
+            .kv_heads = 4,
+            .head_dim = 16,
+            .ffn = 256,
+            .vocab = 1000,
+            .max_positions = 128,
+            .dropout = 0.1};
+}
+
+models::ModelSpec tiny_llama() {
+    models::ModelSpec spec = tiny_gpt();
+    spec.name = "tiny-llama";
+    spec.family = models::Family::llama;
+    spec.kv_heads = 2;
+    spec.ffn = 192;
+    spec.max_positions = 0;
+    spec.gated = true;
+    spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
+    spec.norm = models::NormKind::rmsnorm;
+    spec.position = models::PositionKind::rope;
+    spec.dropout = 0;
+    return spec;
+}
+
+models::ModelSpec tiny_bert() {
+    models::ModelSpec spec = tiny_gpt();
+    spec.name = "tiny-bert";
+    spec.family = models::Family::bert;
+    spec.token_types = 2;
+    spec.causal = false;
+    spec.post_norm = spec.mlm_head = spec.embedding_norm = true;
+    return spec;
+}
+
+Plan tiny_plan(std::uint32_t tensor, std::uint32_t pipeline, std::uint32_t data) {
+    Plan plan;
+    plan.model = tiny_gpt();
+    plan.strategy.tensor = tensor;
+    plan.strategy.pipeline = pipeline;
+    plan.strategy.data = data;
+    plan.training.seq = 128;
+    plan.training.micro_batch = 2;
+    plan.training.global_batch = 2 * 4 * data;
+    plan.training.fused_attention = false;
+    return plan;
+}
+
+}  // namespace orrery::strategies

@@ -1,0 +1,20 @@
+// Plans small enough to count by hand.
+#pragma once
+
+#include <cstdint>
+
+#include "strategies/plan.hpp"
+
+namespace orrery::strategies {
+
+/// GPT with dropout: 4 layers, hidden 64, 4 heads of 16, MLP of 256, 1,000 words, 128 positions, tied logits.
+models::ModelSpec tiny_gpt();
+/// Llama: 4 layers, hidden 64, 4 heads of 16 over 2 key-value heads, gated MLP of 192, 1,000 words, untied logits.
+models::ModelSpec tiny_llama();
+/// BERT with its head: post-norm, segment table, norm behind the embedding.
+models::ModelSpec tiny_bert();
+
+/// tiny_gpt in bf16 with unfused attention, 128 tokens, micro-batches of 2, four micro-batches a rank.
+Plan tiny_plan(std::uint32_t tensor = 1, std::uint32_t pipeline = 1, std::uint32_t data = 1);
+
+}  // namespace orrery::strategies

@@ -1,0 +1,63 @@
+// The text of a whole tiny step against a reviewed file; UPDATE_GOLDEN=1 writes it anew.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "strategies/build.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+constexpr const char* golden = "tests/strategies/golden/tiny_step.txt";
+
+/// Two stages of two tensor ranks, twice: tensor, sequence, pipeline and data parallelism, a distributed optimizer.
+Plan small_plan() {
+    Plan plan = tiny_plan(2, 2, 2);
+    plan.model.layers = 2;
+    plan.training.global_batch = 2 * 2 * 2;
+    plan.strategy.sequence_parallel = true;
+    plan.strategy.recompute = Recompute::selective;
+    plan.strategy.sharding = Sharding::zero1;
+    plan.strategy.overlap_grad_reduce = true;
+    return plan;
+}
+
+TEST(ToText, TinyStepIsAsReviewed) {
+    const StepProgram step = build(small_plan());
+    const std::string text = to_text(step, 0) + "\n" + to_text(step, 1);
+    if (std::getenv("UPDATE_GOLDEN") != nullptr) {
+        std::ofstream(golden, std::ios::binary) << text;
+        return;
+    }
+    std::ifstream in(golden, std::ios::binary);
+    ASSERT_TRUE(in) << golden << " is missing: run with UPDATE_GOLDEN=1 and review it";
+    const std::string expected{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_EQ(text, expected) << "run with UPDATE_GOLDEN=1 and review the difference";
+}
+
+TEST(ToText, OneLineForEachOperationAndBuffer) {
+    const StepProgram step = build(small_plan());
+    const std::string text = to_text(step, 0);
+    std::size_t lines = 1, called_blocks = 0;  // the mesh
+    std::vector<bool> called(step.blocks.size());
+    for (const Op& op : step.programs[0].ops)
+        if (const auto* call = std::get_if<Call>(&op.what)) called[call->block] = true;
+    const auto add = [&](const Program& program) { lines += 1 + program.ops.size() + program.buffers.size(); };
+    add(step.programs[0]);
+    for (std::size_t b = 0; b < step.blocks.size(); ++b)
+        if (called[b]) {
+            add(step.blocks[b]);
+            ++called_blocks;
+        }
+    EXPECT_EQ(called_blocks, 4U) << "embedding and layer, forward and backward";
+    EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), lines);
+}
+
+}  // namespace
+}  // namespace orrery::strategies
