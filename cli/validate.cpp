@@ -66,11 +66,9 @@ void add_validate(CLI::App& program, Exit&) {
     command->add_option("ROWS", options->files, "files of rows (JSON); without one, the set that the project carries");
     command->add_option("--json", options->json, "write rows, sources and scores as JSON; - for standard output")
         ->type_name("FILE");
-    auto* const from = command
-                            ->add_option("--carry", options->carry,
-                                         "write the compact form of a folder's files, instead of "
-                                         "predicting them")
-                            ->type_name("FOLDER");
+    auto* const from = command->add_option("--carry", options->carry,
+                                           "write the compact form of a folder's files, instead of predicting them");
+    from->type_name("FOLDER");
     command->add_option("--into", options->into, "the folder that --carry writes; without it, the carried set's")
         ->type_name("FOLDER")
         ->needs(from);

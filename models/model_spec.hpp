@@ -13,29 +13,29 @@ enum class PositionKind : std::uint8_t { learned, rope, alibi, none };
 struct ModelSpec {
     std::string name;
     Family family = Family::gpt;
-    std::uint32_t layers = 0;       ///< num_hidden_layers
-    std::uint32_t hidden = 0;       ///< hidden_size
-    std::uint32_t heads = 0;        ///< num_attention_heads
-    std::uint32_t kv_heads = 0;     ///< num_key_value_heads, num-query-groups; = heads without grouping
-    std::uint32_t head_dim = 0;     ///< kv_channels; hidden / heads unless stated
-    std::uint32_t ffn = 0;          ///< intermediate_size, ffn-hidden-size: one matrix's width, gated or not
-    std::uint32_t vocab = 0;        ///< vocab_size, before padding
-    std::uint32_t max_positions = 0;///< rows of a learned position table
-    std::uint32_t token_types = 0;  ///< rows of BERT's segment table, 0 elsewhere
-    bool gated = false;             ///< swiglu / geglu: two input matrices in the MLP
+    std::uint32_t layers = 0;         ///< num_hidden_layers
+    std::uint32_t hidden = 0;         ///< hidden_size
+    std::uint32_t heads = 0;          ///< num_attention_heads
+    std::uint32_t kv_heads = 0;       ///< num_key_value_heads, num-query-groups; = heads without grouping
+    std::uint32_t head_dim = 0;       ///< kv_channels; hidden / heads unless stated
+    std::uint32_t ffn = 0;            ///< intermediate_size, ffn-hidden-size: one matrix's width, gated or not
+    std::uint32_t vocab = 0;          ///< vocab_size, before padding
+    std::uint32_t max_positions = 0;  ///< rows of a learned position table
+    std::uint32_t token_types = 0;    ///< rows of BERT's segment table, 0 elsewhere
+    bool gated = false;               ///< swiglu / geglu: two input matrices in the MLP
     bool causal = true;
-    bool tied_embeddings = true;    ///< logits reuse the word embedding
-    bool linear_bias = true;        ///< biases in the linear layers
-    bool qkv_bias = true;           ///< bias in the query-key-value layer (Qwen: only there)
-    bool parallel_residual = false; ///< GPT-NeoX: attention and MLP read the same input
-    bool post_norm = false;         ///< BERT: normalise after the residual addition
-    bool mlm_head = false;          ///< BERT: dense, GELU and norm before the logits
+    bool tied_embeddings = true;     ///< logits reuse the word embedding
+    bool linear_bias = true;         ///< biases in the linear layers
+    bool qkv_bias = true;            ///< bias in the query-key-value layer (Qwen: only there)
+    bool parallel_residual = false;  ///< GPT-NeoX: attention and MLP read the same input
+    bool post_norm = false;          ///< BERT: normalise after the residual addition
+    bool mlm_head = false;           ///< BERT: dense, GELU and norm before the logits
     NormKind norm = NormKind::layernorm;
     PositionKind position = PositionKind::learned;
-    double dropout = 0.0;           ///< hidden and attention dropout; 0: no dropout kernels
-    bool embedding_norm = false;    ///< BERT, BLOOM: a norm between the embedding and the first block
-    bool qk_norm = false;           ///< Qwen3: RMS norm over each head of queries and keys before the rotation
-    std::uint32_t attention_window = 0; ///< Mistral: tokens a query sees; 0: all. Longer sequences are refused
+    double dropout = 0.0;                ///< hidden and attention dropout; 0: no dropout kernels
+    bool embedding_norm = false;         ///< BERT, BLOOM: a norm between the embedding and the first block
+    bool qk_norm = false;                ///< Qwen3: RMS norm over each head of queries and keys before the rotation
+    std::uint32_t attention_window = 0;  ///< Mistral: tokens a query sees; 0: all. Longer sequences are refused
     bool operator==(const ModelSpec&) const = default;
 };
 

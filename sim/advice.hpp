@@ -8,10 +8,10 @@
 
 namespace orrery::sim {
 
-/// Fills Prediction::bottleneck and Prediction::advice. Advice is simulated, never guessed: each neighbour that is legal is
-/// run, and only one that saves at least 1% of the step is named. When the plan does not fit, advice names the
+/// Fills Prediction::bottleneck and Prediction::advice. Advice is simulated, never guessed: each neighbour that is
+/// legal is run, and only one that saves at least 1% of the step is named. When the plan does not fit, advice names the
 /// largest kind of memory and what each switch would save.
-void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
-            Prediction& prediction);
+void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+            const calibrate::Predictor& predictor, Prediction& prediction);
 
 }  // namespace orrery::sim

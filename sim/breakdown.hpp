@@ -6,8 +6,8 @@
 
 namespace orrery::sim {
 
-/// Walks the compute lane of one class from 0 to `step_end`: every second is one kernel's, a communication's, the host's or a wait for
-/// other stages, so the members add up to step_end.
+/// Walks the compute lane of one class from 0 to `step_end`: every second is one kernel's, a communication's, the
+/// host's or a wait for other stages, so the members add up to step_end.
 Breakdown breakdown(const strategies::StepProgram& step, const Costs& costs, const RankClass& rank, double step_end);
 
 }  // namespace orrery::sim

@@ -36,8 +36,9 @@ struct KernelCost {
 class Costs {
 public:
     /// `step` may hold calls or be unrolled. Collectives of blocks run inside one node: their group is the tensor axis.
-    /// A GPU whose memory is slower or faster than the profile's device (A100 with 40 and 80 GB) takes proportionally longer
-    /// or shorter over memory-bound kernels. slowed: kernels beside a collective take longer (the profile's overlap_slowdown).
+    /// A GPU whose memory is slower or faster than the profile's device (A100 with 40 and 80 GB) takes proportionally
+    /// longer or shorter over memory-bound kernels. slowed: kernels beside a collective take longer (the profile's
+    /// overlap_slowdown).
     Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
           const calibrate::Predictor& predictor, const Network& network, bool slowed = true);
 

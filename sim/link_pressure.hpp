@@ -9,9 +9,10 @@
 
 namespace orrery::sim {
 
-/// A fabric link is slack when the NICs whose traffic it can carry, on the sending or on the receiving side, are together no
-/// faster than the link: its constraint then follows from theirs, and without it max-min rates are the same. In a
-/// fabric without oversubscription most links are slack, which keeps the ranks of a stage alike wherever they sit.
+/// A fabric link is slack when the NICs whose traffic it can carry, on the sending or on the receiving side, are
+/// together no faster than the link: its constraint then follows from theirs, and without it max-min rates are the
+/// same. In a fabric without oversubscription most links are slack, which keeps the ranks of a stage alike wherever
+/// they sit.
 class LinkPressure {
 public:
     LinkPressure(const topology::Cluster& cluster, const Network& network);

@@ -13,8 +13,8 @@
 
 namespace orrery::sim {
 
-/// `latency` seconds, then `bytes` over the links of its path at no more than rate_limit. bytes 0: the latency is all, as for
-/// transfers inside a node, whose calibrated time is a latency in this sense.
+/// `latency` seconds, then `bytes` over the links of its path at no more than rate_limit. bytes 0: the latency is all,
+/// as for transfers inside a node, whose calibrated time is a latency in this sense.
 struct Transfer {
     double latency = 0;
     double bytes = 0;
@@ -39,15 +39,16 @@ public:
         topology::GpuId from, to;
         double share;
     };
-    /// The hops between nodes of a collective of these GPUs (ascending), for one byte of ring traffic; none inside a node.
+    /// The hops between nodes of a collective of these GPUs (ascending), for one byte of ring traffic; none inside a
+    /// node.
     [[nodiscard]] std::vector<Hop> hops(std::span<const topology::GpuId> group) const;
-    /// Links that a collective of these GPUs (ascending) uses for one byte of ring traffic, empty inside a node. Ranks of one
-    /// node run that many rings side by side, each entering and leaving the node through its own GPU's NIC.
+    /// Links that a collective of these GPUs (ascending) uses for one byte of ring traffic, empty inside a node. Ranks
+    /// of one node run that many rings side by side, each entering and leaving the node through its own GPU's NIC.
     [[nodiscard]] std::vector<LinkUse> path(std::span<const topology::GpuId> group) const;
     /// Transfer of a collective (nccl-tests' size) over the links of `path`, choosing algorithm and protocol as NCCL
     /// does: the least time when nothing else is on the wire.
-    [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group, double bytes,
-                                      std::span<const LinkUse> path) const;
+    [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group,
+                                      double bytes, std::span<const LinkUse> path) const;
 
     /// Time when nothing else is on the wire.
     [[nodiscard]] double alone(const Transfer& transfer, std::span<const LinkUse> path) const;

@@ -10,6 +10,7 @@
 namespace orrery::sim {
 
 /// [rank][op] -> span, every rank for itself, every transfer as if it were alone on the wire.
-std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const Costs& costs, const Network& network);
+std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const Costs& costs,
+                                            const Network& network);
 
 }  // namespace orrery::sim

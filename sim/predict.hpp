@@ -8,10 +8,10 @@
 namespace orrery::sim {
 
 struct Options {
-    bool keep_trace = false;    ///< fill Prediction::trace and Prediction::program
-    bool scale_factor = true;   ///< also predict the reference of the scale factor
-    bool advice = true;         ///< also predict neighbouring plans to advise
-    bool fold = true;           ///< simulate one rank of each class where that is exact
+    bool keep_trace = false;   ///< fill Prediction::trace and Prediction::program
+    bool scale_factor = true;  ///< also predict the reference of the scale factor
+    bool advice = true;        ///< also predict neighbouring plans to advise
+    bool fold = true;          ///< simulate one rank of each class where that is exact
 };
 
 /// Throws Error for whatever makes the scenario impossible.

@@ -13,13 +13,13 @@ namespace orrery::sim {
 
 /// Where one stage's time goes; the members add up to the step time.
 struct Breakdown {
-    double gemm = 0, attention = 0, memory_bound = 0;   ///< compute lane, forward + backward + recompute
-    double tensor_comm = 0;     ///< exposed: the compute lane waits for it or is occupied by it
-    double pipeline_comm = 0;   ///< exposed sends and receives, the transfer itself
-    double data_comm = 0;       ///< exposed gradient and parameter communication
-    double optimizer = 0;       ///< gradient norm, clipping, Adam
-    double launch = 0;          ///< the device waits for the host
-    double bubble = 0;          ///< waiting for other stages
+    double gemm = 0, attention = 0, memory_bound = 0;  ///< compute lane, forward + backward + recompute
+    double tensor_comm = 0;                            ///< exposed: the compute lane waits for it or is occupied by it
+    double pipeline_comm = 0;                          ///< exposed sends and receives, the transfer itself
+    double data_comm = 0;                              ///< exposed gradient and parameter communication
+    double optimizer = 0;                              ///< gradient norm, clipping, Adam
+    double launch = 0;                                 ///< the device waits for the host
+    double bubble = 0;                                 ///< waiting for other stages
     [[nodiscard]] double total() const {
         return gemm + attention + memory_bound + tensor_comm + pipeline_comm + data_comm + optimizer + launch + bubble;
     }
@@ -45,25 +45,25 @@ struct Advice {
 struct Prediction {
     double step_time_s = 0;
     double tokens_per_s = 0;
-    double model_flops_per_gpu = 0;      ///< FLOP/s, no recomputation counted
-    double hardware_flops_per_gpu = 0;   ///< FLOP/s that the devices really execute in matrix products
-    double mfu = 0, hfu = 0;             ///< of the datasheet's dense peak at the compute precision
-    double scale_factor = 0;             ///< T_n / (n T_1) against one model replica's smallest placement, see report/README.md
-    std::uint32_t scale_base_gpus = 0;   ///< GPUs of that reference
-    double training_time_s = 0;          ///< for outputs.token_budget; 0 when not asked
-    std::vector<Breakdown> stages;       ///< by pipeline stage (its slowest rank)
-    std::vector<StageMemory> memory;     ///< by pipeline stage
-    std::uint64_t memory_capacity = 0;   ///< bytes per GPU
+    double model_flops_per_gpu = 0;     ///< FLOP/s, no recomputation counted
+    double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products
+    double mfu = 0, hfu = 0;            ///< of the datasheet's dense peak at the compute precision
+    double scale_factor = 0;  ///< T_n / (n T_1) against one model replica's smallest placement, see report/README.md
+    std::uint32_t scale_base_gpus = 0;  ///< GPUs of that reference
+    double training_time_s = 0;         ///< for outputs.token_budget; 0 when not asked
+    std::vector<Breakdown> stages;      ///< by pipeline stage (its slowest rank)
+    std::vector<StageMemory> memory;    ///< by pipeline stage
+    std::uint64_t memory_capacity = 0;  ///< bytes per GPU
     bool fits = true;
-    std::string bottleneck;              ///< "pipeline bubble 17%"
+    std::string bottleneck;  ///< "pipeline bubble 17%"
     std::vector<std::string> advice, warnings;
     std::string version, profile, cluster;  ///< provenance
     std::uint64_t seed = 1;
     std::uint32_t gpus = 0;
-    std::uint64_t ops = 0;               ///< simulated operations, calls unrolled, over all ranks
-    std::uint32_t classes = 0;           ///< classes of ranks that were simulated
-    strategies::StepProgram program;     ///< what was replayed
-    std::vector<RankClass> trace;        ///< one entry per class
+    std::uint64_t ops = 0;            ///< simulated operations, calls unrolled, over all ranks
+    std::uint32_t classes = 0;        ///< classes of ranks that were simulated
+    strategies::StepProgram program;  ///< what was replayed
+    std::vector<RankClass> trace;     ///< one entry per class
 };
 
 }  // namespace orrery::sim

@@ -12,7 +12,8 @@ namespace orrery::sim {
 
 /// Everything a step's reports are made from. Not copyable: its parts refer to each other.
 struct RanStep {
-    RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const calibrate::Predictor& predictor, bool fold);
+    RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
+            bool fold);
     RanStep(const RanStep&) = delete;
     RanStep& operator=(const RanStep&) = delete;
 
@@ -21,7 +22,7 @@ struct RanStep {
     Costs costs;
     Folding folding;
     Replayed replayed;
-    std::vector<double> link_bytes;   ///< carried, by engine link
+    std::vector<double> link_bytes;  ///< carried, by engine link
 };
 
 }  // namespace orrery::sim

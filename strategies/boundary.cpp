@@ -7,7 +7,8 @@ namespace orrery::strategies {
 Boundary::Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Intern& intern)
     : plan_(plan), stage_(stage), builder_(builder), intern_(intern) {
     const std::uint64_t element = kernels::size_of(activation_dtype(plan));
-    const std::uint64_t whole = std::uint64_t{plan.training.micro_batch} * plan.training.seq * plan.model.hidden * element;
+    const std::uint64_t whole =
+        std::uint64_t{plan.training.micro_batch} * plan.training.seq * plan.model.hidden * element;
     const bool split = plan.strategy.tensor > 1 && (plan.strategy.sequence_parallel || plan.strategy.scatter_gather);
     wire_bytes_ = split ? whole / plan.strategy.tensor : whole;
     full_bytes_ = plan.strategy.sequence_parallel ? wire_bytes_ : whole;
@@ -40,15 +41,16 @@ BufferId Boundary::input(bool forward, std::uint32_t chunk, std::uint32_t micro_
     builder_.emit(Lane::compute,
                   intern_.label("gather boundary", forward ? Phase::forward : Phase::backward,
                                 static_cast<std::int32_t>(micro_batch)),
-                  Collective{kernels::CollectiveKind::all_gather, {Axis::tensor}, full_bytes_}, {posted.mapped()}, {whole});
+                  Collective{kernels::CollectiveKind::all_gather, {Axis::tensor}, full_bytes_}, {posted.mapped()},
+                  {whole});
     return whole;
 }
 
 BufferId Boundary::send(bool forward, std::uint32_t micro_batch, BufferId what) {
     const BufferId token = builder_.buffer(0, Keep::scratch);
     builder_.emit(forward ? Lane::send_forward : Lane::send_backward,
-                  intern_.label(forward ? "send activation" : "send gradient", forward ? Phase::forward : Phase::backward,
-                                static_cast<std::int32_t>(micro_batch)),
+                  intern_.label(forward ? "send activation" : "send gradient",
+                                forward ? Phase::forward : Phase::backward, static_cast<std::int32_t>(micro_batch)),
                   Send{Axis::pipeline, forward ? 1 : -1, wire_bytes_}, {what}, {token});
     return token;
 }

@@ -11,8 +11,8 @@ namespace orrery::strategies {
 /// A bucket closes with the layer that fills it.
 struct GradientBucket {
     std::uint64_t parameters = 0;
-    std::uint32_t chunk = 0;       ///< of the layer that closes it
-    std::size_t position = 0;      ///< of that layer within the chunk
+    std::uint32_t chunk = 0;   ///< of the layer that closes it
+    std::size_t position = 0;  ///< of that layer within the chunk
 };
 
 /// bucket_parameters: the least size at which a bucket closes; the last one takes what is left.

@@ -9,8 +9,8 @@
 
 namespace orrery::strategies {
 
-/// For every operation, the earlier operations of other lanes that must have ended: the last writer of what it reads (read
-/// after write), the last writer and later readers of what it writes. Order within a lane is implied.
+/// For every operation, the earlier operations of other lanes that must have ended: the last writer of what it reads
+/// (read after write), the last writer and later readers of what it writes. Order within a lane is implied.
 class Hazards {
 public:
     explicit Hazards(const Program& program);

@@ -13,8 +13,8 @@ public:
 
     BufferId scratch(std::uint64_t bytes) { return builder_.buffer(bytes, Keep::scratch); }
 
-    /// The works of one piece; writes `begins` with the first and reads `ends` with the last of them. A piece joins what
-    /// the piece before left running; the last piece of a block leaves nothing running.
+    /// The works of one piece; writes `begins` with the first and reads `ends` with the last of them. A piece joins
+    /// what the piece before left running; the last piece of a block leaves nothing running.
     void piece(const std::vector<Work>& works, Phase phase, std::vector<BufferId> begins, std::vector<BufferId> ends,
                bool last_piece) {
         for (std::size_t i = 0; i < works.size(); ++i) {

@@ -12,8 +12,9 @@ struct LayerBlocks {
     std::uint64_t parameters = 0;             ///< this rank's
 };
 
-/// Appends the blocks to the step. none: everything that backward needs is kept. selective: the attention core is run again
-/// before its backward (Korthikanti et al. 2022). full: only the layer's input is kept and the whole forward is run again.
+/// Appends the blocks to the step. none: everything that backward needs is kept. selective: the attention core is run
+/// again before its backward (Korthikanti et al. 2022). full: only the layer's input is kept and the whole forward is
+/// run again.
 LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute);
 
 }  // namespace orrery::strategies

@@ -14,7 +14,8 @@ enum class Placement : std::uint8_t { replicated, sharded_width, sharded_sequenc
 
 /// The collective that turns one placement into another, none when nothing has to move: partial to replicated is
 /// all_reduce, partial to sharded reduce_scatter, sharded to replicated all_gather, sharded to sharded otherwise
-/// all_to_all, replicated to sharded nothing. Throws std::logic_error for a conversion to partial, which no operator needs.
+/// all_to_all, replicated to sharded nothing. Throws std::logic_error for a conversion to partial, which no operator
+/// needs.
 std::optional<kernels::CollectiveKind> conversion(Placement from, Placement to);
 
 }  // namespace orrery::strategies

@@ -13,18 +13,18 @@ namespace orrery::strategies {
 struct StageMemory {
     std::array<std::uint64_t, keeps> at_peak{};
     std::uint64_t peak = 0;
-    std::uint64_t before_backward = 0;   ///< maximum until the first backward operation
-    std::uint64_t after_backward = 0;    ///< maximum from there until the first optimizer operation
-    std::uint64_t after_optimizer = 0;   ///< maximum from there to the end
+    std::uint64_t before_backward = 0;  ///< maximum until the first backward operation
+    std::uint64_t after_backward = 0;   ///< maximum from there until the first optimizer operation
+    std::uint64_t after_optimizer = 0;  ///< maximum from there to the end
     struct Sample {
         std::uint32_t op;
         std::uint64_t bytes;
     };
-    std::vector<Sample> over_time;       ///< at every change, in program order; thinned to at most 2,000 samples
+    std::vector<Sample> over_time;  ///< at every change, in program order; thinned to at most 2,000 samples
 };
 
-/// Weights, gradients and optimizer states live for the whole step; the rest from first write to last use, in program order.
-/// A call adds the peak of its block's own buffers while it runs.
+/// Weights, gradients and optimizer states live for the whole step; the rest from first write to last use, in program
+/// order. A call adds the peak of its block's own buffers while it runs.
 StageMemory memory(const StepProgram& step, std::uint32_t role);
 
 }  // namespace orrery::strategies

@@ -48,9 +48,10 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
     const std::int32_t delta = first ? -1 : 1;
     const Label label = intern.label("embedding gradient exchange", Phase::gradient);
     const BufferId sent = builder.buffer(0, Keep::scratch), received = builder.buffer(bytes, Keep::scratch);
-    builder.emit(first ? Lane::recv_forward : Lane::recv_backward, label, Recv{Axis::pipeline, delta, bytes}, {}, {received});
-    builder.emit(first ? Lane::send_backward : Lane::send_forward, label, Send{Axis::pipeline, delta, bytes}, {gradients},
-                 {sent});
+    builder.emit(first ? Lane::recv_forward : Lane::recv_backward, label, Recv{Axis::pipeline, delta, bytes}, {},
+                 {received});
+    builder.emit(first ? Lane::send_backward : Lane::send_forward, label, Send{Axis::pipeline, delta, bytes},
+                 {gradients}, {sent});
     const BufferId summed = builder.buffer(0, Keep::scratch);
     builder.emit(Lane::compute, intern.label("embedding gradient sum", Phase::gradient),
                  intern.kernel(Pointwise{PointwiseKind::add, dtype, 1, blocks.word_embedding_parameters}),

@@ -9,8 +9,8 @@
 
 namespace orrery::strategies {
 
-/// Sums the word embedding's gradient over the first and last stage, which both hold it when logits are tied; returns the
-/// token that later work reads, or the input when there is nothing to do.
+/// Sums the word embedding's gradient over the first and last stage, which both hold it when logits are tied; returns
+/// the token that later work reads, or the input when there is nothing to do.
 BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Builder& builder,
                                       Intern& intern, BufferId gradients);
 

@@ -17,18 +17,19 @@ enum class Sharding : std::uint8_t { none, zero1 };
 struct Strategy {
     std::uint32_t tensor = 1;
     std::uint32_t pipeline = 1;
-    std::uint32_t virtual_pipeline = 1;    ///< model chunks per stage; > 1 needs the interleaved schedule
+    std::uint32_t virtual_pipeline = 1;  ///< model chunks per stage; > 1 needs the interleaved schedule
     std::uint32_t data = 1;
     bool sequence_parallel = false;
     ScheduleKind schedule = ScheduleKind::one_f_one_b;
-    Sharding sharding = Sharding::none;    ///< zero1: use-distributed-optimizer
-    Recompute recompute = Recompute::none; ///< recompute-granularity
-    std::uint32_t recompute_num_layers = 0;///< full: how many layers of each chunk are recomputed; 0: all
-    bool async_tensor_allreduce = true;    ///< a column-parallel layer's backward collectives run beside its weight gradient
+    Sharding sharding = Sharding::none;      ///< zero1: use-distributed-optimizer
+    Recompute recompute = Recompute::none;   ///< recompute-granularity
+    std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
+    bool async_tensor_allreduce =
+        true;  ///< a column-parallel layer's backward collectives run beside its weight gradient
     bool overlap_grad_reduce = false;
     bool overlap_param_gather = false;
-    bool overlap_p2p = false;              ///< overlap-p2p-communication of the interleaved schedule
-    bool scatter_gather = true;            ///< tensor ranks send 1/tensor of a boundary tensor each (SC'21, 4.1)
+    bool overlap_p2p = false;    ///< overlap-p2p-communication of the interleaved schedule
+    bool scatter_gather = true;  ///< tensor ranks send 1/tensor of a boundary tensor each (SC'21, 4.1)
     std::uint64_t bucket_bytes = 40'000'000 * 4ULL;  ///< gradient bucket, ddp-bucket-size in bytes
 };
 
@@ -39,14 +40,15 @@ struct Precision {
 
 /// The work of one step and how its kernels are written.
 struct Training {
-    std::uint32_t seq = 0;            ///< seq-length
-    std::uint32_t micro_batch = 1;    ///< micro-batch-size, sequences per rank
-    std::uint32_t global_batch = 0;   ///< global-batch-size, sequences per step
+    std::uint32_t seq = 0;           ///< seq-length
+    std::uint32_t micro_batch = 1;   ///< micro-batch-size, sequences per rank
+    std::uint32_t global_batch = 0;  ///< global-batch-size, sequences per step
     Precision precision;
-    bool fused_attention = true;      ///< use-flash-attn; false: batched GEMMs and a softmax over seq x seq
-    bool gradient_accumulation_fusion = true;  ///< weight gradients are added inside the GEMM, not by a kernel of their own
-    bool cuda_graph = false;          ///< kernels are replayed, not dispatched one by one by the host
-    double grad_clip = 1.0;           ///< clip-grad; 0: no gradient norm
+    bool fused_attention = true;  ///< use-flash-attn; false: batched GEMMs and a softmax over seq x seq
+    bool gradient_accumulation_fusion =
+        true;                 ///< weight gradients are added inside the GEMM, not by a kernel of their own
+    bool cuda_graph = false;  ///< kernels are replayed, not dispatched one by one by the host
+    double grad_clip = 1.0;   ///< clip-grad; 0: no gradient norm
 };
 
 struct Plan {

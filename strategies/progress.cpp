@@ -23,9 +23,11 @@ struct Runner {
     std::vector<bool> done, issued;
     std::size_t host = 0;
 
-    Runner(const Program& p, std::uint32_t r) : program(&p), rank(r), hazards(p), done(p.ops.size()), issued(p.ops.size()) {
+    Runner(const Program& p, std::uint32_t r)
+        : program(&p), rank(r), hazards(p), done(p.ops.size()), issued(p.ops.size()) {
         for (std::uint32_t i = 0; i < p.ops.size(); ++i)
-            if (!std::holds_alternative<HostSync>(p.ops[i].what)) queue[static_cast<std::size_t>(p.ops[i].lane)].push_back(i);
+            if (!std::holds_alternative<HostSync>(p.ops[i].what))
+                queue[static_cast<std::size_t>(p.ops[i].lane)].push_back(i);
     }
 
     [[nodiscard]] bool ready(std::uint32_t op) const {
@@ -43,8 +45,10 @@ public:
 
     void arrive(std::uint32_t role, std::uint32_t op) {
         const What& what = runners_[role].program->ops[op].what;
-        if (const auto* send = std::get_if<Send>(&what)) return transfer(role, op, send->axis, send->delta, send->bytes, true);
-        if (const auto* recv = std::get_if<Recv>(&what)) return transfer(role, op, recv->axis, -recv->delta, recv->bytes, false);
+        if (const auto* send = std::get_if<Send>(&what))
+            return transfer(role, op, send->axis, send->delta, send->bytes, true);
+        if (const auto* recv = std::get_if<Recv>(&what))
+            return transfer(role, op, recv->axis, -recv->delta, recv->bytes, false);
         if (const auto* collective = std::get_if<Collective>(&what)) return gather(role, op, *collective);
         runners_[role].done[op] = true;
     }
@@ -55,7 +59,8 @@ private:
         std::uint64_t bytes;
     };
 
-    void transfer(std::uint32_t role, std::uint32_t op, Axis axis, std::int32_t delta, std::uint64_t bytes, bool sends) {
+    void transfer(std::uint32_t role, std::uint32_t op, Axis axis, std::int32_t delta, std::uint64_t bytes,
+                  bool sends) {
         const std::uint32_t rank = runners_[role].rank;
         const std::uint32_t sender = sends ? role : step_.role[step_.mesh.peer(rank, axis, -delta)];
         auto& [posted_sends, posted_recvs] = channels_[{sender, axis, delta}];
@@ -65,23 +70,26 @@ private:
         posted_sends.pop_front();
         posted_recvs.pop_front();
         if (from.bytes != to.bytes)
-            problems_.push_back(fmt::format("{} op {} sends {} B, {} op {} receives {} B", runners_[from.role].program->name,
-                                            from.op, from.bytes, runners_[to.role].program->name, to.op, to.bytes));
+            problems_.push_back(fmt::format("{} op {} sends {} B, {} op {} receives {} B",
+                                            runners_[from.role].program->name, from.op, from.bytes,
+                                            runners_[to.role].program->name, to.op, to.bytes));
         runners_[from.role].done[from.op] = runners_[to.role].done[to.op] = true;
     }
 
     void gather(std::uint32_t role, std::uint32_t op, const Collective& collective) {
         const Lane lane = runners_[role].program->ops[op].lane;
         std::set<std::uint32_t> roles;
-        for (const std::uint32_t rank : step_.mesh.group(runners_[role].rank, collective.group)) roles.insert(step_.role[rank]);
+        for (const std::uint32_t rank : step_.mesh.group(runners_[role].rank, collective.group))
+            roles.insert(step_.role[rank]);
         auto& waiting = groups_[{*roles.begin(), collective.group.bits(), lane}];
         waiting.push_back({role, op, collective.bytes});
         if (waiting.size() < roles.size()) return;
         for (const Post& post : waiting) {
             const auto& other = std::get<Collective>(runners_[post.role].program->ops[post.op].what);
             if (post.bytes != collective.bytes || other.kind != collective.kind)
-                problems_.push_back(fmt::format("{} op {} and {} op {} meet in different collectives", runners_[role].program->name,
-                                                op, runners_[post.role].program->name, post.op));
+                problems_.push_back(fmt::format("{} op {} and {} op {} meet in different collectives",
+                                                runners_[role].program->name, op, runners_[post.role].program->name,
+                                                post.op));
             runners_[post.role].done[post.op] = true;
         }
         waiting.clear();

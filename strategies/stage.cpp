@@ -30,8 +30,8 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
         if (virtual_stage == 0) chunk.push_back({&blocks.embedding, -1});
         for (std::uint32_t i = 0; i < per_chunk; ++i) {
             const bool again = strategy.recompute_num_layers == 0 || i < strategy.recompute_num_layers;
-            chunk.push_back({again ? &blocks.recomputed : &blocks.plain,
-                             static_cast<std::int32_t>(virtual_stage * per_chunk + i)});
+            chunk.push_back(
+                {again ? &blocks.recomputed : &blocks.plain, static_cast<std::int32_t>(virtual_stage * per_chunk + i)});
         }
         if (virtual_stage + 1 == strategy.pipeline * chunks)
             chunk.push_back({&blocks.head, static_cast<std::int32_t>(plan.model.layers)});

@@ -59,12 +59,12 @@ private:
     Builder builder_;
     Boundary boundary_;
     std::vector<Slot> slots_;
-    std::vector<std::size_t> last_backward_;                 // [chunk] -> slot
+    std::vector<std::size_t> last_backward_;  // [chunk] -> slot
     GradientBuckets buckets_;
-    std::vector<BufferId> gradient_, reduced_, gathered_;    // by bucket
+    std::vector<BufferId> gradient_, reduced_, gathered_;                             // by bucket
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<BufferId>> saved_;  // (chunk, micro-batch)
-    std::map<std::size_t, BufferId> outputs_;                // slot -> boundary tensor it made
-    std::vector<BufferId> received_;                         // by the exchange at hand
+    std::map<std::size_t, BufferId> outputs_;                                         // slot -> boundary tensor it made
+    std::vector<BufferId> received_;                                                  // by the exchange at hand
 };
 
 void StageWriter::persistent_buffers() {
@@ -90,9 +90,10 @@ void StageWriter::gather_parameters() {
     if (!sharded() || !plan_.strategy.overlap_param_gather) return;
     for (std::size_t b = buckets_.buckets.size(); b-- > 0;) {
         gathered_[b] = builder_.buffer(0, Keep::scratch);
-        builder_.emit(Lane::data, intern_.label("gather weights", Phase::forward),
-                      Collective{CollectiveKind::all_gather, {Axis::data}, buckets_.buckets[b].parameters * weight_bytes()},
-                      {}, {gathered_[b]});
+        builder_.emit(
+            Lane::data, intern_.label("gather weights", Phase::forward),
+            Collective{CollectiveKind::all_gather, {Axis::data}, buckets_.buckets[b].parameters * weight_bytes()}, {},
+            {gathered_[b]});
     }
 }
 
@@ -103,8 +104,8 @@ void StageWriter::find_last_backwards() {
 }
 
 /// Slots between two exchanges run back to back; at an exchange their outputs leave and the next slots' inputs arrive.
-/// Without overlap_p2p the host waits for all of it, as Megatron-LM does; with it the next window's receives are already
-/// posted and only the kernels that need a tensor wait for it.
+/// Without overlap_p2p the host waits for all of it, as Megatron-LM does; with it the next window's receives are
+/// already posted and only the kernels that need a tensor wait for it.
 void StageWriter::micro_batches() {
     const bool overlap = plan_.strategy.overlap_p2p;
     std::vector<std::size_t> ends;  // one past the last slot of each window
@@ -127,8 +128,10 @@ void StageWriter::micro_batches() {
         if (more) post_receives(ends[w], ends[w + 1]);
         waits.insert(waits.end(), received_.begin(), received_.end());
         if (!waits.empty())
-            builder_.emit(Lane::compute, intern_.label("boundary exchange", slots_[ends[w] - 1].forward ? Phase::forward : Phase::backward),
-                          What{HostSync{}}, waits, std::span<const BufferId>{});
+            builder_.emit(
+                Lane::compute,
+                intern_.label("boundary exchange", slots_[ends[w] - 1].forward ? Phase::forward : Phase::backward),
+                What{HostSync{}}, waits, std::span<const BufferId>{});
     }
 }
 
@@ -163,8 +166,8 @@ void StageWriter::forward(const Slot& slot) {
             writes.push_back(out);
             outputs_[static_cast<std::size_t>(&slot - slots_.data())] = out;
         }
-        builder_.emit(Lane::compute, intern_.label("forward", Phase::forward, mb, chunk[i].layer), What{Call{blocks.forward}},
-                      reads, writes);
+        builder_.emit(Lane::compute, intern_.label("forward", Phase::forward, mb, chunk[i].layer),
+                      What{Call{blocks.forward}}, reads, writes);
         reads.clear();
     }
 }
@@ -199,9 +202,10 @@ void StageWriter::reduce(std::uint32_t bucket) {
     const std::uint64_t bytes =
         buckets_.buckets[bucket].parameters * kernels::size_of(plan_.training.precision.grad_reduce);
     reduced_[bucket] = builder_.buffer(0, Keep::scratch);
-    builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
-                  Collective{sharded() ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, {Axis::data}, bytes},
-                  {gradient_[bucket]}, {reduced_[bucket]});
+    builder_.emit(
+        Lane::data, intern_.label("gradient reduction", Phase::gradient),
+        Collective{sharded() ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, {Axis::data}, bytes},
+        {gradient_[bucket]}, {reduced_[bucket]});
 }
 
 void StageWriter::finish_gradients() {

@@ -7,8 +7,9 @@
 
 namespace orrery::strategies {
 
-/// Mixed-precision Adam as in Megatron-LM (docs/distrib_optimizer.md): 16-bit weights with 16-bit gradients need 20 bytes
-/// a parameter, with fp32 gradients 18; fp32 training 16. The distributed optimizer divides `optimizer` by the data size.
+/// Mixed-precision Adam as in Megatron-LM (docs/distrib_optimizer.md): 16-bit weights with 16-bit gradients need 20
+/// bytes a parameter, with fp32 gradients 18; fp32 training 16. The distributed optimizer divides `optimizer` by the
+/// data size.
 struct StateBytes {
     std::uint32_t weight = 0, gradient = 0, optimizer = 0;
 };

@@ -7,8 +7,8 @@
 namespace orrery::strategies {
 
 namespace {
-constexpr std::array<std::string_view, lanes> lane_names{"compute",      "tensor",        "data",          "send-forward",
-                                                         "recv-forward", "send-backward", "recv-backward", "copy"};
+constexpr std::array<std::string_view, lanes> lane_names{
+    "compute", "tensor", "data", "send-forward", "recv-forward", "send-backward", "recv-backward", "copy"};
 constexpr std::array<std::string_view, keeps> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
 constexpr std::array<std::string_view, 5> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
 }  // namespace
@@ -24,8 +24,12 @@ BufferId Builder::buffer(std::uint64_t bytes, Keep keep) {
 
 std::uint32_t Builder::emit(Lane lane, Label label, What what, std::span<const BufferId> reads,
                             std::span<const BufferId> writes) {
-    Op op{what, label, static_cast<std::uint32_t>(program_.operands.size()), static_cast<std::uint16_t>(reads.size()),
-          static_cast<std::uint16_t>(writes.size()), lane};
+    Op op{what,
+          label,
+          static_cast<std::uint32_t>(program_.operands.size()),
+          static_cast<std::uint16_t>(reads.size()),
+          static_cast<std::uint16_t>(writes.size()),
+          lane};
     program_.operands.insert(program_.operands.end(), reads.begin(), reads.end());
     program_.operands.insert(program_.operands.end(), writes.begin(), writes.end());
     program_.ops.push_back(op);

@@ -25,12 +25,21 @@ namespace orrery::strategies {
 /// A lane is a CUDA stream: operations on it run in program order, one at a time. Sends and receives have lanes of
 /// their own, as NCCL runs the parts of a group call at once. A collective that the next kernel waits for stands
 /// on the compute lane.
-enum class Lane : std::uint8_t { compute, tensor, data, send_forward, recv_forward, send_backward, recv_backward, copy };
+enum class Lane : std::uint8_t {
+    compute,
+    tensor,
+    data,
+    send_forward,
+    recv_forward,
+    send_backward,
+    recv_backward,
+    copy
+};
 inline constexpr std::size_t lanes = 8;
 std::string_view name(Lane lane);
 
-/// What a buffer holds decides how long it lives: weights, gradients and optimizer states for the whole step; activations
-/// and scratch from first write to last use.
+/// What a buffer holds decides how long it lives: weights, gradients and optimizer states for the whole step;
+/// activations and scratch from first write to last use.
 enum class Keep : std::uint8_t { weight, gradient, optimizer, activation, scratch };
 inline constexpr std::size_t keeps = 5;
 std::string_view name(Keep keep);
@@ -79,7 +88,7 @@ enum class Phase : std::uint8_t { forward, recompute, backward, gradient, optimi
 std::string_view name(Phase phase);
 
 struct Label {
-    std::uint32_t name = 0;        ///< index into StepProgram::names
+    std::uint32_t name = 0;  ///< index into StepProgram::names
     std::int32_t micro_batch = -1;
     std::int32_t layer = -1;
     Phase phase = Phase::forward;
@@ -88,18 +97,20 @@ struct Label {
 struct Op {
     What what;
     Label label;
-    std::uint32_t operands = 0;    ///< Program::operands[operands ...]: reads, then writes
+    std::uint32_t operands = 0;  ///< Program::operands[operands ...]: reads, then writes
     std::uint16_t reads = 0, writes = 0;
     Lane lane = Lane::compute;
 };
 
 struct Program {
-    std::string name;              ///< "stage 3", "block forward"
+    std::string name;  ///< "stage 3", "block forward"
     std::vector<Buffer> buffers;
     std::vector<Op> ops;
     std::vector<BufferId> operands;
 
-    [[nodiscard]] std::span<const BufferId> reads(const Op& op) const { return {operands.data() + op.operands, op.reads}; }
+    [[nodiscard]] std::span<const BufferId> reads(const Op& op) const {
+        return {operands.data() + op.operands, op.reads};
+    }
     [[nodiscard]] std::span<const BufferId> writes(const Op& op) const {
         return {operands.data() + op.operands + op.reads, op.writes};
     }
@@ -109,9 +120,9 @@ struct StepProgram {
     Mesh mesh;
     std::vector<std::string> names;
     std::vector<kernels::Kernel> kernels;
-    std::vector<Program> blocks;            ///< bodies of calls; they hold no calls, sends, receives or host syncs
+    std::vector<Program> blocks;  ///< bodies of calls; they hold no calls, sends, receives or host syncs
     std::vector<Program> programs;
-    std::vector<std::uint16_t> role;        ///< rank -> index into programs
+    std::vector<std::uint16_t> role;  ///< rank -> index into programs
 };
 
 /// Appends operations to one program.
@@ -130,9 +141,9 @@ private:
 };
 
 /// Everything that makes a program meaningless, one line each, empty when there is nothing: buffers or kernels
-/// out of range, activations read before they are written, blocks that do not begin and end on the compute lane or leave
-/// a lane unjoined, sends and receives that do not match in order and size, collectives that a group's ranks issue
-/// in different order or size, deadlock.
+/// out of range, activations read before they are written, blocks that do not begin and end on the compute lane or
+/// leave a lane unjoined, sends and receives that do not match in order and size, collectives that a group's ranks
+/// issue in different order or size, deadlock.
 std::vector<std::string> verify(const StepProgram& step);
 
 /// Readable text of one program (and of the blocks it calls): golden files, `orrery explain`.

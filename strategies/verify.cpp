@@ -50,12 +50,15 @@ private:
     }
 
     void check_references(const Program& program, const Op& op, std::size_t i, bool block) {
-        if (op.label.name >= step_.names.size()) problem("{} op {}: name {} does not exist", program.name, i, op.label.name);
-        if (const auto* compute = std::get_if<Compute>(&op.what); compute != nullptr && compute->kernel >= step_.kernels.size())
+        if (op.label.name >= step_.names.size())
+            problem("{} op {}: name {} does not exist", program.name, i, op.label.name);
+        if (const auto* compute = std::get_if<Compute>(&op.what);
+            compute != nullptr && compute->kernel >= step_.kernels.size())
             problem("{} op {}: kernel {} does not exist", program.name, i, compute->kernel);
         if (const auto* call = std::get_if<Call>(&op.what)) {
             if (block) problem("{} op {}: a block holds a call", program.name, i);
-            if (call->block >= step_.blocks.size()) problem("{} op {}: block {} does not exist", program.name, i, call->block);
+            if (call->block >= step_.blocks.size())
+                problem("{} op {}: block {} does not exist", program.name, i, call->block);
         }
         const bool leaves_rank = std::holds_alternative<Send>(op.what) || std::holds_alternative<Recv>(op.what) ||
                                  std::holds_alternative<HostSync>(op.what);
@@ -78,12 +81,14 @@ private:
 
     static bool forked(const Program& block, std::size_t i) {
         for (std::size_t j = 0; j < i; ++j)
-            if (block.ops[j].lane == Lane::compute && shares(block.writes(block.ops[j]), block.reads(block.ops[i]))) return true;
+            if (block.ops[j].lane == Lane::compute && shares(block.writes(block.ops[j]), block.reads(block.ops[i])))
+                return true;
         return false;
     }
     static bool joined(const Program& block, std::size_t i) {
         for (std::size_t j = i + 1; j < block.ops.size(); ++j)
-            if (block.ops[j].lane == Lane::compute && shares(block.writes(block.ops[i]), block.reads(block.ops[j]))) return true;
+            if (block.ops[j].lane == Lane::compute && shares(block.writes(block.ops[i]), block.reads(block.ops[j])))
+                return true;
         return false;
     }
     static bool shares(std::span<const BufferId> a, std::span<const BufferId> b) {

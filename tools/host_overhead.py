@@ -93,8 +93,8 @@ class FusedNorm(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         x, weight, bias, mean, inverse = ctx.saved_tensors
-        return torch.ops.aten.native_layer_norm_backward(gradient.contiguous(), x, (WIDTH,), mean, inverse, weight, bias,
-                                                         [True, True, True])
+        return torch.ops.aten.native_layer_norm_backward(
+            gradient.contiguous(), x, (WIDTH,), mean, inverse, weight, bias, [True, True, True])
 
 
 class Norm(nn.Module):
@@ -142,7 +142,8 @@ class Layer(nn.Module):
         query = query.reshape(size[2], size[0] * size[1], -1)
         key = key.reshape(size[3], size[0] * size[1], -1)
         scores = torch.empty(size[0] * size[1], size[2], size[3], dtype=query.dtype)
-        scores = torch.baddbmm(scores, query.transpose(0, 1), key.transpose(0, 1).transpose(1, 2), beta=0.0, alpha=0.5)
+        key = key.transpose(0, 1).transpose(1, 2)
+        scores = torch.baddbmm(scores, query.transpose(0, 1), key, beta=0.0, alpha=0.5)
         scores = scores.view(*size).masked_fill(mask, -10000.0)
         probabilities = torch.softmax(scores, dim=-1)
         with TRACKER.fork():

@@ -19,7 +19,9 @@ struct Shape {
 
     [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{batch} * seq; }
     [[nodiscard]] std::uint64_t scores() const { return std::uint64_t{batch} * heads * seq * seq; }
-    [[nodiscard]] std::uint64_t qkv_bytes() const { return tokens() * (heads + 2 * kv_heads) * head_dim * element_bytes; }
+    [[nodiscard]] std::uint64_t qkv_bytes() const {
+        return tokens() * (heads + 2 * kv_heads) * head_dim * element_bytes;
+    }
 };
 
 Shape local_shape(const models::AttentionCore& op, const Plan& plan) {
@@ -63,7 +65,8 @@ void unfused(const Shape& s, Piece& piece) {
     piece.backward.push_back({"context copy backward", context_copy});
     piece.backward.push_back({"attention context dgrad scores", gemm(s.seq, s.head_dim)});
     piece.backward.push_back({"attention context dgrad values", gemm(s.head_dim, s.seq)});
-    if (s.dropout) piece.backward.push_back({"attention dropout backward", over_scores(PointwiseKind::dropout_backward)});
+    if (s.dropout)
+        piece.backward.push_back({"attention dropout backward", over_scores(PointwiseKind::dropout_backward)});
     piece.backward.push_back({"softmax backward", over_scores(PointwiseKind::softmax_backward)});
     piece.backward.push_back({"attention scores dgrad queries", gemm(s.head_dim, s.seq)});
     piece.backward.push_back({"attention scores dgrad keys", gemm(s.head_dim, s.seq)});

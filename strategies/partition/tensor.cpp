@@ -26,7 +26,8 @@ public:
         const auto& t = plan.training;
         tokens_ = std::uint64_t{t.micro_batch} * t.seq;
         tensor_ = plan.strategy.tensor;
-        residual_ = plan.strategy.sequence_parallel && tensor_ > 1 ? Placement::sharded_sequence : Placement::replicated;
+        residual_ =
+            plan.strategy.sequence_parallel && tensor_ > 1 ? Placement::sharded_sequence : Placement::replicated;
         residual_tokens_ = residual_ == Placement::sharded_sequence ? tokens_ / tensor_ : tokens_;
         element_ = activation_dtype(plan);
         bytes_ = kernels::size_of(element_);
@@ -84,7 +85,8 @@ void Sharder::linear_backward(const models::Linear& op, const Gemm& forward, Pie
         convert(list, op.name + " reduce", Placement::partial, residual_, op.in_features,
                 asynchronous ? reduced_flag : std::uint8_t{0});
     list.push_back({op.name + " wgrad", Gemm{forward.dtype, 1, forward.k, forward.n, forward.m}, 0, gathered_flag});
-    if (op.bias) list.push_back({op.name + " bias gradient", pointwise(PointwiseKind::bias_gradient, forward.m, forward.n)});
+    if (op.bias)
+        list.push_back({op.name + " bias gradient", pointwise(PointwiseKind::bias_gradient, forward.m, forward.n)});
     if (!plan_.training.gradient_accumulation_fusion) {
         const Dtype main = plan_.training.precision.grad_reduce;
         list.push_back({op.name + " accumulate", Pointwise{PointwiseKind::add, main, forward.k, forward.n}});
@@ -98,8 +100,8 @@ void Sharder::operator()(const models::Linear& op) {
     if (op.out == Dim::vocab) out = plan_.padded_vocab() / tensor_;
     Piece piece{.name = op.name};
     const std::uint64_t rows = column || row ? tokens_ : residual_tokens_;
-    const Gemm gemm{plan_.training.precision.compute, 1, static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(out),
-                    static_cast<std::uint32_t>(in)};
+    const Gemm gemm{plan_.training.precision.compute, 1, static_cast<std::uint32_t>(rows),
+                    static_cast<std::uint32_t>(out), static_cast<std::uint32_t>(in)};
     if (column) convert(piece.forward, op.name + " gather", residual_, Placement::replicated, op.in_features);
     quantise(piece.forward, gemm.m, gemm.k);
     piece.forward.push_back({op.name, gemm});
@@ -115,12 +117,15 @@ void Sharder::operator()(const models::Embedding& op) {
     Piece piece{.name = "embedding"};
     piece.forward.push_back({"word embedding", pointwise(PointwiseKind::embedding, tokens_, op.hidden)});
     convert(piece.forward, "embedding reduce", Placement::partial, residual_, op.hidden);
-    if (op.positions > 0) piece.forward.push_back({"add positions", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
+    if (op.positions > 0)
+        piece.forward.push_back({"add positions", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
     if (op.token_types > 0)
         piece.forward.push_back({"add token types", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
-    if (op.dropout) piece.forward.push_back({"dropout", pointwise(PointwiseKind::dropout, residual_tokens_, op.hidden)});
     if (op.dropout)
-        piece.backward.push_back({"dropout backward", pointwise(PointwiseKind::dropout_backward, residual_tokens_, op.hidden)});
+        piece.forward.push_back({"dropout", pointwise(PointwiseKind::dropout, residual_tokens_, op.hidden)});
+    if (op.dropout)
+        piece.backward.push_back(
+            {"dropout backward", pointwise(PointwiseKind::dropout_backward, residual_tokens_, op.hidden)});
     convert(piece.backward, "embedding gather gradient", residual_, Placement::replicated, op.hidden);
     piece.backward.push_back({"embedding backward", pointwise(PointwiseKind::embedding_backward, tokens_, op.hidden)});
     piece.saved_bytes = tokens_ * 8 + (op.dropout ? residual_tokens_ * op.hidden : 0);  // token ids, dropout mask
@@ -134,9 +139,9 @@ void Sharder::operator()(const models::Norm& op) {
     Piece piece{.name = op.name};
     piece.forward.push_back(
         {op.name, pointwise(layer ? PointwiseKind::layernorm : PointwiseKind::rmsnorm, residual_tokens_, op.width)});
-    piece.backward.push_back({op.name + " backward", pointwise(layer ? PointwiseKind::layernorm_backward
-                                                                     : PointwiseKind::rmsnorm_backward,
-                                                               residual_tokens_, op.width)});
+    piece.backward.push_back(
+        {op.name + " backward", pointwise(layer ? PointwiseKind::layernorm_backward : PointwiseKind::rmsnorm_backward,
+                                          residual_tokens_, op.width)});
     piece.saved_bytes = residual_bytes(op.width);
     piece.working_bytes = 2 * residual_bytes(op.width);
     piece.parameters = op.width * (layer ? 2 : 1);
@@ -162,10 +167,11 @@ void Sharder::operator()(const models::Rope& op) {
 void Sharder::operator()(const models::Activation& op) {
     const std::uint64_t width = op.width / (op.width == plan_.model.ffn ? tensor_ : 1);
     Piece piece{.name = op.gated ? "swiglu" : "gelu"};
-    piece.forward.push_back({piece.name, pointwise(op.gated ? PointwiseKind::swiglu : PointwiseKind::gelu, tokens_, width)});
-    piece.backward.push_back({piece.name + " backward", pointwise(op.gated ? PointwiseKind::swiglu_backward
-                                                                           : PointwiseKind::gelu_backward,
-                                                                  tokens_, width)});
+    piece.forward.push_back(
+        {piece.name, pointwise(op.gated ? PointwiseKind::swiglu : PointwiseKind::gelu, tokens_, width)});
+    piece.backward.push_back(
+        {piece.name + " backward",
+         pointwise(op.gated ? PointwiseKind::swiglu_backward : PointwiseKind::gelu_backward, tokens_, width)});
     piece.saved_bytes = tokens_ * width * bytes_ * (op.gated ? 2 : 1);  // its input
     piece.working_bytes = tokens_ * width * bytes_;
     out_.pieces.push_back(std::move(piece));
@@ -173,12 +179,12 @@ void Sharder::operator()(const models::Activation& op) {
 
 void Sharder::operator()(const models::ResidualAdd& op) {
     Piece piece{.name = "residual add"};
-    piece.forward.push_back({op.dropout ? "bias dropout add" : "residual add",
-                             pointwise(op.dropout ? PointwiseKind::bias_dropout_add : PointwiseKind::add,
-                                       residual_tokens_, op.width)});
+    piece.forward.push_back(
+        {op.dropout ? "bias dropout add" : "residual add",
+         pointwise(op.dropout ? PointwiseKind::bias_dropout_add : PointwiseKind::add, residual_tokens_, op.width)});
     if (op.dropout)
-        piece.backward.push_back({"bias dropout add backward", pointwise(PointwiseKind::bias_dropout_add_backward,
-                                                                         residual_tokens_, op.width)});
+        piece.backward.push_back({"bias dropout add backward",
+                                  pointwise(PointwiseKind::bias_dropout_add_backward, residual_tokens_, op.width)});
     // The gradients of the two branches meet where the branch began.
     piece.backward.push_back({"sum branch gradients", pointwise(PointwiseKind::add, residual_tokens_, op.width)});
     piece.saved_bytes = op.dropout ? residual_tokens_ * op.width : 0;  // the mask
@@ -199,7 +205,8 @@ void Sharder::operator()(const models::Loss& op) {
         if (tensor_ > 1)
             piece.forward.push_back({part, TensorCollective{kernels::CollectiveKind::all_reduce, tokens_ * 4}});
     piece.backward.push_back({"cross entropy backward", backward});
-    if (bytes_ == 2) piece.backward.push_back({"logits gradient to 16 bits", pointwise(PointwiseKind::cast, tokens_, vocab)});
+    if (bytes_ == 2)
+        piece.backward.push_back({"logits gradient to 16 bits", pointwise(PointwiseKind::cast, tokens_, vocab)});
     piece.saved_bytes = tokens_ * vocab * 4;
     piece.working_bytes = tokens_ * vocab * 4;
     out_.pieces.push_back(std::move(piece));

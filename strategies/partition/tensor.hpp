@@ -37,18 +37,18 @@ struct Work {
 struct Piece {
     std::string name{};
     std::vector<Work> forward{}, backward{};
-    std::uint64_t saved_bytes = 0;      ///< activations kept from forward to backward
-    std::uint64_t input_bytes = 0;      ///< of these, what stays when the piece itself is recomputed
-    std::uint64_t working_bytes = 0;    ///< transient results alive while the piece runs forward
-    std::uint64_t parameters = 0;       ///< this rank's share
-    bool attention_core = false;        ///< recomputed under selective recomputation
+    std::uint64_t saved_bytes = 0;    ///< activations kept from forward to backward
+    std::uint64_t input_bytes = 0;    ///< of these, what stays when the piece itself is recomputed
+    std::uint64_t working_bytes = 0;  ///< transient results alive while the piece runs forward
+    std::uint64_t parameters = 0;     ///< this rank's share
+    bool attention_core = false;      ///< recomputed under selective recomputation
 };
 
 /// A layer's pieces in forward order.
 struct ShardedLayer {
     std::string name{};
     std::vector<Piece> pieces{};
-    std::uint64_t input_bytes = 0;      ///< the residual stream as this rank holds it, one micro-batch
+    std::uint64_t input_bytes = 0;  ///< the residual stream as this rank holds it, one micro-batch
 
     [[nodiscard]] std::uint64_t saved_bytes() const;
     [[nodiscard]] std::uint64_t parameters() const;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -24,6 +23,14 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
     for (std::string& text : strings) list.push_back(text.data());
     list.push_back(nullptr);
     return list;
+}
+
+/// Nothing of the user's but what sanitizers need.
+std::vector<std::string> base_environment() {
+    std::vector<std::string> variables{"PATH=/usr/bin:/bin"};
+    for (const std::string name : {"ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"})
+        if (const char* const value = std::getenv(name.c_str())) variables.push_back(name + '=' + value);
+    return variables;
 }
 
 fs::path fresh_folder() {
@@ -44,7 +51,7 @@ Result orrery(const std::vector<std::string>& arguments, const std::vector<std::
     const std::string out = folder / "out", err = folder / "err";
     std::vector<std::string> words{ORRERY_PROGRAM};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<std::string> variables{"PATH=/usr/bin:/bin"};
+    std::vector<std::string> variables = base_environment();
     variables.insert(variables.end(), environment.begin(), environment.end());
 
     posix_spawn_file_actions_t actions;

@@ -1,0 +1,166 @@
+// More work never takes less, a better machine never more; over random scenarios.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "sim/run_step.hpp"
+#include "tests/sim/bench.hpp"
+#include "topology/catalog.hpp"
+
+namespace orrery::sim {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t first_seed = 1000, seeds = 200;
+constexpr double rounding = 1e-9;
+
+/// Where transfers share links, more work may come at better times and end earlier (Graham 1969, "Bounds on multiprocessing
+/// timing anomalies"); without sharing it cannot.
+constexpr double anomaly = 0.05;
+
+using Change = std::function<void(json&)>;
+
+/// Random scenarios as `first` leaves them, and with `second` on top.
+void for_each_pair_of_scenarios(
+    const Change& first, const Change& second,
+    const std::function<void(const scenarios::Scenario&, const scenarios::Scenario&)>& check) {
+    for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+        json document = random_document(seed);
+        first(document);
+        json changed = document;
+        second(changed);
+        SCOPED_TRACE("seed " + std::to_string(seed) + ": " + document.dump());
+        check(scenario_of(document), scenario_of(changed));
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+void for_each_pair(const Change& first, const Change& second,
+                   const std::function<void(const Prediction&, const Prediction&)>& check) {
+    for_each_pair_of_scenarios(first, second, [&](const scenarios::Scenario& one, const scenarios::Scenario& other) {
+        check(quick(one), quick(other));
+    });
+}
+
+/// Of a step whose transfers do not hinder each other.
+double uncontended_seconds(const scenarios::Scenario& scenario) {
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const RanStep ran(scenario.plan, cluster, profiles().find(scenario.profile), false);
+    const auto engine = make_uncontended_engine(ran.folding.capacities);
+    return replay(ran.program, ran.costs, ran.network, ran.folding, *engine).end;
+}
+
+void expect_more_takes_no_less(const Change& first, const Change& more) {
+    for_each_pair_of_scenarios(first, more, [](const scenarios::Scenario& one, const scenarios::Scenario& other) {
+        EXPECT_GE(uncontended_seconds(other), uncontended_seconds(one) * (1 - rounding));
+        EXPECT_GE(quick(other).step_time_s, quick(one).step_time_s * (1 - anomaly));
+    });
+}
+
+void unchanged(json&) {}
+
+void twice(json& value) { value = 2 * value.get<std::uint64_t>(); }
+
+void without_recomputation(json& s) {
+    s["strategy"]["recompute"] = "none";
+    s["strategy"].erase("recompute_num_layers");
+}
+
+/// Matrix products that take a few microseconds do not grow with every width: so the measurements say.
+void with_long_sequences(json& s) {
+    s["training"]["seq_length"] = s["model"]["max_position_embeddings"] = 2048;
+    s["model"]["intermediate_size"] = 4096;
+}
+
+TEST(Growth, ALargerBatchTakesNoLess) {
+    expect_more_takes_no_less(unchanged, [](json& s) { twice(s["training"]["global_batch_size"]); });
+}
+
+TEST(Growth, MoreLayersTakeNoLess) {
+    expect_more_takes_no_less(unchanged, [](json& s) { twice(s["model"]["num_hidden_layers"]); });
+}
+
+TEST(Growth, MoreLayersNeedMoreMemory) {
+    for_each_pair(unchanged, [](json& s) { twice(s["model"]["num_hidden_layers"]); },
+                  [](const Prediction& less, const Prediction& more) {
+                      for (std::size_t stage = 0; stage < less.memory.size(); ++stage)
+                          EXPECT_GT(more.memory[stage].peak, less.memory[stage].peak);
+                  });
+}
+
+TEST(Growth, AWiderModelTakesNoLess) {
+    expect_more_takes_no_less(with_long_sequences, [](json& s) { twice(s["model"]["intermediate_size"]); });
+}
+
+TEST(Growth, LongerSequencesTakeNoLess) {
+    expect_more_takes_no_less(unchanged, [](json& s) {
+        twice(s["training"]["seq_length"]);
+        twice(s["model"]["max_position_embeddings"]);
+    });
+}
+
+TEST(Growth, RecomputingTakesNoLess) {
+    expect_more_takes_no_less(without_recomputation, [](json& s) { s["strategy"]["recompute"] = "full"; });
+}
+
+/// 64 GPUs or fewer on Ethernet, whose rate can be chosen.
+void on_ethernet(json& s) {
+    const auto ranks = s["strategy"]["tensor"].get<std::uint32_t>() * s["strategy"]["pipeline"].get<std::uint32_t>() *
+                       s["strategy"]["data"].get<std::uint32_t>();
+    s["cluster"] = {{"preset", "ethernet"}, {"gpu", "A100-80GB"},     {"gpus_per_node", 8},
+                    {"nics_per_node", 2},   {"nic_rate", "100 Gb/s"}, {"nodes", (ranks + 7) / 8}};
+    s["training"]["precision"] = "bf16";
+    s["training"].erase("grad_reduce_precision");
+}
+
+TEST(Growth, FasterNicsNeverSlowAStep) {
+    for_each_pair(on_ethernet, [](json& s) { s["cluster"]["nic_rate"] = "200 Gb/s"; },
+                  [](const Prediction& slow, const Prediction& fast) {
+                      EXPECT_LE(fast.step_time_s, slow.step_time_s * (1 + rounding));
+                  });
+}
+
+std::uint64_t largest_peak(const Prediction& p) {
+    std::uint64_t peak = 0;
+    for (const StageMemory& stage : p.memory) peak = std::max(peak, stage.peak);
+    return peak;
+}
+
+void expect_no_more_memory(const Prediction& before, const Prediction& after) {
+    EXPECT_LE(largest_peak(after), largest_peak(before));
+}
+
+TEST(Growth, SelectiveRecomputationNeedsNoMoreMemory) {
+    for_each_pair(without_recomputation, [](json& s) { s["strategy"]["recompute"] = "selective"; }, expect_no_more_memory);
+}
+
+TEST(Growth, ADistributedOptimizerNeedsNoMoreMemory) {
+    for_each_pair(
+        [](json& s) {
+            s["strategy"]["sharding"] = "none";
+            s["strategy"].erase("overlap_param_gather");
+        },
+        [](json& s) { s["strategy"]["sharding"] = "zero1"; }, expect_no_more_memory);
+}
+
+/// What every prediction must satisfy.
+TEST(Growth, PredictionsAreSane) {
+    for_each_pair(unchanged, unchanged, [](const Prediction& one, const Prediction& two) {
+        EXPECT_EQ(one.step_time_s, two.step_time_s);
+        EXPECT_GT(one.mfu, 0);
+        EXPECT_LT(one.mfu, 1);
+        EXPECT_LT(one.hfu, 1);
+        for (const Breakdown& b : one.stages) {
+            EXPECT_NEAR(b.total(), one.step_time_s, rounding * one.step_time_s);
+            for (const double part : {b.gemm, b.attention, b.memory_bound, b.tensor_comm, b.pipeline_comm, b.data_comm,
+                                      b.optimizer, b.launch, b.bubble})
+                EXPECT_GE(part, -rounding * one.step_time_s);
+        }
+    });
+}
+
+}  // namespace
+}  // namespace orrery::sim

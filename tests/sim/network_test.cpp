@@ -1,0 +1,183 @@
+#include "sim/network.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/collective/nccl_tuning.hpp"
+#include "tests/sim/bench.hpp"
+#include "topology/catalog.hpp"
+
+namespace orrery::sim {
+namespace {
+
+using kernels::CollectiveKind;
+using topology::GpuId;
+
+constexpr std::array kinds{CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                           CollectiveKind::all_to_all, CollectiveKind::broadcast};
+constexpr double mebibyte = 1 << 20;
+
+/// Eight nodes of a SuperPOD: 8 GPUs and 8 rails of 25 GB/s each.
+class NetworkTest : public testing::Test {
+protected:
+    /// `per_node` GPUs of each of `nodes` nodes.
+    static std::vector<GpuId> group(std::uint32_t nodes, std::uint32_t per_node) {
+        std::vector<GpuId> gpus;
+        for (std::uint32_t node = 0; node < nodes; ++node)
+            for (std::uint32_t i = 0; i < per_node; ++i) gpus.push_back(node * 8 + i);
+        return gpus;
+    }
+    [[nodiscard]] Transfer transfer(CollectiveKind kind, const std::vector<GpuId>& gpus, double bytes) const {
+        return network.collective(kind, gpus, bytes, network.path(gpus));
+    }
+    [[nodiscard]] double seconds(CollectiveKind kind, const std::vector<GpuId>& gpus, double bytes) const {
+        return network.alone(transfer(kind, gpus, bytes), network.path(gpus));
+    }
+
+    topology::Cluster cluster = topology::build({.preset = "superpod-a100", .nodes = 8});
+    Network network{cluster, profiles().find("a100")};
+    double nic = cluster.nic_bytes_per_second() * profiles().find("a100").constant("network_efficiency");
+};
+
+TEST_F(NetworkTest, TheWireCarriesTheBusTraffic) {
+    for (const CollectiveKind kind : kinds)
+        for (const std::uint32_t nodes : {2U, 5U, 8U}) {
+            const double least = kernels::bus_factor(kind, nodes) * 1024 * mebibyte;
+            EXPECT_NEAR(transfer(kind, group(nodes, 1), 1024 * mebibyte).bytes, least, least * 1e-12)
+                << kernels::name(kind) << ": a large transfer spends nothing on flags";
+            EXPECT_GE(transfer(kind, group(nodes, 1), 1000).bytes, kernels::bus_factor(kind, nodes) * 1000 * (1 - 1e-12));
+        }
+}
+
+/// Of a node's data, all-to-all sends what other nodes' ranks get.
+TEST_F(NetworkTest, AllToAllLeavesTheNodeWithTheOthersShare) {
+    EXPECT_DOUBLE_EQ(transfer(CollectiveKind::all_to_all, group(2, 8), mebibyte).bytes, 8 * mebibyte / 2);
+}
+
+TEST_F(NetworkTest, NothingIsFasterThanTheNics) {
+    for (const CollectiveKind kind : kinds)
+        for (const std::uint32_t per_node : {1U, 4U, 8U})
+            for (const double bytes : {8.0, 1e5, 1e7, 1e9}) {
+                const std::uint32_t ranks = 4 * per_node;
+                const double wire = kind == CollectiveKind::all_to_all ? bytes * (ranks - per_node) / ranks * per_node
+                                                                       : kernels::bus_factor(kind, ranks) * bytes;
+                EXPECT_GE(seconds(kind, group(4, per_node), bytes), wire / (per_node * nic)) << kernels::name(kind);
+            }
+}
+
+TEST_F(NetworkTest, TimeGrowsWithBytes) {
+    for (const CollectiveKind kind : kinds)
+        for (const auto& gpus : {group(1, 8), group(4, 1), group(4, 8)}) {
+            double before = 0;
+            for (double bytes = 4; bytes < 1e10; bytes *= 1.7) {
+                const double now = seconds(kind, gpus, bytes);
+                EXPECT_GE(now, before * (1 - 1e-12)) << kernels::name(kind) << " " << bytes;
+                before = now;
+            }
+        }
+}
+
+/// One byte more takes no more than a byte's time, also where protocols and tables change.
+TEST_F(NetworkTest, TimeDoesNotJump) {
+    for (const CollectiveKind kind : kinds)
+        for (const auto& gpus : {group(1, 8), group(4, 1), group(4, 8)})
+            for (const double bytes : {4096.0, 65536.0, mebibyte, 16 * mebibyte})
+                EXPECT_NEAR(seconds(kind, gpus, bytes), seconds(kind, gpus, bytes - 1), 1e-8) << kernels::name(kind);
+}
+
+TEST_F(NetworkTest, MoreNodesAreNeverFaster) {
+    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::broadcast})
+        for (const std::uint32_t per_node : {1U, 8U})
+            for (const double bytes : {1e3, 1e6, 1e9}) {
+                double before = 0;
+                for (const std::uint32_t nodes : {1U, 2U, 3U, 4U, 8U}) {
+                    if (nodes * per_node == 1) continue;
+                    const double now = seconds(kind, group(nodes, per_node), bytes);
+                    EXPECT_GE(now, before) << kernels::name(kind) << " " << nodes << " x " << per_node << " " << bytes;
+                    before = now;
+                }
+            }
+}
+
+/// Eight rings leave a node through its eight NICs: each carries an eighth.
+TEST_F(NetworkTest, CollectivesOfWholeNodesUseEveryNic) {
+    std::uint32_t nics = 0;
+    for (const LinkUse& use : network.path(group(4, 8)))
+        if (cluster.link(use.link).tier == 1) {
+            ++nics;
+            EXPECT_DOUBLE_EQ(use.weight, 1.0 / 8);
+        }
+    EXPECT_EQ(nics, 2 * 4 * 8U) << "up and down";
+    const auto bus_rate = [&](std::uint32_t per_node) {
+        const double bytes = 4096 * mebibyte;
+        return kernels::bus_factor(CollectiveKind::all_reduce, 4 * per_node) * bytes /
+               seconds(CollectiveKind::all_reduce, group(4, per_node), bytes);
+    };
+    EXPECT_GT(bus_rate(8), 4 * nic);
+    EXPECT_LE(bus_rate(8), 8 * nic);
+    EXPECT_LE(bus_rate(1), nic);
+}
+
+TEST_F(NetworkTest, TheHopsOfACollectiveMakeARing) {
+    const auto hops = network.hops(group(3, 2));
+    ASSERT_EQ(hops.size(), 6U);
+    for (const Network::Hop& hop : hops) {
+        EXPECT_EQ((cluster.node_of(hop.from) + 1) % 3, cluster.node_of(hop.to));
+        EXPECT_EQ(hop.from % 8, hop.to % 8) << "rails stay apart";
+        EXPECT_DOUBLE_EQ(hop.share, 0.5);
+    }
+    EXPECT_TRUE(network.hops(group(1, 8)).empty());
+}
+
+TEST_F(NetworkTest, MessagesCrossLinksOnlyBetweenNodes) {
+    EXPECT_TRUE(network.path(0, 7).empty());
+    EXPECT_EQ(network.message(0, 7, mebibyte).bytes, 0) << "its time is its latency";
+    EXPECT_GT(network.message(0, 7, 100 * mebibyte).latency, network.message(0, 7, mebibyte).latency);
+    EXPECT_FALSE(network.path(0, 8).empty());
+    EXPECT_EQ(network.message(0, 8, mebibyte).bytes, mebibyte);
+    const Transfer message = network.message(0, 8, 100 * mebibyte);
+    EXPECT_NEAR(network.alone(message, network.path(0, 8)), message.latency + 100 * mebibyte / nic, 1e-12);
+}
+
+TEST_F(NetworkTest, OneRankMovesNothing) {
+    EXPECT_EQ(seconds(CollectiveKind::all_reduce, {3}, mebibyte), 0);
+    EXPECT_EQ(network.explain(CollectiveKind::all_reduce, std::vector<GpuId>{3}, 8), "one rank: nothing to move");
+}
+
+TEST_F(NetworkTest, ProtocolsFollowTheSize) {
+    EXPECT_NE(network.explain(CollectiveKind::all_reduce, group(8, 8), 1024).find("tree with LL,"), std::string::npos);
+    EXPECT_NE(network.explain(CollectiveKind::all_reduce, group(8, 8), 4096 * mebibyte).find("ring with Simple"),
+              std::string::npos);
+}
+
+TEST(NcclOptions, LatenciesAreThoseOfItsTuningModel) {
+    const auto find = [](std::uint32_t ranks, std::uint32_t nodes, std::string_view algorithm, std::string_view protocol) {
+        for (const CollectiveOption& option : nccl_options(CollectiveKind::all_reduce, ranks, nodes))
+            if (option.algorithm == algorithm && option.protocol == protocol) return option.latency_seconds;
+        return 0.0;
+    };
+    // base 6.8 + 2 (7 local steps of 0.6 + 1 level of 5)
+    EXPECT_NEAR(find(16, 2, "tree", "LL"), 25.2e-6, 1e-12);
+    // base 6.6 + 28 local steps of 1 + 2 steps of 2.7
+    EXPECT_NEAR(find(16, 2, "ring", "LL"), 40.0e-6, 1e-12);
+    // base 8.4 + 30 - 2 local steps of 3.4 + 2 steps of 14
+    EXPECT_NEAR(find(16, 2, "ring", "Simple"), (8.4 + 28 * 3.4 + 28) * 1e-6, 1e-12);
+    ASSERT_EQ(nccl_options(CollectiveKind::send_recv, 2, 2).size(), 1U);
+    EXPECT_NEAR(nccl_options(CollectiveKind::send_recv, 2, 2).front().latency_seconds, 22.4e-6, 1e-12);
+}
+
+TEST(CollectiveSeconds, RefusesMoreRanksThanThereAre) {
+    EXPECT_THROW((void)collective_seconds({.preset = "superpod-a100", .nodes = 2}, "", CollectiveKind::all_reduce, 17,
+                                          mebibyte, profiles()),
+                 std::runtime_error);
+    EXPECT_GT(collective_seconds({.preset = "superpod-a100", .nodes = 2}, "", CollectiveKind::all_reduce, 16, mebibyte,
+                                 profiles()),
+              0);
+}
+
+}  // namespace
+}  // namespace orrery::sim

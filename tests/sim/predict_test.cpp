@@ -1,0 +1,152 @@
+#include "sim/predict.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "models/operators.hpp"
+#include "tests/sim/bench.hpp"
+
+namespace orrery::sim {
+namespace {
+
+scenarios::Scenario shipped(const std::string& name) {
+    return scenarios::load(std::filesystem::path("scenarios") / (name + ".json"));
+}
+
+TEST(Predict, IsDeterministic) {
+    const Options options{.keep_trace = true};
+    const Prediction one = predict(small_scenario(), profiles(), options), two = predict(small_scenario(), options);
+    EXPECT_EQ(one.step_time_s, two.step_time_s);
+    EXPECT_EQ(one.advice, two.advice);
+    EXPECT_EQ(one.bottleneck, two.bottleneck);
+    ASSERT_EQ(one.trace.size(), two.trace.size());
+    for (std::size_t i = 0; i < one.trace.size(); ++i) {
+        ASSERT_EQ(one.trace[i].spans.size(), two.trace[i].spans.size());
+        for (std::size_t op = 0; op < one.trace[i].spans.size(); ++op) {
+            EXPECT_EQ(one.trace[i].spans[op].begin, two.trace[i].spans[op].begin);
+            EXPECT_EQ(one.trace[i].spans[op].end, two.trace[i].spans[op].end);
+        }
+    }
+}
+
+TEST(Predict, RatesFollowFromTheStepTime) {
+    const scenarios::Scenario scenario = small_scenario(R"({"outputs": {"token_budget": "1B"}})");
+    const Prediction p = quick(scenario);
+    EXPECT_DOUBLE_EQ(p.tokens_per_s, 32 * 512 / p.step_time_s);
+    EXPECT_DOUBLE_EQ(p.training_time_s, 1e9 / p.tokens_per_s);
+    EXPECT_DOUBLE_EQ(p.model_flops_per_gpu,
+                     models::model_flops(models::build(scenario.plan.model), 32, 512) / 16 / p.step_time_s);
+    EXPECT_DOUBLE_EQ(p.mfu, p.model_flops_per_gpu / 312e12);
+}
+
+TEST(Predict, SpansLieWithinTheStep) {
+    const Prediction p = predict(small_scenario(), profiles(), {.keep_trace = true});
+    double last = 0;
+    for (const RankClass& rank : p.trace) {
+        EXPECT_EQ(rank.spans.size(), p.program.programs[rank.role].ops.size());
+        for (const Span& span : rank.spans) {
+            EXPECT_GE(span.begin, 0);
+            EXPECT_GE(span.end, span.begin);
+            last = std::max(last, span.end);
+        }
+    }
+    EXPECT_DOUBLE_EQ(last, p.step_time_s);
+}
+
+class ShippedPrediction : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Scenarios, ShippedPrediction,
+                         testing::Values("gpt-1.7b-dgx-a100", "gpt-22b-superpod-h100", "llama2-70b-superpod-h100",
+                                         "bert-large-dgx-1v", "gpt-neox-20b-ethernet"));
+
+TEST_P(ShippedPrediction, IsPlausible) {
+    const scenarios::Scenario scenario = shipped(GetParam());
+    const Prediction p = quick(scenario);
+    EXPECT_GT(p.mfu, 0.02);
+    EXPECT_LT(p.mfu, 0.8);
+    EXPECT_LT(p.hfu, 1);
+    EXPECT_EQ(p.gpus, scenario.plan.ranks());
+    EXPECT_LE(p.classes, p.gpus);
+    EXPECT_EQ(p.stages.size(), scenario.plan.strategy.pipeline);
+    EXPECT_EQ(p.memory.size(), p.stages.size());
+    EXPECT_TRUE(p.fits) << "it has been trained this way";
+    EXPECT_TRUE(scenario.plan.strategy.recompute != strategies::Recompute::full || p.hfu > p.mfu);
+}
+
+/// Folding keeps what is simulated far below what it stands for.
+TEST(Predict, ThreeThousandGpus) {
+    const Prediction p = quick(shipped("gpt-1t-superpod-a100"));
+    EXPECT_EQ(p.gpus, 3072U);
+    EXPECT_EQ(p.stages.size(), 64U);
+    EXPECT_GT(p.ops, 100'000'000U);
+    EXPECT_LE(p.classes, 3072U / 4);
+    EXPECT_GT(p.mfu, 0.2);
+    EXPECT_LT(p.mfu, 0.7);
+}
+
+TEST(Predict, ScaleFactorIsOneWithoutDataParallelism) {
+    const Prediction alone = predict(small_scenario(R"({"strategy": {"data": 1}})"), profiles(), {.advice = false});
+    EXPECT_EQ(alone.scale_factor, 1);
+    EXPECT_EQ(alone.scale_base_gpus, 4U);
+    const Prediction scaled = predict(small_scenario(), profiles(), {.advice = false});
+    EXPECT_LT(scaled.scale_factor, 1) << "gradients have to be reduced";
+    EXPECT_GT(scaled.scale_factor, 0.2);
+}
+
+TEST(Predict, APlanThatDoesNotFitSaysWhatWouldHelp) {
+    const Prediction p = predict(small_scenario(R"({"model": {"hidden_size": 12288, "num_attention_heads": 96,
+        "num_hidden_layers": 24}})"), profiles());
+    EXPECT_FALSE(p.fits);
+    ASSERT_GE(p.advice.size(), 2U);
+    EXPECT_NE(p.advice[0].find("does not fit"), std::string::npos) << p.advice[0];
+    EXPECT_TRUE(std::any_of(p.advice.begin(), p.advice.end(), [](const std::string& line) {
+        return line.starts_with("distributed optimizer: saves");
+    }));
+}
+
+/// What advice promises is what the changed plan takes.
+TEST(Predict, AdviceIsSimulated) {
+    const scenarios::Scenario slow = small_scenario(R"({"strategy": {"recompute": "full"}, "training": {"cuda_graph": true}})");
+    const Prediction p = predict(slow, profiles());
+    ASSERT_FALSE(p.advice.empty());
+    for (const std::string& line : p.advice) EXPECT_NE(line.find("(-"), std::string::npos) << line;
+    EXPECT_TRUE(std::any_of(p.advice.begin(), p.advice.end(), [](const std::string& line) {
+        return line.starts_with("no recomputation") || line.starts_with("selective recomputation");
+    }));
+    EXPECT_FALSE(p.bottleneck.empty());
+}
+
+TEST(Predict, MemoryShrinksWithRecomputationAndSharding) {
+    const auto peak = [](const std::string& strategy) {
+        const Prediction p = quick(small_scenario(R"({"strategy": )" + strategy + R"(, "training": {"fused_attention": false}})"));
+        return p.memory[0].peak;
+    };
+    EXPECT_LT(peak(R"({"recompute": "full"})"), peak(R"({"recompute": "selective"})"));
+    EXPECT_LT(peak(R"({"recompute": "selective"})"), peak("{}"));
+    EXPECT_LT(peak(R"({"sharding": "zero1"})"), peak("{}"));
+}
+
+TEST(Predict, AnUnknownProfileIsRefused) {
+    scenarios::Scenario scenario = small_scenario();
+    scenario.profile = "a1000";
+    EXPECT_THROW((void)predict(scenario), Error);
+}
+
+TEST(Predict, TensorGroupsAcrossNodesAreReplayedOperationByOperation) {
+    const std::string across = R"({"cluster": {"preset": "ethernet", "gpu": "A100-80GB", "gpus_per_node": 4,
+        "nics_per_node": 4, "nic_rate": "200 Gb/s", "nodes": 4}, "strategy": {"tensor": 8, "pipeline": 2, "data": 1}})";
+    const std::string inside = R"({"cluster": {"preset": "ethernet", "gpu": "A100-80GB", "gpus_per_node": 8,
+        "nics_per_node": 8, "nic_rate": "200 Gb/s", "nodes": 2}, "strategy": {"tensor": 8, "pipeline": 2, "data": 1}})";
+    const Options trace{.keep_trace = true, .scale_factor = false, .advice = false};
+    const Prediction far = predict(small_scenario(across), profiles(), trace);
+    const Prediction near = predict(small_scenario(inside), profiles(), trace);
+    EXPECT_TRUE(far.program.blocks.empty());
+    EXPECT_FALSE(near.program.blocks.empty());
+    EXPECT_EQ(far.ops, near.ops);
+    EXPECT_GT(far.step_time_s, near.step_time_s);
+}
+
+}  // namespace
+}  // namespace orrery::sim
