@@ -202,9 +202,20 @@ const GemmLookup& GemmPredictor::lookup(Dtype dtype, bool& exact) const {
                 "measure one, or import another profile");
 }
 
-Estimate GemmPredictor::at_table_clock(const kernels::Gemm& gemm) const {
+/// The 16-bit product that costs what an fp8 product does where only 16-bit tables exist: the same output, and along k
+/// half as many elements of twice the size, so that every tile moves the same bytes and takes the same cycles.
+/// Prologue, epilogue and waves, which do not get faster in fp8, keep their weight.
+kernels::Gemm GemmPredictor::stand_in(const kernels::Gemm& gemm) const {
+    bool exact = false;
+    const Dtype table = lookup(gemm.dtype, exact).table().dtype;
+    if (gemm.dtype != Dtype::fp8 || exact || !is_half(table)) return gemm;
+    return {table, gemm.batch, gemm.m, gemm.n, std::max(1U, gemm.k / 2)};
+}
+
+Estimate GemmPredictor::at_table_clock(const kernels::Gemm& wanted) const {
     bool exact = false, outside = false;
-    const GemmLookup& table = lookup(gemm.dtype, exact);
+    const GemmLookup& table = lookup(wanted.dtype, exact);
+    const kernels::Gemm gemm = stand_in(wanted);
     const double ratio = table.log_ratio(static_cast<double>(gemm.batch) * gemm.m, gemm.n, gemm.k, outside);
     return {gemm_roofline(gemm, machine_) * std::exp(ratio), outside || !exact || gemm.batch > 1};
 }
@@ -213,26 +224,31 @@ Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     Estimate estimate = at_table_clock(gemm);
     bool exact = false;
     const GemmLookup& table = lookup(gemm.dtype, exact);
-    const double best = table.best_rate() * machine_.peak(gemm.dtype) / machine_.peak(table.table().dtype);
-    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(gemm), best, sustained_));
+    const kernels::Gemm ran = stand_in(gemm);
+    const double best = table.best_rate() * machine_.peak(ran.dtype) / machine_.peak(table.table().dtype);
+    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, sustained_));
     return estimate;
 }
 
 std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     bool exact = false;
     const GemmLookup& table = lookup(gemm.dtype, exact);
+    const kernels::Gemm ran = stand_in(gemm);
     const Estimate raw = at_table_clock(gemm), sustained = estimate(gemm);
     std::string out =
         fmt::format("{}: {}\n  table gemm {} ({})\n", kernels::to_text(gemm), format_seconds(sustained.seconds),
                     kernels::name(table.table().dtype), table.table().provenance.origin);
-    if (!exact)
+    if (ran.dtype != gemm.dtype)
+        out += fmt::format("  no table for {}: as {}, half the elements along k at twice the size\n",
+                           kernels::name(gemm.dtype), kernels::to_text(ran));
+    else if (!exact)
         out += fmt::format("  no table for {}: efficiency of {} on its own peak\n", kernels::name(gemm.dtype),
                            kernels::name(table.table().dtype));
     if (gemm.batch > 1)
         out += fmt::format("  batch {} folded into m for the efficiency; tiles and traffic of the batched product\n",
                            gemm.batch);
     double known = 0;
-    for (const auto& w : table.sources(static_cast<double>(gemm.batch) * gemm.m, gemm.n, gemm.k)) {
+    for (const auto& w : table.sources(static_cast<double>(ran.batch) * ran.m, ran.n, ran.k)) {
         const auto& p = table.table().points[w.index];
         out += fmt::format("  row {}: {}x{}x{} measured {}, weight {:.3f}\n", w.index, p.m, p.n, p.k,
                            format_seconds(p.seconds), w.weight);

@@ -52,6 +52,7 @@ class GemmPredictor {
 public:
     explicit GemmPredictor(const Profile& profile);
     /// At the clock of the table (before the sustained clock). Throws Error when the profile has no GEMM table.
+    [[nodiscard]] kernels::Gemm stand_in(const kernels::Gemm& gemm) const;
     [[nodiscard]] Estimate at_table_clock(const kernels::Gemm& gemm) const;
     [[nodiscard]] Estimate estimate(const kernels::Gemm& gemm) const;
     [[nodiscard]] std::string explain(const kernels::Gemm& gemm) const;

@@ -28,7 +28,8 @@ struct Neighbour {
     std::function<void(Plan&)> change;
 };
 
-std::vector<Neighbour> neighbours(const Plan& plan) {
+/// measured_fused: the profile can time fused attention.
+std::vector<Neighbour> neighbours(const Plan& plan, bool measured_fused) {
     const auto& s = plan.strategy;
     std::vector<Neighbour> list;
     if (s.recompute == Recompute::full) {
@@ -45,7 +46,7 @@ std::vector<Neighbour> neighbours(const Plan& plan) {
         list.push_back({"sequence parallelism", [](Plan& p) { p.strategy.sequence_parallel = true; }});
     if (s.data > 1 && !s.overlap_grad_reduce)
         list.push_back({"overlapped gradient reduction", [](Plan& p) { p.strategy.overlap_grad_reduce = true; }});
-    if (!plan.training.fused_attention)
+    if (!plan.training.fused_attention && measured_fused)
         list.push_back({"fused attention", [](Plan& p) { p.training.fused_attention = true; }});
     if (plan.training.micro_batch > 1)
         list.push_back({"half the micro-batch", [](Plan& p) { p.training.micro_batch /= 2; }});
@@ -107,7 +108,7 @@ std::string bottleneck(const Prediction& p) {
     return fmt::format("{} {:.0f}%", worst->first, 100 * worst->second / p.step_time_s);
 }
 
-void advise_memory(const Plan& plan, Prediction& p) {
+void advise_memory(const Plan& plan, bool measured_fused, Prediction& p) {
     const auto worst = std::max_element(p.memory.begin(), p.memory.end(),
                                         [](const StageMemory& a, const StageMemory& b) { return a.peak < b.peak; });
     const auto kind = std::max_element(worst->at_peak.begin(), worst->at_peak.end()) - worst->at_peak.begin();
@@ -116,7 +117,7 @@ void advise_memory(const Plan& plan, Prediction& p) {
                                    format_bytes(static_cast<double>(p.memory_capacity)),
                                    format_bytes(static_cast<double>(worst->at_peak[static_cast<std::size_t>(kind)])),
                                    strategies::name(static_cast<strategies::Keep>(kind))));
-    for (const Neighbour& neighbour : neighbours(plan)) {
+    for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
         const std::uint64_t peak = largest_peak(strategies::build(*other));
@@ -135,7 +136,8 @@ void advise_time(const scenarios::Scenario& scenario, const topology::Cluster& c
     };
     std::vector<Better> better;
     const std::uint64_t now = largest_peak(p.memory);
-    for (const Neighbour& neighbour : neighbours(scenario.plan)) {
+    const bool measured_fused = !predictor.profile().attention.empty();
+    for (const Neighbour& neighbour : neighbours(scenario.plan, measured_fused)) {
         const auto other = changed(scenario.plan, neighbour);
         if (!other || largest_peak(strategies::build(*other)) > p.memory_capacity) continue;
         const RanStep ran(*other, cluster, predictor, true);
@@ -156,7 +158,7 @@ void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluste
             const calibrate::Predictor& predictor, Prediction& p) {
     p.bottleneck = bottleneck(p);
     if (!p.fits)
-        advise_memory(scenario.plan, p);
+        advise_memory(scenario.plan, !predictor.profile().attention.empty(), p);
     else if (p.ops < most_operations)
         advise_time(scenario, cluster, predictor, p);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/error.hpp"
@@ -160,7 +161,7 @@ std::string carried(const RowFile& file) {
     const ordered_json defaults = shared(rows);
     for (ordered_json& row : rows) remove(row, defaults);
     std::string text = "{\"source\": " + json(file.source).dump();
-    if (!file.meta.is_null()) text += ",\n\"meta\": " + file.meta.dump();
+    if (!file.meta.empty()) text += ",\n\"meta\": " + file.meta;
     if (!defaults.empty()) text += ",\n\"defaults\": " + defaults.dump();
     text += ",\n\"rows\": [\n";
     for (std::size_t i = 0; i < rows.size(); ++i) text += rows[i].dump() + (i + 1 < rows.size() ? ",\n" : "\n");

@@ -1,6 +1,7 @@
 #include "validate/memory.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace orrery::validate {
 

@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace orrery::validate {
@@ -64,13 +65,13 @@ std::string kind_of(const json& fields) {
 }  // namespace
 
 Row::Row(std::string source, std::size_t index, nlohmann::json fields)
-    : source_(std::move(source)), fields_(nested(std::move(fields))) {
-    id_ = name_of(fields_, source_, index);
-    kind_ = kind_of(fields_);
+    : source_(std::move(source)), fields_(std::make_shared<const json>(nested(std::move(fields)))) {
+    id_ = name_of(*fields_, source_, index);
+    kind_ = kind_of(*fields_);
 }
 
 const nlohmann::json* Row::find(std::string_view path) const {
-    const json* at = &fields_;
+    const json* at = fields_.get();
     for (std::string_view rest = path; !rest.empty();) {
         const std::size_t dot = rest.find('.');
         const std::string_view key = rest.substr(0, dot);

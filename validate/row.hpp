@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -28,7 +29,7 @@ public:
     [[nodiscard]] const std::string& source() const { return source_; }
     /// "training_step" when the row does not say; a kind that is no text reads as "unknown".
     [[nodiscard]] const std::string& kind() const { return kind_; }
-    [[nodiscard]] const nlohmann::json& fields() const { return fields_; }
+    [[nodiscard]] const nlohmann::json& fields() const { return *fields_; }
 
     /// The value at "gpus" or "model.layers"; nullptr when it is absent or null, that is, not published.
     /// Throws Skip when a part of the path is no object.
@@ -48,7 +49,7 @@ public:
 
 private:
     std::string source_, id_, kind_;
-    nlohmann::json fields_;
+    std::shared_ptr<const nlohmann::json> fields_;
 };
 
 /// ASCII lower case.

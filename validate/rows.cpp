@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 
@@ -71,7 +72,7 @@ RowFile parse_rows(const std::string& text, const std::filesystem::path& file) {
     const bool named =
         source != document.end() && source->is_string() && !source->get_ref<const std::string&>().empty();
     result.source = named ? source->get<std::string>() : file.stem().string();
-    if (const auto meta = document.find("meta"); meta != document.end()) result.meta = *meta;
+    if (const auto meta = document.find("meta"); meta != document.end()) result.meta = meta->dump();
     for (std::size_t i = 0; i < rows.size(); ++i)
         result.rows.emplace_back(result.source, i, over_defaults(defaults, rows[i]));
     return result;

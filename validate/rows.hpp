@@ -11,8 +11,8 @@
 namespace orrery::validate {
 
 struct RowFile {
-    std::string source;   ///< the file's "source", else its stem
-    nlohmann::json meta;  ///< as it stands; null when absent
+    std::string source;  ///< the file's "source", else its stem
+    std::string meta;    ///< JSON, as it stands; "" when absent
     std::vector<Row> rows;
 };
 

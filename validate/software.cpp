@@ -1,6 +1,8 @@
 #include "validate/software.hpp"
 
-#include <array>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
 #include <regex>
 
 namespace orrery::validate {
@@ -15,7 +17,7 @@ std::string source_words(const Row& row) {
     if (!source->is_object()) throw Skip("field of a wrong type: source");
     std::string words;
     for (const auto& [key, value] : source->items())
-        if (value.is_string()) words += " " + lower(value.get_ref<const std::string&>().substr(0, 400));
+        if (value.is_string()) words += fmt::format(" {}", lower(value.get_ref<const std::string&>().substr(0, 400)));
     return words;
 }
 
@@ -50,7 +52,7 @@ Software from_words(const Row& row, const std::string& words, const std::string&
 
 Software software_of(const Row& row) {
     const std::string framework = row.words("switches.framework"), source = source_words(row);
-    const std::string dated = framework + " " + source;
+    const std::string dated = fmt::format("{} {}", framework, source);
     const Software named = from_words(row, framework, dated);
     return named == Software::other ? from_words(row, source, dated) : named;
 }

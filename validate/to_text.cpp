@@ -39,14 +39,14 @@ std::string reasons(const validate::Table& table) {
             source.clear();
         }
     }
-    return text.rows() == 0 ? "" : "\n" + text.to_text();
+    return text.rows() == 0 ? "" : fmt::format("\n{}", text.to_text());
 }
 
 std::string worst(const validate::Table& table) {
     orrery::Table text({{"worst rows", Align::left}, {"error"}});
     for (const SourceScore& s : table.sources)
         for (const Worst& row : s.worst) text.row({row.id, signed_percent(row.error)});
-    return text.rows() == 0 ? "" : "\n" + text.to_text();
+    return text.rows() == 0 ? "" : fmt::format("\n{}", text.to_text());
 }
 
 std::string section(const char* title, const char* unit, const validate::Table& table) {

@@ -67,6 +67,7 @@ private:
     std::uint64_t tokens_ = 0, residual_tokens_ = 0;
     std::uint32_t tensor_ = 1;
     Placement residual_ = Placement::replicated;
+    Dim width_before_ = Dim::hidden;  // of the last linear layer's output
     Dtype element_ = Dtype::bf16;
     std::uint64_t bytes_ = 2;
 };
@@ -95,6 +96,7 @@ void Sharder::linear_backward(const models::Linear& op, const Gemm& forward, Pie
 
 void Sharder::operator()(const models::Linear& op) {
     const bool column = split_by_tensor(op.out), row = split_by_tensor(op.in);
+    width_before_ = op.out;
     const std::uint64_t in = op.in_features / (row ? tensor_ : 1);
     std::uint64_t out = op.out_features / (column ? tensor_ : 1);
     if (op.out == Dim::vocab) out = plan_.padded_vocab() / tensor_;
@@ -165,15 +167,17 @@ void Sharder::operator()(const models::Rope& op) {
 }
 
 void Sharder::operator()(const models::Activation& op) {
-    const std::uint64_t width = op.width / (op.width == plan_.model.ffn ? tensor_ : 1);
+    // Inside the MLP the width is split; in BERT's head it is the residual stream's.
+    const bool split = split_by_tensor(width_before_);
+    const std::uint64_t rows = split ? tokens_ : residual_tokens_, width = op.width / (split ? tensor_ : 1);
     Piece piece{.name = op.gated ? "swiglu" : "gelu"};
     piece.forward.push_back(
-        {piece.name, pointwise(op.gated ? PointwiseKind::swiglu : PointwiseKind::gelu, tokens_, width)});
+        {piece.name, pointwise(op.gated ? PointwiseKind::swiglu : PointwiseKind::gelu, rows, width)});
     piece.backward.push_back(
         {piece.name + " backward",
-         pointwise(op.gated ? PointwiseKind::swiglu_backward : PointwiseKind::gelu_backward, tokens_, width)});
-    piece.saved_bytes = tokens_ * width * bytes_ * (op.gated ? 2 : 1);  // its input
-    piece.working_bytes = tokens_ * width * bytes_;
+         pointwise(op.gated ? PointwiseKind::swiglu_backward : PointwiseKind::gelu_backward, rows, width)});
+    piece.saved_bytes = rows * width * bytes_ * (op.gated ? 2 : 1);  // its input
+    piece.working_bytes = rows * width * bytes_;
     out_.pieces.push_back(std::move(piece));
 }
 

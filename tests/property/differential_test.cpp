@@ -63,7 +63,8 @@ TEST(Differential, ReplayAgainstLongestPath) {
             expect_same(alone.classes[rank].spans, oracle[rank], "rank " + std::to_string(rank));
             const auto& contended = step.replayed.classes[rank].spans;
             for (std::size_t i = 0; i < contended.size(); ++i)
-                ASSERT_GE(contended[i].end, oracle[rank][i].end - tolerance(oracle[rank][i].end)) << rank << " op " << i;
+                ASSERT_GE(contended[i].end, oracle[rank][i].end - tolerance(oracle[rank][i].end))
+                    << rank << " op " << i;
         }
     });
 }
@@ -93,7 +94,8 @@ Replayed replayed(const strategies::StepProgram& step, const scenarios::Scenario
 TEST(Differential, CallsAgainstTheirOperations) {
     for_each_scenario([](const scenarios::Scenario& scenario) {
         const topology::Cluster cluster = topology::build(scenario.cluster);
-        if (cluster.gpus_per_node() % scenario.plan.strategy.tensor != 0) return;  // blocks are for tensor groups in a node
+        if (cluster.gpus_per_node() % scenario.plan.strategy.tensor != 0)
+            return;  // blocks are for tensor groups in a node
         const strategies::StepProgram step = strategies::build(scenario.plan);
         const Replayed calls = replayed(step, scenario, cluster), flat = replayed(unrolled(step), scenario, cluster);
         ASSERT_NEAR(calls.end, flat.end, tolerance(flat.end));
@@ -120,7 +122,8 @@ TEST(Differential, FluidEngineAgainstLongestPathWithoutSharing) {
     ASSERT_FALSE(ran.step.folding.capacities.empty());
     const auto oracle = longest_path(ran.step.program, ran.step.costs, ran.step.network);
     for (std::uint32_t rank = 0; rank < oracle.size(); ++rank)
-        expect_same(ran.step.replayed.classes[ran.step.folding.class_of[rank]].spans, oracle[rank], std::to_string(rank));
+        expect_same(ran.step.replayed.classes[ran.step.folding.class_of[rank]].spans, oracle[rank],
+                    std::to_string(rank));
 }
 
 }  // namespace

@@ -40,10 +40,10 @@ TEST(Breakdown, ShippedScenariosAddUp) {
 }
 
 TEST(Breakdown, OneGpuCommunicatesNothing) {
-    const Prediction p = quick(small_scenario(R"({"cluster": {"nodes": 1}, "strategy": {"tensor": 1, "pipeline": 1, "data": 1}})"));
+    const Prediction p =
+        quick(small_scenario(R"({"cluster": {"nodes": 1}, "strategy": {"tensor": 1, "pipeline": 1, "data": 1}})"));
     const Breakdown& b = p.stages.front();
-    for (const double part : {b.tensor_comm, b.pipeline_comm, b.data_comm})
-        EXPECT_NEAR(part, 0, 1e-12 * p.step_time_s);
+    for (const double part : {b.tensor_comm, b.pipeline_comm, b.data_comm}) EXPECT_NEAR(part, 0, 1e-12 * p.step_time_s);
     EXPECT_NEAR(b.bubble, 0, 1e-4 * p.step_time_s);
     EXPECT_GT(b.gemm, 0);
     EXPECT_GT(b.optimizer, 0);
@@ -73,13 +73,15 @@ TEST(Breakdown, MoreMicroBatchesLessBubble) {
 
 /// Launches bind small kernels; replaying a graph lifts that.
 TEST(Breakdown, CudaGraphsTakeTheLaunchesAway) {
-    const Prediction eager = quick(small_scenario()), graph = quick(small_scenario(R"({"training": {"cuda_graph": true}})"));
+    const Prediction eager = quick(small_scenario()),
+                     graph = quick(small_scenario(R"({"training": {"cuda_graph": true}})"));
     EXPECT_GT(eager.stages[0].launch, 10 * graph.stages[0].launch);
     EXPECT_LT(graph.step_time_s, eager.step_time_s);
 }
 
 TEST(Breakdown, RecomputationShowsInItsKernels) {
-    const Prediction none = quick(small_scenario()), full = quick(small_scenario(R"({"strategy": {"recompute": "full"}})"));
+    const Prediction none = quick(small_scenario()),
+                     full = quick(small_scenario(R"({"strategy": {"recompute": "full"}})"));
     const double more = full.stages[0].gemm / none.stages[0].gemm;
     EXPECT_NEAR(more, 4.0 / 3, 0.1) << "a forward more beside a forward and its twofold backward";
 }

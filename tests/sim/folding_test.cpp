@@ -27,7 +27,8 @@ struct Folded {
     Folding folding;
 };
 
-constexpr const char* sixteen_nodes = R"({"cluster": {"nodes": 16}, "strategy": {"tensor": 8, "pipeline": 4, "data": 4}})";
+constexpr const char* sixteen_nodes =
+    R"({"cluster": {"nodes": 16}, "strategy": {"tensor": 8, "pipeline": 4, "data": 4}})";
 
 TEST(Folding, EveryRankIsInOneClassOfItsRole) {
     const Folded f(small_scenario(sixteen_nodes));

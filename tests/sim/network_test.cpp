@@ -49,7 +49,8 @@ TEST_F(NetworkTest, TheWireCarriesTheBusTraffic) {
             const double least = kernels::bus_factor(kind, nodes) * 1024 * mebibyte;
             EXPECT_NEAR(transfer(kind, group(nodes, 1), 1024 * mebibyte).bytes, least, least * 1e-12)
                 << kernels::name(kind) << ": a large transfer spends nothing on flags";
-            EXPECT_GE(transfer(kind, group(nodes, 1), 1000).bytes, kernels::bus_factor(kind, nodes) * 1000 * (1 - 1e-12));
+            EXPECT_GE(transfer(kind, group(nodes, 1), 1000).bytes,
+                      kernels::bus_factor(kind, nodes) * 1000 * (1 - 1e-12));
         }
 }
 
@@ -90,7 +91,8 @@ TEST_F(NetworkTest, TimeDoesNotJump) {
 }
 
 TEST_F(NetworkTest, MoreNodesAreNeverFaster) {
-    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::broadcast})
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::broadcast})
         for (const std::uint32_t per_node : {1U, 8U})
             for (const double bytes : {1e3, 1e6, 1e9}) {
                 double before = 0;
@@ -155,7 +157,8 @@ TEST_F(NetworkTest, ProtocolsFollowTheSize) {
 }
 
 TEST(NcclOptions, LatenciesAreThoseOfItsTuningModel) {
-    const auto find = [](std::uint32_t ranks, std::uint32_t nodes, std::string_view algorithm, std::string_view protocol) {
+    const auto find = [](std::uint32_t ranks, std::uint32_t nodes, std::string_view algorithm,
+                         std::string_view protocol) {
         for (const CollectiveOption& option : nccl_options(CollectiveKind::all_reduce, ranks, nodes))
             if (option.algorithm == algorithm && option.protocol == protocol) return option.latency_seconds;
         return 0.0;

@@ -97,18 +97,19 @@ TEST(Predict, ScaleFactorIsOneWithoutDataParallelism) {
 
 TEST(Predict, APlanThatDoesNotFitSaysWhatWouldHelp) {
     const Prediction p = predict(small_scenario(R"({"model": {"hidden_size": 12288, "num_attention_heads": 96,
-        "num_hidden_layers": 24}})"), profiles());
+        "num_hidden_layers": 24}})"),
+                                 profiles());
     EXPECT_FALSE(p.fits);
     ASSERT_GE(p.advice.size(), 2U);
     EXPECT_NE(p.advice[0].find("does not fit"), std::string::npos) << p.advice[0];
-    EXPECT_TRUE(std::any_of(p.advice.begin(), p.advice.end(), [](const std::string& line) {
-        return line.starts_with("distributed optimizer: saves");
-    }));
+    EXPECT_TRUE(std::any_of(p.advice.begin(), p.advice.end(),
+                            [](const std::string& line) { return line.starts_with("distributed optimizer: saves"); }));
 }
 
 /// What advice promises is what the changed plan takes.
 TEST(Predict, AdviceIsSimulated) {
-    const scenarios::Scenario slow = small_scenario(R"({"strategy": {"recompute": "full"}, "training": {"cuda_graph": true}})");
+    const scenarios::Scenario slow =
+        small_scenario(R"({"strategy": {"recompute": "full"}, "training": {"cuda_graph": true}})");
     const Prediction p = predict(slow, profiles());
     ASSERT_FALSE(p.advice.empty());
     for (const std::string& line : p.advice) EXPECT_NE(line.find("(-"), std::string::npos) << line;
@@ -120,7 +121,8 @@ TEST(Predict, AdviceIsSimulated) {
 
 TEST(Predict, MemoryShrinksWithRecomputationAndSharding) {
     const auto peak = [](const std::string& strategy) {
-        const Prediction p = quick(small_scenario(R"({"strategy": )" + strategy + R"(, "training": {"fused_attention": false}})"));
+        const Prediction p =
+            quick(small_scenario(R"({"strategy": )" + strategy + R"(, "training": {"fused_attention": false}})"));
         return p.memory[0].peak;
     };
     EXPECT_LT(peak(R"({"recompute": "full"})"), peak(R"({"recompute": "selective"})"));

@@ -1,5 +1,8 @@
-// Activations of one layer against Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models".
+// Activations of one layer against Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer
+// Models".
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "models/operators.hpp"
 #include "strategies/layer_blocks.hpp"
@@ -81,6 +84,21 @@ TEST(ActivationMemory, LlamaLayer) {
     const double tokens = 128 * 2, h = 64, ffn = 192, kv = 2 * 2 * 16;
     const double elements = h + h + (h + kv) + h + h + h + 2 * ffn + ffn;  // norm, qkv, core, projection, norm, up, ...
     EXPECT_DOUBLE_EQ(saved(plan), tokens * (2 * elements + 4 * 4));
+}
+
+/// The activation in BERT's head works on the residual stream, split along the sequence or not at all.
+TEST(ActivationMemory, BertHeadIsNotSplitAlongItsWidth) {
+    for (const bool sequence_parallel : {false, true})
+        for (const std::uint32_t ffn : {256U, 64U}) {  // the second is as wide as the residual stream
+            Plan plan = with_tensor(2, sequence_parallel);
+            plan.model = tiny_bert();
+            plan.model.ffn = ffn;
+            const ShardedLayer head = shard(models::build(plan.model).head, plan);
+            const auto gelu = std::find_if(head.pieces.begin(), head.pieces.end(),
+                                           [](const Piece& piece) { return piece.name == "gelu"; });
+            ASSERT_NE(gelu, head.pieces.end());
+            EXPECT_DOUBLE_EQ(static_cast<double>(gelu->saved_bytes), 2 * sbh / (sequence_parallel ? 2 : 1));
+        }
 }
 
 }  // namespace

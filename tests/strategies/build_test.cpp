@@ -89,7 +89,8 @@ TEST_P(EveryPlan, UnrollsToTheOperationsItStandsFor) {
 TEST_P(EveryPlan, BuildsTheSameTwice) {
     for_each_plan([](const Plan& plan) {
         const StepProgram one = build(plan), two = build(plan);
-        for (std::uint32_t role = 0; role < one.programs.size(); ++role) EXPECT_EQ(to_text(one, role), to_text(two, role));
+        for (std::uint32_t role = 0; role < one.programs.size(); ++role)
+            EXPECT_EQ(to_text(one, role), to_text(two, role));
     });
 }
 

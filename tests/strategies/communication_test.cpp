@@ -69,8 +69,8 @@ TEST(Communication, OneTensorRankMovesNothing) {
     EXPECT_TRUE(counts.backward.empty());
 }
 
-/// Korthikanti et al. 2022, section 4.2.2: all-gather and reduce-scatter with the bytes of the all-reduces they replace;
-/// backward, the parts of the two inputs that were not kept are gathered once more.
+/// Korthikanti et al. 2022, section 4.2.2: all-gather and reduce-scatter with the bytes of the all-reduces they
+/// replace; backward, the parts of the two inputs that were not kept are gathered once more.
 TEST(Communication, SequenceParallelLayer) {
     Plan plan = tiny_plan(4);
     const double all_reduces = wire(layer(plan).forward);
@@ -167,7 +167,8 @@ TEST(Communication, GradientsAreReducedOverTheDataAxis) {
         }
 }
 
-/// Rajbhandari et al. 2020: optimizer sharding reduces to parts and gathers new weights, with the bytes of an all-reduce.
+/// Rajbhandari et al. 2020: optimizer sharding reduces to parts and gathers new weights, with the bytes of an
+/// all-reduce.
 TEST(Communication, ZeroOneScattersAndGathers) {
     for (const bool overlap : {false, true}) {
         Plan plan = tiny_plan(1, 2, 4);

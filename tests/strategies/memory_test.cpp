@@ -130,8 +130,7 @@ TEST(Memory, SamplesAreThinnedButKeepThePeak) {
     const auto most = std::max_element(result.over_time.begin(), result.over_time.end(),
                                        [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
     EXPECT_EQ(most->bytes, result.peak);
-    EXPECT_EQ(result.peak,
-              std::max({result.before_backward, result.after_backward, result.after_optimizer}));
+    EXPECT_EQ(result.peak, std::max({result.before_backward, result.after_backward, result.after_optimizer}));
 }
 
 }  // namespace

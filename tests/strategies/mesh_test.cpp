@@ -49,8 +49,9 @@ TEST(Mesh, APeerBeyondTheEndWrapsAround) {
 }
 
 TEST(Mesh, GroupsPartitionTheRanks) {
-    for (const AxisSet set : {AxisSet{}, AxisSet{Axis::tensor}, AxisSet{Axis::data}, AxisSet{Axis::tensor, Axis::pipeline},
-                              AxisSet{Axis::tensor, Axis::context, Axis::data, Axis::pipeline}}) {
+    for (const AxisSet set :
+         {AxisSet{}, AxisSet{Axis::tensor}, AxisSet{Axis::data}, AxisSet{Axis::tensor, Axis::pipeline},
+          AxisSet{Axis::tensor, Axis::context, Axis::data, Axis::pipeline}}) {
         std::set<std::vector<std::uint32_t>> groups;
         for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank) {
             const auto group = mesh.group(rank, set);

@@ -46,7 +46,8 @@ TEST(Schedule, EverythingRunsOnceForwardThenOnceBackward) {
     for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
         for (const std::uint32_t micro_batches : {1U, 2U, 5U, 8U, 16U})
             for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
-                SCOPED_TRACE(testing::Message() << pipeline << " stages, " << micro_batches << " micro-batches, " << stage);
+                SCOPED_TRACE(testing::Message()
+                             << pipeline << " stages, " << micro_batches << " micro-batches, " << stage);
                 expect_complete(gpipe(micro_batches), 1, micro_batches);
                 expect_complete(one_f_one_b(pipeline, stage, micro_batches), 1, micro_batches);
             }

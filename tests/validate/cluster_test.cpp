@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/validate/sample.hpp"
 #include "topology/catalog.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "models/operators.hpp"
 #include "tests/validate/sample.hpp"
 

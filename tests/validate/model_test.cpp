@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "models/operators.hpp"
 #include "tests/validate/sample.hpp"
 

@@ -1,6 +1,8 @@
 // What is named as unsupported rather than predicted as something else.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/validate/sample.hpp"
 
 namespace orrery::validate {
