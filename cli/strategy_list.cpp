@@ -12,7 +12,7 @@ constexpr std::string_view megatron_v1 = "Shoeybi et al. 2019, arXiv:1909.08053"
 constexpr std::string_view korthikanti = "Korthikanti et al. 2022, arXiv:2205.05198";
 constexpr std::string_view megatron_lm = "Megatron-LM";
 
-constexpr std::array<StrategyKey, 14> table{{
+constexpr std::array<StrategyKey, 15> table{{
     {"tensor", "<ranks>", "each layer's matrices are split over ranks", megatron_v1},
     {"pipeline", "<stages>", "layers are split into stages", "Huang et al. 2019, arXiv:1811.06965"},
     {"virtual_pipeline", "<chunks>", "model chunks a stage; more than 1 with the interleaved schedule", sc21},
@@ -29,6 +29,8 @@ constexpr std::array<StrategyKey, 14> table{{
     {"overlap_param_gather", "false | true", "zero1: parameters are gathered beside the forward pass", megatron_lm},
     {"overlap_p2p", "false | true", "interleaved: sends and receives beside the computation", megatron_lm},
     {"scatter_gather", "true | false", "tensor ranks send a part of a boundary tensor each", sc21},
+    {"async_tensor_allreduce", "true | false", "backward collectives run beside the weight gradient",
+     megatron_lm},
     {"bucket_size", "<bytes>", "gradients are reduced in buckets of this size", "arXiv:2006.15704"},
 }};
 

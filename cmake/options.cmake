@@ -6,7 +6,7 @@ endif()
 
 # Warnings and sanitizers shared by every target: link with orrery_options.
 add_library(orrery_options INTERFACE)
-target_compile_options(orrery_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+target_compile_options(orrery_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-restrict
                                                $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
 target_include_directories(orrery_options INTERFACE ${PROJECT_SOURCE_DIR})
 if(ORRERY_SANITIZE)

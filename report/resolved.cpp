@@ -90,6 +90,7 @@ Json of(const strategies::Strategy& s) {
             {"overlap_param_gather", s.overlap_param_gather},
             {"overlap_p2p", s.overlap_p2p},
             {"scatter_gather", s.scatter_gather},
+            {"async_tensor_allreduce", s.async_tensor_allreduce},
             {"bucket_size", fmt::format("{} B", s.bucket_bytes)}};
 }
 
@@ -100,6 +101,7 @@ Json of(const strategies::Training& t, double dropout) {
             {"precision", kernels::name(t.precision.compute)},
             {"grad_reduce_precision", kernels::name(t.precision.grad_reduce)},
             {"fused_attention", t.fused_attention},
+            {"gradient_accumulation_fusion", t.gradient_accumulation_fusion},
             {"cuda_graph", t.cuda_graph},
             {"clip_grad", t.grad_clip},
             {"dropout", dropout}};

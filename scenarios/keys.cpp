@@ -92,6 +92,7 @@ constexpr std::array key_table{
     Key{strategy, "overlap_param_gather", boolean},
     Key{strategy, "overlap_p2p", boolean},
     Key{strategy, "scatter_gather", boolean},
+    Key{strategy, "async_tensor_allreduce", boolean},
     Key{strategy, "bucket_size", bytes, 1e6, 1e12},
 
     Key{training, "seq_length", integer, 1, max_seq, {}, true},
@@ -100,6 +101,7 @@ constexpr std::array key_table{
     Key{training, "precision", choice, 0, 0, precisions},
     Key{training, "grad_reduce_precision", choice, 0, 0, reduce_precisions},
     Key{training, "fused_attention", boolean},
+    Key{training, "gradient_accumulation_fusion", boolean},
     Key{training, "cuda_graph", boolean},
     Key{training, "clip_grad", number, 0, 1e9},
     Key{training, "dropout", number, 0, 0.99},

@@ -73,6 +73,7 @@ strategies::Strategy read_strategy(const Reader& reader) {
     strategy.overlap_param_gather = reader.boolean("overlap_param_gather", usual.overlap_param_gather);
     strategy.overlap_p2p = reader.boolean("overlap_p2p", usual.overlap_p2p);
     strategy.scatter_gather = reader.boolean("scatter_gather", usual.scatter_gather);
+    strategy.async_tensor_allreduce = reader.boolean("async_tensor_allreduce", usual.async_tensor_allreduce);
     strategy.bucket_bytes = reader.bytes("bucket_size", usual.bucket_bytes);
     return strategy;
 }
@@ -90,6 +91,7 @@ strategies::Training read_training(const Reader& reader) {
     const std::string usual(kernels::name(usual_grad_reduce(training.precision.compute)));
     training.precision.grad_reduce = kernels::dtype_from(reader.choice("grad_reduce_precision", usual));
     training.fused_attention = reader.boolean("fused_attention", true);
+    training.gradient_accumulation_fusion = reader.boolean("gradient_accumulation_fusion", true);
     training.cuda_graph = reader.boolean("cuda_graph", false);
     training.grad_clip = reader.number("clip_grad", 1.0);
     (void)reader.choice("optimizer", "adam");  // the only one so far

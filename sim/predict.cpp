@@ -101,13 +101,9 @@ void provenance(const scenarios::Scenario& scenario, const topology::Cluster& cl
 
 void warnings(const RanStep& ran, Prediction& p) {
     std::set<std::string> outside;
-    double seconds = 0;
     for (std::size_t k = 0; k < ran.program.kernels.size(); ++k)
-        if (ran.costs.kernels()[k].extrapolated &&
-            !std::holds_alternative<kernels::Pointwise>(ran.program.kernels[k])) {
+        if (ran.costs.kernels()[k].extrapolated && !std::holds_alternative<kernels::Pointwise>(ran.program.kernels[k]))
             outside.insert(kernels::to_text(ran.program.kernels[k]));
-            seconds = std::max(seconds, ran.costs.kernels()[k].seconds);
-        }
     if (!outside.empty())
         p.warnings.push_back(
             fmt::format("{} kernel shapes lie outside the measured range and are extrapolated, among them {}",

@@ -38,10 +38,6 @@ struct RankClass {
     std::vector<Span> spans;
 };
 
-struct Advice {
-    std::string text;
-};
-
 struct Prediction {
     double step_time_s = 0;
     double tokens_per_s = 0;

@@ -53,8 +53,11 @@ std::string to_text(Axis axis) { return std::string(axis_names[static_cast<std::
 
 std::string to_text(AxisSet set) {
     std::string text;
-    for (std::size_t i = 0; i < axes; ++i)
-        if (set.has(static_cast<Axis>(i))) text += (text.empty() ? "" : "+") + std::string(axis_names[i]);
+    for (std::size_t i = 0; i < axes; ++i) {
+        if (!set.has(static_cast<Axis>(i))) continue;
+        if (!text.empty()) text += '+';
+        text += axis_names[i];
+    }
     return text;
 }
 

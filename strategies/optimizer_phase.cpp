@@ -43,13 +43,14 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
     const bool first = stage.index == 0, last = stage.index + 1 == strategy.pipeline;
     if (!plan.model.tied_embeddings || strategy.pipeline == 1 || !(first || last)) return gradients;
     const Dtype dtype = plan.training.precision.grad_reduce;
-    // A ring all-reduce between two ranks moves the whole vector once in each direction.
+    // It follows the rank's own gradient reduction. A ring all-reduce between two ranks moves the whole vector once in
+    // each direction.
     const std::uint64_t bytes = blocks.word_embedding_parameters * kernels::size_of(dtype);
     const std::int32_t delta = first ? -1 : 1;
     const Label label = intern.label("embedding gradient exchange", Phase::gradient);
     const BufferId sent = builder.buffer(0, Keep::scratch), received = builder.buffer(bytes, Keep::scratch);
-    builder.emit(first ? Lane::recv_forward : Lane::recv_backward, label, Recv{Axis::pipeline, delta, bytes}, {},
-                 {received});
+    builder.emit(first ? Lane::recv_forward : Lane::recv_backward, label, Recv{Axis::pipeline, delta, bytes},
+                 {gradients}, {received});
     builder.emit(first ? Lane::send_backward : Lane::send_forward, label, Send{Axis::pipeline, delta, bytes},
                  {gradients}, {sent});
     const BufferId summed = builder.buffer(0, Keep::scratch);

@@ -55,6 +55,11 @@ private:
     [[nodiscard]] Pointwise pointwise(PointwiseKind kind, std::uint64_t rows, std::uint64_t cols) const {
         return {kind, element_, rows, cols};
     }
+    /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
+    /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).
+    [[nodiscard]] bool summed_with_mlp(const models::Linear& op) const {
+        return plan_.model.parallel_residual && op.in == Dim::attention;
+    }
     void linear_backward(const models::Linear& op, const Gemm& forward, Piece& piece) const;
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         // Cast to fp8 in both orientations: reads 2 bytes, writes 1 + 1, the traffic of a 16-bit transpose.
@@ -76,7 +81,8 @@ void Sharder::linear_backward(const models::Linear& op, const Gemm& forward, Pie
     const bool column = split_by_tensor(op.out);
     const bool asynchronous = column && plan_.strategy.async_tensor_allreduce;
     auto& list = piece.backward;
-    if (!column) convert(list, op.name + " gather gradient", residual_, Placement::replicated, op.out_features);
+    if (!column && !summed_with_mlp(op))
+        convert(list, op.name + " gather gradient", residual_, Placement::replicated, op.out_features);
     quantise(list, forward.m, forward.n);
     if (column)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
         convert(list, op.name + " gather input", residual_, Placement::replicated, op.in_features,
@@ -107,7 +113,8 @@ void Sharder::operator()(const models::Linear& op) {
     if (column) convert(piece.forward, op.name + " gather", residual_, Placement::replicated, op.in_features);
     quantise(piece.forward, gemm.m, gemm.k);
     piece.forward.push_back({op.name, gemm});
-    if (row) convert(piece.forward, op.name + " reduce", Placement::partial, residual_, op.out_features);
+    if (row && !summed_with_mlp(op))
+        convert(piece.forward, op.name + " reduce", Placement::partial, residual_, op.out_features);
     linear_backward(op, gemm, piece);
     piece.saved_bytes = (column ? residual_tokens_ : rows) * in * bytes_;
     piece.working_bytes = rows * (out + in) * bytes_;

@@ -86,6 +86,18 @@ TEST(Communication, SequenceParallelLayer) {
     EXPECT_DOUBLE_EQ(wire(counts.backward), all_reduces + gathers);
 }
 
+/// GPT-NeoX adds attention and MLP before one all-reduce; backward, each of the two norms gets its gradient reduced.
+TEST(Communication, ParallelResidualReducesTheSumOnce) {
+    Plan plan = tiny_plan(4);
+    plan.model.parallel_residual = true;
+    EXPECT_EQ(layer(plan).forward.at(CollectiveKind::all_reduce).calls, 1U);
+    EXPECT_EQ(layer(plan).backward.at(CollectiveKind::all_reduce).calls, 2U);
+    plan.strategy.sequence_parallel = true;
+    EXPECT_EQ(layer(plan).forward.at(CollectiveKind::all_gather).calls, 2U);
+    EXPECT_EQ(layer(plan).forward.at(CollectiveKind::reduce_scatter).calls, 1U);
+    EXPECT_EQ(layer(plan).backward.at(CollectiveKind::all_gather).calls, 3U);
+}
+
 TEST(Communication, FullRecomputationRepeatsTheForwardCollectives) {
     const LayerCounts once = layer(tiny_plan(2)), again = layer(tiny_plan(2), Recompute::full);
     EXPECT_EQ(again.backward.at(CollectiveKind::all_reduce).calls,

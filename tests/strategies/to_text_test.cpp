@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ Plan small_plan() {
     return plan;
 }
 
+std::string first_difference(const std::string& text, const std::string& expected) {
+    std::istringstream one(text), other(expected);
+    std::string a, b;
+    while (std::getline(one, a) && std::getline(other, b))
+        if (a != b) return "is:       " + a + "\nexpected: " + b;
+    return "one text goes on where the other ends";
+}
+
 TEST(ToText, TinyStepIsAsReviewed) {
     const StepProgram step = build(small_plan());
     const std::string text = to_text(step, 0) + "\n" + to_text(step, 1);
@@ -38,7 +47,8 @@ TEST(ToText, TinyStepIsAsReviewed) {
     std::ifstream in(golden, std::ios::binary);
     ASSERT_TRUE(in) << golden << " is missing: run with UPDATE_GOLDEN=1 and review it";
     const std::string expected{std::istreambuf_iterator<char>(in), {}};
-    EXPECT_EQ(text, expected) << "run with UPDATE_GOLDEN=1 and review the difference";
+    EXPECT_TRUE(text == expected) << first_difference(text, expected)
+                                  << "\nrun with UPDATE_GOLDEN=1 and review the difference of " << golden;
 }
 
 TEST(ToText, OneLineForEachOperationAndBuffer) {
