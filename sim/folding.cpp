@@ -18,7 +18,7 @@ using strategies::Send;
 using strategies::StepProgram;
 using topology::GpuId;
 
-/// Collectives below this size on the wire are latency: they cross the network without contending.
+/// A group whose collectives are all smaller than this crosses the network without contending: they are latency.
 constexpr std::uint64_t contends_from_bytes = 64 * 1024;
 
 /// What the programs send and reduce, role by role.
@@ -93,7 +93,7 @@ public:
         for (std::uint32_t rank = 0; rank < ranks_; ++rank)
             graph_.colour.push_back(fold ? colour({0, step.role[rank], 0, 0}) : colour({1, rank, 0, 0}));
         for (const MessageFlow& flow : flows.messages) add_message(flow, cluster);
-        for (const GroupFlow& flow : flows.groups) add_group(flow);
+        for (const GroupFlow& flow : flows.groups) add_group(flow, cluster);
         const auto first_link = static_cast<std::uint32_t>(graph_.colour.size());
         for (std::size_t i = 0; i < links_.size(); ++i) {
             const topology::Link& link = cluster.link(links_[i]);
@@ -142,10 +142,12 @@ private:
         graph_.edges.push_back({flow.to, vertex, 2, 2});
         cross(vertex, flow.path);
     }
-    void add_group(const GroupFlow& flow) {
+    void add_group(const GroupFlow& flow, const topology::Cluster& cluster) {
         const auto vertex = static_cast<std::uint32_t>(graph_.colour.size());
-        graph_.colour.push_back(
-            colour({5, flow.set, static_cast<std::uint32_t>(flow.gpus.size()), flow.path.empty() ? 1U : 0U}));
+        std::set<std::uint32_t> nodes;
+        for (const GpuId gpu : flow.gpus) nodes.insert(cluster.node_of(gpu));
+        graph_.colour.push_back(colour(
+            {5, flow.set, static_cast<std::uint32_t>(flow.gpus.size()), static_cast<std::uint32_t>(nodes.size())}));
         for (const GpuId gpu : flow.gpus) graph_.edges.push_back({gpu, vertex, 10U + flow.set, 10U + flow.set});
         if (flow.contends) cross(vertex, flow.path);
     }

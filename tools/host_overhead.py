@@ -219,7 +219,8 @@ def main():
     forward_us, backward_us = (1e6 * sorted(times)[len(times) // 2] for times in (forward, backward))
     print(f"forward            {forward_us:7.0f} us a layer  {forward_us / KERNELS_FORWARD:5.1f} us a kernel")
     again = backward_us - forward_us
-    print(f"backward           {again:7.0f} us a layer  {again / KERNELS_BACKWARD:5.1f} us a kernel (recompute taken off)")
+    each = again / KERNELS_BACKWARD
+    print(f"backward           {again:7.0f} us a layer  {each:5.1f} us a kernel (recompute taken off)")
     whole = forward_us + backward_us
     print(f"forward, recompute and backward {whole:.0f} us a layer, "
           f"{whole / (2 * KERNELS_FORWARD + KERNELS_BACKWARD):.1f} us a kernel")

@@ -50,7 +50,10 @@ const std::vector<Door> doors{
      "(cuda|cublas|nccl|nvml|cudnn|mpi|cblas|openblas|dnnl|oneapi/|oneapi/dnnl).*",
      {"kernels"}},
     {"CLI11", "CLI/.*", {"cli"}},
-    {"nlohmann/json.hpp (headers take json_fwd.hpp)", "nlohmann/json\\.hpp", {"base", "scenarios", "models", "validate"}, false},
+    {"nlohmann/json.hpp (headers take json_fwd.hpp)",
+     "nlohmann/json\\.hpp",
+     {"base", "scenarios", "models", "validate"},
+     false},
 };
 
 bool contains(const Words& words, std::string_view word) {
