@@ -22,7 +22,8 @@ std::string join(const Strings& parts, std::string_view separator = ", ") {
     return text;
 }
 
-/// Levenshtein distance: the fewest insertions, deletions and replacements of one character.
+/// The fewest insertions, deletions and replacements of one character and swaps of neighbours, no place being edited
+/// twice (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The count names most like the wanted one, the likeliest first; equally likely ones keep their order.

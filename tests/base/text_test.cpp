@@ -22,6 +22,7 @@ TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
     EXPECT_EQ(edit_distance("abc", ""), 3u);
     EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
     EXPECT_EQ(edit_distance("flaw", "lawn"), 2u);
+    EXPECT_EQ(edit_distance("157b", "175b"), 1u);
 }
 
 constexpr std::array<std::string_view, 5> models{"gpt3-175b", "gpt-neox-20b", "llama2-70b", "bert-large", "t5"};
