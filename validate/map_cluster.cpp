@@ -112,7 +112,7 @@ ClusterSpec racks(std::uint32_t gpus, const Gpu& gpu) {
     if (gpus <= 72) return spec;
     const bool halves = gpus % 64 == 0;
     spec.gpus_per_node = halves ? 64 : 72;
-    spec.nics_per_node = 4;
+    spec.nics_per_node = spec.gpus_per_node;  // one beside each GPU
     spec.nodes = (gpus + spec.gpus_per_node - 1) / spec.gpus_per_node;
     return spec;
 }

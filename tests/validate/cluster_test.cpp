@@ -73,6 +73,7 @@ TEST(MapCluster, VendorNodesByGpu) {
     const topology::ClusterSpec racks = preset("GB200", "GB200 NVL72 (4 GPU per tray)", 128, 32);
     EXPECT_EQ(racks.nodes, 2U);
     EXPECT_EQ(racks.gpus_per_node, 64U);
+    EXPECT_EQ(racks.nics_per_node, 64U);
 }
 
 TEST(MapCluster, EveryMappedClusterCanBeBuilt) {
