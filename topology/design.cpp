@@ -97,10 +97,12 @@ double choose_rate(const Design& design, const ClusterSpec& spec, const NodeSpec
         refuse("nic_rate", fmt::format("{} bytes per second is not a rate", asked), "write it like \"100 Gb/s\"");
     }
     if (design.reference && asked != own) {
-        refuse("nic_rate",
-               fmt::format("{:g} Gb/s; the reference architecture {} has {:g} Gb/s", asked * 8e-9, design.preset.name,
-                           own * 8e-9),
-               fmt::format("nearest legal value: \"{:g} Gb/s\"", own * 8e-9));
+        refuse(
+            "nic_rate",
+            fmt::format("{:g} Gb/s; the reference architecture {} has {:g} Gb/s", asked * 8e-9, design.preset.name,
+                        own * 8e-9),
+            fmt::format("nearest legal value: \"{:g} Gb/s\"; presets such as dgx-a100, dgx-h100 or ethernet take any",
+                        own * 8e-9));
     }
     return asked;
 }
@@ -111,7 +113,7 @@ double choose_oversubscription(const Design& design, const ClusterSpec& spec) {
         refuse(
             "oversubscription",
             fmt::format("{}; the reference architecture {} is non-blocking", spec.oversubscription, design.preset.name),
-            "nearest legal value: 1");
+            "nearest legal value: 1; presets such as dgx-a100, dgx-h100 or ethernet take any");
     }
     return spec.oversubscription;
 }
