@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "base/overloaded.hpp"
 #include "kernels/pointwise_traffic.hpp"
 
 namespace orrery::kernels {
@@ -12,13 +13,6 @@ namespace orrery::kernels {
 namespace {
 
 constexpr std::array<std::string_view, 5> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8"};
-
-template <class... Fs>
-struct Overloaded : Fs... {
-    using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;  // clang before 17 does not deduce it for aggregates
 
 double causal_share(const Attention& a) { return a.causal ? 0.5 : 1.0; }
 

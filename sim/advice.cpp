@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -128,7 +129,7 @@ void advise_memory(const Plan& plan, bool measured_fused, Prediction& p) {
     }
 }
 
-void advise_time(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster,
                  const calibrate::Predictor& predictor, Prediction& p) {
     struct Better {
         double seconds;
@@ -136,14 +137,16 @@ void advise_time(const scenarios::Scenario& scenario, const topology::Cluster& c
     };
     std::vector<Better> better;
     const std::uint64_t now = largest_peak(p.memory);
-    const bool measured_fused = !predictor.profile().attention.empty();
-    for (const Neighbour& neighbour : neighbours(scenario.plan, measured_fused)) {
-        const auto other = changed(scenario.plan, neighbour);
-        if (!other || largest_peak(strategies::build(*other)) > p.memory_capacity) continue;
-        const RanStep ran(*other, cluster, predictor, true);
+    for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
+        const auto other = changed(plan, neighbour);
+        if (!other) continue;
+        strategies::StepProgram program = strategies::build(*other);
+        const std::uint64_t peak = largest_peak(program);
+        if (peak > p.memory_capacity) continue;
+        const RanStep ran(std::move(program), *other, cluster, predictor, true);
         const double seconds = ran.replayed.end;
         if (seconds > p.step_time_s * (1 - worth_saying)) continue;
-        const double more = static_cast<double>(largest_peak(ran.program)) - static_cast<double>(now);
+        const double more = static_cast<double>(peak) - static_cast<double>(now);
         better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),
                                                100 * (seconds / p.step_time_s - 1), more < 0 ? "-" : "+",
                                                format_bytes(std::abs(more)))});
@@ -157,10 +160,11 @@ void advise_time(const scenarios::Scenario& scenario, const topology::Cluster& c
 void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
             const calibrate::Predictor& predictor, Prediction& p) {
     p.bottleneck = bottleneck(p);
+    const bool measured_fused = !predictor.profile().attention.empty();
     if (!p.fits)
-        advise_memory(scenario.plan, !predictor.profile().attention.empty(), p);
+        advise_memory(scenario.plan, measured_fused, p);
     else if (p.ops < most_operations)
-        advise_time(scenario, cluster, predictor, p);
+        advise_time(scenario.plan, measured_fused, cluster, predictor, p);
 }
 
 }  // namespace orrery::sim

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/overloaded.hpp"
 #include "strategies/hazards.hpp"
 
 namespace orrery::sim {
@@ -18,11 +19,6 @@ using strategies::Program;
 using strategies::StepProgram;
 
 constexpr double never = -std::numeric_limits<double>::infinity();
-
-template <class... Fs>
-struct Overloaded : Fs... {
-    using Fs::operator()...;
-};
 
 std::vector<topology::GpuId> tensor_group(const StepProgram& step, strategies::AxisSet set) {
     return step.mesh.group(0, set);  // ranks are GPUs; any group of the tensor axis has the same shape

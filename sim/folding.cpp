@@ -1,7 +1,6 @@
 #include "sim/folding.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <tuple>
 

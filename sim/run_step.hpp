@@ -14,6 +14,9 @@ namespace orrery::sim {
 struct RanStep {
     RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
             bool fold);
+    /// The same for a plan whose program (strategies::build) is at hand.
+    RanStep(strategies::StepProgram built, const strategies::Plan& plan, const topology::Cluster& cluster,
+            const calibrate::Predictor& predictor, bool fold);
     RanStep(const RanStep&) = delete;
     RanStep& operator=(const RanStep&) = delete;
 

@@ -58,19 +58,9 @@ class RandomStates:
 TRACKER = RandomStates()
 
 
-class CopyToTensorRegion(torch.autograd.Function):
-    """Identity forward, all-reduce backward; with one rank the all-reduce returns at once, as in mpu.mappings."""
+class TensorRegion(torch.autograd.Function):
+    """As mpu.mappings' copy to and reduce from the tensor-parallel region, whose all-reduce one rank skips."""
 
-    @staticmethod
-    def forward(ctx, x):
-        return x
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient
-
-
-class ReduceFromTensorRegion(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         return x
@@ -114,14 +104,14 @@ class ColumnParallel(nn.Module):
         self.skip_bias = skip_bias
 
     def forward(self, x):
-        x = CopyToTensorRegion.apply(x)
+        x = TensorRegion.apply(x)
         bias = None if self.skip_bias else self.bias
         return F.linear(x, self.weight, bias), self.bias if self.skip_bias else None
 
 
 class RowParallel(ColumnParallel):
     def forward(self, x):
-        return ReduceFromTensorRegion.apply(F.linear(x, self.weight)), self.bias
+        return TensorRegion.apply(F.linear(x, self.weight)), self.bias
 
 
 class Layer(nn.Module):
