@@ -26,6 +26,7 @@ struct GemmTable {
     kernels::Dtype dtype;
     Provenance provenance;
     std::vector<GemmPoint> points;
+    kernels::GemmPass pass = kernels::GemmPass::forward;
 };
 
 struct AttentionPoint {

@@ -11,6 +11,7 @@ namespace {
 
 using kernels::Dtype;
 using kernels::Gemm;
+using kernels::GemmPass;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 using models::Dim;
@@ -87,11 +88,14 @@ void Sharder::linear_backward(const models::Linear& op, const Gemm& forward, Pie
     if (column)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
         convert(list, op.name + " gather input", residual_, Placement::replicated, op.in_features,
                 asynchronous ? gathered_flag : std::uint8_t{0});
-    list.push_back({op.name + " dgrad", Gemm{forward.dtype, 1, forward.m, forward.k, forward.n}});
+    list.push_back(
+        {op.name + " dgrad", Gemm{forward.dtype, 1, forward.m, forward.k, forward.n, GemmPass::data_gradient}});
     if (column)
         convert(list, op.name + " reduce", Placement::partial, residual_, op.in_features,
                 asynchronous ? reduced_flag : std::uint8_t{0});
-    list.push_back({op.name + " wgrad", Gemm{forward.dtype, 1, forward.k, forward.n, forward.m}, 0, gathered_flag});
+    list.push_back({op.name + " wgrad",
+                    Gemm{forward.dtype, 1, forward.k, forward.n, forward.m, GemmPass::weight_gradient}, 0,
+                    gathered_flag});
     if (op.bias)
         list.push_back({op.name + " bias gradient", pointwise(PointwiseKind::bias_gradient, forward.m, forward.n)});
     if (!plan_.training.gradient_accumulation_fusion) {
