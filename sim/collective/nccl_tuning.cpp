@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "topology/datasheets.hpp"
 
 namespace orrery::sim {
 
@@ -32,6 +33,12 @@ constexpr double reference_network_seconds = 2.7 * us;
 
 // llMaxBws of several nodes, GB/s: on 2 nodes and on more. NCCL picks by the CPU: DGX A100 has AMD's, the others Intel's.
 constexpr double ll_intel[] = {39.0, 20.4}, ll_amd[] = {22.5, 19.0};
+
+// The most that a channel carries, GB/s of bus traffic, on 2 nodes and on more; Volta, Ampere, Hopper, Blackwell.
+constexpr double ring_ll128_channel[][2] = {{20.0, 20.0}, {20.0, 20.0}, {36.7, 36.7}, {40.0, 40.0}};
+constexpr double tree_ll128_channel[][2] = {{20.0, 20.0}, {20.0, 20.0}, {36.7, 29.0}, {31.67, 20.0}};
+constexpr double tree_channel[][2] = {{18.5, 10.0}, {23.6, 17.8}, {41.4, 36.0}, {42.8, 24.0}};
+constexpr double nvls_tree_channel[][2] = {{18.5, 10.0}, {23.6, 17.8}, {57.7, 45.5}, {96.0, 80.0}};
 
 // Plateau of Simple rings (ncclTopoGetAlgoTime): latency times 1.9 before Ampere, 1.4 since.
 constexpr double ring_plateau_volta = 1.9, ring_plateau = 1.4;
@@ -90,6 +97,7 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
     machine.generation = generation_of(cluster.gpu());
     const topology::NodePlan& plan = cluster.plan_of(0);
     const auto& vertices = plan.vertices();
+    machine.nics = std::max(1U, cluster.nics_per_node());
     const bool nvswitch = std::ranges::find(vertices, topology::VertexKind::nvswitch) != vertices.end();
     machine.nvlink = plan.gpus() == 1 || std::ranges::any_of(plan.links(), [](const topology::NodeLink& l) {
                          return l.link.kind == topology::LinkKind::nvlink;
@@ -97,6 +105,9 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
     machine.nvls = nvswitch && machine.generation >= Generation::hopper;
     if (machine.generation == Generation::ampere && machine.nvlink) machine.post_seconds = 2 * us;  // DGX A100: AMD
     if (cluster.node_of(from) == cluster.node_of(to)) return machine;
+    // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
+    machine.simple_only = machine.generation <= Generation::ampere &&
+                          cluster.fabric().parts().adapter.name == topology::efa_adapter.name;
     machine.extra_latency_seconds = std::max(0.0, cluster.latency_seconds(from, to) - reference_network_seconds);
     return machine;
 }
@@ -133,10 +144,21 @@ double efficiency(const Algorithm& algorithm, Protocol protocol) {
     return ring_efficiency[index(protocol)];
 }
 
-double bus_limit(Protocol protocol, std::uint32_t nodes, const Machine& machine) {
-    if (protocol != Protocol::ll || nodes < 2) return std::numeric_limits<double>::infinity();
-    const auto& table = machine.generation == Generation::ampere ? ll_amd : ll_intel;
-    return table[nodes == 2 ? 0 : 1] * 1e9;
+double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t nodes, std::uint32_t rails,
+                 const Machine& machine) {
+    constexpr double GB = 1e9;
+    if (nodes < 2) return std::numeric_limits<double>::infinity();
+    const std::size_t scale = nodes == 2 ? 0 : 1, generation = static_cast<std::size_t>(machine.generation);
+    const double channels = std::min(rails, machine.nics);
+    if (algorithm.latencies == Latencies::in_switch) return channels * nvls_tree_channel[generation][scale] * GB;
+    if (protocol == Protocol::ll)
+        return (machine.generation == Generation::ampere ? ll_amd : ll_intel)[scale] * GB;
+    if (algorithm.latencies == Latencies::tree) {
+        const double whole = tree_channel[generation][scale], lines = tree_ll128_channel[generation][scale];
+        return channels * (protocol == Protocol::ll128 ? std::min(whole, lines) : whole) * GB;
+    }
+    if (protocol == Protocol::ll128) return channels * ring_ll128_channel[generation][scale] * GB;
+    return std::numeric_limits<double>::infinity();
 }
 
 /// NCCL src/enqueue.cc (calcCollChunking): chunks shrink until 8 times the tree's depth of them are under way, between

@@ -23,6 +23,7 @@ struct Machine {
     enum class Generation : std::uint8_t { volta, ampere, hopper, blackwell };
     Generation generation = Generation::ampere;
     bool nvlink = true;                ///< else PCIe
+    std::uint32_t nics = 1;           ///< of a node: NCCL opens a channel for each
     bool nvls = false;                 ///< NVSwitch that reduces and multicasts: Hopper and later
     double post_seconds = 1e-6;        ///< host's cost of a network message (getNetOverhead: Intel 1 us, AMD 2 us)
     double extra_latency_seconds = 0;  ///< of the network, beyond the InfiniBand that NCCL's table was taken on
@@ -45,8 +46,10 @@ double send_latency_seconds(const Machine& machine);
 /// Share of a link's bandwidth that carries payload.
 double efficiency(const Algorithm& algorithm, Protocol protocol);
 
-/// The most bytes per second of bus traffic that a protocol reaches between nodes; infinite but for LL.
-double bus_limit(Protocol protocol, std::uint32_t nodes, const Machine& machine);
+/// The most bytes per second of bus traffic (2S for a tree's all_reduce) that an algorithm reaches with a protocol
+/// between nodes, over so many rails; infinite where NCCL knows no limit.
+double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t nodes, std::uint32_t rails,
+                 const Machine& machine);
 
 /// Bytes of a chunk on all channels together: what flows through a tree in one go.
 double chunk_bytes(Protocol protocol, double bytes, double depth, std::uint32_t rails, bool in_switch);

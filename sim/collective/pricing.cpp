@@ -49,9 +49,10 @@ Cost Pricer::cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
     cost.wire_bytes = outline.node_bytes * job.bytes / share;
     cost.wire_seconds = seconds_per_byte * job.bytes / share;
     cost.inside_seconds = inside_seconds(outline, job, share);
-    const double bus = kernels::bus_factor(job.kind, job.shape.ranks) * job.bytes;
-    if (!cost.sequential)
-        cost.inside_seconds = std::max(cost.inside_seconds, bus / bus_limit(protocol, job.shape.nodes, machine_));
+    const bool tree = algorithm.latencies == Latencies::tree && job.kind == CollectiveKind::all_reduce;
+    const double bus = (tree ? 2 : kernels::bus_factor(job.kind, job.shape.ranks)) * job.bytes;
+    const double limit = bus_limit(algorithm, protocol, job.shape.nodes, job.rails, machine_);
+    if (!cost.sequential) cost.inside_seconds = std::max(cost.inside_seconds, bus / limit);
     cost.latency_seconds = latency_seconds(algorithm, protocol, job.kind, outline, job.shape, machine_) +
                            fill_seconds(outline, protocol, job, seconds_per_byte);
     const std::uint32_t local = local_ranks(job.shape);
