@@ -225,4 +225,14 @@ Scenario load(const std::filesystem::path& file, const std::vector<Override>& ov
     }
 }
 
+topology::ClusterSpec load_cluster(const std::string& preset, const std::vector<Override>& overrides) {
+    nlohmann::json document = {{"cluster", {{"preset", preset}}}};
+    for (const Override& change : overrides) {
+        if (!pointer_of(change).starts_with("/cluster/"))
+            throw Error(describe(change), pointer_of(change), "is no key of a cluster", "as in cluster.nodes=16");
+        apply_override(document, change);
+    }
+    return read_cluster(Reader(document.at("cluster"), Place::cluster, "--cluster " + preset));
+}
+
 }  // namespace orrery::scenarios

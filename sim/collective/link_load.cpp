@@ -14,19 +14,33 @@ LinkLoad::LinkLoad(const topology::Cluster& cluster, const Group& group)
     : cluster_(cluster), group_(group), columns_(cluster.fabric().routers()) {}
 
 void LinkLoad::add_route(GpuId from, GpuId to, double bytes, Bytes& load) {
-    cluster_.route(from, to, route_);
-    for (const LinkId link : route_) load[link] += bytes;
+    cluster_.shares(from, to, shares_);
+    for (const topology::LinkShare& use : shares_) load[use.link] += bytes * use.share;
+}
+
+void LinkLoad::add_traffic(const Traffic& t) {
+    if (cluster_.node_of(t.from) == cluster_.node_of(t.to)) return add_route(t.from, t.to, t.bytes, inside_);
+    if (t.via != t.from) add_route(t.from, t.via, t.bytes, inside_);
+    add_route(t.via, t.to, t.bytes, between_);
+}
+
+/// Whether routes depend on the sender only by its router: not where a hash, the packet or a failure decides, nor where
+/// the cluster itself changes rails.
+bool LinkLoad::regular(const Phase& phase) const {
+    const topology::Fabric& fabric = cluster_.fabric();
+    const auto policy = cluster_.routing().policy;
+    if (cluster_.failures() != nullptr) return false;
+    if (policy == topology::RoutingPolicy::ecmp || policy == topology::RoutingPolicy::spray) return false;
+    if (phase.forwarded || fabric.nodes() < 2 || fabric.parts().nics_per_node < 2) return true;
+    return policy == topology::RoutingPolicy::minimal && fabric.joins({0, 0}, {1, 1});
 }
 
 void LinkLoad::add(const Phase& phase) {
-    for (const Traffic& t : phase.traffic) {
-        if (cluster_.node_of(t.from) == cluster_.node_of(t.to)) {
-            add_route(t.from, t.to, t.bytes, inside_);
-            continue;
-        }
-        if (t.via != t.from) add_route(t.from, t.via, t.bytes, inside_);
-        add_route(t.via, t.to, t.bytes, between_);
+    if (phase.pair_bytes > 0 && !regular(phase)) {
+        for (const Traffic& t : expanded(phase, group_)) add_traffic(t);
+        return;
     }
+    for (const Traffic& t : phase.traffic) add_traffic(t);
     if (phase.pair_bytes <= 0) return;
     add_pairs_inside(phase);
     add_pairs_between(phase);

@@ -23,6 +23,8 @@ public:
 
 private:
     void add_route(topology::GpuId from, topology::GpuId to, double bytes, Bytes& load);
+    void add_traffic(const Traffic& traffic);
+    [[nodiscard]] bool regular(const Phase& phase) const;
     void add_pairs_inside(const Phase& phase);
     void add_pairs_between(const Phase& phase);
     void add_column(std::uint32_t to_node, std::uint32_t to_index, const Phase& phase);
@@ -34,6 +36,7 @@ private:
     const Group& group_;
     Bytes between_, inside_;
     std::vector<topology::LinkId> route_;
+    std::vector<topology::LinkShare> shares_;
     struct Column {
         double bytes = 0;
         std::uint32_t path = 0;
