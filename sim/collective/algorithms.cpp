@@ -39,7 +39,9 @@ Schedule ring(CollectiveKind kind, const Group& group, double bytes) {
 constexpr Algorithm table[] = {
     {"ring", "every rank passes to the next, a ring for every NIC", rings, Latencies::ring, true, ring_outline, ring},
     {"tree", "double binary tree over the nodes, a chain inside them", trees, Latencies::tree, true,
-     [](CollectiveKind kind, const Shape& s) { return kind == broadcast ? tree_broadcast_outline(s) : tree_outline(s); },
+     [](CollectiveKind kind, const Shape& s) {
+         return kind == broadcast ? tree_broadcast_outline(s) : tree_outline(s);
+     },
      [](CollectiveKind kind, const Group& g, double bytes) {
          return kind == broadcast ? tree_broadcast_schedule(g, bytes) : tree_schedule(g, bytes);
      }},
@@ -88,9 +90,9 @@ const Algorithm& find_algorithm(std::string_view name, CollectiveKind kind) {
     }
     const auto found = std::ranges::find(table, name, &Algorithm::name);
     if (found == std::end(table))
-        throw Error(fmt::format("unknown algorithm \"{}\"", name),
-                    fmt::format("nearest: {}; for {}: {}", join(nearest(name, names)), kernels::name(kind),
-                                join(serving)));
+        throw Error(
+            fmt::format("unknown algorithm \"{}\"", name),
+            fmt::format("nearest: {}; for {}: {}", join(nearest(name, names)), kernels::name(kind), join(serving)));
     if (!found->serves(kind))
         throw Error(fmt::format("algorithm \"{}\" does not do {}", name, kernels::name(kind)),
                     "those that do: " + join(serving));

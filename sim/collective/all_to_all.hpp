@@ -3,11 +3,12 @@
 // direct    n - 1 messages a rank, all posted at once (NCCL ncclAlltoAll: grouped sends and receives, p2pSchedule).
 // pairwise  n - 1 rounds, in round r with the rank at distance r: the same bytes, never two messages to one receiver,
 //           but every round waits for the one before (Thakur et al. 2005).
-// pxn       direct, but a message leaves by the GPU of its own node that stands on the receiver's rail, over NVLink (NCCL
+// pxn       direct, but a message leaves by the GPU of its own node that stands on the receiver's rail, over NVLink
+// (NCCL
 //           2.12, PXN): no traffic between rails, and one message carries what a node has for one receiver.
 // hierarchical  first inside each node, by the receiver's place in its node, then between peers of one rail: k - 1
-//           messages of l shares each instead of n - l (Whale, Jia et al., USENIX ATC 2022, section on MoE; DeepSpeed-MoE,
-//           Rajbhandari et al. 2022; Tutel's 2DH, Hwang et al. 2022).
+//           messages of l shares each instead of n - l (Whale, Jia et al., USENIX ATC 2022, section on MoE;
+//           DeepSpeed-MoE, Rajbhandari et al. 2022; Tutel's 2DH, Hwang et al. 2022).
 //
 // In all of them a node of l members sends l (n - l)/n S to the others.
 #pragma once

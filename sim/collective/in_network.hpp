@@ -2,8 +2,8 @@
 // NCCL's CollNet: src/transport/coll_net.cc, tuning.cc (CollnetDirect).
 //
 // Every node sends its sum up to the switches once and gets the result once: S leaves and S enters a node, whatever
-// their number, in one start-up each way; every GPU reduces its share inside the node and hands it to its own NIC. Half of
-// what a ring moves. It needs an InfiniBand fabric with SHARP and NCCL's plugin, so `auto` never takes it.
+// their number, in one start-up each way; every GPU reduces its share inside the node and hands it to its own NIC. Half
+// of what a ring moves. It needs an InfiniBand fabric with SHARP and NCCL's plugin, so `auto` never takes it.
 #pragma once
 
 #include "sim/collective/schedule.hpp"

@@ -26,12 +26,13 @@ constexpr Table base{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}};
 constexpr Table nvlink{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}};
 constexpr Table pci{{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}};
 constexpr Table net{{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}};
-constexpr double nvls_tree_net = 20.9;                       // NET, NVLSTree, Simple
+constexpr double nvls_tree_net = 20.9;                      // NET, NVLSTree, Simple
 constexpr double collnet_net = 31.0, collnet_nvlink = 3.7;  // NET and NVLINK, CollnetDirect, Simple
 // The network of that table: its NET, ring, LL latency.
 constexpr double reference_network_seconds = 2.7 * us;
 
-// llMaxBws of several nodes, GB/s: on 2 nodes and on more. NCCL picks by the CPU: DGX A100 has AMD's, the others Intel's.
+// llMaxBws of several nodes, GB/s: on 2 nodes and on more. NCCL picks by the CPU: DGX A100 has AMD's, the others
+// Intel's.
 constexpr double ll_intel[] = {39.0, 20.4}, ll_amd[] = {22.5, 19.0};
 
 // The most that a channel carries, GB/s of bus traffic, on 2 nodes and on more; Volta, Ampere, Hopper, Blackwell.
@@ -64,13 +65,13 @@ double ring_latency(std::size_t p, CollectiveKind kind, const Outline& outline, 
     const double inside = std::max((machine.nvlink ? nvlink : pci).ring[p] * us, post);
     // With one rank a node latencies are fully exposed: the tree's. Simple flushes after each step, which costs the
     // network's own latency again.
-    const double between =
-        (shape.ranks == shape.nodes ? net.tree[p] : net.ring[p]) * us + machine.extra_latency_seconds * (p == 2 ? 2 : 1);
+    const double between = (shape.ranks == shape.nodes ? net.tree[p] : net.ring[p]) * us +
+                           machine.extra_latency_seconds * (p == 2 ? 2 : 1);
     const double plateau = kind != CollectiveKind::all_reduce || p != 2 || shape.nodes == 1 ? 1
                            : machine.generation == Generation::volta                        ? ring_plateau_volta
                                                                                             : ring_plateau;
-    return plateau * (outline.launches * base.ring[p] * us + outline.inner_steps * inside +
-                      outline.outer_steps * between);
+    return plateau *
+           (outline.launches * base.ring[p] * us + outline.inner_steps * inside + outline.outer_steps * between);
 }
 
 double tree_latency(std::size_t p, const Outline& outline, const Machine& machine) {
@@ -106,8 +107,8 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
     if (machine.generation == Generation::ampere && machine.nvlink) machine.post_seconds = 2 * us;  // DGX A100: AMD
     if (cluster.node_of(from) == cluster.node_of(to)) return machine;
     // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
-    machine.simple_only = machine.generation <= Generation::ampere &&
-                          cluster.fabric().parts().adapter.name == topology::efa_adapter.name;
+    machine.simple_only =
+        machine.generation <= Generation::ampere && cluster.fabric().parts().adapter.name == topology::efa_adapter.name;
     machine.extra_latency_seconds = std::max(0.0, cluster.latency_seconds(from, to) - reference_network_seconds);
     return machine;
 }
@@ -151,8 +152,7 @@ double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t no
     const std::size_t scale = nodes == 2 ? 0 : 1, generation = static_cast<std::size_t>(machine.generation);
     const double channels = std::min(rails, machine.nics);
     if (algorithm.latencies == Latencies::in_switch) return channels * nvls_tree_channel[generation][scale] * GB;
-    if (protocol == Protocol::ll)
-        return (machine.generation == Generation::ampere ? ll_amd : ll_intel)[scale] * GB;
+    if (protocol == Protocol::ll) return (machine.generation == Generation::ampere ? ll_amd : ll_intel)[scale] * GB;
     if (algorithm.latencies == Latencies::tree) {
         const double whole = tree_channel[generation][scale], lines = tree_ll128_channel[generation][scale];
         return channels * (protocol == Protocol::ll128 ? std::min(whole, lines) : whole) * GB;

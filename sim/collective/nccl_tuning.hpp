@@ -23,7 +23,7 @@ struct Machine {
     enum class Generation : std::uint8_t { volta, ampere, hopper, blackwell };
     Generation generation = Generation::ampere;
     bool nvlink = true;                ///< else PCIe
-    std::uint32_t nics = 1;           ///< of a node: NCCL opens a channel for each
+    std::uint32_t nics = 1;            ///< of a node: NCCL opens a channel for each
     bool nvls = false;                 ///< NVSwitch that reduces and multicasts: Hopper and later
     double post_seconds = 1e-6;        ///< host's cost of a network message (getNetOverhead: Intel 1 us, AMD 2 us)
     double extra_latency_seconds = 0;  ///< of the network, beyond the InfiniBand that NCCL's table was taken on

@@ -16,8 +16,8 @@ std::uint32_t local_ranks(const Shape& shape) { return std::max(1U, shape.ranks 
 
 }  // namespace
 
-/// Bus traffic per second of a GPU inside its node. Where NVSwitches reduce, an all_reduce's table shows NVLS: rings and
-/// trees move at the rate of an all_gather.
+/// Bus traffic per second of a GPU inside its node. Where NVSwitches reduce, an all_reduce's table shows NVLS: rings
+/// and trees move at the rate of an all_gather.
 double Pricer::inside_rate(CollectiveKind kind, std::uint32_t local) const {
     if (kind == CollectiveKind::all_reduce && machine_.nvls) kind = CollectiveKind::all_gather;
     const double seconds = predictor_.collective(kind, local, saturating_bytes).seconds;

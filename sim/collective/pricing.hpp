@@ -3,9 +3,9 @@
 //   pipelined    latency + fill + max(bytes on the busiest link / its rate, bytes inside the node / the node's rate)
 //   sequential   latency + the sum of both, phase by phase
 //
-// latency: start-ups on the critical path (nccl_tuning.hpp). fill: a tree's first chunk on its way through all hops, while
-// the links behind it idle. Inside a node bytes flow at the rate that the profile's nccl-tests tables reach at their
-// largest size. A collective of several nodes is never faster than the same one among the members of one of them,
+// latency: start-ups on the critical path (nccl_tuning.hpp). fill: a tree's first chunk on its way through all hops,
+// while the links behind it idle. Inside a node bytes flow at the rate that the profile's nccl-tests tables reach at
+// their largest size. A collective of several nodes is never faster than the same one among the members of one of them,
 // whose time is measured.
 #pragma once
 

@@ -4,8 +4,8 @@
 // n ranks, S bytes. reduce_scatter and all_gather each take n - 1 steps in which a rank sends S/n: (n - 1)/n S in all,
 // the least possible. all_reduce is one after the other: 2(n - 1) steps, 2(n - 1)/n S. A ring visits a node's GPUs one
 // after another, so that of the n - 1 steps `nodes - 1` cross the network. As many rings run side by side as a node has
-// members (channels), each with its share of the bytes, leaving and entering through a NIC of its own: a node sends what
-// one rank would, and each of its NICs one part of it.
+// members (channels), each with its share of the bytes, leaving and entering through a NIC of its own: a node sends
+// what one rank would, and each of its NICs one part of it.
 #pragma once
 
 #include "sim/collective/schedule.hpp"

@@ -45,8 +45,8 @@ private:
     Grid grid_;
 };
 
-/// `bytes` from one GPU to another. They leave the node through the NIC of `via`, a GPU of the sender's node that NVLink
-/// reaches (PXN); without PXN via = from.
+/// `bytes` from one GPU to another. They leave the node through the NIC of `via`, a GPU of the sender's node that
+/// NVLink reaches (PXN); without PXN via = from.
 struct Traffic {
     topology::GpuId from, to;
     double bytes;
@@ -56,7 +56,7 @@ struct Traffic {
 /// Traffic that flows side by side.
 struct Phase {
     std::vector<Traffic> traffic;
-    double pair_bytes = 0;  ///< more than 0: besides, every member sends so much to every other one
+    double pair_bytes = 0;   ///< more than 0: besides, every member sends so much to every other one
     bool forwarded = false;  ///< those go through the sender's GPU on the receiver's rail (PXN)
 };
 
