@@ -15,7 +15,9 @@ using kernels::CollectiveKind;
 using topology::GpuId;
 
 Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& predictor)
-    : cluster_(cluster), predictor_(predictor), launch_(predictor.constant("collective_launch_seconds")),
+    : cluster_(cluster),
+      predictor_(predictor),
+      launch_(predictor.constant("collective_launch_seconds")),
       machine_(machine_of(cluster, 0, cluster.gpus() - 1)) {
     const double payload = predictor.constant("network_efficiency");
     capacity_.reserve(cluster.links());
@@ -88,8 +90,7 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
                              std::span<const LinkUse> path) const {
     if (gpus.size() <= 1) return {};
     const Group group(gpus, gpus_per_node());
-    if (group.nodes() == 1)
-        return {.latency = launch_ + predictor_.collective(kind, group.ranks(), bytes).seconds};
+    if (group.nodes() == 1) return {.latency = launch_ + predictor_.collective(kind, group.ranks(), bytes).seconds};
     if (kind == CollectiveKind::send_recv) return message(gpus.front(), gpus.back(), bytes);
     const Cost cost = choose(kind, group, bytes, path);
     Transfer transfer{launch_ + cost.latency_seconds, cost.wire_bytes};
@@ -105,7 +106,8 @@ std::string Network::explain(CollectiveKind kind, std::span<const GpuId> gpus, d
     const auto uses = path(gpus);
     const Cost cost = choose(kind, group, bytes, uses);
     return fmt::format(
-        "{} ranks on {} nodes: {} with {}, {} start-ups and fill, {:.0f} bytes through each node's NICs in {}, at least "
+        "{} ranks on {} nodes: {} with {}, {} start-ups and fill, {:.0f} bytes through each node's NICs in {}, at "
+        "least "
         "{} inside nodes",
         ranks, group.nodes(), cost.algorithm->name, name(cost.protocol), format_seconds(cost.latency_seconds),
         cost.wire_bytes, format_seconds(cost.wire_seconds), format_seconds(cost.inside_seconds));

@@ -66,7 +66,8 @@ private:
     const topology::Cluster& cluster_;
     const calibrate::Predictor& predictor_;
     double launch_;  // of a collective: stream events around it
-    Machine machine_;  // latencies of the farthest pair for all: which pairs are near must not split a folding's classes
+    Machine
+        machine_;  // latencies of the farthest pair for all: which pairs are near must not split a folding's classes
     std::vector<double> capacity_;
 };
 

@@ -24,7 +24,7 @@ TEST_P(HelpTest, ShowsAnExampleOfTheCommand) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
-                         testing::Values(Arguments{}, Arguments{"simulate"}, Arguments{"explain"},
+                         testing::Values(Arguments{}, Arguments{"simulate"}, Arguments{"explain"}, Arguments{"collective"},
                                          Arguments{"validate"}, Arguments{"list"}, Arguments{"list", "models"},
                                          Arguments{"list", "clusters"}, Arguments{"list", "strategies"},
                                          Arguments{"list", "profiles"}, Arguments{"profile"},
@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
 
 TEST(Help, NamesEveryCommandAndTheExitCodes) {
     const std::string text = orrery({"--help"}).out;
-    for (const char* word : {"simulate", "explain", "validate", "list", "profile", "Exit codes"})
+    for (const char* word : {"simulate", "explain", "collective", "validate", "list", "profile", "Exit codes"})
         EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 
