@@ -20,10 +20,6 @@ using strategies::StepProgram;
 
 constexpr double never = -std::numeric_limits<double>::infinity();
 
-std::vector<topology::GpuId> tensor_group(const StepProgram& step, strategies::AxisSet set) {
-    return step.mesh.group(0, set);  // ranks are GPUs; any group of the tensor axis has the same shape
-}
-
 }  // namespace
 
 Shares& Shares::operator+=(const Shares& other) {
@@ -69,10 +65,19 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     slow_down_beside_collectives(step);
 }
 
+/// Ranks are GPUs, and any group of the tensor axis has the same shape.
+const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet set) const {
+    const auto [place, fresh] = groups_.try_emplace(set.bits());
+    if (fresh) {
+        place->second.gpus = step.mesh.group(0, set);
+        place->second.path = network_.path(place->second.gpus);
+    }
+    return place->second;
+}
+
 double Costs::collective_seconds(const StepProgram& step, const Collective& collective) const {
-    const auto group = tensor_group(step, collective.group);
-    const auto path = network_.path(group);
-    return network_.alone(network_.collective(collective.kind, group, static_cast<double>(collective.bytes), path),
+    const auto& [gpus, path] = group(step, collective.group);
+    return network_.alone(network_.collective(collective.kind, gpus, static_cast<double>(collective.bytes), path),
                           path);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "calibrate/predictor.hpp"
@@ -54,7 +55,15 @@ private:
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block) const;
     void slow_down_beside_collectives(const strategies::StepProgram& step);
 
+    /// Rank 0's group of a set, with its links.
+    struct Group {
+        std::vector<topology::GpuId> gpus;
+        std::vector<LinkUse> path;
+    };
+    [[nodiscard]] const Group& group(const strategies::StepProgram& step, strategies::AxisSet set) const;
+
     const Network& network_;
+    mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     double gap_, dispatch_, slowdown_;
     std::vector<KernelCost> kernels_;
     std::vector<OpCost> blocks_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/units.hpp"
 #include "sim/collective/nccl_tuning.hpp"
@@ -31,13 +30,14 @@ double wire_bytes(CollectiveKind kind, std::uint32_t ranks, double bytes) {
 }  // namespace
 
 Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& predictor)
-    : cluster_(cluster), predictor_(predictor), launch_(predictor.constant("collective_launch_seconds")) {
-    const double payload = predictor.constant("network_efficiency");
-    capacity_.reserve(cluster.links());
-    for (topology::LinkId id = 0; id < cluster.links(); ++id) {
-        const topology::Link& link = cluster.link(id);
-        capacity_.push_back(link.bytes_per_second * (link.tier == 0 ? 1.0 : payload));
-    }
+    : cluster_(cluster),
+      predictor_(predictor),
+      launch_(predictor.constant("collective_launch_seconds")),
+      payload_(predictor.constant("network_efficiency")) {}
+
+double Network::capacity(topology::LinkId id) const {
+    const topology::Link& link = cluster_.link(id);
+    return link.bytes_per_second * (link.tier == 0 ? 1.0 : payload_);
 }
 
 std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
@@ -49,7 +49,7 @@ std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
 
 double Network::bottleneck(std::span<const LinkUse> path) const {
     double rate = std::numeric_limits<double>::infinity();
-    for (const LinkUse& use : path) rate = std::min(rate, capacity_[use.link] / use.weight);
+    for (const LinkUse& use : path) rate = std::min(rate, capacity(use.link) / use.weight);
     return rate;
 }
 
@@ -77,30 +77,36 @@ std::uint32_t Network::nodes_of(std::span<const GpuId> group) const {
 }
 
 std::vector<Network::Hop> Network::hops(std::span<const GpuId> group) const {
-    if (nodes_of(group) <= 1) return {};
-    std::vector<std::vector<GpuId>> by_node;
-    for (const GpuId gpu : group) {
-        if (by_node.empty() || cluster_.node_of(by_node.back().front()) != cluster_.node_of(gpu))
-            by_node.emplace_back();
-        by_node.back().push_back(gpu);
-    }
-    std::size_t rings = by_node.front().size();
-    for (const auto& node : by_node) rings = std::min(rings, node.size());
+    std::vector<std::uint32_t> first;  // position in `group` of each node's first GPU
+    for (std::uint32_t i = 0; i < group.size(); ++i)
+        if (i == 0 || cluster_.node_of(group[i]) != cluster_.node_of(group[i - 1])) first.push_back(i);
+    if (first.size() <= 1) return {};
+    first.push_back(static_cast<std::uint32_t>(group.size()));
+    const std::size_t nodes = first.size() - 1;
+    std::uint32_t rings = first[1];
+    for (std::size_t i = 0; i < nodes; ++i) rings = std::min(rings, first[i + 1] - first[i]);
     std::vector<Hop> list;
-    for (std::size_t i = 0; i < by_node.size(); ++i) {
-        const auto& next = by_node[(i + 1) % by_node.size()];
-        for (std::size_t ring = 0; ring < rings; ++ring)
-            list.push_back({by_node[i][ring], next[ring], 1.0 / static_cast<double>(rings)});
-    }
+    list.reserve(nodes * rings);
+    for (std::size_t i = 0; i < nodes; ++i)
+        for (std::uint32_t ring = 0; ring < rings; ++ring)
+            list.push_back({group[first[i] + ring], group[first[(i + 1) % nodes] + ring], 1.0 / rings});
     return list;
 }
 
 std::vector<LinkUse> Network::path(std::span<const GpuId> group) const {
-    std::map<topology::LinkId, double> weight;
-    for (const Hop& hop : hops(group))
-        for (const topology::LinkId link : cluster_.route(hop.from, hop.to)) weight[link] += hop.share;
+    std::vector<topology::LinkId> links;
+    double share = 0;
+    for (const Hop& hop : hops(group)) {
+        const auto route = cluster_.route(hop.from, hop.to);
+        links.insert(links.end(), route.begin(), route.end());
+        share = hop.share;
+    }
+    std::sort(links.begin(), links.end());
     std::vector<LinkUse> uses;
-    for (const auto& [link, share] : weight) uses.push_back({link, share});
+    for (const topology::LinkId link : links) {
+        if (uses.empty() || uses.back().link != link) uses.push_back({link, 0.0});
+        uses.back().weight += share;
+    }
     return uses;
 }
 

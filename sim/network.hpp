@@ -27,8 +27,11 @@ public:
 
     [[nodiscard]] std::uint32_t gpus_per_node() const { return cluster_.gpus_per_node(); }
 
-    /// Capacity of every link of the cluster in payload bytes per second, for an engine.
-    [[nodiscard]] const std::vector<double>& capacities() const { return capacity_; }
+    /// Payload bytes per second that a link of the cluster carries, for an engine.
+    [[nodiscard]] double capacity(topology::LinkId link) const;
+
+    /// Nodes over which a group (ascending) is spread.
+    [[nodiscard]] std::uint32_t nodes_of(std::span<const topology::GpuId> group) const;
 
     /// Links that a message uses, empty inside a node.
     [[nodiscard]] std::vector<LinkUse> path(topology::GpuId from, topology::GpuId to) const;
@@ -59,7 +62,6 @@ public:
 
 private:
     struct Choice;
-    [[nodiscard]] std::uint32_t nodes_of(std::span<const topology::GpuId> group) const;
     [[nodiscard]] double bottleneck(std::span<const LinkUse> path) const;
     [[nodiscard]] Choice choose(kernels::CollectiveKind kind, std::span<const topology::GpuId> group, double bytes,
                                 std::span<const LinkUse> path) const;
@@ -67,7 +69,7 @@ private:
     const topology::Cluster& cluster_;
     const calibrate::Predictor& predictor_;
     double launch_;  // of a collective: stream events around it
-    std::vector<double> capacity_;
+    double payload_;  // share of a link's rate that carries payload
 };
 
 }  // namespace orrery::sim

@@ -25,6 +25,12 @@ std::uint32_t Cluster::gpus() const { return graph_->fabric.nodes * gpus_per_nod
 std::uint32_t Cluster::nics_per_node() const { return graph_->node.nics(); }
 double Cluster::nic_bytes_per_second() const { return graph_->nic_bytes_per_second; }
 double Cluster::intra_node_bytes_per_second() const { return graph_->node.gpu_bytes_per_second(); }
+bool Cluster::rails_alike() const {
+    const FatTree& fabric = graph_->fabric;
+    const bool planes = fabric.tiers <= 1 || fabric.planes == gpus_per_node_;
+    return fabric.nics_per_node == gpus_per_node_ && planes && graph_->node.paths_alike();
+}
+
 std::uint32_t Cluster::links() const { return static_cast<std::uint32_t>(graph_->links.size()); }
 
 const Link& Cluster::link(LinkId id) const {
