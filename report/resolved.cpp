@@ -73,6 +73,7 @@ Json of(const topology::ClusterSpec& c) {
     if (c.nics_per_node > 0) cluster["nics_per_node"] = c.nics_per_node;
     if (c.nic_bytes_per_second > 0) cluster["nic_rate"] = fmt::format("{} GB/s", c.nic_bytes_per_second / 1e9);
     if (c.oversubscription > 0) cluster["oversubscription"] = c.oversubscription;
+    if (c.switch_ports > 0) cluster["switch_ports"] = c.switch_ports;
     return cluster;
 }
 

@@ -78,6 +78,7 @@ constexpr std::array key_table{
     Key{cluster, "nics_per_node", integer, 1, 1024},
     Key{cluster, "nic_rate", rate, 1e6, 1e13},
     Key{cluster, "oversubscription", number, 1, 1000},
+    Key{cluster, "switch_ports", integer, 2, 1024},
 
     Key{strategy, "tensor", integer, 1, max_parallel},
     Key{strategy, "pipeline", integer, 1, max_layers},

@@ -43,6 +43,7 @@ topology::ClusterSpec read_cluster(const Reader& reader) {
     spec.nics_per_node = reader.integer32("nics_per_node");
     spec.nic_bytes_per_second = reader.bytes_per_second("nic_rate");
     spec.oversubscription = reader.number("oversubscription");
+    spec.switch_ports = reader.integer32("switch_ports");
     return spec;
 }
 

@@ -42,8 +42,13 @@ void Flows::add_groups(const Traffic& traffic, std::uint32_t set, const Network&
         const auto& joined = traffic.groups_of[traffic.role[rank]];
         if (std::find(joined.begin(), joined.end(), set) == joined.end()) continue;
         const std::vector<std::uint32_t> ranks = traffic.mesh.group(rank, across);
-        Group group{set, static_cast<std::uint32_t>(members_.size()), static_cast<std::uint32_t>(ranks.size()), 
-                    network.nodes_of(ranks), hops_.size(), 0, 0};
+        Group group{set,
+                    static_cast<std::uint32_t>(members_.size()),
+                    static_cast<std::uint32_t>(ranks.size()),
+                    network.nodes_of(ranks),
+                    hops_.size(),
+                    0,
+                    0};
         for (const std::uint32_t member : ranks) members_.push_back(columns_.of(member));
         for (const Network::Hop& hop : network.hops(ranks)) {
             hops_.add(hop.from, hop.to, contends);

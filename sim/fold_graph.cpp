@@ -81,7 +81,7 @@ private:
     }
     void add_links() {
         for (std::uint32_t i = 0; i < flows_.hops().used_links(); ++i) {
-            const topology::Link& link = cluster_.link(flows_.hops().link(i));
+            const topology::Link link = cluster_.link(flows_.hops().link(i));
             graph_.colour.push_back(
                 colour({3, static_cast<std::uint32_t>(link.kind), link.tier, link.bytes_per_second}));
         }

@@ -110,8 +110,8 @@ private:
             number = static_cast<std::uint32_t>(folding_.messages.size());
             const std::uint32_t from = flows_.columns().first_rank(message.from);
             const Channel& channel = folding_.traffic.channels[message.channel];
-            MessageRoute route{class_of(message.to), from, folding_.traffic.mesh.peer(from, channel.axis, channel.delta),
-                               0, 0};
+            MessageRoute route{class_of(message.to), from,
+                               folding_.traffic.mesh.peer(from, channel.axis, channel.delta), 0, 0};
             path.clear();
             for (const std::uint32_t link : flows_.links(message)) path.push_back({link, 1.0});
             use(route, path, members[classes_.message[i]]);

@@ -19,8 +19,10 @@ std::uint32_t HopTable::number_of(topology::LinkId link) {
 }
 
 std::uint32_t HopTable::add(topology::GpuId from, topology::GpuId to, bool contends) {
-    if (cluster_.node_of(from) != cluster_.node_of(to))
-        for (const topology::LinkId link : cluster_.route(from, to)) links_.push_back(number_of(link));
+    if (cluster_.node_of(from) != cluster_.node_of(to)) {
+        cluster_.route(from, to, route_);
+        for (const topology::LinkId link : route_) links_.push_back(number_of(link));
+    }
     from_.push_back(from);
     to_.push_back(to);
     contends_.push_back(contends);

@@ -39,7 +39,7 @@ private:
     std::vector<topology::GpuId> from_, to_;
     std::vector<bool> contends_;
     std::vector<std::uint32_t> first_{0}, links_;
-    std::vector<topology::LinkId> link_;
+    std::vector<topology::LinkId> link_, route_;
     std::vector<std::uint32_t> number_;  // of a cluster link; `unused` until a hop crosses it
 };
 

@@ -73,7 +73,8 @@ std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& clu
     senders.add_senders(sorted_hops(hops, [&](std::uint32_t hop) { return hops.from(hop); }));
     receivers.add_receivers(sorted_hops(hops, [&](std::uint32_t hop) { return hops.to(hop); }));
     std::vector<bool> slack(hops.used_links());
-    for (std::uint32_t link = 0; link < slack.size(); ++link) slack[link] = senders.slack(link) || receivers.slack(link);
+    for (std::uint32_t link = 0; link < slack.size(); ++link)
+        slack[link] = senders.slack(link) || receivers.slack(link);
     return slack;
 }
 

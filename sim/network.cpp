@@ -36,7 +36,7 @@ Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& p
       payload_(predictor.constant("network_efficiency")) {}
 
 double Network::capacity(topology::LinkId id) const {
-    const topology::Link& link = cluster_.link(id);
+    const topology::Link link = cluster_.link(id);
     return link.bytes_per_second * (link.tier == 0 ? 1.0 : payload_);
 }
 
@@ -94,10 +94,10 @@ std::vector<Network::Hop> Network::hops(std::span<const GpuId> group) const {
 }
 
 std::vector<LinkUse> Network::path(std::span<const GpuId> group) const {
-    std::vector<topology::LinkId> links;
+    std::vector<topology::LinkId> links, route;
     double share = 0;
     for (const Hop& hop : hops(group)) {
-        const auto route = cluster_.route(hop.from, hop.to);
+        cluster_.route(hop.from, hop.to, route);
         links.insert(links.end(), route.begin(), route.end());
         share = hop.share;
     }

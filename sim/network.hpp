@@ -68,7 +68,7 @@ private:
 
     const topology::Cluster& cluster_;
     const calibrate::Predictor& predictor_;
-    double launch_;  // of a collective: stream events around it
+    double launch_;   // of a collective: stream events around it
     double payload_;  // share of a link's rate that carries payload
 };
 

@@ -49,8 +49,8 @@ std::optional<Meeting> Rendezvous::meet(std::uint32_t message, std::uint64_t byt
         posted.bytes = bytes;
     }
     // A message that uses no link stays inside a node, where the latency is all.
-    Meeting meeting{{posted.sender, posted.receiver}, {}, posted.transfer, folding_.uses_of(route),
-                    posted.transfer.latency};
+    Meeting meeting{
+        {posted.sender, posted.receiver}, {}, posted.transfer, folding_.uses_of(route), posted.transfer.latency};
     posted.sender.who = posted.receiver.who = nobody;
     return meeting;
 }

@@ -21,8 +21,8 @@ struct Party {
 
 /// A transfer all of whose parties have come.
 struct Meeting {
-    std::array<Party, 2> two;   ///< of a message
-    std::vector<Party> many;    ///< of a collective
+    std::array<Party, 2> two;  ///< of a message
+    std::vector<Party> many;   ///< of a collective
     Transfer transfer;
     std::span<const LinkUse> uses;  ///< engine links
     double alone = 0;               ///< seconds if nothing else is on the wire

@@ -26,11 +26,11 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 struct Progress {
     const Tape* tape = nullptr;
     const strategies::Program* program = nullptr;
-    double* ends = nullptr;      // of the exported operations; unknown until they end
-    double* starts = nullptr;    // of the segments, host time; the first `passed` + 1 are known
+    double* ends = nullptr;              // of the exported operations; unknown until they end
+    double* starts = nullptr;            // of the segments, host time; the first `passed` + 1 are known
     std::vector<Span>* spans = nullptr;  // null: not recorded
-    std::uint32_t passed = 0;    // syncs
-    std::uint32_t ended = 0;     // operations
+    std::uint32_t passed = 0;            // syncs
+    std::uint32_t ended = 0;             // operations
     std::array<std::uint32_t, lanes> next{};
     std::array<double, lanes> lane_free{};
     std::array<bool, lanes> waiting{};  // the operation before `next` is a transfer that has not ended
@@ -231,7 +231,7 @@ private:
     const strategies::StepProgram& step_;
     Engine& engine_;
     Rendezvous rendezvous_;
-    std::vector<Tape> tapes_;      // by role
+    std::vector<Tape> tapes_;  // by role
     std::vector<Progress> progress_;
     std::vector<double> ends_, starts_;
     std::vector<std::uint32_t> work_;

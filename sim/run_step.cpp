@@ -63,8 +63,8 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
 }
 
 void RanStep::run(EngineKind kind, const std::vector<std::uint32_t>& record) {
-    const auto engine = kind == EngineKind::fast ? make_fluid_engine(folding->capacities)
-                                                 : make_cm02_engine(folding->capacities);
+    const auto engine =
+        kind == EngineKind::fast ? make_fluid_engine(folding->capacities) : make_cm02_engine(folding->capacities);
     replayed = replay(program, costs, network, *folding, *engine, record);
     link_bytes.clear();
     for (std::uint32_t link = 0; link < folding->capacities.size(); ++link)

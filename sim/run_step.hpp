@@ -19,7 +19,7 @@ enum class EngineKind : std::uint8_t {
 
 /// How to run a step.
 struct Running {
-    bool fold = true;                                   ///< simulate one rank of each class, which is exact
+    bool fold = true;  ///< simulate one rank of each class, which is exact
     EngineKind engine = EngineKind::fast;
     bool all_spans = false;                             ///< record every class, whatever the memory it takes
     std::shared_ptr<const Folding> known_folding = {};  ///< of a similar plan on the same cluster

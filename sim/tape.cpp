@@ -19,8 +19,12 @@ void read(const strategies::What& what, const Traffic& traffic, Tape::Op& op) {
         op.route = route;
         op.bytes = bytes;
     };
-    std::visit(Overloaded{[&](const Send& s) { set(Kind::send, traffic.number({s.axis, s.delta}), s.bytes); },
-                          [&](const Recv& r) { set(Kind::receive, traffic.number({r.axis, -r.delta}), r.bytes); },
+    std::visit(Overloaded{[&](const Send& s) {
+                              set(Kind::send, traffic.number({s.axis, s.delta}), s.bytes);
+                          },
+                          [&](const Recv& r) {
+                              set(Kind::receive, traffic.number({r.axis, -r.delta}), r.bytes);
+                          },
                           [&](const Collective& c) { set(Kind::collective, traffic.number(c.group), c.bytes); },
                           [&](const HostSync&) { set(Kind::sync, Tape::none, 0); },
                           [&](const auto&) { set(Kind::local, Tape::none, 0); }},

@@ -25,9 +25,9 @@ struct Tape {
         std::uint32_t segment = 0;
         std::uint32_t first_wait = 0, waits = 0;  ///< in `waits`
         std::uint32_t exported = none;            ///< number of its end; none: nobody waits for it
-        std::uint32_t route = none;  ///< channel (of the sender) or set, by the traffic's numbers
-        std::uint64_t bytes = 0;     ///< of a message
-        double host = 0;             ///< seconds of host time between the segment's start and this operation
+        std::uint32_t route = none;               ///< channel (of the sender) or set, by the traffic's numbers
+        std::uint64_t bytes = 0;                  ///< of a message
+        double host = 0;  ///< seconds of host time between the segment's start and this operation
         OpCost cost;
     };
 

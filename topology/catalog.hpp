@@ -20,6 +20,7 @@ struct ClusterSpec {
     std::uint32_t nics_per_node = 0;  ///< 0: the preset's
     double nic_bytes_per_second = 0;  ///< 0: the preset's
     double oversubscription = 0;      ///< leaf down : up; 0: the preset's
+    std::uint32_t switch_ports = 0;   ///< 0: the preset's
 };
 
 struct Preset {

@@ -1,59 +1,46 @@
-// A cluster of GPUs: nodes, switches and directed links with bandwidth, latency and kind.
+// A cluster of GPUs: nodes, what joins them, and the directed links of both with bandwidth, latency and kind.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "topology/fabric.hpp"
+#include "topology/gpu.hpp"
+#include "topology/link.hpp"
+#include "topology/node.hpp"
 
 namespace orrery::topology {
 
-struct Gpu {
-    std::string name;     ///< "A100-SXM4-80GB"
-    std::string profile;  ///< default profile ("a100")
-    std::uint64_t memory_bytes = 0;
-    double memory_bytes_per_second = 0;                                    ///< datasheet
-    double fp32_flops = 0, tf32_flops = 0, half_flops = 0, fp8_flops = 0;  ///< dense datasheet peaks; 0: not offered
+/// Nodes of one kind, side by side.
+struct NodeGroup {
+    std::uint32_t nodes = 0;
+    Gpu gpu;
+    std::shared_ptr<const NodePlan> plan;
 };
 
-enum class LinkKind : std::uint8_t {
-    nvlink,  ///< GPU to GPU or GPU to NVSwitch
-    pcie,    ///< GPU or NIC to PCIe switch or CPU
-    nic,     ///< NIC to leaf switch (or to the only switch)
-    fabric,  ///< switch to switch
-};
-std::string_view name(LinkKind kind);
-
-using GpuId = std::uint32_t;
-using LinkId = std::uint32_t;
-
-struct Link {
-    LinkKind kind = LinkKind::nvlink;
-    double bytes_per_second = 0;  ///< one direction, all parallel cables together
-    double latency_seconds = 0;
-    std::uint32_t cables = 1;
-    std::uint32_t tier = 0;  ///< 0 inside the node, 1 NIC-leaf, 2 leaf-spine, 3 spine-core
-};
-
-struct Graph;  // Boost.Graph inside topology/ only (topology/graph.hpp)
-
-/// Immutable once built. GPU g sits in node g / gpus_per_node(), as local GPU g % gpus_per_node().
+/// Immutable once built, and small at any size: links are worked out when asked for. GPU g sits in node
+/// g / gpus_per_node(), as local GPU g % gpus_per_node(). Links are numbered node after node, then the fabric's.
 class Cluster {
 public:
-    Cluster(std::string name, Gpu gpu, std::uint32_t gpus_per_node, std::shared_ptr<const Graph> graph);
+    /// All nodes have as many GPUs and NICs, and the fabric is made for that many nodes. Throws Error otherwise.
+    Cluster(std::string name, std::vector<NodeGroup> groups, std::shared_ptr<const Fabric> fabric);
 
     [[nodiscard]] const std::string& name() const { return name_; }
-    [[nodiscard]] const Gpu& gpu() const { return gpu_; }
-    [[nodiscard]] std::uint32_t gpus() const;
+    [[nodiscard]] const std::vector<NodeGroup>& groups() const { return groups_; }
+    /// Of the first node.
+    [[nodiscard]] const Gpu& gpu() const { return groups_.front().gpu; }
+    [[nodiscard]] const Gpu& gpu_of(GpuId gpu) const { return groups_[place(node_of(gpu)).group].gpu; }
+    [[nodiscard]] const NodePlan& plan_of(std::uint32_t node) const { return *groups_[place(node).group].plan; }
+    [[nodiscard]] std::uint32_t gpus() const { return nodes() * gpus_per_node_; }
     [[nodiscard]] std::uint32_t gpus_per_node() const { return gpus_per_node_; }
-    [[nodiscard]] std::uint32_t nodes() const { return gpus() / gpus_per_node_; }
+    [[nodiscard]] std::uint32_t nodes() const { return fabric_->nodes(); }
     [[nodiscard]] std::uint32_t node_of(GpuId gpu) const { return gpu / gpus_per_node_; }
-    [[nodiscard]] std::uint32_t nics_per_node() const;
+    [[nodiscard]] std::uint32_t nics_per_node() const { return groups_.front().plan->nics(); }
     /// One NIC's rate in one direction (datasheet line rate); 0 for a single node.
     [[nodiscard]] double nic_bytes_per_second() const;
-    /// One GPU's NVLink (or PCIe, without NVLink) rate in one direction.
+    /// One GPU's NVLink (or PCIe, without NVLink) rate in one direction, in the first node; 0 for a chip by itself.
     [[nodiscard]] double intra_node_bytes_per_second() const;
 
     /// Whether any renumbering of a node's GPUs, the same in every node, maps the routes between nodes onto each other,
@@ -61,37 +48,49 @@ public:
     /// and a plane of the fabric of its own, or a port of the only switch.
     [[nodiscard]] bool rails_alike() const;
 
-    [[nodiscard]] std::uint32_t links() const;
-    [[nodiscard]] const Link& link(LinkId id) const;
+    [[nodiscard]] std::uint32_t links() const { return first_fabric_link_ + fabric_->links(); }
+    [[nodiscard]] Link link(LinkId id) const;
+    /// The first link of the fabric; those before it are inside nodes.
+    [[nodiscard]] LinkId first_fabric_link() const { return first_fabric_link_; }
 
     /// The directed links from one GPU to another, in order; empty for from == to. Minimal and deterministic:
     /// inside a node over NVLink (PCIe without it); between nodes GPU, its nearest NIC, leaf, (spine, core,)
-    /// leaf, NIC, GPU. Among equal paths the destination chooses the switch (d-mod-k, Zahavi 2012), which keeps
-    /// shift patterns free of contention. Between rails of a rail-optimised fabric the path goes over the spine.
+    /// leaf, NIC, GPU. Among equal paths the fabric's usual one is taken (Fabric::usual_path). Between rails of a
+    /// rail-optimised fabric the path goes over the spine.
     [[nodiscard]] std::vector<LinkId> route(GpuId from, GpuId to) const;
+    /// The same into a buffer of the caller's, which is cleared first: no allocation once it has grown.
+    void route(GpuId from, GpuId to, std::vector<LinkId>& out) const;
 
     /// Sum of latencies along route(from, to), plus the fixed cost of the NICs' send and receive when it leaves the
     /// node.
     [[nodiscard]] double latency_seconds(GpuId from, GpuId to) const;
 
-    [[nodiscard]] const Graph& graph() const { return *graph_; }
+    [[nodiscard]] const Fabric& fabric() const { return *fabric_; }
 
 private:
+    /// Where a node stands among the groups.
+    struct Place {
+        std::uint32_t group;
+        LinkId first_link;
+    };
+    [[nodiscard]] Place place(std::uint32_t node) const;
+    void route_between_nodes(GpuId from, GpuId to, std::vector<LinkId>& out) const;
+
     std::string name_;
-    Gpu gpu_;
+    std::vector<NodeGroup> groups_;
+    std::shared_ptr<const Fabric> fabric_;
     std::uint32_t gpus_per_node_;
-    std::shared_ptr<const Graph> graph_;
+    LinkId first_fabric_link_ = 0;
 };
 
-/// Facts of the whole fabric for `orrery list clusters` and the tests.
+/// Facts of the whole fabric for `orrery topology` and the tests.
 struct Properties {
     std::uint32_t nodes = 0, gpus = 0;
-    std::vector<std::uint32_t> switches_by_tier;   ///< leaf, spine, core
-    std::vector<std::uint32_t> cables_by_tier;     ///< NIC-leaf, leaf-spine, spine-core
-    std::vector<std::uint32_t> max_ports_by_tier;  ///< most ports used on one switch of that tier
-    double bisection_bytes_per_second = 0;         ///< across the best balanced split of the nodes, one direction
-    std::vector<std::uint64_t>
-        node_pairs_by_switches;  ///< [k]: ordered pairs of nodes whose same-rail GPUs are k switches apart
+    std::vector<std::uint32_t> switches_by_tier;        ///< leaf, spine, core
+    std::vector<std::uint32_t> cables_by_tier;          ///< NIC-leaf, leaf-spine, spine-core
+    std::vector<std::uint32_t> max_ports_by_tier;       ///< most ports used on one switch of that tier
+    double bisection_bytes_per_second = 0;              ///< Fabric::bisection_bytes_per_second
+    std::vector<std::uint64_t> node_pairs_by_switches;  ///< Fabric::node_pairs_by_hops
 };
 Properties properties(const Cluster& cluster);
 

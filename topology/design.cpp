@@ -4,28 +4,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "topology/assemble.hpp"
+#include "topology/fat_tree_fabric.hpp"
 
 namespace orrery::topology {
 
 namespace {
 
+/// Above the largest switch on offer (512 ports of 100 Gb/s on a 51.2 Tb/s chip) by a factor of two.
+constexpr std::uint32_t max_switch_ports = 1024;
+
 [[noreturn]] void refuse(const char* field, const std::string& message, const std::string& hint) {
     throw Error("", std::string("/cluster/") + field, message, hint);
 }
 
+/// With switches of another size the fabric itself says how many nodes it can join.
 std::uint32_t choose_nodes(const Design& design, const ClusterSpec& spec) {
     const std::uint32_t nodes = spec.nodes == 0 ? design.preset.default_nodes : spec.nodes;
-    if (nodes > design.preset.max_nodes) {
+    if (nodes > design.preset.max_nodes && spec.switch_ports == 0) {
         refuse("nodes", fmt::format("{} nodes are more than {} has", nodes, design.preset.name),
-               fmt::format("nearest legal value: {}", design.preset.max_nodes));
+               fmt::format("nearest legal value: {}{}", design.preset.max_nodes,
+                           design.reference ? "" : "; or larger switches: switch_ports"));
     }
     return nodes;
+}
+
+std::uint32_t choose_ports(const Design& design, const ClusterSpec& spec) {
+    const std::uint32_t own = design.fabric_switch.ports, asked = spec.switch_ports == 0 ? own : spec.switch_ports;
+    if (design.reference && asked != own) {
+        refuse("switch_ports",
+               fmt::format("{} ports a switch; the reference architecture {} has {}", asked, design.preset.name, own),
+               fmt::format("nearest legal value: {}; presets such as dgx-a100, dgx-h100 or ethernet take any", own));
+    }
+    if (asked < 2 || asked > max_switch_ports) {
+        refuse("switch_ports", fmt::format("{} ports a switch", asked),
+               fmt::format("legal values: 2 to {}", max_switch_ports));
+    }
+    return asked;
 }
 
 const Gpu& choose_gpu(const Design& design, const ClusterSpec& spec) {
@@ -120,7 +140,7 @@ double choose_oversubscription(const Design& design, const ClusterSpec& spec) {
 
 FatTree choose_fabric(const Design& design, const ClusterSpec& spec, std::uint32_t nodes, std::uint32_t nics) {
     const double ratio = choose_oversubscription(design, spec);
-    const FatTree fabric = plan_fat_tree(fabric_of(design, nodes, nics, ratio));
+    const FatTree fabric = plan_fat_tree(fabric_of(design, nodes, nics, ratio, choose_ports(design, spec)));
     if (ratio > 1 && fabric.tiers < 2) {
         refuse("oversubscription", fmt::format("{}: {} nodes fit on one switch, which has no uplinks", ratio, nodes),
                "leave it out, or ask for more nodes");
@@ -130,11 +150,12 @@ FatTree choose_fabric(const Design& design, const ClusterSpec& spec, std::uint32
 
 }  // namespace
 
-FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription) {
+FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription,
+                      std::uint32_t switch_ports) {
     return {.nodes = nodes,
             .nics_per_node = nics,
             .planes = design.planes == 0 ? nics : std::gcd(design.planes, nics),
-            .ports = design.fabric_switch.ports,
+            .ports = switch_ports == 0 ? design.fabric_switch.ports : switch_ports,
             .oversubscription = oversubscription,
             .leaves_per_group = design.leaves_per_group,
             .one_switch = !design.reference};
@@ -146,9 +167,16 @@ Cluster build(const Design& design, const ClusterSpec& spec) {
     const std::uint32_t nodes = choose_nodes(design, spec);
     const std::uint32_t gpus = choose_gpus(design, spec, node);
     const std::uint32_t nics = choose_nics(design, spec, node, gpus);
-    const FabricParts parts{choose_rate(design, spec, node), design.adapter, design.fabric_switch};
-    const FatTree fabric = choose_fabric(design, spec, nodes, nics);
-    return {std::string(design.preset.name), gpu, gpus, assemble(build_node(node, gpus, nics), fabric, parts)};
+    const double rate = choose_rate(design, spec, node);
+    const FabricParts parts{.nodes = nodes,
+                            .nics_per_node = nics,
+                            .nic_bytes_per_second = rate,
+                            .trunk_bytes_per_second = rate,
+                            .adapter = design.adapter,
+                            .fabric_switch = design.fabric_switch};
+    auto fabric = std::make_shared<FatTreeFabric>(choose_fabric(design, spec, nodes, nics), parts);
+    auto plan = std::make_shared<NodePlan>(build_node(node, gpus, nics));
+    return {std::string(design.preset.name), {{nodes, gpu, std::move(plan)}}, std::move(fabric)};
 }
 
 }  // namespace orrery::topology

@@ -33,7 +33,8 @@ std::span<const Design> ethernet_designs();
 /// The cluster that a design with the spec's overrides describes; throws Error with pointers under "/cluster".
 Cluster build(const Design& design, const ClusterSpec& spec);
 
-/// The design's fabric for so many nodes and NICs.
-FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription);
+/// The design's fabric for so many nodes and NICs; switch_ports 0: the design's.
+FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription,
+                      std::uint32_t switch_ports = 0);
 
 }  // namespace orrery::topology

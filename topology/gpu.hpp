@@ -1,11 +1,19 @@
-// What the node builders must know of a GPU beyond its public datasheet row.
+// One accelerator: its datasheet row, and what the node builders must know beyond it.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 
-#include "topology/cluster.hpp"
-
 namespace orrery::topology {
+
+struct Gpu {
+    std::string name;     ///< "A100-SXM4-80GB"
+    std::string profile;  ///< default profile ("a100")
+    std::uint64_t memory_bytes = 0;
+    double memory_bytes_per_second = 0;                                    ///< datasheet
+    double fp32_flops = 0, tf32_flops = 0, half_flops = 0, fp8_flops = 0;  ///< dense datasheet peaks; 0: not offered
+};
 
 /// Boards of the same socket can be exchanged within a node: they have the same NVLink generation and carrier.
 enum class Socket : std::uint8_t { nvlink1, nvlink2, nvlink3, nvlink4, nvlink5, grace, pcie };

@@ -66,14 +66,17 @@ std::vector<NodePlan::Path> paths_from(const NodeGraph& graph, std::uint32_t sou
 
 }  // namespace
 
-std::string_view name(VertexKind kind) {
-    constexpr std::string_view names[] = {"gpu", "nvswitch", "pcie_switch", "cpu", "nic", "leaf", "spine", "core"};
-    return names[static_cast<std::size_t>(kind)];
-}
-
 NodePlan::NodePlan(std::uint32_t gpus, std::uint32_t nics) : gpus_(gpus), nics_(nics) {
     vertices_.assign(gpus, VertexKind::gpu);
     vertices_.insert(vertices_.end(), nics, VertexKind::nic);
+}
+
+NodePlan NodePlan::chip() {
+    NodePlan node(1, 0);
+    node.nics_ = 1;
+    node.on_chip_ = true;
+    node.finish();
+    return node;
 }
 
 std::uint32_t NodePlan::add(VertexKind kind) {

@@ -49,8 +49,8 @@ std::string key(const strategies::Training& training) {
 }
 
 std::string key(const topology::ClusterSpec& cluster) {
-    const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription] = cluster;
-    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription);
+    const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports] = cluster;
+    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports);
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ TEST(Folding, FoldedFlowsLoadTheirLinksAsBefore) {
     const scenarios::Scenario scenario = small_scenario(sixteen_nodes);
     const topology::Cluster cluster = topology::build(scenario.cluster);
     const calibrate::Predictor& predictor = profiles().find(scenario.profile);
-    const RanStep folded(scenario.plan, cluster, predictor), unfolded(scenario.plan, cluster, predictor, {.fold = false});
+    const RanStep folded(scenario.plan, cluster, predictor),
+        unfolded(scenario.plan, cluster, predictor, {.fold = false});
     double one = 0, other = 0;
     for (std::size_t i = 0; i < folded.link_bytes.size(); ++i)
         one += folded.link_bytes[i] * folded.folding->link_members[i];
