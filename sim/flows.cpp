@@ -10,7 +10,7 @@ using strategies::Axis;
 using strategies::AxisSet;
 
 Flows::Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns)
-    : cluster_(cluster), columns_(columns), hops_(cluster) {
+    : cluster_(cluster), columns_(columns), hops_(cluster, first_link_that_matters(cluster, network)) {
     add_messages(traffic);
     for (std::uint32_t set = 0; set < traffic.sets.size(); ++set) add_groups(traffic, set, network);
     hops_.drop_links(slack_links(hops_, cluster, network));

@@ -126,7 +126,9 @@ private:
             if (!dense.of(classes_.group[i]).second) continue;
             GroupRoute route = group_route(group.set, flows_.members(group));
             const auto path = flows_.path(group);
-            for (const LinkUse& use : path) route.alone.push_back({flows_.hops().link(use.link), use.weight});
+            std::vector<LinkUse> alone;
+            for (const LinkUse& use : path) alone.push_back({flows_.hops().link(use.link), use.weight});
+            route.alone = network_.tightest(alone);
             if (folding_.traffic.sets[group.set].contends) use(route, path, members[classes_.group[i]]);
             folding_.groups.push_back(std::move(route));
         }

@@ -23,7 +23,7 @@ struct MessageRoute {
 struct GroupRoute {
     std::vector<std::uint32_t> classes;  ///< of its members, ascending, each once
     std::vector<topology::GpuId> gpus;   ///< of one such group
-    std::vector<LinkUse> alone;          ///< cluster links of that group, for latency and choices
+    std::vector<LinkUse> alone;          ///< the cluster link that binds it alone (Network::tightest)
     std::uint32_t first_use = 0, uses = 0;
 };
 
@@ -53,6 +53,10 @@ struct Folding {
     }
     [[nodiscard]] std::uint32_t group(std::uint32_t number, std::uint32_t set) const {
         return group_of[number * traffic.sets.size() + set];
+    }
+    [[nodiscard]] std::uint32_t group_of_rank(std::uint32_t rank, strategies::AxisSet axes) const {
+        const std::uint32_t set = traffic.number(axes);
+        return set == none ? none : group(class_of[rank], set);
     }
     template <class Route>
     [[nodiscard]] std::span<const LinkUse> uses_of(const Route& route) const {

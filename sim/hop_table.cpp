@@ -8,9 +8,11 @@ namespace {
 constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
 }
 
+HopTable::HopTable(const topology::Cluster& cluster, topology::LinkId first_link)
+    : cluster_(cluster), first_link_(first_link), number_(cluster.links() - first_link, unused) {}
+
 std::uint32_t HopTable::number_of(topology::LinkId link) {
-    if (number_.empty()) number_.assign(cluster_.links(), unused);
-    std::uint32_t& number = number_[link];
+    std::uint32_t& number = number_[link - first_link_];
     if (number == unused) {
         number = used_links();
         link_.push_back(link);
@@ -21,7 +23,8 @@ std::uint32_t HopTable::number_of(topology::LinkId link) {
 std::uint32_t HopTable::add(topology::GpuId from, topology::GpuId to, bool contends) {
     if (cluster_.node_of(from) != cluster_.node_of(to)) {
         cluster_.route(from, to, route_);
-        for (const topology::LinkId link : route_) links_.push_back(number_of(link));
+        for (const topology::LinkId link : route_)
+            if (link >= first_link_) links_.push_back(number_of(link));
     }
     from_.push_back(from);
     to_.push_back(to);

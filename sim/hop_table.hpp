@@ -12,7 +12,8 @@ namespace orrery::sim {
 /// Links are numbered densely in the order in which hops first cross them: a step uses few of a large cluster's links.
 class HopTable {
 public:
-    explicit HopTable(const topology::Cluster& cluster) : cluster_(cluster) {}
+    /// Links before `first_link` are left out, as if hops did not cross them.
+    explicit HopTable(const topology::Cluster& cluster, topology::LinkId first_link = 0);
 
     /// Adds the hop from one GPU to another; inside a node it crosses no link. contends: its traffic is large enough
     /// to count when slack links are looked for. Returns its number, one more than the hop's before.
@@ -36,11 +37,12 @@ private:
     std::uint32_t number_of(topology::LinkId link);
 
     const topology::Cluster& cluster_;
+    topology::LinkId first_link_;
     std::vector<topology::GpuId> from_, to_;
     std::vector<bool> contends_;
     std::vector<std::uint32_t> first_{0}, links_;
     std::vector<topology::LinkId> link_, route_;
-    std::vector<std::uint32_t> number_;  // of a cluster link; `unused` until a hop crosses it
+    std::vector<std::uint32_t> number_;  // of a cluster link from first_link_ on; `unused` until a hop crosses it
 };
 
 }  // namespace orrery::sim

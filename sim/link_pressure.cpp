@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace orrery::sim {
 
@@ -11,67 +12,101 @@ namespace {
 constexpr double rounding = 1 + 1e-12;
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-/// Joint capacity of the distinct NICs that each link serves on one side. Hops come sorted by their GPU on that side,
-/// GPUs of one NIC lie next to each other, so one remembered NIC a link is enough to count each once.
+/// What counts of each used link.
+struct Facts {
+    std::vector<double> capacity;
+    std::vector<bool> is_nic;
+
+    Facts(const HopTable& hops, const topology::Cluster& cluster, const Network& network) {
+        for (std::uint32_t link = 0; link < hops.used_links(); ++link) {
+            const topology::Link facts = cluster.link(hops.link(link));
+            capacity.push_back(network.capacity(facts));
+            is_nic.push_back(facts.tier == 1);
+        }
+    }
+};
+
+/// Joint capacity of the distinct NICs that each link serves on one side. Hops are added sorted by their GPU on that
+/// side, and GPUs of one NIC lie next to each other, so one remembered NIC a link is enough to count each once.
 class Side {
 public:
-    Side(const HopTable& hops, const topology::Cluster& cluster, const Network& network)
-        : hops_(hops), total_(hops.used_links(), 0.0), last_(hops.used_links(), none) {
-        for (std::uint32_t link = 0; link < hops.used_links(); ++link) {
-            is_nic_.push_back(cluster.link(hops.link(link)).tier == 1);
-            capacity_.push_back(network.capacity(hops.link(link)));
-        }
-    }
+    explicit Side(const Facts& facts)
+        : facts_(facts), total_(facts.capacity.size(), 0.0), last_(facts.capacity.size(), none) {}
 
-    void add_senders(std::span<const std::uint32_t> order) {
-        for (const std::uint32_t hop : order) {
-            const auto links = hops_.links(hop);
-            const auto nic = std::find_if(links.begin(), links.end(), [&](std::uint32_t l) { return is_nic_[l]; });
-            add(links, nic == links.end() ? none : *nic);
-        }
-    }
-    void add_receivers(std::span<const std::uint32_t> order) {
-        for (const std::uint32_t hop : order) {
-            const auto links = hops_.links(hop);
-            const auto nic = std::find_if(links.rbegin(), links.rend(), [&](std::uint32_t l) { return is_nic_[l]; });
-            add(links, nic == links.rend() ? none : *nic);
-        }
-    }
-    [[nodiscard]] bool slack(std::uint32_t link) const {
-        return !is_nic_[link] && total_[link] > 0 && total_[link] <= capacity_[link] * rounding;
-    }
-
-private:
+    /// nic: the hop's NIC link on this side; none: it has none, and nothing is known of its traffic.
     void add(std::span<const std::uint32_t> links, std::uint32_t nic) {
         for (const std::uint32_t link : links) {
             if (nic != none && last_[link] == nic) continue;
             last_[link] = nic;
-            total_[link] += nic == none ? std::numeric_limits<double>::infinity() : capacity_[nic];
+            total_[link] += nic == none ? std::numeric_limits<double>::infinity() : facts_.capacity[nic];
         }
     }
+    [[nodiscard]] bool slack(std::uint32_t link) const {
+        return !facts_.is_nic[link] && total_[link] > 0 && total_[link] <= facts_.capacity[link] * rounding;
+    }
 
-    const HopTable& hops_;
-    std::vector<double> total_, capacity_;
+private:
+    const Facts& facts_;
+    std::vector<double> total_;
     std::vector<std::uint32_t> last_;
-    std::vector<bool> is_nic_;
 };
 
-/// Contending hops between nodes, sorted by a GPU.
+/// Contending hops between nodes, sorted by a GPU below `gpus`: a counting sort.
 template <class Gpu>
-std::vector<std::uint32_t> sorted_hops(const HopTable& hops, const Gpu& gpu) {
-    std::vector<std::uint32_t> order;
+std::vector<std::uint32_t> sorted_hops(const HopTable& hops, std::uint32_t gpus, const Gpu& gpu) {
+    const auto counts = [&](std::uint32_t hop) { return hops.contends(hop) && !hops.links(hop).empty(); };
+    std::vector<std::uint32_t> next(gpus + 1);
     for (std::uint32_t hop = 0; hop < hops.size(); ++hop)
-        if (hops.contends(hop) && !hops.links(hop).empty()) order.push_back(hop);
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return gpu(a) < gpu(b); });
+        if (counts(hop)) ++next[gpu(hop) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<std::uint32_t> order(next.back());
+    for (std::uint32_t hop = 0; hop < hops.size(); ++hop)
+        if (counts(hop)) order[next[gpu(hop)]++] = hop;
     return order;
+}
+
+/// Whether no link of a node can bind: `nic` is what each of its NICs carries.
+bool never_binds(const topology::NodePlan& plan, double nic) {
+    std::vector<double> out(plan.links().size()), in = out;
+    std::vector<std::uint32_t> last_out(out.size(), none), last_in = last_out;
+    const auto add = [&](const topology::NodePlan::Path& path, std::uint32_t number, auto& total, auto& last) {
+        for (const std::uint32_t link : path)
+            if (std::exchange(last[link], number) != number) total[link] += nic;
+    };
+    for (std::uint32_t gpu = 0; gpu < plan.gpus(); ++gpu) {
+        add(plan.gpu_to_nic(gpu), plan.nic_of(gpu), out, last_out);
+        add(plan.nic_to_gpu(gpu), plan.nic_of(gpu), in, last_in);
+    }
+    for (std::size_t link = 0; link < out.size(); ++link)
+        if (out[link] + in[link] > plan.links()[link].link.bytes_per_second) return false;
+    return true;
 }
 
 }  // namespace
 
+topology::LinkId first_link_that_matters(const topology::Cluster& cluster, const Network& network) {
+    const topology::Fabric& fabric = cluster.fabric();
+    if (fabric.parts().on_chip || !fabric.connected()) return 0;
+    const double nic = network.capacity(topology::Link{.bytes_per_second = cluster.nic_bytes_per_second(), .tier = 1});
+    for (const topology::NodeGroup& group : cluster.groups())
+        if (!never_binds(*group.plan, nic)) return 0;
+    return cluster.first_fabric_link();
+}
+
 std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network) {
-    Side senders(hops, cluster, network), receivers(hops, cluster, network);
-    senders.add_senders(sorted_hops(hops, [&](std::uint32_t hop) { return hops.from(hop); }));
-    receivers.add_receivers(sorted_hops(hops, [&](std::uint32_t hop) { return hops.to(hop); }));
+    const Facts facts(hops, cluster, network);
+    const auto is_nic = [&](std::uint32_t link) { return facts.is_nic[link]; };
+    Side senders(facts), receivers(facts);
+    for (const std::uint32_t hop : sorted_hops(hops, cluster.gpus(), [&](std::uint32_t h) { return hops.from(h); })) {
+        const auto links = hops.links(hop);
+        const auto nic = std::find_if(links.begin(), links.end(), is_nic);
+        senders.add(links, nic == links.end() ? none : *nic);
+    }
+    for (const std::uint32_t hop : sorted_hops(hops, cluster.gpus(), [&](std::uint32_t h) { return hops.to(h); })) {
+        const auto links = hops.links(hop);
+        const auto nic = std::find_if(links.rbegin(), links.rend(), is_nic);
+        receivers.add(links, nic == links.rend() ? none : *nic);
+    }
     std::vector<bool> slack(hops.used_links());
     for (std::uint32_t link = 0; link < slack.size(); ++link)
         slack[link] = senders.slack(link) || receivers.slack(link);

@@ -16,4 +16,8 @@ namespace orrery::sim {
 /// alike wherever they sit.
 std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network);
 
+/// The first link that can matter: 0, or the first of the fabric where every link inside a node is slack whatever the
+/// traffic, because all NICs reached over it are together no faster.
+topology::LinkId first_link_that_matters(const topology::Cluster& cluster, const Network& network);
+
 }  // namespace orrery::sim

@@ -35,16 +35,18 @@ Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& p
       launch_(predictor.constant("collective_launch_seconds")),
       payload_(predictor.constant("network_efficiency")) {}
 
-double Network::capacity(topology::LinkId id) const {
-    const topology::Link link = cluster_.link(id);
-    return link.bytes_per_second * (link.tier == 0 ? 1.0 : payload_);
-}
-
 std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
     std::vector<LinkUse> uses;
     if (cluster_.node_of(from) == cluster_.node_of(to)) return uses;
     for (const topology::LinkId link : cluster_.route(from, to)) uses.push_back({link, 1.0});
     return uses;
+}
+
+std::vector<LinkUse> Network::tightest(std::span<const LinkUse> path) const {
+    if (path.empty()) return {};
+    const auto rate = [this](const LinkUse& use) { return capacity(use.link) / use.weight; };
+    return {*std::min_element(path.begin(), path.end(),
+                              [&](const LinkUse& a, const LinkUse& b) { return rate(a) < rate(b); })};
 }
 
 double Network::bottleneck(std::span<const LinkUse> path) const {

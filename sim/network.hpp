@@ -28,7 +28,10 @@ public:
     [[nodiscard]] std::uint32_t gpus_per_node() const { return cluster_.gpus_per_node(); }
 
     /// Payload bytes per second that a link of the cluster carries, for an engine.
-    [[nodiscard]] double capacity(topology::LinkId link) const;
+    [[nodiscard]] double capacity(topology::LinkId link) const { return capacity(cluster_.link(link)); }
+    [[nodiscard]] double capacity(const topology::Link& link) const {
+        return link.bytes_per_second * (link.tier == 0 ? 1.0 : payload_);
+    }
 
     /// Nodes over which a group (ascending) is spread.
     [[nodiscard]] std::uint32_t nodes_of(std::span<const topology::GpuId> group) const;
@@ -48,6 +51,9 @@ public:
     /// Links that a collective of these GPUs (ascending) uses for one byte of ring traffic, empty inside a node. Ranks
     /// of one node run that many rings side by side, each entering and leaving the node through its own GPU's NIC.
     [[nodiscard]] std::vector<LinkUse> path(std::span<const topology::GpuId> group) const;
+    /// The use that binds a transfer over `path` when it is alone, none on an empty path. It stands for the whole path
+    /// in collective() and alone().
+    [[nodiscard]] std::vector<LinkUse> tightest(std::span<const LinkUse> path) const;
     /// Transfer of a collective (nccl-tests' size) over the links of `path`, choosing algorithm and protocol as NCCL
     /// does: the least time when nothing else is on the wire.
     [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group,

@@ -51,8 +51,8 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
                  const calibrate::Predictor& predictor, const Running& how)
     : network(cluster, predictor),
       program(timeable(std::move(built), plan, network)),
-      costs(program, plan, cluster.gpu(), predictor, network),
-      folding(fold_ranks(program, cluster, network, how.fold, how.known_folding)) {
+      folding(fold_ranks(program, cluster, network, how.fold, how.known_folding)),
+      costs(program, plan, cluster.gpu(), predictor, network, true, folding.get()) {
     if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes) {
         std::vector<std::uint32_t> all(folding->classes.size());
         std::iota(all.begin(), all.end(), 0U);

@@ -40,8 +40,8 @@ struct RanStep {
 
     Network network;
     strategies::StepProgram program;  ///< unrolled when tensor groups span nodes, whose collectives contend
-    Costs costs;
     std::shared_ptr<const Folding> folding;
+    Costs costs;
     Replayed replayed;               ///< spans of all classes, or of each role's slowest where that would be too many
     std::vector<double> link_bytes;  ///< carried, by engine link
 
