@@ -4,12 +4,6 @@
 
 namespace orrery::sim {
 
-double Meeting::begin() const {
-    double latest = 0;
-    for (const Party& party : parties()) latest = std::max(latest, party.ready);
-    return latest;
-}
-
 Rendezvous::Rendezvous(const Network& network, const Folding& folding)
     : network_(network),
       folding_(folding),
@@ -49,8 +43,12 @@ std::optional<Meeting> Rendezvous::meet(std::uint32_t message, std::uint64_t byt
         posted.bytes = bytes;
     }
     // A message that uses no link stays inside a node, where the latency is all.
-    Meeting meeting{
-        {posted.sender, posted.receiver}, {}, posted.transfer, folding_.uses_of(route), posted.transfer.latency};
+    Meeting meeting{std::max(posted.sender.ready, posted.receiver.ready),
+                    {posted.sender, posted.receiver},
+                    {},
+                    posted.transfer,
+                    folding_.uses_of(route),
+                    posted.transfer.latency};
     posted.sender.who = posted.receiver.who = nobody;
     return meeting;
 }
@@ -74,7 +72,10 @@ std::optional<Meeting> Rendezvous::join(std::uint32_t set, const strategies::Col
     waiting.push_back(party);
     if (waiting.size() < folding_.groups[group].classes.size()) return std::nullopt;
     const Cost& known = cost(group, collective);
-    Meeting meeting{{}, std::move(waiting), known.transfer, folding_.uses_of(folding_.groups[group]), known.alone};
+    double begin = 0;
+    for (const Party& each : waiting) begin = std::max(begin, each.ready);
+    Meeting meeting{begin,      {}, std::move(waiting), known.transfer, folding_.uses_of(folding_.groups[group]),
+                    known.alone};
     waiting.clear();
     return meeting;
 }

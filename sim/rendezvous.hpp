@@ -21,6 +21,7 @@ struct Party {
 
 /// A transfer all of whose parties have come.
 struct Meeting {
+    double begin = 0;          ///< when the last party is ready
     std::array<Party, 2> two;  ///< of a message
     std::vector<Party> many;   ///< of a collective
     Transfer transfer;
@@ -30,7 +31,6 @@ struct Meeting {
     [[nodiscard]] std::span<const Party> parties() const {
         return many.empty() ? std::span<const Party>(two) : std::span<const Party>(many);
     }
-    [[nodiscard]] double begin() const;
 };
 
 class Rendezvous {

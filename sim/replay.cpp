@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -16,32 +17,45 @@ namespace orrery::sim {
 
 namespace {
 
-using strategies::Collective;
 using strategies::Lane;
 using strategies::lanes;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
+/// The syncs of a program are worked through like a lane of their own.
+constexpr std::size_t sync_lane = lanes, all_lanes = lanes + 1;
+/// What a lane's next operation can wait for besides a number of Tape::exported.
+constexpr std::uint32_t nothing = Tape::none, a_sync = Tape::none - 1;
+
 /// How far one class has come.
 struct Progress {
     const Tape* tape = nullptr;
-    const strategies::Program* program = nullptr;
-    double* ends = nullptr;              // of the exported operations; unknown until they end
-    double* starts = nullptr;            // of the segments, host time; the first `passed` + 1 are known
-    std::vector<Span>* spans = nullptr;  // null: not recorded
-    std::uint32_t passed = 0;            // syncs
-    std::uint32_t ended = 0;             // operations
+    double* ends = nullptr;                       // of the exported operations; unknown until they end
+    double* starts = nullptr;                     // of the segments, host time; the first `passed` + 1 are known
+    std::vector<Span>* spans = nullptr;           // null: not recorded
+    std::uint32_t passed = 0;                     // syncs
+    std::uint32_t ended = 0;                      // operations
+    std::uint16_t ready = (1U << all_lanes) - 1;  // lanes whose next operation may be able to begin, one bit each
+    std::uint16_t waiting = 0;                    // lanes whose last operation is a transfer that has not ended
     std::array<std::uint32_t, lanes> next{};
+    std::array<std::uint32_t, all_lanes> blocked_on{};
     std::array<double, lanes> lane_free{};
-    std::array<bool, lanes> waiting{};  // the operation before `next` is a transfer that has not ended
-    bool queued = false;
+
+    /// Lanes that wait for `what` may begin.
+    void wake(std::uint32_t what) {
+        for (std::size_t lane = 0; lane < all_lanes; ++lane)
+            if (blocked_on[lane] == what) {
+                blocked_on[lane] = nothing;
+                ready = static_cast<std::uint16_t>(ready | 1U << lane);
+            }
+    }
 };
 
 class Replay final : public EventSink {
 public:
     Replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
            Engine& engine, const std::vector<std::uint32_t>& record)
-        : step_(step), engine_(engine), rendezvous_(network, folding) {
+        : engine_(engine), rendezvous_(network, folding) {
         for (std::uint32_t role = 0; role < step.programs.size(); ++role)
             tapes_.emplace_back(step.programs[role], role, costs, folding.traffic);
         result_.classes = folding.classes;
@@ -66,7 +80,7 @@ public:
         engine_.flow(meeting.uses, meeting.transfer.bytes, meeting.transfer.rate_limit, tag);
     }
     void on_flow_end(std::uint64_t tag) override {
-        finish(pending_[tag], pending_[tag].begin(), engine_.now());
+        finish(pending_[tag], engine_.now());
         free_.push_back(tag);
         work();
     }
@@ -85,7 +99,7 @@ private:
         for (const RankClass& rank : result_.classes) {
             Progress& p = progress_.emplace_back();
             p.tape = &tapes_[rank.role];
-            p.program = &step_.programs[rank.role];
+            p.blocked_on.fill(nothing);
             p.ends = ends_.data() + ends;
             p.starts = starts_.data() + starts;
             ends += p.tape->exports;
@@ -93,67 +107,65 @@ private:
         }
     }
 
-    void enqueue(std::uint32_t who) {
-        if (progress_[who].queued) return;
-        progress_[who].queued = true;
-        work_.push_back(who);
+    /// All that a class can do now.
+    void advance(std::uint32_t who) {
+        Progress& p = progress_[who];
+        while (p.ready != 0) {
+            const auto lane = static_cast<std::size_t>(std::countr_zero(p.ready));
+            p.ready = static_cast<std::uint16_t>(p.ready & ~(1U << lane));
+            lane == sync_lane ? pass_syncs(p) : run_lane(who, p, lane);
+        }
     }
     void work() {
         while (!work_.empty()) {
             const std::uint32_t who = work_.back();
             work_.pop_back();
-            progress_[who].queued = false;
             advance(who);
         }
     }
 
-    /// When everything an operation must wait for on the device has ended; unknown while something has not.
-    static double waits_end(const Progress& p, const Tape::Op& op) {
+    /// When everything an operation must wait for on the device has ended; unknown while something has not, which the
+    /// lane then waits for.
+    static double waits_end(Progress& p, const Tape::Op& op, std::size_t lane) {
         double latest = 0;
         for (const std::uint32_t number : p.tape->waits_of(op)) {
             const double end = p.ends[number];
-            if (std::isnan(end)) return unknown;
+            if (std::isnan(end)) {
+                p.blocked_on[lane] = number;
+                return unknown;
+            }
             latest = std::max(latest, end);
         }
         return latest;
     }
 
-    void advance(std::uint32_t who) {
-        Progress& p = progress_[who];
-        for (bool moved = true; moved;) {
-            moved = pass_syncs(p);
-            for (std::size_t lane = 0; lane < lanes; ++lane) moved |= run_lane(who, p, lane);
-        }
-    }
-
-    bool pass_syncs(Progress& p) {
-        const std::uint32_t before = p.passed;
+    void pass_syncs(Progress& p) {
         while (p.passed < p.tape->syncs.size()) {
             const std::uint32_t index = p.tape->syncs[p.passed];
             const Tape::Op& op = p.tape->ops[index];
-            const double end = waits_end(p, op);
-            if (std::isnan(end)) break;
+            const double end = waits_end(p, op, sync_lane);
+            if (std::isnan(end)) return;
             const double host = p.starts[p.passed] + op.host;
             p.starts[++p.passed] = std::max(host, end);
             record(p, op, index, {host, std::max(host, end)});
+            p.wake(a_sync);
         }
-        return p.passed > before;
     }
 
-    bool run_lane(std::uint32_t who, Progress& p, std::size_t lane) {
+    void run_lane(std::uint32_t who, Progress& p, std::size_t lane) {
         const auto& queue = p.tape->queue[lane];
-        bool moved = false;
-        while (!p.waiting[lane] && p.next[lane] < queue.size()) {
+        while ((p.waiting >> lane & 1U) == 0 && p.next[lane] < queue.size()) {
             const std::uint32_t index = queue[p.next[lane]];
             const Tape::Op& op = p.tape->ops[index];
-            if (op.segment > p.passed) break;
-            const double waits = waits_end(p, op);
-            if (std::isnan(waits)) break;
+            if (op.segment > p.passed) {
+                p.blocked_on[lane] = a_sync;
+                return;
+            }
+            const double waits = waits_end(p, op, lane);
+            if (std::isnan(waits)) return;
             ++p.next[lane];
-            moved = true;
             time(who, p, index, std::max(p.lane_free[lane], waits));
         }
-        return moved;
     }
 
     /// device: when the lane and everything waited for is free.
@@ -165,14 +177,13 @@ private:
             end_operation(p, op, index, begin, std::max(device + op.cost.device, host + op.cost.host_to_end));
             return;
         }
-        p.waiting[op.lane] = true;
+        p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane);
         const Party party{who, index, begin};
         switch (op.kind) {
             case Tape::Kind::send: return begin_transfer(rendezvous_.send(op.route, op.bytes, party));
             case Tape::Kind::receive: return begin_transfer(rendezvous_.receive(op.route, op.bytes, party));
             default:
-                begin_transfer(rendezvous_.join(op.route, std::get<Collective>(p.program->ops[index].what),
-                                                static_cast<Lane>(op.lane), party));
+                return begin_transfer(rendezvous_.join(op.route, *op.collective, static_cast<Lane>(op.lane), party));
         }
     }
 
@@ -183,16 +194,18 @@ private:
     }
     void record(Progress& p, const Tape::Op& op, std::uint32_t index, Span span) {
         ++p.ended;
-        if (op.exported != Tape::none) p.ends[op.exported] = span.end;
+        if (op.exported != Tape::none) {
+            p.ends[op.exported] = span.end;
+            p.wake(op.exported);
+        }
         if (p.spans != nullptr) (*p.spans)[index] = span;
     }
 
     /// Transfers that cross no contended link end after a time that is known now; the others go to the engine.
     void begin_transfer(std::optional<Meeting> meeting) {
         if (!meeting) return;
-        const double begin = meeting->begin();
         if (meeting->uses.empty() || meeting->transfer.bytes <= 0) {
-            finish(*meeting, begin, begin + meeting->alone);
+            finish(*meeting, meeting->begin + meeting->alone);
             return;
         }
         std::uint64_t tag = pending_.size();
@@ -203,16 +216,17 @@ private:
             free_.pop_back();
             pending_[tag] = std::move(*meeting);
         }
-        engine_.timer(begin + pending_[tag].transfer.latency, tag);
+        engine_.timer(pending_[tag].begin + pending_[tag].transfer.latency, tag);
     }
 
-    void finish(const Meeting& meeting, double begin, double end) {
+    void finish(const Meeting& meeting, double end) {
         for (const Party& party : meeting.parties()) {
             Progress& p = progress_[party.who];
             const Tape::Op& op = p.tape->ops[party.op];
-            p.waiting[op.lane] = false;
-            end_operation(p, op, party.op, begin, end);
-            enqueue(party.who);
+            p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane));
+            p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane);
+            end_operation(p, op, party.op, meeting.begin, end);
+            work_.push_back(party.who);
         }
     }
 
@@ -228,7 +242,6 @@ private:
         }
     }
 
-    const strategies::StepProgram& step_;
     Engine& engine_;
     Rendezvous rendezvous_;
     std::vector<Tape> tapes_;  // by role

@@ -43,6 +43,7 @@ Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& 
         Op& op = ops[i];
         op.lane = static_cast<std::uint8_t>(program.ops[i].lane);
         read(program.ops[i].what, traffic, op);
+        op.collective = std::get_if<strategies::Collective>(&program.ops[i].what);
         op.first_wait = static_cast<std::uint32_t>(waits.size());
         for (const std::uint32_t other : hazards.of(i)) {
             if (ops[other].exported == none) ops[other].exported = exports++;

@@ -27,6 +27,7 @@ struct Tape {
         std::uint32_t exported = none;            ///< number of its end; none: nobody waits for it
         std::uint32_t route = none;               ///< channel (of the sender) or set, by the traffic's numbers
         std::uint64_t bytes = 0;                  ///< of a message
+        const strategies::Collective* collective = nullptr;
         double host = 0;  ///< seconds of host time between the segment's start and this operation
         OpCost cost;
     };
@@ -37,6 +38,7 @@ struct Tape {
     std::vector<std::uint32_t> syncs;  ///< the operation that ends each segment but the last
     std::uint32_t exports = 0;
 
+    /// Refers to the program, which must outlive it.
     Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic);
 
     [[nodiscard]] std::span<const std::uint32_t> waits_of(const Op& op) const {
