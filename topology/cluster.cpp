@@ -10,8 +10,13 @@
 
 namespace orrery::topology {
 
-Cluster::Cluster(std::string name, std::vector<NodeGroup> groups, std::shared_ptr<const Fabric> fabric)
-    : name_(std::move(name)), groups_(std::move(groups)), fabric_(std::move(fabric)) {
+namespace {
+constexpr std::uint32_t most_sprayed_paths = 1024;
+}
+
+Cluster::Cluster(std::string name, std::vector<NodeGroup> groups, std::shared_ptr<const Fabric> fabric,
+                 const Routing& routing)
+    : name_(std::move(name)), groups_(std::move(groups)), fabric_(std::move(fabric)), routing_(routing) {
     if (groups_.empty() || !fabric_) throw Error(fmt::format("cluster \"{}\" has no nodes or no fabric", name_));
     gpus_per_node_ = groups_.front().plan->gpus();
     std::uint64_t count = 0, node_links = 0;
@@ -75,6 +80,21 @@ std::vector<LinkId> Cluster::route(GpuId from, GpuId to) const {
     return links;
 }
 
+Cluster Cluster::with_failures(const std::vector<std::string>& failed) const {
+    auto failures = std::make_shared<Failures>(fabric_, failed);
+    for (const Port& port : failures->cut_off()) {
+        std::uint32_t local = 0;
+        while (plan_of(port.node).nic_of(local) != port.nic) ++local;
+        throw Error("", "/cluster/failed",
+                    fmt::format("GPU {} (node {}, GPU {}) is cut off: its NIC {} reaches no other node",
+                                port.node * gpus_per_node_ + local, port.node, local, port.nic),
+                    "leave some failures out, or use fewer nodes");
+    }
+    Cluster cluster = *this;
+    cluster.failures_ = std::move(failures);
+    return cluster;
+}
+
 void Cluster::route(GpuId from, GpuId to, std::vector<LinkId>& out) const {
     if (from >= gpus() || to >= gpus()) {
         throw Error(
@@ -82,22 +102,77 @@ void Cluster::route(GpuId from, GpuId to, std::vector<LinkId>& out) const {
     }
     out.clear();
     const std::uint32_t node = node_of(from);
-    if (node != node_of(to)) return route_between_nodes(from, to, out);
+    if (node != node_of(to)) {
+        const Ways way = ways(from, to);
+        return route_between_nodes(way, from % gpus_per_node_, usual_path(way.leave, way.enter), out);
+    }
     const Place at = place(node);
     const auto& path = groups_[at.group].plan->gpu_to_gpu(from % gpus_per_node_, to % gpus_per_node_);
     for (const std::uint32_t link : path) out.push_back(at.first_link + link);
 }
 
-void Cluster::route_between_nodes(GpuId from, GpuId to, std::vector<LinkId>& out) const {
+Cluster::Ways Cluster::ways(GpuId from, GpuId to) const {
     const std::uint32_t a = node_of(from), b = node_of(to), i = from % gpus_per_node_, j = to % gpus_per_node_;
-    const Place source = place(a), sink = place(b);
-    const NodePlan &out_of = *groups_[source.group].plan, &into = *groups_[sink.group].plan;
-    const Port leave{a, out_of.nic_of(i)}, enter{b, into.nic_of(j)};
-    for (const std::uint32_t link : out_of.gpu_to_nic(i)) out.push_back(source.first_link + link);
+    Ways way{.leave = {a, 0},
+             .enter = {b, 0},
+             .from = i,
+             .to = j,
+             .source = place(a),
+             .sink = place(b),
+             .change_rail = false};
+    const NodePlan& plan = *groups_[way.source.group].plan;
+    way.leave.nic = plan.nic_of(i);
+    way.enter.nic = groups_[way.sink.group].plan->nic_of(j);
+    way.change_rail = way.leave.nic != way.enter.nic &&
+                      (routing_.policy == RoutingPolicy::rails || !fabric_->joins(way.leave, way.enter));
+    if (way.change_rail) {
+        way.from = j;
+        way.leave.nic = plan.nic_of(j);
+    }
+    return way;
+}
+
+std::uint32_t Cluster::usual_path(Port from, Port to) const {
+    if (routing_.policy != RoutingPolicy::ecmp) return fabric_->usual_path(from, to);
+    return hashed_path(*fabric_, from, to, fabric_->paths(from, to), routing_.seed);
+}
+
+void Cluster::route_between_nodes(const Ways& way, std::uint32_t local, std::uint32_t path,
+                                  std::vector<LinkId>& out) const {
+    const NodePlan &out_of = *groups_[way.source.group].plan, &into = *groups_[way.sink.group].plan;
+    if (way.change_rail) {
+        for (const std::uint32_t link : out_of.gpu_to_gpu(local, way.from)) out.push_back(way.source.first_link + link);
+    }
+    for (const std::uint32_t link : out_of.gpu_to_nic(way.from)) out.push_back(way.source.first_link + link);
     const std::size_t first = out.size();
-    fabric_->route(leave, enter, fabric_->usual_path(leave, enter), out);
+    if (failures_) {
+        failures_->route(way.leave, way.enter, path, out);
+    } else {
+        fabric_->route(way.leave, way.enter, path, out);
+    }
     for (std::size_t k = first; k < out.size(); ++k) out[k] += first_fabric_link_;
-    for (const std::uint32_t link : into.nic_to_gpu(j)) out.push_back(sink.first_link + link);
+    for (const std::uint32_t link : into.nic_to_gpu(way.to)) out.push_back(way.sink.first_link + link);
+}
+
+void Cluster::shares(GpuId from, GpuId to, std::vector<LinkShare>& out) const {
+    out.clear();
+    std::vector<LinkId> links;
+    if (routing_.policy != RoutingPolicy::spray || node_of(from) == node_of(to)) {
+        route(from, to, links);
+        for (const LinkId link : links) out.push_back({link, 1.0});
+        return;
+    }
+    const Ways way = ways(from, to);
+    const std::uint32_t paths = fabric_->paths(way.leave, way.enter), used = std::min(paths, most_sprayed_paths);
+    for (std::uint32_t i = 0; i < used; ++i) {
+        const auto path = static_cast<std::uint32_t>(std::uint64_t{i} * paths / used);
+        route_between_nodes(way, from % gpus_per_node_, path, links);
+    }
+    std::ranges::sort(links);
+    for (std::size_t i = 0; i < links.size(); ++i) {
+        if (i == 0 || links[i] != links[i - 1]) out.push_back({links[i], 0});
+        out.back().share += 1.0 / used;
+    }
 }
 
 double Cluster::latency_seconds(GpuId from, GpuId to) const {

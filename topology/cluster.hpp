@@ -10,6 +10,7 @@
 #include "topology/gpu.hpp"
 #include "topology/link.hpp"
 #include "topology/node.hpp"
+#include "topology/routing.hpp"
 
 namespace orrery::topology {
 
@@ -20,12 +21,22 @@ struct NodeGroup {
     std::shared_ptr<const NodePlan> plan;
 };
 
+/// A link, and the part of a message that takes it.
+struct LinkShare {
+    LinkId link;
+    double share;
+};
+
 /// Immutable once built, and small at any size: links are worked out when asked for. GPU g sits in node
 /// g / gpus_per_node(), as local GPU g % gpus_per_node(). Links are numbered node after node, then the fabric's.
 class Cluster {
 public:
     /// All nodes have as many GPUs and NICs, and the fabric is made for that many nodes. Throws Error otherwise.
-    Cluster(std::string name, std::vector<NodeGroup> groups, std::shared_ptr<const Fabric> fabric);
+    Cluster(std::string name, std::vector<NodeGroup> groups, std::shared_ptr<const Fabric> fabric,
+            const Routing& routing = {});
+    /// The same cluster with links and switches that have failed (Failures): routes go round them. Throws Error that
+    /// names a GPU that is cut off.
+    [[nodiscard]] Cluster with_failures(const std::vector<std::string>& failed) const;
 
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] const std::vector<NodeGroup>& groups() const { return groups_; }
@@ -53,19 +64,27 @@ public:
     /// The first link of the fabric; those before it are inside nodes.
     [[nodiscard]] LinkId first_fabric_link() const { return first_fabric_link_; }
 
-    /// The directed links from one GPU to another, in order; empty for from == to. Minimal and deterministic:
-    /// inside a node over NVLink (PCIe without it); between nodes GPU, its nearest NIC, leaf, (spine, core,)
-    /// leaf, NIC, GPU. Among equal paths the fabric's usual one is taken (Fabric::usual_path). Between rails of a
-    /// rail-optimised fabric the path goes over the spine.
+    /// The directed links from one GPU to another, in order; empty for from == to. Minimal: inside a node over NVLink
+    /// (PCIe without it); between nodes GPU, its nearest NIC, leaf, (spine, core,) leaf, NIC, GPU. Among equal paths
+    /// the routing policy chooses; packet spraying answers with the usual path here (shares() has them all). Between
+    /// rails of a rail-optimised fabric the path goes over the spine, of a rail-only one over NVLink to the GPU on the
+    /// other rail.
     [[nodiscard]] std::vector<LinkId> route(GpuId from, GpuId to) const;
     /// The same into a buffer of the caller's, which is cleared first: no allocation once it has grown.
     void route(GpuId from, GpuId to, std::vector<LinkId>& out) const;
+
+    /// What one message between the GPUs puts on each link: 1 on every link of its route; under packet spraying the
+    /// links of all minimal routes (at most 1,024 of them) in ascending order, with their parts.
+    void shares(GpuId from, GpuId to, std::vector<LinkShare>& out) const;
 
     /// Sum of latencies along route(from, to), plus the fixed cost of the NICs' send and receive when it leaves the
     /// node.
     [[nodiscard]] double latency_seconds(GpuId from, GpuId to) const;
 
     [[nodiscard]] const Fabric& fabric() const { return *fabric_; }
+    [[nodiscard]] const Routing& routing() const { return routing_; }
+    /// Nothing when all links work.
+    [[nodiscard]] const Failures* failures() const { return failures_.get(); }
 
 private:
     /// Where a node stands among the groups.
@@ -74,11 +93,22 @@ private:
         LinkId first_link;
     };
     [[nodiscard]] Place place(std::uint32_t node) const;
-    void route_between_nodes(GpuId from, GpuId to, std::vector<LinkId>& out) const;
+    /// The part of a route between nodes: its ports, and the links inside the nodes before and after.
+    struct Ways {
+        Port leave, enter;
+        std::uint32_t from, to;  ///< local GPUs at the NICs
+        Place source, sink;
+        bool change_rail;  ///< over NVLink to the GPU `to` first
+    };
+    [[nodiscard]] Ways ways(GpuId from, GpuId to) const;
+    [[nodiscard]] std::uint32_t usual_path(Port from, Port to) const;
+    void route_between_nodes(const Ways& way, std::uint32_t local, std::uint32_t path, std::vector<LinkId>& out) const;
 
     std::string name_;
     std::vector<NodeGroup> groups_;
     std::shared_ptr<const Fabric> fabric_;
+    Routing routing_;
+    std::shared_ptr<const Failures> failures_;
     std::uint32_t gpus_per_node_;
     LinkId first_fabric_link_ = 0;
 };

@@ -31,7 +31,8 @@ struct FabricParts {
     double trunk_bytes_per_second = 0;  ///< one cable between routers
     Adapter adapter;
     Switch fabric_switch;
-    bool on_chip = false;  ///< every port is its own router
+    bool on_chip = false;         ///< every port is its own router
+    double oversubscription = 1;  ///< leaf down : up, for kinds that plan their leaves
 };
 
 /// Routers of one layer, numbered one layer after the other.
