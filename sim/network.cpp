@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -18,14 +17,8 @@ Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& p
     : cluster_(cluster),
       predictor_(predictor),
       launch_(predictor.constant("collective_launch_seconds")),
-      machine_(machine_of(cluster, 0, cluster.gpus() - 1)) {
-    const double payload = predictor.constant("network_efficiency");
-    capacity_.reserve(cluster.links());
-    for (topology::LinkId id = 0; id < cluster.links(); ++id) {
-        const topology::Link& link = cluster.link(id);
-        capacity_.push_back(link.bytes_per_second * (link.tier == 0 ? 1.0 : payload));
-    }
-}
+      payload_(predictor.constant("network_efficiency")),
+      machine_(machine_of(cluster, 0, cluster.gpus() - 1)) {}
 
 std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
     std::vector<LinkUse> uses;
@@ -34,9 +27,16 @@ std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
     return uses;
 }
 
+std::vector<LinkUse> Network::tightest(std::span<const LinkUse> path) const {
+    if (path.empty()) return {};
+    const auto rate = [this](const LinkUse& use) { return capacity(use.link) / use.weight; };
+    return {*std::min_element(path.begin(), path.end(),
+                              [&](const LinkUse& a, const LinkUse& b) { return rate(a) < rate(b); })};
+}
+
 double Network::bottleneck(std::span<const LinkUse> path) const {
     double rate = std::numeric_limits<double>::infinity();
-    for (const LinkUse& use : path) rate = std::min(rate, capacity_[use.link] / use.weight);
+    for (const LinkUse& use : path) rate = std::min(rate, capacity(use.link) / use.weight);
     return rate;
 }
 
@@ -52,20 +52,39 @@ Transfer Network::message(GpuId from, GpuId to, double bytes) const {
     return {.latency = launch_ + send_latency_seconds(machine_), .bytes = bytes};
 }
 
+std::uint32_t Network::nodes_of(std::span<const GpuId> group) const {
+    std::uint32_t nodes = 0, last = 0;
+    for (const GpuId gpu : group) {
+        const std::uint32_t node = cluster_.node_of(gpu);
+        if (nodes == 0 || node != last) ++nodes;
+        last = node;
+    }
+    return nodes;
+}
+
 std::vector<Network::Hop> Network::hops(std::span<const GpuId> gpus) const {
     const Group group(gpus, gpus_per_node());
     std::vector<Hop> list;
     if (group.nodes() <= 1) return list;
+    list.reserve(std::size_t{group.nodes()} * group.rails());
     for (const Traffic& t : ring_hops(group, 1.0, false)) list.push_back({t.via, t.to, t.bytes});
     return list;
 }
 
 std::vector<LinkUse> Network::path(std::span<const GpuId> group) const {
-    std::map<topology::LinkId, double> weight;
-    for (const Hop& hop : hops(group))
-        for (const topology::LinkId link : cluster_.route(hop.from, hop.to)) weight[link] += hop.share;
+    std::vector<topology::LinkId> links, route;
+    double share = 0;
+    for (const Hop& hop : hops(group)) {
+        cluster_.route(hop.from, hop.to, route);
+        links.insert(links.end(), route.begin(), route.end());
+        share = hop.share;
+    }
+    std::sort(links.begin(), links.end());
     std::vector<LinkUse> uses;
-    for (const auto& [link, share] : weight) uses.push_back({link, share});
+    for (const topology::LinkId link : links) {
+        if (uses.empty() || uses.back().link != link) uses.push_back({link, 0.0});
+        uses.back().weight += share;
+    }
     return uses;
 }
 
@@ -106,9 +125,8 @@ std::string Network::explain(CollectiveKind kind, std::span<const GpuId> gpus, d
     const auto uses = path(gpus);
     const Cost cost = choose(kind, group, bytes, uses);
     return fmt::format(
-        "{} ranks on {} nodes: {} with {}, {} start-ups and fill, {:.0f} bytes through each node's NICs in {}, at "
-        "least "
-        "{} inside nodes",
+        "{} ranks on {} nodes: {} with {}, {} start-ups and fill, {:.0f} bytes through each node's NICs in {}, "
+        "at least {} inside nodes",
         ranks, group.nodes(), cost.algorithm->name, name(cost.protocol), format_seconds(cost.latency_seconds),
         cost.wire_bytes, format_seconds(cost.wire_seconds), format_seconds(cost.inside_seconds));
 }

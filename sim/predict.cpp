@@ -71,18 +71,7 @@ void rates(const scenarios::Scenario& scenario, const topology::Gpu& gpu, const 
 /// One breakdown a stage: of the class that ends last.
 void stages(const RanStep& ran, std::uint32_t pipeline, Prediction& p) {
     for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
-        const RankClass* slowest = nullptr;
-        double latest = -1;
-        for (const RankClass& rank : ran.replayed.classes) {
-            if (rank.role != stage) continue;
-            double end = 0;
-            for (const Span& span : rank.spans) end = std::max(end, span.end);
-            if (end > latest) {
-                latest = end;
-                slowest = &rank;
-            }
-        }
-        p.stages.push_back(breakdown(ran.program, ran.costs, *slowest, p.step_time_s));
+        p.stages.push_back(breakdown(ran.program, ran.costs, ran.slowest(stage), p.step_time_s));
         p.memory.push_back(strategies::memory(ran.program, stage));
         p.fits = p.fits && p.memory.back().peak <= p.memory_capacity;
     }
@@ -122,7 +111,7 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     strategies::Plan replica = scenario.plan;
     replica.strategy.data = 1;
     replica.training.global_batch /= strategy.data;
-    const RanStep base(replica, cluster, predictor, true);
+    const RanStep base(replica, cluster, predictor);
     p.scale_factor = base.replayed.end / p.step_time_s;
 }
 
@@ -131,7 +120,8 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options) {
     const calibrate::Predictor& predictor = profiles.find(scenario.profile);
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    RanStep ran(scenario.plan, cluster, predictor, options.fold);
+    RanStep ran(scenario.plan, cluster, predictor,
+                {.fold = options.fold, .engine = options.engine, .all_spans = options.keep_trace});
     Prediction p;
     p.gpus = scenario.plan.ranks();
     p.step_time_s = ran.replayed.end;
@@ -141,7 +131,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     provenance(scenario, cluster, ran, p);
     warnings(ran, p);
     if (options.scale_factor) scale(scenario, cluster, predictor, p);
-    if (options.advice) advise(scenario, cluster, predictor, p);
+    if (options.advice) advise(scenario, cluster, predictor, ran.folding, p);
     if (options.keep_trace) {
         p.trace = std::move(ran.replayed.classes);
         p.program = std::move(ran.program);

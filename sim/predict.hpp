@@ -4,6 +4,7 @@
 #include "calibrate/profile_store.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
+#include "sim/run_step.hpp"
 
 namespace orrery::sim {
 
@@ -12,6 +13,7 @@ struct Options {
     bool scale_factor = true;  ///< also predict the reference of the scale factor
     bool advice = true;        ///< also predict neighbouring plans to advise
     bool fold = true;          ///< simulate one rank of each class where that is exact
+    EngineKind engine = EngineKind::fast;
 };
 
 /// Throws Error for whatever makes the scenario impossible.

@@ -51,6 +51,12 @@ Cluster::Place Cluster::place(std::uint32_t node) const {
     return {group, links + (node - first) * static_cast<LinkId>(groups_[group].plan->links().size())};
 }
 
+bool Cluster::rails_alike() const {
+    const auto alike = [](const NodeGroup& group) { return group.plan->paths_alike(); };
+    return nics_per_node() == gpus_per_node_ && fabric_->rails_alike() &&
+           std::all_of(groups_.begin(), groups_.end(), alike);
+}
+
 double Cluster::nic_bytes_per_second() const {
     return fabric_->connected() ? fabric_->parts().nic_bytes_per_second : 0;
 }

@@ -54,6 +54,11 @@ public:
     /// One GPU's NVLink (or PCIe, without NVLink) rate in one direction, in the first node; 0 for a chip by itself.
     [[nodiscard]] double intra_node_bytes_per_second() const;
 
+    /// Whether any renumbering of a node's GPUs, the same in every node, maps the routes between nodes onto each other,
+    /// link by link and rate by rate, and no two GPUs of a node share a link on them. So it is where each GPU has a NIC
+    /// and a plane of the fabric of its own, or a port of the only switch.
+    [[nodiscard]] bool rails_alike() const;
+
     [[nodiscard]] std::uint32_t links() const { return first_fabric_link_ + fabric_->links(); }
     [[nodiscard]] Link link(LinkId id) const;
     /// The first link of the fabric; those before it are inside nodes.

@@ -86,6 +86,10 @@ public:
     [[nodiscard]] virtual std::uint32_t usual_path(Port from, Port to) const = 0;
     /// Appends the links of a minimal route between ports of different nodes.
     void route(Port from, Port to, std::uint32_t path, std::vector<std::uint32_t>& out) const;
+    /// Whether any renumbering of the NICs of a node, the same in every node, maps usual routes onto usual routes, link
+    /// by link with equal rates, and same-numbered NICs share no link with others. Folding takes rails together on the
+    /// word of this, so say true only where it is a theorem.
+    [[nodiscard]] virtual bool rails_alike() const { return false; }
     /// Trunks on a minimal route.
     [[nodiscard]] std::uint32_t distance(Port from, Port to) const;
 

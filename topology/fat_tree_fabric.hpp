@@ -19,6 +19,9 @@ public:
     /// ordering providing contention free traffic for MPI global collectives", 2012): two messages meet only if their
     /// destinations do.
     [[nodiscard]] std::uint32_t usual_path(Port from, Port to) const override;
+    /// With a plane for every NIC, leaf and group numbers carry the plane and nothing else of a route depends on it; on
+    /// one switch a route is two NIC links.
+    [[nodiscard]] bool rails_alike() const override { return tree_.tiers <= 1 || tree_.planes == tree_.nics_per_node; }
     /// Across the best balanced split of the nodes in order of their numbers.
     [[nodiscard]] double bisection_bytes_per_second() const override;
     [[nodiscard]] std::vector<std::uint64_t> node_pairs_by_hops() const override;

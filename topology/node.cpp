@@ -114,6 +114,22 @@ void NodePlan::finish() {
     }
 }
 
+bool NodePlan::paths_alike() const {
+    std::vector<bool> taken(links_.size());
+    const auto alike = [&](const Path& path, const Path& model) {
+        if (path.size() != model.size()) return false;
+        for (std::size_t i = 0; i < path.size(); ++i) {
+            if (taken[path[i]]) return false;
+            taken[path[i]] = true;
+            if (links_[path[i]].link.bytes_per_second != links_[model[i]].link.bytes_per_second) return false;
+        }
+        return true;
+    };
+    for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu)
+        if (!alike(out_[gpu], out_[0]) || !alike(in_[gpu], in_[0])) return false;
+    return true;
+}
+
 double NodePlan::gpu_bytes_per_second() const {
     double nvlink = 0, pcie = 0;
     for (const auto& [from, to, link] : links_) {

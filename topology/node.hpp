@@ -48,6 +48,9 @@ public:
     [[nodiscard]] const Path& gpu_to_nic(std::uint32_t gpu) const { return out_[gpu]; }
     [[nodiscard]] const Path& nic_to_gpu(std::uint32_t gpu) const { return in_[gpu]; }
 
+    /// Whether the ways between GPU and NIC share no link and are equal in length and rates for all GPUs.
+    [[nodiscard]] bool paths_alike() const;
+
 private:
     std::uint32_t gpus_, nics_;
     bool on_chip_ = false;
