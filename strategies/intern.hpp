@@ -15,7 +15,7 @@ public:
     std::uint32_t name(const std::string& text);
     Compute kernel(const kernels::Kernel& kernel);
     Label label(const std::string& text, Phase phase, std::int32_t micro_batch = -1, std::int32_t layer = -1) {
-        return {name(text), micro_batch, layer, phase};
+        return {.name = name(text), .micro_batch = micro_batch, .layer = layer, .phase = phase};
     }
 
 private:
