@@ -119,6 +119,17 @@ TEST(CpuDevice, StreamsKeepTheirOrderAndWaitForEachOther) {
     EXPECT_EQ(static_cast<const float*>(abc[2])[count - 1], 16 * first);
 }
 
+TEST(CpuDevice, AFailureOnAStreamIsThrownWhenSynchronising) {
+    const auto device = open_device("cpu");
+    bool later = false;
+    device->run([] { throw DeviceError("lost", "look for it"); }, 1);
+    device->run([&later] { later = true; }, 1);
+    EXPECT_THROW(device->synchronize(), DeviceError);
+    EXPECT_TRUE(later);
+    EXPECT_NO_THROW(device->synchronize());  // told once
+    EXPECT_THROW(device->run([] {}, 1000), Error);
+}
+
 TEST(CpuDevice, MarksTellTheTimeOfTheirStream) {
     const auto device = open_device("cpu");
     const Gemm gemm{Dtype::fp32, 1, 256, 256, 256};

@@ -5,8 +5,8 @@
 
 #include <cstring>
 #include <functional>
-#include <limits>
 
+#include "base/error.hpp"
 #include "kernels/operands.hpp"
 
 namespace orrery::kernels {
@@ -110,6 +110,13 @@ TEST(Verify, ThrowsWhenAnInputIsOverwritten) {
     EXPECT_THROW(passes(Pointwise{PointwiseKind::add, Dtype::fp32, 4, 4},
                         [](const Kernel&, std::span<void* const> memory) { static_cast<float*>(memory[0])[3] = 7; }),
                  DeviceError);
+}
+
+TEST(Device, WithStreamsOfItsOwnRunsNoHostWork) {
+    const auto device = open_device("cpu");
+    SpoiledDevice other(*device, [](const Kernel&, std::span<void* const>) {});
+    EXPECT_THROW(other.run([] {}, 0), Error);
+    EXPECT_EQ(other.disturbances(), 0u);
 }
 
 TEST(Verify, ToleratesRoundingOfTheOutputsFormatAndNoMore) {
