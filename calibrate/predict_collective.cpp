@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -14,13 +15,13 @@ namespace {
 
 using Kind = kernels::CollectiveKind;
 
-Curve curve(const CollectiveTable& table) {
+Sweep sweep(const CollectiveTable& table) {
     std::vector<double> bytes, seconds;
     for (const auto& p : table.points) {
         bytes.push_back(p.bytes);
         seconds.push_back(p.seconds);
     }
-    return {bytes, seconds, true};
+    return {std::move(bytes), std::move(seconds)};
 }
 
 double traffic_growth(Kind kind, std::uint32_t from, std::uint32_t to) {
@@ -30,7 +31,7 @@ double traffic_growth(Kind kind, std::uint32_t from, std::uint32_t to) {
 }  // namespace
 
 CollectivePredictor::CollectivePredictor(const Profile& profile) : profile_name_(profile.name) {
-    for (const auto& table : profile.collectives) kinds_[table.kind].emplace(table.ranks, Lookup{&table, curve(table)});
+    for (const auto& table : profile.collectives) kinds_[table.kind].emplace(table.ranks, Lookup{&table, sweep(table)});
 }
 
 /// Kinds without a table, by the ring algorithm's traffic (nccl-tests, doc/PERFORMANCE.md):
@@ -60,7 +61,7 @@ CollectivePredictor::Rule CollectivePredictor::rule(Kind kind, std::uint32_t ran
 
 /// Below the sweep: its first time (latency). Above: constant bandwidth.
 Estimate CollectivePredictor::sweep_time(const Lookup& lookup, double bytes) {
-    const double low = lookup.seconds.first_x(), high = lookup.seconds.last_x();
+    const double low = lookup.seconds.first_bytes(), high = lookup.seconds.last_bytes();
     if (bytes <= low) return {lookup.seconds.at(low), bytes < low * (1 - 1e-9)};
     if (bytes >= high) return {lookup.seconds.at(high) * bytes / high, bytes > high * (1 + 1e-9)};
     return {lookup.seconds.at(bytes), false};
@@ -71,7 +72,7 @@ Estimate CollectivePredictor::sweep_time(const Lookup& lookup, double bytes) {
 double CollectivePredictor::added_latency(const Sweeps& sweeps, Sweeps::const_iterator largest, std::uint32_t ranks) {
     if (largest == sweeps.begin()) return 0;
     const auto before = std::prev(largest);
-    const auto latency = [](const Lookup& lookup) { return lookup.seconds.at(lookup.seconds.first_x()); };
+    const auto latency = [](const Lookup& lookup) { return lookup.seconds.at(lookup.seconds.first_bytes()); };
     const double now = latency(largest->second);
     const double power =
         std::log(now / latency(before->second)) / std::log(static_cast<double>(largest->first) / before->first);
