@@ -64,10 +64,21 @@ void check_outliers(const std::vector<Point>& points, const std::string& pointer
     }
 }
 
+/// A share of the time, below one: the time itself is positive.
+template <class Point>
+void check_half_widths(const std::vector<Point>& points, const std::string& pointer) {
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (!(points[i].half_width >= 0 && points[i].half_width < 1))
+            fail(fmt::format("{}/rows/{}", pointer, i),
+                 fmt::format("half_width is {}; it must lie in [0, 1)", points[i].half_width),
+                 "measure this point again");
+}
+
 template <class Point>
 void check_table(const std::vector<Point>& points, const std::string& pointer) {
     check_order(points, pointer);
     check_outliers(points, pointer);
+    check_half_widths(points, pointer);
 }
 
 void check_gemm(const Profile& profile) {
@@ -114,16 +125,62 @@ void check_pointwise(const Profile& profile) {
     }
 }
 
+void check_transfers(const std::vector<CollectivePoint>& points, const std::string& pointer) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
+        check_positive(points[i].seconds, fmt::format("{}/rows/{}", pointer, i), "time");
+    }
+    check_table(points, pointer);
+}
+
 void check_collectives(const Profile& profile) {
     for (std::size_t t = 0; t < profile.collectives.size(); ++t) {
         const std::string pointer = fmt::format("/collectives/{}", t);
         if (profile.collectives[t].ranks < 2) fail(pointer + "/ranks", "a collective has at least 2 ranks", "");
-        const auto& points = profile.collectives[t].points;
-        for (std::size_t i = 0; i < points.size(); ++i) {
-            check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
-            check_positive(points[i].seconds, fmt::format("{}/rows/{}", pointer, i), "time");
-        }
-        check_table(points, pointer);
+        check_transfers(profile.collectives[t].points, pointer);
+    }
+}
+
+void check_copies(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.copies.size(); ++t)
+        check_transfers(profile.copies[t].points, fmt::format("/copies/{}", t));
+}
+
+void check_overlap(const Profile& profile) {
+    for (std::size_t i = 0; i < profile.overlap.size(); ++i) {
+        check_positive(profile.overlap[i].kernel_slowdown, fmt::format("/overlap/{}", i), "kernel_slowdown");
+        check_positive(profile.overlap[i].beside_slowdown, fmt::format("/overlap/{}", i), "beside_slowdown");
+    }
+}
+
+void check_not_negative(double value, const std::string& pointer, std::string_view what) {
+    if (!(std::isfinite(value) && value >= 0))
+        fail(pointer, fmt::format("{} is {}; it must be finite and not negative", what, value), "measure it again");
+}
+
+void check_conditions(const Profile& profile) {
+    for (const auto& [suite, noise] : profile.noise) {
+        check_not_negative(noise.median, "/noise/" + suite, "median");
+        check_not_negative(noise.p90, "/noise/" + suite, "p90");
+    }
+    if (!profile.load) return;
+    check_not_negative(profile.load->before, "/load", "before");
+    check_not_negative(profile.load->after, "/load", "after");
+}
+
+void check_constants(const Profile& profile) {
+    for (const auto key : required_constants)
+        if (!profile.constants.contains(std::string(key)))
+            fail("/constants", fmt::format("\"{}\" is missing", key),
+                 "calibrate/profile.hpp lists the required constants");
+    for (const auto& [key, constant] : profile.constants) {
+        const bool may_be_zero =
+            std::find(overheads.begin(), overheads.end(), std::string_view(key)) != overheads.end();
+        if (may_be_zero)
+            check_not_negative(constant.value, "/constants/" + key, key);
+        else
+            check_positive(constant.value, "/constants/" + key, key);
+        if (constant.origin.empty()) fail("/constants/" + key, "has no origin", "say where the number comes from");
     }
 }
 
@@ -134,18 +191,14 @@ void check_profile(const Profile& profile) {
         fail("/version", fmt::format("version {} is not supported", profile.version),
              fmt::format("this program reads version {}: make the profile again", profile_version));
     if (profile.name.empty()) fail("/name", "is empty", "give the profile a name");
-    for (const auto key : required_constants)
-        if (!profile.constants.contains(std::string(key)))
-            fail("/constants", fmt::format("\"{}\" is missing", key),
-                 "calibrate/profile.hpp lists the required constants");
-    for (const auto& [key, constant] : profile.constants) {
-        check_positive(constant.value, "/constants/" + key, key);
-        if (constant.origin.empty()) fail("/constants/" + key, "has no origin", "say where the number comes from");
-    }
+    check_constants(profile);
     check_gemm(profile);
     check_attention(profile);
     check_pointwise(profile);
     check_collectives(profile);
+    check_copies(profile);
+    check_overlap(profile);
+    check_conditions(profile);
 }
 
 }  // namespace orrery::calibrate
