@@ -1,0 +1,25 @@
+#include "kernels/device.hpp"
+
+#include <array>
+
+#include "base/error.hpp"
+
+namespace orrery::kernels {
+
+namespace {
+constexpr std::array<std::string_view, 3> copy_names{"host-to-device", "device-to-host", "device-to-device"};
+}
+
+std::string_view name(CopyKind kind) { return copy_names[static_cast<std::size_t>(kind)]; }
+
+CopyKind copy_from(std::string_view text) {
+    for (std::size_t i = 0; i < copy_names.size(); ++i)
+        if (copy_names[i] == text) return static_cast<CopyKind>(i);
+    throw Error("unknown copy \"" + std::string(text) + "\"",
+                "one of host-to-device, device-to-host, device-to-device");
+}
+
+DeviceError::DeviceError(std::string message, std::string hint)
+    : text_(std::move(message) + (hint.empty() ? "" : "\n  hint: " + std::move(hint))) {}
+
+}  // namespace orrery::kernels
