@@ -59,12 +59,14 @@ CollectivePredictor::Rule CollectivePredictor::rule(Kind kind, std::uint32_t ran
                 "measure one, or import another profile");
 }
 
-/// Below the sweep: its first time (latency). Above: constant bandwidth.
+/// Below the sweep: its first time (latency). Above: constant bandwidth. The reading at or before the size tells how
+/// far readings spread.
 Estimate CollectivePredictor::sweep_time(const Lookup& lookup, double bytes) {
+    const double spread = lookup.table->points[lookup.seconds.before(bytes)].half_width;
     const double low = lookup.seconds.first_bytes(), high = lookup.seconds.last_bytes();
-    if (bytes <= low) return {lookup.seconds.at(low), bytes < low * (1 - 1e-9)};
-    if (bytes >= high) return {lookup.seconds.at(high) * bytes / high, bytes > high * (1 + 1e-9)};
-    return {lookup.seconds.at(bytes), false};
+    if (bytes <= low) return {lookup.seconds.at(low), bytes < low * (1 - 1e-9), spread};
+    if (bytes >= high) return {lookup.seconds.at(high) * bytes / high, bytes > high * (1 + 1e-9), spread};
+    return {lookup.seconds.at(bytes), false, spread};
 }
 
 /// Latency that ranks beyond the largest measured count add: the time of the smallest size goes on growing as the
@@ -84,18 +86,23 @@ double CollectivePredictor::added_latency(const Sweeps& sweeps, Sweeps::const_it
 Estimate CollectivePredictor::between(const Sweeps& sweeps, std::uint32_t ranks, double bytes) {
     const auto above = sweeps.lower_bound(ranks);
     if (above != sweeps.end() && above->first == ranks) return sweep_time(above->second, bytes);
-    if (above == sweeps.begin()) return {sweep_time(above->second, bytes).seconds, true};
+    if (above == sweeps.begin()) {
+        Estimate least = sweep_time(above->second, bytes);
+        least.extrapolated = true;
+        return least;
+    }
     const auto below = std::prev(above);
     const Estimate low = sweep_time(below->second, bytes);
     if (above != sweeps.end()) {
         const Estimate high = sweep_time(above->second, bytes);
         const double t = std::log(static_cast<double>(ranks) / below->first) /
                          std::log(static_cast<double>(above->first) / below->first);
-        return {std::exp((1 - t) * std::log(low.seconds) + t * std::log(high.seconds)), true};
+        return {std::exp((1 - t) * std::log(low.seconds) + t * std::log(high.seconds)), true,
+                std::max(low.uncertainty, high.uncertainty)};
     }
     return {low.seconds * traffic_growth(below->second.table->kind, below->first, ranks) +
                 added_latency(sweeps, below, ranks),
-            true};
+            true, low.uncertainty};
 }
 
 Estimate CollectivePredictor::estimate(Kind kind, std::uint32_t ranks, double bytes) const {
