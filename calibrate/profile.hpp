@@ -83,7 +83,7 @@ struct CopyTable {
 /// Two things at once: how much longer each takes than alone.
 struct OverlapPoint {
     std::string kernel;  ///< kernels::to_text
-    std::string beside;  ///< "all_reduce 16777216 B among 8", "host-to-device 16777216 B"
+    std::string beside;  ///< "all_reduce 16777216 B among 8", "host_to_device 16777216 B"
     double kernel_slowdown = 1, beside_slowdown = 1;
 };
 

@@ -35,7 +35,7 @@ struct ClockReading {
 using Stream = std::uint32_t;
 
 enum class CopyKind : std::uint8_t { host_to_device, device_to_host, device_to_device };
-/// "host-to-device", "device-to-host", "device-to-device".
+/// "host_to_device", "device_to_host", "device_to_device".
 std::string_view name(CopyKind kind);
 /// Throws Error for an unknown name.
 CopyKind copy_from(std::string_view name);

@@ -54,7 +54,7 @@ struct SustainedShape {
 using Subject =
     std::variant<kernels::Kernel, CollectiveShape, CopyShape, OverlapShape, OverheadShape, SustainedShape>;
 
-/// Unique per value: "gemm fp32 1x64x64x64", "all_reduce 1048576 B among 8", "host-to-device 4096 B",
+/// Unique per value: "gemm fp32 1x64x64x64", "all_reduce 1048576 B among 8", "host_to_device 4096 B",
 /// "gemm ... beside all_reduce ...", "launch", "gap", "sustained 5 s gemm ...".
 std::string to_text(const Subject& subject);
 std::string to_text(const Beside& beside);
