@@ -34,7 +34,8 @@ void Stopping::add(double seconds) {
     samples_.push_back(seconds);
     ++taken_;
     spent_ += seconds;
-    if (drifting()) samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(samples_.size() / 2));
+    if (drifting())
+        samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(samples_.size() / 2));
 }
 
 bool Stopping::drifting() const {

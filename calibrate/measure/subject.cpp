@@ -23,35 +23,34 @@ std::string text(const CollectiveShape& c) {
 std::string text(const CopyShape& c) { return fmt::format("{} {} B", kernels::name(c.kind), c.bytes); }
 
 json form(const Kernel& kernel) {
-    return std::visit(
-        Overloaded{[](const Gemm& g) -> json {
-                       return {{"gemm",
-                                {{"dtype", kernels::name(g.dtype)},
-                                 {"pass", kernels::name(g.pass)},
-                                 {"batch", g.batch},
-                                 {"m", g.m},
-                                 {"n", g.n},
-                                 {"k", g.k}}}};
-                   },
-                   [](const Attention& a) -> json {
-                       return {{"attention",
-                                {{"dtype", kernels::name(a.dtype)},
-                                 {"backward", a.backward},
-                                 {"causal", a.causal},
-                                 {"batch", a.batch},
-                                 {"seq", a.seq},
-                                 {"heads", a.heads},
-                                 {"kv_heads", a.kv_heads},
-                                 {"head_dim", a.head_dim}}}};
-                   },
-                   [](const Pointwise& p) -> json {
-                       return {{"pointwise",
-                                {{"kind", kernels::name(p.kind)},
-                                 {"dtype", kernels::name(p.dtype)},
-                                 {"rows", p.rows},
-                                 {"cols", p.cols}}}};
-                   }},
-        kernel);
+    return std::visit(Overloaded{[](const Gemm& g) -> json {
+                                     return {{"gemm",
+                                              {{"dtype", kernels::name(g.dtype)},
+                                               {"pass", kernels::name(g.pass)},
+                                               {"batch", g.batch},
+                                               {"m", g.m},
+                                               {"n", g.n},
+                                               {"k", g.k}}}};
+                                 },
+                                 [](const Attention& a) -> json {
+                                     return {{"attention",
+                                              {{"dtype", kernels::name(a.dtype)},
+                                               {"backward", a.backward},
+                                               {"causal", a.causal},
+                                               {"batch", a.batch},
+                                               {"seq", a.seq},
+                                               {"heads", a.heads},
+                                               {"kv_heads", a.kv_heads},
+                                               {"head_dim", a.head_dim}}}};
+                                 },
+                                 [](const Pointwise& p) -> json {
+                                     return {{"pointwise",
+                                              {{"kind", kernels::name(p.kind)},
+                                               {"dtype", kernels::name(p.dtype)},
+                                               {"rows", p.rows},
+                                               {"cols", p.cols}}}};
+                                 }},
+                      kernel);
 }
 json form(const CollectiveShape& c) {
     return {{"collective", {{"kind", kernels::name(c.kind)}, {"ranks", c.ranks}, {"bytes", c.bytes}}}};
@@ -86,18 +85,20 @@ using u64 = std::uint64_t;
 
 Gemm gemm_from(const json& value) {
     const Fields f(value, "gemm");
-    return {kernels::dtype_from(f.text("dtype")),
-            f.get<u32>("batch"),
-            f.get<u32>("m"),
-            f.get<u32>("n"),
-            f.get<u32>("k"),
-            kernels::gemm_pass_from(f.text("pass"))};
+    return {
+        kernels::dtype_from(f.text("dtype")),   f.get<u32>("batch"), f.get<u32>("m"), f.get<u32>("n"), f.get<u32>("k"),
+        kernels::gemm_pass_from(f.text("pass"))};
 }
 Attention attention_from(const json& value) {
     const Fields f(value, "attention");
-    return {kernels::dtype_from(f.text("dtype")), f.get<bool>("backward"), f.get<bool>("causal"),
-            f.get<u32>("batch"),                  f.get<u32>("seq"),       f.get<u32>("heads"),
-            f.get<u32>("kv_heads"),               f.get<u32>("head_dim")};
+    return {kernels::dtype_from(f.text("dtype")),
+            f.get<bool>("backward"),
+            f.get<bool>("causal"),
+            f.get<u32>("batch"),
+            f.get<u32>("seq"),
+            f.get<u32>("heads"),
+            f.get<u32>("kv_heads"),
+            f.get<u32>("head_dim")};
 }
 Pointwise pointwise_from(const json& value) {
     const Fields f(value, "pointwise");
@@ -126,8 +127,8 @@ std::string to_text(const Beside& beside) {
 
 std::string to_text(const Subject& subject) {
     return std::visit(
-        Overloaded{[](const Kernel& k) { return kernels::to_text(k); }, [](const CollectiveShape& c) { return text(c); },
-                   [](const CopyShape& c) { return text(c); },
+        Overloaded{[](const Kernel& k) { return kernels::to_text(k); },
+                   [](const CollectiveShape& c) { return text(c); }, [](const CopyShape& c) { return text(c); },
                    [](const OverlapShape& o) {
                        return fmt::format("{} beside {}", kernels::to_text(o.kernel), to_text(o.beside));
                    },
@@ -141,23 +142,27 @@ std::string to_text(const Subject& subject) {
 }
 
 json to_json(const Subject& subject) {
-    return std::visit(Overloaded{[](const Kernel& k) { return form(k); }, [](const CollectiveShape& c) { return form(c); },
-                                 [](const CopyShape& c) { return form(c); },
-                                 [](const OverlapShape& o) -> json {
-                                     const json beside = std::visit([](const auto& b) { return form(b); }, o.beside);
-                                     return {{"overlap", {{"kernel", form(o.kernel)}, {"beside", beside}}}};
-                                 },
-                                 [](const OverheadShape& o) -> json { return {{"overhead", to_text(Subject(o))}}; },
-                                 [](const SustainedShape& s) -> json {
-                                     return {{"sustained", {{"seconds", s.seconds}, {"kernel", form(Kernel(s.gemm))}}}};
-                                 }},
-                      subject);
+    return std::visit(
+        Overloaded{[](const Kernel& k) { return form(k); }, [](const CollectiveShape& c) { return form(c); },
+                   [](const CopyShape& c) { return form(c); },
+                   [](const OverlapShape& o) -> json {
+                       const json beside = std::visit([](const auto& b) { return form(b); }, o.beside);
+                       return {{"overlap", {{"kernel", form(o.kernel)}, {"beside", beside}}}};
+                   },
+                   [](const OverheadShape& o) -> json {
+                       return {{"overhead", to_text(Subject(o))}};
+                   },
+                   [](const SustainedShape& s) -> json {
+                       return {{"sustained", {{"seconds", s.seconds}, {"kernel", form(Kernel(s.gemm))}}}};
+                   }},
+        subject);
 }
 
 Subject subject_from(const json& document) {
     if (!document.is_object() || document.size() != 1)
-        throw Error("a point is an object with one key: gemm, attention, pointwise, collective, copy, overlap, "
-                    "overhead or sustained");
+        throw Error(
+            "a point is an object with one key: gemm, attention, pointwise, collective, copy, overlap, "
+            "overhead or sustained");
     const std::string what = document.begin().key();
     const json& value = document.begin().value();
     if (what == "gemm") return Kernel(gemm_from(value));

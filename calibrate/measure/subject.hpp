@@ -51,8 +51,7 @@ struct SustainedShape {
     bool operator==(const SustainedShape&) const = default;
 };
 
-using Subject =
-    std::variant<kernels::Kernel, CollectiveShape, CopyShape, OverlapShape, OverheadShape, SustainedShape>;
+using Subject = std::variant<kernels::Kernel, CollectiveShape, CopyShape, OverlapShape, OverheadShape, SustainedShape>;
 
 /// Unique per value: "gemm fp32 1x64x64x64", "all_reduce 1048576 B among 8", "host_to_device 4096 B",
 /// "gemm ... beside all_reduce ...", "launch", "gap", "sustained 5 s gemm ...".
