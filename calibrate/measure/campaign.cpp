@@ -159,7 +159,8 @@ std::string Campaign::fault(const Subject& subject) {
         return checked_.back().second;
     };
     const auto of_kernel = [&](const kernels::Kernel& kernel) {
-        const bool listed = std::ranges::find(plan_.points, Subject(kernel)) != plan_.points.end();
+        const bool listed =
+            plan_.check_points_whole && std::ranges::find(plan_.points, Subject(kernel)) != plan_.points.end();
         const kernels::Kernel shape = listed ? kernel : reduced(kernel);
         return once(kernels::to_text(shape), [&] { return hooks_.kernel_fault(device_, shape); });
     };

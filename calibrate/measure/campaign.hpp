@@ -19,6 +19,7 @@ struct Plan {
     std::vector<kernels::Dtype> dtypes;
     StopRule rule;
     std::uint64_t seed = 1;
+    bool check_points_whole = true;  ///< results of `points` are checked at their own shape, not a reduced one
 };
 
 /// What a progress bar shows.
