@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "calibrate/roofline.hpp"
 
 namespace orrery::calibrate {
 
@@ -27,14 +28,35 @@ auto shape(const AttentionPoint& p) { return std::tuple(p.head_dim, p.heads, p.k
 auto shape(const PointwisePoint& p) { return std::tuple(p.cols, p.bytes); }
 auto shape(const CollectivePoint& p) { return std::tuple(p.bytes); }
 
-/// Seconds per unit of work plus a latency floor: what neighbours in the table share.
-double cost(const GemmPoint& p) { return p.seconds / (1e-5 + 2.0 * p.m * static_cast<double>(p.n) * p.k / 1e14); }
-double cost(const AttentionPoint& p) {
-    const double square = static_cast<double>(p.seq) * p.seq;
-    return p.seconds / (1e-5 + 2.0 * p.batch * p.heads * square * p.head_dim / 1e14);
-}
-double cost(const PointwisePoint& p) { return p.bytes_per_second / (p.bytes / (1e-5 + p.bytes / 1e12)); }
-double cost(const CollectivePoint& p) { return p.seconds / (1e-5 + p.bytes / 1e11); }
+/// Least time of anything: launch and start-up, which small shapes are made of.
+constexpr double latency = 5e-6;
+
+/// Time over the device's ideal time plus a latency: what rows of a table share, whatever their shape.
+class Cost {
+public:
+    Cost(const Profile& profile, kernels::Dtype dtype)
+        : machine_(profile.constants), flops_per_second_(machine_.peak(dtype)) {}
+
+    double operator()(const GemmPoint& p) const {
+        const kernels::Gemm gemm{kernels::Dtype::bf16, 1, p.m, p.n, p.k};
+        return p.seconds / ideal(kernels::flops(gemm), kernels::bytes(gemm));
+    }
+    double operator()(const AttentionPoint& p) const {
+        const double square = static_cast<double>(p.seq) * p.seq;
+        return p.seconds / ideal(2.0 * p.batch * p.heads * square * p.head_dim, 0);
+    }
+    double operator()(const PointwisePoint& p) const { return p.bytes / p.bytes_per_second / ideal(0, p.bytes); }
+    /// Links are a good deal slower than memory.
+    double operator()(const CollectivePoint& p) const { return p.seconds / ideal(0, 10 * p.bytes); }
+
+private:
+    [[nodiscard]] double ideal(double flops, double bytes) const {
+        return latency + flops / flops_per_second_ + bytes / machine_.bytes_per_second;
+    }
+
+    Machine machine_;
+    double flops_per_second_;
+};
 
 template <class Point>
 void check_order(const std::vector<Point>& points, const std::string& pointer) {
@@ -49,7 +71,7 @@ void check_order(const std::vector<Point>& points, const std::string& pointer) {
 
 /// A row is an outlier when it lies outlier_factor away from both rows beside it, on the same side.
 template <class Point>
-void check_outliers(const std::vector<Point>& points, const std::string& pointer) {
+void check_outliers(const std::vector<Point>& points, const std::string& pointer, const Cost& cost) {
     if (points.size() < 3) return;
     for (std::size_t i = 0; i < points.size(); ++i) {
         const double here = cost(points[i]);
@@ -75,9 +97,9 @@ void check_half_widths(const std::vector<Point>& points, const std::string& poin
 }
 
 template <class Point>
-void check_table(const std::vector<Point>& points, const std::string& pointer) {
+void check_table(const std::vector<Point>& points, const std::string& pointer, const Cost& cost) {
     check_order(points, pointer);
-    check_outliers(points, pointer);
+    check_outliers(points, pointer, cost);
     check_half_widths(points, pointer);
 }
 
@@ -92,7 +114,7 @@ void check_gemm(const Profile& profile) {
             if (points[i].m * static_cast<double>(points[i].n) * points[i].k == 0)
                 fail(row, "a dimension is zero", "m, n and k are at least 1");
         }
-        check_table(points, pointer);
+        check_table(points, pointer, Cost(profile, profile.gemm[t].dtype));
     }
 }
 
@@ -109,7 +131,7 @@ void check_attention(const Profile& profile) {
             if (p.heads % p.kv_heads != 0)
                 fail(row, fmt::format("{} heads are no multiple of {} kv_heads", p.heads, p.kv_heads), "");
         }
-        check_table(points, pointer);
+        check_table(points, pointer, Cost(profile, profile.attention[t].dtype.value_or(kernels::Dtype::bf16)));
     }
 }
 
@@ -121,29 +143,29 @@ void check_pointwise(const Profile& profile) {
             check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
             check_positive(points[i].bytes_per_second, fmt::format("{}/rows/{}", pointer, i), "bandwidth");
         }
-        check_table(points, pointer);
+        check_table(points, pointer, Cost(profile, kernels::Dtype::bf16));
     }
 }
 
-void check_transfers(const std::vector<CollectivePoint>& points, const std::string& pointer) {
+void check_transfers(const Profile& profile, const std::vector<CollectivePoint>& points, const std::string& pointer) {
     for (std::size_t i = 0; i < points.size(); ++i) {
         check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
         check_positive(points[i].seconds, fmt::format("{}/rows/{}", pointer, i), "time");
     }
-    check_table(points, pointer);
+    check_table(points, pointer, Cost(profile, kernels::Dtype::bf16));
 }
 
 void check_collectives(const Profile& profile) {
     for (std::size_t t = 0; t < profile.collectives.size(); ++t) {
         const std::string pointer = fmt::format("/collectives/{}", t);
         if (profile.collectives[t].ranks < 2) fail(pointer + "/ranks", "a collective has at least 2 ranks", "");
-        check_transfers(profile.collectives[t].points, pointer);
+        check_transfers(profile, profile.collectives[t].points, pointer);
     }
 }
 
 void check_copies(const Profile& profile) {
     for (std::size_t t = 0; t < profile.copies.size(); ++t)
-        check_transfers(profile.copies[t].points, fmt::format("/copies/{}", t));
+        check_transfers(profile, profile.copies[t].points, fmt::format("/copies/{}", t));
 }
 
 void check_overlap(const Profile& profile) {

@@ -71,18 +71,6 @@ const Record* overhead(const LogContent& log, OverheadShape::Kind kind) {
     });
 }
 
-/// "NVIDIA H100 80GB HBM3" is the "h100" of the table: its name is a word of the device's.
-const GpuFacts* facts_of(const Fingerprint& device) {
-    if (device.kind != "cuda") return nullptr;
-    std::string lower = device.device;
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const GpuFacts* found = nullptr;
-    for (const GpuFacts& facts : gpu_facts())
-        if (lower.find(facts.name) != std::string::npos && (found == nullptr || facts.name.size() > found->name.size()))
-            found = &facts;
-    return found;
-}
-
 using Constants = std::map<std::string, Constant>;
 
 void set_peaks(Constants& out, const LogContent& log) {
@@ -155,7 +143,7 @@ void set_overlap(Constants& out, const LogContent& log) {
 }  // namespace
 
 Constants measured_constants(const LogContent& log) {
-    const GpuFacts* facts = facts_of(log.fingerprint);
+    const GpuFacts* facts = log.fingerprint.kind == "cuda" ? facts_of_device(log.fingerprint.device) : nullptr;
     Constants out = facts != nullptr ? constants_of(*facts) : Constants{};
     const Constants datasheet = out;
     set_peaks(out, log);

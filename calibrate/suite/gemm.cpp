@@ -18,9 +18,10 @@ using kernels::Dtype;
 using kernels::Gemm;
 using kernels::GemmPass;
 
-constexpr double least_size = 16;
+/// The design reaches below what training has, so that predictions there are no extrapolations.
+constexpr double least_size = 32, least_random_size = 64;
 /// Rates that no device of its kind exceeds by much: they only bound how long a point may take.
-constexpr double cpu_flops = 60e9, gpu_flops = 400e12;
+constexpr double cpu_flops = 200e9, gpu_flops = 400e12;
 constexpr std::size_t design_points = 120;
 constexpr std::size_t refine_points = 12, refine_candidates = 400;
 /// Errors of leaving one point out, with which the table is good enough.
@@ -30,7 +31,7 @@ double largest_size(const Bench& bench) { return bench.is_cpu() ? 4096 : 32768; 
 
 bool affordable(const Bench& bench, const Gemm& gemm) {
     const double rate = bench.is_cpu() ? cpu_flops * bench.device->facts().multiprocessors : gpu_flops;
-    return kernels::flops(gemm) / rate < bench.seconds_per_point / 4 && kernels::footprint(gemm) < bench.most_bytes() &&
+    return kernels::flops(gemm) / rate < bench.seconds_per_point && kernels::footprint(gemm) < bench.most_bytes() &&
            bench.device->supports(gemm);
 }
 
@@ -43,8 +44,8 @@ double halton(std::uint32_t index, std::uint32_t base) {
 }
 
 /// Log-uniform in [least, largest]; aligned ones are whole multiples of 16.
-std::uint32_t size_at(double share, double largest, bool aligned) {
-    const double size = least_size * std::pow(largest / least_size, share);
+std::uint32_t size_at(double share, double least, double largest, bool aligned) {
+    const double size = least * std::pow(largest / least, share);
     return static_cast<std::uint32_t>(aligned ? std::max(16.0, 16 * std::round(size / 16)) : std::round(size));
 }
 
@@ -79,9 +80,9 @@ std::vector<Gemm> design(const Bench& bench, Dtype dtype) {
         const std::uint32_t mask = i * 2654435761U >> 28U;  // which of the sizes are whole multiples of 16
         const Gemm gemm{dtype,
                         1,
-                        size_at(halton(i, 2), largest, (mask & 1U) != 0),
-                        size_at(halton(i, 3), largest, (mask & 2U) != 0),
-                        size_at(halton(i, 5), largest, (mask & 4U) != 0),
+                        size_at(halton(i, 2), least_size, largest, (mask & 1U) != 0),
+                        size_at(halton(i, 3), least_size, largest, (mask & 2U) != 0),
+                        size_at(halton(i, 5), least_size, largest, (mask & 4U) != 0),
                         GemmPass::forward};
         if (affordable(bench, gemm)) out.push_back(gemm);
     }
@@ -157,7 +158,9 @@ std::vector<Gemm> random_gemms(const Bench& bench, Dtype dtype, std::size_t coun
     const auto uniform = [&] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
     std::vector<Gemm> out;
     for (std::size_t tries = 0; out.size() < count && tries < 1000 * count; ++tries) {
-        const auto size = [&] { return size_at(uniform(), largest_size(bench), (random() & 1U) != 0); };
+        const auto size = [&] {
+            return size_at(uniform(), least_random_size, largest_size(bench), (random() & 1U) != 0);
+        };
         const std::uint32_t m = size(), n = size(), k = size();
         const Gemm gemm{dtype, 1, m, n, k, GemmPass::forward};
         if (affordable(bench, gemm)) out.push_back(gemm);

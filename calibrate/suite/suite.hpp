@@ -46,7 +46,7 @@ const Suite& suite_named(std::string_view name);
 std::vector<Subject> gemm_grid(const Bench& bench);
 std::vector<Subject> gemm_refine(const Bench& bench, std::span<const Record> measured);
 /// Random products as a training step has them and as it has them not: the population that the gemm suite is for.
-/// Sizes are log-uniform; half of them whole multiples of 16.
+/// Sizes are log-uniform from 64 up; half of them whole multiples of 16.
 std::vector<kernels::Gemm> random_gemms(const Bench& bench, kernels::Dtype dtype, std::size_t count,
                                         std::uint64_t seed);
 std::vector<Subject> attention_grid(const Bench& bench);

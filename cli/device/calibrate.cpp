@@ -78,7 +78,7 @@ calibrate::Plan make_plan(const Options& options, const kernels::Device& device)
     plan.budget_seconds = budget_seconds(options.budget);
     plan.dtypes = formats(options, device);
     plan.seed = options.seed;
-    if (device.facts().kind == "cpu") plan.rule = {.target = 0.01, .max_seconds = 0.1};
+    if (device.facts().kind == "cpu") plan.rule = {.target = 0.01, .max_seconds = 0.06};
     return plan;
 }
 

@@ -65,7 +65,7 @@ Exit check(const Options& options) {
     for (const std::string& name : options.dtypes) bench.dtypes.push_back(kernels::dtype_from(name));
     if (bench.dtypes.empty()) bench.dtypes.push_back(bench.is_cpu() ? kernels::Dtype::fp32 : kernels::Dtype::bf16);
     calibrate::StopRule rule;
-    if (bench.is_cpu()) rule = {.target = 0.01, .max_seconds = 0.1};
+    if (bench.is_cpu()) rule = {.target = 0.01, .max_seconds = 0.06};
     bench.seconds_per_point = rule.max_seconds;
     const double load_before = calibrate::others_share(0.3);
     std::vector<std::pair<std::string, calibrate::UnseenErrors>> results;
