@@ -8,13 +8,15 @@ namespace orrery::calibrate {
 
 namespace {
 
-/// fp32 elements of a 64-byte vector or cache line: sizes below whole ones of these leave lanes idle.
-constexpr double vector = 16;
+/// fp32 elements of a 64-byte vector or cache line: sizes below whole ones of these leave lanes idle. Register blocks
+/// of AVX-512 are three such vectors wide.
+constexpr double vector = 16, block = 48;
 
-double padded(double size) { return std::ceil(size / vector) * vector; }
+double padded(double size, double unit) { return std::ceil(size / unit) * unit; }
 
 GemmTrend::Terms terms_of(double m, double n, double k) {
-    return {1, m * n * k, padded(m) * n * k, m * padded(n) * k, m * n * padded(k), m * k, n * k, m * n};
+    return {1,     m * n * k, padded(m, vector) * n * k, m * padded(n, vector) * k, m * padded(n, block) * k, m * k,
+            n * k, m * n};
 }
 
 /// Least squares of the relative error with costs that are not negative, one cost after the other until they settle
