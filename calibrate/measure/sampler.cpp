@@ -24,6 +24,8 @@ constexpr double sample_seconds = 500e-6;
 constexpr std::uint32_t most_runs = 1000;
 /// Samples longer than this cannot avoid the scheduler's ticks: an involuntary switch does not drop them.
 constexpr double longest_undisturbed = 2e-3;
+/// A busy machine interrupts every sample: after so many, they count.
+constexpr std::uint32_t most_disturbed = 50;
 /// After so many throttled samples in a row, each after a longer pause, the point is given up.
 constexpr std::uint32_t most_throttled = 24;
 constexpr double first_pause = 1e-3, longest_pause = 0.25;
@@ -94,8 +96,7 @@ Summary Sampler::settle(const Take& take, Clock clock, Record& record) {
             continue;
         }
         throttled_in_a_row = 0;
-        // A machine that never leaves the thread alone is measured as it is.
-        const bool short_enough = seconds * runs < longest_undisturbed && record.disturbed < rule_.max_samples;
+        const bool short_enough = seconds * runs < longest_undisturbed && record.disturbed < most_disturbed;
         if (any(switched && short_enough)) {
             ++record.disturbed;
             continue;
@@ -149,26 +150,31 @@ double Sampler::beside(Workload& timed_work, double alone, Workload& other, doub
     return agreed(device_.seconds(from, to) / runs);
 }
 
+/// Alone and together in turn, on the same ring of operands: what drifts meanwhile touches both.
 void Sampler::measure_overlap(const OverlapShape& shape, Record& record) {
     const auto kernel = kernel_workload(device_, shape.kernel);
     const auto other = beside_workload(device_, communicator_, shape.beside);
-    Record alone = record;
-    hot_and_cold(*kernel, Clock::device, alone);
-    const double kernel_alone = agreed(alone.seconds);
-    Record other_alone = record;
-    hot_and_cold(*other, communicator_ == nullptr ? Clock::device : Clock::wall, other_alone);
-    const double beside_alone = agreed(other_alone.seconds);
-    std::vector<double> kernel_ratio, beside_ratio;
+    const auto alone = [&](Workload& work) {
+        if (communicator_ != nullptr) communicator_->barrier();
+        const double once = agreed(timed(work, 1, true, Clock::device));
+        return agreed(timed(work, runs_for(once), true, Clock::device));
+    };
+    (void)alone(*kernel), (void)alone(*other);  // warm-up
+    std::vector<double> seconds, kernel_ratio, beside_ratio;
     for (std::uint32_t i = 0; i < rule_.min_samples; ++i) {
-        kernel_ratio.push_back(beside(*kernel, kernel_alone, *other, beside_alone) / kernel_alone);
-        beside_ratio.push_back(beside(*other, beside_alone, *kernel, kernel_alone) / beside_alone);
+        seconds.push_back(alone(*kernel));
+        const double other_alone = alone(*other);
+        kernel_ratio.push_back(beside(*kernel, seconds.back(), *other, other_alone) / seconds.back());
+        beside_ratio.push_back(beside(*other, other_alone, *kernel, seconds.back()) / other_alone);
     }
-    record = alone;
-    record.seconds = kernel_alone;
+    record.seconds = median_of(seconds).median;
+    record.samples = rule_.min_samples;
+    record.core_hertz = clocks_.highest_hertz();
     const MedianEstimate slowdown = median_of(kernel_ratio);
     record.kernel_slowdown = slowdown.median;
-    record.noise = slowdown.standard_error / slowdown.median;
     record.beside_slowdown = median_of(beside_ratio).median;
+    record.noise = slowdown.standard_error / slowdown.median;
+    record.half_width = std::max(least_half_width, record.noise);
 }
 
 /// launch: host time of queueing a kernel that runs at once. gap: two runs of a kernel take the gap longer than one

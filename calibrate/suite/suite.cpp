@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <thread>
 
 #include "base/error.hpp"
 
@@ -18,7 +19,11 @@ std::string_view needs_ranks(const Bench& bench) {
     return bench.ranks > 1 ? "" : "needs several ranks (--ranks, or mpirun -n)";
 }
 std::string_view needs_streams(const Bench& bench) {
-    return bench.is_cpu() ? "a CPU runs its kernels at once, one after the other" : "";
+    const bool alone = bench.is_cpu() && std::thread::hardware_concurrency() < 2;
+    return alone ? "a single core runs one thing at a time" : "";
+}
+std::string_view needs_launches(const Bench& bench) {
+    return bench.is_cpu() ? "a CPU runs its kernels when they are called" : "";
 }
 
 // Shares: most of a step's time is GEMM; collectives and memory-bound kernels come next.
@@ -29,7 +34,7 @@ constexpr std::array<Suite, 7> table{{
     {"copy", "copies within the device and to its host", 1, copy_grid, copy_refine, always},
     {"collective", "collectives among the ranks", 3, collective_grid, collective_refine, needs_ranks},
     {"overlap", "kernels beside copies and collectives", 1, overlap_grid, nullptr, needs_streams},
-    {"launch", "host and device time between kernels", 0.5, launch_grid, nullptr, needs_streams},
+    {"launch", "host and device time between kernels", 0.5, launch_grid, nullptr, needs_launches},
 }};
 
 }  // namespace
