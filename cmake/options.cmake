@@ -6,13 +6,14 @@ endif()
 
 # Warnings and sanitizers shared by every target: link with orrery_options.
 add_library(orrery_options INTERFACE)
-target_compile_options(orrery_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-                                               -Wno-restrict  # false alarms of g++ 12 on std::string
-                                               $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+             -Wno-restrict  # false alarms of g++ 12 on std::string
+             $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
+target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 target_include_directories(orrery_options INTERFACE ${PROJECT_SOURCE_DIR})
 if(ORRERY_SANITIZE)
-  target_compile_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=all
-                                                 -fno-omit-frame-pointer)
+  set(sanitizers -fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>")
   target_link_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE})
 endif()
 
