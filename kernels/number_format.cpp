@@ -45,10 +45,11 @@ std::uint32_t magnitude(double value, Binary format) {
     return (static_cast<std::uint32_t>(exponent - format.least) << format.mantissa) + units;
 }
 
+/// The inverse: exponent and mantissa moved to where fp32 has them, then the exponent's bias corrected by a product,
+/// which is exact for subnormal numbers too.
 double from_magnitude(std::uint32_t bits, Binary format) {
-    const std::uint32_t exponent = bits >> format.mantissa, hidden = 1u << format.mantissa;
-    const std::uint32_t units = (bits & (hidden - 1)) | (exponent > 0 ? hidden : 0);
-    return std::ldexp(units, format.least - format.mantissa + (exponent > 0 ? static_cast<int>(exponent) - 1 : 0));
+    const float moved = std::bit_cast<float>(bits << (23 - format.mantissa));
+    return static_cast<double>(moved) * std::bit_cast<double>(std::uint64_t(1023 + 126 + format.least) << 52);
 }
 
 float to_tf32(double value) {

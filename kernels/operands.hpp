@@ -79,7 +79,7 @@ struct Operand {
 ///   cast                x -> y fp32
 ///   fill                -> x = 0
 ///   moe_gate            logits fp32 (whatever D), C experts >= moe_top_k -> probabilities fp32 = softmax_c(logits),
-///                       expert [R, moe_top_k] int32: the most probable, falling (of equals the lower number first),
+///                       expert [R, moe_top_k] int32: of the largest logits, falling (of equals the lower first),
 ///                       weight [R, moe_top_k] fp32: their probabilities divided by the sum of these
 ///   permute             R = moe_top_k tokens rows: x [R/moe_top_k, C] source[R] int32 -> y, row r = row
 ///                       source[r]/moe_top_k of x
