@@ -53,8 +53,8 @@ std::uint64_t scratch_bytes(const Attention& a) {
 
 void launch_attention(const Place& place, const Attention& a, std::span<void* const> o) {
     const Entry* const entry = find(a);
-    AttentionArguments arguments{o[0],    o[1],    o[2],    o[3],    static_cast<float*>(o[4]),
-                                 nullptr, nullptr, nullptr, nullptr, static_cast<float*>(place.scratch),
+    AttentionArguments arguments{o[0],    o[1],    o[2],       o[3],    static_cast<float*>(o[4]),
+                                 nullptr, nullptr, nullptr,    nullptr, static_cast<float*>(place.scratch),
                                  a.seq,   a.heads, a.kv_heads, a.causal};
     if (!a.backward) {
         entry->forward(place, arguments, a.batch);

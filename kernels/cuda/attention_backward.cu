@@ -1,7 +1,7 @@
 // Fused attention, backward: the same sums as FlashAttention-2 (algorithm 2), in two kernels that each own what they
 // write, so that the result is the same in every run: one goes over the queries for a tile of keys (dK, dV), one over
-// the keys for a tile of queries (dQ). Seven products instead of five: the scores and dP are computed twice; in exchange
-// nothing is added atomically, and the query heads of one key-value head are summed in registers.
+// the keys for a tile of queries (dQ). Seven products instead of five: the scores and dP are computed twice; in
+// exchange nothing is added atomically, and the query heads of one key-value head are summed in registers.
 #include "kernels/cuda/attention_kernels.hpp"
 #include "kernels/cuda/attention_tile.cuh"
 #include "kernels/cuda/check.hpp"
@@ -25,12 +25,12 @@ struct Queries {  // dQ alone leaves room for twice the rows
 };
 
 template <class Shape>
-constexpr int owned = 16 * Shape::MT * warps_per_block;
+constexpr int owned = 16 * Shape::MT* warps_per_block;
 
 /// Two owned tensors, two buffers of two passing ones, and lse and delta for each query.
 template <class T, int D, class Shape>
-constexpr int shared_bytes =
-    static_cast<int>(sizeof(T)) * (2 * owned<Shape> + 4 * Shape::tile) * tile_pitch(D) + 4 * Shape::tile * 4;
+constexpr int shared_bytes = static_cast<int>(sizeof(T)) * (2 * owned<Shape> + 4 * Shape::tile) * tile_pitch(D) +
+                             4 * Shape::tile * 4;
 
 /// One (batch, head) of a tensor [batch, seq, heads, D].
 template <class T, int D>
@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(256) row_dots(AttentionArguments a, std::uint6
     a.delta[(token / a.seq * a.heads + head) * a.seq + token % a.seq] = sum;
 }
 
-/// Scores become P, and dP becomes dS = P (dP - delta). hidden(m, n, i): whether an element's key does not count for its
-/// query (asked only where `masked`); lse and delta give those of its query.
+/// Scores become P, and dP becomes dS = P (dP - delta). hidden(m, n, i): whether an element's key does not count for
+/// its query (asked only where `masked`); lse and delta give those of its query.
 template <int MT, int NT, class Hidden, class Lse, class Delta>
 __device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>& d_p, bool masked, float scale,
                                               Hidden hidden, Lse lse, Delta delta) {
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
     const std::uint32_t begin = a.causal ? first / tile : 0;
     const std::uint32_t each = (a.seq + tile - 1) / tile - begin, steps = group * each;
     const auto load_step = [&](std::uint32_t step) {
-        const std::uint32_t head = kv_head * group + step / each, query = (begin + step % each) * tile, buffer = step % 2;
+        const std::uint32_t head = kv_head * group + step / each, query = (begin + step % each) * tile,
+                            buffer = step % 2;
         load_tile<T, D, tile>(q_tiles + buffer * tile * pitch, head_of<T, D>(a.q, a, a.heads, head), stride, query,
                               a.seq);
         load_tile<T, D, tile>(o_tiles + buffer * tile * pitch, head_of<T, D>(a.d_o, a, a.heads, head), stride, query,
@@ -152,10 +153,10 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
     }
 
     const std::uint64_t offset = (std::uint64_t{blockIdx.z} * a.seq * a.kv_heads + kv_head) * D;
-    store_sums<T, D, MT>(dk, [&](int, int) { return inverse_root; }, own_k, static_cast<T*>(a.dk) + offset, kv_stride,
-                         own, a.seq, lane);
-    store_sums<T, D, MT>(dv, [](int, int) { return 1.0f; }, own_v, static_cast<T*>(a.dv) + offset, kv_stride, own,
-                         a.seq, lane);
+    store_sums<T, D, MT>(
+        dk, [&](int, int) { return inverse_root; }, own_k, static_cast<T*>(a.dk) + offset, kv_stride, own, a.seq, lane);
+    store_sums<T, D, MT>(
+        dv, [](int, int) { return 1.0f; }, own_v, static_cast<T*>(a.dv) + offset, kv_stride, own, a.seq, lane);
 }
 
 template <class T, int D>
@@ -226,7 +227,8 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
         __syncthreads();
     }
     T* const to = static_cast<T*>(a.dq) + (std::uint64_t{blockIdx.z} * a.seq * a.heads + head) * D;
-    store_sums<T, D, MT>(dq, [&](int, int) { return inverse_root; }, own_q, to, stride, own, a.seq, lane);
+    store_sums<T, D, MT>(
+        dq, [&](int, int) { return inverse_root; }, own_q, to, stride, own, a.seq, lane);
 }
 
 }  // namespace

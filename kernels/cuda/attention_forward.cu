@@ -54,8 +54,7 @@ __device__ __forceinline__ void soften(Sums<MT, NT>& scores, Running& r, Sums<MT
         for (int half = 0; half < 2; ++half) {
             float top = r.largest[m][half];
 #pragma unroll
-            for (int n = 0; n < NT; ++n)
-                top = fmaxf(top, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
+            for (int n = 0; n < NT; ++n) top = fmaxf(top, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
             top = quad_max(top);  // finite: the first tile has key 0, which counts for every query
             const float correction = power_of_two((r.largest[m][half] - top) * scale);
             const float offset = top * scale;
@@ -141,8 +140,8 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
                 lse[row] = running.largest[m][half] * inverse_root + logf(running.sum[m][half]);
         }
     T* const o = static_cast<T*>(a.o) + sequence * stride + head * D;
-    store_sums<T, D, MT>(out, [&](int m, int half) { return 1.0f / running.sum[m][half]; }, own_q, o, stride, own,
-                         a.seq, lane);
+    store_sums<T, D, MT>(
+        out, [&](int m, int half) { return 1.0f / running.sum[m][half]; }, own_q, o, stride, own, a.seq, lane);
 }
 
 }  // namespace

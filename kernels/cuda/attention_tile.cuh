@@ -107,7 +107,8 @@ __device__ __forceinline__ void registers_by_columns(Sums<MT, D / 8>& sums, cons
                                                      int lane) {
     constexpr int pitch = tile_pitch(D);
     static_assert(D % 16 == 0 && KT % 2 == 0);
-    const std::uint32_t from_b = shared_address(b + right_row_by_depth(lane).row * pitch + right_row_by_depth(lane).col);
+    const std::uint32_t from_b =
+        shared_address(b + right_row_by_depth(lane).row * pitch + right_row_by_depth(lane).col);
 #pragma unroll
     for (int k = 0; k < KT; k += 2) {
         std::uint32_t left[MT][4];

@@ -10,7 +10,8 @@ namespace {
 
 std::string hint_for(cudaError_t status) {
     switch (status) {
-        case cudaErrorMemoryAllocation: return "the device's memory is full: use a smaller size or a GPU with more memory";
+        case cudaErrorMemoryAllocation:
+            return "the device's memory is full: use a smaller size or a GPU with more memory";
         case cudaErrorNoKernelImageForDevice:
             return "this build has no code for this GPU: configure with -DORRERY_CUDA_ARCHITECTURES=native";
         case cudaErrorInsufficientDriver: return "the driver is older than the CUDA toolkit of this build: update it";

@@ -83,8 +83,7 @@ CudaDevice::StreamState& CudaDevice::state(Stream stream) {
     if (stream >= most) throw DeviceError(fmt::format("stream {} of at most {}", stream, most), "");
     if (stream >= streams_.size()) streams_.resize(stream + 1);
     StreamState& s = streams_[stream];
-    if (s.stream == nullptr)
-        check(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking), "creating a stream");
+    if (s.stream == nullptr) check(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking), "creating a stream");
     return s;
 }
 

@@ -39,6 +39,8 @@ public:
     [[nodiscard]] double seconds(Mark from, Mark to) override;
     [[nodiscard]] ClockReading clocks() override;
 
+    /// CUDA calls of this thread go to this GPU from now on. From any thread.
+    void use() const;
     /// The CUDA stream behind a stream, for libraries that queue work of their own.
     [[nodiscard]] cudaStream_t stream(Stream stream);
 
@@ -49,8 +51,6 @@ private:
         std::uint64_t scratch_bytes = 0;
     };
 
-    /// CUDA calls of this thread go to this GPU.
-    void use() const;
     StreamState& state(Stream stream);
     Place place(Stream stream, std::uint64_t scratch_bytes);
 
@@ -59,7 +59,7 @@ private:
     std::unique_ptr<Nvml> nvml_;
     std::unique_ptr<GemmLibrary> gemm_;
     std::vector<StreamState> streams_;
-    std::vector<cudaEvent_t> events_;   ///< by Mark
+    std::vector<cudaEvent_t> events_;  ///< by Mark
     std::vector<Mark> free_events_;
     cudaEvent_t order_ = nullptr;  ///< of wait()
 };

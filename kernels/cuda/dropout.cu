@@ -52,8 +52,9 @@ void launch_dropout(const Place& place, const Pointwise& p, Operands o) {
         if (p.kind == PointwiseKind::bias_dropout_add) {
             with_width<T>(p.cols, [&](auto width) {
                 constexpr int W = width.value;
-                const BiasDropoutAdd<T, W> f{at<T>(o, 0),            at<T>(o, 1), at<T>(o, 2),
-                                             at<std::uint8_t>(o, 3), at<T>(o, 4), static_cast<std::uint32_t>(p.cols)};
+                const BiasDropoutAdd<T, W> f{at<T>(o, 0), at<T>(o, 1),
+                                             at<T>(o, 2), at<std::uint8_t>(o, 3),
+                                             at<T>(o, 4), static_cast<std::uint32_t>(p.cols)};
                 map_rows<W>(place, f, p.rows, p.cols);
             });
             return;

@@ -81,6 +81,8 @@ public:
     Preference() {
         check(cublasLtMatmulPreferenceCreate(&preference_), "choosing an algorithm");
         set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{least_scratch});
+        // Where the depth is split, the parts are added in fp32: the result is rounded once.
+        set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
         for (const auto attribute :
              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
@@ -102,8 +104,8 @@ private:
 
 }  // namespace
 
-// cuBLASLt counts in columns: a row-major matrix is its transpose there. So C^T [n, m] = B^T A^T is asked for, with B as
-// the left operand and A as the right one:
+// cuBLASLt counts in columns: a row-major matrix is its transpose there. So C^T [n, m] = B^T A^T is asked for, with B
+// as the left operand and A as the right one:
 //   forward          B [n, k] in rows is k x n in columns: transposed;      A [m, k] is k x m: as it is
 //   data_gradient    B [k, n] in rows is n x k in columns: as it is;        A [m, k] is k x m: as it is
 //   weight_gradient  B [k, n] in rows is n x k in columns: as it is;        A [k, m] is m x k: transposed
@@ -124,8 +126,8 @@ struct GemmLibrary::Plan {
 
 GemmLibrary::GemmLibrary(int capability, int candidates) : capability_(capability), candidates_(candidates) {
     check(cublasLtCreate(&handle_), "opening cuBLASLt");
-    check(cudaMalloc(&one_, sizeof *one_), "allocating a scale");
     const float one = 1.0f;
+    check(cudaMalloc(&one_, sizeof one), "allocating a scale");
     check(cudaMemcpy(one_, &one, sizeof one, cudaMemcpyHostToDevice), "writing a scale");
 }
 
@@ -162,10 +164,9 @@ void GemmLibrary::choose(Plan& plan, const Place& place, const Gemm& gemm, std::
     const Preference preference;
     std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(candidates_));
     int count = 0;
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.left.get(), plan.right.get(),
-                                       plan.result.get(), plan.result.get(), preference.get(), candidates_,
-                                       found.data(), &count);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, plan.product.get(), plan.left.get(),
+                                                                 plan.right.get(), plan.result.get(), plan.result.get(),
+                                                                 preference.get(), candidates_, found.data(), &count);
     if (status != CUBLAS_STATUS_SUCCESS || count == 0)
         throw DeviceError(fmt::format("cuBLASLt {} has no algorithm for {}", version(), to_text(gemm)),
                           "fp8 needs Hopper or newer and extents that are multiples of 16");
@@ -191,8 +192,8 @@ GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std:
     if (plan != nullptr) return *plan;
     auto made = std::make_unique<Plan>(g);
     if (g.dtype == Dtype::fp8) {
-        made->product.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(one_));
-        made->product.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(one_));
+        made->product.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, one_);
+        made->product.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, one_);
         // As Transformer Engine's forward pass: partial sums stay in the tensor core's accumulator.
         made->product.set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
     }

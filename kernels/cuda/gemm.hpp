@@ -44,7 +44,7 @@ private:
 
     int capability_, candidates_;
     cublasLtHandle_t handle_ = nullptr;
-    float* one_ = nullptr;  ///< in device memory: the scales of fp8
+    void* one_ = nullptr;  ///< in device memory: the scales of fp8
     std::map<Key, std::unique_ptr<Plan>> plans_;
 };
 

@@ -48,8 +48,9 @@ void map_rows(const Place& place, F f, std::uint64_t rows, std::uint64_t cols) {
     const std::uint64_t tiles = (vectors + across - 1) / across;
     const std::uint64_t wanted = std::max<std::uint64_t>(1, place.blocks(~0ull, 4 * map_blocks) / tiles);
     const std::uint64_t high = std::min<std::uint64_t>({(rows + down - 1) / down, wanted, 65535});
-    map_rows_kernel<W><<<dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(high)), dim3(across, down), 0,
-                         place.stream>>>(f, rows, static_cast<std::uint32_t>(cols));
+    map_rows_kernel<W>
+        <<<dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(high)), dim3(across, down), 0, place.stream>>>(
+            f, rows, static_cast<std::uint32_t>(cols));
     check_launch("a row-wise kernel");
 }
 

@@ -71,8 +71,8 @@ template <int W, int N, bool centred>
 struct Share {
     float gamma[N > 0 ? N : 1][W] = {}, beta[N > 0 && centred ? N : 1][W] = {};
 
-    __device__ __forceinline__ void add(float* dgamma, float* dbeta, std::uint32_t column, int i,
-                                        const float (&h)[W], const float (&dy)[W]) {
+    __device__ __forceinline__ void add(float* dgamma, float* dbeta, std::uint32_t column, int i, const float (&h)[W],
+                                        const float (&dy)[W]) {
 #pragma unroll
         for (int e = 0; e < W; ++e) {
             if constexpr (N > 0) {
@@ -134,8 +134,7 @@ __global__ void __launch_bounds__(norm_backward_threads) backward(Backward<T> a)
             float gamma[W], dx[W];
             load(a.gamma + column, gamma);
 #pragma unroll
-            for (int e = 0; e < W; ++e)
-                dx[e] = rstd * (dy[e] * gamma[e] - mean_g - (x[e] - mean) * rstd * mean_gh);
+            for (int e = 0; e < W; ++e) dx[e] = rstd * (dy[e] * gamma[e] - mean_g - (x[e] - mean) * rstd * mean_gh);
             store(a.dx + r * a.cols + column, dx);
         });
     }
@@ -165,8 +164,16 @@ void run_backward(const Place& place, const Pointwise& p, Operands o) {
     const auto cols = static_cast<std::uint32_t>(p.cols);
     auto* const shares = static_cast<float*>(place.scratch);
     const std::size_t tail = centred ? 5 : 4;  // dx
-    const Backward<T> a{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), centred ? at<float>(o, 3) : nullptr,
-                        at<float>(o, centred ? 4 : 3), at<T>(o, tail), shares, shares + blocks * p.cols, p.rows, cols};
+    const Backward<T> a{at<T>(o, 0),
+                        at<T>(o, 1),
+                        at<T>(o, 2),
+                        centred ? at<float>(o, 3) : nullptr,
+                        at<float>(o, centred ? 4 : 3),
+                        at<T>(o, tail),
+                        shares,
+                        shares + blocks * p.cols,
+                        p.rows,
+                        cols};
     with_row_shape<T, norm_backward_threads>(p.cols, [&](auto W, auto N, unsigned threads) {
         backward<T, W.value, N.value, centred><<<blocks, threads, 0, place.stream>>>(a);
     });

@@ -14,7 +14,6 @@ struct Place {
     /// Device memory, aligned to 256 bytes. Reused by the next kernel of the stream: streams run in order.
     void* scratch = nullptr;
 
-
     /// Blocks for `work` blocks' worth of independent pieces when each block loops: enough for `per_multiprocessor`
     /// resident blocks everywhere, and never more than the work.
     [[nodiscard]] unsigned blocks(std::uint64_t work, unsigned per_multiprocessor) const {

@@ -42,9 +42,9 @@ __global__ void __launch_bounds__(tile_threads* tile_rows)
 template <class In, class Out, int W>
 void sum(const Place& place, const In* in, Out* out, std::uint64_t rows, std::uint64_t cols, std::uint64_t chunks) {
     const std::uint64_t tiles = (cols + tile_threads * W - 1) / (tile_threads * W);
-    columns<In, Out, W><<<dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks)),
-                          dim3(tile_threads, tile_rows), 0, place.stream>>>(in, out, rows, (rows + chunks - 1) / chunks,
-                                                                            static_cast<std::uint32_t>(cols));
+    columns<In, Out, W>
+        <<<dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks)), dim3(tile_threads, tile_rows), 0,
+           place.stream>>>(in, out, rows, (rows + chunks - 1) / chunks, static_cast<std::uint32_t>(cols));
     check_launch("column sums");
 }
 
@@ -102,8 +102,7 @@ void launch_sum_of_squares(const Place& place, const Pointwise& p, Operands o) {
             squares<T, W.value><<<blocks, 512, 0, place.stream>>>(at<T>(o, 0), parts, n);
             add_up<<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks);
         };
-        rows_aligned<T>(n) ? run(std::integral_constant<int, full_width<T>>{})
-                           : run(std::integral_constant<int, 1>{});
+        rows_aligned<T>(n) ? run(std::integral_constant<int, full_width<T>>{}) : run(std::integral_constant<int, 1>{});
     });
     check_launch("sum of squares");
 }

@@ -63,7 +63,8 @@ void launch_softmax(const Place& place, const Pointwise& p, Operands o) {
         with_row_shape<T, 1024>(p.cols, [&](auto W, auto N, unsigned threads) {
             const unsigned blocks = place.blocks(p.rows, 64);
             if (p.kind == PointwiseKind::softmax)
-                forward<T, W.value, N.value><<<blocks, threads, 0, place.stream>>>(at<T>(o, 0), at<T>(o, 1), p.rows, cols);
+                forward<T, W.value, N.value>
+                    <<<blocks, threads, 0, place.stream>>>(at<T>(o, 0), at<T>(o, 1), p.rows, cols);
             else
                 backward<T, W.value, N.value>
                     <<<blocks, threads, 0, place.stream>>>(at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), p.rows, cols);
