@@ -24,6 +24,7 @@ std::string hint_for(cudaError_t status) {
 
 void check(cudaError_t status, std::string_view doing) {
     if (status == cudaSuccess) return;
+    static_cast<void>(cudaGetLastError());  // reported here: the next launch must not report it again
     throw DeviceError(fmt::format("{}: {} ({})", doing, cudaGetErrorString(status), cudaGetErrorName(status)),
                       hint_for(status));
 }
