@@ -40,13 +40,14 @@ TEST_P(GpuAttention, AgreesWithTheReferenceWhereItFillsTheGpu) {
     expect_right(of(Dtype::fp16, false, 4, 1024, 16, 4), 392);
 }
 
+std::string case_name(const testing::TestParamInfo<Case>& one) {
+    return (one.param.backward ? "backward_" : "forward_") + std::to_string(one.param.head_dim);
+}
+
 INSTANTIATE_TEST_SUITE_P(Heads, GpuAttention,
                          testing::Values(Case{64, false}, Case{80, false}, Case{96, false}, Case{128, false},
                                          Case{64, true}, Case{80, true}, Case{96, true}, Case{128, true}),
-                         [](const auto& info) {
-                             return std::string(info.param.backward ? "backward_" : "forward_") +
-                                    std::to_string(info.param.head_dim);
-                         });
+                         case_name);
 
 class GpuAttentionShapes : public GpuTest {};
 

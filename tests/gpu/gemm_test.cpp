@@ -33,8 +33,10 @@ TEST_P(GpuGemm, AgreesWithTheReferenceWhereItFillsTheGpu) {
     expect_right(Gemm{GetParam(), 32, 512, 512, 128, GemmPass::data_gradient}, 43);
 }
 
+std::string format_name(const testing::TestParamInfo<Dtype>& format) { return std::string(name(format.param)); }
+
 INSTANTIATE_TEST_SUITE_P(Formats, GpuGemm, testing::Values(Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         format_name);
 
 class GpuFp8 : public GpuTest {};
 
