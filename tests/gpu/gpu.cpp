@@ -7,8 +7,8 @@ void GpuTest::SetUp() {
 }
 
 cuda::CudaDevice& GpuTest::gpu() {
-    static cuda::CudaDevice device(0);
-    return device;
+    static auto* const device = new cuda::CudaDevice(0);  // lives on: at exit the CUDA runtime may be gone before it
+    return *device;
 }
 
 void GpuTest::expect_right(const Kernel& kernel, std::uint64_t seed) {
