@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,7 +36,10 @@ struct ClockReading {
 using Stream = std::uint32_t;
 
 enum class CopyKind : std::uint8_t { host_to_device, device_to_host, device_to_device };
+/// "host_to_device", "device_to_host", "device_to_device".
 std::string_view name(CopyKind kind);
+/// Throws Error for an unknown name.
+CopyKind copy_from(std::string_view name);
 
 /// Thrown when the device itself fails (out of memory, a launch error, a lost GPU): exit code 3. Bad input stays Error.
 class DeviceError : public std::exception {
@@ -67,6 +71,9 @@ public:
     /// order. Returns before the work is done, on a GPU; a CPU may do it at once.
     virtual void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) = 0;
     virtual void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) = 0;
+    /// Queues host work on a stream of a device whose streams are host threads (a CPU): how MPI takes part in the order
+    /// of a stream. Throws Error on a device that has streams of its own.
+    virtual void run(std::function<void()> work, Stream stream);
     /// Work queued on `waiting` from now on begins after all that is queued on `on` so far.
     virtual void wait(Stream waiting, Stream on) = 0;
     /// Blocks until everything queued has ended.
@@ -79,6 +86,10 @@ public:
     /// stream's thread CPU time on a CPU (facts().kind "cpu" with one thread) or wall time (several threads). Forgets
     /// both marks.
     [[nodiscard]] virtual double seconds(Mark from, Mark to) = 0;
+
+    /// Involuntary context switches between the two marks that seconds() took last: a time with one is no good sample
+    /// of a short operation. 0 where work does not run on the host.
+    [[nodiscard]] virtual std::uint64_t disturbances() const { return 0; }
 
     [[nodiscard]] virtual ClockReading clocks() = 0;
 };

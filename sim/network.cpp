@@ -67,7 +67,7 @@ std::vector<Network::Hop> Network::hops(std::span<const GpuId> gpus) const {
     std::vector<Hop> list;
     if (group.nodes() <= 1) return list;
     list.reserve(std::size_t{group.nodes()} * group.rails());
-    for (const Traffic& t : ring_hops(group, 1.0, false)) list.push_back({t.via, t.to, t.bytes});
+    for (const Leg& t : ring_hops(group, 1.0, false)) list.push_back({t.via, t.to, t.bytes});
     return list;
 }
 

@@ -40,7 +40,7 @@ Schedule pairwise_schedule(const Group& group, double bytes) {
     for (std::uint32_t round = 1; round < n; ++round) {
         Phase& phase = schedule.phases.emplace_back();
         for (std::uint32_t r = 0; r < n; ++r)
-            phase.traffic.push_back({gpus[r], gpus[(r + round) % n], bytes / n, gpus[r]});
+            phase.legs.push_back({gpus[r], gpus[(r + round) % n], bytes / n, gpus[r]});
     }
     return schedule;
 }
@@ -84,10 +84,10 @@ Schedule hierarchical_all_to_all_schedule(const Group& group, double bytes) {
         const auto here = group.node(i);
         for (const auto from : here)
             for (const auto to : here)
-                if (from != to) schedule.phases[0].traffic.push_back({from, to, bytes / local, from});
+                if (from != to) schedule.phases[0].legs.push_back({from, to, bytes / local, from});
         for (std::uint32_t j = 0; j < nodes; ++j)
             for (std::uint32_t rail = 0; i != j && rail < local; ++rail)
-                schedule.phases[1].traffic.push_back({here[rail], group.node(j)[rail], bytes / nodes, here[rail]});
+                schedule.phases[1].legs.push_back({here[rail], group.node(j)[rail], bytes / nodes, here[rail]});
     }
     return schedule;
 }

@@ -9,10 +9,10 @@ namespace orrery::sim {
 namespace {
 
 /// Along the GPUs of a node from `first`, each rail's share.
-void along(std::span<const topology::GpuId> here, std::uint32_t first, double share, std::vector<Traffic>& traffic) {
+void along(std::span<const topology::GpuId> here, std::uint32_t first, double share, std::vector<Leg>& legs) {
     for (std::size_t k = 0; k + 1 < here.size(); ++k) {
         const auto from = here[(first + k) % here.size()], to = here[(first + k + 1) % here.size()];
-        traffic.push_back({from, to, share, from});
+        legs.push_back({from, to, share, from});
     }
 }
 
@@ -20,16 +20,16 @@ void along(std::span<const topology::GpuId> here, std::uint32_t first, double sh
 
 Schedule chain_broadcast_schedule(const Group& group, double bytes) {
     Schedule schedule{{Phase{}}, true};
-    std::vector<Traffic>& traffic = schedule.phases.front().traffic;
+    std::vector<Leg>& legs = schedule.phases.front().legs;
     const std::uint32_t rails = group.rails(), nodes = group.nodes();
     for (std::uint32_t i = 0; i < nodes; ++i) {
         const auto here = group.node(i);
         for (std::uint32_t rail = 0; rail < rails; ++rail) {
             const std::uint32_t first = i == 0 ? 0 : rail;  // every rail starts at the root
-            along(here, first, bytes / rails, traffic);
+            along(here, first, bytes / rails, legs);
             if (i + 1 == nodes) continue;
             const auto last = here[(first + here.size() - 1) % here.size()];
-            traffic.push_back({last, group.node(i + 1)[rail], bytes / rails, here[rail]});
+            legs.push_back({last, group.node(i + 1)[rail], bytes / rails, here[rail]});
         }
     }
     return schedule;
@@ -47,15 +47,15 @@ Outline tree_broadcast_outline(const Shape& shape) {
 
 Schedule tree_broadcast_schedule(const Group& group, double bytes) {
     Schedule schedule{{Phase{}}, true};
-    std::vector<Traffic>& traffic = schedule.phases.front().traffic;
+    std::vector<Leg>& legs = schedule.phases.front().legs;
     const std::uint32_t rails = group.rails();
     const std::vector<std::uint32_t> parent = binary_tree(group.nodes());
     for (std::uint32_t i = 0; i < group.nodes(); ++i)
         for (std::uint32_t rail = 0; rail < rails; ++rail) {
-            along(group.node(i), i == 0 ? 0 : rail, bytes / rails, traffic);
+            along(group.node(i), i == 0 ? 0 : rail, bytes / rails, legs);
             if (parent[i] == i) continue;
             const auto above = group.node(parent[i])[rail];
-            traffic.push_back({above, group.node(i)[rail], bytes / rails, above});
+            legs.push_back({above, group.node(i)[rail], bytes / rails, above});
         }
     return schedule;
 }

@@ -40,7 +40,7 @@ Schedule halving_doubling_schedule(CollectiveKind kind, const Group& group, doub
         Phase& phase = schedule.phases.emplace_back();
         for (std::uint32_t r = power; r < n; ++r) {
             const auto a = gpus[out ? r : r - power], b = gpus[out ? r - power : r];
-            phase.traffic.push_back({a, b, bytes, a});
+            phase.legs.push_back({a, b, bytes, a});
         }
     };
     std::vector<std::uint32_t> distances;
@@ -48,7 +48,7 @@ Schedule halving_doubling_schedule(CollectiveKind kind, const Group& group, doub
     const auto exchange = [&](std::uint32_t distance) {
         Phase& phase = schedule.phases.emplace_back();
         for (std::uint32_t r = 0; r < power; ++r)
-            phase.traffic.push_back({gpus[r], gpus[r ^ distance], bytes / (2.0 * distance), gpus[r]});
+            phase.legs.push_back({gpus[r], gpus[r ^ distance], bytes / (2.0 * distance), gpus[r]});
     };
     fold(true);
     if (kind != CollectiveKind::all_gather) std::ranges::for_each(distances, exchange);

@@ -27,7 +27,7 @@ Phase inside(const Group& group, double bytes) {
     for (std::uint32_t i = 0; i < group.nodes(); ++i) {
         const auto here = group.node(i);
         for (std::size_t k = 0; here.size() > 1 && k < here.size(); ++k)
-            phase.traffic.push_back({here[k], here[(k + 1) % here.size()], bytes, here[k]});
+            phase.legs.push_back({here[k], here[(k + 1) % here.size()], bytes, here[k]});
     }
     return phase;
 }
@@ -43,7 +43,7 @@ Schedule hierarchical_schedule(const Group& group, double bytes) {
     for (std::uint32_t i = 0; nodes > 1 && i < nodes; ++i)
         for (std::uint32_t rail = 0; rail < local; ++rail) {
             const GpuId from = group.node(i)[rail], to = group.node((i + 1) % nodes)[rail];
-            between.traffic.push_back({from, to, 2.0 * (nodes - 1) / nodes * bytes / local, from});
+            between.legs.push_back({from, to, 2.0 * (nodes - 1) / nodes * bytes / local, from});
         }
     return {{inside(group, half), between, inside(group, half)}, false};
 }

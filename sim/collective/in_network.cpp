@@ -17,15 +17,15 @@ Outline in_network_outline(const Shape& shape) {
 
 Schedule in_network_schedule(const Group& group, double bytes) {
     Schedule schedule{{Phase{ring_hops(group, bytes, false)}}, true};
-    std::vector<Traffic>& traffic = schedule.phases.front().traffic;
+    std::vector<Leg>& legs = schedule.phases.front().legs;
     for (std::uint32_t i = 0; i < group.nodes(); ++i) {
         const auto here = group.node(i);
         const double share = bytes / static_cast<double>(here.size());
         for (const auto from : here)
             for (const auto to : here) {
                 if (from == to) continue;
-                traffic.push_back({from, to, share, from});  // to the GPU that reduces this share
-                traffic.push_back({to, from, share, to});    // the result back
+                legs.push_back({from, to, share, from});  // to the GPU that reduces this share
+                legs.push_back({to, from, share, to});    // the result back
             }
     }
     return schedule;

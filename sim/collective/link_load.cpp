@@ -18,7 +18,7 @@ void LinkLoad::add_route(GpuId from, GpuId to, double bytes, Bytes& load) {
     for (const topology::LinkShare& use : shares_) load[use.link] += bytes * use.share;
 }
 
-void LinkLoad::add_traffic(const Traffic& t) {
+void LinkLoad::add_leg(const Leg& t) {
     if (cluster_.node_of(t.from) == cluster_.node_of(t.to)) return add_route(t.from, t.to, t.bytes, inside_);
     if (t.via != t.from) add_route(t.from, t.via, t.bytes, inside_);
     add_route(t.via, t.to, t.bytes, between_);
@@ -37,10 +37,10 @@ bool LinkLoad::regular(const Phase& phase) const {
 
 void LinkLoad::add(const Phase& phase) {
     if (phase.pair_bytes > 0 && !regular(phase)) {
-        for (const Traffic& t : expanded(phase, group_)) add_traffic(t);
+        for (const Leg& t : expanded(phase, group_)) add_leg(t);
         return;
     }
-    for (const Traffic& t : phase.traffic) add_traffic(t);
+    for (const Leg& t : phase.legs) add_leg(t);
     if (phase.pair_bytes <= 0) return;
     add_pairs_inside(phase);
     add_pairs_between(phase);

@@ -23,7 +23,7 @@ public:
 
 private:
     void add_route(topology::GpuId from, topology::GpuId to, double bytes, Bytes& load);
-    void add_traffic(const Traffic& traffic);
+    void add_leg(const Leg& leg);
     [[nodiscard]] bool regular(const Phase& phase) const;
     void add_pairs_inside(const Phase& phase);
     void add_pairs_between(const Phase& phase);

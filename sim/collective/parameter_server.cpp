@@ -14,7 +14,7 @@ Schedule exchange(const Group& group, double bytes, bool push) {
         for (const auto worker : group.gpus()) {
             if (worker == server) continue;
             const auto from = push ? worker : server, to = push ? server : worker;
-            schedule.phases.front().traffic.push_back({from, to, share, from});
+            schedule.phases.front().legs.push_back({from, to, share, from});
         }
     }
     return schedule;

@@ -18,8 +18,8 @@ Outline ring_outline(CollectiveKind kind, const Shape& shape) {
     return outline;
 }
 
-std::vector<Traffic> ring_hops(const Group& group, double bytes, bool inside) {
-    std::vector<Traffic> hops;
+std::vector<Leg> ring_hops(const Group& group, double bytes, bool inside) {
+    std::vector<Leg> hops;
     if (group.ranks() <= 1) return hops;
     const std::uint32_t rails = group.rails(), nodes = group.nodes();
     const double share = bytes / rails;

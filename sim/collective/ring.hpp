@@ -19,6 +19,6 @@ Outline ring_outline(kernels::CollectiveKind kind, const Shape& shape);
 Schedule ring_schedule(kernels::CollectiveKind kind, const Group& group, double bytes);
 
 /// The hops of `bytes` around the rings: O(ranks x rails) with the hops inside nodes, O(nodes x rails) without.
-std::vector<Traffic> ring_hops(const Group& group, double bytes, bool inside);
+std::vector<Leg> ring_hops(const Group& group, double bytes, bool inside);
 
 }  // namespace orrery::sim

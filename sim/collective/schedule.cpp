@@ -32,8 +32,8 @@ GpuId on_rail_of(const Group& group, std::uint32_t from_node, std::uint32_t to_i
 
 }  // namespace
 
-std::vector<Traffic> expanded(const Phase& phase, const Group& group) {
-    std::vector<Traffic> all = phase.traffic;
+std::vector<Leg> expanded(const Phase& phase, const Group& group) {
+    std::vector<Leg> all = phase.legs;
     if (phase.pair_bytes <= 0) return all;
     for (std::uint32_t a = 0; a < group.nodes(); ++a)
         for (const GpuId from : group.node(a))
@@ -57,7 +57,7 @@ std::vector<double> bytes_at(const Schedule& schedule, const Group& group, End e
     for (std::size_t i = 0; i < group.gpus().size(); ++i) index[group.gpus()[i]] = i;
     std::vector<double> bytes(group.ranks());
     for (const Phase& phase : schedule.phases) {
-        for (const Traffic& t : phase.traffic) bytes[index.at(end == End::from ? t.from : t.to)] += t.bytes;
+        for (const Leg& t : phase.legs) bytes[index.at(end == End::from ? t.from : t.to)] += t.bytes;
         for (double& b : bytes) b += phase.pair_bytes * (group.ranks() - 1.0);
     }
     return bytes;
@@ -79,7 +79,7 @@ double busiest_node_bytes(const Schedule& schedule, const Group& group) {
         for (const GpuId gpu : group.node(i)) node_of[gpu] = i;
     std::vector<double> out(group.nodes()), in(group.nodes());
     for (const Phase& phase : schedule.phases) {
-        for (const Traffic& t : phase.traffic) {
+        for (const Leg& t : phase.legs) {
             const std::uint32_t a = node_of.at(t.from), b = node_of.at(t.to);
             if (a == b) continue;
             out[a] += t.bytes;

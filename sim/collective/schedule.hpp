@@ -47,15 +47,15 @@ private:
 
 /// `bytes` from one GPU to another. They leave the node through the NIC of `via`, a GPU of the sender's node that
 /// NVLink reaches (PXN); without PXN via = from.
-struct Traffic {
+struct Leg {
     topology::GpuId from, to;
     double bytes;
     topology::GpuId via;
 };
 
-/// Traffic that flows side by side.
+/// Legs that flow side by side.
 struct Phase {
-    std::vector<Traffic> traffic;
+    std::vector<Leg> legs;
     double pair_bytes = 0;   ///< more than 0: besides, every member sends so much to every other one
     bool forwarded = false;  ///< those go through the sender's GPU on the receiver's rail (PXN)
 };
@@ -67,7 +67,7 @@ struct Schedule {
 };
 
 /// Every (from, to, bytes) of a phase with its pairs written out: O(ranks^2) when there are any.
-std::vector<Traffic> expanded(const Phase& phase, const Group& group);
+std::vector<Leg> expanded(const Phase& phase, const Group& group);
 
 /// Bytes that one member sends over all phases, whichever NIC they leave by, in the group's order.
 std::vector<double> sent_bytes(const Schedule& schedule, const Group& group);

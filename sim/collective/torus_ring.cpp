@@ -38,7 +38,7 @@ void around(const Group& group, std::size_t dimension, bool forward, double byte
     for (std::uint32_t r = 0; r < group.ranks(); ++r) {
         const std::uint32_t at = r / stride % extent, next = forward ? (at + 1) % extent : (at + extent - 1) % extent;
         const auto to = gpus[r - at * stride + next * stride];
-        phase.traffic.push_back({gpus[r], to, bytes, gpus[r]});
+        phase.legs.push_back({gpus[r], to, bytes, gpus[r]});
     }
 }
 

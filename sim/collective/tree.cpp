@@ -37,7 +37,7 @@ double levels(std::uint32_t nodes) { return std::bit_width(nodes) - 1; }
 double busiest_node(std::uint32_t nodes) { return nodes < 2 ? 0 : nodes == 2 ? 1 : 2; }
 
 /// Up and down between nodes, over `rails` pairs of trees side by side.
-void add_trees(const Group& group, double bytes, std::vector<Traffic>& traffic) {
+void add_trees(const Group& group, double bytes, std::vector<Leg>& legs) {
     const std::uint32_t rails = group.rails();
     const double share = bytes / 2 / rails;
     for (const auto& parent : {binary_tree(group.nodes()), second_tree(group.nodes())})
@@ -45,22 +45,22 @@ void add_trees(const Group& group, double bytes, std::vector<Traffic>& traffic) 
             if (parent[child] == child) continue;
             for (std::uint32_t rail = 0; rail < rails; ++rail) {
                 const GpuId low = group.node(child)[rail], high = group.node(parent[child])[rail];
-                traffic.push_back({low, high, share, low});
-                traffic.push_back({high, low, share, high});
+                legs.push_back({low, high, share, low});
+                legs.push_back({high, low, share, high});
             }
         }
 }
 
 /// Along the GPUs of every node to each rail's own and back.
-void add_chains(const Group& group, double bytes, std::vector<Traffic>& traffic) {
+void add_chains(const Group& group, double bytes, std::vector<Leg>& legs) {
     const std::uint32_t rails = group.rails();
     for (std::uint32_t i = 0; i < group.nodes(); ++i) {
         const auto here = group.node(i);
         for (std::uint32_t rail = 0; rail < rails; ++rail)
             for (std::size_t k = 0; k + 1 < here.size(); ++k) {
                 const GpuId near = here[(rail + k) % here.size()], far = here[(rail + k + 1) % here.size()];
-                traffic.push_back({far, near, bytes / rails, far});
-                traffic.push_back({near, far, bytes / rails, near});
+                legs.push_back({far, near, bytes / rails, far});
+                legs.push_back({near, far, bytes / rails, near});
             }
     }
 }
@@ -79,8 +79,8 @@ Outline tree_outline(const Shape& shape) {
 
 Schedule tree_schedule(const Group& group, double bytes) {
     Schedule schedule{{Phase{}}, true};
-    add_chains(group, bytes, schedule.phases.front().traffic);
-    add_trees(group, bytes, schedule.phases.front().traffic);
+    add_chains(group, bytes, schedule.phases.front().legs);
+    add_trees(group, bytes, schedule.phases.front().legs);
     return schedule;
 }
 
@@ -96,17 +96,17 @@ Outline in_switch_tree_outline(const Shape& shape) {
 /// GPU collecting its share from the others and spreading it.
 Schedule in_switch_tree_schedule(const Group& group, double bytes) {
     Schedule schedule{{Phase{}}, true};
-    std::vector<Traffic>& traffic = schedule.phases.front().traffic;
+    std::vector<Leg>& legs = schedule.phases.front().legs;
     const std::uint32_t rails = group.rails();
     for (std::uint32_t i = 0; i < group.nodes(); ++i)
         for (std::uint32_t rail = 0; rail < rails; ++rail)
             for (const GpuId other : group.node(i)) {
                 const GpuId head = group.node(i)[rail];
                 if (other == head) continue;
-                traffic.push_back({other, head, bytes / rails, other});
-                traffic.push_back({head, other, bytes / rails, head});
+                legs.push_back({other, head, bytes / rails, other});
+                legs.push_back({head, other, bytes / rails, head});
             }
-    add_trees(group, bytes, traffic);
+    add_trees(group, bytes, legs);
     return schedule;
 }
 

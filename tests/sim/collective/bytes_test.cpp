@@ -113,7 +113,7 @@ TEST(Bytes, AllToAllGivesEveryPairItsShare) {
             const Schedule schedule = find_algorithm(name, all_to_all).schedule(all_to_all, members, c.bytes);
             std::map<std::pair<GpuId, GpuId>, double> pairs;
             for (const Phase& phase : schedule.phases)
-                for (const Traffic& t : expanded(phase, members)) {
+                for (const Leg& t : expanded(phase, members)) {
                     pairs[{t.from, t.to}] += t.bytes;
                     EXPECT_EQ(t.via / 8, t.from / 8) << "NVLink reaches only the sender's node";
                     if (std::string_view(name) == "pxn" && t.from / 8 != t.to / 8) EXPECT_EQ(t.via % 8, t.to % 8);
