@@ -37,7 +37,8 @@ std::vector<Case> cases(bool powers) {
     std::mt19937_64 random(20250607);
     std::vector<Case> list;
     for (int i = 0; i < 40; ++i) {
-        std::uint32_t nodes = 1 + random() % 20, local = 1 + random() % 8;
+        auto nodes = static_cast<std::uint32_t>(1 + random() % 20),
+             local = static_cast<std::uint32_t>(1 + random() % 8);
         if (powers) nodes = 1U << random() % 5, local = 1U << random() % 4;
         list.push_back({nodes, local, 1e3 * static_cast<double>(1 + random() % 1000000)});
     }
@@ -100,7 +101,9 @@ TEST(Bytes, EveryRankOfABroadcastReceivesTheDataOnce) {
             const Group members = group(c.nodes, c.local);
             const Schedule schedule = find_algorithm(name, broadcast).schedule(broadcast, members, c.bytes);
             const auto received = received_bytes(schedule, members);
-            if (c.nodes == 1) EXPECT_EQ(received.front(), 0) << name;
+            if (c.nodes == 1) {
+                EXPECT_EQ(received.front(), 0) << name;
+            }
             for (std::size_t i = members.node(0).size(); i < received.size(); ++i)
                 expect_near(received[i], c.bytes, name);
         }
@@ -116,7 +119,9 @@ TEST(Bytes, AllToAllGivesEveryPairItsShare) {
                 for (const Leg& t : expanded(phase, members)) {
                     pairs[{t.from, t.to}] += t.bytes;
                     EXPECT_EQ(t.via / 8, t.from / 8) << "NVLink reaches only the sender's node";
-                    if (std::string_view(name) == "pxn" && t.from / 8 != t.to / 8) EXPECT_EQ(t.via % 8, t.to % 8);
+                    if (std::string_view(name) == "pxn" && t.from / 8 != t.to / 8) {
+                        EXPECT_EQ(t.via % 8, t.to % 8);
+                    }
                 }
             EXPECT_EQ(pairs.size(), std::size_t{members.ranks()} * (members.ranks() - 1)) << name;
             for (const auto& [pair, bytes] : pairs) expect_near(bytes, c.bytes / members.ranks(), name);
