@@ -45,7 +45,7 @@ TEST(LinkLoad, PairsByClassAreExact) {
     for (const char* algorithm : {"direct", "pxn"}) {
         expect_exact({.preset = "superpod-h100", .nodes = 64}, 512, algorithm);
         expect_exact({.preset = "superpod-a100", .nodes = 40}, 316, algorithm);  // the last node half used
-        expect_exact({.preset = "ethernet", .nodes = 40, .oversubscription = 2}, 320, algorithm);
+        expect_exact({.preset = "ethernet", .nodes = 100, .oversubscription = 2}, 720, algorithm);
         expect_exact({.preset = "superpod-a100", .nodes = 1}, 8, algorithm);
         expect_exact({.preset = "dgx-h100", .nodes = 8, .routing = "ecmp"}, 64, algorithm);
         expect_exact({.preset = "dgx-h100", .nodes = 8, .routing = "spray"}, 64, algorithm);
