@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/data_folder.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "scenarios/scenario.hpp"
 
 namespace orrery::calibrate {
 
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> ProfileStore::shipped() {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(scenarios::data_folder() / "profiles"))
+    for (const auto& entry : fs::directory_iterator(data_folder() / "profiles"))
         if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
     std::sort(names.begin(), names.end());
     return names;
@@ -22,7 +22,7 @@ std::vector<std::string> ProfileStore::shipped() {
 const Predictor& ProfileStore::find(const std::string& name) {
     auto& entry = entries_[name];
     if (!entry) {
-        fs::path file = scenarios::data_folder() / "profiles" / (name + ".json");
+        fs::path file = data_folder() / "profiles" / (name + ".json");
         if (!fs::exists(file)) file = name;
         if (!fs::exists(file))
             throw Error("", "/profile", "no profile \"" + name + "\"",

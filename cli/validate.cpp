@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/data_folder.hpp"
 #include "base/progress.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
@@ -53,7 +54,7 @@ void run_validation(const Options& options) {
 }
 
 void carry(const Options& options) {
-    validate::carry(options.carry, options.into.empty() ? scenarios::data_folder() / "validation"
+    validate::carry(options.carry, options.into.empty() ? data_folder() / "validation"
                                                         : std::filesystem::path(options.into));
 }
 

@@ -12,6 +12,7 @@ namespace orrery::kernels {
 
 namespace {
 
+constexpr std::array<std::string_view, 3> pass_names{"forward", "data-gradient", "weight-gradient"};
 constexpr std::array<std::string_view, 5> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8"};
 
 double causal_share(const Attention& a) { return a.causal ? 0.5 : 1.0; }
@@ -35,6 +36,14 @@ Dtype dtype_from(std::string_view text) {
     for (std::size_t i = 0; i < dtype_names.size(); ++i)
         if (dtype_names[i] == text) return static_cast<Dtype>(i);
     throw Error(fmt::format("unknown number format \"{}\"", text), "one of fp32, tf32, fp16, bf16, fp8");
+}
+
+std::string_view name(GemmPass pass) { return pass_names[static_cast<std::size_t>(pass)]; }
+
+GemmPass gemm_pass_from(std::string_view text) {
+    for (std::size_t i = 0; i < pass_names.size(); ++i)
+        if (pass_names[i] == text) return static_cast<GemmPass>(i);
+    throw Error(fmt::format("unknown pass \"{}\"", text), "one of forward, data-gradient, weight-gradient");
 }
 
 double flops(const Kernel& kernel) {
@@ -73,16 +82,20 @@ double bytes(const Kernel& kernel) {
 double intensity(const Kernel& kernel) { return flops(kernel) / bytes(kernel); }
 
 std::string to_text(const Kernel& kernel) {
-    return std::visit(
-        Overloaded{
-            [](const Gemm& g) { return fmt::format("gemm {} {}x{}x{}x{}", name(g.dtype), g.batch, g.m, g.n, g.k); },
-            [](const Attention& a) {
-                return fmt::format("attention{} {} b{} s{} h{} kv{} d{}{}", a.backward ? "-backward" : "",
-                                   name(a.dtype), a.batch, a.seq, a.heads, a.kv_heads, a.head_dim,
-                                   a.causal ? " causal" : "");
-            },
-            [](const Pointwise& p) { return fmt::format("{} {} {}x{}", name(p.kind), name(p.dtype), p.rows, p.cols); }},
-        kernel);
+    return std::visit(Overloaded{[](const Gemm& g) {
+                                     const bool forward = g.pass == GemmPass::forward;
+                                     return fmt::format("gemm {} {}x{}x{}x{}{}{}", name(g.dtype), g.batch, g.m, g.n,
+                                                        g.k, forward ? "" : " ", forward ? "" : name(g.pass));
+                                 },
+                                 [](const Attention& a) {
+                                     return fmt::format("attention{} {} b{} s{} h{} kv{} d{}{}",
+                                                        a.backward ? "-backward" : "", name(a.dtype), a.batch, a.seq,
+                                                        a.heads, a.kv_heads, a.head_dim, a.causal ? " causal" : "");
+                                 },
+                                 [](const Pointwise& p) {
+                                     return fmt::format("{} {} {}x{}", name(p.kind), name(p.dtype), p.rows, p.cols);
+                                 }},
+                      kernel);
 }
 
 }  // namespace orrery::kernels

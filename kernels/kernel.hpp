@@ -18,6 +18,17 @@ std::string_view name(Dtype dtype);
 /// Throws Error for an unknown name.
 Dtype dtype_from(std::string_view name);
 
+/// Which product of a linear layer a GEMM is: it decides how the operands lie in memory (row-major, BLAS letters of
+/// the column-major call in brackets). Activations are [tokens, features] and weights [outputs, inputs], as in PyTorch.
+enum class GemmPass : std::uint8_t {
+    forward,          ///< A as [m, k], B as [n, k]: both contiguous along k  ("TN")
+    data_gradient,    ///< A as [m, k], B as [k, n]  ("NN")
+    weight_gradient,  ///< A as [k, m], B as [k, n]  ("NT")
+};
+std::string_view name(GemmPass pass);
+/// Throws Error for an unknown name.
+GemmPass gemm_pass_from(std::string_view name);
+
 /// batch independent products C[m,n] = A[m,k] B[k,n]; accumulation in fp32. In a linear layer the
 /// forward pass has m tokens, n outputs, k inputs; its data gradient is (m, k, n) and its weight
 /// gradient (k, n, m).
@@ -25,6 +36,7 @@ struct Gemm {
     Dtype dtype = Dtype::bf16;
     std::uint32_t batch = 1;
     std::uint32_t m = 0, n = 0, k = 0;
+    GemmPass pass = GemmPass::forward;
     bool operator==(const Gemm&) const = default;
 };
 
@@ -44,7 +56,7 @@ struct Attention {
 enum class PointwiseKind : std::uint8_t {
     layernorm, layernorm_backward,
     rmsnorm, rmsnorm_backward,
-    softmax, softmax_backward,                    ///< scale, mask and softmax fused
+    softmax, softmax_backward,                    ///< scale and softmax fused
     gelu, gelu_backward,                          ///< bias and GELU fused
     swiglu, swiglu_backward,                      ///< elements counts the outputs; inputs are twice as many
     dropout, dropout_backward,
@@ -58,6 +70,8 @@ enum class PointwiseKind : std::uint8_t {
     transpose,
     cast,                                         ///< 2-byte to 4-byte or back
     fill,                                         ///< memset
+    moe_gate,                                     ///< softmax over the experts (cols), fp32, and choice of two
+    permute, unpermute,                           ///< copies of tokens (rows) to their experts and back, weighted
     adam,                                         ///< fp32 master weight, two moments, low-precision copy
     sum_of_squares,                               ///< gradient norm
 };
@@ -89,7 +103,8 @@ double bytes(const Kernel& kernel);
 /// flops / bytes.
 double intensity(const Kernel& kernel);
 
-/// "gemm bf16 1x2048x6144x12288", "attention-backward bf16 b1 s2048 h12 kv12 d128 causal",
+/// "gemm bf16 1x2048x6144x12288", "gemm bf16 1x2048x12288x6144 data-gradient",
+/// "attention-backward bf16 b1 s2048 h12 kv12 d128 causal",
 /// "layernorm bf16 2048x12288": unique per value, the key of golden files and reports.
 std::string to_text(const Kernel& kernel);
 

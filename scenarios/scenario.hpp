@@ -41,8 +41,4 @@ Scenario load(const std::filesystem::path& file, const std::vector<Override>& ov
 /// The same from parsed JSON; `file` is for messages and for paths relative to it.
 Scenario from_json(const nlohmann::json& document, const std::filesystem::path& file);
 
-/// Folder of the shipped data (profiles/, validation/, models/): $ORRERY_DATA, else beside the executable or the
-/// source.
-std::filesystem::path data_folder();
-
 }  // namespace orrery::scenarios

@@ -17,7 +17,7 @@ public:
     std::uint32_t name(std::string_view text);
     Compute kernel(const kernels::Kernel& kernel);
     Label label(std::string_view text, Phase phase, std::int32_t micro_batch = -1, std::int32_t layer = -1) {
-        return {name(text), micro_batch, layer, phase};
+        return {.name = name(text), .micro_batch = micro_batch, .layer = layer, .phase = phase};
     }
 
 private:

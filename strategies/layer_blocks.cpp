@@ -15,8 +15,9 @@ public:
 
     /// The works of one piece; writes `begins` with the first and reads `ends` with the last of them. A piece joins
     /// what the piece before left running; the last piece of a block leaves nothing running.
-    void piece(const std::vector<Work>& works, Phase phase, std::vector<BufferId> begins, std::vector<BufferId> ends,
-               bool last_piece) {
+    void piece(std::size_t index, const std::vector<Work>& works, Phase phase, std::vector<BufferId> begins,
+               std::vector<BufferId> ends, bool last_piece) {
+        piece_ = static_cast<std::int16_t>(index);
         for (std::size_t i = 0; i < works.size(); ++i) {
             const bool first = i == 0, last = i + 1 == works.size();
             std::vector<BufferId> reads, writes;
@@ -57,7 +58,9 @@ private:
             const auto& collective = std::get<TensorCollective>(work.what);
             what = Collective{collective.kind, {Axis::tensor}, collective.bytes};
         }
-        builder_.emit(beside ? Lane::tensor : Lane::compute, intern_.label(work.name, phase), what, reads, writes);
+        Label label = intern_.label(work.name, phase);
+        label.piece = piece_;
+        builder_.emit(beside ? Lane::tensor : Lane::compute, label, what, reads, writes);
         if (beside)
             running_[work.raises] = result;
         else
@@ -69,6 +72,7 @@ private:
     Builder builder_;
     std::map<std::uint8_t, BufferId> running_;  // flag -> what its collective writes
     BufferId last_result_ = 0;
+    std::int16_t piece_ = -1;
     bool first_op_ = true;
 };
 
@@ -77,7 +81,7 @@ Program forward_block(Intern& intern, const ShardedLayer& layer) {
     for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
         const Piece& piece = layer.pieces[i];
         const BufferId working = writer.scratch(piece.working_bytes);
-        writer.piece(piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
+        writer.piece(i, piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
     }
     return std::move(writer).finish();
 }
@@ -88,7 +92,7 @@ Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute reco
     const auto run_again = [&](std::size_t i) {
         const Piece& piece = layer.pieces[i];
         again[i] = writer.scratch(piece.saved_bytes - (recompute == Recompute::selective ? piece.input_bytes : 0));
-        writer.piece(piece.forward, Phase::recompute, {again[i]}, {}, false);
+        writer.piece(i, piece.forward, Phase::recompute, {again[i]}, {}, false);
     };
     if (recompute == Recompute::full)
         for (std::size_t i = 0; i < layer.pieces.size(); ++i) run_again(i);
@@ -99,7 +103,7 @@ Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute reco
         const BufferId working = writer.scratch(piece.working_bytes);
         std::vector<BufferId> ends{working};
         if (selective || recompute == Recompute::full) ends.push_back(again[i]);
-        writer.piece(piece.backward, Phase::backward, {working}, ends, i == 0);
+        writer.piece(i, piece.backward, Phase::backward, {working}, ends, i == 0);
     }
     return std::move(writer).finish();
 }
@@ -116,7 +120,9 @@ std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
 }  // namespace
 
 LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute) {
-    LayerBlocks blocks{.saved_bytes = saved_bytes(layer, recompute), .parameters = layer.parameters()};
+    LayerBlocks blocks{.saved_bytes = saved_bytes(layer, recompute),
+                       .parameters = layer.parameters(),
+                       .replicated_parameters = layer.replicated_parameters()};
     blocks.forward = static_cast<std::uint32_t>(step.blocks.size());
     step.blocks.push_back(forward_block(intern, layer));
     blocks.backward = static_cast<std::uint32_t>(step.blocks.size());

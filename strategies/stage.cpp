@@ -22,7 +22,8 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
     const Strategy& strategy = plan.strategy;
     const std::uint32_t chunks = strategy.virtual_pipeline;
     const std::uint32_t per_chunk = plan.model.layers / (strategy.pipeline * chunks);
-    Stage stage{.index = index, .chunks = {}, .parameters = 0};
+    Stage stage;
+    stage.index = index;
     stage.chunks.resize(chunks);
     for (std::uint32_t c = 0; c < chunks; ++c) {
         auto& chunk = stage.chunks[c];
@@ -35,7 +36,10 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
         }
         if (virtual_stage + 1 == strategy.pipeline * chunks)
             chunk.push_back({&blocks.head, static_cast<std::int32_t>(plan.model.layers)});
-        for (const PlacedLayer& layer : chunk) stage.parameters += layer.blocks->parameters;
+        for (const PlacedLayer& layer : chunk) {
+            stage.parameters += layer.blocks->parameters;
+            stage.replicated_parameters += layer.blocks->replicated_parameters;
+        }
     }
     return stage;
 }

@@ -27,7 +27,8 @@ struct PlacedLayer {
 struct Stage {
     std::uint32_t index = 0;
     std::vector<std::vector<PlacedLayer>> chunks;
-    std::uint64_t parameters = 0;  ///< this rank's
+    std::uint64_t parameters = 0;             ///< this rank's
+    std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
 };
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t stage);
 

@@ -50,6 +50,7 @@ private:
     void post_receives(std::size_t from, std::size_t to);
     std::vector<BufferId> send_outputs(std::size_t from, std::size_t to);
     void reduce(std::uint32_t bucket);
+    void reduce_replicated();
     void finish_gradients();
 
     const Plan& plan_;
@@ -208,9 +209,20 @@ void StageWriter::reduce(std::uint32_t bucket) {
         {gradient_[bucket]}, {reduced_[bucket]});
 }
 
+/// Each tensor rank has seen only its part of the sequence (Megatron-LM's allreduce_layernorm_grads: one call for all).
+void StageWriter::reduce_replicated() {
+    if (!plan_.strategy.sequence_parallel || plan_.strategy.tensor == 1) return;
+    const std::uint64_t bytes = stage_.replicated_parameters * kernels::size_of(plan_.training.precision.grad_reduce);
+    const BufferId summed = builder_.buffer(0, Keep::scratch);
+    builder_.emit(Lane::compute, intern_.label("norm gradient reduction", Phase::gradient),
+                  Collective{CollectiveKind::all_reduce, {Axis::tensor}, bytes}, reduced_, std::span(&summed, 1));
+    reduced_.push_back(summed);
+}
+
 void StageWriter::finish_gradients() {
     if (!plan_.strategy.overlap_grad_reduce)
         for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b) reduce(b);
+    reduce_replicated();
     std::vector<BufferId> ready = reduced_;
     ready.push_back(exchange_embedding_gradients(plan_, blocks_, stage_, builder_, intern_, reduced_.back()));
     emit_optimizer(plan_, stage_, builder_, intern_, ready);

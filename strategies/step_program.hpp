@@ -92,6 +92,7 @@ struct Label {
     std::int32_t micro_batch = -1;
     std::int32_t layer = -1;
     Phase phase = Phase::forward;
+    std::int16_t piece = -1;  ///< in a block: which of ShardedLayer::pieces the operation belongs to
 };
 
 struct Op {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "base/data_folder.hpp"
 #include "base/error.hpp"
 #include "validate/collectives.hpp"
 #include "validate/map_row.hpp"
@@ -170,7 +171,7 @@ Report validate_files(const std::vector<std::filesystem::path>& files, const Pre
 }
 
 std::vector<std::filesystem::path> carried_files() {
-    const std::filesystem::path folder = scenarios::data_folder() / "validation";
+    const std::filesystem::path folder = data_folder() / "validation";
     std::error_code failure;
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder, failure))

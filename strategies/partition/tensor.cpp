@@ -11,6 +11,7 @@ namespace {
 
 using kernels::Dtype;
 using kernels::Gemm;
+using kernels::GemmPass;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 using models::Dim;
@@ -87,11 +88,14 @@ void Sharder::linear_backward(const models::Linear& op, const Gemm& forward, Pie
     if (column)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
         convert(list, op.name + " gather input", residual_, Placement::replicated, op.in_features,
                 asynchronous ? gathered_flag : std::uint8_t{0});
-    list.push_back({op.name + " dgrad", Gemm{forward.dtype, 1, forward.m, forward.k, forward.n}});
+    list.push_back(
+        {op.name + " dgrad", Gemm{forward.dtype, 1, forward.m, forward.k, forward.n, GemmPass::data_gradient}});
     if (column)
         convert(list, op.name + " reduce", Placement::partial, residual_, op.in_features,
                 asynchronous ? reduced_flag : std::uint8_t{0});
-    list.push_back({op.name + " wgrad", Gemm{forward.dtype, 1, forward.k, forward.n, forward.m}, 0, gathered_flag});
+    list.push_back({op.name + " wgrad",
+                    Gemm{forward.dtype, 1, forward.k, forward.n, forward.m, GemmPass::weight_gradient}, 0,
+                    gathered_flag});
     if (op.bias)
         list.push_back({op.name + " bias gradient", pointwise(PointwiseKind::bias_gradient, forward.m, forward.n)});
     if (!plan_.training.gradient_accumulation_fusion) {
@@ -119,6 +123,7 @@ void Sharder::operator()(const models::Linear& op) {
     piece.saved_bytes = (column ? residual_tokens_ : rows) * in * bytes_;
     piece.working_bytes = rows * (out + in) * bytes_;
     piece.parameters = (op.shares_embedding && plan_.strategy.pipeline == 1 ? 0 : in * out) + (op.bias ? out : 0);
+    if (!column) piece.replicated_parameters = row ? (op.bias ? out : 0) : piece.parameters;
     out_.pieces.push_back(std::move(piece));
 }
 
@@ -139,7 +144,8 @@ void Sharder::operator()(const models::Embedding& op) {
     piece.backward.push_back({"embedding backward", pointwise(PointwiseKind::embedding_backward, tokens_, op.hidden)});
     piece.saved_bytes = tokens_ * 8 + (op.dropout ? residual_tokens_ * op.hidden : 0);  // token ids, dropout mask
     piece.working_bytes = 2 * residual_bytes(op.hidden);
-    piece.parameters = (plan_.padded_vocab() / tensor_ + op.positions + op.token_types) * op.hidden;
+    piece.replicated_parameters = (op.positions + op.token_types) * op.hidden;
+    piece.parameters = plan_.padded_vocab() / tensor_ * op.hidden + piece.replicated_parameters;
     out_.pieces.push_back(std::move(piece));
 }
 
@@ -153,7 +159,7 @@ void Sharder::operator()(const models::Norm& op) {
                                           residual_tokens_, op.width)});
     piece.saved_bytes = residual_bytes(op.width);
     piece.working_bytes = 2 * residual_bytes(op.width);
-    piece.parameters = op.width * (layer ? 2 : 1);
+    piece.parameters = piece.replicated_parameters = op.width * (layer ? 2 : 1);
     out_.pieces.push_back(std::move(piece));
 }
 
@@ -238,6 +244,11 @@ std::uint64_t ShardedLayer::saved_bytes() const {
 std::uint64_t ShardedLayer::parameters() const {
     return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const Piece& piece) { return sum + piece.parameters; });
+}
+
+std::uint64_t ShardedLayer::replicated_parameters() const {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.replicated_parameters; });
 }
 
 ShardedLayer shard(const models::Layer& layer, const Plan& plan) {

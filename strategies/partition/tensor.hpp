@@ -41,6 +41,9 @@ struct Piece {
     std::uint64_t input_bytes = 0;    ///< of these, what stays when the piece itself is recomputed
     std::uint64_t working_bytes = 0;  ///< transient results alive while the piece runs forward
     std::uint64_t parameters = 0;     ///< this rank's share
+    /// Of these, those that every tensor rank holds: norms, biases after a reduction, position tables. Under sequence
+    /// parallelism each rank sees only its tokens, so that their gradients must be summed over the tensor axis.
+    std::uint64_t replicated_parameters = 0;
     bool attention_core = false;      ///< recomputed under selective recomputation
 };
 
@@ -52,6 +55,7 @@ struct ShardedLayer {
 
     [[nodiscard]] std::uint64_t saved_bytes() const;
     [[nodiscard]] std::uint64_t parameters() const;
+    [[nodiscard]] std::uint64_t replicated_parameters() const;
 };
 
 /// Format of activations outside the matrix products: the compute precision, 16 bits under fp8.

@@ -28,7 +28,7 @@ const std::vector<Folder> folders{
     {"topology", {"base"}},
     {"strategies", {"base", "kernels", "models"}},
     {"scenarios", {"base", "kernels", "models", "topology", "strategies"}},
-    {"calibrate", {"base", "kernels", "models", "scenarios"}},
+    {"calibrate", {"base", "kernels"}},
     {"sim", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
     {"validate", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "sim"}},
     {"report", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "sim", "validate"}},

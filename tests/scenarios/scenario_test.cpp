@@ -148,15 +148,5 @@ TEST(Scenario, ProfilesAreNamesOrPathsBesideTheFile) {
     EXPECT_EQ(profile("/abs/mine.json"), "/abs/mine.json");
 }
 
-TEST(DataFolder, IsTheEnvironmentsOrHoldsTheShippedFiles) {
-    ASSERT_EQ(::unsetenv("ORRERY_DATA"), 0);
-    EXPECT_TRUE(std::filesystem::exists(data_folder() / "scenario.schema.json"));
-    ASSERT_EQ(::setenv("ORRERY_DATA", "/tmp", 1), 0);
-    EXPECT_EQ(data_folder(), "/tmp");
-    ASSERT_EQ(::setenv("ORRERY_DATA", "/no/such/folder", 1), 0);
-    expect_error([] { (void)data_folder(); }, "", "/no/such/folder", "unset");
-    ASSERT_EQ(::unsetenv("ORRERY_DATA"), 0);
-}
-
 }  // namespace
 }  // namespace orrery::scenarios

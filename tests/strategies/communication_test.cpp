@@ -140,7 +140,23 @@ TEST(Communication, ScatterGatherSendsPartsOnly) {
     EXPECT_TRUE(collectives(first(), {Axis::tensor}, 4).empty());
     plan.strategy.sequence_parallel = true;
     EXPECT_EQ(sent(first()).bytes, 4 * residual_bytes / 4);
-    EXPECT_TRUE(collectives(first(), {Axis::tensor}, 4).empty()) << "the part is all that the stage holds";
+    EXPECT_FALSE(collectives(first(), {Axis::tensor}, 4).contains(CollectiveKind::all_gather))
+        << "the part is all that the stage holds";
+}
+
+/// Megatron-LM's allreduce_layernorm_grads: under sequence parallelism a rank's norms have seen only its tokens.
+TEST(Communication, ReplicatedGradientsAreSummedUnderSequenceParallelism) {
+    Plan plan = tiny_plan(2, 2);
+    const auto summed = [&](std::uint32_t stage) {
+        return collectives(build(plan).programs[stage], {Axis::tensor}, 2)[CollectiveKind::all_reduce].bytes;
+    };
+    EXPECT_EQ(summed(0), 0U);
+    plan.strategy.sequence_parallel = true;
+    const std::uint64_t hidden = plan.model.hidden, layers = plan.model.layers / 2;
+    const std::uint64_t a_layer = 2 * 2 * hidden + 2 * hidden;  // two norms; the biases of projection and down
+    const std::uint64_t gradient = kernels::size_of(plan.training.precision.grad_reduce);
+    EXPECT_EQ(summed(0), (layers * a_layer + plan.model.max_positions * hidden) * gradient);
+    EXPECT_EQ(summed(1), (layers * a_layer + 2 * hidden) * gradient) << "the final norm";
 }
 
 /// SC'21, section 2.2.2: interleaving multiplies the messages by the chunks; the last stage hands on to the first.

@@ -1,12 +1,12 @@
-// Where the shipped data lie.
+#include "base/data_folder.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdlib>
 
 #include "base/error.hpp"
-#include "scenarios/scenario.hpp"
 
-namespace orrery::scenarios {
+namespace orrery {
 
 namespace fs = std::filesystem;
 
@@ -20,7 +20,7 @@ fs::path data_folder() {
     const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
     const fs::path installed = program.parent_path().parent_path() / "share" / "orrery";
     if (!program.empty() && fs::is_directory(installed, ignored)) return installed;
-    return ORRERY_SOURCE_DATA;  // scenarios/CMakeLists.txt
+    return ORRERY_SOURCE_DATA;  // base/CMakeLists.txt
 }
 
-}  // namespace orrery::scenarios
+}  // namespace orrery

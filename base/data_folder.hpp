@@ -1,0 +1,12 @@
+// Where the shipped data lie.
+#pragma once
+
+#include <filesystem>
+
+namespace orrery {
+
+/// Folder of the shipped data (profiles/, validation/, models/): $ORRERY_DATA, else beside the executable or the
+/// source. Throws Error when $ORRERY_DATA is no folder.
+std::filesystem::path data_folder();
+
+}  // namespace orrery

@@ -1,0 +1,124 @@
+// Softmax and what is built on it: loss over a vocabulary, choice of experts.
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/pointwise.hpp"
+#include "kernels/cpu/vector_math.hpp"
+#include "kernels/operands.hpp"
+
+namespace orrery::kernels::cpu {
+
+namespace {
+
+/// One row: y = softmax(scale x); returns the logarithm of the sum of exp(scale x). Three passes over a row that the
+/// cache holds.
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float softmax_row(const float* __restrict x,
+                                                                                        float* __restrict y,
+                                                                                        std::size_t cols, float scale) {
+    float largest = x[0];
+#pragma omp simd reduction(max : largest)
+    for (std::size_t c = 0; c < cols; ++c) largest = x[c] > largest ? x[c] : largest;
+    float total = 0;
+#pragma omp simd reduction(+ : total)
+    for (std::size_t c = 0; c < cols; ++c) {
+        y[c] = exp_of(scale * (x[c] - largest));
+        total += y[c];
+    }
+    const float share = 1.0f / total;
+    for (std::size_t c = 0; c < cols; ++c) y[c] *= share;
+    return scale * largest + std::log(total);
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void softmax_backward_row(
+    const float* __restrict y, const float* __restrict dy, float* __restrict dx, std::size_t cols) {
+    float dot = 0;
+#pragma omp simd reduction(+ : dot)
+    for (std::size_t c = 0; c < cols; ++c) dot += y[c] * dy[c];
+    constexpr auto factor = static_cast<float>(softmax_scale);
+    for (std::size_t c = 0; c < cols; ++c) dx[c] = factor * y[c] * (dy[c] - dot);
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void scaled_copy(const float* __restrict from,
+                                                                                       float* __restrict to,
+                                                                                       std::size_t count,
+                                                                                       float factor) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = from[i] * factor;
+}
+
+/// Number of the largest logit but for `without`, of equals the lowest; without branches, which would be mispredicted.
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] std::int32_t largest_but(const float* logits,
+                                                                                               std::int32_t experts,
+                                                                                               std::int32_t without) {
+    constexpr float least = std::numeric_limits<float>::lowest();
+    float largest = least;
+#pragma omp simd reduction(max : largest)
+    for (std::int32_t c = 0; c < experts; ++c) {
+        const float logit = c == without ? least : logits[c];
+        largest = logit > largest ? logit : largest;
+    }
+    std::int32_t chosen = experts;
+#pragma omp simd reduction(min : chosen)
+    for (std::int32_t c = 0; c < experts; ++c) {
+        const std::int32_t candidate = logits[c] == largest && c != without ? c : experts;
+        chosen = candidate < chosen ? candidate : chosen;
+    }
+    return chosen;
+}
+static_assert(moe_top_k == 2);
+
+}  // namespace
+
+void run_softmax(const Pointwise& p, const Memory& memory) {
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = begin; r < end; ++r)
+            softmax_row(memory[0] + r * p.cols, memory[1] + r * p.cols, p.cols, static_cast<float>(softmax_scale));
+    });
+}
+
+void run_softmax_backward(const Pointwise& p, const Memory& memory) {
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t at = begin * p.cols; at < end * p.cols; at += p.cols)
+            softmax_backward_row(memory[0] + at, memory[1] + at, memory[2] + at, p.cols);
+    });
+}
+
+void run_cross_entropy(const Pointwise& p, const Memory& memory) {
+    const auto* const target = memory.as<std::int32_t>(1);
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = begin; r < end; ++r) {
+            const float* const logits = memory[0] + r * p.cols;
+            memory[3][r] = softmax_row(logits, memory[2] + r * p.cols, p.cols, 1.0f) - logits[target[r]];
+        }
+    });
+}
+
+void run_cross_entropy_backward(const Pointwise& p, const Memory& memory) {
+    const auto* const target = memory.as<std::int32_t>(1);
+    const float share = 1.0f / static_cast<float>(p.rows);
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = begin; r < end; ++r) {
+            float* const gradient = memory[2] + r * p.cols;
+            scaled_copy(memory[0] + r * p.cols, gradient, p.cols, share);
+            gradient[target[r]] = (memory[0][r * p.cols + static_cast<std::uint64_t>(target[r])] - 1.0f) * share;
+        }
+    });
+}
+
+void run_moe_gate(const Pointwise& p, const Memory& memory) {
+    const auto experts = static_cast<std::int32_t>(p.cols);
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = begin; r < end; ++r) {
+            const float* const logits = memory[0] + r * p.cols;
+            const float* const probability = memory[1] + r * p.cols;
+            softmax_row(logits, memory[1] + r * p.cols, p.cols, 1.0f);
+            std::int32_t* const expert = memory.as<std::int32_t>(2) + r * moe_top_k;
+            expert[0] = largest_but(logits, experts, -1);
+            expert[1] = largest_but(logits, experts, expert[0]);
+            const float total = probability[expert[0]] + probability[expert[1]];
+            for (std::size_t k = 0; k < moe_top_k; ++k) memory[3][r * moe_top_k + k] = probability[expert[k]] / total;
+        }
+    });
+}
+
+}  // namespace orrery::kernels::cpu

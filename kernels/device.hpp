@@ -1,0 +1,104 @@
+// The one seam to real hardware: a device holds memory, runs kernels of the vocabulary on streams, and tells time.
+// kernels/cpu and kernels/cuda implement it; calibration and real execution see nothing else of a device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+
+namespace orrery::kernels {
+
+struct DeviceFacts {
+    std::string kind;      ///< "cuda", "cpu"
+    std::string name;      ///< "NVIDIA H100 80GB HBM3", "AMD EPYC 7763 64-Core Processor"
+    std::string software;  ///< driver, toolkit and libraries with versions, one line
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t cache_bytes = 0;      ///< last level: what a buffer must exceed to be cold
+    std::uint32_t multiprocessors = 0;  ///< streaming multiprocessors; threads used on a CPU
+};
+
+/// Clocks at one moment (NVML on GPUs, /proc on CPUs). Zero: the device does not tell.
+struct ClockReading {
+    double core_hertz = 0, memory_hertz = 0;
+    double watts = 0, celsius = 0;
+    std::vector<std::string>
+        throttled;  ///< reasons why the clock is held down now: "power cap", "thermal"; empty: none
+};
+
+/// Work on one stream runs in order; different streams run at once. Stream 0 always exists.
+using Stream = std::uint32_t;
+
+enum class CopyKind : std::uint8_t { host_to_device, device_to_host, device_to_device };
+/// "host_to_device", "device_to_host", "device_to_device".
+std::string_view name(CopyKind kind);
+/// Throws Error for an unknown name.
+CopyKind copy_from(std::string_view name);
+
+/// Thrown when the device itself fails (out of memory, a launch error, a lost GPU): exit code 3. Bad input stays Error.
+class DeviceError : public std::exception {
+public:
+    DeviceError(std::string message, std::string hint);
+    [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+
+private:
+    std::string text_;
+};
+
+/// Thread-compatible. Every call may throw DeviceError.
+class Device {
+public:
+    virtual ~Device() = default;
+
+    [[nodiscard]] virtual const DeviceFacts& facts() const = 0;
+    /// Whether launch() can run it (formats, limits of shapes). operands() of the kernel must fit in memory too.
+    [[nodiscard]] virtual bool supports(const Kernel& kernel) const = 0;
+
+    /// Device memory, aligned to 256 bytes.
+    [[nodiscard]] virtual void* allocate(std::uint64_t bytes) = 0;
+    virtual void release(void* memory) noexcept = 0;
+    /// Host memory that copies run fastest from (pinned on a GPU).
+    [[nodiscard]] virtual void* allocate_host(std::uint64_t bytes) = 0;
+    virtual void release_host(void* memory) noexcept = 0;
+
+    /// Queues the kernel on a stream. operands: device memory, one pointer for each of operands(kernel) and in its
+    /// order. Returns before the work is done, on a GPU; a CPU may do it at once.
+    virtual void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) = 0;
+    virtual void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) = 0;
+    /// Queues host work on a stream of a device whose streams are host threads (a CPU): how MPI takes part in the order
+    /// of a stream. Throws Error on a device that has streams of its own.
+    virtual void run(std::function<void()> work, Stream stream);
+    /// Work queued on `waiting` from now on begins after all that is queued on `on` so far.
+    virtual void wait(Stream waiting, Stream on) = 0;
+    /// Blocks until everything queued has ended.
+    virtual void synchronize() = 0;
+
+    /// A moment on a stream: reached when the work queued before it has ended.
+    using Mark = std::uint64_t;
+    [[nodiscard]] virtual Mark mark(Stream stream) = 0;
+    /// Seconds of device time between two marks of one stream, after synchronize(): device events on a GPU, the
+    /// stream's thread CPU time on a CPU (facts().kind "cpu" with one thread) or wall time (several threads). Forgets
+    /// both marks.
+    [[nodiscard]] virtual double seconds(Mark from, Mark to) = 0;
+
+    /// Involuntary context switches between the two marks that seconds() took last: a time with one is no good sample
+    /// of a short operation. 0 where work does not run on the host.
+    [[nodiscard]] virtual std::uint64_t disturbances() const { return 0; }
+
+    [[nodiscard]] virtual ClockReading clocks() = 0;
+};
+
+/// "cpu" (one thread), "cpu:4" (four threads), "cuda" or "cuda:1". Throws Error (message names what this build
+/// offers) for an unknown name or a kind that this build was made without.
+std::unique_ptr<Device> open_device(std::string_view name);
+
+/// Kinds of device that this build has: {"cpu"} or {"cpu", "cuda"}.
+std::span<const std::string_view> device_kinds();
+
+}  // namespace orrery::kernels
