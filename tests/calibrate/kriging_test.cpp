@@ -8,6 +8,7 @@
 #include <random>
 
 #include "calibrate/gemm_trend.hpp"
+#include "calibrate/predictor.hpp"
 #include "tests/calibrate/small_profile.hpp"
 
 namespace orrery::calibrate {
