@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
+#include <tuple>
 
 #include "calibrate/gemm_trend.hpp"
 #include "calibrate/predictor.hpp"
