@@ -61,7 +61,7 @@ Usage run(const std::vector<std::string>& words) {
     rusage used{};
     if (child < 0 || wait4(child, &status, 0, &used) != child || status != 0)
         throw std::runtime_error(fmt::format("{} failed", fmt::join(words, " ")));
-    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * t.tv_usec; };
+    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
     return {seconds(used.ru_utime) + seconds(used.ru_stime), static_cast<double>(used.ru_maxrss) / 1024};
 }
 
