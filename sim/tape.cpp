@@ -35,6 +35,8 @@ void read(const strategies::What& what, const Traffic& traffic, Tape::Op& op) {
 
 Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic) {
     const strategies::Hazards hazards(program);
+    const Slots kept(program, hazards);
+    slots = kept.count;
     const auto count = static_cast<std::uint32_t>(program.ops.size());
     ops.resize(count);
     double host = 0;
@@ -45,10 +47,9 @@ Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& 
         read(program.ops[i].what, traffic, op);
         op.collective = std::get_if<strategies::Collective>(&program.ops[i].what);
         op.first_wait = static_cast<std::uint32_t>(waits.size());
-        for (const std::uint32_t other : hazards.of(i)) {
-            if (ops[other].exported == none) ops[other].exported = exports++;
-            waits.push_back(ops[other].exported);
-        }
+        op.place = kept.place[i];
+        op.slot = kept.slot[i];
+        for (const std::uint32_t other : hazards.of(i)) waits.push_back({kept.place[other], kept.slot[other]});
         op.waits = static_cast<std::uint32_t>(waits.size()) - op.first_wait;
         op.cost = costs.of(role, i);
         op.host = host;

@@ -77,10 +77,10 @@ double longest_path(const Tape& tape, std::vector<double>& ends) {
     double last = 0;
     for (const Tape::Op& op : tape.ops) {
         double begin = std::max(free[op.lane], op.host);
-        for (const std::uint32_t number : tape.waits_of(op)) begin = std::max(begin, ends[number]);
+        for (const Tape::Wait& wait : tape.waits_of(op)) begin = std::max(begin, ends[wait.slot]);
         const double end = begin + op.cost.device;
         free[op.lane] = end;
-        if (op.exported != Tape::none) ends[op.exported] = end;
+        if (op.slot != Slots::none) ends[op.slot] = end;
         last = std::max(last, end);
     }
     return last;
@@ -98,12 +98,12 @@ double floor_seconds(const Case& c) {
     const auto folding = fold_ranks(step, cluster, network, c.fold);
     const Costs costs(step, scenario.plan, cluster.gpu(), predictor, network, true, folding.get());
     std::vector<Tape> tapes;
-    std::uint32_t exports = 0;
+    std::uint32_t slots = 0;
     for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
         tapes.emplace_back(step.programs[role], role, costs, folding->traffic);
-        exports = std::max(exports, tapes.back().exports);
+        slots = std::max(slots, tapes.back().slots);
     }
-    std::vector<double> ends(exports);
+    std::vector<double> ends(slots);
     double longest = 0;
     const double before = cpu_now();
     for (const RankClass& rank : folding->classes) longest = std::max(longest, longest_path(tapes[rank.role], ends));
