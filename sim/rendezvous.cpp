@@ -67,7 +67,11 @@ std::optional<Rendezvous::Number> Rendezvous::join(std::uint32_t set, const stra
         throw std::logic_error("two collectives at once of one group in one lane");
     gathering.parties.push_back(party);
     if (gathering.parties.size() < folding_.groups[group].classes.size()) return std::nullopt;
-    gathering.cost = &cost(group, collective);
+    if (gathering.kind != collective.kind || gathering.bytes != collective.bytes) {
+        gathering.cost = &cost(group, collective);
+        gathering.kind = collective.kind;
+        gathering.bytes = collective.bytes;
+    }
     return static_cast<Number>(messages_.size() + number);
 }
 

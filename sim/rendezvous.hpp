@@ -61,7 +61,9 @@ private:
     };
     struct Gathering {
         std::vector<Party> parties;
-        const Cost* cost = nullptr;
+        const Cost* cost = nullptr;  // of this kind and size
+        kernels::CollectiveKind kind{};
+        std::uint64_t bytes = ~std::uint64_t{0};
     };
     std::optional<Number> meet(Number message, std::size_t side, std::uint64_t bytes, Party party);
     const Cost& cost(std::uint32_t group, const strategies::Collective& collective);

@@ -55,6 +55,7 @@ public:
     Replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
            Engine& engine, const std::vector<std::uint32_t>& record)
         : engine_(engine), rendezvous_(network, folding) {
+        tapes_.reserve(step.programs.size());
         for (std::uint32_t role = 0; role < step.programs.size(); ++role)
             tapes_.emplace_back(step.programs[role], role, costs, folding.traffic);
         result_.classes = folding.classes;
@@ -143,7 +144,7 @@ private:
             const Tape::Op& op = p.tape->ops[index];
             const double end = waits_end(p, op, sync_lane);
             if (std::isnan(end)) return;
-            const double host = p.starts[p.passed] + op.host;
+            const double host = p.starts[p.passed] + op.issue;
             p.starts[++p.passed] = std::max(host, end);
             record(p, op, index, {host, std::max(host, end)});
             p.wake(a_sync);
@@ -169,24 +170,25 @@ private:
     /// device: when the lane and everything waited for is free.
     void time(std::uint32_t who, Progress& p, std::uint32_t index, double device) {
         const Tape::Op& op = p.tape->ops[index];
-        const double host = p.starts[op.segment] + op.host;
-        const double begin = std::max(device, host + op.cost.first_dispatch);
-        if (op.kind == Tape::Kind::local) {
-            end_operation(p, op, index, begin, std::max(device + op.cost.device, host + op.cost.host_to_end));
-            return;
-        }
-        p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane);
+        const double start = p.starts[op.segment];
+        const double begin = std::max(device, start + op.issue);
+        if (op.kind == Tape::Kind::local)
+            return end_operation(p, op, index, begin, std::max(device + op.device, start + op.done));
+        p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
         const Party party{who, index, begin};
         switch (op.kind) {
-            case Tape::Kind::send: return begin_transfer(rendezvous_.send(op.route, op.bytes, party));
-            case Tape::Kind::receive: return begin_transfer(rendezvous_.receive(op.route, op.bytes, party));
+            case Tape::Kind::send:
+                return begin_transfer(rendezvous_.send(op.route, std::get<strategies::Send>(*op.what).bytes, party));
+            case Tape::Kind::receive:
+                return begin_transfer(rendezvous_.receive(op.route, std::get<strategies::Recv>(*op.what).bytes, party));
             default:
-                return begin_transfer(rendezvous_.join(op.route, *op.collective, static_cast<Lane>(op.lane), party));
+                return begin_transfer(rendezvous_.join(op.route, std::get<strategies::Collective>(*op.what),
+                                                       static_cast<Lane>(op.lane()), party));
         }
     }
 
     void end_operation(Progress& p, const Tape::Op& op, std::uint32_t index, double begin, double end) {
-        p.lane_free[op.lane] = end;
+        p.lane_free[op.lane()] = end;
         result_.end = std::max(result_.end, end);
         record(p, op, index, {begin, end});
     }
@@ -213,8 +215,8 @@ private:
         for (const Party& party : rendezvous_.part(number)) {
             Progress& p = progress_[party.who];
             const Tape::Op& op = p.tape->ops[party.op];
-            p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane));
-            p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane);
+            p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane()));
+            p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane());
             end_operation(p, op, party.op, begin, end);
             work_.push_back(party.who);
         }

@@ -20,20 +20,21 @@ struct Tape {
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
     enum class Kind : std::uint8_t { local, send, receive, collective, sync };
 
+    /// Seconds; host times count from the segment's start.
     struct Op {
-        Kind kind = Kind::local;
-        std::uint8_t lane = 0;
+        double issue = 0;   ///< host time at which it can begin at the soonest; of a sync, at which the host gets there
+        double device = 0;  ///< from its begin to its end
+        double done = 0;    ///< host time at which it can end at the soonest, its host being slow
+        const strategies::What* what = nullptr;
+        std::uint32_t place = none;  ///< lane and number in it (Place)
+        std::uint32_t slot = none;   ///< of its end; none: nobody waits for it
         std::uint32_t segment = 0;
         std::uint32_t first_wait = 0, waits = 0;  ///< in `waits`
-        std::uint32_t place = none;               ///< lane and number in it (Place)
-        std::uint32_t slot = none;                ///< of its end; none: nobody waits for it
         std::uint32_t route = none;               ///< channel (of the sender) or set, by the traffic's numbers
-        std::uint64_t bytes = 0;                  ///< of a message
-        const strategies::Collective* collective = nullptr;
-        double host = 0;  ///< seconds of host time between the segment's start and this operation
-        OpCost cost;
-    };
+        Kind kind = Kind::local;
 
+        [[nodiscard]] std::size_t lane() const { return Place::lane(place); }
+    };
     struct Wait {
         std::uint32_t place, slot;
     };

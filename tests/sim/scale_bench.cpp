@@ -61,7 +61,9 @@ Usage run(const std::vector<std::string>& words) {
     rusage used{};
     if (child < 0 || wait4(child, &status, 0, &used) != child || status != 0)
         throw std::runtime_error(fmt::format("{} failed", fmt::join(words, " ")));
-    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
     return {seconds(used.ru_utime) + seconds(used.ru_stime), static_cast<double>(used.ru_maxrss) / 1024};
 }
 
@@ -73,13 +75,13 @@ double cpu_now() {
 
 /// Ends of one rank's operations in program order, transfers in no time: what any replay must at least do.
 double longest_path(const Tape& tape, std::vector<double>& ends) {
-    std::array<double, strategies::lanes> free{};
+    std::array<double, all_lanes> free{};
     double last = 0;
     for (const Tape::Op& op : tape.ops) {
-        double begin = std::max(free[op.lane], op.host);
+        double begin = std::max(free[op.lane()], op.issue);
         for (const Tape::Wait& wait : tape.waits_of(op)) begin = std::max(begin, ends[wait.slot]);
-        const double end = begin + op.cost.device;
-        free[op.lane] = end;
+        const double end = begin + op.device;
+        free[op.lane()] = end;
         if (op.slot != Slots::none) ends[op.slot] = end;
         last = std::max(last, end);
     }
