@@ -29,7 +29,7 @@ constexpr std::uint32_t nothing = Place::none, a_sync = Place::none - 1;
 struct Progress {
     const Tape* tape = nullptr;
     double* ends = nullptr;                       // of operations that others wait for, by Tape's slots
-    double* starts = nullptr;                     // of the segments, host time; the first `passed` + 1 are known
+    double last_sync = 0;                         // when the host passed it
     std::vector<Span>* spans = nullptr;           // null: not recorded
     std::uint32_t passed = 0;                     // syncs
     std::uint32_t ended = 0;                      // operations
@@ -86,24 +86,18 @@ public:
     }
 
 private:
-    /// Every class at its beginning; their times lie one after the other in two arrays.
+    /// Every class at its beginning; their times lie one after the other in one array.
     void set_out() {
-        std::size_t ends = 0, starts = 0;
-        for (const RankClass& rank : result_.classes) {
-            ends += tapes_[rank.role].slots;
-            starts += tapes_[rank.role].syncs.size() + 1;
-        }
+        std::size_t ends = 0;
+        for (const RankClass& rank : result_.classes) ends += tapes_[rank.role].slots;
         ends_.assign(ends, 0.0);
-        starts_.assign(starts, 0.0);
-        ends = starts = 0;
+        ends = 0;
         for (const RankClass& rank : result_.classes) {
             Progress& p = progress_.emplace_back();
             p.tape = &tapes_[rank.role];
             p.blocked_on.fill(nothing);
             p.ends = ends_.data() + ends;
-            p.starts = starts_.data() + starts;
             ends += p.tape->slots;
-            starts += p.tape->syncs.size() + 1;
         }
     }
 
@@ -144,9 +138,10 @@ private:
             const Tape::Op& op = p.tape->ops[index];
             const double end = waits_end(p, op, sync_lane);
             if (std::isnan(end)) return;
-            const double host = p.starts[p.passed] + op.issue;
-            p.starts[++p.passed] = std::max(host, end);
-            record(p, op, index, {host, std::max(host, end)});
+            const double host = p.ends[op.start] + op.issue;
+            p.last_sync = std::max(host, end);
+            ++p.passed;
+            record(p, op, index, {host, p.last_sync});
             p.wake(a_sync);
         }
     }
@@ -170,7 +165,7 @@ private:
     /// device: when the lane and everything waited for is free.
     void time(std::uint32_t who, Progress& p, std::uint32_t index, double device) {
         const Tape::Op& op = p.tape->ops[index];
-        const double start = p.starts[op.segment];
+        const double start = p.ends[op.start];
         const double begin = std::max(device, start + op.issue);
         if (op.kind == Tape::Kind::local)
             return end_operation(p, op, index, begin, std::max(device + op.device, start + op.done));
@@ -227,7 +222,7 @@ private:
             const Progress& p = progress_[who];
             RankClass& rank = result_.classes[who];
             rank.end = *std::max_element(p.lane_free.begin(), p.lane_free.end());
-            rank.end = std::max(rank.end, p.starts[p.passed]);
+            rank.end = std::max(rank.end, p.last_sync);
             if (p.ended != p.tape->ops.size())
                 throw std::logic_error(fmt::format("rank {}: {} of {} operations never end", rank.representative,
                                                    p.tape->ops.size() - p.ended, p.tape->ops.size()));
@@ -238,7 +233,7 @@ private:
     Rendezvous rendezvous_;
     std::vector<Tape> tapes_;  // by role
     std::vector<Progress> progress_;
-    std::vector<double> ends_, starts_;
+    std::vector<double> ends_;
     std::vector<std::uint32_t> work_;
     Replayed result_;
 };

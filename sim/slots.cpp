@@ -40,7 +40,7 @@ std::vector<Ended> ended_before(const strategies::Program& program, const strate
 }  // namespace
 
 Slots::Slots(const strategies::Program& program, const strategies::Hazards& hazards)
-    : place(program.ops.size()), slot(program.ops.size(), none) {
+    : place(program.ops.size()), slot(program.ops.size(), none), start(program.ops.size(), beginning) {
     const auto operations = static_cast<std::uint32_t>(program.ops.size());
     std::array<std::uint32_t, all_lanes> numbers{};
     for (std::uint32_t i = 0; i < operations; ++i) {
@@ -50,15 +50,22 @@ Slots::Slots(const strategies::Program& program, const strategies::Hazards& haza
     // read[i]: how far each lane must have come until the end of operation i is no longer needed.
     std::vector<Ended> read(operations, Ended{});
     std::vector<bool> kept(operations);
-    for (std::uint32_t i = 0; i < operations; ++i)
-        for (const std::uint32_t other : hazards.of(i)) {
+    std::uint32_t sync = none;
+    for (std::uint32_t i = 0; i < operations; ++i) {
+        const auto reads = [&](std::uint32_t other) {
             kept[other] = true;
             auto& lanes = read[other];
             lanes[Place::lane(place[i])] = std::max(lanes[Place::lane(place[i])], Place::number(place[i]) + 1);
-        }
+        };
+        for (const std::uint32_t other : hazards.of(i)) reads(other);
+        if (sync != none) reads(sync);
+        if (Place::lane(place[i]) == sync_lane) sync = i;
+    }
     const std::vector<Ended> ended = ended_before(program, hazards, place);
     std::array<std::deque<std::uint32_t>, all_lanes> holders;  // operations whose slot is theirs, oldest first
+    std::uint32_t begun = beginning;
     for (std::uint32_t i = 0; i < operations; ++i) {
+        start[i] = begun;
         if (!kept[i]) continue;
         auto& queue = holders[Place::lane(place[i])];
         const auto passed = [&](std::uint32_t holder) {
@@ -71,6 +78,7 @@ Slots::Slots(const strategies::Program& program, const strategies::Hazards& haza
             slot[i] = count++;
         }
         queue.push_back(i);
+        if (Place::lane(place[i]) == sync_lane) begun = slot[i];
     }
 }
 

@@ -31,9 +31,13 @@ struct Place {
 struct Slots {
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
+    /// Never taken; holds the step's beginning.
+    static constexpr std::uint32_t beginning = 0;
+
     std::vector<std::uint32_t> place;  ///< of each operation
     std::vector<std::uint32_t> slot;   ///< of each operation; none: nobody waits for it
-    std::uint32_t count = 0;
+    std::vector<std::uint32_t> start;  ///< of each operation: slot of the host sync before it, or beginning
+    std::uint32_t count = 1;
 
     Slots(const strategies::Program& program, const strategies::Hazards& hazards);
 };

@@ -54,6 +54,7 @@ Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& 
         op.first_wait = static_cast<std::uint32_t>(waits.size());
         op.place = kept.place[i];
         op.slot = kept.slot[i];
+        op.start = kept.start[i];
         for (const std::uint32_t other : hazards.of(i)) waits.push_back({kept.place[other], kept.slot[other]});
         op.waits = static_cast<std::uint32_t>(waits.size()) - op.first_wait;
         op.segment = segment;

@@ -28,6 +28,7 @@ struct Tape {
         const strategies::What* what = nullptr;
         std::uint32_t place = none;  ///< lane and number in it (Place)
         std::uint32_t slot = none;   ///< of its end; none: nobody waits for it
+        std::uint32_t start = 0;     ///< slot of its segment's start
         std::uint32_t segment = 0;
         std::uint32_t first_wait = 0, waits = 0;  ///< in `waits`
         std::uint32_t route = none;               ///< channel (of the sender) or set, by the traffic's numbers
