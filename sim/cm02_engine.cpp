@@ -144,7 +144,7 @@ double Cm02Engine::carried_bytes(std::uint32_t link) const {
 
 bool Cm02Engine::take_due(double by) {
     due_.clear();
-    while (timers_.next() <= by) due_.push_back(timers_.take());
+    timers_.take(by, due_);
     for (Cm02Flow& flow : flows_) {
         if (!flow.ended()) continue;
         due_.push_back({now_, flow.sequence, flow.tag, true});

@@ -87,6 +87,10 @@ bool never_binds(const topology::NodePlan& plan, double nic) {
 topology::LinkId first_link_that_matters(const topology::Cluster& cluster, const Network& network) {
     const topology::Fabric& fabric = cluster.fabric();
     if (fabric.parts().on_chip || !fabric.connected()) return 0;
+    // Where messages change rails inside a node they take more links than those to the NIC.
+    const bool own_nic = cluster.routing().policy != topology::RoutingPolicy::rails &&
+                         fabric.joins({0, 0}, {1, cluster.nics_per_node() - 1});
+    if (!own_nic) return 0;
     const double nic = network.capacity(topology::Link{.bytes_per_second = cluster.nic_bytes_per_second(), .tier = 1});
     for (const topology::NodeGroup& group : cluster.groups())
         if (!never_binds(*group.plan, nic)) return 0;

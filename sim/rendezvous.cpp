@@ -1,6 +1,8 @@
 #include "sim/rendezvous.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 namespace orrery::sim {
 
@@ -8,7 +10,7 @@ Rendezvous::Rendezvous(const Network& network, const Folding& folding)
     : network_(network),
       folding_(folding),
       messages_(folding.messages.size()),
-      waiting_(folding.groups.size() * strategies::lanes) {
+      gatherings_(folding.groups.size() * strategies::lanes) {
     const Traffic& traffic = folding.traffic;
     received_.reserve(folding.classes.size() * traffic.channels.size());
     for (const RankClass& rank : folding.classes)
@@ -19,38 +21,29 @@ Rendezvous::Rendezvous(const Network& network, const Folding& folding)
         }
 }
 
-std::optional<Meeting> Rendezvous::send(std::uint32_t channel, std::uint64_t bytes, Party party) {
-    const std::uint32_t message = folding_.message(party.who, channel);
-    messages_[message].sender = party;
-    return meet(message, bytes);
+std::optional<Rendezvous::Number> Rendezvous::send(std::uint32_t channel, std::uint64_t bytes, Party party) {
+    return meet(folding_.message(party.who, channel), 0, bytes, party);
 }
 
 /// Where nobody sends there is no meeting, and the replay will say that the operation never ends.
-std::optional<Meeting> Rendezvous::receive(std::uint32_t channel, std::uint64_t bytes, Party party) {
+std::optional<Rendezvous::Number> Rendezvous::receive(std::uint32_t channel, std::uint64_t bytes, Party party) {
     if (channel == Folding::none) return std::nullopt;
     const std::uint32_t message = received_[party.who * folding_.traffic.channels.size() + channel];
     if (message == Folding::none) return std::nullopt;
-    messages_[message].receiver = party;
-    return meet(message, bytes);
+    return meet(message, 1, bytes, party);
 }
 
-std::optional<Meeting> Rendezvous::meet(std::uint32_t message, std::uint64_t bytes) {
+std::optional<Rendezvous::Number> Rendezvous::meet(Number message, std::size_t side, std::uint64_t bytes, Party party) {
     Posted& posted = messages_[message];
-    if (posted.sender.who == nobody || posted.receiver.who == nobody) return std::nullopt;
-    const MessageRoute& route = folding_.messages[message];
+    if (posted.parties[side].who != nobody) throw std::logic_error("two transfers at once along one channel");
+    posted.parties[side] = party;
+    if (posted.parties[1 - side].who == nobody) return std::nullopt;
     if (posted.bytes != bytes) {
+        const MessageRoute& route = folding_.messages[message];
         posted.transfer = network_.message(route.from, route.to, static_cast<double>(bytes));
         posted.bytes = bytes;
     }
-    // A message that uses no link stays inside a node, where the latency is all.
-    Meeting meeting{std::max(posted.sender.ready, posted.receiver.ready),
-                    {posted.sender, posted.receiver},
-                    {},
-                    posted.transfer,
-                    folding_.uses_of(route),
-                    posted.transfer.latency};
-    posted.sender.who = posted.receiver.who = nobody;
-    return meeting;
+    return message;
 }
 
 const Rendezvous::Cost& Rendezvous::cost(std::uint32_t group, const strategies::Collective& collective) {
@@ -65,19 +58,47 @@ const Rendezvous::Cost& Rendezvous::cost(std::uint32_t group, const strategies::
     return place->second;
 }
 
-std::optional<Meeting> Rendezvous::join(std::uint32_t set, const strategies::Collective& collective,
-                                        strategies::Lane lane, Party party) {
+std::optional<Rendezvous::Number> Rendezvous::join(std::uint32_t set, const strategies::Collective& collective,
+                                                   strategies::Lane lane, Party party) {
     const std::uint32_t group = folding_.group(party.who, set);
-    auto& waiting = waiting_[group * strategies::lanes + static_cast<std::size_t>(lane)];
-    waiting.push_back(party);
-    if (waiting.size() < folding_.groups[group].classes.size()) return std::nullopt;
-    const Cost& known = cost(group, collective);
+    const std::size_t number = group * strategies::lanes + static_cast<std::size_t>(lane);
+    Gathering& gathering = gatherings_[number];
+    if (gathering.parties.size() >= folding_.groups[group].classes.size())
+        throw std::logic_error("two collectives at once of one group in one lane");
+    gathering.parties.push_back(party);
+    if (gathering.parties.size() < folding_.groups[group].classes.size()) return std::nullopt;
+    if (gathering.kind != collective.kind || gathering.bytes != collective.bytes) {
+        gathering.cost = &cost(group, collective);
+        gathering.kind = collective.kind;
+        gathering.bytes = collective.bytes;
+    }
+    return static_cast<Number>(messages_.size() + number);
+}
+
+Meeting Rendezvous::meeting(Number number) const {
+    if (number < messages_.size()) {
+        const Posted& posted = messages_[number];
+        // A message that uses no link stays inside a node, where the latency is all.
+        return {std::max(posted.parties[0].ready, posted.parties[1].ready), posted.transfer,
+                folding_.uses_of(folding_.messages[number]), posted.transfer.latency};
+    }
+    const Gathering& gathering = gatherings_[number - messages_.size()];
     double begin = 0;
-    for (const Party& each : waiting) begin = std::max(begin, each.ready);
-    Meeting meeting{begin,      {}, std::move(waiting), known.transfer, folding_.uses_of(folding_.groups[group]),
-                    known.alone};
-    waiting.clear();
-    return meeting;
+    for (const Party& each : gathering.parties) begin = std::max(begin, each.ready);
+    return {begin, gathering.cost->transfer,
+            folding_.uses_of(folding_.groups[(number - messages_.size()) / strategies::lanes]), gathering.cost->alone};
+}
+
+std::span<const Party> Rendezvous::part(Number number) {
+    parted_.clear();
+    if (number < messages_.size()) {
+        auto& parties = messages_[number].parties;
+        parted_.assign(parties.begin(), parties.end());
+        for (Party& each : parties) each.who = nobody;
+    } else {
+        std::swap(parted_, gatherings_[number - messages_.size()].parties);
+    }
+    return parted_;
 }
 
 }  // namespace orrery::sim

@@ -22,22 +22,21 @@ using strategies::lanes;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// The syncs of a program are worked through like a lane of their own.
-constexpr std::size_t sync_lane = lanes, all_lanes = lanes + 1;
-/// What a lane's next operation can wait for besides a number of Tape::exported.
-constexpr std::uint32_t nothing = Tape::none, a_sync = Tape::none - 1;
+/// What a lane's next operation can wait for besides the place of an operation.
+constexpr std::uint32_t nothing = Place::none, a_sync = Place::none - 1;
 
 /// How far one class has come.
 struct Progress {
     const Tape* tape = nullptr;
-    double* ends = nullptr;                       // of the exported operations; unknown until they end
-    double* starts = nullptr;                     // of the segments, host time; the first `passed` + 1 are known
+    double* ends = nullptr;                       // of operations that others wait for, by Tape's slots
+    double last_sync = 0;                         // when the host passed it
     std::vector<Span>* spans = nullptr;           // null: not recorded
     std::uint32_t passed = 0;                     // syncs
     std::uint32_t ended = 0;                      // operations
     std::uint16_t ready = (1U << all_lanes) - 1;  // lanes whose next operation may be able to begin, one bit each
     std::uint16_t waiting = 0;                    // lanes whose last operation is a transfer that has not ended
-    std::array<std::uint32_t, lanes> next{};
+    std::array<std::uint32_t, lanes> next{};      // operations of each lane that have begun
+    std::array<std::uint32_t, all_lanes> done{};  // operations of each lane that have ended; in their order
     std::array<std::uint32_t, all_lanes> blocked_on{};
     std::array<double, lanes> lane_free{};
 
@@ -56,6 +55,7 @@ public:
     Replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
            Engine& engine, const std::vector<std::uint32_t>& record)
         : engine_(engine), rendezvous_(network, folding) {
+        tapes_.reserve(step.programs.size());
         for (std::uint32_t role = 0; role < step.programs.size(); ++role)
             tapes_.emplace_back(step.programs[role], role, costs, folding.traffic);
         result_.classes = folding.classes;
@@ -76,34 +76,28 @@ public:
     }
 
     void on_timer(std::uint64_t tag) override {
-        const Meeting& meeting = pending_[tag];
+        const Meeting meeting = rendezvous_.meeting(static_cast<Rendezvous::Number>(tag));
         engine_.flow(meeting.uses, meeting.transfer.bytes, meeting.transfer.rate_limit, tag);
     }
     void on_flow_end(std::uint64_t tag) override {
-        finish(pending_[tag], engine_.now());
-        free_.push_back(tag);
+        const auto number = static_cast<Rendezvous::Number>(tag);
+        finish(number, rendezvous_.meeting(number).begin, engine_.now());
         work();
     }
 
 private:
-    /// Every class at its beginning; their times lie one after the other in two arrays.
+    /// Every class at its beginning; their times lie one after the other in one array.
     void set_out() {
-        std::size_t ends = 0, starts = 0;
-        for (const RankClass& rank : result_.classes) {
-            ends += tapes_[rank.role].exports;
-            starts += tapes_[rank.role].syncs.size() + 1;
-        }
-        ends_.assign(ends, unknown);
-        starts_.assign(starts, 0.0);
-        ends = starts = 0;
+        std::size_t ends = 0;
+        for (const RankClass& rank : result_.classes) ends += tapes_[rank.role].slots;
+        ends_.assign(ends, 0.0);
+        ends = 0;
         for (const RankClass& rank : result_.classes) {
             Progress& p = progress_.emplace_back();
             p.tape = &tapes_[rank.role];
             p.blocked_on.fill(nothing);
             p.ends = ends_.data() + ends;
-            p.starts = starts_.data() + starts;
-            ends += p.tape->exports;
-            starts += p.tape->syncs.size() + 1;
+            ends += p.tape->slots;
         }
     }
 
@@ -128,13 +122,12 @@ private:
     /// lane then waits for.
     static double waits_end(Progress& p, const Tape::Op& op, std::size_t lane) {
         double latest = 0;
-        for (const std::uint32_t number : p.tape->waits_of(op)) {
-            const double end = p.ends[number];
-            if (std::isnan(end)) {
-                p.blocked_on[lane] = number;
+        for (const Tape::Wait& wait : p.tape->waits_of(op)) {
+            if (p.done[Place::lane(wait.place)] <= Place::number(wait.place)) {
+                p.blocked_on[lane] = wait.place;
                 return unknown;
             }
-            latest = std::max(latest, end);
+            latest = std::max(latest, p.ends[wait.slot]);
         }
         return latest;
     }
@@ -145,9 +138,10 @@ private:
             const Tape::Op& op = p.tape->ops[index];
             const double end = waits_end(p, op, sync_lane);
             if (std::isnan(end)) return;
-            const double host = p.starts[p.passed] + op.host;
-            p.starts[++p.passed] = std::max(host, end);
-            record(p, op, index, {host, std::max(host, end)});
+            const double host = p.ends[op.start] + op.issue;
+            p.last_sync = std::max(host, end);
+            ++p.passed;
+            record(p, op, index, {host, p.last_sync});
             p.wake(a_sync);
         }
     }
@@ -171,61 +165,54 @@ private:
     /// device: when the lane and everything waited for is free.
     void time(std::uint32_t who, Progress& p, std::uint32_t index, double device) {
         const Tape::Op& op = p.tape->ops[index];
-        const double host = p.starts[op.segment] + op.host;
-        const double begin = std::max(device, host + op.cost.first_dispatch);
-        if (op.kind == Tape::Kind::local) {
-            end_operation(p, op, index, begin, std::max(device + op.cost.device, host + op.cost.host_to_end));
-            return;
-        }
-        p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane);
+        const double start = p.ends[op.start];
+        const double begin = std::max(device, start + op.issue);
+        if (op.kind == Tape::Kind::local)
+            return end_operation(p, op, index, begin, std::max(device + op.device, start + op.done));
+        p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
         const Party party{who, index, begin};
         switch (op.kind) {
-            case Tape::Kind::send: return begin_transfer(rendezvous_.send(op.route, op.bytes, party));
-            case Tape::Kind::receive: return begin_transfer(rendezvous_.receive(op.route, op.bytes, party));
+            case Tape::Kind::send:
+                return begin_transfer(rendezvous_.send(op.route, std::get<strategies::Send>(*op.what).bytes, party));
+            case Tape::Kind::receive:
+                return begin_transfer(rendezvous_.receive(op.route, std::get<strategies::Recv>(*op.what).bytes, party));
             default:
-                return begin_transfer(rendezvous_.join(op.route, *op.collective, static_cast<Lane>(op.lane), party));
+                return begin_transfer(rendezvous_.join(op.route, std::get<strategies::Collective>(*op.what),
+                                                       static_cast<Lane>(op.lane()), party));
         }
     }
 
     void end_operation(Progress& p, const Tape::Op& op, std::uint32_t index, double begin, double end) {
-        p.lane_free[op.lane] = end;
+        p.lane_free[op.lane()] = end;
         result_.end = std::max(result_.end, end);
         record(p, op, index, {begin, end});
     }
     void record(Progress& p, const Tape::Op& op, std::uint32_t index, Span span) {
         ++p.ended;
-        if (op.exported != Tape::none) {
-            p.ends[op.exported] = span.end;
-            p.wake(op.exported);
+        ++p.done[Place::lane(op.place)];
+        if (op.slot != Slots::none) {
+            p.ends[op.slot] = span.end;
+            p.wake(op.place);
         }
         if (p.spans != nullptr) (*p.spans)[index] = span;
     }
 
     /// Transfers that cross no contended link end after a time that is known now; the others go to the engine.
-    void begin_transfer(std::optional<Meeting> meeting) {
-        if (!meeting) return;
-        if (meeting->uses.empty() || meeting->transfer.bytes <= 0) {
-            finish(*meeting, meeting->begin + meeting->alone);
-            return;
-        }
-        std::uint64_t tag = pending_.size();
-        if (free_.empty()) {
-            pending_.push_back(std::move(*meeting));
-        } else {
-            tag = free_.back();
-            free_.pop_back();
-            pending_[tag] = std::move(*meeting);
-        }
-        engine_.timer(pending_[tag].begin + pending_[tag].transfer.latency, tag);
+    void begin_transfer(std::optional<Rendezvous::Number> number) {
+        if (!number) return;
+        const Meeting meeting = rendezvous_.meeting(*number);
+        if (meeting.uses.empty() || meeting.transfer.bytes <= 0)
+            return finish(*number, meeting.begin, meeting.begin + meeting.alone);
+        engine_.timer(meeting.begin + meeting.transfer.latency, *number);
     }
 
-    void finish(const Meeting& meeting, double end) {
-        for (const Party& party : meeting.parties()) {
+    void finish(Rendezvous::Number number, double begin, double end) {
+        for (const Party& party : rendezvous_.part(number)) {
             Progress& p = progress_[party.who];
             const Tape::Op& op = p.tape->ops[party.op];
-            p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane));
-            p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane);
-            end_operation(p, op, party.op, meeting.begin, end);
+            p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane()));
+            p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane());
+            end_operation(p, op, party.op, begin, end);
             work_.push_back(party.who);
         }
     }
@@ -235,7 +222,7 @@ private:
             const Progress& p = progress_[who];
             RankClass& rank = result_.classes[who];
             rank.end = *std::max_element(p.lane_free.begin(), p.lane_free.end());
-            rank.end = std::max(rank.end, p.starts[p.passed]);
+            rank.end = std::max(rank.end, p.last_sync);
             if (p.ended != p.tape->ops.size())
                 throw std::logic_error(fmt::format("rank {}: {} of {} operations never end", rank.representative,
                                                    p.tape->ops.size() - p.ended, p.tape->ops.size()));
@@ -246,10 +233,8 @@ private:
     Rendezvous rendezvous_;
     std::vector<Tape> tapes_;  // by role
     std::vector<Progress> progress_;
-    std::vector<double> ends_, starts_;
+    std::vector<double> ends_;
     std::vector<std::uint32_t> work_;
-    std::vector<Meeting> pending_;
-    std::vector<std::uint64_t> free_;  // slots of pending_ to use again
     Replayed result_;
 };
 

@@ -53,8 +53,8 @@ Cluster::Place Cluster::place(std::uint32_t node) const {
 
 bool Cluster::rails_alike() const {
     const auto alike = [](const NodeGroup& group) { return group.plan->paths_alike(); };
-    return nics_per_node() == gpus_per_node_ && fabric_->rails_alike() &&
-           std::all_of(groups_.begin(), groups_.end(), alike);
+    return routing_.policy == RoutingPolicy::minimal && !failures_ && nics_per_node() == gpus_per_node_ &&
+           fabric_->rails_alike() && std::all_of(groups_.begin(), groups_.end(), alike);
 }
 
 double Cluster::nic_bytes_per_second() const {

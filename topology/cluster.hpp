@@ -56,7 +56,7 @@ public:
 
     /// Whether any renumbering of a node's GPUs, the same in every node, maps the routes between nodes onto each other,
     /// link by link and rate by rate, and no two GPUs of a node share a link on them. So it is where each GPU has a NIC
-    /// and a plane of the fabric of its own, or a port of the only switch.
+    /// and a plane of the fabric of its own, or a port of the only switch, all links work and routing is minimal.
     [[nodiscard]] bool rails_alike() const;
 
     [[nodiscard]] std::uint32_t links() const { return first_fabric_link_ + fabric_->links(); }

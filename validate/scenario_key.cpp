@@ -1,6 +1,7 @@
 #include "validate/scenario_key.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <type_traits>
 
@@ -50,15 +51,18 @@ std::string key(const strategies::Training& training) {
     return list(seq, micro, global, compute, grad_reduce, fused_attention, accumulation_fusion, cuda_graph, clip);
 }
 
+std::string key(const topology::FabricSpec& fabric) {
+    const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, rate] = fabric;
+    return list(kind, shape, parents, terminals, routers, spines, global_links, groups, rate);
+}
+
 std::string key(const topology::ClusterSpec& cluster) {
     const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing, seed,
                  failed, more_nodes] = cluster;
-    const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
-    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, kind, shape, parents,
-                terminals, routers, spines, global_links, groups, link_rate, routing, seed, join(failed),
-                join(more_nodes));
+    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, routing, seed,
+                fmt::format("{}", fmt::join(failed, "|")), fmt::format("{}", fmt::join(more_nodes, "|"))) +
+           key(fabric);
 }
-
 }  // namespace
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
