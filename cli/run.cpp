@@ -14,7 +14,7 @@ namespace orrery::cli {
 
 namespace {
 
-constexpr std::array<AddCommand, 5> table{add_simulate, add_explain, add_validate, add_list, add_profile};
+constexpr std::array<AddCommand, 6> table{add_simulate, add_explain, add_validate, add_topology, add_list, add_profile};
 
 constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json

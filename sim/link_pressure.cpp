@@ -18,7 +18,9 @@ void LinkPressure::add(topology::GpuId from, topology::GpuId to) {
     const auto up = std::find_if(route.begin(), route.end(), is_nic);
     const auto down = std::find_if(route.rbegin(), route.rend(), is_nic);
     if (up == route.end()) return;
-    for (const topology::LinkId id : route) {
+    std::vector<topology::LinkShare> shares;
+    cluster_.shares(from, to, shares);
+    for (const auto& [id, share] : shares) {
         if (cluster_.link(id).tier < 2) continue;
         senders_[id].insert(*up);
         receivers_[id].insert(*down);

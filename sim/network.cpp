@@ -43,7 +43,9 @@ Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& p
 std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
     std::vector<LinkUse> uses;
     if (cluster_.node_of(from) == cluster_.node_of(to)) return uses;
-    for (const topology::LinkId link : cluster_.route(from, to)) uses.push_back({link, 1.0});
+    std::vector<topology::LinkShare> shares;
+    cluster_.shares(from, to, shares);
+    for (const auto& [link, share] : shares) uses.push_back({link, share});
     return uses;
 }
 
@@ -97,8 +99,11 @@ std::vector<Network::Hop> Network::hops(std::span<const GpuId> group) const {
 
 std::vector<LinkUse> Network::path(std::span<const GpuId> group) const {
     std::map<topology::LinkId, double> weight;
-    for (const Hop& hop : hops(group))
-        for (const topology::LinkId link : cluster_.route(hop.from, hop.to)) weight[link] += hop.share;
+    std::vector<topology::LinkShare> shares;
+    for (const Hop& hop : hops(group)) {
+        cluster_.shares(hop.from, hop.to, shares);
+        for (const auto& [link, share] : shares) weight[link] += hop.share * share;
+    }
     std::vector<LinkUse> uses;
     for (const auto& [link, share] : weight) uses.push_back({link, share});
     return uses;

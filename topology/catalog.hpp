@@ -27,6 +27,8 @@ struct ClusterSpec {
     std::string routing = {};                  ///< of routing_policies(); "": minimal
     std::uint64_t routing_seed = 1;            ///< of ecmp's hash
     std::vector<std::string> failed = {};      ///< links and switches that do not work (Failures)
+    std::string node_file = {};                ///< NCCL topology XML: the wiring of the nodes instead of the preset's
+    std::string fabric_file = {};              ///< CSV list of cables: the fabric instead of the preset's
     std::vector<std::string> more_nodes = {};  ///< "4 x P100": nodes of other GPUs, after the preset's own
 };
 
