@@ -9,6 +9,7 @@
 #include "topology/dot.hpp"
 #include "topology/gpu.hpp"
 #include "topology/nccl_xml.hpp"
+#include "topology/simgrid_xml.hpp"
 
 namespace orrery::cli {
 
@@ -17,7 +18,7 @@ namespace {
 struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
-    std::string json, svg, dot, nccl;
+    std::string json, svg, dot, nccl, simgrid;
 };
 
 constexpr const char* footer =
@@ -37,22 +38,22 @@ std::string node_xml(const topology::Cluster& cluster) {
 }
 
 void show(const Options& options) {
-    require_distinct({options.json, options.svg, options.dot, options.nccl}, {options.scenario.file});
+    require_distinct({options.json, options.svg, options.dot, options.nccl, options.simgrid}, {options.scenario.file});
     const topology::Cluster cluster = topology::build(options.scenario.load_cluster());
-    Output json(options.json), svg(options.svg), dot(options.dot), nccl(options.nccl);
-    if (dot.wanted()) {
-        try {
-            dot.write(topology::to_dot(cluster));
-        } catch (const Error& error) {
-            throw error.in_file(options.scenario.file);
-        }
+    Output json(options.json), svg(options.svg), dot(options.dot), nccl(options.nccl), simgrid(options.simgrid);
+    try {
+        if (dot.wanted()) dot.write(topology::to_dot(cluster));
+        if (simgrid.wanted()) simgrid.write(topology::to_simgrid_xml(cluster));
+    } catch (const Error& error) {
+        throw error.in_file(options.scenario.file);
     }
     if (nccl.wanted()) nccl.write(node_xml(cluster));
     if (svg.wanted()) svg.write(report::topology_svg(cluster));
     const topology::Survey survey = topology::survey(cluster);
     if (json.wanted()) json.write(report::topology_json(cluster, survey));
-    for (Output* output : {&json, &svg, &dot, &nccl}) output->finish();
-    const bool answered = json.to_stdout() || svg.to_stdout() || dot.to_stdout() || nccl.to_stdout();
+    for (Output* output : {&json, &svg, &dot, &nccl, &simgrid}) output->finish();
+    const bool answered =
+        json.to_stdout() || svg.to_stdout() || dot.to_stdout() || nccl.to_stdout() || simgrid.to_stdout();
     if (!answered && !options.display.quiet) {
         print(report::topology_text(cluster, survey, options.display.style()));
     }
@@ -70,6 +71,7 @@ void add_topology(CLI::App& program, Exit&) {
     command->add_option("--svg", options->svg, "draw the cluster, or a part of a large one, as SVG");
     command->add_option("--dot", options->dot, "write the cluster for Graphviz");
     command->add_option("--nccl-xml", options->nccl, "write a node as an NCCL topology file (NCCL_TOPO_FILE)");
+    command->add_option("--simgrid", options->simgrid, "write the cluster as a SimGrid platform, a host for every GPU");
     command->footer(footer);
     command->callback([options] { show(*options); });
 }

@@ -88,9 +88,12 @@ std::string topology_text(const Cluster& cluster, const Survey& survey, Style st
                         bits(survey.bisection_bytes_per_second / (cluster.gpus() / 2.0)));
     text += fmt::format("oversubscription  {:.2f} : 1 ({} of half the {}, over the bisection)\n",
                         survey.oversubscription, bits(survey.injection_bytes_per_second), chips ? "chips" : "NICs");
-    text +=
-        fmt::format("diameter          {} {}{}, {:.2f} on average\n", survey.diameter(), chips ? "links" : "switches",
-                    cluster.nics_per_node() > 1 ? " between the first NICs of nodes" : "", survey.mean_switches);
+    text += fmt::format("diameter          {} {}{}, {:.2f} on average\n", survey.diameter(),
+                        fmt::format("{}{}", chips ? "link" : "switch",
+                                    survey.diameter() == 1 ? ""
+                                    : chips                ? "s"
+                                                           : "es"),
+                        cluster.nics_per_node() > 1 ? " between the first NICs of nodes" : "", survey.mean_switches);
     text += fmt::format("latency           {} to {} between GPUs of different nodes\n\n",
                         format_seconds(survey.nearest_seconds), format_seconds(survey.farthest_seconds));
     text += distances(survey, chips) + '\n';

@@ -48,8 +48,7 @@ std::vector<std::uint32_t> thinned(const std::vector<std::uint32_t>& all, std::u
 class Drawing {
 public:
     explicit Drawing(const Cluster& cluster) : cluster_(cluster), fabric_(cluster.fabric()) {
-        const auto layers = fabric_.layers();
-        const bool flat = fabric_.parts().on_chip || (layers.size() == 1 && layers[0].count > 1);
+        const bool flat = fabric_.parts().on_chip || (fabric_.layers().size() == 1 && fabric_.trunks() > 0);
         flat ? ring() : rows();
         connect();
     }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <queue>
@@ -15,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "topology/max_flow.hpp"
+#include "topology/xml_file.hpp"
 
 namespace orrery::topology {
 
@@ -261,12 +260,8 @@ std::shared_ptr<const Fabric> parse_cable_list(const std::string& text, const st
 }
 
 std::shared_ptr<const Fabric> read_cable_list(const std::string& file, FabricParts parts) {
-    std::ifstream stream(file, std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(stream), {});
-    if (!stream.is_open() || stream.bad()) throw Error(file, "", "the file cannot be read", "name a list of cables");
-    if (text.size() > most_bytes)
-        throw Error(file, "", "the file is larger than 64 MB", "join parallel cables into one");
-    return parse_cable_list(text, file, parts);
+    return parse_cable_list(read_text(file, most_bytes, "name a list of cables; join parallel ones into one"), file,
+                            parts);
 }
 
 }  // namespace orrery::topology

@@ -10,6 +10,7 @@
 #include "topology/cable_list.hpp"
 #include "topology/design.hpp"
 #include "topology/fat_tree_fabric.hpp"
+#include "topology/simgrid_xml.hpp"
 
 namespace orrery::topology {
 
@@ -156,7 +157,12 @@ std::shared_ptr<const Fabric> from_file(const Design& design, const ClusterSpec&
     if (design.node.empty())
         refuse("fabric_file", "the chips of a pod have a fabric of their own", "use another preset");
     parts.nodes = spec.nodes == 0 ? 0 : spec.nodes + more;
-    return read_cable_list(spec.fabric_file, parts);
+    if (!spec.fabric_file.ends_with(".xml")) return read_cable_list(spec.fabric_file, parts);
+    if (!spec.failed.empty()) {
+        refuse("failed", "a SimGrid platform lists the only route of every pair of hosts",
+               "leave it out, and change the routes in " + spec.fabric_file);
+    }
+    return read_simgrid_xml(spec.fabric_file, parts);
 }
 
 }  // namespace

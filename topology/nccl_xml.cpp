@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <pugixml.hpp>
 #include <vector>
 
-#include "base/error.hpp"
 #include "topology/datasheets.hpp"
+#include "topology/xml_file.hpp"
 
 namespace orrery::topology {
 
@@ -33,19 +29,16 @@ double nvlink_rate(int sm) {
 
 class Loader {
 public:
-    Loader(const std::string& text, const std::string& file) : text_(text), file_(file) {}
+    Loader(const std::string& text, const std::string& file) : xml_(text, file) {}
 
     NcclNode load() {
-        pugi::xml_document document;
-        const pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
-        if (!result) fail(result.offset, result.description(), "the file is no well-formed XML; dump it again");
-        const Xml system = document.child("system");
-        if (!system) fail(0, "there is no <system> element", "name a file that NCCL_TOPO_DUMP_FILE wrote");
+        const Xml system = xml_.child("system");
+        if (!system) xml_.fail("there is no <system> element", "name a file that NCCL_TOPO_DUMP_FILE wrote");
         for (const Xml cpu : system.children("cpu")) collect(cpu, add_device(VertexKind::cpu, cpu));
-        if (gpus_.empty()) fail(0, "there is no <gpu> element", "dump the topology on a node with GPUs");
+        if (gpus_.empty()) xml_.fail("there is no <gpu> element", "dump the topology on a node with GPUs");
         if (nics_.empty()) {
-            fail(0, "there is no <net> element",
-                 "add one below its <pci>: <nic><net dev=\"0\" speed=\"200000\"/></nic>");
+            xml_.fail("there is no <net> element",
+                      "add one below its <pci>: <nic><net dev=\"0\" speed=\"200000\"/></nic>");
         }
         return build();
     }
@@ -61,26 +54,9 @@ private:
         Link link;
     };
 
-    [[noreturn]] void fail(std::ptrdiff_t offset, const std::string& what, const std::string& hint) const {
-        const auto line =
-            1 +
-            std::count(text_.begin(), text_.begin() + std::clamp<std::ptrdiff_t>(offset, 0, std::ssize(text_)), '\n');
-        throw Error(file_, fmt::format("line {}", line), what, hint);
-    }
-    [[noreturn]] void fail(const Xml& at, const char* attribute, const std::string& hint) const {
-        fail(at.offset_debug(),
-             fmt::format("<{}> has {}=\"{}\"", at.name(), attribute, at.attribute(attribute).value()), hint);
-    }
-
-    double number(const Xml& at, const char* attribute, double least, double most, const std::string& hint) const {
-        const double value = at.attribute(attribute).as_double(std::nan(""));
-        if (!(value >= least && value <= most)) fail(at, attribute, hint);
-        return value;
-    }
-
     std::size_t add_device(VertexKind kind, const Xml& element) {
         if (devices_.size() == most_devices) {
-            fail(element.offset_debug(), fmt::format("more than {} devices", most_devices), "dump a single node");
+            xml_.fail(element, fmt::format("more than {} devices", most_devices), "dump a single node");
         }
         devices_.push_back({kind, element});
         return devices_.size() - 1;
@@ -89,8 +65,8 @@ private:
     /// "16.0 GT/s PCIe" and "16" lanes; generations 1 and 2 send 8 of 10 bits, later ones 128 of 130.
     Link pcie(const Xml& pci) const {
         const char* const hint = "NCCL writes link_speed like \"16.0 GT/s PCIe\" and link_width like \"16\"";
-        const double transfers = number(pci, "link_speed", 0.1, 1000, hint);
-        const double lanes = number(pci, "link_width", 1, 64, hint);
+        const double transfers = xml_.number(pci, "link_speed", 0.1, 1000, hint);
+        const double lanes = xml_.number(pci, "link_width", 1, 64, hint);
         const double coding = transfers <= 5 ? 8.0 / 10 : 128.0 / 130;
         return {LinkKind::pcie, transfers * 1e9 / 8 * lanes * coding, pcie_link_seconds, 1, 0};
     }
@@ -117,10 +93,11 @@ private:
 
     /// A GPU lists its links; those to another GPU stand at both ends and are taken at the first.
     void nvlinks(std::size_t gpu) {
-        const int sm =
-            static_cast<int>(number(devices_[gpu].element, "sm", 10, 999, "sm is the compute capability, 80 for 8.0"));
+        const int sm = static_cast<int>(
+            xml_.number(devices_[gpu].element, "sm", 10, 999, "sm is the compute capability, 80 for 8.0"));
         for (const Xml nvlink : devices_[gpu].element.children("nvlink")) {
-            const auto count = static_cast<std::uint32_t>(number(nvlink, "count", 1, 64, "write the number of links"));
+            const auto count =
+                static_cast<std::uint32_t>(xml_.number(nvlink, "count", 1, 64, "write the number of links"));
             Link link{LinkKind::nvlink, nvlink_rate(sm) * count, nvlink_step_seconds, count, 0};
             if (std::string_view(nvlink.attribute("tclass").value()) == nvswitch_class) {
                 if (nvswitch_ == 0) nvswitch_ = add_device(VertexKind::nvswitch, nvlink);
@@ -129,7 +106,8 @@ private:
                 continue;
             }
             const auto target = by_busid_.find(nvlink.attribute("target").value());
-            if (target == by_busid_.end()) fail(nvlink, "target", "name the busid of a <pci> with a <gpu>");
+            if (target == by_busid_.end())
+                xml_.fail_attribute(nvlink, "target", "name the busid of a <pci> with a <gpu>");
             if (target->second > gpu) wires_.push_back({gpu, target->second, link});
         }
     }
@@ -144,8 +122,8 @@ private:
         in_order(gpus_);
         in_order(nics_);
         if (gpus_.size() % nics_.size() != 0) {
-            fail(0, fmt::format("{} NICs cannot be shared evenly by {} GPUs", nics_.size(), gpus_.size()),
-                 "leave out <net> elements that training does not use (storage, management)");
+            xml_.fail(fmt::format("{} NICs cannot be shared evenly by {} GPUs", nics_.size(), gpus_.size()),
+                      "leave out <net> elements that training does not use (storage, management)");
         }
         NodePlan plan(static_cast<std::uint32_t>(gpus_.size()), static_cast<std::uint32_t>(nics_.size()));
         std::uint32_t vertex = 0;
@@ -168,14 +146,13 @@ private:
         double slowest = 0;
         for (const std::size_t nic : nics_) {
             const double rate =
-                number(devices_[nic].element, "speed", 1, 1e8, "speed is in Mb/s: \"200000\"") * 1e6 / 8;
+                xml_.number(devices_[nic].element, "speed", 1, 1e8, "speed is in Mb/s: \"200000\"") * 1e6 / 8;
             slowest = slowest == 0 ? rate : std::min(slowest, rate);
         }
         return {std::move(plan), slowest};
     }
 
-    const std::string& text_;
-    const std::string& file_;
+    XmlFile xml_;
     std::vector<Device> devices_;
     std::vector<std::size_t> gpus_, nics_;
     std::vector<Wire> wires_;
@@ -256,13 +233,8 @@ std::string to_nccl_xml(const NodePlan& node, double nic_bytes_per_second, int s
 NcclNode parse_nccl_xml(const std::string& text, const std::string& file) { return Loader(text, file).load(); }
 
 NcclNode read_nccl_xml(const std::string& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::string text(std::istreambuf_iterator<char>(stream), {});
-    if (!stream.is_open() || stream.bad()) {
-        throw Error(file, "", "the file cannot be read", "name a file that NCCL_TOPO_DUMP_FILE wrote");
-    }
-    if (text.size() > most_bytes) throw Error(file, "", "the file is larger than 16 MB", "dump a single node");
-    return parse_nccl_xml(text, file);
+    return parse_nccl_xml(read_text(file, most_bytes, "name a file that NCCL_TOPO_DUMP_FILE wrote for a single node"),
+                          file);
 }
 
 }  // namespace orrery::topology

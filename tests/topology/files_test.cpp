@@ -108,8 +108,8 @@ TEST(NcclXml, RefusesBadFilesWithLineAndRemedy) {
     const auto parse = [](const std::string& text) { (void)parse_nccl_xml(text, "bad"); };
     expect_refused(
         two_gpus,
-        {{"</system>", "", "line 15", "dump it again"},
-         {"<system version=\"1\">", "<graphs>", "line 15", "dump it again"},
+        {{"</system>", "", "line 15", "write it again"},
+         {"<system version=\"1\">", "<graphs>", "line 15", "write it again"},
          {"sm=\"80\" rank=\"1\"", "rank=\"1\"", "line 5", "compute capability"},
          {"count=\"4\"", "count=\"-4\"", "line 5", "number of links"},
          {"target=\"0000:03:00.0\"", "target=\"0000:99:00.0\"", "line 5", "busid"},
@@ -188,11 +188,12 @@ std::string listed(const Cluster& cluster) {
 }
 
 TEST(CableList, AgreesWithTheFormulasOfTheKinds) {
-    const FabricSpec kinds[] = {{.kind = "torus", .shape = "4x6"},
-                                {.kind = "hyperx", .shape = "4x4", .terminals = 1},
-                                {.kind = "dragonfly-plus", .terminals = 2, .routers = 2, .global_links = 1},
-                                {.kind = "xgft", .shape = "6x4", .parents = "1x2"},
-                                {.kind = "full-mesh", .shape = "8"}};
+    const FabricSpec kinds[] = {
+        {.kind = "torus", .shape = "4x6"},
+        {.kind = "hyperx", .shape = "4x4", .terminals = 1},
+        {.kind = "dragonfly-plus", .terminals = 2, .routers = 2, .spines = 3, .global_links = 1},
+        {.kind = "xgft", .shape = "6x4", .parents = "1x2"},
+        {.kind = "full-mesh", .shape = "8"}};
     for (const FabricSpec& kind : kinds) {
         SCOPED_TRACE(kind.kind);
         // NICs ten times as fast as cables, so that the cables decide.
