@@ -69,11 +69,12 @@ std::uint32_t ranks_of(const Options& options, const topology::Cluster& cluster)
                             (ranks + cluster.gpus_per_node() - 1) / cluster.gpus_per_node(), cluster.gpus()));
 }
 
-/// The preset at the size that the GPUs need, unless the user set one.
+/// The preset at the size that the GPUs need, unless the user set one; or a scenario's cluster as it is.
 topology::Cluster cluster_of(const Options& options) {
     std::vector<scenarios::Override> overrides;
     for (const std::string& text : options.set) overrides.push_back(scenarios::parse_override(text));
-    topology::ClusterSpec spec = scenarios::load_cluster(options.cluster, overrides);
+    if (options.cluster.ends_with(".json")) return topology::build(scenarios::load_cluster(options.cluster, overrides));
+    topology::ClusterSpec spec = scenarios::preset_cluster(options.cluster, overrides);
     topology::Cluster usual = topology::build(spec);
     if (spec.nodes != 0 || options.gpus <= usual.gpus()) return usual;
     spec.nodes = (options.gpus + usual.gpus_per_node() - 1) / usual.gpus_per_node();
@@ -111,7 +112,8 @@ void add_collective(CLI::App& program, Exit&) {
     command
         ->add_option("KIND", options->kind, "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv")
         ->required();
-    command->add_option("--cluster", options->cluster, "preset of `orrery list clusters`")->required();
+    command->add_option("--cluster", options->cluster, "preset of `orrery list clusters`, or a scenario (.json)")
+        ->required();
     command->add_option("--set", options->set, "override a key of the cluster, as in cluster.nodes=16; may be repeated")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);

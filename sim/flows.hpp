@@ -42,9 +42,8 @@ public:
     }
     [[nodiscard]] const HopTable& hops() const { return hops_; }
 
-    [[nodiscard]] std::span<const std::uint32_t> links(const Message& message) const {
-        return message.hop == no_hop ? std::span<const std::uint32_t>{} : hops_.links(message.hop);
-    }
+    /// The links of a message, none inside a node. Valid until the next call.
+    [[nodiscard]] std::span<const LinkUse> path(const Message& message) const;
     /// Each link of the group's ring once, with its weight for one byte of ring traffic. Valid until the next call.
     [[nodiscard]] std::span<const LinkUse> path(const Group& group) const;
 

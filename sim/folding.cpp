@@ -102,7 +102,6 @@ private:
     void fold_messages() {
         const std::vector<std::uint32_t> members = sizes(classes_.message);
         const std::size_t channels = folding_.traffic.channels.size();
-        std::vector<LinkUse> path;
         for (std::uint32_t i = 0; i < classes_.message.size(); ++i) {
             const Flows::Message& message = flows_.messages()[i];
             std::uint32_t& number = folding_.message_of[class_of(message.from) * channels + message.channel];
@@ -112,9 +111,7 @@ private:
             const Channel& channel = folding_.traffic.channels[message.channel];
             MessageRoute route{class_of(message.to), from,
                                folding_.traffic.mesh.peer(from, channel.axis, channel.delta), 0, 0};
-            path.clear();
-            for (const std::uint32_t link : flows_.links(message)) path.push_back({link, 1.0});
-            use(route, path, members[classes_.message[i]]);
+            use(route, flows_.path(message), members[classes_.message[i]]);
             folding_.messages.push_back(route);
         }
     }

@@ -20,12 +20,23 @@ std::uint32_t HopTable::number_of(topology::LinkId link) {
     return number;
 }
 
-std::uint32_t HopTable::add(topology::GpuId from, topology::GpuId to, bool contends) {
-    if (cluster_.node_of(from) != cluster_.node_of(to)) {
+void HopTable::add_links(topology::GpuId from, topology::GpuId to) {
+    if (cluster_.routing().policy != topology::RoutingPolicy::spray) {
         cluster_.route(from, to, route_);
         for (const topology::LinkId link : route_)
             if (link >= first_link_) links_.push_back(number_of(link));
+        return;
     }
+    cluster_.shares(from, to, sprayed_);
+    for (const auto& [link, share] : sprayed_) {
+        if (link < first_link_) continue;
+        links_.push_back(number_of(link));
+        shares_.push_back(share);
+    }
+}
+
+std::uint32_t HopTable::add(topology::GpuId from, topology::GpuId to, bool contends) {
+    if (cluster_.node_of(from) != cluster_.node_of(to)) add_links(from, to);
     from_.push_back(from);
     to_.push_back(to);
     contends_.push_back(contends);
@@ -44,11 +55,15 @@ void HopTable::drop_links(const std::vector<bool>& drop) {
     link_.resize(kept);
     std::uint32_t write = 0, read = 0;
     for (std::uint32_t hop = 0; hop < size(); ++hop) {
-        for (; read < first_[hop + 1]; ++read)
-            if (renumbered[links_[read]] != unused) links_[write++] = renumbered[links_[read]];
+        for (; read < first_[hop + 1]; ++read) {
+            if (renumbered[links_[read]] == unused) continue;
+            if (!shares_.empty()) shares_[write] = shares_[read];
+            links_[write++] = renumbered[links_[read]];
+        }
         first_[hop + 1] = write;
     }
     links_.resize(write);
+    if (!shares_.empty()) shares_.resize(write);
     number_ = {};  // numbers of before; no hop is added after this
 }
 

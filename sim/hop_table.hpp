@@ -26,6 +26,10 @@ public:
     [[nodiscard]] std::span<const std::uint32_t> links(std::uint32_t hop) const {
         return {links_.data() + first_[hop], links_.data() + first_[hop + 1]};
     }
+    /// What the k-th of a hop's links carries of its traffic: less than 1 where packets are sprayed over several paths.
+    [[nodiscard]] double share(std::uint32_t hop, std::size_t k) const {
+        return shares_.empty() ? 1.0 : shares_[first_[hop] + k];
+    }
     /// Links that some hop crosses.
     [[nodiscard]] std::uint32_t used_links() const { return static_cast<std::uint32_t>(link_.size()); }
     [[nodiscard]] topology::LinkId link(std::uint32_t number) const { return link_[number]; }
@@ -35,6 +39,7 @@ public:
 
 private:
     std::uint32_t number_of(topology::LinkId link);
+    void add_links(topology::GpuId from, topology::GpuId to);
 
     const topology::Cluster& cluster_;
     topology::LinkId first_link_;
@@ -42,6 +47,8 @@ private:
     std::vector<bool> contends_;
     std::vector<std::uint32_t> first_{0}, links_;
     std::vector<topology::LinkId> link_, route_;
+    std::vector<double> shares_;  // like links_; empty where each hop takes one path
+    std::vector<topology::LinkShare> sprayed_;
     std::vector<std::uint32_t> number_;  // of a cluster link from first_link_ on; `unused` until a hop crosses it
 };
 

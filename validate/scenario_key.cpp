@@ -58,11 +58,13 @@ std::string key(const topology::FabricSpec& fabric) {
 
 std::string key(const topology::ClusterSpec& cluster) {
     const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing, seed,
-                 failed, more_nodes] = cluster;
+                 failed, node_file, fabric_file, more_nodes] = cluster;
     return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, routing, seed,
-                fmt::format("{}", fmt::join(failed, "|")), fmt::format("{}", fmt::join(more_nodes, "|"))) +
+                node_file, fabric_file, fmt::format("{}", fmt::join(failed, "|")),
+                fmt::format("{}", fmt::join(more_nodes, "|"))) +
            key(fabric);
 }
+
 }  // namespace
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
