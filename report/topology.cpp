@@ -84,8 +84,9 @@ std::string topology_text(const Cluster& cluster, const Survey& survey, Style st
     if (survey.switches.empty()) return text + "\none node: no network\n";
     const bool chips = cluster.fabric().parts().on_chip;
     text += '\n' + parts(survey) + '\n';
-    text += fmt::format("bisection         {} each way, {} a GPU\n", bits(survey.bisection_bytes_per_second),
-                        bits(survey.bisection_bytes_per_second / (cluster.gpus() / 2.0)));
+    text += fmt::format("bisection         {} each way, {} a GPU{}\n", bits(survey.bisection_bytes_per_second),
+                        bits(survey.bisection_bytes_per_second / (cluster.gpus() / 2.0)),
+                        survey.bisection_intact ? " (were all links working)" : "");
     text += fmt::format("oversubscription  {:.2f} : 1 ({} of half the {}, over the bisection)\n",
                         survey.oversubscription, bits(survey.injection_bytes_per_second), chips ? "chips" : "NICs");
     text += fmt::format("diameter          {} {}{}, {:.2f} on average\n", survey.diameter(),
@@ -133,6 +134,7 @@ std::string topology_json(const Cluster& cluster, const Survey& survey) {
         {"switches", switches},
         {"cables", cables},
         {"bisection_bytes_per_second", survey.bisection_bytes_per_second},
+        {"bisection_ignores_failures", survey.bisection_intact},
         {"injection_bytes_per_second", survey.injection_bytes_per_second},
         {"oversubscription", survey.oversubscription},
         {"diameter", survey.diameter()},

@@ -35,7 +35,8 @@ struct Survey {
 
     std::vector<Switches> switches;
     std::vector<Cables> cables;
-    double bisection_bytes_per_second = 0;
+    double bisection_bytes_per_second = 0;  ///< over what works
+    bool bisection_intact = false;          ///< there are failures, too many links to say what they cost
     double injection_bytes_per_second = 0;  ///< all NICs of half the nodes together, one direction
     double oversubscription = 0;            ///< injection over bisection; 0: no network
     std::vector<Hops> hops;                 ///< ascending

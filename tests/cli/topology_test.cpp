@@ -110,6 +110,43 @@ TEST(Topology, SaysWhatIsWrongWhereAndHowToMendIt) {
     EXPECT_EQ(orrery({"topology", folder.file("s.json", "{}")}).exit, 2);
 }
 
+TEST(Topology, ReadsFilesBesideTheScenario) {
+    const Folder folder;
+    const std::string own = R"({"cluster": {"preset": "dgx-a100", "nodes": 2}})";
+    const Result written = orrery({"topology", folder.file("own.json", own), "--simgrid", folder / "platform.xml",
+                                   "--nccl-xml", folder / "node.xml", "--quiet"});
+    ASSERT_EQ(written.exit, 0) << written.err;
+    (void)folder.file("cables.csv", "node0, leaf, 100 Gb/s\nnode1, leaf, 100 Gb/s\nnode2, leaf, 100 Gb/s\n");
+    struct Case {
+        const char *cluster, *shown;
+    };
+    const Case cases[] = {
+        {R"({"cluster": {"preset": "ethernet", "gpu": "A100", "gpus_per_node": 1, "fabric_file": "platform.xml"}})",
+         "16 hosts on listed routes"},
+        {R"({"cluster": {"preset": "ethernet", "gpus_per_node": 1, "fabric_file": "cables.csv"}})", "3 nodes"},
+        {R"({"cluster": {"preset": "dgx-a100", "nodes": 2, "node_file": "node.xml"}})", "300 GB/s a GPU"},
+    };
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.cluster);
+        const Result result = orrery({"topology", folder.file("s.json", c.cluster)});
+        EXPECT_EQ(result.exit, 0) << result.err;
+        EXPECT_NE(result.out.find(c.shown), std::string::npos) << result.out;
+    }
+}
+
+TEST(Topology, NamesTheFileAndLineThatIsWrong) {
+    const Folder folder;
+    const std::string scenario =
+        folder.file("s.json", R"({"cluster": {"preset": "ethernet", "gpus_per_node": 1, "fabric_file": "own.xml"}})");
+    EXPECT_NE(orrery({"topology", scenario}).err.find("own.xml"), std::string::npos) << "there is none yet";
+    (void)folder.file("own.xml", "<platform version=\"4.1\">\n<zone id=\"z\" routing=\"Floyd\"/></platform>");
+    const Result result = orrery({"topology", scenario});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("own.xml:line 2"), std::string::npos) << result.err;
+    const Result nics = orrery({"topology", scenario, "--set", "cluster.failed=[\"link 0\"]"});
+    EXPECT_NE(nics.err.find("/cluster/failed"), std::string::npos) << nics.err;
+}
+
 TEST(Topology, OfSeveralKindsOfGpuIsShownButNotPredicted) {
     const std::string more = "cluster.more_nodes=[\"2 x P100\"]";
     const Result shown = orrery({"topology", "scenarios/bert-large-dgx-1v.json", "--set", more});
