@@ -32,11 +32,20 @@ void count_cables(const Fabric& fabric, Survey& s) {
         const Link link = fabric.link(id);
         if (s.cables.size() < link.tier) s.cables.resize(link.tier);
         Survey::Cables& tier = s.cables[link.tier - 1];
+        const double rate = link.bytes_per_second / link.cables, seconds = link.latency_seconds;
         if (tier.count == 0) {
-            tier = {fmt::format("{} - {}", end_name(fabric, ends.from), end_name(fabric, ends.to)), 0,
-                    link.bytes_per_second / link.cables, link.latency_seconds};
+            tier = {fmt::format("{} - {}", end_name(fabric, ends.from), end_name(fabric, ends.to)),
+                    0,
+                    rate,
+                    rate,
+                    seconds,
+                    seconds};
         }
         tier.count += link.cables;
+        tier.bytes_per_second = std::min(tier.bytes_per_second, rate);
+        tier.fastest_bytes_per_second = std::max(tier.fastest_bytes_per_second, rate);
+        tier.latency_seconds = std::min(tier.latency_seconds, seconds);
+        tier.longest_seconds = std::max(tier.longest_seconds, seconds);
     }
     std::erase_if(s.cables, [](const Survey::Cables& c) { return c.count == 0; });
 }
@@ -90,6 +99,17 @@ void count_failures(const Cluster& cluster, Survey& s) {
     if (s.bisection_intact) return;
     s.bisection_bytes_per_second =
         std::min(s.bisection_bytes_per_second, working_bisection(cluster.fabric(), *failures));
+}
+
+/// Of the first half of the nodes. A chip puts its traffic on all of its links.
+double injection(const Fabric& fabric, const Survey& s) {
+    const std::uint32_t half = fabric.nodes() / 2;
+    if (fabric.parts().on_chip) return half * s.switches.front().ports_used * fabric.parts().nic_bytes_per_second;
+    double sum = 0;
+    for (std::uint32_t port = 0; port < half * fabric.parts().nics_per_node; ++port) {
+        sum += fabric.link(port).bytes_per_second;
+    }
+    return sum;
 }
 
 /// Follows a route link by link over the fabric; false when it breaks off or crosses what has failed.
@@ -148,10 +168,7 @@ Survey survey(const Cluster& cluster) {
     count_switches(cluster, s);
     count_cables(cluster.fabric(), s);
     count_failures(cluster, s);
-    const FabricParts& parts = cluster.fabric().parts();
-    // A chip puts its traffic on all of its links.
-    const double links = parts.on_chip && !s.switches.empty() ? s.switches.front().ports_used : parts.nics_per_node;
-    s.injection_bytes_per_second = cluster.nodes() / 2 * links * parts.nic_bytes_per_second;
+    s.injection_bytes_per_second = injection(cluster.fabric(), s);
     if (s.bisection_bytes_per_second > 0) {
         s.oversubscription = s.injection_bytes_per_second / s.bisection_bytes_per_second;
     }

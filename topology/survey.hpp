@@ -20,8 +20,10 @@ struct Survey {
     struct Cables {
         std::string name;  ///< "node - leaf"
         std::uint32_t count = 0;
-        double bytes_per_second = 0;  ///< of one cable, one direction
-        double latency_seconds = 0;   ///< cable and the switch it leads into
+        double bytes_per_second = 0;  ///< of one cable, one direction; where they differ, of the slowest
+        double fastest_bytes_per_second = 0;
+        double latency_seconds = 0;  ///< cable and the switch it leads into; the least and the most
+        double longest_seconds = 0;
     };
     struct Hops {
         std::uint32_t switches = 0;    ///< links, for chips

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "topology/cable_list.hpp"
 #include "topology/catalog.hpp"
 #include "topology/max_flow.hpp"
 
@@ -73,6 +74,19 @@ TEST(Survey, OversubscriptionIsWhatWasAskedFor) {
             survey(build({.preset = "ethernet", .nodes = nodes, .gpus_per_node = 1, .oversubscription = ratio}));
         EXPECT_NEAR(s.oversubscription, ratio, 1e-9);
     }
+}
+
+TEST(Survey, ShowsTheRangeOfUnequalCables) {
+    std::shared_ptr<const Fabric> fabric = parse_cable_list(
+        "node0, leaf, 100 Gb/s, 1 us\nnode1, leaf, 200 Gb/s, 2 us\n", "cables", {.nodes = 0, .nics_per_node = 1});
+    const Cluster like = build({.preset = "ethernet", .nodes = 2, .gpus_per_node = 1, .nics_per_node = 1});
+    const Survey s = survey(Cluster("two", like.groups(), fabric));
+    ASSERT_EQ(s.cables.size(), 1u);
+    EXPECT_DOUBLE_EQ(s.cables[0].bytes_per_second, 12.5e9);
+    EXPECT_DOUBLE_EQ(s.cables[0].fastest_bytes_per_second, 25e9);
+    EXPECT_DOUBLE_EQ(s.cables[0].latency_seconds, 1e-6);
+    EXPECT_DOUBLE_EQ(s.cables[0].longest_seconds, 2e-6);
+    EXPECT_DOUBLE_EQ(s.injection_bytes_per_second, 12.5e9) << "of node 0";
 }
 
 TEST(Survey, FailuresTakeTheirPartOfTheBisection) {
