@@ -76,6 +76,9 @@ TEST(Topology, ShowsFailures) {
     const Result text = orrery({"topology", shipped, "--set", "cluster.failed=[\"spine 3\"]"});
     EXPECT_EQ(text.exit, 0) << text.err;
     EXPECT_NE(text.out.find("42 failed links"), std::string::npos) << text.out;
+    const Result svg = orrery({"topology", shipped, "--set", "cluster.failed=[\"spine 0\"]", "--svg", "-"});
+    EXPECT_NE(svg.out.find("42 failed links"), std::string::npos);
+    EXPECT_NE(svg.out.find("stroke-dasharray"), std::string::npos) << "spine 0 is drawn";
     const Result dot = topology_of(
         R"({"preset": "ethernet", "nodes": 80, "gpus_per_node": 1, "failed": ["leaf 0 - spine 0"]})", {"--dot", "-"});
     EXPECT_NE(dot.out.find("style=dashed"), std::string::npos);
