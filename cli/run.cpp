@@ -8,7 +8,7 @@ namespace orrery::cli {
 
 namespace {
 
-constexpr std::array<AddCommand, 6> table{add_simulate, add_explain, add_validate,
+constexpr std::array<AddCommand, 7> table{add_simulate, add_explain, add_validate, add_topology,
                                           add_list,     add_profile, add_calibrate};
 
 constexpr const char* footer = R"(Examples:

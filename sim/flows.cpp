@@ -62,13 +62,13 @@ void Flows::add_groups(const Traffic& traffic, std::uint32_t set, const Network&
 std::span<const LinkUse> Flows::path(const Group& group) const {
     path_.clear();
     for (std::uint32_t hop = group.first_hop; hop < group.first_hop + group.hops; ++hop)
-        for (const std::uint32_t link : hops_.links(hop)) {
+        hops_.each_link(hop, [&](std::uint32_t link, double part) {
             if (place_[link] == 0) {
                 path_.push_back({link, 0.0});
                 place_[link] = static_cast<std::uint32_t>(path_.size());
             }
-            path_[place_[link] - 1].weight += group.share;
-        }
+            path_[place_[link] - 1].weight += group.share * part;
+        });
     for (const LinkUse& use : path_) place_[use.link] = 0;
     return path_;
 }

@@ -42,8 +42,10 @@ public:
     }
     [[nodiscard]] const HopTable& hops() const { return hops_; }
 
-    [[nodiscard]] std::span<const std::uint32_t> links(const Message& message) const {
-        return message.hop == no_hop ? std::span<const std::uint32_t>{} : hops_.links(message.hop);
+    /// fill(link, share of the message) for each link of a message.
+    template <class Fill>
+    void each_link(const Message& message, const Fill& fill) const {
+        if (message.hop != no_hop) hops_.each_link(message.hop, fill);
     }
     /// Each link of the group's ring once, with its weight for one byte of ring traffic. Valid until the next call.
     [[nodiscard]] std::span<const LinkUse> path(const Group& group) const;

@@ -113,7 +113,7 @@ private:
             MessageRoute route{class_of(message.to), from,
                                folding_.traffic.mesh.peer(from, channel.axis, channel.delta), 0, 0};
             path.clear();
-            for (const std::uint32_t link : flows_.links(message)) path.push_back({link, 1.0});
+            flows_.each_link(message, [&](std::uint32_t link, double share) { path.push_back({link, share}); });
             use(route, path, members[classes_.message[i]]);
             folding_.messages.push_back(route);
         }

@@ -38,7 +38,9 @@ Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& p
 std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
     std::vector<LinkUse> uses;
     if (cluster_.node_of(from) == cluster_.node_of(to)) return uses;
-    for (const topology::LinkId link : cluster_.route(from, to)) uses.push_back({link, 1.0});
+    std::vector<topology::LinkShare> shares;
+    cluster_.shares(from, to, shares);
+    for (const auto& [link, share] : shares) uses.push_back({link, share});
     return uses;
 }
 
@@ -96,18 +98,17 @@ std::vector<Network::Hop> Network::hops(std::span<const GpuId> group) const {
 }
 
 std::vector<LinkUse> Network::path(std::span<const GpuId> group) const {
-    std::vector<topology::LinkId> links, route;
-    double share = 0;
+    std::vector<LinkUse> all;
+    std::vector<topology::LinkShare> shares;
     for (const Hop& hop : hops(group)) {
-        cluster_.route(hop.from, hop.to, route);
-        links.insert(links.end(), route.begin(), route.end());
-        share = hop.share;
+        cluster_.shares(hop.from, hop.to, shares);
+        for (const auto& [link, share] : shares) all.push_back({link, hop.share * share});
     }
-    std::sort(links.begin(), links.end());
+    std::sort(all.begin(), all.end(), [](const LinkUse& a, const LinkUse& b) { return a.link < b.link; });
     std::vector<LinkUse> uses;
-    for (const topology::LinkId link : links) {
-        if (uses.empty() || uses.back().link != link) uses.push_back({link, 0.0});
-        uses.back().weight += share;
+    for (const LinkUse& use : all) {
+        if (uses.empty() || uses.back().link != use.link) uses.push_back({use.link, 0.0});
+        uses.back().weight += use.weight;
     }
     return uses;
 }

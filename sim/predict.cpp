@@ -118,6 +118,10 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options) {
     const calibrate::Predictor& predictor = profiles.find(scenario.profile);
     const topology::Cluster cluster = topology::build(scenario.cluster);
+    if (cluster.groups().size() > 1) {
+        throw Error("", "/cluster/more_nodes", "a prediction takes one kind of GPU",
+                    "leave more_nodes out; `orrery topology` shows clusters of several kinds");
+    }
     RanStep ran(scenario.plan, cluster, predictor,
                 {.fold = options.fold, .engine = options.engine, .all_spans = options.keep_trace});
     Prediction p;

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "topology/nccl_xml.hpp"
 
 namespace orrery::topology {
 
@@ -152,10 +153,33 @@ Cluster build_chips(const Design& design, const ClusterSpec& spec) {
                fmt::format("the chips of {} sit in no node", design.preset.name), "leave it out");
     }
     if (!spec.more_nodes.empty()) refuse("more_nodes", "a pod has one kind of chip", "leave it out");
+    if (!spec.node_file.empty()) refuse("node_file", "the chips of a pod sit in no node", "leave it out");
     auto fabric = choose_fabric(design, spec, {1, choose_rate(design, spec, 0), 0});
     const std::uint32_t nodes = fabric->nodes();
     return {std::string(design.preset.name),
             {{nodes, gpu, std::make_shared<NodePlan>(NodePlan::chip())}},
+            std::move(fabric),
+            {routing_policy(spec.routing), spec.routing_seed}};
+}
+
+/// The nodes of a file have as many GPUs and NICs as it says, and its NICs' rate unless the scenario says another.
+Cluster build_from_file(const Design& design, const ClusterSpec& spec, const Gpu& gpu) {
+    const bool counted = spec.gpus_per_node > 0 || spec.nics_per_node > 0;
+    if (design.reference || counted || !spec.more_nodes.empty()) {
+        refuse(design.reference ? "node_file"
+               : counted        ? "nics_per_node"
+                                : "more_nodes",
+               "node_file says how the nodes are made",
+               design.reference ? "use a preset such as dgx-a100" : "leave it out");
+    }
+    NcclNode node = read_nccl_xml(spec.node_file);
+    const std::uint32_t nics = node.plan.nics();
+    Design own = design;
+    own.nic_bytes_per_second = node.nic_bytes_per_second;
+    auto fabric = choose_fabric(own, spec, {nics, choose_rate(own, spec, 0), 0});
+    const std::uint32_t nodes = fabric->nodes();
+    return {std::string(design.preset.name),
+            {{nodes, gpu, std::make_shared<NodePlan>(std::move(node.plan))}},
             std::move(fabric),
             {routing_policy(spec.routing), spec.routing_seed}};
 }
@@ -165,6 +189,7 @@ Cluster build_chips(const Design& design, const ClusterSpec& spec) {
 Cluster build(const Design& design, const ClusterSpec& spec) {
     if (design.node.empty()) return build_chips(design, spec);
     const Gpu& gpu = choose_gpu(design, spec);
+    if (!spec.node_file.empty()) return build_from_file(design, spec, gpu);
     const NodeSpec& node = choose_node(design, gpu);
     const std::uint32_t gpus = choose_gpus(design, spec, node), nics = choose_nics(design, spec, node, gpus);
     std::vector<NodeGroup> groups{{0, gpu, std::make_shared<NodePlan>(build_node(node, gpus, nics))}};

@@ -7,8 +7,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "topology/cable_list.hpp"
 #include "topology/design.hpp"
 #include "topology/fat_tree_fabric.hpp"
+#include "topology/simgrid_xml.hpp"
 
 namespace orrery::topology {
 
@@ -139,6 +141,30 @@ std::shared_ptr<const Fabric> named(const Design& design, const ClusterSpec& spe
     return fabric;
 }
 
+/// Everything about the fabric stands in the file.
+std::shared_ptr<const Fabric> from_file(const Design& design, const ClusterSpec& spec, FabricParts parts,
+                                        std::uint32_t more) {
+    auto given = keys_given(spec);
+    if (!spec.fabric.kind.empty()) given.push_back("fabric");
+    if (spec.fabric.link_bytes_per_second > 0) given.push_back("link_rate");
+    if (spec.nic_bytes_per_second > 0) given.push_back("nic_rate");
+    if (spec.switch_ports > 0) given.push_back("switch_ports");
+    if (spec.oversubscription > 0) given.push_back("oversubscription");
+    if (!given.empty()) {
+        refuse(std::string(given.front()).c_str(), "stands beside fabric_file, which says all of the fabric",
+               "leave it out");
+    }
+    if (design.node.empty())
+        refuse("fabric_file", "the chips of a pod have a fabric of their own", "use another preset");
+    parts.nodes = spec.nodes == 0 ? 0 : spec.nodes + more;
+    if (!spec.fabric_file.ends_with(".xml")) return read_cable_list(spec.fabric_file, parts);
+    if (!spec.failed.empty()) {
+        refuse("failed", "a SimGrid platform lists the only route of every pair of hosts",
+               "leave it out, and change the routes in " + spec.fabric_file);
+    }
+    return read_simgrid_xml(spec.fabric_file, parts);
+}
+
 }  // namespace
 
 FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription,
@@ -157,6 +183,10 @@ std::shared_ptr<const Fabric> choose_fabric(const Design& design, const ClusterS
         refuse("fabric", fmt::format("the reference architecture {} has a fabric of its own", design.preset.name),
                "presets such as dgx-a100, dgx-h100 or ethernet take any");
     }
+    if (design.reference && !spec.fabric_file.empty()) {
+        refuse("fabric_file", fmt::format("the reference architecture {} has a fabric of its own", design.preset.name),
+               "presets such as dgx-a100, dgx-h100 or ethernet take any");
+    }
     FabricParts parts{.nics_per_node = side.nics,
                       .nic_bytes_per_second = side.nic_bytes_per_second,
                       .trunk_bytes_per_second = side.nic_bytes_per_second,
@@ -164,6 +194,7 @@ std::shared_ptr<const Fabric> choose_fabric(const Design& design, const ClusterS
                       .fabric_switch = design.fabric_switch};
     parts.fabric_switch.ports = choose_ports(design, spec);
     parts.oversubscription = choose_oversubscription(design, spec);
+    if (!spec.fabric_file.empty()) return from_file(design, spec, parts, side.more_nodes);
     if (!spec.fabric.kind.empty() || !design.fabric.empty()) return named(design, spec, parts, side.more_nodes);
     const auto unused = keys_given(spec);
     if (!unused.empty() || spec.fabric.link_bytes_per_second > 0) {

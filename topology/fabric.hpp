@@ -29,8 +29,8 @@ struct FabricParts {
     std::uint32_t nodes = 1, nics_per_node = 1;
     double nic_bytes_per_second = 0;
     double trunk_bytes_per_second = 0;  ///< one cable between routers
-    Adapter adapter;
-    Switch fabric_switch;
+    Adapter adapter = {};
+    Switch fabric_switch = {};
     bool on_chip = false;         ///< every port is its own router
     double oversubscription = 1;  ///< leaf down : up, for kinds that plan their leaves
 };
@@ -71,7 +71,7 @@ public:
     [[nodiscard]] std::uint32_t routers() const;
 
     [[nodiscard]] std::uint32_t links() const { return port_links() + trunks(); }
-    [[nodiscard]] Link link(std::uint32_t id) const;
+    [[nodiscard]] virtual Link link(std::uint32_t id) const;
     /// Vertices of a link: ports first, then routers; where routers sit on chips, router r is port r.
     struct Ends {
         std::uint32_t from, to;
@@ -104,14 +104,15 @@ public:
     [[nodiscard]] virtual std::uint32_t trunks() const = 0;
     [[nodiscard]] virtual Trunk trunk(std::uint32_t id) const = 0;  ///< id < trunks()
 
+    /// Links between ports and routers, the first ones.
+    [[nodiscard]] std::uint32_t port_links() const { return parts_.on_chip || !connected() ? 0 : 2 * ports(); }
+
 protected:
     /// Appends `first` + trunk for each trunk of the route.
     virtual void route_trunks(Port from, Port to, std::uint32_t path, std::uint32_t first,
                               std::vector<std::uint32_t>& out) const = 0;
 
 private:
-    [[nodiscard]] std::uint32_t port_links() const { return parts_.on_chip || !connected() ? 0 : 2 * ports(); }
-
     FabricParts parts_;
 };
 

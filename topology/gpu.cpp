@@ -118,6 +118,11 @@ std::string_view name(Socket socket) {
 
 bool is_chip(Socket socket) { return socket == Socket::tpu_v3 || socket == Socket::tpu_v4; }
 
+int compute_capability(Socket socket) {
+    constexpr int by_socket[] = {60, 70, 80, 90, 100, 100, 89, 0, 0};  // CUDA C++ programming guide
+    return by_socket[static_cast<std::size_t>(socket)];
+}
+
 std::string gpus_with(Socket socket) {
     std::string text;
     for (const Row& row : rows) {

@@ -26,6 +26,9 @@ Socket socket_of(const Gpu& gpu);
 /// Chips with the router of their own network on them; they sit in no node.
 bool is_chip(Socket socket);
 
+/// CUDA compute capability of the GPUs of a socket, 80 for 8.0; 0 for chips that are no NVIDIA GPUs.
+int compute_capability(Socket socket);
+
 /// Names of the GPUs that fit a socket, "A100-SXM4-40GB, A100-SXM4-80GB".
 std::string gpus_with(Socket socket);
 
