@@ -59,26 +59,16 @@ void Flows::add_groups(const Traffic& traffic, std::uint32_t set, const Network&
     }
 }
 
-std::span<const LinkUse> Flows::path(const Message& message) const {
-    path_.clear();
-    if (message.hop == no_hop) return path_;
-    const auto links = hops_.links(message.hop);
-    for (std::size_t k = 0; k < links.size(); ++k) path_.push_back({links[k], hops_.share(message.hop, k)});
-    return path_;
-}
-
 std::span<const LinkUse> Flows::path(const Group& group) const {
     path_.clear();
-    for (std::uint32_t hop = group.first_hop; hop < group.first_hop + group.hops; ++hop) {
-        const auto links = hops_.links(hop);
-        for (std::size_t k = 0; k < links.size(); ++k) {
-            if (place_[links[k]] == 0) {
-                path_.push_back({links[k], 0.0});
-                place_[links[k]] = static_cast<std::uint32_t>(path_.size());
+    for (std::uint32_t hop = group.first_hop; hop < group.first_hop + group.hops; ++hop)
+        hops_.each_link(hop, [&](std::uint32_t link, double part) {
+            if (place_[link] == 0) {
+                path_.push_back({link, 0.0});
+                place_[link] = static_cast<std::uint32_t>(path_.size());
             }
-            path_[place_[links[k]] - 1].weight += group.share * hops_.share(hop, k);
-        }
-    }
+            path_[place_[link] - 1].weight += group.share * part;
+        });
     for (const LinkUse& use : path_) place_[use.link] = 0;
     return path_;
 }

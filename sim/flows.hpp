@@ -42,8 +42,11 @@ public:
     }
     [[nodiscard]] const HopTable& hops() const { return hops_; }
 
-    /// The links of a message, none inside a node. Valid until the next call.
-    [[nodiscard]] std::span<const LinkUse> path(const Message& message) const;
+    /// fill(link, share of the message) for each link of a message.
+    template <class Fill>
+    void each_link(const Message& message, const Fill& fill) const {
+        if (message.hop != no_hop) hops_.each_link(message.hop, fill);
+    }
     /// Each link of the group's ring once, with its weight for one byte of ring traffic. Valid until the next call.
     [[nodiscard]] std::span<const LinkUse> path(const Group& group) const;
 

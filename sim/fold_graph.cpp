@@ -63,7 +63,8 @@ private:
         graph_.colour.push_back(colour({1, message.channel, inside, 0.0}));
         join(message.from, vertex, sends);
         join(message.to, vertex, receives);
-        for (const LinkUse& use : flows_.path(message)) join(vertex, first_link_ + use.link, weight(use.weight));
+        flows_.each_link(message,
+                         [&](std::uint32_t link, double share) { join(vertex, first_link_ + link, weight(share)); });
     }
     /// Groups that do not contend differ by what they could get alone; those that do by the links they share.
     void add_group(std::uint32_t vertex, const Flows::Group& group) {

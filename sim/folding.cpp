@@ -102,6 +102,7 @@ private:
     void fold_messages() {
         const std::vector<std::uint32_t> members = sizes(classes_.message);
         const std::size_t channels = folding_.traffic.channels.size();
+        std::vector<LinkUse> path;
         for (std::uint32_t i = 0; i < classes_.message.size(); ++i) {
             const Flows::Message& message = flows_.messages()[i];
             std::uint32_t& number = folding_.message_of[class_of(message.from) * channels + message.channel];
@@ -111,7 +112,9 @@ private:
             const Channel& channel = folding_.traffic.channels[message.channel];
             MessageRoute route{class_of(message.to), from,
                                folding_.traffic.mesh.peer(from, channel.axis, channel.delta), 0, 0};
-            use(route, flows_.path(message), members[classes_.message[i]]);
+            path.clear();
+            flows_.each_link(message, [&](std::uint32_t link, double share) { path.push_back({link, share}); });
+            use(route, path, members[classes_.message[i]]);
             folding_.messages.push_back(route);
         }
     }

@@ -1,5 +1,6 @@
 #include "sim/hop_table.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace orrery::sim {
@@ -20,14 +21,15 @@ std::uint32_t HopTable::number_of(topology::LinkId link) {
     return number;
 }
 
-void HopTable::add_links(topology::GpuId from, topology::GpuId to) {
-    if (cluster_.routing().policy != topology::RoutingPolicy::spray) {
-        cluster_.route(from, to, route_);
-        for (const topology::LinkId link : route_)
-            if (link >= first_link_) links_.push_back(number_of(link));
-        return;
-    }
+/// In the order of the usual route, so that a hop's first NIC is the sender's and its last the receiver's.
+void HopTable::add_sprayed(topology::GpuId from, topology::GpuId to) {
     cluster_.shares(from, to, sprayed_);
+    const auto place = [&](const topology::LinkShare& share) {
+        const auto found = std::find(route_.begin(), route_.end(), share.link);
+        return found == route_.end() ? static_cast<std::ptrdiff_t>(route_.size() / 2) : found - route_.begin();
+    };
+    std::stable_sort(sprayed_.begin(), sprayed_.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
     for (const auto& [link, share] : sprayed_) {
         if (link < first_link_) continue;
         links_.push_back(number_of(link));
@@ -36,7 +38,14 @@ void HopTable::add_links(topology::GpuId from, topology::GpuId to) {
 }
 
 std::uint32_t HopTable::add(topology::GpuId from, topology::GpuId to, bool contends) {
-    if (cluster_.node_of(from) != cluster_.node_of(to)) add_links(from, to);
+    if (cluster_.node_of(from) != cluster_.node_of(to)) {
+        cluster_.route(from, to, route_);
+        if (cluster_.routing().policy == topology::RoutingPolicy::spray)
+            add_sprayed(from, to);
+        else
+            for (const topology::LinkId link : route_)
+                if (link >= first_link_) links_.push_back(number_of(link));
+    }
     from_.push_back(from);
     to_.push_back(to);
     contends_.push_back(contends);

@@ -1,6 +1,7 @@
 // Hops between GPUs and the links they cross, in flat rows.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,9 +27,16 @@ public:
     [[nodiscard]] std::span<const std::uint32_t> links(std::uint32_t hop) const {
         return {links_.data() + first_[hop], links_.data() + first_[hop + 1]};
     }
-    /// What the k-th of a hop's links carries of its traffic: less than 1 where packets are sprayed over several paths.
-    [[nodiscard]] double share(std::uint32_t hop, std::size_t k) const {
-        return shares_.empty() ? 1.0 : shares_[first_[hop] + k];
+    /// The part of a message that takes each of links(hop); empty where all of it takes every link.
+    [[nodiscard]] std::span<const double> shares(std::uint32_t hop) const {
+        if (shares_.empty()) return {};
+        return {shares_.data() + first_[hop], shares_.data() + first_[hop + 1]};
+    }
+    /// fill(link, share) for each link of a hop.
+    template <class Fill>
+    void each_link(std::uint32_t hop, const Fill& fill) const {
+        const auto part = shares(hop);
+        for (std::size_t i = 0; const std::uint32_t link : links(hop)) fill(link, part.empty() ? 1.0 : part[i++]);
     }
     /// Links that some hop crosses.
     [[nodiscard]] std::uint32_t used_links() const { return static_cast<std::uint32_t>(link_.size()); }
@@ -39,16 +47,16 @@ public:
 
 private:
     std::uint32_t number_of(topology::LinkId link);
-    void add_links(topology::GpuId from, topology::GpuId to);
+    void add_sprayed(topology::GpuId from, topology::GpuId to);
 
     const topology::Cluster& cluster_;
     topology::LinkId first_link_;
     std::vector<topology::GpuId> from_, to_;
     std::vector<bool> contends_;
     std::vector<std::uint32_t> first_{0}, links_;
-    std::vector<topology::LinkId> link_, route_;
-    std::vector<double> shares_;  // like links_; empty where each hop takes one path
+    std::vector<double> shares_;  // of links_, where routing splits messages
     std::vector<topology::LinkShare> sprayed_;
+    std::vector<topology::LinkId> link_, route_;
     std::vector<std::uint32_t> number_;  // of a cluster link from first_link_ on; `unused` until a hop crosses it
 };
 

@@ -51,18 +51,13 @@ std::string key(const strategies::Training& training) {
     return list(seq, micro, global, compute, grad_reduce, fused_attention, accumulation_fusion, cuda_graph, clip);
 }
 
-std::string key(const topology::FabricSpec& fabric) {
-    const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, rate] = fabric;
-    return list(kind, shape, parents, terminals, routers, spines, global_links, groups, rate);
-}
-
 std::string key(const topology::ClusterSpec& cluster) {
     const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing, seed,
                  failed, node_file, fabric_file, more_nodes] = cluster;
-    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, routing, seed,
-                node_file, fabric_file, fmt::format("{}", fmt::join(failed, "|")),
-                fmt::format("{}", fmt::join(more_nodes, "|"))) +
-           key(fabric);
+    const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
+    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, kind, shape, parents,
+                terminals, routers, spines, global_links, groups, link_rate, routing, seed, join(failed), node_file,
+                fabric_file, join(more_nodes));
 }
 
 }  // namespace

@@ -24,15 +24,12 @@ void LinkLoad::add_leg(const Leg& t) {
     add_route(t.via, t.to, t.bytes, between_);
 }
 
-/// Whether routes depend on the sender only by its router: not where a hash, the packet or a failure decides, nor where
-/// the cluster itself changes rails.
+/// Whether routes depend on the sender only by its router: not where a hash, the packet, the load or a failure decides,
+/// nor where messages change rails.
 bool LinkLoad::regular(const Phase& phase) const {
     const topology::Fabric& fabric = cluster_.fabric();
-    const auto policy = cluster_.routing().policy;
-    if (cluster_.failures() != nullptr) return false;
-    if (policy == topology::RoutingPolicy::ecmp || policy == topology::RoutingPolicy::spray) return false;
-    if (phase.forwarded || fabric.nodes() < 2 || fabric.parts().nics_per_node < 2) return true;
-    return policy == topology::RoutingPolicy::minimal && fabric.joins({0, 0}, {1, 1});
+    if (cluster_.failures() != nullptr || cluster_.routing().policy != topology::RoutingPolicy::minimal) return false;
+    return phase.forwarded || fabric.nodes() < 2 || fabric.parts().nics_per_node < 2 || fabric.joins({0, 0}, {1, 1});
 }
 
 void LinkLoad::add(const Phase& phase) {

@@ -79,6 +79,8 @@ const Case cases[] = {
     {"EthernetOversubscribedOdd", singles(99, 2), 1, 3, 33, 9, R"({"model": {"num_hidden_layers": 6}})"},
     {"EthernetHashed", routed(singles(128, 2), "ecmp"), 1, 4, 32, 128},
     {"RailsHashed", routed(preset("dgx-a100", 64, 2), "ecmp"), 8, 4, 16, 512},
+    {"RailsSprayed", routed(preset("dgx-a100", 64, 2), "spray"), 8, 4, 16, 36},
+    {"EthernetSprayed", routed(singles(128, 2), "spray"), 1, 4, 32, 16},
     {"RailsAFailedLeafUplink", failed(preset("dgx-a100", 64, 2), "leaf 0 - spine 0"), 8, 4, 16, 128},
     {"NicsSharedByTwo", {.preset = "dgx-a100", .nodes = 8, .nics_per_node = 4}, 2, 2, 16, 2},
     {"Volta", preset("dgx-1v", 8), 4, 2, 8, 2, R"({"training": {"precision": "fp16", "fused_attention": false}})"},
