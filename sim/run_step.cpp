@@ -15,8 +15,10 @@ constexpr std::size_t most_span_bytes = std::size_t{64} << 20U;
 /// Ends that differ by less are the same end summed in another order.
 constexpr double same_end = 1e-12;
 
-/// Blocks are timed once; that is exact as long as their collectives stay inside a node.
-strategies::StepProgram timeable(strategies::StepProgram step, const strategies::Plan& plan, const Network& network) {
+/// Blocks are timed once; that is exact as long as their collectives stay inside a node and their kernels go to plan.
+strategies::StepProgram timeable(strategies::StepProgram step, const strategies::Plan& plan, const Network& network,
+                                 const Running& how) {
+    if (how.perturbed != nullptr && how.perturbed->kernels()) return strategies::unrolled(step);
     if (network.path(step.mesh.group(0, {strategies::Axis::tensor})).empty() &&
         plan.strategy.tensor <= network.gpus_per_node() && network.gpus_per_node() % plan.strategy.tensor == 0)
         return step;
@@ -50,34 +52,36 @@ RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster,
 RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, const topology::Cluster& cluster,
                  const calibrate::Predictor& predictor, const Running& how)
     : network(cluster, predictor),
-      program(timeable(std::move(built), plan, network)),
-      folding(fold_ranks(program, cluster, network, how.fold, how.known_folding)),
+      program(timeable(std::move(built), plan, network, how)),
+      folding(fold_ranks(program, cluster, network,
+                         how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank()), how.known_folding,
+                         how.perturbed != nullptr ? how.perturbed->marks() : Marks{})),
       costs(program, plan, cluster.gpu(), predictor, network, true, folding.get()) {
     if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes) {
         std::vector<std::uint32_t> all(folding->classes.size());
         std::iota(all.begin(), all.end(), 0U);
-        run(how.engine, all);
+        run(how, all);
     } else {
-        run_recording_few(how.engine);
+        run_recording_few(how);
     }
 }
 
-void RanStep::run(EngineKind kind, const std::vector<std::uint32_t>& record) {
+void RanStep::run(const Running& how, const std::vector<std::uint32_t>& record) {
     const auto engine =
-        kind == EngineKind::fast ? make_fluid_engine(folding->capacities) : make_cm02_engine(folding->capacities);
-    replayed = replay(program, costs, network, *folding, *engine, record);
+        how.engine == EngineKind::fast ? make_fluid_engine(folding->capacities) : make_cm02_engine(folding->capacities);
+    replayed = replay(program, costs, network, *folding, *engine, record, how.perturbed);
     link_bytes.clear();
     for (std::uint32_t link = 0; link < folding->capacities.size(); ++link)
         link_bytes.push_back(engine->carried_bytes(link));
 }
 
 /// The slowest rank of a role is known only after the run: when it is not the one recorded, the run is repeated.
-void RanStep::run_recording_few(EngineKind kind) {
+void RanStep::run_recording_few(const Running& how) {
     const std::size_t roles = program.programs.size();
     const auto first = last_of_each_role(folding->classes, roles);
-    run(kind, first);
+    run(how, first);
     const auto last = last_of_each_role(replayed.classes, roles);
-    if (last != first) run(kind, last);
+    if (last != first) run(how, last);
 }
 
 const RankClass& RanStep::slowest(std::uint32_t role) const {
