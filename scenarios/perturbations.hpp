@@ -34,8 +34,8 @@ struct SlowLink {
 };
 
 struct Perturbations {
-    std::vector<Straggler> stragglers;  ///< where several meet, factors multiply
-    std::vector<SlowLink> links;
+    std::vector<Straggler> stragglers = {};  ///< where several meet, factors multiply
+    std::vector<SlowLink> links = {};
     /// Every kernel's time is multiplied by a log-normal factor of mean 1 whose logarithm has this standard deviation;
     /// the scenario's seed, the rank and the operation decide which.
     double jitter = 0;

@@ -26,7 +26,10 @@ FluidFlows::FluidFlows(std::vector<double> capacity_bytes_per_second) {
     for (std::size_t l = 0; l < links_.size(); ++l) links_[l].capacity = capacity_bytes_per_second[l];
 }
 
-bool FluidFlows::contended(const Link& link) { return link.demand > link.capacity * (1.0 + demand_slack); }
+/// Not a link that is down: its flows are at their limit, which is 0.
+bool FluidFlows::contended(const Link& link) {
+    return link.capacity > 0.0 && link.demand > link.capacity * (1.0 + demand_slack);
+}
 
 std::uint32_t FluidFlows::take_flow() {
     if (free_flows_.empty()) {

@@ -16,7 +16,7 @@ namespace orrery::sim {
 /// contending hop crosses. In a fabric without oversubscription most links are slack, which keeps the ranks of a stage
 /// alike wherever they sit.
 std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network,
-                              const Marks& marks);
+                              const Marks& marks = {});
 
 /// The first link that can matter: 0, or the first of the fabric where every link inside a node is slack whatever the
 /// traffic, because all NICs reached over it are together no faster.
