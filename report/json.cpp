@@ -44,6 +44,7 @@ Json key_figures(const sim::Prediction& p) {
     const bool scaled = p.scale_base_gpus > 0, budget = p.training_time_s > 0;
     return {{"schema_version", schema_version},
             {"step_time_s", p.step_time_s},
+            {"planned_step_time_s", p.planned_step_time_s > 0 ? Json(p.planned_step_time_s) : Json()},
             {"tokens_per_s", p.tokens_per_s},
             {"model_tflops_per_gpu", p.model_flops_per_gpu / 1e12},
             {"hardware_tflops_per_gpu", p.hardware_flops_per_gpu / 1e12},

@@ -130,6 +130,14 @@ Json of(const strategies::Training& t, double dropout) {
             {"dropout", dropout}};
 }
 
+Json of(const scenarios::Perturbations& table) {
+    Json object = Json::object();
+    for (const scenarios::Straggler& straggler : table.stragglers) object["stragglers"].push_back(to_text(straggler));
+    for (const scenarios::SlowLink& link : table.links) object["slow_links"].push_back(to_text(link));
+    if (table.jitter > 0) object["jitter"] = table.jitter;
+    return object;
+}
+
 }  // namespace
 
 nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
@@ -142,6 +150,7 @@ nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
                      {"seed", scenario.seed}};
     if (!scenario.profile.empty()) document["profile"] = scenario.profile;
     if (scenario.outputs.token_budget > 0) document["outputs"] = {{"token_budget", scenario.outputs.token_budget}};
+    if (!scenario.perturbations.none()) document["perturbations"] = of(scenario.perturbations);
     return document;
 }
 

@@ -1,6 +1,7 @@
 #include "report/terminal.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -63,6 +64,20 @@ std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& 
     return text.empty() || text.back() == '\n' ? text : text + '\n';
 }
 
+std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
+    if (p.planned_step_time_s <= 0) return "";
+    std::vector<std::string> causes;
+    for (const auto& straggler : scenario.perturbations.stragglers) causes.push_back(to_text(straggler));
+    for (const auto& link : scenario.perturbations.links) causes.push_back(to_text(link));
+    if (scenario.perturbations.jitter > 0) causes.push_back(fmt::format("jitter {}", scenario.perturbations.jitter));
+    constexpr std::size_t most = 4;
+    const std::size_t more = causes.size() > most ? causes.size() - most : 0;
+    causes.resize(causes.size() - more);
+    return fmt::format("{} {:+.2f}% of {} as planned: {}{}\n", paint(style, Ink::warning, "PERTURBED"),
+                       100 * (p.step_time_s / p.planned_step_time_s - 1), format_seconds(p.planned_step_time_s),
+                       fmt::join(causes, ", "), more > 0 ? fmt::format(", and {} more", more) : "");
+}
+
 std::string fit_line(const sim::Prediction& p, Style style) {
     if (p.fits || p.memory.empty()) return "";
     const std::size_t stage = fullest_stage(p.memory);
@@ -105,7 +120,8 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p
 }  // namespace
 
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    std::string text = headline(scenario, p, style) + '\n' + figures(scenario, p, style) + '\n';
+    std::string text =
+        headline(scenario, p, style) + '\n' + figures(scenario, p, style) + perturbed_line(scenario, p, style) + '\n';
     text += breakdown_table(p) + '\n' + memory_table(p) + '\n';
     text += fit_line(p, style);
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});

@@ -45,6 +45,7 @@ constexpr std::array key_table{
     Key{document, "profile", text},
     Key{document, "seed", integer, 0, max_exact},
     Key{document, "outputs", object},
+    Key{document, "perturbations", object},
 
     Key{model, "name", text},
     Key{model, "hugging_face", text},
@@ -125,6 +126,10 @@ constexpr std::array key_table{
     Key{training, "optimizer", choice, 0, 0, optimizers},
 
     Key{outputs, "token_budget", tokens, 1, 1e18},
+
+    Key{perturbations, "stragglers", texts},
+    Key{perturbations, "slow_links", texts},
+    Key{perturbations, "jitter", number, 0, 1},
 };
 
 constexpr std::array alias_table{
@@ -171,6 +176,7 @@ std::string_view pointer(Place place) {
         case strategy: return "/strategy";
         case training: return "/training";
         case outputs: return "/outputs";
+        case perturbations: return "/perturbations";
     }
     return "";
 }
@@ -203,7 +209,7 @@ std::string nearest_key(Place place, std::string_view unknown) {
 
 std::vector<Place> places_of(std::string_view name) {
     std::vector<Place> places;
-    for (const Place place : {document, model, cluster, strategy, training, outputs}) {
+    for (const Place place : {document, model, cluster, strategy, training, outputs, perturbations}) {
         if (find_key(place, name) || find_alias(place, name)) places.push_back(place);
     }
     return places;

@@ -11,7 +11,7 @@
 namespace orrery::scenarios {
 
 /// An object of the scenario file.
-enum class Place : std::uint8_t { document, model, cluster, strategy, training, outputs };
+enum class Place : std::uint8_t { document, model, cluster, strategy, training, outputs, perturbations };
 
 /// "/strategy"; "" for the document itself.
 std::string_view pointer(Place place);

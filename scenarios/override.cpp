@@ -71,7 +71,7 @@ json& step(json& parent, const std::string& part, const Override& change) {
 
 std::optional<Place> place_of(const std::string& parent) {
     using enum Place;
-    for (const Place place : {document, model, cluster, strategy, training, outputs}) {
+    for (const Place place : {document, model, cluster, strategy, training, outputs, perturbations}) {
         if (pointer(place) == parent) return place;
     }
     return std::nullopt;

@@ -23,7 +23,7 @@ using strategies::Plan;
 
 /// The sections of one file, their spellings resolved.
 struct Sections {
-    Reader top, model, cluster, strategy, training, outputs;
+    Reader top, model, cluster, strategy, training, outputs, perturbations;
 
     Sections(const nlohmann::json& document, const std::string& file)
         : top(document, Place::document, file),
@@ -31,7 +31,8 @@ struct Sections {
           cluster(top.object("cluster", Place::cluster)),
           strategy(top.object("strategy", Place::strategy)),
           training(top.object("training", Place::training)),
-          outputs(top.object("outputs", Place::outputs)) {}
+          outputs(top.object("outputs", Place::outputs)),
+          perturbations(top.object("perturbations", Place::perturbations)) {}
 };
 
 topology::ClusterSpec read_cluster(const Reader& reader) {
@@ -175,6 +176,35 @@ std::string profile_path(const Reader& top, const topology::Gpu& gpu) {
     return is_path ? (std::filesystem::path(top.file()).parent_path() / named).string() : named.string();
 }
 
+/// Calls read(text, i) for every text of a list; what it throws gets the text's place.
+template <class Read>
+void each_text(const Reader& reader, std::string_view key, const Read& read) {
+    const std::vector<std::string> texts = reader.texts(key);
+    for (std::size_t i = 0; i < texts.size(); ++i) try {
+            read(texts[i]);
+        } catch (const Error& error) {
+            throw Error(reader.file(), fmt::format("{}/{}", reader.pointer(key), i), error.message(), error.hint());
+        }
+}
+
+Perturbations read_perturbations(const Reader& reader, const topology::Cluster& cluster, std::uint32_t ranks) {
+    Perturbations table;
+    each_text(reader, "stragglers", [&](const std::string& text) {
+        const Straggler straggler = parse_straggler(text);
+        if (straggler.last_rank >= ranks)
+            throw Error(fmt::format("rank {} of {}", straggler.last_rank, ranks),
+                        fmt::format("ranks are 0 to {}", ranks - 1));
+        if (straggler.factor != 1) table.stragglers.push_back(straggler);
+    });
+    each_text(reader, "slow_links", [&](const std::string& text) {
+        const SlowLink link = parse_slow_link(text);
+        const topology::Failures known(cluster.shared_fabric(), {link.links});
+        if (link.factor != 1) table.links.push_back(link);
+    });
+    table.jitter = reader.number("jitter");
+    return table;
+}
+
 /// An error of models/, topology/ or strategies/ knows neither the file nor how the user spelled the key.
 Error located(const Error& error, const Sections& sections) {
     std::string pointer = error.pointer();
@@ -211,6 +241,7 @@ Scenario read(const Sections& sections) {
     check_precision(scenario.plan.training.precision.compute, cluster.gpu(), sections);
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
+    scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.gpus);
     return scenario;
 }
 

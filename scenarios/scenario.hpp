@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/model_spec.hpp"
+#include "scenarios/perturbations.hpp"
 #include "strategies/plan.hpp"
 #include "topology/catalog.hpp"
 
@@ -23,8 +24,9 @@ struct Scenario {
     topology::ClusterSpec cluster;
     std::uint32_t gpus = 0;  ///< GPUs used: tensor x pipeline x data, at most the cluster's
     std::string profile;     ///< name of a shipped profile or path; default: the GPU's
-    std::uint64_t seed = 1;  ///< recorded in the provenance
+    std::uint64_t seed = 1;  ///< of jitter; recorded in the provenance
     Outputs outputs;
+    Perturbations perturbations;  ///< without those of factor 1
 };
 
 /// `--set strategy.tensor=4`: the value is read as JSON when it parses as JSON, else as a string.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "topology/catalog.hpp"
 
@@ -16,8 +17,13 @@ Agreement run_both(const scenarios::Scenario& scenario, calibrate::ProfileStore&
                    const Running& other) {
     const calibrate::Predictor& predictor = profiles.find(scenario.profile);
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    const RanStep first(scenario.plan, cluster, predictor, one);
-    const RanStep second(scenario.plan, cluster, predictor, other);
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const auto run = [&](Running how) {
+        if (!scenario.perturbations.none()) how.perturbed = &perturbed;
+        return std::make_unique<const RanStep>(scenario.plan, cluster, predictor, how);
+    };
+    const auto one_run = run(one), other_run = run(other);
+    const RanStep &first = *one_run, &second = *other_run;
     Agreement agreement = compare(first, second);
     agreement.names = fmt::format("{} and {} classes", first.folding->classes.size(), second.folding->classes.size());
     return agreement;

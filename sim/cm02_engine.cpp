@@ -91,6 +91,9 @@ public:
     }
 
     void flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) override;
+    void capacity(std::uint32_t, double) override {
+        throw Error("the reference engine keeps the capacities of links", "use --engine fast with slow links");
+    }
     void run(EventSink& sink) override;
     [[nodiscard]] double carried_bytes(std::uint32_t link) const override;
 

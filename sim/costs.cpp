@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "base/overloaded.hpp"
 #include "strategies/hazards.hpp"
@@ -55,7 +56,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         kernels_.push_back({estimate.seconds * scale + gap_, estimate.extrapolated});
     }
     for (const Program& block : step.blocks) {
-        blocks_.push_back(block_cost(step, block));
+        block_times_.push_back(block_times(step, block));
+        blocks_.push_back(block_cost(block, block_times_.back()));
         shares_.push_back(shares_of(step, block));
     }
     for (const Program& program : step.programs) {
@@ -89,10 +91,7 @@ double Costs::collective_seconds(const StepProgram& step, const Collective& coll
 
 OpCost Costs::cost(const Op& op) const {
     return std::visit(
-        Overloaded{[&](const Compute& c) {
-                       const double device = kernels_[c.kernel].seconds;
-                       return OpCost{device, dispatch_, dispatch_, dispatch_ + device};
-                   },
+        Overloaded{[&](const Compute& c) { return kernel_cost(kernels_[c.kernel].seconds); },
                    [&](const strategies::Call& c) { return blocks_[c.block]; },
                    [&](const strategies::HostSync&) { return OpCost{}; },
                    // Communication: the time depends on the others; here is what its launch costs the host.
@@ -126,7 +125,7 @@ double run_block(const Program& block, const std::vector<double>& device_time, d
 
 }  // namespace
 
-OpCost Costs::block_cost(const StepProgram& step, const Program& block) {
+std::vector<double> Costs::block_times(const StepProgram& step, const Program& block) const {
     std::vector<double> time;
     double beside = 0;  // seconds of an asynchronous collective that kernels have yet to run beside
     for (const Op& op : block.ops) {
@@ -140,12 +139,40 @@ OpCost Costs::block_cost(const StepProgram& step, const Program& block) {
             if (op.lane != Lane::compute) beside += time.back();
         }
     }
+    return time;
+}
+
+OpCost Costs::block_cost(const Program& block, const std::vector<double>& times) const {
     OpCost cost;
-    cost.device = run_block(block, time, 0.0, 0.0, never);
-    cost.host_to_end = run_block(block, time, dispatch_, never, 0.0);
+    cost.device = run_block(block, times, 0.0, 0.0, never);
+    cost.host_to_end = run_block(block, times, dispatch_, never, 0.0);
     cost.first_dispatch = dispatch_;
     cost.host = dispatch_ * static_cast<double>(block.ops.size());
     return cost;
+}
+
+/// What a call is slowed by collectives of its caller falls on its last kernel.
+Costs Costs::unrolled(const StepProgram& step) && {
+    for (std::size_t role = 0; role < step.programs.size(); ++role) {
+        std::vector<OpCost> flat;
+        for (std::size_t i = 0; i < step.programs[role].ops.size(); ++i) {
+            const auto* call = std::get_if<strategies::Call>(&step.programs[role].ops[i].what);
+            if (call == nullptr) {
+                flat.push_back(programs_[role][i]);
+                continue;
+            }
+            const Program& block = step.blocks[call->block];
+            std::size_t last = flat.size();
+            for (std::size_t k = 0; k < block.ops.size(); ++k) {
+                const bool computes = std::holds_alternative<Compute>(block.ops[k].what);
+                if (computes) last = flat.size();
+                flat.push_back(computes ? kernel_cost(block_times_[call->block][k]) : cost(block.ops[k]));
+            }
+            flat[last] = kernel_cost(flat[last].device + programs_[role][i].device - blocks_[call->block].device);
+        }
+        programs_[role] = std::move(flat);
+    }
+    return std::move(*this);
 }
 
 Shares Costs::shares_of(const StepProgram& step, const Program& block) const {

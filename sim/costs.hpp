@@ -46,6 +46,10 @@ public:
           const calibrate::Predictor& predictor, const Network& network, bool slowed = true,
           const Folding* folding = nullptr);
 
+    /// For the step with its calls unrolled: operations of a block keep the times that they have in it, so that both
+    /// come to the same end. `step` is that of the constructor.
+    [[nodiscard]] Costs unrolled(const strategies::StepProgram& step) &&;
+
     [[nodiscard]] const OpCost& of(std::uint32_t role, std::uint32_t op) const { return programs_[role][op]; }
     [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }
     [[nodiscard]] const OpCost& block(std::uint32_t block) const { return blocks_[block]; }
@@ -53,7 +57,12 @@ public:
 
 private:
     [[nodiscard]] OpCost cost(const strategies::Op& op) const;
-    [[nodiscard]] OpCost block_cost(const strategies::StepProgram& step, const strategies::Program& block);
+    [[nodiscard]] std::vector<double> block_times(const strategies::StepProgram& step,
+                                                  const strategies::Program& block) const;
+    [[nodiscard]] OpCost block_cost(const strategies::Program& block, const std::vector<double>& times) const;
+    [[nodiscard]] OpCost kernel_cost(double seconds) const {
+        return {seconds, dispatch_, dispatch_, dispatch_ + seconds};
+    }
     [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block) const;
     void slow_down_beside_collectives(const strategies::StepProgram& step);
@@ -71,6 +80,7 @@ private:
     double gap_, dispatch_, slowdown_;
     std::vector<KernelCost> kernels_;
     std::vector<OpCost> blocks_;
+    std::vector<std::vector<double>> block_times_;  // of each operation, seconds
     std::vector<Shares> shares_;
     std::vector<std::vector<OpCost>> programs_;
 };

@@ -40,6 +40,10 @@ public:
     /// size, or a limit that is not positive.
     virtual void flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) = 0;
 
+    /// A link's capacity from now on, in bytes per second; with 0 nothing moves over it. Throws Error on a link that
+    /// does not exist or a negative capacity, and where the engine cannot do that (SimGrid's CM02).
+    virtual void capacity(std::uint32_t link, double bytes_per_second) = 0;
+
     /// Until nothing is pending; the sink may add timers and flows. An exception of the sink ends the run and passes
     /// through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid has one kernel a
     /// process.

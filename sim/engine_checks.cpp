@@ -15,6 +15,12 @@ void check_capacities(const std::vector<double>& bytes_per_second) {
                         "give each link a positive capacity; leave out links that are down");
 }
 
+void check_changed_capacity(double bytes_per_second) {
+    if (!(bytes_per_second >= 0.0))
+        throw Error(fmt::format("a link is given a capacity of {} bytes per second", bytes_per_second),
+                    "0 stops it; negative means nothing");
+}
+
 void check_timer(double at, double now) {
     if (!(at >= now) || !std::isfinite(at))
         throw Error(fmt::format("a timer for {} s is set at {} s", at, now), "times are finite and not in the past");

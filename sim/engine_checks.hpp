@@ -11,6 +11,7 @@ namespace orrery::sim {
 
 /// Each throws Error unless the contract of Engine is kept.
 void check_capacities(const std::vector<double>& bytes_per_second);
+void check_changed_capacity(double bytes_per_second);
 void check_timer(double at, double now);
 void check_flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::size_t links);
 void check_link(std::uint32_t link, std::size_t links);

@@ -9,11 +9,12 @@ namespace orrery::sim {
 using strategies::Axis;
 using strategies::AxisSet;
 
-Flows::Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns)
+Flows::Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns,
+             const Marks& marks)
     : cluster_(cluster), columns_(columns), hops_(cluster, first_link_that_matters(cluster, network)) {
     add_messages(traffic);
     for (std::uint32_t set = 0; set < traffic.sets.size(); ++set) add_groups(traffic, set, network);
-    hops_.drop_links(slack_links(hops_, cluster, network));
+    hops_.drop_links(slack_links(hops_, cluster, network, marks));
     place_.assign(hops_.used_links(), 0);
 }
 

@@ -8,6 +8,7 @@
 #include "sim/columns.hpp"
 #include "sim/hop_table.hpp"
 #include "sim/network.hpp"
+#include "sim/perturbed.hpp"
 #include "sim/traffic.hpp"
 
 namespace orrery::sim {
@@ -31,7 +32,8 @@ public:
         double share;                   ///< of the ring's traffic that each hop carries
     };
 
-    Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns);
+    Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns,
+          const Marks& marks = {});
 
     [[nodiscard]] const Columns& columns() const { return columns_; }
     [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }

@@ -33,6 +33,12 @@ public:
             flows_.start(now_, uses, bytes, rate_limit, sequence_++, tag);
     }
 
+    void capacity(std::uint32_t link, double bytes_per_second) override {
+        check_link(link, flows_.links());
+        check_changed_capacity(bytes_per_second);
+        flows_.set_capacity(link, bytes_per_second);
+    }
+
     void run(EventSink& sink) override;
 
     [[nodiscard]] double carried_bytes(std::uint32_t link) const override {

@@ -26,7 +26,10 @@ FluidFlows::FluidFlows(std::vector<double> capacity_bytes_per_second) {
     for (std::size_t l = 0; l < links_.size(); ++l) links_[l].capacity = capacity_bytes_per_second[l];
 }
 
-bool FluidFlows::contended(const Link& link) { return link.demand > link.capacity * (1.0 + demand_slack); }
+/// Not a link that is down: its flows are at their limit, which is 0.
+bool FluidFlows::contended(const Link& link) {
+    return link.capacity > 0.0 && link.demand > link.capacity * (1.0 + demand_slack);
+}
 
 std::uint32_t FluidFlows::take_flow() {
     if (free_flows_.empty()) {
@@ -58,7 +61,7 @@ void FluidFlows::start(double now, std::span<const LinkUse> uses, double bytes, 
         if (used(use)) alone = std::min(alone, links_[use.link].capacity / use.weight);
 
     const std::uint32_t id = take_flow(), first = take_uses(count);
-    flows_[id] = {bytes, bytes, now, alone, 0.0, sequence, tag, visit_, first, count};
+    flows_[id] = {bytes, bytes, now, alone, rate_limit, 0.0, sequence, tag, visit_, first, count};
     std::uint32_t at = first;
     for (const LinkUse& use : uses) {
         if (!used(use)) continue;
@@ -70,14 +73,39 @@ void FluidFlows::start(double now, std::span<const LinkUse> uses, double bytes, 
     started_.push_back(id);
 }
 
+/// The flows of a contended link are to be solved again.
+void FluidFlows::touch(std::uint32_t id) {
+    Link& link = links_[id];
+    if (!contended(link) || link.dirty) return;
+    link.dirty = true;
+    dirty_links_.push_back(id);
+}
+
+/// A flow's rate alone, and what it asks of its links, after the capacity of one has changed.
+void FluidFlows::reconsider(std::uint32_t id) {
+    Flow& flow = flows_[id];
+    const std::span<const Use> uses(uses_.data() + flow.first_use, flow.uses);
+    double alone = flow.limit;
+    for (const Use& use : uses) alone = std::min(alone, links_[use.link].capacity / use.weight);
+    for (const Use& use : uses) {
+        touch(use.link);
+        if (links_[use.link].capacity < infinity) links_[use.link].demand += use.weight * (alone - flow.alone);
+    }
+    flow.alone = alone;
+    started_.push_back(id);
+}
+
+void FluidFlows::set_capacity(std::uint32_t link, double bytes_per_second) {
+    touch(link);
+    links_[link].capacity = bytes_per_second;
+    for (std::size_t i = 0; i < links_[link].crossings.size(); ++i) reconsider(links_[link].crossings[i].flow);
+}
+
 void FluidFlows::leave_links(const Flow& flow) {
     for (std::uint32_t u = flow.first_use; u < flow.first_use + flow.uses; ++u) {
         const Use& use = uses_[u];
         Link& link = links_[use.link];
-        if (contended(link) && !link.dirty) {
-            link.dirty = true;
-            dirty_links_.push_back(use.link);
-        }
+        touch(use.link);
         link.carried += use.weight * flow.bytes;
         link.crossings[use.place] = link.crossings.back();
         uses_[link.crossings[use.place].use].place = use.place;

@@ -31,6 +31,9 @@ public:
     void start(double now, std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t sequence,
                std::uint64_t tag);
 
+    /// From the time of the next next_end() on. 0: nothing moves.
+    void set_capacity(std::uint32_t link, double bytes_per_second);
+
     /// When the next flow ends, in seconds; infinity when there is none.
     double next_end(double now);
 
@@ -49,6 +52,7 @@ private:
     struct Flow {
         double bytes, remaining, since;  // remaining bytes at the time `since`
         double alone;                    // rate if it had its links to itself
+        double limit;                    // its own
         double rate;                     // 0: none yet
         std::uint64_t sequence, tag, visit;
         std::uint32_t first_use, uses;
@@ -70,6 +74,8 @@ private:
     std::uint32_t take_flow();
     std::uint32_t take_uses(std::uint32_t count);
     void leave_links(const Flow& flow);
+    void reconsider(std::uint32_t flow);
+    void touch(std::uint32_t link);
     void settle(double now);
     void solve_component(std::uint32_t seed, double now);
     void visit_link(std::uint32_t link);

@@ -17,8 +17,9 @@ constexpr std::uint32_t sends = 1, receives = 2, first_set = 10, first_weight = 
 /// Vertices are columns, messages, groups and links, in that order.
 class GraphMaker {
 public:
-    GraphMaker(const Flows& flows, const Traffic& traffic, const topology::Cluster& cluster, const Network& network)
-        : flows_(flows), traffic_(traffic), cluster_(cluster), network_(network) {
+    GraphMaker(const Flows& flows, const Traffic& traffic, const topology::Cluster& cluster, const Network& network,
+               const Marks& marks)
+        : flows_(flows), traffic_(traffic), cluster_(cluster), network_(network), marks_(marks) {
         columns_ = flows.columns().count;
         messages_ = static_cast<std::uint32_t>(flows.messages().size());
         groups_ = static_cast<std::uint32_t>(flows.groups().size());
@@ -41,7 +42,7 @@ public:
     }
 
 private:
-    using Colour = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, double>;
+    using Colour = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, double, std::uint32_t>;
 
     std::uint32_t colour(const Colour& key) {
         return colours_.try_emplace(key, static_cast<std::uint32_t>(colours_.size())).first->second;
@@ -52,15 +53,14 @@ private:
     void join(std::uint32_t a, std::uint32_t b, std::uint32_t label) { graph_.edges.push_back({a, b, label, label}); }
 
     void add_columns() {
-        std::vector<std::uint32_t> of_role;
-        for (std::uint32_t role = 0; role < traffic_.sends_of.size(); ++role)
-            of_role.push_back(colour({0, role, 0, 0.0}));
-        for (std::uint32_t column = 0; column < columns_; ++column)
-            graph_.colour.push_back(of_role[traffic_.role[flows_.columns().first_rank(column)]]);
+        for (std::uint32_t column = 0; column < columns_; ++column) {
+            const std::uint32_t rank = flows_.columns().first_rank(column);
+            graph_.colour.push_back(colour({0, traffic_.role[rank], marks_.of_rank(rank), 0.0, 0}));
+        }
     }
     void add_message(std::uint32_t vertex, const Flows::Message& message) {
         const std::uint32_t inside = message.hop == Flows::no_hop ? 1 : 0;
-        graph_.colour.push_back(colour({1, message.channel, inside, 0.0}));
+        graph_.colour.push_back(colour({1, message.channel, inside, 0.0, 0}));
         join(message.from, vertex, sends);
         join(message.to, vertex, receives);
         flows_.each_link(message,
@@ -74,7 +74,7 @@ private:
         if (!contends)
             for (const LinkUse& use : path)
                 alone = std::max(alone, use.weight / network_.capacity(flows_.hops().link(use.link)));
-        graph_.colour.push_back(colour({2, group.set, group.nodes, alone}));
+        graph_.colour.push_back(colour({2, group.set, group.nodes, alone, 0}));
         for (const std::uint32_t column : flows_.members(group)) join(column, vertex, first_set + group.set);
         if (!contends) return;
         for (const LinkUse& use : path) join(vertex, first_link_ + use.link, weight(use.weight));
@@ -82,8 +82,8 @@ private:
     void add_links() {
         for (std::uint32_t i = 0; i < flows_.hops().used_links(); ++i) {
             const topology::Link link = cluster_.link(flows_.hops().link(i));
-            graph_.colour.push_back(
-                colour({3, static_cast<std::uint32_t>(link.kind), link.tier, link.bytes_per_second}));
+            graph_.colour.push_back(colour({3, static_cast<std::uint32_t>(link.kind), link.tier, link.bytes_per_second,
+                                            marks_.of_link(flows_.hops().link(i), cluster_.first_fabric_link())}));
         }
     }
 
@@ -91,6 +91,7 @@ private:
     const Traffic& traffic_;
     const topology::Cluster& cluster_;
     const Network& network_;
+    const Marks& marks_;
     std::uint32_t columns_, messages_, groups_, first_link_;
     ColouredGraph graph_;
     std::map<Colour, std::uint32_t> colours_;
@@ -106,8 +107,8 @@ std::vector<std::uint32_t> numbers(std::size_t count) {
 }  // namespace
 
 FlowClasses equitable_classes(const Flows& flows, const Traffic& traffic, const topology::Cluster& cluster,
-                              const Network& network) {
-    return GraphMaker(flows, traffic, cluster, network).partition();
+                              const Network& network, const Marks& marks) {
+    return GraphMaker(flows, traffic, cluster, network, marks).partition();
 }
 
 FlowClasses single_classes(const Flows& flows) {

@@ -16,7 +16,7 @@ struct FlowClasses {
 /// The coarsest partition that is equitable: columns of one role, flows of one channel or set, links of one kind, rate
 /// and tier.
 FlowClasses equitable_classes(const Flows& flows, const Traffic& traffic, const topology::Cluster& cluster,
-                              const Network& network);
+                              const Network& network, const Marks& marks);
 
 /// Everything for itself.
 FlowClasses single_classes(const Flows& flows);

@@ -165,15 +165,25 @@ private:
     std::vector<std::uint32_t> place_;         // by engine link: where the last route that crosses it names it
 };
 
+/// Columns hold only if all ranks of each have one mark.
+Columns marked_columns(const strategies::Mesh& mesh, const topology::Cluster& cluster, const Marks& marks) {
+    const Columns columns = tensor_columns(mesh, cluster);
+    for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank)
+        if (marks.of_rank(rank) != marks.of_rank(columns.first_rank(columns.of(rank)))) return single_ranks(mesh);
+    return marks.link.empty() ? columns : single_ranks(mesh);
+}
+
 }  // namespace
 
 std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, const topology::Cluster& cluster,
-                                          const Network& network, bool fold, std::shared_ptr<const Folding> known) {
+                                          const Network& network, bool fold, std::shared_ptr<const Folding> known,
+                                          const Marks& marks) {
     Traffic traffic(step);
     if (known && known->folded == fold && known->traffic == traffic) return known;
-    const Columns columns = fold ? tensor_columns(traffic.mesh, cluster) : single_ranks(traffic.mesh);
-    const Flows flows(traffic, cluster, network, columns);
-    const FlowClasses classes = fold ? equitable_classes(flows, traffic, cluster, network) : single_classes(flows);
+    const Columns columns = fold ? marked_columns(traffic.mesh, cluster, marks) : single_ranks(traffic.mesh);
+    const Flows flows(traffic, cluster, network, columns, marks);
+    const FlowClasses classes =
+        fold ? equitable_classes(flows, traffic, cluster, network, marks) : single_classes(flows);
     Folding folding = Folder(std::move(traffic), network, flows, classes).fold();
     folding.folded = fold;
     return std::make_shared<const Folding>(std::move(folding));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/network.hpp"
+#include "sim/perturbed.hpp"
 #include "sim/prediction.hpp"
 #include "sim/traffic.hpp"
 
@@ -66,9 +67,10 @@ struct Folding {
 
 /// fold true: the coarsest partition of ranks, flows and links for which max-min rates and times are exactly those of
 /// the unfolded cluster (equitable.hpp, folding.md). fold false: every rank and link for itself.
-/// `known` is given back when it is what would come out: plans that differ in time and memory alone fold alike.
+/// Ranks and links of different marks are never alike. `known`, folded without marks, is given back when it is what
+/// would come out: plans that differ in time and memory alone fold alike.
 std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, const topology::Cluster& cluster,
                                           const Network& network, bool fold,
-                                          std::shared_ptr<const Folding> known = nullptr);
+                                          std::shared_ptr<const Folding> known = nullptr, const Marks& marks = {});
 
 }  // namespace orrery::sim

@@ -97,7 +97,8 @@ topology::LinkId first_link_that_matters(const topology::Cluster& cluster, const
     return cluster.first_fabric_link();
 }
 
-std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network) {
+std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network,
+                              const Marks& marks) {
     const Facts facts(hops, cluster, network);
     const auto is_nic = [&](std::uint32_t link) { return facts.is_nic[link]; };
     Side senders(facts), receivers(facts);
@@ -113,7 +114,8 @@ std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& clu
     }
     std::vector<bool> slack(hops.used_links());
     for (std::uint32_t link = 0; link < slack.size(); ++link)
-        slack[link] = senders.slack(link) || receivers.slack(link);
+        slack[link] = marks.of_link(hops.link(link), cluster.first_fabric_link()) == 0 &&
+                      (senders.slack(link) || receivers.slack(link));
     return slack;
 }
 

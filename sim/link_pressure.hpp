@@ -5,6 +5,7 @@
 
 #include "sim/hop_table.hpp"
 #include "sim/network.hpp"
+#include "sim/perturbed.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
@@ -14,7 +15,8 @@ namespace orrery::sim {
 /// max-min rates are the same. NIC links are never slack, nor links that carry a hop without a NIC, nor links that no
 /// contending hop crosses. In a fabric without oversubscription most links are slack, which keeps the ranks of a stage
 /// alike wherever they sit.
-std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network);
+std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network,
+                              const Marks& marks = {});
 
 /// The first link that can matter: 0, or the first of the fabric where every link inside a node is slack whatever the
 /// traffic, because all NICs reached over it are together no faster.

@@ -26,6 +26,7 @@ class Network {
 public:
     Network(const topology::Cluster& cluster, const calibrate::Predictor& predictor);
 
+    [[nodiscard]] topology::LinkId first_fabric_link() const { return cluster_.first_fabric_link(); }
     [[nodiscard]] std::uint32_t gpus_per_node() const { return cluster_.gpus_per_node(); }
 
     /// Payload bytes per second that a link of the cluster carries, for an engine.

@@ -124,11 +124,18 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
         throw Error("", "/cluster/more_nodes", "a prediction takes one kind of GPU",
                     "leave more_nodes out; `orrery topology` shows clusters of several kinds");
     }
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const bool as_planned = scenario.perturbations.none();
     RanStep ran(scenario.plan, cluster, predictor,
-                {.fold = options.fold, .engine = options.engine, .all_spans = options.keep_trace});
+                {.fold = options.fold,
+                 .engine = options.engine,
+                 .all_spans = options.keep_trace,
+                 .perturbed = as_planned ? nullptr : &perturbed});
     Prediction p;
     p.gpus = scenario.plan.ranks();
     p.step_time_s = ran.replayed.end;
+    if (!as_planned)
+        p.planned_step_time_s = RanStep(scenario.plan, cluster, predictor, {.engine = options.engine}).replayed.end;
     p.memory_capacity = cluster.gpu().memory_bytes;
     rates(scenario, cluster.gpu(), ran.program, p);
     stages(ran, scenario.plan.strategy.pipeline, p);

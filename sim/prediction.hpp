@@ -41,6 +41,7 @@ struct RankClass {
 
 struct Prediction {
     double step_time_s = 0;
+    double planned_step_time_s = 0;  ///< without the perturbations; 0 where there are none
     double tokens_per_s = 0;
     double model_flops_per_gpu = 0;     ///< FLOP/s, no recomputation counted
     double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/rendezvous.hpp"
 #include "sim/tape.hpp"
@@ -53,8 +54,8 @@ struct Progress {
 class Replay final : public EventSink {
 public:
     Replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
-           Engine& engine, const std::vector<std::uint32_t>& record)
-        : engine_(engine), rendezvous_(network, folding) {
+           Engine& engine, const std::vector<std::uint32_t>& record, const Perturbed* perturbed)
+        : engine_(engine), rendezvous_(network, folding), perturbed_(perturbed) {
         tapes_.reserve(step.programs.size());
         for (std::uint32_t role = 0; role < step.programs.size(); ++role)
             tapes_.emplace_back(step.programs[role], role, costs, folding.traffic);
@@ -65,6 +66,7 @@ public:
             rank.spans.assign(tapes_[rank.role].ops.size(), {unknown, unknown});
             progress_[who].spans = &rank.spans;
         }
+        if (perturbed_ != nullptr) change_capacities(folding, network.first_fabric_link());
     }
 
     Replayed run() && {
@@ -76,6 +78,10 @@ public:
     }
 
     void on_timer(std::uint64_t tag) override {
+        if (tag >= first_change) {
+            const auto& [link, bytes_per_second] = changes_[tag - first_change];
+            return engine_.capacity(link, bytes_per_second);
+        }
         const Meeting meeting = rendezvous_.meeting(static_cast<Rendezvous::Number>(tag));
         engine_.flow(meeting.uses, meeting.transfer.bytes, meeting.transfer.rate_limit, tag);
     }
@@ -98,6 +104,17 @@ private:
             p.blocked_on.fill(nothing);
             p.ends = ends_.data() + ends;
             ends += p.tape->slots;
+        }
+    }
+
+    /// Sets the times at which links become slower or faster.
+    void change_capacities(const Folding& folding, topology::LinkId first) {
+        for (std::uint32_t link = 0; link < folding.capacities.size(); ++link) {
+            const std::uint32_t mark = perturbed_->marks().of_link(folding.link_example[link], first);
+            for (const Pace& pace : perturbed_->paces_of_link(mark)) {
+                engine_.timer(pace.at, first_change + changes_.size());
+                changes_.emplace_back(link, folding.capacities[link] / pace.factor);
+            }
         }
     }
 
@@ -167,8 +184,12 @@ private:
         const Tape::Op& op = p.tape->ops[index];
         const double start = p.ends[op.start];
         const double begin = std::max(device, start + op.issue);
-        if (op.kind == Tape::Kind::local)
-            return end_operation(p, op, index, begin, std::max(device + op.device, start + op.done));
+        if (op.kind == Tape::Kind::local) {
+            const double end = perturbed_ != nullptr && perturbed_->kernels()
+                                   ? perturbed_->end(result_.classes[who].representative, index, begin, op.device)
+                                   : std::max(device + op.device, start + op.done);
+            return end_operation(p, op, index, begin, end);
+        }
         p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
         const Party party{who, index, begin};
         switch (op.kind) {
@@ -231,6 +252,10 @@ private:
 
     Engine& engine_;
     Rendezvous rendezvous_;
+    const Perturbed* perturbed_;
+    /// Links and their new capacities; tags from `first_change` on are theirs, those below are transfers.
+    static constexpr std::uint64_t first_change = std::uint64_t{1} << 32U;
+    std::vector<std::pair<std::uint32_t, double>> changes_;
     std::vector<Tape> tapes_;  // by role
     std::vector<Progress> progress_;
     std::vector<double> ends_;
@@ -241,8 +266,8 @@ private:
 }  // namespace
 
 Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
-                Engine& engine, const std::vector<std::uint32_t>& record) {
-    return Replay(step, costs, network, folding, engine, record).run();
+                Engine& engine, const std::vector<std::uint32_t>& record, const Perturbed* perturbed) {
+    return Replay(step, costs, network, folding, engine, record, perturbed).run();
 }
 
 Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,

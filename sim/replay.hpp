@@ -6,6 +6,7 @@
 #include "sim/costs.hpp"
 #include "sim/engine.hpp"
 #include "sim/folding.hpp"
+#include "sim/perturbed.hpp"
 
 namespace orrery::sim {
 
@@ -16,10 +17,11 @@ struct Replayed {
 
 /// Times follow from the program alone (step_program.hpp): computing operations are timed as soon as what they wait for
 /// is known; transfers between nodes are handed to the engine at the moment their last party arrives. A transfer's span
-/// begins when all its parties are there. Spans are kept of the classes in `record` (numbers, ascending). Throws
-/// std::logic_error when an operation never ends, which verify() would have said.
+/// begins when all its parties are there. perturbed (null: nothing is): its step must be unrolled if it slows kernels,
+/// and its marks must have gone into the folding. Spans are kept of the classes in `record` (numbers, ascending).
+/// Throws std::logic_error when an operation never ends, which verify() would have said.
 Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
-                Engine& engine, const std::vector<std::uint32_t>& record);
+                Engine& engine, const std::vector<std::uint32_t>& record, const Perturbed* perturbed = nullptr);
 /// Spans of all classes.
 Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
                 Engine& engine);

@@ -15,12 +15,31 @@ constexpr std::size_t most_span_bytes = std::size_t{64} << 20U;
 /// Ends that differ by less are the same end summed in another order.
 constexpr double same_end = 1e-12;
 
-/// Blocks are timed once; that is exact as long as their collectives stay inside a node.
-strategies::StepProgram timeable(strategies::StepProgram step, const strategies::Plan& plan, const Network& network) {
-    if (network.path(step.mesh.group(0, {strategies::Axis::tensor})).empty() &&
-        plan.strategy.tensor <= network.gpus_per_node() && network.gpus_per_node() % plan.strategy.tensor == 0)
-        return step;
-    return strategies::unrolled(step);
+/// Whether each tensor group lies inside a node, so that nothing contends inside a block.
+bool blocks_are_local(const strategies::StepProgram& step, const strategies::Plan& plan, const Network& network) {
+    return network.path(step.mesh.group(0, {strategies::Axis::tensor})).empty() &&
+           plan.strategy.tensor <= network.gpus_per_node() && network.gpus_per_node() % plan.strategy.tensor == 0;
+}
+
+bool slows_kernels(const Running& how) { return how.perturbed != nullptr && how.perturbed->kernels(); }
+
+/// Blocks are timed once; that is exact as long as they are local and their kernels go to plan. Else the step is
+/// unrolled. What is returned as it is is moved from.
+strategies::StepProgram timeable(strategies::StepProgram& step, const strategies::Plan& plan, const Network& network,
+                                 const Running& how) {
+    if (slows_kernels(how) || !blocks_are_local(step, plan, network)) return strategies::unrolled(step);
+    return std::move(step);
+}
+
+/// Of `program`, that timeable() made of `built`.
+Costs costs_of(const strategies::StepProgram& built, const strategies::StepProgram& program,
+               const strategies::Plan& plan, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
+               const Network& network, const Folding& folding, const Running& how) {
+    const auto costs = [&](const strategies::StepProgram& step) {
+        return Costs(step, plan, cluster.gpu(), predictor, network, true, &folding);
+    };
+    if (slows_kernels(how) && blocks_are_local(built, plan, network)) return costs(built).unrolled(built);
+    return costs(program);
 }
 
 std::size_t span_bytes(const strategies::StepProgram& step, const Folding& folding) {
@@ -50,34 +69,36 @@ RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster,
 RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, const topology::Cluster& cluster,
                  const calibrate::Predictor& predictor, const Running& how)
     : network(cluster, predictor),
-      program(timeable(std::move(built), plan, network)),
-      folding(fold_ranks(program, cluster, network, how.fold, how.known_folding)),
-      costs(program, plan, cluster.gpu(), predictor, network, true, folding.get()) {
+      program(timeable(built, plan, network, how)),
+      folding(fold_ranks(program, cluster, network,
+                         how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank()), how.known_folding,
+                         how.perturbed != nullptr ? how.perturbed->marks() : Marks{})),
+      costs(costs_of(built, program, plan, cluster, predictor, network, *folding, how)) {
     if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes) {
         std::vector<std::uint32_t> all(folding->classes.size());
         std::iota(all.begin(), all.end(), 0U);
-        run(how.engine, all);
+        run(how, all);
     } else {
-        run_recording_few(how.engine);
+        run_recording_few(how);
     }
 }
 
-void RanStep::run(EngineKind kind, const std::vector<std::uint32_t>& record) {
+void RanStep::run(const Running& how, const std::vector<std::uint32_t>& record) {
     const auto engine =
-        kind == EngineKind::fast ? make_fluid_engine(folding->capacities) : make_cm02_engine(folding->capacities);
-    replayed = replay(program, costs, network, *folding, *engine, record);
+        how.engine == EngineKind::fast ? make_fluid_engine(folding->capacities) : make_cm02_engine(folding->capacities);
+    replayed = replay(program, costs, network, *folding, *engine, record, how.perturbed);
     link_bytes.clear();
     for (std::uint32_t link = 0; link < folding->capacities.size(); ++link)
         link_bytes.push_back(engine->carried_bytes(link));
 }
 
 /// The slowest rank of a role is known only after the run: when it is not the one recorded, the run is repeated.
-void RanStep::run_recording_few(EngineKind kind) {
+void RanStep::run_recording_few(const Running& how) {
     const std::size_t roles = program.programs.size();
     const auto first = last_of_each_role(folding->classes, roles);
-    run(kind, first);
+    run(how, first);
     const auto last = last_of_each_role(replayed.classes, roles);
-    if (last != first) run(kind, last);
+    if (last != first) run(how, last);
 }
 
 const RankClass& RanStep::slowest(std::uint32_t role) const {

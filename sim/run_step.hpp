@@ -22,7 +22,8 @@ struct Running {
     bool fold = true;  ///< simulate one rank of each class, which is exact
     EngineKind engine = EngineKind::fast;
     bool all_spans = false;                             ///< record every class, whatever the memory it takes
-    std::shared_ptr<const Folding> known_folding = {};  ///< of a similar plan on the same cluster
+    std::shared_ptr<const Folding> known_folding = {};  ///< of a similar plan on the same cluster; not if perturbed
+    const Perturbed* perturbed = nullptr;               ///< null: all goes to plan. Not kept
 };
 
 /// Everything a step's reports are made from. Not copyable: its parts refer to each other.
@@ -39,15 +40,15 @@ struct RanStep {
     [[nodiscard]] const RankClass& slowest(std::uint32_t role) const;
 
     Network network;
-    strategies::StepProgram program;  ///< unrolled when tensor groups span nodes, whose collectives contend
+    strategies::StepProgram program;  ///< unrolled when tensor groups span nodes or kernels are perturbed
     std::shared_ptr<const Folding> folding;
     Costs costs;
     Replayed replayed;               ///< spans of all classes, or of each role's slowest where that would be too many
     std::vector<double> link_bytes;  ///< carried, by engine link
 
 private:
-    void run(EngineKind kind, const std::vector<std::uint32_t>& record);
-    void run_recording_few(EngineKind kind);
+    void run(const Running& how, const std::vector<std::uint32_t>& record);
+    void run_recording_few(const Running& how);
 };
 
 }  // namespace orrery::sim

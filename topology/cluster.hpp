@@ -84,6 +84,7 @@ public:
     [[nodiscard]] double latency_seconds(GpuId from, GpuId to) const;
 
     [[nodiscard]] const Fabric& fabric() const { return *fabric_; }
+    [[nodiscard]] const std::shared_ptr<const Fabric>& shared_fabric() const { return fabric_; }
     [[nodiscard]] const Routing& routing() const { return routing_; }
     /// Nothing when all links work.
     [[nodiscard]] const Failures* failures() const { return failures_.get(); }

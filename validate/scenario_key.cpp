@@ -60,13 +60,22 @@ std::string key(const topology::ClusterSpec& cluster) {
                 fabric_file, join(more_nodes));
 }
 
+std::string key(const scenarios::Perturbations& perturbations) {
+    const auto& [stragglers, links, jitter] = perturbations;
+    std::string text = list(jitter);
+    for (const scenarios::Straggler& straggler : stragglers) text += to_text(straggler) + ";";
+    for (const scenarios::SlowLink& link : links) text += to_text(link) + ";";
+    return text;
+}
+
 }  // namespace
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
-    const auto& [name, plan, cluster, gpus, profile, seed, outputs] = scenario;
+    const auto& [name, plan, cluster, gpus, profile, seed, outputs, perturbations] = scenario;
     const auto& [model, strategy, training] = plan;
     const auto& [token_budget] = outputs;
-    return key(model) + key(strategy) + key(training) + key(cluster) + list(gpus, profile, seed, token_budget);
+    return key(model) + key(strategy) + key(training) + key(cluster) + list(gpus, profile, seed, token_budget) +
+           key(perturbations);
 }
 
 }  // namespace orrery::validate

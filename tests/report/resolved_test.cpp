@@ -23,6 +23,7 @@ void expect_round_trip(const scenarios::Scenario& scenario) {
     EXPECT_EQ(Json::parse(resolved(again).dump()), document);
     EXPECT_EQ(again.plan.model, scenario.plan.model);
     EXPECT_EQ(again.gpus, scenario.gpus);
+    EXPECT_EQ(again.perturbations, scenario.perturbations);
     EXPECT_EQ(again.plan.strategy.bucket_bytes, scenario.plan.strategy.bucket_bytes);
     EXPECT_EQ(again.cluster.nic_bytes_per_second, scenario.cluster.nic_bytes_per_second);
 }
@@ -58,7 +59,14 @@ TEST(Resolved, ModelsOfTheCatalogComeBack) {
 }
 
 TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
-    const Json document = Json::parse(resolved(scenarios::load("scenarios/gpt3-175b-superpod-a100.json")).dump());
+    std::vector<scenarios::Override> perturbed;
+    for (const char* text : {"perturbations.stragglers=[\"rank 3 x 1.5 to 1 s\"]",
+                             "perturbations.slow_links=[\"leaf 0 x 4\"]", "perturbations.jitter=0.1"}) {
+        perturbed.push_back(scenarios::parse_override(text));
+    }
+    const scenarios::Scenario scenario = scenarios::load("scenarios/gpt3-175b-superpod-a100.json", perturbed);
+    expect_round_trip(scenario);
+    const Json document = Json::parse(resolved(scenario).dump());
     // Comments; what names other keys' values; what overrides a preset; the only optimizer.
     const std::set<std::string> beside{"$schema", "description", "hugging_face", "model_type", "optimizer"};
     const std::set<std::string> of_preset{"preset", "nodes"};

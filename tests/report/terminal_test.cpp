@@ -21,6 +21,22 @@ TEST(Terminal, InColour) {
     expect_golden("terminal_colour.txt", terminal(sample_scenario(1), sample_prediction(1), {.color = true}));
 }
 
+TEST(Terminal, OfAPerturbedStep) {
+    scenarios::Scenario scenario = sample_scenario();
+    scenario.perturbations.stragglers = {scenarios::parse_straggler("rank 3 x 1.5 from 100 ms to 2 s")};
+    scenario.perturbations.links = {scenarios::parse_slow_link("node 1 nic 0 down to 1 s")};
+    scenario.perturbations.jitter = 0.02;
+    sim::Prediction p = sample_prediction();
+    p.planned_step_time_s = 0.8;
+    const std::string text = terminal(scenario, p, {});
+    EXPECT_NE(text.find("\nPERTURBED +25.00% of 800 ms as planned: rank 3 x 1.5 from 0.1 s to 2 s, "
+                        "node 1 nic 0 down to 1 s, jitter 0.02\n"),
+              std::string::npos)
+        << text;
+    for (std::uint32_t rank = 0; rank < 9; ++rank) scenario.perturbations.stragglers.push_back({rank, rank, 2, {}});
+    EXPECT_NE(terminal(scenario, p, {}).find("rank 2 x 2, and 8 more\n"), std::string::npos);
+}
+
 TEST(Terminal, PlainTextHasNoEscapes) {
     EXPECT_EQ(terminal(sample_scenario(), sample_prediction(), {}).find('\x1b'), std::string::npos);
 }

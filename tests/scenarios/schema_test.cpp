@@ -80,7 +80,8 @@ TEST(Schema, HasTheKeysOfTheLoaderAndNoOthers) {
 
 TEST(Schema, RefusesUnknownKeysEverywhere) {
     EXPECT_EQ(schema_text()["additionalProperties"], false);
-    for (const Place place : {Place::model, Place::cluster, Place::strategy, Place::training, Place::outputs}) {
+    for (const Place place :
+         {Place::model, Place::cluster, Place::strategy, Place::training, Place::outputs, Place::perturbations}) {
         EXPECT_EQ(schema_text()["properties"][pointer(place).substr(1)]["additionalProperties"], false)
             << pointer(place);
     }

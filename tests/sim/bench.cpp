@@ -31,6 +31,7 @@ public:
         for (const LinkUse& use : uses) rate = std::min(rate, capacity_.at(use.link) / use.weight);
         events_.emplace(now_ + bytes / rate, std::pair{true, tag});
     }
+    void capacity(std::uint32_t link, double bytes_per_second) override { capacity_.at(link) = bytes_per_second; }
     void run(EventSink& sink) override {
         while (!events_.empty()) {
             const auto [at, what] = *events_.begin();

@@ -143,7 +143,8 @@ int main(int argc, char** argv) {
                                                                                    {1'048'576, true},
                                                                                    {1'024, false},
                                                                                    {4'096, false},
-                                                                                   {16'384, false}})
+                                                                                   {16'384, false},
+                                                                                   {102'400, false}})
             orrery::sim::measure(argv[1], c);
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}\n", error.what());

@@ -1,0 +1,58 @@
+// What does not go to plan in a step: slow ranks, slow or stalled links, jitter. Not part of a step program; whoever
+// executes one applies this table to it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery::scenarios {
+
+/// Seconds from the step's begin: from <= t < to.
+struct Window {
+    double from = 0, to = std::numeric_limits<double>::infinity();
+    bool operator==(const Window&) const = default;
+};
+
+/// The GPUs of these ranks take `factor` times as long over what they compute in the window.
+struct Straggler {
+    std::uint32_t first_rank = 0, last_rank = 0;
+    double factor = 1;
+    Window when;
+    bool operator==(const Straggler&) const = default;
+};
+
+/// Links of the fabric, both directions of a cable, move 1 / factor of their bytes per second in the window; nothing
+/// at all when factor is infinite.
+struct SlowLink {
+    std::string links;  ///< as in /cluster/failed: "leaf 0 - spine 1", "node 4 nic 2", "leaf 3"
+    double factor = 1;
+    Window when;
+    bool operator==(const SlowLink&) const = default;
+};
+
+struct Perturbations {
+    std::vector<Straggler> stragglers = {};  ///< where several meet, factors multiply
+    std::vector<SlowLink> links = {};
+    /// Every kernel's time is multiplied by a log-normal factor of mean 1 whose logarithm has this standard deviation;
+    /// the scenario's seed, the rank and the operation decide which.
+    double jitter = 0;
+
+    [[nodiscard]] bool none() const { return stragglers.empty() && links.empty() && jitter == 0; }
+    bool operator==(const Perturbations&) const = default;
+};
+
+/// "rank 17 x 1.5", "ranks 8-15 x 2 from 1.5 s", "rank 0 x 1.2 from 100 ms to 2 s". The factor lies in [1, 1000].
+/// Throws Error without a place. Factor 1 is legal and means nothing.
+Straggler parse_straggler(std::string_view text);
+/// "leaf 0 - spine 1 x 4 from 1 s to 2 s"; "node 4 nic 2 down from 1 s to 2 s": no bytes move until the window ends,
+/// which it must. Throws Error without a place.
+SlowLink parse_slow_link(std::string_view text);
+
+/// As the parsers read it.
+std::string to_text(const Straggler& straggler);
+std::string to_text(const SlowLink& link);
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,129 @@
+#include "sim/perturbed.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+
+namespace orrery::sim {
+
+namespace {
+
+using scenarios::Window;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// A window and what it does.
+struct Slow {
+    Window when;
+    double factor;
+};
+
+/// Factors multiply where windows meet.
+std::vector<Pace> paces(const std::vector<Slow>& windows) {
+    std::vector<double> times;
+    for (const Slow& slow : windows) {
+        times.push_back(slow.when.from);
+        if (slow.when.to < infinity) times.push_back(slow.when.to);
+    }
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+    std::vector<Pace> list;
+    for (const double at : times) {
+        double factor = 1;
+        for (const Slow& slow : windows)
+            if (slow.when.from <= at && at < slow.when.to) factor *= slow.factor;
+        list.push_back({at, factor});
+    }
+    return list;
+}
+
+/// Members with the same entries of a table get the same mark; 0 is that of none.
+class Marker {
+public:
+    explicit Marker(std::size_t members) : entries_(members) {}
+    void add(std::size_t member, std::uint32_t entry) { entries_[member].push_back(entry); }
+
+    /// Marks of the members, and each mark's paces.
+    std::vector<std::uint32_t> mark(const std::vector<Slow>& table, std::vector<std::vector<Pace>>& paces_of) const {
+        std::map<std::vector<std::uint32_t>, std::uint32_t> known{{{}, 0}};
+        paces_of.assign(1, {});
+        std::vector<std::uint32_t> marks;
+        for (const auto& entries : entries_) {
+            const auto [place, fresh] = known.try_emplace(entries, static_cast<std::uint32_t>(known.size()));
+            marks.push_back(place->second);
+            if (!fresh) continue;
+            std::vector<Slow> windows;
+            for (const std::uint32_t entry : entries) windows.push_back(table[entry]);
+            paces_of.push_back(paces(windows));
+        }
+        return marks;
+    }
+
+private:
+    std::vector<std::vector<std::uint32_t>> entries_;
+};
+
+/// Sebastiano Vigna's splitmix64.
+std::uint64_t mixed(std::uint64_t value) {
+    value += 0x9e3779b97f4a7c15U;
+    value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ value >> 27U) * 0x94d049bb133111ebU;
+    return value ^ value >> 31U;
+}
+
+/// In (0, 1]: 53 bits of it.
+double unit(std::uint64_t bits) { return static_cast<double>((bits >> 11U) + 1) * 0x1p-53; }
+
+}  // namespace
+
+double paced_end(std::span<const Pace> list, double begin, double work) {
+    double factor = 1, now = begin;
+    std::size_t next = 0;
+    for (; next < list.size() && list[next].at <= now; ++next) factor = list[next].factor;
+    for (; next < list.size(); ++next) {
+        const double room = (list[next].at - now) / factor;
+        if (work <= room) break;
+        work -= room;
+        now = list[next].at;
+        factor = list[next].factor;
+    }
+    return now + work * factor;
+}
+
+double jitter_factor(double sigma, std::uint64_t seed, std::uint32_t rank, std::uint32_t operation) {
+    const std::uint64_t first = mixed(mixed(seed) ^ (std::uint64_t{rank} << 32U | operation));
+    const double radius = std::sqrt(-2 * std::log(unit(first)));
+    const double z = radius * std::cos(2 * std::numbers::pi * unit(mixed(first)));
+    return std::exp(sigma * z - sigma * sigma / 2);
+}
+
+Perturbed::Perturbed(const scenarios::Perturbations& table, std::uint64_t seed, const topology::Cluster& cluster,
+                     std::uint32_t ranks)
+    : jitter_(table.jitter), seed_(seed), rank_paces_(1), link_paces_(1) {
+    std::vector<Slow> slow;
+    if (!table.stragglers.empty()) {
+        Marker marker(ranks);
+        for (const scenarios::Straggler& straggler : table.stragglers) {
+            for (std::uint32_t rank = straggler.first_rank; rank <= std::min(straggler.last_rank, ranks - 1); ++rank)
+                marker.add(rank, static_cast<std::uint32_t>(slow.size()));
+            slow.push_back({straggler.when, straggler.factor});
+        }
+        marks_.rank = marker.mark(slow, rank_paces_);
+    }
+    slow.clear();
+    if (!table.links.empty()) {
+        const std::uint32_t links = cluster.fabric().links();
+        Marker marker(links);
+        for (const scenarios::SlowLink& link : table.links) {
+            const topology::Failures named(cluster.shared_fabric(), {link.links});
+            for (std::uint32_t id = 0; id < links; ++id)
+                if (named.blocks({&id, 1})) marker.add(id, static_cast<std::uint32_t>(slow.size()));
+            slow.push_back({link.when, link.factor});
+        }
+        marks_.link = marker.mark(slow, link_paces_);
+    }
+}
+
+}  // namespace orrery::sim
