@@ -6,7 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "base/progress.hpp"
 #include "base/terminal.hpp"
@@ -69,14 +72,32 @@ std::vector<kernels::Dtype> formats(const Options& options, const kernels::Devic
     return out;
 }
 
+/// Points in a format that the device lacks, as those of a bf16 scenario on a CPU, are measured in one that it has:
+/// each kernel once.
+std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Subject>& points, kernels::Dtype known,
+                                                 const kernels::Device& device) {
+    std::vector<calibrate::Subject> out;
+    std::set<std::string> seen;
+    for (calibrate::Subject point : points) {
+        if (auto* const kernel = std::get_if<kernels::Kernel>(&point); kernel != nullptr && !device.supports(*kernel)) {
+            kernels::Kernel other = *kernel;
+            std::visit([&](auto& k) { k.dtype = known; }, other);
+            if (device.supports(other)) *kernel = other;
+        }
+        if (seen.insert(calibrate::to_text(point)).second) out.push_back(std::move(point));
+    }
+    return out;
+}
+
 calibrate::Plan make_plan(const Options& options, const kernels::Device& device) {
     calibrate::Plan plan;
-    if (!options.points.empty()) plan.points = read_points(options.points);
+    plan.dtypes = formats(options, device);
+    if (!options.points.empty())
+        plan.points = in_known_formats(read_points(options.points), plan.dtypes.front(), device);
     for (const std::string& name : options.suites) plan.suites.push_back(&calibrate::suite_named(name));
     if (options.suites.empty() && options.points.empty())
         for (const auto& suite : calibrate::suites()) plan.suites.push_back(&suite);
     plan.budget_seconds = budget_seconds(options.budget);
-    plan.dtypes = formats(options, device);
     plan.seed = options.seed;
     if (device.facts().kind == "cpu") plan.rule = {.target = 0.01, .max_seconds = 0.06};
     return plan;
@@ -175,7 +196,9 @@ void add_device_calibrate(CLI::App& program, Exit& exit) {
         ->allow_extra_args(false);
     command->add_option("--budget", options->budget, "time for the suites; --points come on top")
         ->capture_default_str();
-    command->add_option("--points", options->points, "measure these points exactly, before any suite")
+    command
+        ->add_option("--points", options->points,
+                     "measure these points exactly, before any suite; in fp32 where the device has no such format")
         ->type_name("FILE");
     command->add_option("--dtype", options->dtypes, "number formats (default: bf16 on a GPU, fp32 on a CPU)")
         ->delimiter(',')
