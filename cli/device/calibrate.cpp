@@ -127,12 +127,15 @@ private:
     bool shown_;
 };
 
-void print_summary(const Options& options, const calibrate::Profile& profile, const Outcome& outcome) {
+void print_summary(const Options& options, const calibrate::Assembled& assembled, const Outcome& outcome) {
+    const auto& profile = assembled.profile;
     fmt::print("{}: {} points measured{}, {} failed\n", options.out, outcome.measured,
                outcome.resumed > 0 ? fmt::format(", {} from an earlier run", outcome.resumed) : "",
                outcome.failures.size());
     for (const std::string& skipped : outcome.skipped) fmt::print("left out {}\n", skipped);
     for (const std::string& failure : outcome.failures) fmt::print("failed {}\n", failure);
+    for (const std::string& dropped : assembled.dropped)
+        fmt::print("dropped {}: a damaged reading; --fresh measures again\n", dropped);
     for (const auto& [suite, error] : profile.held_out)
         fmt::print("held-out error of {}: median {:.1f}%, 90th percentile {:.1f}%, {} points\n", suite,
                    100 * error.median, 100 * error.p90, error.points);
@@ -168,10 +171,10 @@ Exit lead(Options options, kernels::Device& device, kernels::Communicator* commu
                    content.records.size(), log_file.string());
         return Exit::run_failure;
     }
-    const auto profile = calibrate::assemble(content, std::filesystem::path(options.out).stem().string(),
-                                             calibrate::others_share(watch_seconds));
-    calibrate::save_profile(profile, options.out);
-    if (!options.quiet) print_summary(options, profile, outcome);
+    const auto assembled = calibrate::assemble(content, std::filesystem::path(options.out).stem().string(),
+                                               calibrate::others_share(watch_seconds));
+    calibrate::save_profile(assembled.profile, options.out);
+    if (!options.quiet) print_summary(options, assembled, outcome);
     return Exit::done;
 }
 
