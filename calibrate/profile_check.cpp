@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -13,6 +14,8 @@
 namespace orrery::calibrate {
 
 namespace {
+
+using kernels::Dtype;
 
 [[noreturn]] void fail(const std::string& pointer, const std::string& message, const std::string& hint) {
     throw Error("", pointer, message, hint);
@@ -34,11 +37,10 @@ constexpr double latency = 5e-6;
 /// Time over the device's ideal time plus a latency: what rows of a table share, whatever their shape.
 class Cost {
 public:
-    Cost(const Profile& profile, kernels::Dtype dtype)
-        : machine_(profile.constants), flops_per_second_(machine_.peak(dtype)) {}
+    Cost(const Profile& profile, Dtype dtype) : machine_(profile.constants), flops_per_second_(machine_.peak(dtype)) {}
 
     double operator()(const GemmPoint& p) const {
-        const kernels::Gemm gemm{kernels::Dtype::bf16, 1, p.m, p.n, p.k};
+        const kernels::Gemm gemm{Dtype::bf16, 1, p.m, p.n, p.k};
         return p.seconds / ideal(kernels::flops(gemm), kernels::bytes(gemm));
     }
     double operator()(const AttentionPoint& p) const {
@@ -69,20 +71,40 @@ void check_order(const std::vector<Point>& points, const std::string& pointer) {
     }
 }
 
+struct Outlier {
+    std::size_t row;
+    std::string what;
+};
+
 /// A row is an outlier when it lies outlier_factor away from both rows beside it, on the same side.
 template <class Point>
-void check_outliers(const std::vector<Point>& points, const std::string& pointer, const Cost& cost) {
-    if (points.size() < 3) return;
+std::optional<Outlier> first_outlier(const std::vector<Point>& points, const Cost& cost) {
+    if (points.size() < 3) return std::nullopt;
     for (std::size_t i = 0; i < points.size(); ++i) {
         const double here = cost(points[i]);
         const double before = cost(points[i == 0 ? 2 : i - 1]),
                      after = cost(points[i + 1 == points.size() ? i - 2 : i + 1]);
         const double over = here / std::max(before, after), under = std::min(before, after) / here;
         if (std::max(over, under) < outlier_factor) continue;
-        fail(fmt::format("{}/rows/{}", pointer, i),
-             fmt::format("is {:.0f} times {} than the rows beside it", std::max(over, under),
-                         over > under ? "more" : "less"),
+        return Outlier{i, fmt::format("is {:.0f} times {} than the rows beside it", std::max(over, under),
+                                      over > under ? "more" : "less")};
+    }
+    return std::nullopt;
+}
+
+template <class Point>
+void check_outliers(const std::vector<Point>& points, const std::string& pointer, const Cost& cost) {
+    if (const auto outlier = first_outlier(points, cost))
+        fail(fmt::format("{}/rows/{}", pointer, outlier->row), outlier->what,
              "a damaged reading or a wrong unit: measure this point again");
+}
+
+template <class Point>
+void drop_outliers(std::vector<Point>& points, const std::string& table, const Cost& cost,
+                   std::vector<std::string>& dropped) {
+    while (const auto outlier = first_outlier(points, cost)) {
+        dropped.push_back(fmt::format("{}, row {}: {}", table, outlier->row, outlier->what));
+        points.erase(points.begin() + static_cast<std::ptrdiff_t>(outlier->row));
     }
 }
 
@@ -131,7 +153,7 @@ void check_attention(const Profile& profile) {
             if (p.heads % p.kv_heads != 0)
                 fail(row, fmt::format("{} heads are no multiple of {} kv_heads", p.heads, p.kv_heads), "");
         }
-        check_table(points, pointer, Cost(profile, profile.attention[t].dtype.value_or(kernels::Dtype::bf16)));
+        check_table(points, pointer, Cost(profile, profile.attention[t].dtype.value_or(Dtype::bf16)));
     }
 }
 
@@ -143,7 +165,7 @@ void check_pointwise(const Profile& profile) {
             check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
             check_positive(points[i].bytes_per_second, fmt::format("{}/rows/{}", pointer, i), "bandwidth");
         }
-        check_table(points, pointer, Cost(profile, kernels::Dtype::bf16));
+        check_table(points, pointer, Cost(profile, Dtype::bf16));
     }
 }
 
@@ -152,7 +174,7 @@ void check_transfers(const Profile& profile, const std::vector<CollectivePoint>&
         check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
         check_positive(points[i].seconds, fmt::format("{}/rows/{}", pointer, i), "time");
     }
-    check_table(points, pointer, Cost(profile, kernels::Dtype::bf16));
+    check_table(points, pointer, Cost(profile, Dtype::bf16));
 }
 
 void check_collectives(const Profile& profile) {
@@ -207,6 +229,23 @@ void check_constants(const Profile& profile) {
 }
 
 }  // namespace
+
+std::vector<std::string> drop_outliers(Profile& profile) {
+    std::vector<std::string> dropped;
+    const auto cost = [&](Dtype dtype) { return Cost(profile, dtype); };
+    for (auto& t : profile.gemm)
+        drop_outliers(t.points, fmt::format("gemm {}", kernels::name(t.dtype)), cost(t.dtype), dropped);
+    for (auto& t : profile.attention)
+        drop_outliers(t.points, t.backward ? "attention backward" : "attention", cost(t.dtype.value_or(Dtype::bf16)),
+                      dropped);
+    for (auto& t : profile.pointwise)
+        drop_outliers(t.points, std::string(kernels::name(t.kind)), cost(Dtype::bf16), dropped);
+    for (auto& t : profile.collectives)
+        drop_outliers(t.points, fmt::format("{} among {}", kernels::name(t.kind), t.ranks), cost(Dtype::bf16), dropped);
+    for (auto& t : profile.copies)
+        drop_outliers(t.points, fmt::format("copy {}", kernels::name(t.kind)), cost(Dtype::bf16), dropped);
+    return dropped;
+}
 
 void check_profile(const Profile& profile) {
     if (profile.version != profile_version)

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "calibrate/profile.hpp"
 
@@ -26,5 +28,9 @@ inline constexpr double outlier_factor = 100.0;
 /// Throws Error (pointer with the row) for a wrong version, missing or non-positive constants, times that are not
 /// finite and positive, zero dimensions, points twice or out of order, and outliers.
 void check_profile(const Profile& profile);
+
+/// Removes the outliers that check_profile would refuse, and says which: a measurement of minutes is not lost to one
+/// damaged reading.
+std::vector<std::string> drop_outliers(Profile& profile);
 
 }  // namespace orrery::calibrate

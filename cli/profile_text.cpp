@@ -14,12 +14,14 @@ namespace {
 
 using Align = Table::Align;
 
-/// From the least to the greatest of a quantity over the points of a table: "1.00 KiB to 2.00 GiB".
+/// From the least to the greatest of a quantity over the points of a table: "1.00 KiB to 2.00 GiB"; one value where
+/// they are alike.
 template <class Points, class Quantity, class Format>
 std::string range(const Points& points, Quantity quantity, Format format) {
     if (points.empty()) return "-";
     const auto [least, most] = std::ranges::minmax(points, {}, quantity);
-    return fmt::format("{} to {}", format(std::invoke(quantity, least)), format(std::invoke(quantity, most)));
+    const auto from = format(std::invoke(quantity, least)), to = format(std::invoke(quantity, most));
+    return from == to ? from : fmt::format("{} to {}", from, to);
 }
 
 std::string whole(std::uint64_t value) { return fmt::format("{}", value); }
@@ -63,6 +65,7 @@ std::string coverage_table(const calibrate::Profile& profile) {
 }
 
 std::string held_out_table(const calibrate::Profile& profile) {
+    if (profile.held_out.empty()) return "no held-out errors: too few points\n";
     Table table({{"held-out error of", Align::left}, {"points"}, {"mean"}, {"median"}, {"90th percentile"}});
     for (const auto& [suite, error] : profile.held_out)
         table.row({suite, whole(error.points), percent(error.mean), percent(error.median), percent(error.p90)});
@@ -104,6 +107,7 @@ std::string conditions_text(const calibrate::Profile& profile) {
     const auto* from = !profile.gemm.empty()          ? &profile.gemm.front().provenance
                        : !profile.pointwise.empty()   ? &profile.pointwise.front().provenance
                        : !profile.collectives.empty() ? &profile.collectives.front().provenance
+                       : !profile.copies.empty()      ? &profile.copies.front().provenance
                                                       : nullptr;
     if (from != nullptr)
         text += fmt::format("\nmeasured {} with {}; clock {}\n", from->date, from->software, from->clocks);

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "calibrate/measure/measured_constants.hpp"
 #include "calibrate/predictor.hpp"
+#include "calibrate/profile_check.hpp"
 
 namespace orrery::calibrate {
 
@@ -145,7 +146,7 @@ std::map<std::string, Noise> noise_of(const LogContent& log) {
 
 }  // namespace
 
-Profile assemble(const LogContent& log, const std::string& name, double load_after) {
+Assembled assemble(const LogContent& log, const std::string& name, double load_after) {
     if (std::ranges::all_of(log.records, [](const Record& r) { return !r.failure.empty(); }))
         throw Error("nothing was measured", "give it more time (--budget) or other suites (--suite)");
     Profile profile;
@@ -164,8 +165,9 @@ Profile assemble(const LogContent& log, const std::string& name, double load_aft
                 {kernels::to_text(o->kernel), to_text(o->beside), r.kernel_slowdown, r.beside_slowdown});
     profile.noise = noise_of(log);
     profile.load = {log.fingerprint.load_before, load_after};
+    std::vector<std::string> dropped = drop_outliers(profile);
     profile.held_out = held_out_errors(profile);
-    return profile;
+    return {std::move(profile), std::move(dropped)};
 }
 
 }  // namespace orrery::calibrate

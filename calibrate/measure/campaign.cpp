@@ -38,6 +38,7 @@ Outcome Campaign::run(LogContent& content, LogWriter* writer) {
     begin_ = hooks_.surroundings.wall_seconds();
     for (const Record& r : content.records) texts_.push_back(to_text(r.subject));
     std::ranges::sort(texts_);
+    from_log_ = {texts_.begin(), texts_.end()};
     if (communicator_ != nullptr && communicator_->rank() != 0) {
         follow();
         return outcome_;
@@ -81,10 +82,7 @@ void Campaign::run_suite(const Suite& suite, double deadline) {
     const auto run = [&](const std::vector<Subject>& points) {
         for (const Subject& point : points) {
             if (taken > 0 && now() >= deadline) return false;
-            if (known(point)) {
-                ++outcome_.resumed;
-                continue;
-            }
+            if (known(point)) continue;
             if (!measure(point, suite.name)) return false;
             ++taken;
             report(suite.name, plan_.budget_seconds - now());
@@ -98,7 +96,11 @@ void Campaign::run_suite(const Suite& suite, double deadline) {
     }
 }
 
-bool Campaign::known(const Subject& subject) const { return std::ranges::binary_search(texts_, to_text(subject)); }
+bool Campaign::known(const Subject& subject) {
+    const std::string text = to_text(subject);
+    outcome_.resumed += from_log_.erase(text);  // the first time it is asked for
+    return std::ranges::binary_search(texts_, text);
+}
 
 /// False when the user wants to stop.
 bool Campaign::measure(const Subject& subject, std::string_view suite) {
@@ -106,10 +108,7 @@ bool Campaign::measure(const Subject& subject, std::string_view suite) {
         outcome_.stopped = true;
         return false;
     }
-    if (known(subject)) {
-        ++outcome_.resumed;
-        return true;
-    }
+    if (known(subject)) return true;
     if (communicator_ != nullptr) (void)communicator_->from_first(to_json(subject).dump());
     Record record = take(subject);
     record.suite = suite;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,7 @@ private:
     bool measure(const Subject& subject, std::string_view suite);
     [[nodiscard]] Record take(const Subject& subject);
     [[nodiscard]] std::string fault(const Subject& subject);
-    [[nodiscard]] bool known(const Subject& subject) const;
+    [[nodiscard]] bool known(const Subject& subject);
     void report(std::string_view suite, double left);
     [[nodiscard]] double now() const { return hooks_.surroundings.wall_seconds() - begin_; }
 
@@ -77,6 +78,7 @@ private:
     LogWriter* writer_ = nullptr;
     Outcome outcome_;
     std::vector<std::string> texts_;                            // of the log's records, sorted
+    std::set<std::string> from_log_;                            // those of earlier runs that were not met again yet
     std::vector<std::pair<std::string, std::string>> checked_;  // what was verified, and its fault
     int lost_in_a_row_ = 0;
 };

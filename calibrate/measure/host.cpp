@@ -35,7 +35,7 @@ double others_share(double seconds) {
 
 std::uint64_t involuntary_switches() {
     rusage usage{};
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? static_cast<std::uint64_t>(usage.ru_nivcsw) : 0;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::uint64_t>(usage.ru_nivcsw) : 0;
 }
 
 std::string today() {

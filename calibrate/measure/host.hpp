@@ -18,7 +18,7 @@ double busy_share(const ProcessorTime& from, const ProcessorTime& to);
 /// Watches the machine for a moment without using it: the share that others keep busy.
 double others_share(double seconds);
 
-/// Times the calling thread was taken off its core for another (ru_nivcsw).
+/// Times a thread of this process, a product's helpers included, was taken off its core for another (ru_nivcsw).
 std::uint64_t involuntary_switches();
 
 /// "2026-11-21", of the clock of this machine, UTC.

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/units.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/measure/stopping.hpp"
 
@@ -106,8 +105,8 @@ void set_sustained(Constants& out, const LogContent& log) {
     if (burst == nullptr) return;
     out["sustained_gemm"] = {
         std::min(1.0, burst->seconds / sustained->seconds), "1",
-        fmt::format("measured: {} over {} s without a pause, {}, over its rate in short repeats",
-                    format_count(kernels::flops(Kernel(shape.gemm)) / sustained->seconds) + "FLOP/s", shape.seconds,
+        fmt::format("measured: {:.4g} TFLOP/s over {} s without a pause, {}, over its rate in short repeats",
+                    kernels::flops(Kernel(shape.gemm)) / sustained->seconds / 1e12, shape.seconds,
                     kernels::to_text(Kernel(shape.gemm)))};
 }
 

@@ -41,7 +41,8 @@ bool affordable(const Bench& bench, const Pointwise& p) {
 
 }  // namespace
 
-/// Middle sizes of every kind first, then larger and smaller ones.
+/// A plain stream beyond the caches first: what memory gives. Then the middle sizes of every kind, then larger and
+/// smaller ones.
 std::vector<Subject> pointwise_grid(const Bench& bench) {
     std::vector<Subject> out;
     const std::vector<std::uint64_t> elements =
@@ -49,6 +50,10 @@ std::vector<Subject> pointwise_grid(const Bench& bench) {
             ? std::vector<std::uint64_t>{1U << 18U, 1U << 22U, 1U << 14U, 1U << 20U, 1U << 16U, 1U << 24U}
             : std::vector<std::uint64_t>{1U << 22U, 1U << 26U, 1U << 18U, 1U << 24U, 1U << 20U, 1U << 28U, 1U << 16U};
     const auto dtype = bench.dtypes.front();
+    Pointwise stream{PointwiseKind::add, dtype, 1024, 1024};
+    while (kernels::bytes(stream) < 2.0 * static_cast<double>(bench.device->facts().cache_bytes)) stream.rows *= 2;
+    if (kernels::footprint(stream) < bench.most_bytes() && bench.device->supports(stream))
+        out.emplace_back(kernels::Kernel(stream));
     for (const std::uint64_t count : elements)
         for (int kind = 0; kind < kernels::pointwise_kinds; ++kind) {
             const auto k = static_cast<PointwiseKind>(kind);

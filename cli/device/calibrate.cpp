@@ -6,7 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "base/progress.hpp"
 #include "base/terminal.hpp"
@@ -69,14 +72,32 @@ std::vector<kernels::Dtype> formats(const Options& options, const kernels::Devic
     return out;
 }
 
+/// Points in a format that the device lacks, as those of a bf16 scenario on a CPU, are measured in one that it has:
+/// each kernel once.
+std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Subject>& points, kernels::Dtype known,
+                                                 const kernels::Device& device) {
+    std::vector<calibrate::Subject> out;
+    std::set<std::string> seen;
+    for (calibrate::Subject point : points) {
+        if (auto* const kernel = std::get_if<kernels::Kernel>(&point); kernel != nullptr && !device.supports(*kernel)) {
+            kernels::Kernel other = *kernel;
+            std::visit([&](auto& k) { k.dtype = known; }, other);
+            if (device.supports(other)) *kernel = other;
+        }
+        if (seen.insert(calibrate::to_text(point)).second) out.push_back(std::move(point));
+    }
+    return out;
+}
+
 calibrate::Plan make_plan(const Options& options, const kernels::Device& device) {
     calibrate::Plan plan;
-    if (!options.points.empty()) plan.points = read_points(options.points);
+    plan.dtypes = formats(options, device);
+    if (!options.points.empty())
+        plan.points = in_known_formats(read_points(options.points), plan.dtypes.front(), device);
     for (const std::string& name : options.suites) plan.suites.push_back(&calibrate::suite_named(name));
     if (options.suites.empty() && options.points.empty())
         for (const auto& suite : calibrate::suites()) plan.suites.push_back(&suite);
     plan.budget_seconds = budget_seconds(options.budget);
-    plan.dtypes = formats(options, device);
     plan.seed = options.seed;
     if (device.facts().kind == "cpu") plan.rule = {.target = 0.01, .max_seconds = 0.06};
     return plan;
@@ -106,12 +127,15 @@ private:
     bool shown_;
 };
 
-void print_summary(const Options& options, const calibrate::Profile& profile, const Outcome& outcome) {
+void print_summary(const Options& options, const calibrate::Assembled& assembled, const Outcome& outcome) {
+    const auto& profile = assembled.profile;
     fmt::print("{}: {} points measured{}, {} failed\n", options.out, outcome.measured,
                outcome.resumed > 0 ? fmt::format(", {} from an earlier run", outcome.resumed) : "",
                outcome.failures.size());
     for (const std::string& skipped : outcome.skipped) fmt::print("left out {}\n", skipped);
     for (const std::string& failure : outcome.failures) fmt::print("failed {}\n", failure);
+    for (const std::string& dropped : assembled.dropped)
+        fmt::print("dropped {}: a damaged reading; --fresh measures again\n", dropped);
     for (const auto& [suite, error] : profile.held_out)
         fmt::print("held-out error of {}: median {:.1f}%, 90th percentile {:.1f}%, {} points\n", suite,
                    100 * error.median, 100 * error.p90, error.points);
@@ -147,10 +171,10 @@ Exit lead(Options options, kernels::Device& device, kernels::Communicator* commu
                    content.records.size(), log_file.string());
         return Exit::run_failure;
     }
-    const auto profile = calibrate::assemble(content, std::filesystem::path(options.out).stem().string(),
-                                             calibrate::others_share(watch_seconds));
-    calibrate::save_profile(profile, options.out);
-    if (!options.quiet) print_summary(options, profile, outcome);
+    const auto assembled = calibrate::assemble(content, std::filesystem::path(options.out).stem().string(),
+                                               calibrate::others_share(watch_seconds));
+    calibrate::save_profile(assembled.profile, options.out);
+    if (!options.quiet) print_summary(options, assembled, outcome);
     return Exit::done;
 }
 
@@ -175,7 +199,9 @@ void add_device_calibrate(CLI::App& program, Exit& exit) {
         ->allow_extra_args(false);
     command->add_option("--budget", options->budget, "time for the suites; --points come on top")
         ->capture_default_str();
-    command->add_option("--points", options->points, "measure these points exactly, before any suite")
+    command
+        ->add_option("--points", options->points,
+                     "measure these points exactly, before any suite; in fp32 where the device has no such format")
         ->type_name("FILE");
     command->add_option("--dtype", options->dtypes, "number formats (default: bf16 on a GPU, fp32 on a CPU)")
         ->delimiter(',')

@@ -132,7 +132,7 @@ TEST_F(CampaignTest, NamesAWrongKernelAndDoesNotTimeIt) {
     ASSERT_EQ(outcome.failures.size(), 1U);
     EXPECT_NE(outcome.failures[0].find("gemm fp32 1x64x96x128: wrong result"), std::string::npos);
     EXPECT_EQ(outcome.measured, 2U);
-    EXPECT_TRUE(assemble(content, "test", 0).gemm.empty());
+    EXPECT_TRUE(assemble(content, "test", 0).profile.gemm.empty());
 }
 
 TEST_F(CampaignTest, KeepsToItsBudget) {
@@ -147,7 +147,7 @@ TEST_F(CampaignTest, KeepsToItsBudget) {
 TEST_F(CampaignTest, MakesAProfileThatPredictsTheDevice) {
     LogContent content;
     (void)run(plan({"gemm", "pointwise", "copy"}, 60), content);
-    const Profile profile = assemble(content, "pretended", 0.25);
+    const Profile profile = assemble(content, "pretended", 0.25).profile;
     const fs::path file = log_.string() + ".json";
     save_profile(profile, file);
     const Profile loaded = load_profile(file);
@@ -180,6 +180,19 @@ TEST_F(CampaignTest, SameSeedSamePoints) {
     EXPECT_EQ(gemm_grid(bench), gemm_grid(bench));
     EXPECT_EQ(random_gemms(bench, kernels::Dtype::fp32, 20, 1), random_gemms(bench, kernels::Dtype::fp32, 20, 1));
     EXPECT_NE(random_gemms(bench, kernels::Dtype::fp32, 20, 1), random_gemms(bench, kernels::Dtype::fp32, 20, 2));
+}
+
+TEST_F(CampaignTest, ADamagedReadingIsLeftOutAndNamed) {
+    Plan listed = plan({}, 0);
+    for (std::uint64_t bytes = 4096; bytes <= 1U << 20U; bytes *= 4)
+        listed.points.emplace_back(CopyShape{kernels::CopyKind::device_to_device, bytes});
+    LogContent content;
+    (void)run(listed, content);
+    content.records[2].seconds *= 500;
+    const Assembled assembled = assemble(content, "test", 0);
+    ASSERT_EQ(assembled.dropped.size(), 1U);
+    EXPECT_NE(assembled.dropped[0].find("copy device_to_device, row 2"), std::string::npos) << assembled.dropped[0];
+    EXPECT_EQ(assembled.profile.copies[0].points.size(), listed.points.size() - 1);
 }
 
 TEST(Assemble, NeedsAMeasurement) { EXPECT_THROW((void)assemble({}, "empty", 0), Error); }

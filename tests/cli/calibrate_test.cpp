@@ -1,6 +1,7 @@
 // orrery calibrate, with the real orrery-device beside it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/process.hpp"
@@ -30,6 +31,23 @@ TEST(Calibrate, MeasuresListedPointsAndResumes) {
     EXPECT_EQ(second.exit, 0) << second.err;
     EXPECT_NE(second.out.find("0 points measured, 3 from an earlier run"), std::string::npos) << second.out;
     EXPECT_EQ(orrery({"calibrate", "show", out}).exit, 0);
+}
+
+/// The device program takes a SIGINT in the middle of its work, as by Ctrl-C.
+TEST(Calibrate, StopsCleanlyAndGoesOn) {
+    const Folder folder;
+    const std::string out = folder / "cpu.json", device = ORRERY_DEVICE_PROGRAM;
+    const std::string interrupted = folder.file("device", "#!/bin/sh\nexec timeout -s INT 3 " + device + " \"$@\"\n");
+    std::filesystem::permissions(interrupted, std::filesystem::perms::owner_all);
+    const std::vector<std::string> arguments{"calibrate", "--suite", "gemm", "--budget", "10min", "--out", out};
+    const Result first = orrery(arguments, {"ORRERY_DEVICE=" + interrupted});
+    EXPECT_NE(first.exit, 0);
+    EXPECT_NE(first.err.find("the same command goes on from there"), std::string::npos) << first.err;
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"cpu.json.log", "device"}));
+    const Result second =
+        orrery({"calibrate", "--suite", "gemm", "--budget", "1s", "--out", out}, {"ORRERY_DEVICE=" + device});
+    ASSERT_EQ(second.exit, 0) << second.err;
+    EXPECT_NE(second.out.find("from an earlier run"), std::string::npos) << second.out;
 }
 
 TEST(Calibrate, RefusesWhatItCannotMeasure) {
