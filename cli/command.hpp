@@ -14,6 +14,7 @@ using AddCommand = void (*)(CLI::App& program, Exit& exit);
 
 void add_simulate(CLI::App& program, Exit& exit);
 void add_explain(CLI::App& program, Exit& exit);
+void add_collective(CLI::App& program, Exit& exit);
 void add_validate(CLI::App& program, Exit& exit);
 void add_topology(CLI::App& program, Exit& exit);
 void add_list(CLI::App& program, Exit& exit);

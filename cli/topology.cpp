@@ -26,9 +26,10 @@ constexpr const char* footer =
 Examples:
   orrery topology scenarios/gpt3-175b-superpod-a100.json
   orrery topology scenarios/gpt3-175b-superpod-a100.json --set cluster.nodes=20 --svg cluster.svg
-  orrery topology scenarios/llama3-8b-dgx-h100.json --set cluster.fabric=dragonfly --set cluster.groups=9
-  orrery topology scenarios/llama3-8b-dgx-h100.json --dot - | dot -Tpdf > cluster.pdf
-  orrery topology scenarios/llama3-8b-dgx-h100.json --json - | jq .bisection_bytes_per_second)";
+  orrery topology scenarios/bert-large-dgx-1v.json --set cluster.fabric=torus --set cluster.shape=4x4
+  orrery topology scenarios/gpt-neox-20b-ethernet.json --dot - | dot -Tpdf > cluster.pdf
+  orrery topology scenarios/gpt2-xl-dgx-2.json --json - | jq .bisection_bytes_per_second
+  orrery topology scenarios/gpt-neox-20b-ethernet.json --simgrid platform.xml)";
 
 /// The first node.
 std::string node_xml(const topology::Cluster& cluster) {

@@ -20,12 +20,13 @@ namespace {
 struct Options {
     std::vector<std::string> files;
     std::string json, carry, into;
-    bool quiet = false;
+    bool quiet = false, held_out = false;
 };
 
 constexpr const char* footer = R"(Examples:
   orrery validate                                            # the set that comes with the program
   orrery validate scenarios/validation/megatron_papers.json
+  orrery validate --held-out scenarios/validation/aiconfigurator_collectives.json
   orrery validate --json errors.json --quiet
   orrery validate --carry published/ --into rows/             # the compact form of other files)";
 
@@ -46,7 +47,7 @@ void run_validation(const Options& options) {
                               : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
     std::unique_ptr<Progress> progress;
     const validate::Report report =
-        validate::validate_files(files, validate::simulator(), drawn(progress, options.quiet));
+        validate::validate_files(files, validate::simulator(options.held_out), drawn(progress, options.quiet));
     progress.reset();
     if (json.wanted()) json.write(validate::to_json(report).dump(2) + '\n');
     if (!json.to_stdout() && !options.quiet) print(validate::to_text(report));
@@ -73,6 +74,8 @@ void add_validate(CLI::App& program, Exit&) {
     command->add_option("--into", options->into, "the folder that --carry writes; without it, the carried set's")
         ->type_name("FOLDER")
         ->needs(from);
+    command->add_flag("--held-out", options->held_out,
+                      "calibrate each one-node sweep of a collective with every second size, and score the others");
     command->add_flag("--quiet,-q", options->quiet, "print no tables and no progress");
     command->footer(footer);
     command->callback([options] { options->carry.empty() ? run_validation(*options) : carry(*options); });

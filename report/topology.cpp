@@ -32,6 +32,10 @@ std::string bits(double bytes_per_second) {
     return gigabits >= 1e4 ? fmt::format("{:.4g} Tb/s", gigabits / 1e3) : fmt::format("{:.4g} Gb/s", gigabits);
 }
 
+std::string range(const std::string& least, const std::string& most) {
+    return least == most ? least : least + " to " + most;
+}
+
 std::string heading(const Cluster& cluster, Style style) {
     std::vector<std::string> kinds;
     for (const topology::NodeGroup& group : cluster.groups()) {
@@ -60,7 +64,8 @@ std::string parts(const Survey& survey) {
     }
     Table cables({{"cables", Align::left}, {"count"}, {"each way"}, {"latency"}});
     for (const Survey::Cables& c : survey.cables) {
-        cables.row({c.name, thousands(c.count), bits(c.bytes_per_second), format_seconds(c.latency_seconds)});
+        cables.row({c.name, thousands(c.count), range(bits(c.bytes_per_second), bits(c.fastest_bytes_per_second)),
+                    range(format_seconds(c.latency_seconds), format_seconds(c.longest_seconds))});
     }
     return switches.to_text() + '\n' + cables.to_text();
 }
@@ -84,8 +89,9 @@ std::string topology_text(const Cluster& cluster, const Survey& survey, Style st
     if (survey.switches.empty()) return text + "\none node: no network\n";
     const bool chips = cluster.fabric().parts().on_chip;
     text += '\n' + parts(survey) + '\n';
-    text += fmt::format("bisection         {} each way, {} a GPU\n", bits(survey.bisection_bytes_per_second),
-                        bits(survey.bisection_bytes_per_second / (cluster.gpus() / 2.0)));
+    text += fmt::format("bisection         {} each way, {} a GPU{}\n", bits(survey.bisection_bytes_per_second),
+                        bits(survey.bisection_bytes_per_second / (cluster.gpus() / 2.0)),
+                        survey.bisection_intact ? " (were all links working)" : "");
     text += fmt::format("oversubscription  {:.2f} : 1 ({} of half the {}, over the bisection)\n",
                         survey.oversubscription, bits(survey.injection_bytes_per_second), chips ? "chips" : "NICs");
     text += fmt::format("diameter          {} {}{}, {:.2f} on average\n", survey.diameter(),
@@ -118,7 +124,9 @@ std::string topology_json(const Cluster& cluster, const Survey& survey) {
         cables.push_back({{"between", c.name},
                           {"count", c.count},
                           {"bytes_per_second", c.bytes_per_second},
-                          {"latency_seconds", c.latency_seconds}});
+                          {"fastest_bytes_per_second", c.fastest_bytes_per_second},
+                          {"latency_seconds", c.latency_seconds},
+                          {"longest_seconds", c.longest_seconds}});
     }
     for (const auto& h : survey.hops) hops.push_back({{"switches", h.switches}, {"node_pairs", h.node_pairs}});
     for (const auto& c : survey.checks) checks.push_back({{"ok", c.ok}, {"text", c.text}});
@@ -133,6 +141,7 @@ std::string topology_json(const Cluster& cluster, const Survey& survey) {
         {"switches", switches},
         {"cables", cables},
         {"bisection_bytes_per_second", survey.bisection_bytes_per_second},
+        {"bisection_ignores_failures", survey.bisection_intact},
         {"injection_bytes_per_second", survey.injection_bytes_per_second},
         {"oversubscription", survey.oversubscription},
         {"diameter", survey.diameter()},

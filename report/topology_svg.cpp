@@ -50,6 +50,10 @@ public:
     explicit Drawing(const Cluster& cluster) : cluster_(cluster), fabric_(cluster.fabric()) {
         const bool flat = fabric_.parts().on_chip || (fabric_.layers().size() == 1 && fabric_.trunks() > 0);
         flat ? ring() : rows();
+        if (cluster_.failures() != nullptr) {
+            note(height_ - 30, fmt::format("{} failed links, red where they are drawn (directions counted singly)",
+                                           cluster_.failures()->failed_links()));
+        }
         connect();
     }
 

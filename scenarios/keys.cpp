@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
 constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
 constexpr std::array<std::string_view, 5> precisions{"fp32", "tf32", "fp16", "bf16", "fp8"};
 constexpr std::array<std::string_view, 3> reduce_precisions{"fp32", "fp16", "bf16"};
-constexpr std::array<std::string_view, 4> routings{"minimal", "ecmp", "spray", "rails"};
+constexpr std::array<std::string_view, 5> routings{"minimal", "ecmp", "spray", "adaptive", "rails"};
 constexpr std::array<std::string_view, 1> optimizers{"adam"};
 
 constexpr std::array key_table{

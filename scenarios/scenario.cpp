@@ -287,6 +287,16 @@ Scenario load(const std::filesystem::path& file, const std::vector<Override>& ov
     return load_with(file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
 }
 
+topology::ClusterSpec preset_cluster(const std::string& preset, const std::vector<Override>& overrides) {
+    nlohmann::json document = {{"cluster", {{"preset", preset}}}};
+    for (const Override& change : overrides) {
+        if (!pointer_of(change).starts_with("/cluster/"))
+            throw Error(describe(change), pointer_of(change), "is no key of a cluster", "as in cluster.nodes=16");
+        apply_override(document, change);
+    }
+    return read_cluster(Reader(document.at("cluster"), Place::cluster, "--cluster " + preset));
+}
+
 topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std::vector<Override>& overrides) {
     return load_with(file, overrides, [&](const nlohmann::json& document) {
         if (!document.is_object() || !document.contains("cluster")) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibrate/predictor.hpp"
+#include "sim/collective/pricing.hpp"
 #include "sim/engine.hpp"
 #include "topology/cluster.hpp"
 
@@ -68,15 +69,16 @@ public:
                                       double bytes) const;
 
 private:
-    struct Choice;
     [[nodiscard]] double bottleneck(std::span<const LinkUse> path) const;
-    [[nodiscard]] Choice choose(kernels::CollectiveKind kind, std::span<const topology::GpuId> group, double bytes,
-                                std::span<const LinkUse> path) const;
+    [[nodiscard]] Cost choose(kernels::CollectiveKind kind, const Group& group, double bytes,
+                              std::span<const LinkUse> path) const;
 
     const topology::Cluster& cluster_;
     const calibrate::Predictor& predictor_;
     double launch_;   // of a collective: stream events around it
     double payload_;  // share of a link's rate that carries payload
+    Machine
+        machine_;  // latencies of the farthest pair for all: which pairs are near must not split a folding's classes
 };
 
 }  // namespace orrery::sim

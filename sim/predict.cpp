@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/error.hpp"
 #include "models/operators.hpp"
 #include "sim/advice.hpp"
 #include "sim/breakdown.hpp"
+#include "sim/collective/timer.hpp"
 #include "sim/run_step.hpp"
 #include "sim/version.hpp"
 
@@ -158,11 +160,11 @@ double collective_seconds(const topology::ClusterSpec& spec, const std::string& 
     const topology::Cluster cluster = topology::build(spec);
     if (ranks < 1 || ranks > cluster.gpus())
         throw Error("", "/cluster/nodes", fmt::format("{} ranks on {} GPUs", ranks, cluster.gpus()), "name more nodes");
-    const Network network(cluster, profiles.find(profile.empty() ? cluster.gpu().profile : profile));
-    std::vector<topology::GpuId> group(ranks);
-    for (std::uint32_t i = 0; i < ranks; ++i) group[i] = i;
-    const auto path = network.path(group);
-    return network.alone(network.collective(kind, group, bytes, path), path);
+    std::vector<topology::GpuId> gpus(ranks);
+    std::iota(gpus.begin(), gpus.end(), 0U);
+    CollectiveTimer timer(cluster, profiles.find(profile.empty() ? cluster.gpu().profile : profile),
+                          Group(gpus, cluster.gpus_per_node()));
+    return timer.seconds(kind, bytes);
 }
 
 double collective_seconds(const topology::ClusterSpec& spec, const std::string& profile, kernels::CollectiveKind kind,

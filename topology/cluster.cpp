@@ -38,6 +38,7 @@ Cluster::Cluster(std::string name, std::vector<NodeGroup> groups, std::shared_pt
                     "ask for fewer nodes");
     }
     first_fabric_link_ = static_cast<LinkId>(node_links);
+    if (routing_.policy == RoutingPolicy::adaptive) adaptive_ = std::make_shared<AdaptivePaths>(fabric_);
 }
 
 Cluster::Place Cluster::place(std::uint32_t node) const {
@@ -92,6 +93,7 @@ Cluster Cluster::with_failures(const std::vector<std::string>& failed) const {
     }
     Cluster cluster = *this;
     cluster.failures_ = std::move(failures);
+    if (adaptive_) cluster.adaptive_ = std::make_shared<AdaptivePaths>(fabric_);
     return cluster;
 }
 
@@ -133,6 +135,7 @@ Cluster::Ways Cluster::ways(GpuId from, GpuId to) const {
 }
 
 std::uint32_t Cluster::usual_path(Port from, Port to) const {
+    if (adaptive_) return adaptive_->path(from, to, failures_.get());
     if (routing_.policy != RoutingPolicy::ecmp) return fabric_->usual_path(from, to);
     return hashed_path(*fabric_, from, to, fabric_->paths(from, to), routing_.seed);
 }

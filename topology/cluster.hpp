@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "topology/adaptive.hpp"
 #include "topology/fabric.hpp"
 #include "topology/gpu.hpp"
 #include "topology/link.hpp"
@@ -27,7 +28,8 @@ struct LinkShare {
     double share;
 };
 
-/// Immutable once built, and small at any size: links are worked out when asked for. GPU g sits in node
+/// Immutable once built (but that adaptive routing remembers its choices), and small at any size: links are worked out
+/// when asked for. GPU g sits in node
 /// g / gpus_per_node(), as local GPU g % gpus_per_node(). Links are numbered node after node, then the fabric's.
 class Cluster {
 public:
@@ -110,6 +112,7 @@ private:
     std::shared_ptr<const Fabric> fabric_;
     Routing routing_;
     std::shared_ptr<const Failures> failures_;
+    std::shared_ptr<AdaptivePaths> adaptive_;  // copies share the load
     std::uint32_t gpus_per_node_;
     LinkId first_fabric_link_ = 0;
 };

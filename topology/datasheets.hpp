@@ -55,6 +55,10 @@ inline constexpr Adapter roce_adapter{"RoCE", 0.8e-6};
 /// No latency is published for the Omni-Path adapter by itself; taken to be that of RoCE.
 inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receive_seconds};
 
+/// Elastic Fabric Adapter: what Amazon's NCCL plugin reckons with for a message between nodes (aws-ofi-nccl,
+/// include/nccl_ofi_param.h, OFI_NCCL_TUNER_NET_LATENCY: 20 us).
+inline constexpr Adapter efa_adapter{"EFA", 20e-6};
+
 /// A chip with its own links has no adapter to pay for.
 inline constexpr Adapter chip_adapter{"on chip", 0};
 

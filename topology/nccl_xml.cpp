@@ -65,14 +65,24 @@ private:
     /// "16.0 GT/s PCIe" and "16" lanes; generations 1 and 2 send 8 of 10 bits, later ones 128 of 130.
     Link pcie(const Xml& pci) const {
         const char* const hint = "NCCL writes link_speed like \"16.0 GT/s PCIe\" and link_width like \"16\"";
-        const double transfers = xml_.number(pci, "link_speed", 0.1, 1000, hint);
-        const double lanes = xml_.number(pci, "link_width", 1, 64, hint);
+        const std::string_view speed = pci.attribute("link_speed").value(), width = pci.attribute("link_width").value();
+        const bool no_speed = speed.empty() || speed.starts_with("Unknown"), no_width = width.empty() || width == "0";
+        const double transfers = no_speed ? 8 : xml_.number(pci, "link_speed", 0.1, 1000, hint);
+        const double lanes = no_width ? 16 : xml_.number(pci, "link_width", 1, 64, hint);
         const double coding = transfers <= 5 ? 8.0 / 10 : 128.0 / 130;
         return {LinkKind::pcie, transfers * 1e9 / 8 * lanes * coding, pcie_link_seconds, 1, 0};
     }
 
+    double net_rate(const Xml& net) const {
+        return xml_.number(net, "speed", 1, 1e8, "speed is in Mb/s: \"200000\"") * 1e6 / 8;
+    }
+
     /// Devices below a CPU or PCIe switch.
     void collect(const Xml& parent, std::size_t above) {
+        for (const Xml net : parent.child("nic").children("net")) {
+            nics_.push_back(add_device(VertexKind::nic, net));
+            wires_.push_back({nics_.back(), above, {LinkKind::pcie, net_rate(net), pcie_link_seconds, 1, 0}});
+        }
         for (const Xml pci : parent.children("pci")) {
             if (const Xml gpu = pci.child("gpu")) {
                 by_busid_[pci.attribute("busid").value()] = devices_.size();
@@ -145,8 +155,7 @@ private:
         plan.finish();
         double slowest = 0;
         for (const std::size_t nic : nics_) {
-            const double rate =
-                xml_.number(devices_[nic].element, "speed", 1, 1e8, "speed is in Mb/s: \"200000\"") * 1e6 / 8;
+            const double rate = net_rate(devices_[nic].element);
             slowest = slowest == 0 ? rate : std::min(slowest, rate);
         }
         return {std::move(plan), slowest};

@@ -17,7 +17,7 @@ namespace orrery::topology {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> policy_names{"minimal", "ecmp", "spray", "rails"};
+constexpr std::array<std::string_view, 5> policy_names{"minimal", "ecmp", "spray", "adaptive", "rails"};
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t tried_paths = 4096;
 

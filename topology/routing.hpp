@@ -13,10 +13,11 @@
 namespace orrery::topology {
 
 enum class RoutingPolicy : std::uint8_t {
-    minimal,  ///< deterministic: Fabric::usual_path (d-mod-k on trees, dimension order on tori)
-    ecmp,     ///< a hash of sender, receiver and seed picks the path, as Ethernet switches do with flows (RFC 2992)
-    spray,    ///< every packet takes another path: all paths, in equal shares
-    rails,    ///< minimal, but another rail is reached over NVLink in the sending node (NCCL's PXN, version 2.12)
+    minimal,   ///< deterministic: Fabric::usual_path (d-mod-k on trees, dimension order on tori)
+    ecmp,      ///< a hash of sender, receiver and seed picks the path, as Ethernet switches do with flows (RFC 2992)
+    spray,     ///< every packet takes another path: all paths, in equal shares
+    adaptive,  ///< the path least used when a pair of ports first sends (adaptive.hpp)
+    rails,     ///< minimal, but another rail is reached over NVLink in the sending node (NCCL's PXN, version 2.12)
 };
 std::span<const std::string_view> routing_policies();
 /// Throws Error at /cluster/routing.

@@ -56,8 +56,11 @@ double bandwidth(std::string_view text) {
                            {"Tbps", 125e9}});
 }
 
+/// A bare 0 needs no unit.
 double seconds(std::string_view text) {
-    return quantity(text, {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}});
+    return quantity(
+        text,
+        {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}, {"", text == "0" ? 0 : std::nan("")}});
 }
 
 class Loader {
@@ -115,11 +118,12 @@ private:
     /// Whether a link has a capacity for each direction.
     bool duplex(const Xml& element, const char* attribute, std::string_view usual) const {
         const std::string_view policy = element.attribute(attribute).as_string(usual.data());
-        if (policy != "SPLITDUPLEX" && policy != "SHARED") {
+        const bool split = policy == "SPLITDUPLEX" || policy == "FULLDUPLEX";  // its older name
+        if (!split && policy != "SHARED") {
             xml_.fail_attribute(element, attribute,
                                 "write SPLITDUPLEX, or SHARED with the bandwidth of all flows together");
         }
-        return policy == "SPLITDUPLEX";
+        return split;
     }
 
     std::uint32_t add_point(const Xml& element, SimgridZones::NetPoint point) {

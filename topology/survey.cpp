@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <random>
 
+#include "topology/max_flow.hpp"
+
 namespace orrery::topology {
 
 namespace {
 
-constexpr std::uint32_t pairs_walked = 1000;
+constexpr std::uint32_t pairs_walked = 1000, most_links_in_flow = 100'000;
 
 /// "leaf" for a router, "node" (or "chip") for a port.
 std::string end_name(const Fabric& fabric, std::uint32_t end) {
@@ -30,11 +32,20 @@ void count_cables(const Fabric& fabric, Survey& s) {
         const Link link = fabric.link(id);
         if (s.cables.size() < link.tier) s.cables.resize(link.tier);
         Survey::Cables& tier = s.cables[link.tier - 1];
+        const double rate = link.bytes_per_second / link.cables, seconds = link.latency_seconds;
         if (tier.count == 0) {
-            tier = {fmt::format("{} - {}", end_name(fabric, ends.from), end_name(fabric, ends.to)), 0,
-                    link.bytes_per_second / link.cables, link.latency_seconds};
+            tier = {fmt::format("{} - {}", end_name(fabric, ends.from), end_name(fabric, ends.to)),
+                    0,
+                    rate,
+                    rate,
+                    seconds,
+                    seconds};
         }
         tier.count += link.cables;
+        tier.bytes_per_second = std::min(tier.bytes_per_second, rate);
+        tier.fastest_bytes_per_second = std::max(tier.fastest_bytes_per_second, rate);
+        tier.latency_seconds = std::min(tier.latency_seconds, seconds);
+        tier.longest_seconds = std::max(tier.longest_seconds, seconds);
     }
     std::erase_if(s.cables, [](const Survey::Cables& c) { return c.count == 0; });
 }
@@ -60,6 +71,45 @@ void count_switches(const Cluster& cluster, Survey& s) {
     s.mean_switches = pairs == 0 ? 0 : sum / static_cast<double>(pairs);
     s.sampled = pairs != 0 && pairs != std::uint64_t{p.nodes} * (p.nodes - 1);
     s.bisection_bytes_per_second = p.bisection_bytes_per_second;
+}
+
+/// What the first half of the nodes can send to the rest over links that work, in bytes per second, counted in kB/s.
+double working_bisection(const Fabric& fabric, const Failures& failures) {
+    const std::uint32_t ports = fabric.ports(), half = fabric.nodes() / 2 * fabric.parts().nics_per_node;
+    const std::uint32_t vertices = ports + (fabric.parts().on_chip ? 0 : fabric.routers());
+    MaxFlow net(vertices + 2);
+    constexpr std::int64_t unlimited = 1'000'000'000'000'000;
+    for (std::uint32_t port = 0; port < ports; ++port) {
+        port < half ? net.join(vertices, port, unlimited, 0) : net.join(port, vertices + 1, unlimited, 0);
+    }
+    for (std::uint32_t id = 0; id < fabric.links(); ++id) {
+        const std::uint32_t one[] = {id};
+        if (failures.blocks(one)) continue;
+        const Fabric::Ends ends = fabric.ends(id);
+        net.join(ends.from, ends.to, static_cast<std::int64_t>(fabric.link(id).bytes_per_second / 1e3), 0);
+    }
+    return static_cast<double>(net.run(vertices, vertices + 1)) * 1e3;
+}
+
+void count_failures(const Cluster& cluster, Survey& s) {
+    const Failures* const failures = cluster.failures();
+    if (failures == nullptr) return;
+    s.failed_links = failures->failed_links();
+    s.bisection_intact = cluster.fabric().links() > most_links_in_flow;
+    if (s.bisection_intact) return;
+    s.bisection_bytes_per_second =
+        std::min(s.bisection_bytes_per_second, working_bisection(cluster.fabric(), *failures));
+}
+
+/// Of the first half of the nodes. A chip puts its traffic on all of its links.
+double injection(const Fabric& fabric, const Survey& s) {
+    const std::uint32_t half = fabric.nodes() / 2;
+    if (fabric.parts().on_chip) return half * s.switches.front().ports_used * fabric.parts().nic_bytes_per_second;
+    double sum = 0;
+    for (std::uint32_t port = 0; port < half * fabric.parts().nics_per_node; ++port) {
+        sum += fabric.link(port).bytes_per_second;
+    }
+    return sum;
 }
 
 /// Follows a route link by link over the fabric; false when it breaks off or crosses what has failed.
@@ -117,14 +167,11 @@ Survey survey(const Cluster& cluster) {
     if (!cluster.fabric().connected()) return s;
     count_switches(cluster, s);
     count_cables(cluster.fabric(), s);
-    const FabricParts& parts = cluster.fabric().parts();
-    // A chip puts its traffic on all of its links.
-    const double links = parts.on_chip && !s.switches.empty() ? s.switches.front().ports_used : parts.nics_per_node;
-    s.injection_bytes_per_second = cluster.nodes() / 2 * links * parts.nic_bytes_per_second;
+    count_failures(cluster, s);
+    s.injection_bytes_per_second = injection(cluster.fabric(), s);
     if (s.bisection_bytes_per_second > 0) {
         s.oversubscription = s.injection_bytes_per_second / s.bisection_bytes_per_second;
     }
-    s.failed_links = cluster.failures() == nullptr ? 0 : cluster.failures()->failed_links();
     walk(cluster, s);
     check(s);
     return s;

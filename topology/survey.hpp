@@ -20,8 +20,10 @@ struct Survey {
     struct Cables {
         std::string name;  ///< "node - leaf"
         std::uint32_t count = 0;
-        double bytes_per_second = 0;  ///< of one cable, one direction
-        double latency_seconds = 0;   ///< cable and the switch it leads into
+        double bytes_per_second = 0;  ///< of one cable, one direction; where they differ, of the slowest
+        double fastest_bytes_per_second = 0;
+        double latency_seconds = 0;  ///< cable and the switch it leads into; the least and the most
+        double longest_seconds = 0;
     };
     struct Hops {
         std::uint32_t switches = 0;    ///< links, for chips
@@ -35,7 +37,8 @@ struct Survey {
 
     std::vector<Switches> switches;
     std::vector<Cables> cables;
-    double bisection_bytes_per_second = 0;
+    double bisection_bytes_per_second = 0;  ///< over what works
+    bool bisection_intact = false;          ///< there are failures, too many links to say what they cost
     double injection_bytes_per_second = 0;  ///< all NICs of half the nodes together, one direction
     double oversubscription = 0;            ///< injection over bisection; 0: no network
     std::vector<Hops> hops;                 ///< ascending

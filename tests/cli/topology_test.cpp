@@ -76,6 +76,9 @@ TEST(Topology, ShowsFailures) {
     const Result text = orrery({"topology", shipped, "--set", "cluster.failed=[\"spine 3\"]"});
     EXPECT_EQ(text.exit, 0) << text.err;
     EXPECT_NE(text.out.find("42 failed links"), std::string::npos) << text.out;
+    const Result svg = orrery({"topology", shipped, "--set", "cluster.failed=[\"spine 0\"]", "--svg", "-"});
+    EXPECT_NE(svg.out.find("42 failed links"), std::string::npos);
+    EXPECT_NE(svg.out.find("stroke-dasharray"), std::string::npos) << "spine 0 is drawn";
     const Result dot = topology_of(
         R"({"preset": "ethernet", "nodes": 80, "gpus_per_node": 1, "failed": ["leaf 0 - spine 0"]})", {"--dot", "-"});
     EXPECT_NE(dot.out.find("style=dashed"), std::string::npos);
@@ -108,6 +111,43 @@ TEST(Topology, SaysWhatIsWrongWhereAndHowToMendIt) {
     EXPECT_EQ(orrery({"topology", "no-such-file.json"}).exit, 2);
     const Folder folder;
     EXPECT_EQ(orrery({"topology", folder.file("s.json", "{}")}).exit, 2);
+}
+
+TEST(Topology, ReadsFilesBesideTheScenario) {
+    const Folder folder;
+    const std::string own = R"({"cluster": {"preset": "dgx-a100", "nodes": 2}})";
+    const Result written = orrery({"topology", folder.file("own.json", own), "--simgrid", folder / "platform.xml",
+                                   "--nccl-xml", folder / "node.xml", "--quiet"});
+    ASSERT_EQ(written.exit, 0) << written.err;
+    (void)folder.file("cables.csv", "node0, leaf, 100 Gb/s\nnode1, leaf, 100 Gb/s\nnode2, leaf, 100 Gb/s\n");
+    struct Case {
+        const char *cluster, *shown;
+    };
+    const Case cases[] = {
+        {R"({"cluster": {"preset": "ethernet", "gpu": "A100", "gpus_per_node": 1, "fabric_file": "platform.xml"}})",
+         "16 hosts on listed routes"},
+        {R"({"cluster": {"preset": "ethernet", "gpus_per_node": 1, "fabric_file": "cables.csv"}})", "3 nodes"},
+        {R"({"cluster": {"preset": "dgx-a100", "nodes": 2, "node_file": "node.xml"}})", "300 GB/s a GPU"},
+    };
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.cluster);
+        const Result result = orrery({"topology", folder.file("s.json", c.cluster)});
+        EXPECT_EQ(result.exit, 0) << result.err;
+        EXPECT_NE(result.out.find(c.shown), std::string::npos) << result.out;
+    }
+}
+
+TEST(Topology, NamesTheFileAndLineThatIsWrong) {
+    const Folder folder;
+    const std::string scenario =
+        folder.file("s.json", R"({"cluster": {"preset": "ethernet", "gpus_per_node": 1, "fabric_file": "own.xml"}})");
+    EXPECT_NE(orrery({"topology", scenario}).err.find("own.xml"), std::string::npos) << "there is none yet";
+    (void)folder.file("own.xml", "<platform version=\"4.1\">\n<zone id=\"z\" routing=\"Floyd\"/></platform>");
+    const Result result = orrery({"topology", scenario});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("own.xml:line 2"), std::string::npos) << result.err;
+    const Result nics = orrery({"topology", scenario, "--set", "cluster.failed=[\"link 0\"]"});
+    EXPECT_NE(nics.err.find("/cluster/failed"), std::string::npos) << nics.err;
 }
 
 TEST(Topology, OfSeveralKindsOfGpuIsShownButNotPredicted) {

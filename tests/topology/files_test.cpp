@@ -104,6 +104,19 @@ void expect_refused(const std::string& sound, const std::vector<Bad>& bads, Pars
     }
 }
 
+TEST(NcclXml, TakesWhatVirtualMachinesDoNotKnowAsNcclDoes) {
+    const NcclNode node = parse_nccl_xml(R"(<system version="1"><cpu numaid="0">
+        <pci busid="0000:02:00.0" class="0x030200" link_speed="" link_width="0"><gpu dev="0" sm="70"/></pci>
+        <nic><net name="eth0" dev="0" speed="10000"/></nic></cpu></system>)",
+                                         "vm.xml");
+    EXPECT_EQ(node.plan.gpus(), 1u);
+    EXPECT_EQ(node.plan.nics(), 1u);
+    const NodePlan::Path& out = node.plan.gpu_to_nic(0);
+    ASSERT_EQ(out.size(), 2u);
+    EXPECT_NEAR(node.plan.links()[out[0]].link.bytes_per_second, 15.75e9, 1e7) << "PCIe 3.0 x16";
+    EXPECT_DOUBLE_EQ(node.plan.links()[out[1]].link.bytes_per_second, 1.25e9);
+}
+
 TEST(NcclXml, RefusesBadFilesWithLineAndRemedy) {
     const auto parse = [](const std::string& text) { (void)parse_nccl_xml(text, "bad"); };
     expect_refused(

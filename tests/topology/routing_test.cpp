@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
+#include <random>
 #include <set>
 
 #include "base/error.hpp"
@@ -34,6 +37,57 @@ TEST(Routing, MinimalAndSprayedShiftsAreFreeOfContentionAndHashedOnesCollide) {
     EXPECT_DOUBLE_EQ(worst_cable(build(superpod("minimal"))), 1);
     EXPECT_NEAR(worst_cable(build(superpod("spray"))), 1, 1e-12);
     EXPECT_GT(worst_cable(build(superpod("ecmp"))), 1);
+}
+
+/// Fullest cable above the leaves when random pairs of nodes of one rail send.
+double worst_of_random_pairs(const Cluster& cluster, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::map<LinkId, double> load;
+    std::vector<std::uint32_t> to(cluster.nodes());
+    std::iota(to.begin(), to.end(), 0U);
+    std::ranges::shuffle(to, random);
+    for (std::uint32_t node = 0; node < cluster.nodes(); ++node) {
+        if (to[node] == node) continue;
+        for (const LinkId id : cluster.route(node * 8, to[node] * 8)) load[id] += 1;
+    }
+    double worst = 0;
+    for (const auto& [id, sum] : load) {
+        const Link link = cluster.link(id);
+        if (link.tier > 1) worst = std::max(worst, sum / link.cables);
+    }
+    return worst;
+}
+
+TEST(Routing, AdaptivePathsAvoidEachOther) {
+    double hashed = 0, adaptive = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        SCOPED_TRACE(seed);
+        hashed += worst_of_random_pairs(build(superpod("ecmp")), seed);
+        const double worst = worst_of_random_pairs(build(superpod("adaptive")), seed);
+        EXPECT_EQ(worst, worst_of_random_pairs(build(superpod("adaptive")), seed)) << "the same order, the same paths";
+        adaptive += worst;
+    }
+    EXPECT_LT(adaptive, 0.75 * hashed);
+    EXPECT_DOUBLE_EQ(worst_cable(build(superpod("adaptive"))), 1) << "a shift needs no cable twice";
+}
+
+TEST(Routing, AdaptivePathsAreKeptAndAvoidFailures) {
+    ClusterSpec spec = superpod("adaptive");
+    const Cluster cluster = build(spec);
+    const auto first = cluster.route(0, 1016);
+    for (GpuId to = 256; to < 1016; to += 8) (void)cluster.route(8, to);
+    EXPECT_EQ(cluster.route(0, 1016), first);
+    spec.failed = {"spine 3"};
+    const Cluster broken = build(spec);
+    const Walker walker(broken);
+    for (GpuId to = 256; to < 1024; to += 8) {
+        walker.expect_connected(0, to);
+        for (const LinkId id : broken.route(0, to)) {
+            const std::uint32_t fabric[] = {id - broken.first_fabric_link()};
+            if (id < broken.first_fabric_link()) continue;
+            EXPECT_FALSE(broken.failures()->blocks(fabric));
+        }
+    }
 }
 
 TEST(Routing, HashesDependOnTheSeedOnly) {

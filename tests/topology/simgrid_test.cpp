@@ -27,8 +27,10 @@ const std::string sound = R"(<?xml version='1.0'?>
       <route src="b" dst="gate"><link_ctn id="lb" direction="UP"/></route>
       <route src="c" dst="gate"><link_ctn id="lc" direction="UP"/></route>
     </zone>
-    <cluster id="farm" prefix="n" suffix=".x" radical="0-2,7" speed="1Gf" bw="25GBps" lat="500ns"/>
+    <cluster id="farm" prefix="n" suffix=".x" radical="0-2,7" speed="1Gf" bw="25GBps" lat="500ns"
+             sharing_policy="FULLDUPLEX"/>
     <link id="trunk" bandwidth="8GBps" latency="10us"/>
+    <link id="unused" bandwidth="8GBps" latency="0"/>
     <zoneRoute src="rack" dst="farm" gw_src="gate" gw_dst="nfarm_router.x"><link_ctn id="trunk"/></zoneRoute>
   </zone>
 </platform>
@@ -123,8 +125,8 @@ struct Bad {
 
 TEST(SimgridXml, RefusesBadFilesWithLineAndRemedy) {
     const Bad bads[] = {
-        {"</platform>", "", "line 21", "well-formed"},
-        {"platform version=\"4.1\">\n", "system>\n", "line 21", "well-formed"},
+        {"</platform>", "", "line 23", "well-formed"},
+        {"platform version=\"4.1\">\n", "system>\n", "line 23", "well-formed"},
         {"<zone id=\"rack\" routing=\"Full\"", "<zone id=\"rack\" routing=\"Floyd\"", "line 4", "Full"},
         {"<router id=\"gate\"/>", "<peer id=\"gate\"/>", "line 6", "zoneRoute and cluster"},
         {"<router id=\"gate\"/>", "<router id=\"a\"/>", "line 6", "another"},
@@ -133,18 +135,19 @@ TEST(SimgridXml, RefusesBadFilesWithLineAndRemedy) {
         {"10GBps", "-10GBps", "line 7", "25GBps"},
         {"10GBps", "nanGBps", "line 7", "25GBps"},
         {"latency=\"1us\"", "latency=\"1\"", "line 7", "1.5us"},
+        {"latency=\"1us\"", "latency=\"-1us\"", "line 7", "1.5us"},
         {"id=\"lb\" bandwidth", "id=\"la\" bandwidth", "line 8", "another"},
         {"sharing_policy=\"SPLITDUPLEX\"", "sharing_policy=\"WIFI\"", "line 7", "SPLITDUPLEX"},
         {"sharing_policy=\"SPLITDUPLEX\"", "sharing_policy=\"FATPIPE\"", "line 10", "leave it out"},
         {"latency=\"1us\"", "bandwidth_file=\"x\"", "line 7", "leave it out"},
         {"id=\"la\" direction=\"UP\"", "id=\"la\"", "line 10", "UP or DOWN"},
-        {"<link_ctn id=\"trunk\"/>", "<link_ctn id=\"trunk\" direction=\"UP\"/>", "line 19", "SHARED"},
-        {"<link_ctn id=\"trunk\"/>", "<link_ctn id=\"trunks\"/>", "line 19", "name a <link>"},
+        {"<link_ctn id=\"trunk\"/>", "<link_ctn id=\"trunk\" direction=\"UP\"/>", "line 21", "SHARED"},
+        {"<link_ctn id=\"trunk\"/>", "<link_ctn id=\"trunks\"/>", "line 21", "name a <link>"},
         {"dst=\"b\"", "dst=\"d\"", "line 10", "host, router or zone"},
         {"dst=\"b\"", "dst=\"rack\"", "line 10", "host or router (route)"},
         {"src=\"a\" dst=\"c\"", "src=\"a\" dst=\"b\"", "line 11", "symmetrical"},
-        {"gw_src=\"gate\"", "gw_src=\"n0.x\"", "line 19", "in rack"},
-        {"dst=\"farm\" gw", "dst=\"n0.x\" gw", "line 19", "zone (zoneRoute)"},
+        {"gw_src=\"gate\"", "gw_src=\"n0.x\"", "line 21", "in rack"},
+        {"dst=\"farm\" gw", "dst=\"n0.x\" gw", "line 21", "zone (zoneRoute)"},
         {"radical=\"0-2,7\"", "radical=\"2-0\"", "line 17", "0-3,5"},
         {"radical=\"0-2,7\"", "radical=\"0-4000000000\"", "line 17", "0-3,5"},
         {"radical=\"0-2,7\"", "radical=\"0-2,\"", "line 17", "0-3,5"},
