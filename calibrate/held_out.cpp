@@ -80,15 +80,7 @@ void judge_attention(const Profile& profile, const AttentionTable& table, std::m
     std::vector<double> errors;
     for (const auto& p : table.points) {
         if (!kept_aside(p)) continue;
-        const kernels::Attention shape{table.dtype.value_or(kernels::Dtype::bf16),
-                                       table.backward,
-                                       table.causal,
-                                       p.batch,
-                                       p.seq,
-                                       p.heads,
-                                       p.kv_heads,
-                                       p.head_dim};
-        errors.push_back(relative(predictor.at_table_clock(shape).seconds, p.seconds));
+        errors.push_back(relative(predictor.at_table_clock(shape_of(p, table)).seconds, p.seconds));
     }
     if (!errors.empty()) out[table.backward ? "attention-backward" : "attention"] = summary(std::move(errors));
 }

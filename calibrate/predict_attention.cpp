@@ -10,15 +10,6 @@
 
 namespace orrery::calibrate {
 
-namespace {
-
-/// Coordinates in which near means alike: sequence length and parallelism decide most, the split of heads little.
-Scatter<5>::Point coordinates(double batch, double seq, double heads, double kv_heads, double head_dim) {
-    return {static_cast<float>(std::log(seq)), static_cast<float>(std::log(batch * heads)),
-            static_cast<float>(0.3 * std::log(heads)), static_cast<float>(0.3 * std::log(heads / kv_heads)),
-            static_cast<float>(3.0 * std::log(head_dim))};
-}
-
 kernels::Attention shape_of(const AttentionPoint& p, const AttentionTable& table) {
     return {table.dtype.value_or(kernels::Dtype::bf16),
             table.backward,
@@ -28,6 +19,15 @@ kernels::Attention shape_of(const AttentionPoint& p, const AttentionTable& table
             p.heads,
             p.kv_heads,
             p.head_dim};
+}
+
+namespace {
+
+/// Coordinates in which near means alike: sequence length and parallelism decide most, the split of heads little.
+Scatter<5>::Point coordinates(double batch, double seq, double heads, double kv_heads, double head_dim) {
+    return {static_cast<float>(std::log(seq)), static_cast<float>(std::log(batch * heads)),
+            static_cast<float>(0.3 * std::log(heads)), static_cast<float>(0.3 * std::log(heads / kv_heads)),
+            static_cast<float>(3.0 * std::log(head_dim))};
 }
 
 double constant_or(const Profile& profile, const char* key, double fallback) {

@@ -10,6 +10,9 @@
 
 namespace orrery::calibrate {
 
+/// The kernel that a row is the time of.
+kernels::Attention shape_of(const AttentionPoint& point, const AttentionTable& table);
+
 class AttentionPredictor {
 public:
     explicit AttentionPredictor(const Profile& profile);

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "kernels/kind_table.hpp"
 #include "kernels/pointwise_traffic.hpp"
 
 namespace orrery::kernels {
@@ -51,12 +52,7 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {sum_of_squares, "sum-of-squares", {1, 0, 0, 0}},
 }};
 
-constexpr bool in_order() {
-    for (std::size_t i = 0; i < table.size(); ++i)
-        if (static_cast<std::size_t>(table[i].kind) != i) return false;
-    return true;
-}
-static_assert(in_order(), "the table follows the order of PointwiseKind");
+static_assert(by_kind(table), "the table follows the order of PointwiseKind");
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "kernels/kind_table.hpp"
+
 namespace orrery::kernels::cpu {
 
 namespace {
@@ -47,12 +49,7 @@ constexpr std::array<Row, pointwise_kinds> table{{
     {sum_of_squares, run_sum_of_squares},
 }};
 
-constexpr bool in_order() {
-    for (std::size_t i = 0; i < table.size(); ++i)
-        if (static_cast<std::size_t>(table[i].kind) != i) return false;
-    return true;
-}
-static_assert(in_order(), "the table follows the order of PointwiseKind");
+static_assert(by_kind(table), "the table follows the order of PointwiseKind");
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "kernels/cuda/embedding.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/reductions.hpp"
+#include "kernels/kind_table.hpp"
 
 namespace orrery::kernels::cuda {
 
@@ -54,12 +55,7 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {sum_of_squares, launch_sum_of_squares},
 }};
 
-constexpr bool in_order() {
-    for (std::size_t i = 0; i < table.size(); ++i)
-        if (static_cast<std::size_t>(table[i].kind) != i) return false;
-    return true;
-}
-static_assert(in_order(), "the table follows the order of PointwiseKind");
+static_assert(by_kind(table), "the table follows the order of PointwiseKind");
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "tests/topology/damage.hpp"
 #include "tests/topology/walk.hpp"
 #include "topology/cable_list.hpp"
 #include "topology/catalog.hpp"
@@ -138,15 +139,7 @@ TEST(NcclXml, SurvivesDamage) {
     std::mt19937_64 random(5);
     for (int i = 0; i < 3000; ++i) {
         SCOPED_TRACE("seed 5, round " + std::to_string(i));
-        std::string text = two_gpus;
-        for (int k = 0; k < 1 + i % 4; ++k) {
-            const std::size_t at = random() % text.size();
-            if (random() % 2 == 0) {
-                text[at] = static_cast<char>(random() % 256);
-            } else {
-                text.erase(at, random() % 20);
-            }
-        }
+        const std::string text = damaged(two_gpus, 1 + i % 4, random);
         try {
             const NcclNode node = parse_nccl_xml(text, "bad");
             EXPECT_GT(node.plan.gpus(), 0u);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "tests/topology/damage.hpp"
 #include "topology/catalog.hpp"
 #include "topology/simgrid_xml.hpp"
 
@@ -186,15 +187,7 @@ TEST(SimgridXml, SurvivesDamage) {
     int read = 0;
     for (int i = 0; i < 2000; ++i) {
         SCOPED_TRACE("seed 6, round " + std::to_string(i));
-        std::string text = sound;
-        for (int k = 0; k < 1 + i % 3; ++k) {
-            const std::size_t at = random() % text.size();
-            if (random() % 2 == 0) {
-                text[at] = static_cast<char>(random() % 256);
-            } else {
-                text.erase(at, random() % 20);
-            }
-        }
+        const std::string text = damaged(sound, 1 + i % 3, random);
         try {
             read += parse(text)->nodes() >= 2 ? 1 : 0;
         } catch (const Error& e) {
