@@ -36,12 +36,15 @@ Kind stand_in(Kind kind) {
         case Kind::rmsnorm_backward: return Kind::layernorm;  // one pass with a row reduction, held in registers
         case Kind::softmax_backward:
         case Kind::cross_entropy:
-        case Kind::cross_entropy_backward: return Kind::softmax;  // row maximum and sum, exponentials
+        case Kind::cross_entropy_backward:
+        case Kind::moe_gate: return Kind::softmax;  // row maximum and sum, exponentials
         case Kind::gelu_backward:
         case Kind::swiglu:
         case Kind::swiglu_backward: return Kind::gelu;  // elementwise with a transcendental function
         case Kind::rope_backward: return Kind::rope;
-        case Kind::embedding_backward: return Kind::embedding;  // rows at random addresses
+        case Kind::embedding_backward:
+        case Kind::permute:
+        case Kind::unpermute: return Kind::embedding;  // rows at random addresses
         case Kind::dropout:
         case Kind::dropout_backward:
         case Kind::bias_dropout_add:

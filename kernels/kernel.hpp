@@ -56,7 +56,7 @@ struct Attention {
 enum class PointwiseKind : std::uint8_t {
     layernorm, layernorm_backward,
     rmsnorm, rmsnorm_backward,
-    softmax, softmax_backward,                    ///< scale, mask and softmax fused
+    softmax, softmax_backward,                    ///< scale and softmax fused
     gelu, gelu_backward,                          ///< bias and GELU fused
     swiglu, swiglu_backward,                      ///< elements counts the outputs; inputs are twice as many
     dropout, dropout_backward,
@@ -70,6 +70,8 @@ enum class PointwiseKind : std::uint8_t {
     transpose,
     cast,                                         ///< 2-byte to 4-byte or back
     fill,                                         ///< memset
+    moe_gate,                                     ///< softmax over the experts (cols), fp32, and choice of two
+    permute, unpermute,                           ///< copies of tokens (rows) to their experts and back, weighted
     adam,                                         ///< fp32 master weight, two moments, low-precision copy
     sum_of_squares,                               ///< gradient norm
 };

@@ -44,7 +44,10 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {transpose, "transpose", {1, 1, 0, 0}},
     {cast, "cast", {1, 0, 1, 0}},
     {fill, "fill", {0, 1, 0, 0}},
-    {adam, "adam", {0, 1, 7, 0}},  // reads w m v g, writes w m v (fp32) and the low-precision weight
+    {moe_gate, "moe-gate", {0, 0, 2, 0}},      // fp32 logits -> probabilities; the choice is a few bytes a row
+    {permute, "permute", {0.5, 1, 0, 0}},      // each token read once for its two copies
+    {unpermute, "unpermute", {1, 0.5, 0, 0}},  // two copies summed
+    {adam, "adam", {0, 1, 7, 0}},              // reads w m v g, writes w m v (fp32) and the low-precision weight
     {sum_of_squares, "sum-of-squares", {1, 0, 0, 0}},
 }};
 

@@ -1,0 +1,38 @@
+// Number formats as they lie in memory, and their conversion from and to double.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/kernel.hpp"
+
+namespace orrery::kernels {
+
+/// tf32 occupies four bytes of which the low 13 bits of the mantissa are ignored; fp8 is e4m3 as in OCP OFP8 1.0
+/// (no infinity, largest value 448, NaN is 0x7f and 0xff). int32 and mask (one byte, 0 or 1) are no dtypes of kernels.
+enum class Format : std::uint8_t { fp32, tf32, fp16, bf16, fp8, int32, mask };
+
+/// The format of a kernel's operands.
+Format format_of(Dtype dtype);
+/// Bytes of one element.
+std::uint32_t size_of(Format format);
+std::string_view name(Format format);
+/// Distance from 1 to the next larger number, halved: the largest relative error of rounding to nearest. Zero for
+/// int32 and mask.
+double unit_roundoff(Format format);
+
+/// Rounded to nearest, ties to even. fp16 overflows to infinity as IEEE 754 says; fp8 saturates at 448, as the
+/// conversions of cuda_fp8.h do (__NV_SATFINITE). int32 and mask take whole numbers.
+void encode(Format format, double value, void* to);
+/// Exact.
+double decode(Format format, const void* from);
+
+std::uint16_t to_fp16(double value);
+std::uint16_t to_bf16(double value);
+std::uint8_t to_fp8(double value);
+double from_fp16(std::uint16_t bits);
+double from_bf16(std::uint16_t bits);
+double from_fp8(std::uint8_t bits);
+
+}  // namespace orrery::kernels

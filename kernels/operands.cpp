@@ -1,0 +1,194 @@
+#include "kernels/operands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/overloaded.hpp"
+
+namespace orrery::kernels {
+
+namespace {
+
+using List = std::vector<Operand>;
+
+Operand in(std::string_view name, Format format, std::uint64_t elements, Fill fill = Fill::normal,
+           std::uint64_t bound = 0) {
+    return {name, format, elements, Role::in, fill, bound};
+}
+
+Operand out(std::string_view name, Format format, std::uint64_t elements) {
+    return {name, format, elements, Role::out, Fill::poison};
+}
+
+Operand in_out(std::string_view name, Format format, std::uint64_t elements, Fill fill = Fill::normal) {
+    return {name, format, elements, Role::in_out, fill};
+}
+
+void require(bool holds, const Kernel& kernel, std::string_view why, std::string_view hint) {
+    if (!holds) throw Error(fmt::format("{}: {}", to_text(kernel), why), std::string(hint));
+}
+
+List list(const Gemm& g) {
+    require(g.batch > 0 && g.m > 0 && g.n > 0 && g.k > 0, g, "an extent is 0", "every extent is at least 1");
+    const Format format = format_of(g.dtype);
+    const Format result = g.dtype == Dtype::fp8 ? Format::bf16 : g.dtype == Dtype::tf32 ? Format::fp32 : format;
+    const std::uint64_t batch = g.batch, m = g.m, n = g.n, k = g.k;
+    return {in("a", format, batch * m * k), in("b", format, batch * k * n), out("c", result, batch * m * n)};
+}
+
+List list(const Attention& a) {
+    require(a.batch > 0 && a.seq > 0 && a.heads > 0 && a.kv_heads > 0 && a.head_dim > 0, a, "an extent is 0",
+            "every extent is at least 1");
+    require(a.heads % a.kv_heads == 0, a, "its key-value heads do not divide its heads",
+            "every key-value head serves the same number of query heads");
+    const Format d = format_of(a.dtype);
+    const std::uint64_t tokens = std::uint64_t{a.batch} * a.seq;
+    const std::uint64_t q = tokens * a.heads * a.head_dim, kv = tokens * a.kv_heads * a.head_dim;
+    List list{in("q", d, q), in("k", d, kv), in("v", d, kv)};
+    const std::uint64_t rows = tokens * a.heads;
+    if (!a.backward) {
+        list.insert(list.end(), {out("o", d, q), out("lse", Format::fp32, rows)});
+        return list;
+    }
+    list.insert(list.end(), {in("o", d, q, Fill::forward), in("lse", Format::fp32, rows, Fill::forward), in("do", d, q),
+                             out("dq", d, q), out("dk", d, kv), out("dv", d, kv)});
+    return list;
+}
+
+using enum PointwiseKind;
+
+List list_norm(const Pointwise& p) {
+    const Format d = format_of(p.dtype), f = Format::fp32;
+    const std::uint64_t n = p.rows * p.cols;
+    const Operand x = in("x", d, n), gamma = in("gamma", d, p.cols), dy = in("dy", d, n);
+    const Operand mean = in("mean", f, p.rows, Fill::forward), rstd = in("rstd", f, p.rows, Fill::forward);
+    const Operand dx = out("dx", d, n), dgamma = out("dgamma", f, p.cols);
+    if (p.kind == layernorm)
+        return {x, gamma, in("beta", d, p.cols), out("y", d, n), out("mean", f, p.rows), out("rstd", f, p.rows)};
+    if (p.kind == layernorm_backward) return {x, gamma, dy, mean, rstd, dx, dgamma, out("dbeta", f, p.cols)};
+    if (p.kind == rmsnorm) return {x, gamma, out("y", d, n), out("rstd", f, p.rows)};
+    return {x, gamma, dy, rstd, dx, dgamma};
+}
+
+List list_rope(const Pointwise& p) {
+    require(p.cols % 2 == 0, p, "rope rotates pairs of columns", "give an even number of columns");
+    const Format d = format_of(p.dtype);
+    const std::uint64_t n = p.rows * p.cols, table = std::min(p.rows, rope_positions) * rope_head(p.cols) / 2;
+    const bool forward = p.kind == rope;
+    return {in(forward ? "x" : "dy", d, n), in("cos", Format::fp32, table), in("sin", Format::fp32, table),
+            out(forward ? "y" : "dx", d, n)};
+}
+
+List list_moe(const Pointwise& p) {
+    const Format d = format_of(p.dtype), f = Format::fp32, i = Format::int32;
+    const std::uint64_t n = p.rows * p.cols;
+    if (p.kind == moe_gate) {
+        require(p.cols >= moe_top_k, p, "fewer experts than a token is sent to", "give at least two columns");
+        const std::uint64_t chosen = p.rows * moe_top_k;
+        return {in("logits", f, n), out("probabilities", f, n), out("expert", i, chosen), out("weight", f, chosen)};
+    }
+    require(p.rows % moe_top_k == 0, p, "rows are the copies of tokens, two each", "give an even number of rows");
+    if (p.kind == permute)
+        return {in("x", d, n / moe_top_k), in("source", i, p.rows, Fill::permutation), out("y", d, n)};
+    return {in("x", d, n), in("position", i, p.rows, Fill::permutation), in("weight", f, p.rows, Fill::positive),
+            out("y", d, n / moe_top_k)};
+}
+
+List list_tokens(const Pointwise& p) {
+    const Format d = format_of(p.dtype);
+    const std::uint64_t n = p.rows * p.cols;
+    const Operand ids = in("ids", Format::int32, p.rows, Fill::index, p.rows);
+    const Operand target = in("target", Format::int32, p.rows, Fill::index, p.cols);
+    if (p.kind == embedding) return {ids, in("table", d, n), out("y", d, n)};
+    if (p.kind == embedding_backward) return {ids, in("dy", d, n), in_out("dtable", d, n)};
+    if (p.kind == cross_entropy)
+        return {in("logits", d, n), target, out("probabilities", d, n), out("loss", Format::fp32, p.rows)};
+    return {in("probabilities", d, n, Fill::probability, p.cols), target, out("dlogits", d, n)};
+}
+
+List list_adam(const Pointwise& p) {
+    const Format f = Format::fp32;
+    const std::uint64_t n = p.rows * p.cols;
+    return {in("g", f, n), in_out("w", f, n), in_out("m", f, n), in_out("v", f, n, Fill::positive),
+            out("copy", format_of(p.dtype), n)};
+}
+
+List list(const Pointwise& p) {
+    require(p.rows > 0 && p.cols > 0, p, "an extent is 0", "every extent is at least 1");
+    const Format d = format_of(p.dtype);
+    const std::uint64_t n = p.rows * p.cols;
+    const Operand x = in("x", d, n), bias = in("bias", d, p.cols), dy = in("dy", d, n);
+    const Operand y = out("y", d, n), dx = out("dx", d, n), mask = in("mask", Format::mask, n, Fill::keep);
+    switch (p.kind) {
+        case layernorm:
+        case layernorm_backward:
+        case rmsnorm:
+        case rmsnorm_backward: return list_norm(p);
+        case softmax: return {x, y};
+        case softmax_backward: return {in("y", d, n, Fill::probability, p.cols), dy, dx};
+        case gelu: return {x, bias, y};
+        case gelu_backward: return {x, bias, dy, dx};
+        case swiglu: return {in("x", d, 2 * n), y};
+        case swiglu_backward: return {in("x", d, 2 * n), dy, out("dx", d, 2 * n)};
+        case dropout: return {x, mask, y};
+        case dropout_backward:
+        case bias_dropout_add_backward: return {dy, mask, dx};
+        case bias_dropout_add: return {x, bias, in("residual", d, n), mask, y};
+        case add: return {in("a", d, n), in("b", d, n), out("c", d, n)};
+        case scale: return {in("a", d, n), out("b", d, n)};
+        case rope:
+        case rope_backward: return list_rope(p);
+        case embedding:
+        case embedding_backward:
+        case cross_entropy:
+        case cross_entropy_backward: return list_tokens(p);
+        case bias_gradient: return {dy, out("db", d, p.cols)};
+        case transpose: return {x, y};
+        case cast: return {x, out("y", Format::fp32, n)};
+        case fill: return {out("x", d, n)};
+        case moe_gate:
+        case permute:
+        case unpermute: return list_moe(p);
+        case adam: return list_adam(p);
+        case sum_of_squares: return {x, out("sum", Format::fp32, 1)};
+    }
+    return {};
+}
+
+}  // namespace
+
+std::uint64_t rope_head(std::uint64_t cols) {
+    std::uint64_t head = 128;
+    while (cols % head != 0) head /= 2;
+    return head;
+}
+
+std::vector<Operand> operands(const Kernel& kernel) {
+    return std::visit([](const auto& any) { return list(any); }, kernel);
+}
+
+std::uint64_t footprint(const Kernel& kernel) {
+    std::uint64_t bytes = 0;
+    for (const Operand& operand : operands(kernel)) bytes += operand.bytes();
+    return bytes;
+}
+
+std::optional<Kernel> forward_of(const Kernel& kernel) {
+    return std::visit(Overloaded{[](const Gemm&) -> std::optional<Kernel> { return std::nullopt; },
+                                 [](Attention a) -> std::optional<Kernel> {
+                                     if (!a.backward) return std::nullopt;
+                                     a.backward = false;
+                                     return a;
+                                 },
+                                 [](Pointwise p) -> std::optional<Kernel> {
+                                     if (p.kind != layernorm_backward && p.kind != rmsnorm_backward)
+                                         return std::nullopt;
+                                     p.kind = p.kind == layernorm_backward ? layernorm : rmsnorm;
+                                     return p;
+                                 }},
+                      kernel);
+}
+
+}  // namespace orrery::kernels

@@ -1,0 +1,91 @@
+#include <vector>
+
+#include "kernels/reference/parts.hpp"
+
+namespace orrery::kernels {
+
+namespace {
+
+/// Where the rows of one (batch, query head) lie, and how far a query sees.
+class Head {
+public:
+    Head(const Attention& a, std::uint64_t batch, std::uint64_t head)
+        : a_(a), batch_(batch), head_(head), kv_head_(head / (a.heads / a.kv_heads)) {}
+
+    [[nodiscard]] std::uint64_t query(std::uint64_t i) const {
+        return ((batch_ * a_.seq + i) * a_.heads + head_) * a_.head_dim;
+    }
+    [[nodiscard]] std::uint64_t key(std::uint64_t j) const {
+        return ((batch_ * a_.seq + j) * a_.kv_heads + kv_head_) * a_.head_dim;
+    }
+    [[nodiscard]] std::uint64_t lse(std::uint64_t i) const { return (batch_ * a_.heads + head_) * a_.seq + i; }
+    /// Keys that query i sees; queries that see key j are those from first(j).
+    [[nodiscard]] std::uint64_t keys(std::uint64_t i) const { return a_.causal ? i + 1 : a_.seq; }
+    [[nodiscard]] std::uint64_t first(std::uint64_t j) const { return a_.causal ? j : 0; }
+
+    [[nodiscard]] double dot(const Values& x, std::uint64_t at, const Values& y, std::uint64_t with) const {
+        return sum(a_.head_dim, [&](std::uint64_t d) { return x[at + d] * y[with + d]; });
+    }
+    [[nodiscard]] double score(Before v, std::uint64_t i, std::uint64_t j) const {
+        return dot(v[0], query(i), v[1], key(j)) * scale();
+    }
+    [[nodiscard]] double scale() const { return 1.0 / std::sqrt(static_cast<double>(a_.head_dim)); }
+
+private:
+    const Attention& a_;
+    std::uint64_t batch_, head_, kv_head_;
+};
+
+double forward(const Attention& a, Before v, std::size_t operand, std::uint64_t index) {
+    const bool wants_lse = operand == 4;
+    const std::uint64_t row = wants_lse ? index : index / a.head_dim, d = wants_lse ? 0 : index % a.head_dim;
+    // o is [batch, seq, heads, head_dim], lse is [batch, heads, seq].
+    const std::uint64_t batch = row / (std::uint64_t{a.seq} * a.heads);
+    const std::uint64_t i = wants_lse ? row % a.seq : row / a.heads % a.seq;
+    const Head head(a, batch, wants_lse ? row / a.seq % a.heads : row % a.heads);
+    std::vector<double> scores(head.keys(i));
+    for (std::uint64_t j = 0; j < scores.size(); ++j) scores[j] = head.score(v, i, j);
+    const double lse = log_sum_exp(scores.size(), [&](std::uint64_t j) { return scores[j]; });
+    if (wants_lse) return lse;
+    return sum(scores.size(), [&](std::uint64_t j) { return std::exp(scores[j] - lse) * v[2][head.key(j) + d]; });
+}
+
+/// Operands of the backward: q k v o lse do -> dq dk dv.
+struct Pair {
+    double p, ds;  ///< probability, and gradient of the scaled score
+};
+
+Pair pair(const Head& head, Before v, std::uint64_t i, std::uint64_t j) {
+    const double p = std::exp(head.score(v, i, j) - v[4][head.lse(i)]);
+    const double dp = head.dot(v[5], head.query(i), v[2], head.key(j));
+    return {p, p * (dp - head.dot(v[5], head.query(i), v[3], head.query(i)))};
+}
+
+double backward(const Attention& a, Before v, std::size_t operand, std::uint64_t index) {
+    const bool of_query = operand == 6;
+    const std::uint64_t d = index % a.head_dim, row = index / a.head_dim, heads = of_query ? a.heads : a.kv_heads;
+    const std::uint64_t batch = row / heads / a.seq, at = row / heads % a.seq;
+    if (of_query) {
+        const Head head(a, batch, row % heads);
+        return head.scale() *
+               sum(head.keys(at), [&](std::uint64_t j) { return pair(head, v, at, j).ds * v[1][head.key(j) + d]; });
+    }
+    const std::uint64_t group = a.heads / a.kv_heads;
+    return sum(group, [&](std::uint64_t member) {
+        const Head head(a, batch, row % heads * group + member);
+        const std::uint64_t first = head.first(at);
+        return sum(a.seq - first, [&](std::uint64_t step) {
+            const std::uint64_t i = first + step, from = head.query(i) + d;
+            const Pair both = pair(head, v, i, at);
+            return operand == 7 ? head.scale() * both.ds * v[0][from] : both.p * v[5][from];
+        });
+    });
+}
+
+}  // namespace
+
+double reference_attention(const Attention& a, Before v, std::size_t operand, std::uint64_t index) {
+    return a.backward ? backward(a, v, operand, index) : forward(a, v, operand, index);
+}
+
+}  // namespace orrery::kernels

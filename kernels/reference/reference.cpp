@@ -1,0 +1,59 @@
+#include "kernels/reference/reference.hpp"
+
+#include "base/overloaded.hpp"
+#include "kernels/operands.hpp"
+#include "kernels/reference/parts.hpp"
+
+namespace orrery::kernels {
+
+namespace {
+
+double reference_gemm(const Gemm& g, Before v, std::uint64_t index) {
+    const std::uint64_t m = g.m, n = g.n, k = g.k;
+    const std::uint64_t batch = index / (m * n), row = index / n % m, col = index % n;
+    const bool a_is_k_by_m = g.pass == GemmPass::weight_gradient, b_is_n_by_k = g.pass == GemmPass::forward;
+    return sum(k, [&](std::uint64_t i) {
+        const std::uint64_t a = batch * m * k + (a_is_k_by_m ? i * m + row : row * k + i);
+        const std::uint64_t b = batch * k * n + (b_is_n_by_k ? col * k + i : i * n + col);
+        return v[0][a] * v[1][b];
+    });
+}
+
+std::uint64_t terms_pointwise(const Pointwise& p, std::size_t operand) {
+    switch (p.kind) {
+        using enum PointwiseKind;
+        case layernorm:
+        case rmsnorm:
+        case softmax:
+        case softmax_backward:
+        case cross_entropy:
+        case moe_gate: return p.cols;
+        case layernorm_backward: return operand == 5 ? p.cols : p.rows;
+        case rmsnorm_backward: return operand == 4 ? p.cols : p.rows;
+        case bias_gradient:
+        case embedding_backward: return p.rows;
+        case sum_of_squares: return p.rows * p.cols;
+        default: return 1;
+    }
+}
+
+}  // namespace
+
+double reference(const Kernel& kernel, Before before, std::size_t operand, std::uint64_t index) {
+    return std::visit(Overloaded{[&](const Gemm& g) { return reference_gemm(g, before, index); },
+                                 [&](const Attention& a) { return reference_attention(a, before, operand, index); },
+                                 [&](const Pointwise& p) { return reference_pointwise(p, before, operand, index); }},
+                      kernel);
+}
+
+std::uint64_t terms(const Kernel& kernel, std::size_t operand) {
+    return std::visit(Overloaded{[](const Gemm& g) { return std::uint64_t{g.k}; },
+                                 [](const Attention& a) {
+                                     // dk and dv sum over the query heads that share them.
+                                     return std::uint64_t{a.seq} * (a.backward ? a.heads / a.kv_heads : 1);
+                                 },
+                                 [operand](const Pointwise& p) { return terms_pointwise(p, operand); }},
+                      kernel);
+}
+
+}  // namespace orrery::kernels

@@ -1,0 +1,128 @@
+#include "kernels/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "kernels/operand_memory.hpp"
+#include "kernels/reference/reference.hpp"
+
+namespace orrery::kernels {
+
+namespace {
+
+/// Steps of the reference spent on one output: about a tenth of a second.
+constexpr std::uint64_t steps = 20'000'000;
+constexpr std::uint64_t least_samples = 64, most_samples = 16384;
+
+std::uint64_t steps_per_element(const Kernel& kernel, std::size_t operand) {
+    const auto* const attention = std::get_if<Attention>(&kernel);
+    // Two or three products of length head_dim a term.
+    return terms(kernel, operand) * (attention != nullptr ? 3 * std::uint64_t{attention->head_dim} : 1) + 1;
+}
+
+/// Every element of a small output; of a large one a random sample with its first and last elements, rising.
+std::vector<std::uint64_t> sample(const Kernel& kernel, std::size_t operand, std::uint64_t elements,
+                                  std::uint64_t seed) {
+    const std::uint64_t affordable =
+        std::clamp(steps / steps_per_element(kernel, operand), least_samples, most_samples);
+    std::vector<std::uint64_t> chosen;
+    if (elements <= affordable) {
+        for (std::uint64_t i = 0; i < elements; ++i) chosen.push_back(i);
+        return chosen;
+    }
+    chosen = {0, elements - 1};
+    std::mt19937_64 random(seed + operand);
+    while (chosen.size() < affordable) chosen.push_back(random() % elements);
+    std::sort(chosen.begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    return chosen;
+}
+
+std::uint64_t count_unwritten(const Operand& operand, const Values& after) {
+    std::uint64_t count = 0;
+    for (std::uint64_t i = 0; i < operand.elements; ++i) {
+        const double value = after[i];
+        count += !std::isfinite(value) || (operand.format == Format::int32 && value < 0);
+    }
+    return count;
+}
+
+OutputCheck check(const Kernel& kernel, std::size_t position, const Operand& operand, std::span<const Values> before,
+                  const Values& after, std::uint64_t seed) {
+    const std::vector<std::uint64_t> indices = sample(kernel, position, operand.elements, seed);
+    std::vector<double> difference, expected;
+    double squares = 0, difference_squares = 0;
+    for (const std::uint64_t i : indices) {
+        expected.push_back(reference(kernel, before, position, i));
+        difference.push_back(std::fabs(after[i] - expected.back()));
+        squares += expected.back() * expected.back();
+        difference_squares += difference.back() * difference.back();
+    }
+    OutputCheck result{.name = std::string(operand.name),
+                       .elements = operand.elements,
+                       .compared = indices.size(),
+                       .unwritten = count_unwritten(operand, after),
+                       .error = squares > 0 ? std::sqrt(difference_squares / squares) : std::sqrt(difference_squares),
+                       .tolerance = tolerance(kernel, position)};
+    const double rms = squares > 0 ? std::sqrt(squares / static_cast<double>(indices.size())) : 1.0;
+    for (std::size_t i = 0; i < indices.size(); ++i)
+        result.worst = std::max(result.worst, difference[i] / std::max(std::fabs(expected[i]), rms));
+    return result;
+}
+
+}  // namespace
+
+// With u the unit roundoff of a format and random rounding errors, in the norm:
+// - the result is rounded once to the output's format: u_out. In-place sums (embedding_backward) round a few times;
+// - fp32 arithmetic inside: each of `terms` additions rounds the partial sum, which grows as the square root of the
+//   terms so far, so the sum's relative error grows as u_fp32 sqrt(terms); functions such as exp add a few u_fp32;
+// - fused attention rounds probabilities and score gradients to the operands' format before the second products, as
+//   FlashAttention does: u_dtype for each.
+// Three times each is allowed. Products of fp32 operands in tf32 (u = 4.9e-4) or bf16 exceed it by far.
+double tolerance(const Kernel& kernel, std::size_t position) {
+    const Operand operand = operands(kernel)[position];
+    if (operand.format == Format::int32) return 0;
+    const double single = unit_roundoff(Format::fp32);
+    double rounding = unit_roundoff(operand.format) == 0 ? 0 : std::max(unit_roundoff(operand.format), single);
+    if (const auto* const a = std::get_if<Attention>(&kernel)) rounding += 2 * unit_roundoff(format_of(a->dtype));
+    return 3 * (rounding + single * (8 + std::sqrt(static_cast<double>(terms(kernel, position)))));
+}
+
+bool Verification::passed() const {
+    return std::all_of(outputs.begin(), outputs.end(), [](const OutputCheck& output) { return output.passed(); });
+}
+
+std::string Verification::to_text() const {
+    std::string text;
+    for (const OutputCheck& o : outputs) {
+        text += fmt::format("{}: error {:.1e} of at most {:.1e}, worst {:.1e}, {} of {} compared", o.name, o.error,
+                            o.tolerance, o.worst, o.compared, o.elements);
+        text += o.unwritten > 0 ? fmt::format(", {} never written or not finite\n", o.unwritten) : "\n";
+    }
+    return text;
+}
+
+Verification verify(Device& device, const Kernel& kernel, std::uint64_t seed) {
+    OperandMemory memory(device, kernel);
+    const auto filled = memory.fill(seed);
+    std::vector<Values> before;
+    for (std::size_t i = 0; i < filled.size(); ++i) before.push_back({memory.operands()[i].format, filled[i].data()});
+    device.launch(kernel, memory.pointers(), 0);
+    device.synchronize();
+    Verification result;
+    for (std::size_t i = 0; i < filled.size(); ++i) {
+        const Operand& operand = memory.operands()[i];
+        const std::vector<std::byte> after = memory.download(i);
+        if (operand.role != Role::in)
+            result.outputs.push_back(check(kernel, i, operand, before, {operand.format, after.data()}, seed));
+        else if (after != filled[i])
+            throw DeviceError(fmt::format("{} overwrote its input {}", to_text(kernel), operand.name),
+                              "this is a defect of the device's kernel");
+    }
+    return result;
+}
+
+}  // namespace orrery::kernels
