@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/error.hpp"
+
 namespace orrery::kernels {
 
 std::string_view name(CopyKind kind) {
@@ -11,5 +13,9 @@ std::string_view name(CopyKind kind) {
 
 DeviceError::DeviceError(std::string message, std::string hint)
     : text_(hint.empty() ? std::move(message) : std::move(message) + " (" + std::move(hint) + ")") {}
+
+void Device::run(std::function<void()>, Stream) {
+    throw Error("a " + facts().kind + " device does not run host work on its streams", "use its own launches");
+}
 
 }  // namespace orrery::kernels

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -70,6 +71,9 @@ public:
     virtual void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
                         const Settings& settings = {}) = 0;
     virtual void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) = 0;
+    /// Queues host work on a stream of a device whose streams are host threads (a CPU): how MPI takes part in the order
+    /// of a stream. Throws Error on a device that has streams of its own.
+    virtual void run(std::function<void()> work, Stream stream);
     /// Work queued on `waiting` from now on begins after all that is queued on `on` so far.
     virtual void wait(Stream waiting, Stream on) = 0;
     /// Blocks until everything queued has ended.
@@ -89,6 +93,10 @@ public:
     /// Wall seconds from one origin for all marks of this device; the moment has been reached. Keeps the mark.
     [[nodiscard]] virtual double moment(Mark mark) = 0;
     virtual void forget(std::span<const Mark> marks) = 0;
+
+    /// Involuntary context switches between the two marks that seconds() took last: a time with one is no good sample
+    /// of a short operation. 0 where work does not run on the host.
+    [[nodiscard]] virtual std::uint64_t disturbances() const { return 0; }
 
     [[nodiscard]] virtual ClockReading clocks() = 0;
 };

@@ -1,0 +1,76 @@
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/pointwise.hpp"
+#include "kernels/cpu/vector_math.hpp"
+
+namespace orrery::kernels::cpu {
+
+namespace {
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void gelu_loop(
+    const float* __restrict x, const float* __restrict bias, float* __restrict y, std::size_t rows, std::size_t cols) {
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < cols; ++c) y[r * cols + c] = gelu(x[r * cols + c] + bias[c]);
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void gelu_backward_loop(
+    const float* __restrict x, const float* __restrict bias, const float* __restrict dy, float* __restrict dx,
+    std::size_t rows, std::size_t cols) {
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < cols; ++c)
+            dx[r * cols + c] = dy[r * cols + c] * gelu_slope(x[r * cols + c] + bias[c]);
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void swiglu_loop(const float* __restrict x,
+                                                                                       float* __restrict y,
+                                                                                       std::size_t rows,
+                                                                                       std::size_t cols) {
+    for (std::size_t r = 0; r < rows; ++r) {
+        const float *gate = x + 2 * r * cols, *up = gate + cols;
+        for (std::size_t c = 0; c < cols; ++c) y[r * cols + c] = gate[c] * sigmoid(gate[c]) * up[c];
+    }
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void swiglu_backward_loop(
+    const float* __restrict x, const float* __restrict dy, float* __restrict dx, std::size_t rows, std::size_t cols) {
+    for (std::size_t r = 0; r < rows; ++r) {
+        const float *gate = x + 2 * r * cols, *up = gate + cols, *gradient = dy + r * cols;
+        float* __restrict d_gate = dx + 2 * r * cols, * __restrict d_up = d_gate + cols;
+        for (std::size_t c = 0; c < cols; ++c) {
+            const float s = sigmoid(gate[c]);
+            d_gate[c] = gradient[c] * up[c] * s * (1.0f + gate[c] * (1.0f - s));
+            d_up[c] = gradient[c] * gate[c] * s;
+        }
+    }
+}
+
+}  // namespace
+
+void run_gelu(const Pointwise& p, const Memory& memory) {
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        const std::size_t at = begin * p.cols;
+        gelu_loop(memory[0] + at, memory[1], memory[2] + at, end - begin, p.cols);
+    });
+}
+
+void run_gelu_backward(const Pointwise& p, const Memory& memory) {
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        const std::size_t at = begin * p.cols;
+        gelu_backward_loop(memory[0] + at, memory[1], memory[2] + at, memory[3] + at, end - begin, p.cols);
+    });
+}
+
+void run_swiglu(const Pointwise& p, const Memory& memory) {
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        const std::size_t at = begin * p.cols;
+        swiglu_loop(memory[0] + 2 * at, memory[1] + at, end - begin, p.cols);
+    });
+}
+
+void run_swiglu_backward(const Pointwise& p, const Memory& memory) {
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        const std::size_t at = begin * p.cols;
+        swiglu_backward_loop(memory[0] + 2 * at, memory[1] + at, memory[2] + 2 * at, end - begin, p.cols);
+    });
+}
+
+}  // namespace orrery::kernels::cpu

@@ -1,0 +1,168 @@
+#include "kernels/cpu/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/parallel.hpp"
+
+namespace orrery::kernels::cpu {
+
+namespace {
+
+/// Blocks of scores: 128 x 256 fp32 is 128 KiB, which a second level of cache holds twice.
+constexpr std::size_t query_block = 128, key_block = 256;
+
+/// f(unit) for [0, units) on as many threads; the first exception is thrown again here.
+template <class Function>
+void each_unit(std::size_t units, const Function& f) {
+    const int threads = static_cast<int>(std::min<std::size_t>(units, static_cast<std::size_t>(omp_get_max_threads())));
+    std::exception_ptr failure;
+    std::mutex mutex;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
+    for (std::size_t unit = 0; unit < units; ++unit) {
+        try {
+            f(unit);
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            failure = std::current_exception();
+        }
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+/// Sizes and strides that both directions use.
+struct Shape {
+    explicit Shape(const Attention& a)
+        : seq(a.seq),
+          heads(a.heads),
+          kv_heads(a.kv_heads),
+          dim(a.head_dim),
+          group(heads / kv_heads),
+          q_stride(heads * dim),
+          kv_stride(kv_heads * dim),
+          scale(1.0f / std::sqrt(static_cast<float>(a.head_dim))),
+          causal(a.causal) {}
+
+    [[nodiscard]] std::size_t query(std::size_t batch, std::size_t i, std::size_t head) const {
+        return (batch * seq + i) * q_stride + head * dim;
+    }
+    [[nodiscard]] std::size_t key(std::size_t batch, std::size_t j, std::size_t kv_head) const {
+        return (batch * seq + j) * kv_stride + kv_head * dim;
+    }
+    [[nodiscard]] Matrix queries(const float* data, bool transposed = false) const {
+        return {data, static_cast<std::int64_t>(q_stride), transposed};
+    }
+    [[nodiscard]] Matrix keys(const float* data, bool transposed = false) const {
+        return {data, static_cast<std::int64_t>(kv_stride), transposed};
+    }
+
+    std::size_t seq, heads, kv_heads, dim, group, q_stride, kv_stride;
+    float scale;
+    bool causal;
+};
+
+std::int64_t whole(std::size_t n) { return static_cast<std::int64_t>(n); }
+
+Matrix block_of(const std::vector<float>& scores, bool transposed = false) {
+    return {scores.data(), whole(key_block), transposed};
+}
+
+/// One block of queries of one head against all the keys it sees.
+void forward_unit(const Shape& s, const Memory& memory, std::size_t batch, std::size_t head, std::size_t first) {
+    const std::size_t queries = std::min(query_block, s.seq - first), kv_head = head / s.group;
+    const std::size_t seen = s.causal ? first + queries : s.seq, at = s.query(batch, first, head);
+    std::vector<float> scores(query_block * key_block), largest(queries), total(queries);
+    float* const o = memory[3] + at;
+    for (std::size_t j = 0; j < seen; j += key_block) {
+        const std::size_t keys = std::min(key_block, seen - j), from = s.key(batch, j, kv_head);
+        multiply(whole(queries), whole(keys), whole(s.dim), s.scale, s.queries(memory[0] + at),
+                 s.keys(memory[1] + from, true), 0.0f, scores.data(), whole(key_block));
+        absorb({scores.data(), key_block, queries, keys, first, j, s.causal}, largest.data(), total.data(), o,
+               s.q_stride, s.dim);
+        multiply(whole(queries), whole(s.dim), whole(keys), 1.0f, block_of(scores), s.keys(memory[2] + from),
+                 j == 0 ? 0.0f : 1.0f, o, whole(s.q_stride));
+    }
+    finish_rows(queries, largest.data(), total.data(), o, s.q_stride, s.dim,
+                memory[4] + (batch * s.heads + head) * s.seq + first);
+}
+
+void forward(const Attention& a, const Memory& memory) {
+    const Shape s(a);
+    const std::size_t blocks = (s.seq + query_block - 1) / query_block;
+    each_unit(a.batch * s.heads * blocks, [&](std::size_t unit) {
+        // Blocks of a causal head grow with their position: the longest first shares them more evenly.
+        const std::size_t block = blocks - 1 - unit % blocks, head = unit / blocks % s.heads;
+        forward_unit(s, memory, unit / blocks / s.heads, head, block * query_block);
+    });
+}
+
+/// The gradients that flow through one key-value head: q k v o lse do -> dq dk dv.
+class BackwardUnit {
+public:
+    BackwardUnit(const Shape& s, const Memory& memory, std::size_t batch, std::size_t kv_head)
+        : s_(s),
+          memory_(memory),
+          batch_(batch),
+          kv_head_(kv_head),
+          probabilities_(query_block * key_block),
+          gradients_(query_block * key_block),
+          delta_(s.group * s.seq) {
+        for (std::size_t member = 0; member < s.group; ++member) {
+            const std::size_t at = s.query(batch, 0, head(member));
+            row_products(memory[3] + at, memory[5] + at, s.q_stride, s.seq, s.dim, delta_.data() + member * s.seq);
+        }
+    }
+
+    void run() {
+        for (std::size_t j = 0; j < s_.seq; j += key_block) {
+            bool first = true;
+            const std::size_t from = s_.causal ? j / query_block * query_block : 0;
+            for (std::size_t member = 0; member < s_.group; ++member)
+                for (std::size_t i = from; i < s_.seq; i += query_block, first = false) block(member, i, j, first);
+        }
+    }
+
+private:
+    [[nodiscard]] std::size_t head(std::size_t member) const { return kv_head_ * s_.group + member; }
+
+    /// first: dk and dv of these keys are written and not added to; dq is so at the first keys.
+    void block(std::size_t member, std::size_t i, std::size_t j, bool first) {
+        const std::size_t queries = std::min(query_block, s_.seq - i), keys = std::min(key_block, s_.seq - j);
+        const std::size_t q = s_.query(batch_, i, head(member)), k = s_.key(batch_, j, kv_head_);
+        const auto m = whole(queries), n = whole(keys), d = whole(s_.dim), stride = whole(key_block);
+        const float add = first ? 0.0f : 1.0f;
+        multiply(m, n, d, s_.scale, s_.queries(memory_[0] + q), s_.keys(memory_[1] + k, true), 0.0f,
+                 probabilities_.data(), stride);
+        multiply(m, n, d, 1.0f, s_.queries(memory_[5] + q), s_.keys(memory_[2] + k, true), 0.0f, gradients_.data(),
+                 stride);
+        score_gradients({probabilities_.data(), key_block, queries, keys, i, j, s_.causal}, gradients_.data(),
+                        memory_[4] + (batch_ * s_.heads + head(member)) * s_.seq + i,
+                        delta_.data() + member * s_.seq + i);
+        multiply(n, d, m, 1.0f, block_of(probabilities_, true), s_.queries(memory_[5] + q), add, memory_[8] + k,
+                 whole(s_.kv_stride));
+        multiply(n, d, m, s_.scale, block_of(gradients_, true), s_.queries(memory_[0] + q), add, memory_[7] + k,
+                 whole(s_.kv_stride));
+        multiply(m, d, n, s_.scale, block_of(gradients_), s_.keys(memory_[1] + k), j == 0 ? 0.0f : 1.0f, memory_[6] + q,
+                 whole(s_.q_stride));
+    }
+
+    const Shape& s_;
+    const Memory& memory_;
+    std::size_t batch_, kv_head_;
+    std::vector<float> probabilities_, gradients_, delta_;
+};
+
+}  // namespace
+
+void run_attention(const Attention& a, const Memory& memory) {
+    if (!a.backward) return forward(a, memory);
+    const Shape s(a);
+    each_unit(a.batch * s.kv_heads,
+              [&](std::size_t unit) { BackwardUnit(s, memory, unit / s.kv_heads, unit % s.kv_heads).run(); });
+}
+
+}  // namespace orrery::kernels::cpu

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/vector_math.hpp"
+
+namespace orrery::kernels::cpu {
+
+namespace {
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float largest_of(const float* x,
+                                                                                       std::size_t count, float least) {
+    float largest = least;
+#pragma omp simd reduction(max : largest)
+    for (std::size_t i = 0; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+    return largest;
+}
+
+/// x becomes exp(x - offset); returns the sum.
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float exponentials(float* x, std::size_t count,
+                                                                                         float offset) {
+    float total = 0;
+#pragma omp simd reduction(+ : total)
+    for (std::size_t i = 0; i < count; ++i) {
+        x[i] = exp_of(x[i] - offset);
+        total += x[i];
+    }
+    return total;
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void multiply_row(float* x, std::size_t count,
+                                                                                        float factor) {
+    for (std::size_t i = 0; i < count; ++i) x[i] *= factor;
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float dot(const float* one, const float* two,
+                                                                                std::size_t count) {
+    float total = 0;
+#pragma omp simd reduction(+ : total)
+    for (std::size_t i = 0; i < count; ++i) total += one[i] * two[i];
+    return total;
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void gradient_row(float* __restrict p,
+                                                                                        float* __restrict gradient,
+                                                                                        std::size_t count, float lse,
+                                                                                        float delta) {
+    for (std::size_t i = 0; i < count; ++i) {
+        p[i] = exp_of(p[i] - lse);
+        gradient[i] = p[i] * (gradient[i] - delta);
+    }
+}
+
+}  // namespace
+
+void absorb(const ScoreBlock& block, float* largest, float* total, float* o, std::size_t o_stride,
+            std::size_t head_dim) {
+    const bool first = block.first_key == 0;
+    for (std::size_t i = 0; i < block.queries; ++i) {
+        float* const row = block.scores + i * block.stride;
+        const std::size_t visible = block.visible(i);
+        if (visible > 0) {
+            const float before = first ? row[0] : largest[i];
+            const float now = largest_of(row, visible, before);
+            const float sum = exponentials(row, visible, now);
+            const float kept = first ? 0.0f : exp_of(before - now);
+            if (!first && kept != 1.0f) multiply_row(o + i * o_stride, head_dim, kept);
+            total[i] = sum + (first ? 0.0f : total[i] * kept);
+            largest[i] = now;
+        }
+        std::fill(row + visible, row + block.keys, 0.0f);
+    }
+}
+
+void finish_rows(std::size_t queries, const float* largest, const float* total, float* o, std::size_t o_stride,
+                 std::size_t head_dim, float* lse) {
+    for (std::size_t i = 0; i < queries; ++i) {
+        multiply_row(o + i * o_stride, head_dim, 1.0f / total[i]);
+        lse[i] = largest[i] + std::log(total[i]);
+    }
+}
+
+void score_gradients(const ScoreBlock& block, float* gradients, const float* lse, const float* delta) {
+    for (std::size_t i = 0; i < block.queries; ++i) {
+        float *const p = block.scores + i * block.stride, *const gradient = gradients + i * block.stride;
+        const std::size_t visible = block.visible(i);
+        gradient_row(p, gradient, visible, lse[i], delta[i]);
+        std::fill(p + visible, p + block.keys, 0.0f);
+        std::fill(gradient + visible, gradient + block.keys, 0.0f);
+    }
+}
+
+void row_products(const float* one, const float* two, std::size_t stride, std::size_t rows, std::size_t head_dim,
+                  float* delta) {
+    for (std::size_t i = 0; i < rows; ++i) delta[i] = dot(one + i * stride, two + i * stride, head_dim);
+}
+
+}  // namespace orrery::kernels::cpu

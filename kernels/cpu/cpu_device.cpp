@@ -1,0 +1,157 @@
+#include "kernels/cpu/cpu_device.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+
+#include "base/error.hpp"
+#include "base/overloaded.hpp"
+#include "kernels/backends.hpp"
+#include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/pointwise.hpp"
+#include "kernels/operands.hpp"
+
+namespace orrery::kernels::cpu {
+
+namespace {
+
+constexpr std::uint64_t alignment = 256;
+constexpr Stream most_streams = 64;
+
+void run_kernel(const Kernel& kernel, std::span<void* const> operands) {
+    const Memory memory(operands);
+    std::visit(Overloaded{[&](const Gemm& g) { run_gemm(g, memory[0], memory[1], memory[2]); },
+                          [&](const Attention& a) { run_attention(a, memory); },
+                          [&](const Pointwise& p) { run_pointwise(p, operands); }},
+               kernel);
+}
+
+}  // namespace
+
+CpuDevice::CpuDevice(std::uint32_t threads)
+    : facts_{.kind = "cpu",
+             .name = processor_name(),
+             .software = gemm_software(),
+             .memory_bytes = memory_bytes(),
+             .cache_bytes = last_cache_bytes(),
+             .multiprocessors = threads} {}
+
+CpuDevice::~CpuDevice() = default;
+
+bool CpuDevice::supports(const Kernel& kernel) const {
+    if (!std::visit([](const auto& any) { return any.dtype == Dtype::fp32; }, kernel)) return false;
+    try {
+        return !operands(kernel).empty();
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+void* CpuDevice::allocate(std::uint64_t bytes) {
+    const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+    // Asked first: the system would promise more memory than there is, and end the process when it is touched.
+    void* const memory = rounded <= available_bytes() ? std::aligned_alloc(alignment, rounded) : nullptr;
+    if (memory == nullptr)
+        throw DeviceError(fmt::format("cannot allocate {} bytes, {} are available", bytes, available_bytes()),
+                          "take a smaller shape");
+    return memory;
+}
+
+void CpuDevice::release(void* memory) noexcept { std::free(memory); }
+
+Worker& CpuDevice::worker(Stream stream) {
+    if (stream >= most_streams)
+        throw Error(fmt::format("stream {} of the CPU device", stream), fmt::format("it has {}", most_streams));
+    if (workers_.size() < stream) workers_.resize(stream);
+    auto& worker = workers_[stream - 1];
+    if (!worker) worker = std::make_unique<Worker>();
+    return *worker;
+}
+
+void CpuDevice::run(std::function<void()> work, Stream stream) {
+    if (stream == 0) return work();
+    worker(stream).queue(std::move(work));
+}
+
+void CpuDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) {
+    if (!supports(kernel))
+        throw Error(fmt::format("the CPU device cannot run {}", to_text(kernel)), "it runs fp32 alone");
+    if (operands.size() != kernels::operands(kernel).size())
+        throw Error(fmt::format("{} was given {} operands", to_text(kernel), operands.size()),
+                    fmt::format("it has {}", kernels::operands(kernel).size()));
+    run(
+        [kernel, given = std::vector<void*>(operands.begin(), operands.end()), threads = facts_.multiprocessors] {
+            const ThreadCount count(static_cast<int>(threads));
+            run_kernel(kernel, given);
+        },
+        stream);
+}
+
+void CpuDevice::copy(CopyKind, void* to, const void* from, std::uint64_t bytes, Stream stream) {
+    run([to, from, bytes] { std::memcpy(to, from, bytes); }, stream);
+}
+
+void CpuDevice::wait(Stream waiting, Stream on) {
+    if (on == waiting || on == 0) return;  // what stream 0 was given has ended
+    if (waiting == 0) return worker(on).finish();
+    auto reached = std::make_shared<std::promise<void>>();
+    worker(on).queue([reached] { reached->set_value(); });
+    worker(waiting).queue([reached] { reached->get_future().wait(); });
+}
+
+void CpuDevice::synchronize() {
+    for (const auto& worker : workers_)
+        if (worker) worker->finish();
+}
+
+Device::Mark CpuDevice::mark(Stream stream) {
+    const Mark mark = next_mark_++;
+    run(
+        [this, mark] {
+            const Moment now = facts_.multiprocessors == 1 ? thread_moment() : wall_moment();
+            const std::lock_guard lock(mutex_);
+            moments_[mark] = now;
+        },
+        stream);
+    return mark;
+}
+
+double CpuDevice::seconds(Mark from, Mark to) {
+    const std::lock_guard lock(mutex_);
+    const auto begin = moments_.extract(from), end = moments_.extract(to);
+    if (begin.empty() || end.empty())
+        throw DeviceError("a mark of the CPU device was never set, not reached or read before",
+                          "marks are read once, after synchronize()");
+    disturbances_ = end.mapped().switches - begin.mapped().switches;
+    return end.mapped().seconds - begin.mapped().seconds;
+}
+
+}  // namespace orrery::kernels::cpu
+
+namespace orrery::kernels {
+
+namespace {
+
+std::unique_ptr<Device> open_cpu(std::string_view detail) {
+    std::uint32_t threads = 1;
+    if (!detail.empty()) {
+        const auto [end, failure] = std::from_chars(detail.data(), detail.data() + detail.size(), threads);
+        if (failure != std::errc() || end != detail.data() + detail.size() || threads == 0)
+            throw Error(fmt::format("\"{}\" is no number of threads", detail), "such as cpu:4");
+    }
+    if (threads > cpu::processors())
+        throw Error(fmt::format("device \"cpu:{}\" needs more threads than processors", threads),
+                    fmt::format("this process may use {}", cpu::processors()));
+    return std::make_unique<cpu::CpuDevice>(threads);
+}
+
+}  // namespace
+
+Backend cpu_backend() { return {"cpu", true, "", open_cpu}; }
+
+}  // namespace orrery::kernels

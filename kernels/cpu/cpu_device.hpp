@@ -1,0 +1,52 @@
+// The CPU as a device: fp32 kernels on one or several threads of this process.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "kernels/cpu/host.hpp"
+#include "kernels/cpu/worker.hpp"
+#include "kernels/device.hpp"
+
+namespace orrery::kernels::cpu {
+
+/// Stream 0 works in the calling thread, at once; each other stream is a thread. Every launch uses `threads` threads.
+/// With one thread, marks read the CPU time of the stream's thread, and with several the wall's.
+class CpuDevice final : public Device {
+public:
+    explicit CpuDevice(std::uint32_t threads);
+    ~CpuDevice() override;
+
+    [[nodiscard]] const DeviceFacts& facts() const override { return facts_; }
+    [[nodiscard]] bool supports(const Kernel& kernel) const override;
+    [[nodiscard]] void* allocate(std::uint64_t bytes) override;
+    void release(void* memory) noexcept override;
+    [[nodiscard]] void* allocate_host(std::uint64_t bytes) override { return allocate(bytes); }
+    void release_host(void* memory) noexcept override { release(memory); }
+    void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) override;
+    void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) override;
+    void run(std::function<void()> work, Stream stream) override;
+    void wait(Stream waiting, Stream on) override;
+    void synchronize() override;
+    [[nodiscard]] Mark mark(Stream stream) override;
+    [[nodiscard]] double seconds(Mark from, Mark to) override;
+    [[nodiscard]] std::uint64_t disturbances() const override { return disturbances_; }
+    [[nodiscard]] ClockReading clocks() override { return read_clocks(); }
+
+private:
+    /// The thread of a stream other than 0, started when it is first named.
+    Worker& worker(Stream stream);
+
+    DeviceFacts facts_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::mutex mutex_;  ///< guards moments_, which streams write
+    std::unordered_map<Mark, Moment> moments_;
+    Mark next_mark_ = 0;
+    std::uint64_t disturbances_ = 0;
+};
+
+}  // namespace orrery::kernels::cpu

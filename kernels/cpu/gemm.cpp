@@ -1,0 +1,51 @@
+#include "kernels/cpu/gemm.hpp"
+
+#include <dnnl.h>
+#include <fmt/format.h>
+
+#include "kernels/device.hpp"
+
+namespace orrery::kernels::cpu {
+
+namespace {
+
+std::string_view instructions() {
+    switch (dnnl_get_effective_cpu_isa()) {
+        case dnnl_cpu_isa_sse41: return "SSE4.1";
+        case dnnl_cpu_isa_avx: return "AVX";
+        case dnnl_cpu_isa_avx2: return "AVX2";
+        case dnnl_cpu_isa_avx2_vnni: return "AVX2 VNNI";
+        case dnnl_cpu_isa_avx512_core: return "AVX-512";
+        case dnnl_cpu_isa_avx512_core_vnni: return "AVX-512 VNNI";
+        case dnnl_cpu_isa_avx512_core_bf16: return "AVX-512 BF16";
+        case dnnl_cpu_isa_avx512_core_amx: return "AMX";
+        default: return "other instructions";
+    }
+}
+
+}  // namespace
+
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix left, Matrix right, float beta,
+              float* c, std::int64_t stride) {
+    const dnnl_status_t status = dnnl_sgemm(left.transposed ? 'T' : 'N', right.transposed ? 'T' : 'N', m, n, k, alpha,
+                                            left.data, left.stride, right.data, right.stride, beta, c, stride);
+    if (status != dnnl_success)
+        throw DeviceError(
+            fmt::format("oneDNN: sgemm of {}x{}x{} failed with status {}", m, n, k, static_cast<int>(status)),
+            "status 1 is out of memory");
+}
+
+void run_gemm(const Gemm& g, const float* a, const float* b, float* c) {
+    const std::uint64_t m = g.m, n = g.n, k = g.k;
+    const bool a_turned = g.pass == GemmPass::weight_gradient, b_turned = g.pass == GemmPass::forward;
+    for (std::uint64_t i = 0; i < g.batch; ++i)
+        multiply(g.m, g.n, g.k, 1.0f, {a + i * m * k, a_turned ? g.m : g.k, a_turned},
+                 {b + i * k * n, b_turned ? g.k : g.n, b_turned}, 0.0f, c + i * m * n, g.n);
+}
+
+std::string gemm_software() {
+    const dnnl_version_t* const version = dnnl_version();
+    return fmt::format("oneDNN {}.{}.{} ({})", version->major, version->minor, version->patch, instructions());
+}
+
+}  // namespace orrery::kernels::cpu

@@ -1,0 +1,63 @@
+#include "kernels/cpu/pointwise.hpp"
+
+#include <array>
+
+namespace orrery::kernels::cpu {
+
+namespace {
+
+struct Row {
+    PointwiseKind kind;
+    Run run;
+};
+
+using enum PointwiseKind;
+
+constexpr std::array<Row, pointwise_kinds> table{{
+    {layernorm, run_layernorm},
+    {layernorm_backward, run_layernorm_backward},
+    {rmsnorm, run_rmsnorm},
+    {rmsnorm_backward, run_rmsnorm_backward},
+    {softmax, run_softmax},
+    {softmax_backward, run_softmax_backward},
+    {gelu, run_gelu},
+    {gelu_backward, run_gelu_backward},
+    {swiglu, run_swiglu},
+    {swiglu_backward, run_swiglu_backward},
+    {dropout, run_dropout},
+    {dropout_backward, run_dropout},
+    {bias_dropout_add, run_bias_dropout_add},
+    {bias_dropout_add_backward, run_dropout},
+    {add, run_add},
+    {scale, run_scale},
+    {rope, run_rope},
+    {rope_backward, run_rope},
+    {embedding, run_embedding},
+    {embedding_backward, run_embedding_backward},
+    {cross_entropy, run_cross_entropy},
+    {cross_entropy_backward, run_cross_entropy_backward},
+    {bias_gradient, run_bias_gradient},
+    {transpose, run_transpose},
+    {cast, run_cast},
+    {fill, run_fill},
+    {moe_gate, run_moe_gate},
+    {permute, run_permute},
+    {unpermute, run_unpermute},
+    {adam, run_adam},
+    {sum_of_squares, run_sum_of_squares},
+}};
+
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < table.size(); ++i)
+        if (static_cast<std::size_t>(table[i].kind) != i) return false;
+    return true;
+}
+static_assert(in_order(), "the table follows the order of PointwiseKind");
+
+}  // namespace
+
+void run_pointwise(const Pointwise& p, std::span<void* const> operands) {
+    table[static_cast<std::size_t>(p.kind)].run(p, Memory(operands));
+}
+
+}  // namespace orrery::kernels::cpu

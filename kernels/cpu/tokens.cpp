@@ -1,0 +1,63 @@
+// Rows at addresses that tokens decide: each row is a copy or a sum, as fast as memory allows.
+#include <cstring>
+
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/pointwise.hpp"
+#include "kernels/operands.hpp"
+
+namespace orrery::kernels::cpu {
+
+namespace {
+
+/// y row r = x row from(r).
+template <class From>
+void gather(const Pointwise& p, const float* x, float* y, const From& from) {
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = begin; r < end; ++r)
+            std::memcpy(y + r * p.cols, x + from(r) * p.cols, p.cols * sizeof(float));
+    });
+}
+
+}  // namespace
+
+void run_embedding(const Pointwise& p, const Memory& memory) {
+    const auto* const ids = memory.as<std::int32_t>(0);
+    gather(p, memory[1], memory[2], [ids](std::uint64_t r) { return static_cast<std::uint64_t>(ids[r]); });
+}
+
+void run_permute(const Pointwise& p, const Memory& memory) {
+    const auto* const source = memory.as<std::int32_t>(1);
+    gather(p, memory[0], memory[2],
+           [source](std::uint64_t r) { return static_cast<std::uint64_t>(source[r]) / moe_top_k; });
+}
+
+/// Threads share the columns: two tokens may be the same row.
+void run_embedding_backward(const Pointwise& p, const Memory& memory) {
+    const auto* const ids = memory.as<std::int32_t>(0);
+    const int parts = parts_of(p.cols, least_elements / p.rows + 16);
+    split(p.cols, parts, 16, [&](int, std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = 0; r < p.rows; ++r) {
+            const float* const dy = memory[1] + r * p.cols;
+            float* const row = memory[2] + static_cast<std::uint64_t>(ids[r]) * p.cols;
+#pragma omp simd
+            for (std::uint64_t c = begin; c < end; ++c) row[c] += dy[c];
+        }
+    });
+}
+
+void run_unpermute(const Pointwise& p, const Memory& memory) {
+    const auto* const position = memory.as<std::int32_t>(1);
+    static_assert(moe_top_k == 2);
+    split_rows(p.rows / moe_top_k, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t t = begin; t < end; ++t) {
+            const float* const one = memory[0] + static_cast<std::uint64_t>(position[2 * t]) * p.cols;
+            const float* const two = memory[0] + static_cast<std::uint64_t>(position[2 * t + 1]) * p.cols;
+            const float first = memory[2][2 * t], second = memory[2][2 * t + 1];
+            float* const y = memory[3] + t * p.cols;
+#pragma omp simd
+            for (std::uint64_t c = 0; c < p.cols; ++c) y[c] = first * one[c] + second * two[c];
+        }
+    });
+}
+
+}  // namespace orrery::kernels::cpu
