@@ -25,8 +25,8 @@ struct Settings {
     double scale_factor = kernels::scale_factor;
     Adam adam{};
     /// Cross entropy and its parts: columns that stand for a class, the others have probability 0 and no gradient.
-    /// 0: all.
-    std::uint64_t classes = 0;
+    /// A part of a vocabulary may be padding alone.
+    std::uint64_t classes = ~std::uint64_t{0};
     /// embedding and its backward: ids outside [0, table_rows) read zeros and add to nothing. 0: every id is inside.
     std::uint64_t table_rows = 0;
 };

@@ -1,6 +1,7 @@
 // The loss over a vocabulary, whole or one rank's part of it. Operands may be updated in place.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float largest_of(const float* x,
                                                                                        std::size_t count) {
-    float largest = x[0];
+    float largest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : largest)
     for (std::size_t i = 0; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
     return largest;
@@ -38,10 +39,7 @@ namespace {
 }
 
 /// Columns that stand for a class.
-std::uint64_t classes(const Pointwise& p, const Memory& memory) {
-    const std::uint64_t given = memory.settings().classes;
-    return given == 0 ? p.cols : std::min(given, p.cols);
-}
+std::uint64_t classes(const Pointwise& p, const Memory& memory) { return std::min(memory.settings().classes, p.cols); }
 
 bool is_class(std::int32_t target, std::uint64_t count) {
     return target >= 0 && static_cast<std::uint64_t>(target) < count;

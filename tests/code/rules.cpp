@@ -29,6 +29,7 @@ const std::vector<Folder> folders{
     {"strategies", {"base", "kernels", "models"}},
     {"scenarios", {"base", "kernels", "models", "topology", "strategies"}},
     {"calibrate", {"base", "kernels"}},
+    {"run", {"base", "kernels", "models", "strategies"}},
     {"sim", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
     {"validate", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "sim"}},
     {"report", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "sim", "validate"}},

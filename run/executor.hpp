@@ -1,0 +1,70 @@
+// One rank executes a plan's program on a device.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/communicator.hpp"
+#include "run/bound_program.hpp"
+#include "run/tokens.hpp"
+
+namespace orrery::run {
+
+/// Wall seconds from the step's first operation.
+struct Span {
+    double begin = 0, end = 0;
+};
+
+struct StepResult {
+    double seconds = 0;          ///< until all lanes were done
+    std::optional<double> loss;  ///< mean over this rank's sequences, on the last stage
+    std::vector<Span> spans;     ///< of every item
+};
+
+/// Bytes of device memory that this rank holds.
+struct RankMemory {
+    std::uint64_t parameters = 0;   ///< weights, gradients, moments
+    std::uint64_t activations = 0;  ///< the most that were in use at once, with scratch
+};
+
+class Executor {
+public:
+    /// All ranks of the world call it together; world: null for a single rank. What is passed by reference must outlive
+    /// it. Throws Error for a plan that require_executable() refuses, or a world of another size.
+    Executor(kernels::Device& device, kernels::Communicator* world, const strategies::Plan& plan,
+             const strategies::StepProgram& step, const RunSettings& settings);
+    ~Executor();
+
+    /// The next step. Throws DeviceError, with the rank in its message, when the device fails or the loss is not a
+    /// number; the caller then aborts the world.
+    StepResult step();
+
+    [[nodiscard]] const std::vector<Item>& items() const { return bound_.items; }
+    [[nodiscard]] const StageModel& model() const { return *model_; }
+    [[nodiscard]] RankMemory memory() const;
+
+private:
+    void upload();
+    void queue(std::uint32_t index);
+    [[nodiscard]] std::vector<Span> spans(double& seconds);
+
+    kernels::Device& device_;
+    kernels::Communicator* world_;
+    Place place_;
+    const strategies::StepProgram& program_;
+    Tokens tokens_;
+    StepNumbers numbers_;
+    float* host_norm_ = nullptr;
+    std::unique_ptr<StageModel> model_;
+    std::unique_ptr<Groups> groups_;
+    DeviceMemory arena_;
+    BoundProgram bound_;
+    std::uint64_t step_ = 0;
+    struct Marks {
+        kernels::Device::Mark begin = 0, end = 0;
+    };
+    std::vector<Marks> marks_;
+};
+
+}  // namespace orrery::run

@@ -1,0 +1,127 @@
+// Every mesh and every mode trains the same model as a plain implementation in double precision.
+#include <gtest/gtest.h>
+
+#include "tests/run/ranks.hpp"
+#include "tests/run/reference_model.hpp"
+
+namespace orrery::run {
+namespace {
+
+using strategies::Plan;
+using strategies::Recompute;
+using strategies::ScheduleKind;
+using strategies::Sharding;
+
+constexpr std::uint32_t steps = 10;
+
+/// Learned positions, biases, GELU, LayerNorm, tied logits; a vocabulary that needs padding.
+models::ModelSpec gpt() {
+    return {.name = "gpt",
+            .layers = 4,
+            .hidden = 16,
+            .heads = 4,
+            .kv_heads = 4,
+            .head_dim = 4,
+            .ffn = 24,
+            .vocab = 200,
+            .max_positions = 8};
+}
+
+/// Rotary positions, grouped heads, SwiGLU, RMSNorm, untied logits, no biases.
+models::ModelSpec llama() {
+    models::ModelSpec spec = gpt();
+    spec.name = "llama";
+    spec.family = models::Family::llama;
+    spec.kv_heads = 2;
+    spec.gated = true;
+    spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
+    spec.norm = models::NormKind::rmsnorm;
+    spec.position = models::PositionKind::rope;
+    spec.max_positions = 0;
+    return spec;
+}
+
+Plan plan_of(const models::ModelSpec& spec) {
+    Plan plan;
+    plan.model = spec;
+    plan.training.seq = 8;
+    plan.training.micro_batch = 2;
+    plan.training.global_batch = 8;
+    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
+    plan.training.grad_clip = 0.5;  // below the norm of these gradients: clipping acts
+    return plan;
+}
+
+RunSettings fast() {
+    RunSettings settings;
+    settings.adam.rate = 5e-3;
+    return settings;
+}
+
+struct Case {
+    const char* name;
+    void (*change)(Plan&);
+};
+
+class EveryMesh : public testing::TestWithParam<Case> {};
+
+void expect_the_reference(const Plan& plan, const models::ModelSpec& spec) {
+    static std::map<std::string, std::vector<ReferenceStep>> references;
+    auto& reference = references[spec.name];
+    if (reference.empty()) reference = train_reference(plan_of(spec), fast(), steps);
+    ASSERT_LT(reference.back().loss, reference.front().loss - 0.1) << "the reference does not learn";
+    ASSERT_GT(reference.front().gradient_norm, plan.training.grad_clip) << "clipping does nothing";
+    const Trained trained = train(plan, fast(), steps);
+    for (std::uint32_t step = 0; step < steps; ++step)
+        EXPECT_NEAR(trained.losses[step], reference[step].loss, 2e-5 * reference[step].loss) << "step " << step;
+}
+
+TEST_P(EveryMesh, TrainsGptAsTheReference) {
+    Plan plan = plan_of(gpt());
+    GetParam().change(plan);
+    if (plan.strategy.pipeline > 1 && plan.strategy.sharding == Sharding::zero1 && plan.strategy.data > 1)
+        GTEST_SKIP() << "refused for tied embeddings";
+    expect_the_reference(plan, plan.model);
+}
+
+TEST_P(EveryMesh, TrainsLlamaAsTheReference) {
+    Plan plan = plan_of(llama());
+    GetParam().change(plan);
+    expect_the_reference(plan, plan.model);
+}
+
+// clang-format off
+const Case cases[]{
+    {"OneRank", [](Plan&) {}},
+    {"OneMicroBatch", [](Plan& p) { p.training.micro_batch = 8; }},
+    {"MoreMicroBatches", [](Plan& p) { p.training.micro_batch = 1; }},
+    {"UnfusedAccumulation", [](Plan& p) { p.training.gradient_accumulation_fusion = false; }},
+    {"SelectiveRecompute", [](Plan& p) { p.strategy.recompute = Recompute::selective; }},
+    {"FullRecompute", [](Plan& p) { p.strategy.recompute = Recompute::full; }},
+    {"FullRecomputeOfOneLayer", [](Plan& p) { p.strategy.recompute = Recompute::full; p.strategy.recompute_num_layers = 1; }},
+    {"Tensor2", [](Plan& p) { p.strategy.tensor = 2; }},
+    {"Tensor2Synchronous", [](Plan& p) { p.strategy.tensor = 2; p.strategy.async_tensor_allreduce = false; }},
+    {"Sequence2", [](Plan& p) { p.strategy.tensor = 2; p.strategy.sequence_parallel = true; }},
+    {"Sequence2FullRecompute", [](Plan& p) { p.strategy.tensor = 2; p.strategy.sequence_parallel = true; p.strategy.recompute = Recompute::full; }},
+    {"Sequence2SelectiveRecompute", [](Plan& p) { p.strategy.tensor = 2; p.strategy.sequence_parallel = true; p.strategy.recompute = Recompute::selective; }},
+    {"Data2", [](Plan& p) { p.strategy.data = 2; }},
+    {"Data2Overlap", [](Plan& p) { p.strategy.data = 2; p.strategy.overlap_grad_reduce = true; p.strategy.bucket_bytes = 6000; }},
+    {"Zero1", [](Plan& p) { p.strategy.data = 2; p.strategy.sharding = Sharding::zero1; }},
+    {"Zero1Overlap", [](Plan& p) { p.strategy.data = 2; p.strategy.sharding = Sharding::zero1; p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true; p.strategy.bucket_bytes = 6000; }},
+    {"Tensor2Data2", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; }},
+    {"Sequence2Zero1", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; p.strategy.sequence_parallel = true; p.strategy.sharding = Sharding::zero1; }},
+    {"Pipeline2", [](Plan& p) { p.strategy.pipeline = 2; }},
+    {"Pipeline4GPipe", [](Plan& p) { p.strategy.pipeline = 4; p.strategy.schedule = ScheduleKind::gpipe; }},
+    {"Interleaved", [](Plan& p) { p.strategy.pipeline = p.strategy.virtual_pipeline = 2; p.strategy.schedule = ScheduleKind::interleaved; }},
+    {"InterleavedOverlap", [](Plan& p) { p.strategy.pipeline = p.strategy.virtual_pipeline = 2; p.strategy.schedule = ScheduleKind::interleaved; p.strategy.overlap_p2p = true; p.training.micro_batch = 1; }},
+    {"Tensor2Pipeline2", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = 2; }},
+    {"Tensor2Pipeline2Whole", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = 2; p.strategy.scatter_gather = false; }},
+    {"Everything", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = p.strategy.data = 2; p.strategy.sequence_parallel = true; p.strategy.recompute = Recompute::full; p.strategy.sharding = Sharding::zero1; p.strategy.overlap_grad_reduce = true; p.strategy.bucket_bytes = 6000; }},
+};
+// clang-format on
+
+INSTANTIATE_TEST_SUITE_P(Plans, EveryMesh, testing::ValuesIn(cases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace orrery::run
