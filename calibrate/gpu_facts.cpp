@@ -1,5 +1,8 @@
 #include "calibrate/gpu_facts.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 namespace orrery::calibrate {
 
 namespace {
@@ -187,6 +190,16 @@ constexpr GpuFacts table[] = {
 }  // namespace
 
 std::span<const GpuFacts> gpu_facts() { return table; }
+
+const GpuFacts* facts_of_device(std::string_view device) {
+    std::string lower(device);
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const GpuFacts* found = nullptr;
+    for (const GpuFacts& facts : table)  // the longest name: a gb200 is no b200
+        if (lower.find(facts.name) != std::string::npos && (found == nullptr || facts.name.size() > found->name.size()))
+            found = &facts;
+    return found;
+}
 
 std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
     const std::string sheet(facts.datasheet);

@@ -34,6 +34,9 @@ struct GpuFacts {
 /// Oldest GPU first.
 std::span<const GpuFacts> gpu_facts();
 
+/// The GPU that a driver's name means: "NVIDIA H100 80GB HBM3" is "h100". Null for another.
+const GpuFacts* facts_of_device(std::string_view device);
+
 /// The constants of a profile, each with unit and origin.
 std::map<std::string, Constant> constants_of(const GpuFacts& facts);
 

@@ -1,6 +1,7 @@
 // Held-out errors: the predictor judged on measured points that it was not given.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "calibrate/predict_attention.hpp"
 #include "calibrate/predict_collective.hpp"
@@ -51,7 +52,7 @@ Profile bare(const Profile& profile) {
 
 void judge_gemm(const Profile& profile, const GemmTable& table, std::map<std::string, HeldOut>& out) {
     Profile rest = bare(profile);
-    rest.gemm.push_back({table.dtype, table.provenance, {}});
+    rest.gemm.push_back({table.dtype, table.provenance, {}, table.pass});
     for (const auto& p : table.points)
         if (!kept_aside(p)) rest.gemm[0].points.push_back(p);
     if (rest.gemm[0].points.empty() || rest.gemm[0].points.size() == table.points.size()) return;
@@ -59,17 +60,19 @@ void judge_gemm(const Profile& profile, const GemmTable& table, std::map<std::st
     std::vector<double> all, large;
     for (const auto& p : table.points) {
         if (!kept_aside(p)) continue;
-        all.push_back(relative(predictor.at_table_clock({table.dtype, 1, p.m, p.n, p.k}).seconds, p.seconds));
+        all.push_back(
+            relative(predictor.at_table_clock({table.dtype, 1, p.m, p.n, p.k, table.pass}).seconds, p.seconds));
         if (std::min({p.m, p.n, p.k}) >= 512) large.push_back(all.back());
     }
-    const std::string key = "gemm-" + std::string(kernels::name(table.dtype));
+    std::string key = "gemm-" + std::string(kernels::name(table.dtype));
+    if (table.pass != kernels::GemmPass::forward) key += "-" + std::string(kernels::name(table.pass));
     out[key] = summary(std::move(all));
-    out[key + "-512"] = summary(std::move(large));
+    if (!large.empty()) out[key + "-512"] = summary(std::move(large));
 }
 
 void judge_attention(const Profile& profile, const AttentionTable& table, std::map<std::string, HeldOut>& out) {
     Profile rest = bare(profile);
-    rest.attention.push_back({table.backward, table.causal, table.provenance, {}});
+    rest.attention.push_back({table.backward, table.causal, table.provenance, {}, table.dtype});
     for (const auto& p : table.points)
         if (!kept_aside(p)) rest.attention[0].points.push_back(p);
     if (rest.attention[0].points.empty()) return;
@@ -77,8 +80,14 @@ void judge_attention(const Profile& profile, const AttentionTable& table, std::m
     std::vector<double> errors;
     for (const auto& p : table.points) {
         if (!kept_aside(p)) continue;
-        const kernels::Attention shape{kernels::Dtype::bf16, table.backward, table.causal, p.batch, p.seq, p.heads,
-                                       p.kv_heads,           p.head_dim};
+        const kernels::Attention shape{table.dtype.value_or(kernels::Dtype::bf16),
+                                       table.backward,
+                                       table.causal,
+                                       p.batch,
+                                       p.seq,
+                                       p.heads,
+                                       p.kv_heads,
+                                       p.head_dim};
         errors.push_back(relative(predictor.at_table_clock(shape).seconds, p.seconds));
     }
     out[table.backward ? "attention-backward" : "attention"] = summary(std::move(errors));
@@ -100,19 +109,28 @@ void judge_collectives(const Profile& profile, std::map<std::string, HeldOut>& o
     if (!errors.empty()) out["collective"] = summary(std::move(errors));
 }
 
+/// Every second size of one width of rows is predicted from the others.
+void judge_width(std::span<const PointwisePoint> points, std::vector<double>& errors) {
+    std::vector<double> bytes, seconds;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        if (i % 2 == 1 && i + 1 != points.size()) continue;
+        bytes.push_back(points[i].bytes);
+        seconds.push_back(points[i].bytes / points[i].bytes_per_second);
+    }
+    const Curve curve(bytes, seconds, true);
+    for (std::size_t i = 1; i + 1 < points.size(); i += 2) {
+        const auto& p = points[i];
+        errors.push_back(relative(curve.at(p.bytes), p.bytes / p.bytes_per_second));
+    }
+}
+
 void judge_pointwise(const Profile& profile, std::map<std::string, HeldOut>& out) {
     std::vector<double> errors;
     for (const auto& table : profile.pointwise) {
-        std::vector<double> bytes, seconds;
-        for (std::size_t i = 0; i < table.points.size(); ++i) {
-            if (i % 2 == 1 && i + 1 != table.points.size()) continue;
-            bytes.push_back(table.points[i].bytes);
-            seconds.push_back(table.points[i].bytes / table.points[i].bytes_per_second);
-        }
-        const Curve curve(bytes, seconds, true);
-        for (std::size_t i = 1; i + 1 < table.points.size(); i += 2) {
-            const auto& p = table.points[i];
-            errors.push_back(relative(curve.at(p.bytes), p.bytes / p.bytes_per_second));
+        const std::span<const PointwisePoint> points(table.points);
+        for (std::size_t first = 0, end = 0; first < points.size(); first = end) {
+            while (end < points.size() && points[end].cols == points[first].cols) ++end;
+            judge_width(points.subspan(first, end - first), errors);
         }
     }
     if (!errors.empty()) out["pointwise"] = summary(std::move(errors));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace orrery::calibrate {
 
@@ -52,6 +53,24 @@ double Curve::at(double x) const {
     const double t2 = t * t, t3 = t2 * t;
     return std::exp((2 * t3 - 3 * t2 + 1) * y_[i] + (t3 - 2 * t2 + t) * width * slope_[i] +
                     (-2 * t3 + 3 * t2) * y_[i + 1] + (t3 - t2) * width * slope_[i + 1]);
+}
+
+Sweep::Sweep(std::vector<double> bytes, std::vector<double> seconds)
+    : bytes_(std::move(bytes)), seconds_(std::move(seconds)) {
+    for (std::size_t i = seconds_.size(); i-- > 1;) seconds_[i - 1] = std::min(seconds_[i - 1], seconds_[i]);
+}
+
+std::size_t Sweep::before(double bytes) const {
+    const auto above = std::upper_bound(bytes_.begin(), bytes_.end(), bytes * (1 + 1e-12));
+    return above == bytes_.begin() ? 0 : static_cast<std::size_t>(above - bytes_.begin()) - 1;
+}
+
+double Sweep::at(double bytes) const {
+    if (bytes <= bytes_.front()) return seconds_.front();
+    if (bytes >= bytes_.back()) return seconds_.back();
+    const auto above = static_cast<std::size_t>(std::upper_bound(bytes_.begin(), bytes_.end(), bytes) - bytes_.begin());
+    const double t = (bytes - bytes_[above - 1]) / (bytes_[above] - bytes_[above - 1]);
+    return (1 - t) * seconds_[above - 1] + t * seconds_[above];
 }
 
 Position locate(std::span<const double> log_axis, double log_x) {

@@ -26,6 +26,25 @@ private:
     std::vector<double> x_, y_, slope_;  // logarithms
 };
 
+/// Times of messages by size, never falling, from readings that disturbances only lengthen: a reading above a later
+/// (larger) one's is lowered to it. Between two sizes the time is linear in the size, the latency and bandwidth of the
+/// protocol that both run under; it passes through the readings, lowered ones apart.
+class Sweep {
+public:
+    /// bytes ascending and positive, at least one.
+    Sweep(std::vector<double> bytes, std::vector<double> seconds);
+
+    /// Inside the range only: sizes outside are clamped to the nearest end.
+    [[nodiscard]] double at(double bytes) const;
+    [[nodiscard]] double first_bytes() const { return bytes_.front(); }
+    [[nodiscard]] double last_bytes() const { return bytes_.back(); }
+    /// Index of the last reading at or before a size (0 when it lies before all of them).
+    [[nodiscard]] std::size_t before(double bytes) const;
+
+private:
+    std::vector<double> bytes_, seconds_;
+};
+
 /// One of the points an answer was made from, and its share in it.
 struct Weight {
     std::size_t index;

@@ -20,7 +20,14 @@ Scatter<5>::Point coordinates(double batch, double seq, double heads, double kv_
 }
 
 kernels::Attention shape_of(const AttentionPoint& p, const AttentionTable& table) {
-    return {kernels::Dtype::bf16, table.backward, table.causal, p.batch, p.seq, p.heads, p.kv_heads, p.head_dim};
+    return {table.dtype.value_or(kernels::Dtype::bf16),
+            table.backward,
+            table.causal,
+            p.batch,
+            p.seq,
+            p.heads,
+            p.kv_heads,
+            p.head_dim};
 }
 
 double constant_or(const Profile& profile, const char* key, double fallback) {
@@ -47,13 +54,21 @@ AttentionPredictor::AttentionPredictor(const Profile& profile)
     }
 }
 
-/// Same pass and mask, else the forward pass with the same mask, else any.
+/// Same pass and mask, else the forward pass with the same mask, else any; for each the same format, else any.
 const AttentionPredictor::Lookup& AttentionPredictor::lookup(const kernels::Attention& a) const {
-    for (const auto& t : tables_)
-        if (t.table->backward == a.backward && t.table->causal == a.causal) return t;
-    for (const auto& t : tables_)
-        if (!t.table->backward && t.table->causal == a.causal) return t;
-    if (!tables_.empty()) return tables_.front();
+    const auto first = [&](auto fits) -> const Lookup* {
+        const Lookup* any = nullptr;
+        for (const auto& t : tables_) {
+            if (!fits(*t.table)) continue;
+            if (t.table->dtype == a.dtype) return &t;
+            if (any == nullptr) any = &t;
+        }
+        return any;
+    };
+    if (const auto* t = first([&](const auto& x) { return x.backward == a.backward && x.causal == a.causal; }))
+        return *t;
+    if (const auto* t = first([&](const auto& x) { return !x.backward && x.causal == a.causal; })) return *t;
+    if (const auto* t = first([](const auto&) { return true; })) return *t;
     throw Error(fmt::format("profile \"{}\" has no table of fused attention", profile_name_),
                 "use a strategy with unfused attention, or another profile");
 }
@@ -63,7 +78,10 @@ AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& 
     Answer out{&table, table.scatter.weights(coordinates(a.batch, a.seq, a.heads, a.kv_heads, a.head_dim)), 0,
                a.backward && !table.table->backward};
     double ratio = 0;
-    for (const auto& w : out.weights) ratio += w.weight * table.ratio[w.index];
+    for (const auto& w : out.weights) {
+        ratio += w.weight * table.ratio[w.index];
+        out.half_width += w.weight * table.table->points[w.index].half_width;
+    }
     kernels::Attention measured = a;
     measured.backward = table.table->backward;
     out.seconds = attention_roofline(measured, machine_) * std::exp(ratio);
@@ -78,9 +96,9 @@ Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
             if (p.head_dim == a.head_dim && p.seq >= a.seq) return false;
         return true;
     }();
-    if (!found.derived) return {found.seconds, outside || other_mask};
+    if (!found.derived) return {found.seconds, outside || other_mask, found.half_width};
     // Five products instead of two (FlashAttention-2, section 3.2), at backward_rate_ of the forward's rate.
-    return {found.seconds * 2.5 / backward_rate_, true};
+    return {found.seconds * 2.5 / backward_rate_, true, found.half_width};
 }
 
 Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {

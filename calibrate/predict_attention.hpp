@@ -30,6 +30,7 @@ private:
         std::vector<Weight> weights;
         double seconds;  ///< of the pass and mask that the table measured
         bool derived;    ///< the backward pass from the forward pass
+        double half_width = 0;
     };
     [[nodiscard]] Answer answer(const kernels::Attention& attention) const;
     [[nodiscard]] const Lookup& lookup(const kernels::Attention& attention) const;

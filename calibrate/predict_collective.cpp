@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -14,13 +15,13 @@ namespace {
 
 using Kind = kernels::CollectiveKind;
 
-Curve curve(const CollectiveTable& table) {
+Sweep sweep(const CollectiveTable& table) {
     std::vector<double> bytes, seconds;
     for (const auto& p : table.points) {
         bytes.push_back(p.bytes);
         seconds.push_back(p.seconds);
     }
-    return {bytes, seconds, true};
+    return {std::move(bytes), std::move(seconds)};
 }
 
 double traffic_growth(Kind kind, std::uint32_t from, std::uint32_t to) {
@@ -30,7 +31,7 @@ double traffic_growth(Kind kind, std::uint32_t from, std::uint32_t to) {
 }  // namespace
 
 CollectivePredictor::CollectivePredictor(const Profile& profile) : profile_name_(profile.name) {
-    for (const auto& table : profile.collectives) kinds_[table.kind].emplace(table.ranks, Lookup{&table, curve(table)});
+    for (const auto& table : profile.collectives) kinds_[table.kind].emplace(table.ranks, Lookup{&table, sweep(table)});
 }
 
 /// Kinds without a table, by the ring algorithm's traffic (nccl-tests, doc/PERFORMANCE.md):
@@ -58,12 +59,14 @@ CollectivePredictor::Rule CollectivePredictor::rule(Kind kind, std::uint32_t ran
                 "measure one, or import another profile");
 }
 
-/// Below the sweep: its first time (latency). Above: constant bandwidth.
+/// Below the sweep: its first time (latency). Above: constant bandwidth. The reading at or before the size tells how
+/// far readings spread.
 Estimate CollectivePredictor::sweep_time(const Lookup& lookup, double bytes) {
-    const double low = lookup.seconds.first_x(), high = lookup.seconds.last_x();
-    if (bytes <= low) return {lookup.seconds.at(low), bytes < low * (1 - 1e-9)};
-    if (bytes >= high) return {lookup.seconds.at(high) * bytes / high, bytes > high * (1 + 1e-9)};
-    return {lookup.seconds.at(bytes), false};
+    const double spread = lookup.table->points[lookup.seconds.before(bytes)].half_width;
+    const double low = lookup.seconds.first_bytes(), high = lookup.seconds.last_bytes();
+    if (bytes <= low) return {lookup.seconds.at(low), bytes < low * (1 - 1e-9), spread};
+    if (bytes >= high) return {lookup.seconds.at(high) * bytes / high, bytes > high * (1 + 1e-9), spread};
+    return {lookup.seconds.at(bytes), false, spread};
 }
 
 /// Latency that ranks beyond the largest measured count add: the time of the smallest size goes on growing as the
@@ -71,7 +74,7 @@ Estimate CollectivePredictor::sweep_time(const Lookup& lookup, double bytes) {
 double CollectivePredictor::added_latency(const Sweeps& sweeps, Sweeps::const_iterator largest, std::uint32_t ranks) {
     if (largest == sweeps.begin()) return 0;
     const auto before = std::prev(largest);
-    const auto latency = [](const Lookup& lookup) { return lookup.seconds.at(lookup.seconds.first_x()); };
+    const auto latency = [](const Lookup& lookup) { return lookup.seconds.at(lookup.seconds.first_bytes()); };
     const double now = latency(largest->second);
     const double power =
         std::log(now / latency(before->second)) / std::log(static_cast<double>(largest->first) / before->first);
@@ -83,18 +86,23 @@ double CollectivePredictor::added_latency(const Sweeps& sweeps, Sweeps::const_it
 Estimate CollectivePredictor::between(const Sweeps& sweeps, std::uint32_t ranks, double bytes) {
     const auto above = sweeps.lower_bound(ranks);
     if (above != sweeps.end() && above->first == ranks) return sweep_time(above->second, bytes);
-    if (above == sweeps.begin()) return {sweep_time(above->second, bytes).seconds, true};
+    if (above == sweeps.begin()) {
+        Estimate least = sweep_time(above->second, bytes);
+        least.extrapolated = true;
+        return least;
+    }
     const auto below = std::prev(above);
     const Estimate low = sweep_time(below->second, bytes);
     if (above != sweeps.end()) {
         const Estimate high = sweep_time(above->second, bytes);
         const double t = std::log(static_cast<double>(ranks) / below->first) /
                          std::log(static_cast<double>(above->first) / below->first);
-        return {std::exp((1 - t) * std::log(low.seconds) + t * std::log(high.seconds)), true};
+        return {std::exp((1 - t) * std::log(low.seconds) + t * std::log(high.seconds)), true,
+                std::max(low.uncertainty, high.uncertainty)};
     }
     return {low.seconds * traffic_growth(below->second.table->kind, below->first, ranks) +
                 added_latency(sweeps, below, ranks),
-            true};
+            true, low.uncertainty};
 }
 
 Estimate CollectivePredictor::estimate(Kind kind, std::uint32_t ranks, double bytes) const {

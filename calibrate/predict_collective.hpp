@@ -20,7 +20,7 @@ public:
 private:
     struct Lookup {
         const CollectiveTable* table;
-        Curve seconds;
+        Sweep seconds;
     };
     using Sweeps = std::map<std::uint32_t, Lookup>;  // by rank count
     /// How a kind without its own table is read from another's: the size there, and the share of the time.

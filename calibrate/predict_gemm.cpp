@@ -19,6 +19,11 @@ bool is_half(Dtype dtype) { return dtype == Dtype::fp16 || dtype == Dtype::bf16;
 
 kernels::Gemm shape_of(const GemmPoint& p, Dtype dtype) { return {dtype, 1, p.m, p.n, p.k}; }
 
+/// Published tables give no half-widths.
+bool is_measured(const GemmTable& table) {
+    return std::ranges::any_of(table.points, [](const GemmPoint& p) { return p.half_width > 0; });
+}
+
 std::size_t index_of(const std::vector<double>& axis, std::uint32_t value) {
     const auto found = std::lower_bound(axis.begin(), axis.end(), std::log(value) - 1e-9);
     return static_cast<std::size_t>(found - axis.begin());
@@ -78,6 +83,7 @@ GemmLookup::GemmLookup(const GemmTable& table, const Machine& machine) : table_(
     } else {
         ratio_.assign(ratios.begin(), ratios.end());
         build_scatter();
+        if (is_measured(table)) kriging_.emplace(table, machine);
     }
 }
 
@@ -159,6 +165,24 @@ double GemmLookup::log_ratio(double m, double n, double k, bool& outside) const 
     return sum;
 }
 
+/// Of the nearest rows: what caches hold changes the time of like shapes alike.
+double GemmLookup::half_width(double m, double n, double k) const {
+    double sum = 0;
+    for (const auto& w : sources(m, n, k)) sum += w.weight * table_->points[w.index].half_width;
+    return sum;
+}
+
+Estimate GemmLookup::estimate(const kernels::Gemm& gemm, const Machine& machine) const {
+    const double m = static_cast<double>(gemm.batch) * gemm.m, n = gemm.n, k = gemm.k;
+    if (kriging_) {
+        const auto found = kriging_->at(gemm, machine);
+        return {found.seconds, found.outside, std::hypot(found.uncertainty, half_width(m, n, k))};
+    }
+    bool outside = false;
+    const double ratio = log_ratio(m, n, k, outside);
+    return {gemm_roofline(gemm, machine) * std::exp(ratio), outside};
+}
+
 std::vector<Weight> GemmLookup::sources(double m, double n, double k) const {
     std::vector<Weight> out;
     if (m_.empty()) {
@@ -186,18 +210,24 @@ GemmPredictor::GemmPredictor(const Profile& profile)
     for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
 }
 
-/// The table of the same format, else of the other 16-bit format, else a 16-bit table (its efficiency then applies to
-/// this format's own peak), else any.
-const GemmLookup& GemmPredictor::lookup(Dtype dtype, bool& exact) const {
+/// The table of the same format and pass, else of the same format, else of the other 16-bit format, else a 16-bit
+/// table (its efficiency then applies to this format's own peak), else any; forward passes before others.
+const GemmLookup& GemmPredictor::lookup(const kernels::Gemm& gemm, bool& exact) const {
+    const auto first = [&](auto fits) -> const GemmLookup* {
+        for (const auto& t : tables_)
+            if (t.table().pass == gemm.pass && fits(t.table().dtype)) return &t;
+        for (const auto& t : tables_)
+            if (t.table().pass == kernels::GemmPass::forward && fits(t.table().dtype)) return &t;
+        for (const auto& t : tables_)
+            if (fits(t.table().dtype)) return &t;
+        return nullptr;
+    };
     exact = true;
-    for (const auto& t : tables_)
-        if (t.table().dtype == dtype) return t;
-    for (const auto& t : tables_)
-        if (is_half(t.table().dtype) && is_half(dtype)) return t;
+    if (const auto* same = first([&](Dtype d) { return d == gemm.dtype; })) return *same;
+    if (const auto* half = first([&](Dtype d) { return is_half(d) && is_half(gemm.dtype); })) return *half;
     exact = false;
-    for (const auto& t : tables_)
-        if (is_half(t.table().dtype)) return t;
-    if (!tables_.empty()) return tables_.front();
+    if (const auto* half = first(is_half)) return *half;
+    if (const auto* any = first([](Dtype) { return true; })) return *any;
     throw Error(fmt::format("profile \"{}\" has no GEMM table", profile_name_),
                 "measure one, or import another profile");
 }
@@ -207,23 +237,23 @@ const GemmLookup& GemmPredictor::lookup(Dtype dtype, bool& exact) const {
 /// Prologue, epilogue and waves, which do not get faster in fp8, keep their weight.
 kernels::Gemm GemmPredictor::stand_in(const kernels::Gemm& gemm) const {
     bool exact = false;
-    const Dtype table = lookup(gemm.dtype, exact).table().dtype;
+    const Dtype table = lookup(gemm, exact).table().dtype;
     if (gemm.dtype != Dtype::fp8 || exact || !is_half(table)) return gemm;
-    return {table, gemm.batch, gemm.m, gemm.n, std::max(1U, gemm.k / 2)};
+    return {table, gemm.batch, gemm.m, gemm.n, std::max(1U, gemm.k / 2), gemm.pass};
 }
 
 Estimate GemmPredictor::at_table_clock(const kernels::Gemm& wanted) const {
-    bool exact = false, outside = false;
-    const GemmLookup& table = lookup(wanted.dtype, exact);
-    const kernels::Gemm gemm = stand_in(wanted);
-    const double ratio = table.log_ratio(static_cast<double>(gemm.batch) * gemm.m, gemm.n, gemm.k, outside);
-    return {gemm_roofline(gemm, machine_) * std::exp(ratio), outside || !exact || gemm.batch > 1};
+    bool exact = false;
+    const GemmLookup& table = lookup(wanted, exact);
+    Estimate estimate = table.estimate(stand_in(wanted), machine_);
+    estimate.extrapolated |= !exact || wanted.batch > 1;
+    return estimate;
 }
 
 Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     Estimate estimate = at_table_clock(gemm);
     bool exact = false;
-    const GemmLookup& table = lookup(gemm.dtype, exact);
+    const GemmLookup& table = lookup(gemm, exact);
     const kernels::Gemm ran = stand_in(gemm);
     const double best = table.best_rate() * machine_.peak(ran.dtype) / machine_.peak(table.table().dtype);
     estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, sustained_));
@@ -232,7 +262,7 @@ Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
 
 std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     bool exact = false;
-    const GemmLookup& table = lookup(gemm.dtype, exact);
+    const GemmLookup& table = lookup(gemm, exact);
     const kernels::Gemm ran = stand_in(gemm);
     const Estimate raw = at_table_clock(gemm), sustained = estimate(gemm);
     std::string out =
@@ -254,6 +284,9 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
                            format_seconds(p.seconds), w.weight);
         known += w.weight;
     }
+    if (raw.uncertainty > 0)
+        out += fmt::format("  kriging over {} rows, of which these are the nearest: within {:.1f}%\n",
+                           table.table().points.size(), 100 * raw.uncertainty);
     if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
     out += fmt::format("  roofline {}, at the table's clock {}, sustained clock x{:.3f}{}\n",
                        format_seconds(gemm_roofline(gemm, machine_)), format_seconds(raw.seconds),

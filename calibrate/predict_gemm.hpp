@@ -1,9 +1,11 @@
 // GEMM times: measured time over roofline time, interpolated over (m, n, k) in logarithms.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "calibrate/gemm_trend.hpp"
 #include "calibrate/interpolate.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/roofline.hpp"
@@ -16,14 +18,15 @@ struct GemmVote {
 };
 
 /// One measured table, ready for look-up. A table that fills its (m, n, k) grid (published sweeps) is interpolated
-/// between the corners of the cell; absent cells are filled from their neighbours along n and k. A sparse table
-/// (DeepBench) answers with its nearest points, m and n being exchangeable.
+/// between the corners of the cell; absent cells are filled from their neighbours along n and k. A measured table
+/// of scattered shapes answers by kriging; a published one of a few (DeepBench) with its nearest points, m and n being
+/// exchangeable.
 class GemmLookup {
 public:
     GemmLookup(const GemmTable& table, const Machine& machine);
 
-    /// ln(time / roofline) at a shape. Outside the table the nearest edge's ratio holds: constant efficiency.
-    [[nodiscard]] double log_ratio(double m, double n, double k, bool& outside) const;
+    /// Time of a product of this table's pass, at its clock. Outside a grid the nearest edge's efficiency holds.
+    [[nodiscard]] Estimate estimate(const kernels::Gemm& gemm, const Machine& machine) const;
     /// The table's rows behind that answer: index into table().points and weight, largest first.
     [[nodiscard]] std::vector<Weight> sources(double m, double n, double k) const;
     [[nodiscard]] const GemmTable& table() const { return *table_; }
@@ -31,6 +34,9 @@ public:
     [[nodiscard]] double best_rate() const { return best_rate_; }
 
 private:
+    /// ln(time / roofline) at a shape.
+    [[nodiscard]] double log_ratio(double m, double n, double k, bool& outside) const;
+    [[nodiscard]] double half_width(double m, double n, double k) const;
     void build_grid(const std::vector<double>& ratios);
     void build_scatter();
     void fill();
@@ -46,6 +52,7 @@ private:
     std::vector<float> ratio_;       // ln(time / roofline): by cell, or by point of a sparse table
     std::vector<std::int32_t> row_;  // grid cell -> row of the table, -1 where it was filled
     Scatter<3> scatter_;
+    std::optional<GemmScatter> kriging_;  // of a measured table of scattered shapes
 };
 
 class GemmPredictor {
@@ -58,7 +65,7 @@ public:
     [[nodiscard]] std::string explain(const kernels::Gemm& gemm) const;
 
 private:
-    [[nodiscard]] const GemmLookup& lookup(kernels::Dtype dtype, bool& exact) const;
+    [[nodiscard]] const GemmLookup& lookup(const kernels::Gemm& gemm, bool& exact) const;
 
     Machine machine_;
     double sustained_;

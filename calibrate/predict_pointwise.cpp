@@ -18,14 +18,8 @@ constexpr double untabled_share = 0.85;
 /// Shortest kernel without any table, the least that Vidur measured on A100 and H100.
 constexpr double untabled_latency = 2e-6;
 
-Curve curve(const PointwiseTable& table) {
-    std::vector<double> bytes, seconds;
-    for (const auto& p : table.points) {
-        bytes.push_back(p.bytes);
-        seconds.push_back(p.bytes / p.bytes_per_second);
-    }
-    return {bytes, seconds, true};
-}
+/// Half-widths are interpolated as logarithms like times: a floor keeps them positive.
+constexpr double least_half_width = 1e-9;
 
 }  // namespace
 
@@ -69,6 +63,22 @@ Kind stand_in(Kind kind) {
     return kind;
 }
 
+PointwisePredictor::Lookup PointwisePredictor::make_lookup(const PointwiseTable& table) {
+    Lookup out{&table, {}};
+    for (std::size_t first = 0, end = 0; first < table.points.size(); first = end) {
+        std::vector<double> bytes, seconds, half_width;
+        const std::uint64_t cols = table.points[first].cols;
+        for (end = first; end < table.points.size() && table.points[end].cols == cols; ++end) {
+            const auto& p = table.points[end];
+            bytes.push_back(p.bytes);
+            seconds.push_back(p.bytes / p.bytes_per_second);
+            half_width.push_back(std::max(p.half_width, least_half_width));
+        }
+        out.widths.push_back({cols, first, Curve(bytes, seconds, true), Curve(bytes, half_width, false)});
+    }
+    return out;
+}
+
 PointwisePredictor::PointwisePredictor(const Profile& profile)
     : bytes_per_second_(profile.constants.at("memory_bytes_per_second").value) {
     for (const auto& table : profile.pointwise) {
@@ -76,31 +86,63 @@ PointwisePredictor::PointwisePredictor(const Profile& profile)
             const double seconds = p.bytes / p.bytes_per_second;
             latency_ = latency_ > 0 ? std::min(latency_, seconds) : seconds;
         }
-        tables_.emplace(table.kind, Lookup{&table, curve(table)});
+        tables_.push_back(make_lookup(table));
     }
     if (latency_ == 0) latency_ = untabled_latency;
 }
 
-const PointwisePredictor::Lookup* PointwisePredictor::lookup(Kind kind) const {
-    for (const Kind candidate : {kind, stand_in(kind), Kind::add})
-        if (const auto found = tables_.find(candidate); found != tables_.end()) return &found->second;
+/// The kernel's kind before its stand-ins; for each, a table of the same format, else of any.
+const PointwisePredictor::Lookup* PointwisePredictor::lookup(const kernels::Pointwise& kernel) const {
+    for (const Kind kind : {kernel.kind, stand_in(kernel.kind), Kind::add}) {
+        const Lookup* any = nullptr;
+        for (const auto& t : tables_) {
+            if (t.table->kind != kind) continue;
+            if (t.table->dtype == kernel.dtype) return &t;
+            if (any == nullptr) any = &t;
+        }
+        if (any != nullptr) return any;
+    }
     return nullptr;
+}
+
+PointwisePredictor::Between PointwisePredictor::between(const Lookup& lookup, std::uint64_t cols) {
+    const auto& widths = lookup.widths;
+    const auto above = std::ranges::lower_bound(widths, cols, {}, &Width::cols);
+    if (above == widths.begin()) return {&widths.front(), &widths.front(), 0};
+    if (above == widths.end()) return {&widths.back(), &widths.back(), 0};
+    const auto& below = *std::prev(above);
+    const auto ln = [](std::uint64_t value) { return std::log(std::max(1.0, static_cast<double>(value))); };
+    return {&below, &*above, (ln(cols) - ln(below.cols)) / (ln(above->cols) - ln(below.cols))};
 }
 
 /// Between the sizes: the measured curve. Below: falling in proportion to the bytes towards the shortest kernel of the
 /// profile. Above: constant bandwidth.
+Estimate PointwisePredictor::of_width(const Width& width, double bytes) const {
+    const double low = width.seconds.first_x(), high = width.seconds.last_x(), spread = width.half_width.at(bytes);
+    const double uncertainty = spread > least_half_width ? spread : 0;
+    if (bytes < low) {
+        const double floor = std::min(latency_, width.seconds.at(low));
+        return {floor + (width.seconds.at(low) - floor) * bytes / low, true, uncertainty};
+    }
+    if (bytes > high) return {width.seconds.at(high) * bytes / high, true, uncertainty};
+    return {width.seconds.at(bytes), false, uncertainty};
+}
+
+/// Between two measured widths of rows: ln time over ln cols.
 Estimate PointwisePredictor::estimate(const kernels::Pointwise& kernel) const {
     const double bytes = kernels::bytes(kernel);
-    const Lookup* table = lookup(kernel.kind);
+    const Lookup* table = lookup(kernel);
     if (table == nullptr) return {latency_ + bytes / (bytes_per_second_ * untabled_share), true};
-    const double low = table->seconds.first_x(), high = table->seconds.last_x();
-    const bool stands_in = table->table->kind != kernel.kind;
-    if (bytes < low) {
-        const double floor = std::min(latency_, table->seconds.at(low));
-        return {floor + (table->seconds.at(low) - floor) * bytes / low, true};
+    const Between at = between(*table, kernel.cols);
+    Estimate out = of_width(*at.low, bytes);
+    if (at.share > 0) {
+        const Estimate high = of_width(*at.high, bytes);
+        out.seconds = std::exp((1 - at.share) * std::log(out.seconds) + at.share * std::log(high.seconds));
+        out.extrapolated |= high.extrapolated;
+        out.uncertainty += at.share * (high.uncertainty - out.uncertainty);
     }
-    if (bytes > high) return {table->seconds.at(high) * bytes / high, true};
-    return {table->seconds.at(bytes), stands_in};
+    out.extrapolated |= table->table->kind != kernel.kind;
+    return out;
 }
 
 std::string PointwisePredictor::explain(const kernels::Pointwise& kernel) const {
@@ -108,7 +150,7 @@ std::string PointwisePredictor::explain(const kernels::Pointwise& kernel) const 
     const Estimate answer = estimate(kernel);
     std::string out = fmt::format("{}: {}, {} at {:.0f} GB/s\n", kernels::to_text(kernel),
                                   format_seconds(answer.seconds), format_bytes(bytes), bytes / answer.seconds / 1e9);
-    const Lookup* table = lookup(kernel.kind);
+    const Lookup* table = lookup(kernel);
     if (table == nullptr)
         return out + fmt::format("  no table: {:.0f}% of the datasheet's bandwidth after {}\n", 100 * untabled_share,
                                  format_seconds(latency_));
@@ -116,13 +158,14 @@ std::string PointwisePredictor::explain(const kernels::Pointwise& kernel) const 
                        table->table->kind == kernel.kind ? "" : ", an estimate: stands in for a kind never measured",
                        table->table->provenance.origin);
     const auto& points = table->table->points;
-    const std::size_t before = table->seconds.before(bytes);
-    for (std::size_t i = before; i < std::min(before + 2, points.size()); ++i)
+    const Width& width = *between(*table, kernel.cols).low;
+    const std::size_t before = width.first + width.seconds.before(bytes);
+    for (std::size_t i = before; i < std::min(before + 2, points.size()) && points[i].cols == width.cols; ++i)
         out += fmt::format("  row {}: {} at {:.0f} GB/s\n", i, format_bytes(points[i].bytes),
                            points[i].bytes_per_second / 1e9);
-    if (bytes < points.front().bytes)
+    if (bytes < width.seconds.first_x())
         out += fmt::format("  below the table: towards {} for no bytes\n", format_seconds(latency_));
-    if (bytes > points.back().bytes) out += "  above the table: constant bandwidth\n";
+    if (bytes > width.seconds.last_x()) out += "  above the table: constant bandwidth\n";
     return out;
 }
 

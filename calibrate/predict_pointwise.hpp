@@ -1,8 +1,8 @@
 // Times of memory-bound kernels: effective bandwidth against bytes moved.
 #pragma once
 
-#include <map>
 #include <string>
+#include <vector>
 
 #include "calibrate/interpolate.hpp"
 #include "calibrate/predictor.hpp"
@@ -20,14 +20,28 @@ public:
     [[nodiscard]] std::string explain(const kernels::Pointwise& kernel) const;
 
 private:
+    /// Times over bytes, non-decreasing, of rows of one width. Points [first, first + count) of the table.
+    struct Width {
+        std::uint64_t cols;
+        std::size_t first;
+        Curve seconds, half_width;
+    };
     struct Lookup {
         const PointwiseTable* table;
-        Curve seconds;  ///< over bytes, non-decreasing
+        std::vector<Width> widths;  ///< ascending in cols
     };
-    [[nodiscard]] const Lookup* lookup(kernels::PointwiseKind kind) const;
+    /// Widths below and above the kernel's, and the share of the one above.
+    struct Between {
+        const Width *low, *high;
+        double share;
+    };
+    [[nodiscard]] const Lookup* lookup(const kernels::Pointwise& kernel) const;
+    [[nodiscard]] static Between between(const Lookup& lookup, std::uint64_t cols);
+    [[nodiscard]] Estimate of_width(const Width& width, double bytes) const;
+    static Lookup make_lookup(const PointwiseTable& table);
 
     double bytes_per_second_, latency_ = 0;
-    std::map<kernels::PointwiseKind, Lookup> tables_;
+    std::vector<Lookup> tables_;
 };
 
 }  // namespace orrery::calibrate

@@ -11,6 +11,9 @@ namespace orrery::calibrate {
 struct Estimate {
     double seconds = 0;
     bool extrapolated = false;  ///< outside the measured range
+    /// Relative half-width: one standard deviation of the interpolation, and the range between hot and cold caches.
+    /// 0: unknown (published tables).
+    double uncertainty = 0;
 };
 
 /// Thread-compatible after construction; keeps a reference to the profile.

@@ -53,19 +53,37 @@ std::string to_text(const Provenance& p) {
 
 std::string us(double seconds) { return number(seconds * 1e6); }
 
+/// The column of relative half-widths; "" where none was measured.
+template <class Point>
+std::string half_widths(const std::vector<Point>& points) {
+    if (std::ranges::all_of(points, [](const Point& p) { return p.half_width == 0; })) return "";
+    return ",\n    \"half_width\": " + list(points, [](const Point& p) { return number(p.half_width); });
+}
+
+std::string optional_dtype(const std::optional<kernels::Dtype>& dtype) {
+    return dtype ? fmt::format("\"dtype\": \"{}\", ", kernels::name(*dtype)) : "";
+}
+
+bool is_grid(const GemmTable& table, std::size_t cells) {
+    const bool plain = std::ranges::all_of(table.points, [](const GemmPoint& p) { return p.half_width == 0; });
+    return plain && table.points.size() * 10 > cells * 9;
+}
+
 std::string to_text(const GemmTable& table) {
     std::set<std::uint32_t> m, n, k;
     for (const auto& p : table.points) m.insert(p.m), n.insert(p.n), k.insert(p.k);
-    std::string out = fmt::format("{{\"dtype\": \"{}\", \"provenance\": {},\n    ", kernels::name(table.dtype),
+    const bool forward = table.pass == kernels::GemmPass::forward;
+    std::string out = fmt::format("{{\"dtype\": \"{}\", {}\"provenance\": {},\n    ", kernels::name(table.dtype),
+                                  forward ? "" : fmt::format("\"pass\": \"{}\", ", kernels::name(table.pass)),
                                   to_text(table.provenance));
     const auto plain = [](std::uint32_t value) { return fmt::format("{}", value); };
-    const bool grid = table.points.size() * 10 > m.size() * n.size() * k.size() * 9;
-    if (!grid) {
+    if (!is_grid(table, m.size() * n.size() * k.size())) {
         out += fmt::format("\"rows\": {{\"m\": {},\n    \"n\": {},\n    \"k\": {},\n",
                            column(table.points, [](const auto& p) { return p.m; }),
                            column(table.points, [](const auto& p) { return p.n; }),
                            column(table.points, [](const auto& p) { return p.k; }));
-        return out + "    \"us\": " + list(table.points, [](const auto& p) { return us(p.seconds); }) + "}}";
+        return out + "    \"us\": " + list(table.points, [](const auto& p) { return us(p.seconds); }) +
+               half_widths(table.points) + "}}";
     }
     std::vector<std::string> cells;
     std::size_t next = 0;
@@ -85,32 +103,45 @@ std::string to_text(const GemmTable& table) {
 std::string to_text(const AttentionTable& table) {
     const auto& points = table.points;
     return fmt::format(
-        "{{\"backward\": {}, \"causal\": {}, \"provenance\": {},\n    \"rows\": {{\"batch\": {},\n    \"seq\": {},\n   "
-        " "
-        "\"heads\": {},\n    \"kv_heads\": {},\n    \"head_dim\": {},\n    \"us\": {}}}}}",
-        table.backward, table.causal, to_text(table.provenance), column(points, [](const auto& p) { return p.batch; }),
-        column(points, [](const auto& p) { return p.seq; }), column(points, [](const auto& p) { return p.heads; }),
-        column(points, [](const auto& p) { return p.kv_heads; }),
+        "{{\"backward\": {}, \"causal\": {}, {}\"provenance\": {},\n    \"rows\": {{\"batch\": {},\n    \"seq\": {},\n "
+        "  "
+        " \"heads\": {},\n    \"kv_heads\": {},\n    \"head_dim\": {},\n    \"us\": {}{}}}}}",
+        table.backward, table.causal, optional_dtype(table.dtype), to_text(table.provenance),
+        column(points, [](const auto& p) { return p.batch; }), column(points, [](const auto& p) { return p.seq; }),
+        column(points, [](const auto& p) { return p.heads; }), column(points, [](const auto& p) { return p.kv_heads; }),
         column(points, [](const auto& p) { return p.head_dim; }),
-        list(points, [](const auto& p) { return us(p.seconds); }));
+        list(points, [](const auto& p) { return us(p.seconds); }), half_widths(points));
+}
+
+std::string bytes_column(const auto& points) {
+    return list(points, [](const auto& p) { return fmt::format("{:.0f}", p.bytes); });
 }
 
 std::string to_text(const PointwiseTable& table) {
     return fmt::format(
-        "{{\"kind\": \"{}\", \"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"cols\": {},\n    "
-        "\"GB_per_s\": {}}}}}",
-        kernels::name(table.kind), to_text(table.provenance),
-        list(table.points, [](const auto& p) { return fmt::format("{:.0f}", p.bytes); }),
+        "{{\"kind\": \"{}\", {}\"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"cols\": {},\n    "
+        "\"GB_per_s\": {}{}}}}}",
+        kernels::name(table.kind), optional_dtype(table.dtype), to_text(table.provenance), bytes_column(table.points),
         column(table.points, [](const auto& p) { return p.cols; }),
-        list(table.points, [](const auto& p) { return number(p.bytes_per_second / 1e9); }));
+        list(table.points, [](const auto& p) { return number(p.bytes_per_second / 1e9); }), half_widths(table.points));
 }
 
 std::string to_text(const CollectiveTable& table) {
     return fmt::format(
-        "{{\"kind\": \"{}\", \"ranks\": {}, \"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"us\": {}}}}}",
-        kernels::name(table.kind), table.ranks, to_text(table.provenance),
-        list(table.points, [](const auto& p) { return fmt::format("{:.0f}", p.bytes); }),
-        list(table.points, [](const auto& p) { return us(p.seconds); }));
+        "{{\"kind\": \"{}\", \"ranks\": {}, \"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"us\": {}{}}}}}",
+        kernels::name(table.kind), table.ranks, to_text(table.provenance), bytes_column(table.points),
+        list(table.points, [](const auto& p) { return us(p.seconds); }), half_widths(table.points));
+}
+
+std::string to_text(const CopyTable& table) {
+    return fmt::format("{{\"kind\": \"{}\", \"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"us\": {}{}}}}}",
+                       kernels::name(table.kind), to_text(table.provenance), bytes_column(table.points),
+                       list(table.points, [](const auto& p) { return us(p.seconds); }), half_widths(table.points));
+}
+
+std::string to_text(const OverlapPoint& p) {
+    return fmt::format("{{\"kernel\": {}, \"beside\": {}, \"kernel_slowdown\": {}, \"beside_slowdown\": {}}}",
+                       quoted(p.kernel), quoted(p.beside), number(p.kernel_slowdown), number(p.beside_slowdown));
 }
 
 template <class Table>
@@ -142,15 +173,39 @@ std::string held_out_text(const Profile& profile) {
     return out + "}";
 }
 
+/// Sections of measured devices, each after a comma; "" when there are none.
+std::string measured_text(const Profile& profile) {
+    std::string out;
+    if (!profile.copies.empty()) out += ",\n" + section("copies", profile.copies);
+    if (!profile.overlap.empty()) out += ",\n" + section("overlap", profile.overlap);
+    if (!profile.noise.empty()) {
+        out += ",\n  \"noise\": {";
+        const char* separator = "\n";
+        for (const auto& [suite, n] : profile.noise) {
+            out += fmt::format(
+                "{}    {}: {{\"points\": {}, \"median\": {}, \"p90\": {}, \"throttled\": {}, \"disturbed\": {}, "
+                "\"unsettled\": {}}}",
+                separator, quoted(suite), n.points, number(n.median), number(n.p90), n.throttled, n.disturbed,
+                n.unsettled);
+            separator = ",\n";
+        }
+        out += "}";
+    }
+    if (profile.load)
+        out += fmt::format(",\n  \"load\": {{\"before\": {}, \"after\": {}}}", number(profile.load->before),
+                           number(profile.load->after));
+    return out;
+}
+
 }  // namespace
 
 std::string to_json_text(const Profile& profile) {
     return fmt::format(
         "{{\n  \"version\": {},\n  \"name\": {},\n  \"device\": {},\n  \"made_by\": "
-        "{},\n{},\n{},\n{},\n{},\n{},\n{}\n}}\n",
+        "{},\n{},\n{},\n{},\n{},\n{},\n{}{}\n}}\n",
         profile.version, quoted(profile.name), quoted(profile.device), quoted(profile.made_by), constants_text(profile),
         held_out_text(profile), section("gemm", profile.gemm), section("attention", profile.attention),
-        section("pointwise", profile.pointwise), section("collectives", profile.collectives));
+        section("pointwise", profile.pointwise), section("collectives", profile.collectives), measured_text(profile));
 }
 
 Profile load_profile(const std::filesystem::path& file) {

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/collective.hpp"
+#include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 
 namespace orrery::calibrate {
@@ -18,9 +20,12 @@ struct Provenance {
     std::string device, clocks, date, software, origin, licence;
 };
 
+/// half_width, of every kind of point: how far the time may lie from `seconds`, relative, because it depends on what
+/// the caches hold (a measured device is run with hot and with cold operands). 0: not measured.
 struct GemmPoint {
     std::uint32_t m, n, k;
     float seconds;
+    float half_width = 0;
 };
 struct GemmTable {
     kernels::Dtype dtype;
@@ -32,11 +37,13 @@ struct GemmTable {
 struct AttentionPoint {
     std::uint32_t batch, seq, heads, kv_heads, head_dim;
     float seconds;
+    float half_width = 0;
 };
 struct AttentionTable {
     bool backward, causal;
     Provenance provenance;
     std::vector<AttentionPoint> points;
+    std::optional<kernels::Dtype> dtype = std::nullopt;  ///< none: 16 bits, whichever
 };
 
 /// Effective bytes per second (kernels::bytes / time) against bytes moved, for rows of a given width (0: any).
@@ -44,23 +51,53 @@ struct PointwisePoint {
     double bytes;
     std::uint64_t cols;
     double bytes_per_second;
+    double half_width = 0;
 };
 struct PointwiseTable {
     kernels::PointwiseKind kind;
     Provenance provenance;
-    std::vector<PointwisePoint> points;
+    std::vector<PointwisePoint> points;                  ///< ascending in cols, then in bytes
+    std::optional<kernels::Dtype> dtype = std::nullopt;  ///< none: bytes decide, whatever the format
 };
 
 /// Collectives inside one node (or one NVLink domain), nccl-tests' size and out-of-place time.
 struct CollectivePoint {
     double bytes;
     double seconds;
+    double half_width = 0;
 };
 struct CollectiveTable {
     kernels::CollectiveKind kind;
     std::uint32_t ranks;
     Provenance provenance;
     std::vector<CollectivePoint> points;  ///< ascending in bytes
+};
+
+/// Copies within a device or between it and its host.
+struct CopyTable {
+    kernels::CopyKind kind;
+    Provenance provenance;
+    std::vector<CollectivePoint> points;  ///< ascending in bytes
+};
+
+/// Two things at once: how much longer each takes than alone.
+struct OverlapPoint {
+    std::string kernel;  ///< kernels::to_text
+    std::string beside;  ///< "all_reduce 16777216 B among 8", "host_to_device 16777216 B"
+    double kernel_slowdown = 1, beside_slowdown = 1;
+};
+
+/// How well readings of one suite repeat.
+struct Noise {
+    std::uint32_t points = 0;
+    double median = 0, p90 = 0;                  ///< relative spread of one point's samples
+    std::uint32_t throttled = 0, disturbed = 0;  ///< samples dropped: clock held down; thread taken off its core
+    std::uint32_t unsettled = 0;                 ///< points that ran out of samples before they settled
+};
+
+/// Share of the machine's processors that others kept busy just before and just after the measurement.
+struct MachineLoad {
+    double before = 0, after = 0;
 };
 
 /// A number that is no table: its value in SI units, its unit and where it comes from.
@@ -86,13 +123,19 @@ struct Profile {
     std::vector<CollectiveTable> collectives;
     /// Keys, all required: peak_half_flops, memory_bytes_per_second (datasheet), sustained_gemm (share of the table's
     /// best GEMM rate that a long run keeps), kernel_gap_seconds (device idle between dependent kernels),
-    /// dispatch_seconds (host time to launch one kernel from a framework, eager mode), collective_launch_seconds,
+    /// dispatch_seconds (host time to launch one kernel from a framework, eager mode), collective_launch_seconds (these
+    /// three may be zero),
     /// overlap_slowdown (factor on kernels that run beside a collective), network_efficiency (payload share of the
     /// NIC's line rate that NCCL reaches).
     /// Optional: peak_single_flops, peak_tf32_flops, peak_fp8_flops, multiprocessors, tile_waves (present: GEMM tiles
     /// run in whole waves over the multiprocessors), attention_backward_rate (flop/s of the backward over the forward).
     std::map<std::string, Constant> constants;
     std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
+    // Of measured devices only, and left out of the file when empty:
+    std::vector<CopyTable> copies;
+    std::vector<OverlapPoint> overlap;
+    std::map<std::string, Noise> noise;  ///< by suite
+    std::optional<MachineLoad> load;
 };
 
 /// Throws Error (file, pointer, row) for another version, missing constants, NaN, negative or zero times, tables

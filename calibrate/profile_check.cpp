@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "calibrate/roofline.hpp"
 
 namespace orrery::calibrate {
 
@@ -27,14 +28,35 @@ auto shape(const AttentionPoint& p) { return std::tuple(p.head_dim, p.heads, p.k
 auto shape(const PointwisePoint& p) { return std::tuple(p.cols, p.bytes); }
 auto shape(const CollectivePoint& p) { return std::tuple(p.bytes); }
 
-/// Seconds per unit of work plus a latency floor: what neighbours in the table share.
-double cost(const GemmPoint& p) { return p.seconds / (1e-5 + 2.0 * p.m * static_cast<double>(p.n) * p.k / 1e14); }
-double cost(const AttentionPoint& p) {
-    const double square = static_cast<double>(p.seq) * p.seq;
-    return p.seconds / (1e-5 + 2.0 * p.batch * p.heads * square * p.head_dim / 1e14);
-}
-double cost(const PointwisePoint& p) { return p.bytes_per_second / (p.bytes / (1e-5 + p.bytes / 1e12)); }
-double cost(const CollectivePoint& p) { return p.seconds / (1e-5 + p.bytes / 1e11); }
+/// Least time of anything: launch and start-up, which small shapes are made of.
+constexpr double latency = 5e-6;
+
+/// Time over the device's ideal time plus a latency: what rows of a table share, whatever their shape.
+class Cost {
+public:
+    Cost(const Profile& profile, kernels::Dtype dtype)
+        : machine_(profile.constants), flops_per_second_(machine_.peak(dtype)) {}
+
+    double operator()(const GemmPoint& p) const {
+        const kernels::Gemm gemm{kernels::Dtype::bf16, 1, p.m, p.n, p.k};
+        return p.seconds / ideal(kernels::flops(gemm), kernels::bytes(gemm));
+    }
+    double operator()(const AttentionPoint& p) const {
+        const double square = static_cast<double>(p.seq) * p.seq;
+        return p.seconds / ideal(2.0 * p.batch * p.heads * square * p.head_dim, 0);
+    }
+    double operator()(const PointwisePoint& p) const { return p.bytes / p.bytes_per_second / ideal(0, p.bytes); }
+    /// Links are a good deal slower than memory.
+    double operator()(const CollectivePoint& p) const { return p.seconds / ideal(0, 10 * p.bytes); }
+
+private:
+    [[nodiscard]] double ideal(double flops, double bytes) const {
+        return latency + flops / flops_per_second_ + bytes / machine_.bytes_per_second;
+    }
+
+    Machine machine_;
+    double flops_per_second_;
+};
 
 template <class Point>
 void check_order(const std::vector<Point>& points, const std::string& pointer) {
@@ -49,7 +71,7 @@ void check_order(const std::vector<Point>& points, const std::string& pointer) {
 
 /// A row is an outlier when it lies outlier_factor away from both rows beside it, on the same side.
 template <class Point>
-void check_outliers(const std::vector<Point>& points, const std::string& pointer) {
+void check_outliers(const std::vector<Point>& points, const std::string& pointer, const Cost& cost) {
     if (points.size() < 3) return;
     for (std::size_t i = 0; i < points.size(); ++i) {
         const double here = cost(points[i]);
@@ -64,10 +86,21 @@ void check_outliers(const std::vector<Point>& points, const std::string& pointer
     }
 }
 
+/// A share of the time, below one: the time itself is positive.
 template <class Point>
-void check_table(const std::vector<Point>& points, const std::string& pointer) {
+void check_half_widths(const std::vector<Point>& points, const std::string& pointer) {
+    for (std::size_t i = 0; i < points.size(); ++i)
+        if (!(points[i].half_width >= 0 && points[i].half_width < 1))
+            fail(fmt::format("{}/rows/{}", pointer, i),
+                 fmt::format("half_width is {}; it must lie in [0, 1)", points[i].half_width),
+                 "measure this point again");
+}
+
+template <class Point>
+void check_table(const std::vector<Point>& points, const std::string& pointer, const Cost& cost) {
     check_order(points, pointer);
-    check_outliers(points, pointer);
+    check_outliers(points, pointer, cost);
+    check_half_widths(points, pointer);
 }
 
 void check_gemm(const Profile& profile) {
@@ -81,7 +114,7 @@ void check_gemm(const Profile& profile) {
             if (points[i].m * static_cast<double>(points[i].n) * points[i].k == 0)
                 fail(row, "a dimension is zero", "m, n and k are at least 1");
         }
-        check_table(points, pointer);
+        check_table(points, pointer, Cost(profile, profile.gemm[t].dtype));
     }
 }
 
@@ -98,7 +131,7 @@ void check_attention(const Profile& profile) {
             if (p.heads % p.kv_heads != 0)
                 fail(row, fmt::format("{} heads are no multiple of {} kv_heads", p.heads, p.kv_heads), "");
         }
-        check_table(points, pointer);
+        check_table(points, pointer, Cost(profile, profile.attention[t].dtype.value_or(kernels::Dtype::bf16)));
     }
 }
 
@@ -110,20 +143,66 @@ void check_pointwise(const Profile& profile) {
             check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
             check_positive(points[i].bytes_per_second, fmt::format("{}/rows/{}", pointer, i), "bandwidth");
         }
-        check_table(points, pointer);
+        check_table(points, pointer, Cost(profile, kernels::Dtype::bf16));
     }
+}
+
+void check_transfers(const Profile& profile, const std::vector<CollectivePoint>& points, const std::string& pointer) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
+        check_positive(points[i].seconds, fmt::format("{}/rows/{}", pointer, i), "time");
+    }
+    check_table(points, pointer, Cost(profile, kernels::Dtype::bf16));
 }
 
 void check_collectives(const Profile& profile) {
     for (std::size_t t = 0; t < profile.collectives.size(); ++t) {
         const std::string pointer = fmt::format("/collectives/{}", t);
         if (profile.collectives[t].ranks < 2) fail(pointer + "/ranks", "a collective has at least 2 ranks", "");
-        const auto& points = profile.collectives[t].points;
-        for (std::size_t i = 0; i < points.size(); ++i) {
-            check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
-            check_positive(points[i].seconds, fmt::format("{}/rows/{}", pointer, i), "time");
-        }
-        check_table(points, pointer);
+        check_transfers(profile, profile.collectives[t].points, pointer);
+    }
+}
+
+void check_copies(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.copies.size(); ++t)
+        check_transfers(profile, profile.copies[t].points, fmt::format("/copies/{}", t));
+}
+
+void check_overlap(const Profile& profile) {
+    for (std::size_t i = 0; i < profile.overlap.size(); ++i) {
+        check_positive(profile.overlap[i].kernel_slowdown, fmt::format("/overlap/{}", i), "kernel_slowdown");
+        check_positive(profile.overlap[i].beside_slowdown, fmt::format("/overlap/{}", i), "beside_slowdown");
+    }
+}
+
+void check_not_negative(double value, const std::string& pointer, std::string_view what) {
+    if (!(std::isfinite(value) && value >= 0))
+        fail(pointer, fmt::format("{} is {}; it must be finite and not negative", what, value), "measure it again");
+}
+
+void check_conditions(const Profile& profile) {
+    for (const auto& [suite, noise] : profile.noise) {
+        check_not_negative(noise.median, "/noise/" + suite, "median");
+        check_not_negative(noise.p90, "/noise/" + suite, "p90");
+    }
+    if (!profile.load) return;
+    check_not_negative(profile.load->before, "/load", "before");
+    check_not_negative(profile.load->after, "/load", "after");
+}
+
+void check_constants(const Profile& profile) {
+    for (const auto key : required_constants)
+        if (!profile.constants.contains(std::string(key)))
+            fail("/constants", fmt::format("\"{}\" is missing", key),
+                 "calibrate/profile.hpp lists the required constants");
+    for (const auto& [key, constant] : profile.constants) {
+        const bool may_be_zero =
+            std::find(overheads.begin(), overheads.end(), std::string_view(key)) != overheads.end();
+        if (may_be_zero)
+            check_not_negative(constant.value, "/constants/" + key, key);
+        else
+            check_positive(constant.value, "/constants/" + key, key);
+        if (constant.origin.empty()) fail("/constants/" + key, "has no origin", "say where the number comes from");
     }
 }
 
@@ -134,18 +213,14 @@ void check_profile(const Profile& profile) {
         fail("/version", fmt::format("version {} is not supported", profile.version),
              fmt::format("this program reads version {}: make the profile again", profile_version));
     if (profile.name.empty()) fail("/name", "is empty", "give the profile a name");
-    for (const auto key : required_constants)
-        if (!profile.constants.contains(std::string(key)))
-            fail("/constants", fmt::format("\"{}\" is missing", key),
-                 "calibrate/profile.hpp lists the required constants");
-    for (const auto& [key, constant] : profile.constants) {
-        check_positive(constant.value, "/constants/" + key, key);
-        if (constant.origin.empty()) fail("/constants/" + key, "has no origin", "say where the number comes from");
-    }
+    check_constants(profile);
     check_gemm(profile);
     check_attention(profile);
     check_pointwise(profile);
     check_collectives(profile);
+    check_copies(profile);
+    check_overlap(profile);
+    check_conditions(profile);
 }
 
 }  // namespace orrery::calibrate

@@ -76,6 +76,31 @@ Provenance provenance(const Node& node) {
             node.at("software").text(), node.at("origin").text(), node.at("licence").text()};
 }
 
+/// The optional column of relative half-widths: sets each point's.
+template <class Point>
+void half_widths(const Node& rows, std::vector<Point>& points) {
+    if (!rows.has("half_width")) return;
+    const auto values = rows.at("half_width").numbers();
+    rows.at("half_width").expect_size(points.size());
+    for (std::size_t i = 0; i < points.size(); ++i)
+        points[i].half_width = static_cast<decltype(points[i].half_width)>(values[i]);
+}
+
+std::optional<kernels::Dtype> optional_dtype(const Node& node) {
+    if (!node.has("dtype")) return std::nullopt;
+    return kernels::dtype_from(node.at("dtype").text());
+}
+
+/// Bytes and times of transfers.
+std::vector<CollectivePoint> transfers(const Node& rows) {
+    const auto bytes = rows.at("bytes").numbers(), us = rows.at("us").numbers();
+    rows.at("us").expect_size(bytes.size());
+    std::vector<CollectivePoint> points;
+    for (std::size_t i = 0; i < bytes.size(); ++i) points.push_back({bytes[i], us[i] * 1e-6});
+    half_widths(rows, points);
+    return points;
+}
+
 std::vector<GemmPoint> gemm_grid(const Node& node) {
     const auto m = node.at("m").counts(), n = node.at("n").counts(), k = node.at("k").counts();
     const Node us = node.at("us");
@@ -102,11 +127,13 @@ std::vector<GemmPoint> gemm_rows(const Node& node) {
     node.at("us").expect_size(m.size());
     std::vector<GemmPoint> points(m.size());
     for (std::size_t i = 0; i < m.size(); ++i) points[i] = {m[i], n[i], k[i], seconds_from_us(us[i])};
+    half_widths(node, points);
     return points;
 }
 
 GemmTable gemm_table(const Node& node) {
     GemmTable table{kernels::dtype_from(node.at("dtype").text()), provenance(node.at("provenance")), {}};
+    if (node.has("pass")) table.pass = kernels::gemm_pass_from(node.at("pass").text());
     table.points = node.has("grid") ? gemm_grid(node.at("grid")) : gemm_rows(node.at("rows"));
     return table;
 }
@@ -121,6 +148,8 @@ AttentionTable attention_table(const Node& node) {
     for (const char* key : {"seq", "heads", "kv_heads", "head_dim", "us"}) rows.at(key).expect_size(batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i)
         table.points.push_back({batch[i], seq[i], heads[i], kv[i], dim[i], seconds_from_us(us[i])});
+    half_widths(rows, table.points);
+    table.dtype = optional_dtype(node);
     return table;
 }
 
@@ -131,19 +160,28 @@ PointwiseTable pointwise_table(const Node& node) {
     const auto cols = rows.at("cols").counts();
     for (const char* key : {"cols", "GB_per_s"}) rows.at(key).expect_size(bytes.size());
     for (std::size_t i = 0; i < bytes.size(); ++i) table.points.push_back({bytes[i], cols[i], rate[i] * 1e9});
+    half_widths(rows, table.points);
+    table.dtype = optional_dtype(node);
     return table;
 }
 
 CollectiveTable collective_table(const Node& node) {
-    CollectiveTable table{kernels::collective_from(node.at("kind").text()),
-                          node.at("ranks").count32(),
-                          provenance(node.at("provenance")),
-                          {}};
-    const Node rows = node.at("rows");
-    const auto bytes = rows.at("bytes").numbers(), us = rows.at("us").numbers();
-    rows.at("us").expect_size(bytes.size());
-    for (std::size_t i = 0; i < bytes.size(); ++i) table.points.push_back({bytes[i], us[i] * 1e-6});
-    return table;
+    return {kernels::collective_from(node.at("kind").text()), node.at("ranks").count32(),
+            provenance(node.at("provenance")), transfers(node.at("rows"))};
+}
+
+CopyTable copy_table(const Node& node) {
+    return {kernels::copy_from(node.at("kind").text()), provenance(node.at("provenance")), transfers(node.at("rows"))};
+}
+
+OverlapPoint overlap_point(const Node& node) {
+    return {node.at("kernel").text(), node.at("beside").text(), node.at("kernel_slowdown").number(),
+            node.at("beside_slowdown").number()};
+}
+
+Noise noise(const Node& node) {
+    return {node.at("points").count32(),    node.at("median").number(),     node.at("p90").number(),
+            node.at("throttled").count32(), node.at("disturbed").count32(), node.at("unsettled").count32()};
 }
 
 template <class Table>
@@ -186,6 +224,15 @@ Profile profile_from(const json& document) {
             profile.held_out[key] = {node.at("points").count32(), node.at("mean").number(), node.at("median").number(),
                                      node.at("p90").number()};
         }
+    if (root.has("copies")) profile.copies = tables(root.at("copies"), copy_table);
+    if (root.has("overlap")) profile.overlap = tables(root.at("overlap"), overlap_point);
+    if (root.has("noise"))
+        for (const auto& [suite, value] : root.at("noise").value.items())
+            profile.noise[suite] = noise({value, "/noise/" + suite});
+    if (root.has("load")) {
+        const Node load = root.at("load");
+        profile.load = {load.at("before").number(), load.at("after").number()};
+    }
     return profile;
 }
 

@@ -17,6 +17,7 @@ void add_explain(CLI::App& program, Exit& exit);
 void add_validate(CLI::App& program, Exit& exit);
 void add_list(CLI::App& program, Exit& exit);
 void add_profile(CLI::App& program, Exit& exit);
+void add_calibrate(CLI::App& program, Exit& exit);
 
 /// All commands, in the order of the help text.
 std::span<const AddCommand> commands();

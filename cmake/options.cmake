@@ -6,13 +6,14 @@ endif()
 
 # Warnings and sanitizers shared by every target: link with orrery_options.
 add_library(orrery_options INTERFACE)
-target_compile_options(orrery_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-                                               -Wno-restrict  # false alarms of g++ 12 on std::string
-                                               $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+             -Wno-restrict  # false alarms of g++ 12 on std::string
+             $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
+target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 target_include_directories(orrery_options INTERFACE ${PROJECT_SOURCE_DIR})
 if(ORRERY_SANITIZE)
-  target_compile_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=all
-                                                 -fno-omit-frame-pointer)
+  set(sanitizers -fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>")
   target_link_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE})
 endif()
 
@@ -28,6 +29,6 @@ function(orrery_test name label)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gtest_main)
-  gtest_discover_tests(${name} PROPERTIES LABELS ${label} DISCOVERY_MODE PRE_TEST
+  gtest_discover_tests(${name} PROPERTIES LABELS ${label} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()

@@ -6,9 +6,17 @@
 
 namespace orrery::kernels {
 
-std::string_view name(CopyKind kind) {
-    constexpr std::array<std::string_view, 3> names{"host_to_device", "device_to_host", "device_to_device"};
-    return names[static_cast<std::size_t>(kind)];
+namespace {
+constexpr std::array<std::string_view, 3> copy_names{"host_to_device", "device_to_host", "device_to_device"};
+}
+
+std::string_view name(CopyKind kind) { return copy_names[static_cast<std::size_t>(kind)]; }
+
+CopyKind copy_from(std::string_view text) {
+    for (std::size_t i = 0; i < copy_names.size(); ++i)
+        if (copy_names[i] == text) return static_cast<CopyKind>(i);
+    throw Error("unknown copy \"" + std::string(text) + "\"",
+                "one of host_to_device, device_to_host, device_to_device");
 }
 
 DeviceError::DeviceError(std::string message, std::string hint)

@@ -37,7 +37,10 @@ struct ClockReading {
 using Stream = std::uint32_t;
 
 enum class CopyKind : std::uint8_t { host_to_device, device_to_host, device_to_device };
+/// "host_to_device", "device_to_host", "device_to_device".
 std::string_view name(CopyKind kind);
+/// Throws Error for an unknown name.
+CopyKind copy_from(std::string_view name);
 
 /// Thrown when the device itself fails (out of memory, a launch error, a lost GPU): exit code 3. Bad input stays Error.
 class DeviceError : public std::exception {

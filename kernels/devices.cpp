@@ -46,8 +46,8 @@ std::unique_ptr<Device> open_device(std::string_view name) {
 }
 
 std::uint32_t launched_ranks() {
-    // Open MPI's mpirun; PMIx and Hydra (mpiexec of MPICH); Slurm's srun.
-    for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    // torchrun; Open MPI's mpirun; PMIx and Hydra (mpiexec of MPICH); Slurm's srun.
+    for (const char* const variable : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
         if (const char* const text = std::getenv(variable); text != nullptr)
             if (const long ranks = std::strtol(text, nullptr, 10); ranks > 1) return static_cast<std::uint32_t>(ranks);
     return 1;

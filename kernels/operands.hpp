@@ -121,6 +121,7 @@ std::uint64_t rope_head(std::uint64_t cols);
 struct Adam {
     double rate = 6e-5, b1 = 0.9, b2 = 0.95, epsilon = 1e-8, decay = 0.1;
     int step = 10;  ///< t
+    bool operator==(const Adam&) const = default;
 };
 inline constexpr Adam adam_settings{};
 

@@ -29,6 +29,8 @@ struct Settings {
     std::uint64_t classes = ~std::uint64_t{0};
     /// embedding and its backward: ids outside [0, table_rows) read zeros and add to nothing. 0: every id is inside.
     std::uint64_t table_rows = 0;
+
+    bool operator==(const Settings&) const = default;
 };
 
 }  // namespace orrery::kernels

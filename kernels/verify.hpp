@@ -29,8 +29,8 @@ struct Verification {
     [[nodiscard]] std::string to_text() const;
 };
 
-/// Runs the kernel once on random operands, outputs poisoned, and holds its outputs against the reference. Takes under
-/// a second or two for any shape. Throws Error as operands() does, DeviceError when the device fails.
+/// Runs the kernel once on random operands, outputs poisoned, and holds its outputs against the reference. Takes a
+/// few seconds for operands of gigabytes. Throws Error as operands() does, DeviceError when the device fails.
 Verification verify(Device& device, const Kernel& kernel, std::uint64_t seed);
 
 /// The error that rounding alone explains, for one output of a kernel; see verify.cpp for the reasoning.

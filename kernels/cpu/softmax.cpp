@@ -1,5 +1,6 @@
 // Softmax and the choice of experts that is built on it.
 #include <cmath>
+#include <limits>
 
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -38,19 +39,24 @@ namespace {
     for (std::size_t c = 0; c < cols; ++c) dx[c] = factor * y[c] * (dy[c] - dot);
 }
 
-/// The two largest logits, of equals the lower number.
-void choose_two(const float* logits, std::size_t experts, std::int32_t* chosen) {
-    std::size_t first = logits[1] > logits[0] ? 1 : 0, second = 1 - first;
-    for (std::size_t c = 2; c < experts; ++c) {
-        if (logits[c] > logits[first]) {
-            second = first;
-            first = c;
-        } else if (logits[c] > logits[second]) {
-            second = c;
-        }
+/// Number of the largest logit but for `without`, of equals the lowest; without branches, which would be mispredicted.
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] std::int32_t largest_but(const float* logits,
+                                                                                               std::int32_t experts,
+                                                                                               std::int32_t without) {
+    constexpr float least = std::numeric_limits<float>::lowest();
+    float largest = least;
+#pragma omp simd reduction(max : largest)
+    for (std::int32_t c = 0; c < experts; ++c) {
+        const float logit = c == without ? least : logits[c];
+        largest = logit > largest ? logit : largest;
     }
-    chosen[0] = static_cast<std::int32_t>(first);
-    chosen[1] = static_cast<std::int32_t>(second);
+    std::int32_t chosen = experts;
+#pragma omp simd reduction(min : chosen)
+    for (std::int32_t c = 0; c < experts; ++c) {
+        const std::int32_t candidate = logits[c] == largest && c != without ? c : experts;
+        chosen = candidate < chosen ? candidate : chosen;
+    }
+    return chosen;
 }
 static_assert(moe_top_k == 2);
 
@@ -71,13 +77,15 @@ void run_softmax_backward(const Pointwise& p, const Memory& memory) {
 }
 
 void run_moe_gate(const Pointwise& p, const Memory& memory) {
+    const auto experts = static_cast<std::int32_t>(p.cols);
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t r = begin; r < end; ++r) {
             const float* const logits = memory[0] + r * p.cols;
             const float* const probability = memory[1] + r * p.cols;
             softmax_row(logits, memory[1] + r * p.cols, p.cols, 1.0f);
             std::int32_t* const expert = memory.as<std::int32_t>(2) + r * moe_top_k;
-            choose_two(logits, p.cols, expert);
+            expert[0] = largest_but(logits, experts, -1);
+            expert[1] = largest_but(logits, experts, expert[0]);
             const float total = probability[expert[0]] + probability[expert[1]];
             for (std::size_t k = 0; k < moe_top_k; ++k) memory[3][r * moe_top_k + k] = probability[expert[k]] / total;
         }

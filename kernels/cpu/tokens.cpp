@@ -9,6 +9,20 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_row(const float* __restrict dy,
+                                                                                   float* __restrict row,
+                                                                                   std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) row[i] += dy[i];
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void combine_rows(const float* __restrict one,
+                                                                                        const float* __restrict two,
+                                                                                        float first, float second,
+                                                                                        float* __restrict y,
+                                                                                        std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) y[i] = first * one[i] + second * two[i];
+}
+
 /// y row r = x row from(r).
 template <class From>
 void gather(const Pointwise& p, const float* x, float* y, const From& from) {
@@ -52,13 +66,10 @@ void run_embedding_backward(const Pointwise& p, const Memory& memory) {
     const auto* const ids = memory.as<std::int32_t>(0);
     const int parts = parts_of(p.cols, least_elements / p.rows + 16);
     split(p.cols, parts, 16, [&](int, std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t r = 0; r < p.rows; ++r) {
-            if (!inside(ids[r], memory.settings().table_rows)) continue;
-            const float* const dy = memory[1] + r * p.cols;
-            float* const row = memory[2] + static_cast<std::uint64_t>(ids[r]) * p.cols;
-#pragma omp simd
-            for (std::uint64_t c = begin; c < end; ++c) row[c] += dy[c];
-        }
+        for (std::uint64_t r = 0; r < p.rows; ++r)
+            if (inside(ids[r], memory.settings().table_rows))
+                add_row(memory[1] + r * p.cols + begin, memory[2] + static_cast<std::uint64_t>(ids[r]) * p.cols + begin,
+                        end - begin);
     });
 }
 
@@ -69,10 +80,7 @@ void run_unpermute(const Pointwise& p, const Memory& memory) {
         for (std::uint64_t t = begin; t < end; ++t) {
             const float* const one = memory[0] + static_cast<std::uint64_t>(position[2 * t]) * p.cols;
             const float* const two = memory[0] + static_cast<std::uint64_t>(position[2 * t + 1]) * p.cols;
-            const float first = memory[2][2 * t], second = memory[2][2 * t + 1];
-            float* const y = memory[3] + t * p.cols;
-#pragma omp simd
-            for (std::uint64_t c = 0; c < p.cols; ++c) y[c] = first * one[c] + second * two[c];
+            combine_rows(one, two, memory[2][2 * t], memory[2][2 * t + 1], memory[3] + t * p.cols, p.cols);
         }
     });
 }

@@ -5,45 +5,64 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
-/// A tile of rows and columns whose lines both stay in the first level of cache; one line of fp32 holds 16.
-constexpr std::size_t tile = 16;
+/// Tiles are turned in registers, blocks of tiles stay in the first level of cache.
+constexpr std::uint64_t tile = 8, block = 64;
 
-/// x, y: the tile's first element before and after; cols, rows: elements to the next row of each.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void transpose_tile(const float* __restrict x,
-                                                                                          std::size_t cols,
-                                                                                          float* __restrict y,
-                                                                                          std::size_t rows) {
-    float turned[tile][tile];
-    for (std::size_t r = 0; r < tile; ++r)
-        for (std::size_t c = 0; c < tile; ++c) turned[c][r] = x[r * cols + c];
-    for (std::size_t c = 0; c < tile; ++c)
-        for (std::size_t r = 0; r < tile; ++r) y[c * rows + r] = turned[c][r];
+using Vector [[gnu::vector_size(32), gnu::aligned(4), gnu::may_alias]] = float;
+
+/// Eight rows of eight columns; cols and rows: elements to the next row before and after. Three rounds exchange
+/// elements, pairs and halves of rows.
+[[gnu::always_inline]] inline void turn(const float* x, std::size_t cols, float* y, std::size_t rows) {
+    Vector a[tile], b[tile];
+    for (std::size_t i = 0; i < tile; ++i) a[i] = *reinterpret_cast<const Vector*>(x + i * cols);
+    for (std::size_t i = 0; i < tile; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (std::size_t i = 0; i < tile; i += 4)
+        for (std::size_t j = 0; j < 2; ++j) {
+            a[i + 2 * j] = __builtin_shufflevector(b[i + j], b[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            a[i + 2 * j + 1] = __builtin_shufflevector(b[i + j], b[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (std::size_t i = 0; i < tile / 2; ++i) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        b[i + 4] = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+    for (std::size_t i = 0; i < tile; ++i) *reinterpret_cast<Vector*>(y + i * rows) = b[i];
 }
 
-void transpose_edge(const float* x, std::size_t cols, float* y, std::size_t rows, std::size_t height,
-                    std::size_t width) {
+/// A block of whole tiles: results are written in lines of two tiles.
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void turn_block(const float* x, std::size_t cols,
+                                                                                      float* y, std::size_t rows,
+                                                                                      std::size_t height,
+                                                                                      std::size_t width) {
+    for (std::size_t c = 0; c < width; c += tile)
+        for (std::size_t r = 0; r < height; r += tile) turn(x + r * cols + c, cols, y + c * rows + r, rows);
+}
+
+void turn_edge(const float* x, std::size_t cols, float* y, std::size_t rows, std::size_t height, std::size_t width) {
     for (std::size_t c = 0; c < width; ++c)
         for (std::size_t r = 0; r < height; ++r) y[c * rows + r] = x[r * cols + c];
 }
 
 }  // namespace
 
+/// Threads share the columns, which are rows of the result.
 void run_transpose(const Pointwise& p, const Memory& memory) {
-    const auto columns = [&](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t r = 0; r < p.rows; r += tile)
-            for (std::uint64_t c = begin; c < end; c += tile) {
-                const std::uint64_t height = std::min<std::uint64_t>(tile, p.rows - r);
-                const std::uint64_t width = std::min<std::uint64_t>(tile, end - c);
-                const float* const from = memory[0] + r * p.cols + c;
-                float* const to = memory[1] + c * p.rows + r;
-                if (height == tile && width == tile)
-                    transpose_tile(from, p.cols, to, p.rows);
-                else
-                    transpose_edge(from, p.cols, to, p.rows, height, width);
-            }
+    const auto at_once = [&](std::uint64_t r, std::uint64_t c, std::uint64_t end) {
+        const std::uint64_t height = std::min(block, p.rows - r), width = std::min(block, end - c);
+        const float* const from = memory[0] + r * p.cols + c;
+        float* const to = memory[1] + c * p.rows + r;
+        const std::uint64_t tall = height / tile * tile, wide = width / tile * tile;
+        turn_block(from, p.cols, to, p.rows, tall, wide);
+        turn_edge(from + wide, p.cols, to + wide * p.rows, p.rows, height, width - wide);
+        turn_edge(from + tall * p.cols, p.cols, to + tall, p.rows, height - tall, wide);
     };
-    const int parts = parts_of(p.cols, least_elements / p.rows + tile);
-    split(p.cols, parts, tile, [&](int, std::uint64_t begin, std::uint64_t end) { columns(begin, end); });
+    const int parts = parts_of(p.cols, least_elements / p.rows + block);
+    split(p.cols, parts, tile, [&](int, std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = 0; r < p.rows; r += block)
+            for (std::uint64_t c = begin; c < end; c += block) at_once(r, c, end);
+    });
 }
 
 }  // namespace orrery::kernels::cpu

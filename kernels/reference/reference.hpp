@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "kernels/kernel.hpp"
@@ -15,7 +16,12 @@ namespace orrery::kernels {
 struct Values {
     Format format = Format::fp32;
     const std::byte* data = nullptr;
-    double operator[](std::uint64_t i) const { return decode(format, data + i * size_of(format)); }
+    double operator[](std::uint64_t i) const {
+        if (format != Format::fp32) return decode(format, data + i * size_of(format));
+        float value;  // the commonest, without a call
+        std::memcpy(&value, data + i * sizeof value, sizeof value);
+        return static_cast<double>(value);
+    }
 };
 
 /// Element `index` of output `operand` (its position in operands(kernel)), before its rounding to the operand's format.

@@ -33,6 +33,22 @@ TEST(Curve, HoldsItsEndsOutside) {
     EXPECT_NEAR(curve.at(9.0), 5.0, 1e-9);
 }
 
+TEST(Sweep, IsLatencyAndBandwidthBetweenTwoSizes) {
+    const Sweep sweep({1e3, 1e6, 4e6}, {5e-6, 15e-6, 45e-6});
+    EXPECT_DOUBLE_EQ(sweep.at(1e6), 15e-6);
+    EXPECT_DOUBLE_EQ(sweep.at(2e6), 25e-6);
+    EXPECT_DOUBLE_EQ(sweep.at(1), 5e-6);
+    EXPECT_DOUBLE_EQ(sweep.at(1e9), 45e-6);
+    EXPECT_EQ(sweep.before(999), 0U);
+    EXPECT_EQ(sweep.before(1e6), 1U);
+}
+
+TEST(Sweep, LowersAReadingAboveALaterOne) {
+    const Sweep sweep({1, 2, 4, 8}, {5e-6, 11e-6, 6e-6, 7e-6});
+    EXPECT_DOUBLE_EQ(sweep.at(2), 6e-6);
+    for (double bytes = 1; bytes < 8; bytes *= 1.01) EXPECT_LE(sweep.at(bytes), sweep.at(bytes * 1.01));
+}
+
 TEST(Curve, OfOnePointIsFlat) {
     const std::array x{2.0}, y{3.0};
     EXPECT_NEAR(Curve(x, y, true).at(100.0), 3.0, 1e-9);

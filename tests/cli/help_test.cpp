@@ -28,11 +28,14 @@ INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
                                          Arguments{"validate"}, Arguments{"list"}, Arguments{"list", "models"},
                                          Arguments{"list", "clusters"}, Arguments{"list", "strategies"},
                                          Arguments{"list", "profiles"}, Arguments{"profile"},
-                                         Arguments{"profile", "show"}, Arguments{"profile", "import"}));
+                                         Arguments{"profile", "show"}, Arguments{"profile", "import"}, Arguments{"calibrate"},
+                                         Arguments{"calibrate", "show"}, Arguments{"calibrate", "compare"},
+                                         Arguments{"calibrate", "check"},
+                                         Arguments{"calibrate", "import", "nccl-tests"}));
 
 TEST(Help, NamesEveryCommandAndTheExitCodes) {
     const std::string text = orrery({"--help"}).out;
-    for (const char* word : {"simulate", "explain", "validate", "list", "profile", "Exit codes"})
+    for (const char* word : {"simulate", "explain", "validate", "list", "profile", "calibrate", "Exit codes"})
         EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 

@@ -121,7 +121,7 @@ const Case cases[]{
 // clang-format on
 
 INSTANTIATE_TEST_SUITE_P(Plans, EveryMesh, testing::ValuesIn(cases),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
 }  // namespace orrery::run

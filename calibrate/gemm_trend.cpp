@@ -1,0 +1,131 @@
+#include "calibrate/gemm_trend.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace orrery::calibrate {
+
+namespace {
+
+/// fp32 elements of a 64-byte vector or cache line: sizes below whole ones of these leave lanes idle. Register blocks
+/// of AVX-512 are three such vectors wide.
+constexpr double vector = 16, block = 48;
+
+double padded(double size, double unit) { return std::ceil(size / unit) * unit; }
+
+GemmTrend::Terms terms_of(double m, double n, double k) {
+    return {1,     m * n * k, padded(m, vector) * n * k, m * padded(n, vector) * k, m * padded(n, block) * k, m * k,
+            n * k, m * n};
+}
+
+/// Least squares of the relative error with costs that are not negative, one cost after the other until they settle
+/// (coordinate descent); rows far off are weighted down (least absolute deviations by reweighting).
+GemmTrend::Terms fitted(const std::vector<GemmTrend::Terms>& rows) {
+    constexpr int rounds = 12, sweeps = 60;
+    GemmTrend::Terms cost{};
+    std::vector<double> weight(rows.size(), 1.0), sum(rows.size(), 0.0);
+    for (int round = 0; round < rounds; ++round) {
+        for (int sweep = 0; sweep < sweeps; ++sweep)
+            for (std::size_t j = 0; j < cost.size(); ++j) {
+                double along = 0, square = 1e-300;
+                for (std::size_t i = 0; i < rows.size(); ++i) {
+                    along += weight[i] * rows[i][j] * (1 - sum[i] + cost[j] * rows[i][j]);
+                    square += weight[i] * rows[i][j] * rows[i][j];
+                }
+                const double next = std::max(0.0, along / square);
+                for (std::size_t i = 0; i < rows.size(); ++i) sum[i] += (next - cost[j]) * rows[i][j];
+                cost[j] = next;
+            }
+        for (std::size_t i = 0; i < rows.size(); ++i) weight[i] = 1 / std::max(0.05, std::abs(sum[i] - 1));
+    }
+    return cost;
+}
+
+std::array<double, 3> sizes(const kernels::Gemm& g) {
+    return {static_cast<double>(g.batch) * g.m, static_cast<double>(g.n), static_cast<double>(g.k)};
+}
+
+std::array<double, 6> coordinates(const std::array<double, 3>& size) {
+    const auto ragged = [](double value) { return std::fmod(value, vector) == 0 ? 0.0 : 1.0; };
+    return {std::log(size[0]), std::log(size[1]), std::log(size[2]), ragged(size[0]), ragged(size[1]), ragged(size[2])};
+}
+
+kernels::Gemm shape_of(const GemmPoint& p, const GemmTable& table) {
+    return {table.dtype, 1, p.m, p.n, p.k, table.pass};
+}
+
+}  // namespace
+
+GemmTrend::GemmTrend(const GemmTable& table) {
+    std::vector<Terms> rows;
+    Terms largest{};
+    for (const auto& p : table.points) {
+        Terms row = terms_of(p.m, p.n, p.k);
+        for (std::size_t j = 0; j < terms; ++j) largest[j] = std::max(largest[j], row[j] /= p.seconds);
+        rows.push_back(row);
+    }
+    for (auto& row : rows)
+        for (std::size_t j = 0; j < terms; ++j) row[j] /= largest[j];
+    cost_ = fitted(rows);
+    for (std::size_t j = 0; j < terms; ++j) cost_[j] /= largest[j];
+}
+
+double GemmTrend::seconds(const kernels::Gemm& g) const {
+    const Terms row = terms_of(g.m, g.n, g.k);
+    double sum = 0;
+    for (std::size_t j = 1; j < terms; ++j) sum += cost_[j] * row[j];
+    return cost_[0] + g.batch * sum;
+}
+
+GemmScatter::GemmScatter(const GemmTable& table, const Machine& machine) : dtype_(table.dtype) {
+    const auto residual = [&] {
+        ScatteredValues data{3, 3, {}, {}};
+        for (const auto& p : table.points) {
+            const kernels::Gemm gemm = shape_of(p, table);
+            const auto at = coordinates(sizes(gemm));
+            data.coordinates.insert(data.coordinates.end(), at.begin(), at.end());
+            data.values.push_back(std::log(p.seconds / baseline(gemm, machine)));
+        }
+        return Kriging(std::move(data));
+    };
+    low_ = high_ = sizes(shape_of(table.points.front(), table));
+    for (const auto& p : table.points) {
+        const auto size = sizes(shape_of(p, table));
+        for (std::size_t d = 0; d < 3; ++d)
+            low_[d] = std::min(low_[d], size[d]), high_[d] = std::max(high_[d], size[d]);
+    }
+    residual_ = residual();
+    if (table.points.size() < 2 * GemmTrend::terms) return;
+    trend_.emplace(table);
+    const Kriging around_trend = residual();
+    if (around_trend.log_likelihood() > residual_->log_likelihood())
+        residual_ = around_trend;
+    else
+        trend_.reset();
+}
+
+/// A format that the table does not hold takes the table's times, scaled as the rooflines differ.
+double GemmScatter::baseline(const kernels::Gemm& gemm, const Machine& machine) const {
+    const double roofline = gemm_roofline(gemm, machine);
+    if (!trend_) return roofline;
+    kernels::Gemm measured = gemm;
+    measured.dtype = dtype_;
+    return trend_->seconds(gemm) * roofline / gemm_roofline(measured, machine);
+}
+
+GemmScatter::Answer GemmScatter::at(const kernels::Gemm& gemm, const Machine& machine) const {
+    const auto size = sizes(gemm);
+    const auto found = residual_->at(coordinates(size));
+    Answer answer{baseline(gemm, machine) * std::exp(found.value), found.deviation, false};
+    for (std::size_t d = 0; d < 3; ++d) answer.outside |= size[d] < low_[d] || size[d] > high_[d];
+    return answer;
+}
+
+std::vector<double> GemmScatter::leave_one_out() const {
+    std::vector<double> errors = residual_->leave_one_out();
+    for (double& e : errors) e = std::abs(std::expm1(e));
+    return errors;
+}
+
+}  // namespace orrery::calibrate

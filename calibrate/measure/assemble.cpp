@@ -1,0 +1,171 @@
+#include "calibrate/measure/assemble.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "calibrate/measure/measured_constants.hpp"
+#include "calibrate/predictor.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+using kernels::Attention;
+using kernels::Gemm;
+using kernels::Kernel;
+using kernels::Pointwise;
+
+Provenance provenance(const Fingerprint& f) {
+    return {f.device,
+            f.core_hertz > 0 ? fmt::format("{:.0f} MHz at the start", f.core_hertz / 1e6) : "not told by the device",
+            f.date,
+            f.communicator.empty() ? f.software : f.software + ", " + f.communicator,
+            "measured by orrery calibrate",
+            "the owner of the device decides"};
+}
+
+template <class Shape>
+const Shape* kernel_of(const Record& r) {
+    const auto* kernel = std::get_if<Kernel>(&r.subject);
+    return kernel == nullptr ? nullptr : std::get_if<Shape>(kernel);
+}
+
+/// Kernels were timed one behind the other: the gap between them is a constant of its own.
+double without_gap(double seconds, double gap) { return std::max(seconds - gap, seconds / 2); }
+
+void add_gemm(Profile& profile, const LogContent& log, double gap) {
+    std::map<std::pair<kernels::Dtype, kernels::GemmPass>, GemmTable> tables;
+    for (const Record& r : log.records) {
+        const auto* g = kernel_of<Gemm>(r);
+        if (g == nullptr || !r.failure.empty() || g->batch != 1) continue;
+        auto& table = tables[{g->dtype, g->pass}];
+        table.dtype = g->dtype;
+        table.pass = g->pass;
+        table.points.push_back(
+            {g->m, g->n, g->k, static_cast<float>(without_gap(r.seconds, gap)), static_cast<float>(r.half_width)});
+    }
+    for (auto& [key, table] : tables) {
+        std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });
+        table.provenance = provenance(log.fingerprint);
+        profile.gemm.push_back(std::move(table));
+    }
+}
+
+void add_attention(Profile& profile, const LogContent& log, double gap) {
+    std::map<std::tuple<bool, bool, kernels::Dtype>, AttentionTable> tables;
+    for (const Record& r : log.records) {
+        const auto* a = kernel_of<Attention>(r);
+        if (a == nullptr || !r.failure.empty()) continue;
+        auto& table = tables[{a->backward, a->causal, a->dtype}];
+        table.backward = a->backward;
+        table.causal = a->causal;
+        table.dtype = a->dtype;
+        table.points.push_back({a->batch, a->seq, a->heads, a->kv_heads, a->head_dim,
+                                static_cast<float>(without_gap(r.seconds, gap)), static_cast<float>(r.half_width)});
+    }
+    for (auto& [key, table] : tables) {
+        std::ranges::sort(table.points, {}, [](const AttentionPoint& p) {
+            return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq);
+        });
+        table.provenance = provenance(log.fingerprint);
+        profile.attention.push_back(std::move(table));
+    }
+}
+
+void add_pointwise(Profile& profile, const LogContent& log, double gap) {
+    std::map<std::pair<kernels::PointwiseKind, kernels::Dtype>, PointwiseTable> tables;
+    for (const Record& r : log.records) {
+        const auto* p = kernel_of<Pointwise>(r);
+        if (p == nullptr || !r.failure.empty()) continue;
+        auto& table = tables[{p->kind, p->dtype}];
+        table.kind = p->kind;
+        table.dtype = p->dtype;
+        const double bytes = kernels::bytes(Kernel(*p));
+        table.points.push_back({bytes, p->cols, bytes / without_gap(r.seconds, gap), r.half_width});
+    }
+    for (auto& [key, table] : tables) {
+        std::ranges::sort(table.points, {}, [](const PointwisePoint& p) { return std::tuple(p.cols, p.bytes); });
+        table.provenance = provenance(log.fingerprint);
+        profile.pointwise.push_back(std::move(table));
+    }
+}
+
+void add_transfers(Profile& profile, const LogContent& log) {
+    std::map<std::pair<kernels::CollectiveKind, std::uint32_t>, CollectiveTable> collectives;
+    std::map<kernels::CopyKind, CopyTable> copies;
+    for (const Record& r : log.records) {
+        if (!r.failure.empty()) continue;
+        if (const auto* c = std::get_if<CollectiveShape>(&r.subject)) {
+            auto& table = collectives[{c->kind, c->ranks}];
+            table.kind = c->kind;
+            table.ranks = c->ranks;
+            table.points.push_back({static_cast<double>(c->bytes), r.seconds, r.half_width});
+        } else if (const auto* copy = std::get_if<CopyShape>(&r.subject)) {
+            auto& table = copies[copy->kind];
+            table.kind = copy->kind;
+            table.points.push_back({static_cast<double>(copy->bytes), r.seconds, r.half_width});
+        }
+    }
+    for (auto& [key, table] : collectives) {
+        std::ranges::sort(table.points, {}, &CollectivePoint::bytes);
+        table.provenance = provenance(log.fingerprint);
+        profile.collectives.push_back(std::move(table));
+    }
+    for (auto& [key, table] : copies) {
+        std::ranges::sort(table.points, {}, &CollectivePoint::bytes);
+        table.provenance = provenance(log.fingerprint);
+        profile.copies.push_back(std::move(table));
+    }
+}
+
+std::map<std::string, Noise> noise_of(const LogContent& log) {
+    std::map<std::string, Noise> out;
+    std::map<std::string, std::vector<double>> spreads;
+    for (const Record& r : log.records) {
+        if (!r.failure.empty()) continue;
+        Noise& noise = out[r.suite];
+        ++noise.points;
+        noise.throttled += r.throttled;
+        noise.disturbed += r.disturbed;
+        noise.unsettled += r.settled ? 0 : 1;
+        spreads[r.suite].push_back(r.noise);
+    }
+    for (auto& [suite, spread] : spreads) {
+        std::ranges::sort(spread);
+        out[suite].median = spread[spread.size() / 2];
+        out[suite].p90 = spread[spread.size() * 9 / 10];
+    }
+    return out;
+}
+
+}  // namespace
+
+Profile assemble(const LogContent& log, const std::string& name, double load_after) {
+    if (std::ranges::all_of(log.records, [](const Record& r) { return !r.failure.empty(); }))
+        throw Error("nothing was measured", "give it more time (--budget) or other suites (--suite)");
+    Profile profile;
+    profile.name = name;
+    profile.device = log.fingerprint.device;
+    profile.made_by = "orrery calibrate";
+    profile.constants = measured_constants(log);
+    const double gap = profile.constants.at("kernel_gap_seconds").value;
+    add_gemm(profile, log, gap);
+    add_attention(profile, log, gap);
+    add_pointwise(profile, log, gap);
+    add_transfers(profile, log);
+    for (const Record& r : log.records)
+        if (const auto* o = std::get_if<OverlapShape>(&r.subject); o != nullptr && r.failure.empty())
+            profile.overlap.push_back(
+                {kernels::to_text(o->kernel), to_text(o->beside), r.kernel_slowdown, r.beside_slowdown});
+    profile.noise = noise_of(log);
+    profile.load = {log.fingerprint.load_before, load_after};
+    profile.held_out = held_out_errors(profile);
+    return profile;
+}
+
+}  // namespace orrery::calibrate

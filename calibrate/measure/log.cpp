@@ -1,0 +1,196 @@
+#include "calibrate/measure/log.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "calibrate/measure/host.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const Fingerprint& f) {
+    return {{"measurement_log", log_version},
+            {"kind", f.kind},
+            {"device", f.device},
+            {"software", f.software},
+            {"communicator", f.communicator},
+            {"memory_bytes", f.memory_bytes},
+            {"cache_bytes", f.cache_bytes},
+            {"multiprocessors", f.multiprocessors},
+            {"ranks", f.ranks},
+            {"nodes", f.nodes},
+            {"core_hertz", f.core_hertz},
+            {"date", f.date},
+            {"load_before", f.load_before}};
+}
+
+Fingerprint fingerprint_from(const json& line) {
+    const int version = line.at("measurement_log").get<int>();
+    if (version != log_version)
+        throw Error(fmt::format("is a measurement log of version {}; this program reads {}", version, log_version),
+                    "measure anew: --fresh, or another --out");
+    return {line.at("kind"),
+            line.at("device"),
+            line.at("software"),
+            line.at("communicator"),
+            line.at("memory_bytes"),
+            line.at("cache_bytes"),
+            line.at("multiprocessors"),
+            line.at("ranks"),
+            line.at("nodes"),
+            line.at("core_hertz"),
+            line.at("date"),
+            line.at("load_before")};
+}
+
+json to_json(const Record& r) {
+    json out{{"suite", r.suite}, {"subject", to_json(r.subject)}};
+    if (!r.failure.empty()) {
+        out["failure"] = r.failure;
+        return out;
+    }
+    out.update({{"seconds", r.seconds},
+                {"half_width", r.half_width},
+                {"noise", r.noise},
+                {"samples", r.samples},
+                {"throttled", r.throttled},
+                {"disturbed", r.disturbed},
+                {"settled", r.settled},
+                {"core_hertz", r.core_hertz}});
+    if (r.kernel_slowdown > 0) {
+        out["kernel_slowdown"] = r.kernel_slowdown;
+        out["beside_slowdown"] = r.beside_slowdown;
+    }
+    return out;
+}
+
+Record record_from(const json& line) {
+    Record r;
+    r.suite = line.at("suite");
+    r.subject = subject_from(line.at("subject"));
+    r.failure = line.value("failure", "");
+    if (!r.failure.empty()) return r;
+    r.seconds = line.at("seconds");
+    r.half_width = line.at("half_width");
+    r.noise = line.at("noise");
+    r.samples = line.at("samples");
+    r.throttled = line.at("throttled");
+    r.disturbed = line.at("disturbed");
+    r.settled = line.at("settled");
+    r.core_hertz = line.at("core_hertz");
+    r.kernel_slowdown = line.value("kernel_slowdown", 0.0);
+    r.beside_slowdown = line.value("beside_slowdown", 0.0);
+    return r;
+}
+
+[[noreturn]] void cannot_write(const std::string& file) {
+    throw Error(file, "", fmt::format("cannot be written: {}", std::strerror(errno)), "is there room?");
+}
+
+}  // namespace
+
+Fingerprint fingerprint(kernels::Device& device, const kernels::Communicator* communicator) {
+    const kernels::DeviceFacts& facts = device.facts();
+    Fingerprint out;
+    out.kind = facts.kind;
+    out.device = facts.name;
+    out.software = facts.software;
+    out.memory_bytes = facts.memory_bytes;
+    out.cache_bytes = facts.cache_bytes;
+    out.multiprocessors = facts.multiprocessors;
+    out.core_hertz = device.clocks().core_hertz;
+    out.date = today();
+    if (communicator == nullptr) return out;
+    out.communicator = communicator->software();
+    out.ranks = communicator->ranks();
+    out.nodes = communicator->nodes();
+    return out;
+}
+
+LogContent read_log(const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) throw Error(file.string(), "", "cannot be read");
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    LogContent out;
+    std::size_t line = 0, begin = 0;
+    for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        ++line;
+        try {
+            const json parsed = json::parse(text.substr(begin, end - begin));
+            if (line == 1)
+                out.fingerprint = fingerprint_from(parsed);
+            else
+                out.records.push_back(record_from(parsed));
+        } catch (const json::exception& error) {
+            throw Error(file.string(), "",
+                        fmt::format("line {} is no line of a measurement log: {}", line, error.what()),
+                        "measure anew: --fresh, or another --out");
+        } catch (const Error& error) {
+            throw Error(file.string(), "", fmt::format("line {}: {}", line, error.message()), error.hint());
+        }
+    }
+    if (line == 0)
+        throw Error(file.string(), "", "is no measurement log: it has no whole line", "measure anew: --fresh");
+    out.whole_bytes = begin;
+    return out;
+}
+
+LogWriter::LogWriter(const std::filesystem::path& file, const LogContent& content) : file_(file.string()) {
+    descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) cannot_write(file_);
+    const auto length = static_cast<off_t>(content.whole_bytes);
+    if (::ftruncate(descriptor_, length) != 0 || ::lseek(descriptor_, length, SEEK_SET) != length) {
+        ::close(descriptor_);
+        cannot_write(file_);
+    }
+    if (content.whole_bytes == 0) write(to_json(content.fingerprint).dump());
+}
+
+LogWriter::~LogWriter() { ::close(descriptor_); }
+
+void LogWriter::append(const Record& record) { write(to_json(record).dump()); }
+
+void LogWriter::write(const std::string& text) {
+    const std::string line = text + '\n';
+    std::size_t done = 0;
+    while (done < line.size()) {
+        const ssize_t wrote = ::write(descriptor_, line.data() + done, line.size() - done);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) cannot_write(file_);
+        done += static_cast<std::size_t>(wrote);
+    }
+    if (::fsync(descriptor_) != 0 && errno != EINVAL) cannot_write(file_);  // EINVAL: a pipe or the like
+}
+
+LogContent resume(const std::filesystem::path& file, const Fingerprint& now) {
+    if (!std::filesystem::exists(file)) return {now, {}, 0};
+    LogContent content = read_log(file);
+    const auto same = [&](const auto& then, const auto& today_, const char* what) {
+        if (then == today_) return;
+        throw Error(file.string(), "", fmt::format("was measured with another {}: {} then, {} now", what, then, today_),
+                    "measure anew with --fresh, or give another --out");
+    };
+    const Fingerprint& then = content.fingerprint;
+    same(then.kind, now.kind, "kind of device");
+    same(then.device, now.device, "device");
+    same(then.software, now.software, "software");
+    same(then.multiprocessors, now.multiprocessors, "number of threads or multiprocessors");
+    same(then.memory_bytes, now.memory_bytes, "memory size");
+    same(then.ranks, now.ranks, "number of ranks");
+    same(then.nodes, now.nodes, "number of nodes");
+    same(then.communicator, now.communicator, "communication library");
+    return content;
+}
+
+}  // namespace orrery::calibrate

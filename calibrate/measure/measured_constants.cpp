@@ -1,0 +1,160 @@
+#include "calibrate/measure/measured_constants.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/units.hpp"
+#include "calibrate/gpu_facts.hpp"
+#include "calibrate/measure/stopping.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+using kernels::Dtype;
+using kernels::Gemm;
+using kernels::Kernel;
+
+/// A best reading: the value and what it was read from.
+struct Best {
+    double value = 0;
+    std::string from;
+};
+
+bool is_half(Dtype d) { return d == Dtype::bf16 || d == Dtype::fp16; }
+
+/// Highest GEMM rate, burst, among formats that `fits` accepts.
+template <class Fits>
+Best best_rate(const LogContent& log, Fits fits) {
+    Best best;
+    for (const Record& r : log.records) {
+        const auto* kernel = std::get_if<Kernel>(&r.subject);
+        const auto* g = kernel == nullptr ? nullptr : std::get_if<Gemm>(kernel);
+        if (g == nullptr || !r.failure.empty() || !fits(g->dtype)) continue;
+        const double rate = kernels::flops(*g) / r.seconds;
+        if (rate > best.value) best = {rate, kernels::to_text(*kernel)};
+    }
+    return best;
+}
+
+/// Highest rate of a memory-bound kernel or copy whose operands came from memory: with half of its range as the
+/// distance to the hot reading, the cold one is the slower end.
+Best best_bandwidth(const LogContent& log) {
+    Best best;
+    for (const Record& r : log.records) {
+        if (!r.failure.empty()) continue;
+        double bytes = 0;
+        if (const auto* kernel = std::get_if<Kernel>(&r.subject))
+            bytes = std::holds_alternative<kernels::Pointwise>(*kernel) ? kernels::bytes(*kernel) : 0;
+        if (const auto* copy = std::get_if<CopyShape>(&r.subject))
+            if (copy->kind == kernels::CopyKind::device_to_device) bytes = 2.0 * static_cast<double>(copy->bytes);
+        if (bytes < 2.0 * static_cast<double>(log.fingerprint.cache_bytes)) continue;
+        const double rate = bytes / (r.seconds * (1 + r.half_width));
+        if (rate > best.value) best = {rate, to_text(r.subject)};
+    }
+    return best;
+}
+
+const Record* find(const LogContent& log, auto fits) {
+    for (const Record& r : log.records)
+        if (r.failure.empty() && fits(r.subject)) return &r;
+    return nullptr;
+}
+
+const Record* overhead(const LogContent& log, OverheadShape::Kind kind) {
+    return find(log, [&](const Subject& s) {
+        const auto* o = std::get_if<OverheadShape>(&s);
+        return o != nullptr && o->kind == kind;
+    });
+}
+
+using Constants = std::map<std::string, Constant>;
+
+void set_peaks(Constants& out, const LogContent& log) {
+    const Best half = best_rate(log, is_half), single = best_rate(log, [](Dtype d) { return d == Dtype::fp32; });
+    const auto measured = [](const Best& best) { return "measured: best rate, " + best.from; };
+    constexpr double unknown_flops = 1e12;
+    if (single.value > 0) out["peak_single_flops"] = {single.value, "flop/s", measured(single)};
+    if (half.value > 0)
+        out["peak_half_flops"] = {half.value, "flop/s", measured(half)};
+    else if (single.value > 0)
+        out["peak_half_flops"] = {single.value, "flop/s", measured(single) + "; fp32: no 16-bit product was measured"};
+    else
+        out["peak_half_flops"] = {unknown_flops, "flop/s",
+                                  "a scale only: no product was measured, and the profile predicts none"};
+    const Best bandwidth = best_bandwidth(log);
+    constexpr double unknown_bandwidth = 1e10;
+    if (bandwidth.value > 0)
+        out["memory_bytes_per_second"] = {bandwidth.value, "B/s", "measured: cold, best of " + bandwidth.from};
+    else
+        out["memory_bytes_per_second"] = {unknown_bandwidth, "B/s",
+                                          "a scale only: no memory-bound kernel larger than the caches was measured"};
+    if (log.fingerprint.multiprocessors > 0)
+        out["multiprocessors"] = {static_cast<double>(log.fingerprint.multiprocessors), "1",
+                                  "as the device reports them"};
+}
+
+void set_sustained(Constants& out, const LogContent& log) {
+    out["sustained_gemm"] = {1, "1", "no long run was measured: taken as none slower than the table"};
+    const Record* sustained = find(log, [](const Subject& s) { return std::holds_alternative<SustainedShape>(s); });
+    if (sustained == nullptr) return;
+    const auto& shape = std::get<SustainedShape>(sustained->subject);
+    const Record* burst = find(log, [&](const Subject& s) { return s == Subject(Kernel(shape.gemm)); });
+    if (burst == nullptr) return;
+    out["sustained_gemm"] = {
+        std::min(1.0, burst->seconds / sustained->seconds), "1",
+        fmt::format("measured: {} over {} s without a pause, {}, over its rate in short repeats",
+                    format_count(kernels::flops(Kernel(shape.gemm)) / sustained->seconds) + "FLOP/s", shape.seconds,
+                    kernels::to_text(Kernel(shape.gemm)))};
+}
+
+void set_overheads(Constants& out, const LogContent& log) {
+    const bool cpu = log.fingerprint.kind == "cpu";
+    const auto set = [&](const char* key, const Record* r, double factor, const std::string& origin) {
+        if (r != nullptr)
+            out[key] = {r->seconds * factor, "s", "measured: " + origin};
+        else if (cpu)
+            out[key] = {0, "s", "a CPU runs its kernels when they are called: their times contain the call"};
+        else if (!out.contains(key))
+            out[key] = {0, "s", "not measured: the launch suite was left out"};
+    };
+    const Record* launch = overhead(log, OverheadShape::Kind::launch);
+    const Record* gap = overhead(log, OverheadShape::Kind::gap);
+    set("dispatch_seconds", launch, 1, "host time of one launch from C++; a framework's own time comes on top");
+    set("kernel_gap_seconds", gap, 1, "twice a kernel minus one kernel of twice the size");
+    set("collective_launch_seconds", gap, 2, "two waits between streams, each one kernel_gap_seconds");
+}
+
+void set_overlap(Constants& out, const LogContent& log) {
+    std::vector<double> slowdowns;
+    for (const Record& r : log.records)
+        if (r.failure.empty() && r.kernel_slowdown > 0) slowdowns.push_back(r.kernel_slowdown);
+    if (!slowdowns.empty())
+        out["overlap_slowdown"] = {
+            std::max(1.0, median_of(slowdowns).median), "1",
+            fmt::format("measured: median of {} kernels beside copies and collectives", slowdowns.size())};
+    else if (!out.contains("overlap_slowdown"))
+        out["overlap_slowdown"] = {1, "1", "nothing was measured beside a kernel"};
+}
+
+}  // namespace
+
+Constants measured_constants(const LogContent& log) {
+    const GpuFacts* facts = log.fingerprint.kind == "cuda" ? facts_of_device(log.fingerprint.device) : nullptr;
+    Constants out = facts != nullptr ? constants_of(*facts) : Constants{};
+    const Constants datasheet = out;
+    set_peaks(out, log);
+    for (const char* key : {"peak_half_flops", "peak_single_flops", "memory_bytes_per_second"})
+        if (const auto known = datasheet.find(key); known != datasheet.end()) out[key] = known->second;
+    set_sustained(out, log);
+    set_overheads(out, log);
+    set_overlap(out, log);
+    if (!out.contains("network_efficiency"))
+        out["network_efficiency"] = {1, "1", "not measured: no network between nodes took part"};
+    return out;
+}
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,80 @@
+// Memory-bound kernels: every kind over sizes, rows as wide as hidden layers.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "calibrate/suite/suite.hpp"
+#include "kernels/operands.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+
+/// Of neighbours predicting a size between them.
+constexpr double target = 0.05;
+
+std::vector<std::uint64_t> widths(const Bench& bench, PointwiseKind kind) {
+    using enum PointwiseKind;
+    switch (kind) {
+        case layernorm:
+        case layernorm_backward:
+        case rmsnorm:
+        case rmsnorm_backward:
+        case softmax:
+        case softmax_backward:
+            return bench.is_cpu() ? std::vector<std::uint64_t>{256, 2048} : std::vector<std::uint64_t>{1024, 8192};
+        case cross_entropy:
+        case cross_entropy_backward: return {32768};
+        default: return {1024};
+    }
+}
+
+bool affordable(const Bench& bench, const Pointwise& p) {
+    constexpr double cpu_bytes_per_second = 3e9, gpu_bytes_per_second = 500e9;
+    const double rate = bench.is_cpu() ? cpu_bytes_per_second : gpu_bytes_per_second;
+    return kernels::bytes(p) / rate < bench.seconds_per_point / 4 && kernels::footprint(p) < bench.most_bytes() &&
+           bench.device->supports(p);
+}
+
+}  // namespace
+
+/// Middle sizes of every kind first, then larger and smaller ones.
+std::vector<Subject> pointwise_grid(const Bench& bench) {
+    std::vector<Subject> out;
+    const std::vector<std::uint64_t> elements =
+        bench.is_cpu()
+            ? std::vector<std::uint64_t>{1U << 18U, 1U << 22U, 1U << 14U, 1U << 20U, 1U << 16U, 1U << 24U}
+            : std::vector<std::uint64_t>{1U << 22U, 1U << 26U, 1U << 18U, 1U << 24U, 1U << 20U, 1U << 28U, 1U << 16U};
+    const auto dtype = bench.dtypes.front();
+    for (const std::uint64_t count : elements)
+        for (int kind = 0; kind < kernels::pointwise_kinds; ++kind) {
+            const auto k = static_cast<PointwiseKind>(kind);
+            for (const std::uint64_t cols : widths(bench, k)) {
+                const Pointwise p{k, dtype, count / cols, cols};
+                if (p.rows > 0 && affordable(bench, p)) out.emplace_back(kernels::Kernel(p));
+            }
+        }
+    return out;
+}
+
+std::vector<Subject> pointwise_refine(const Bench& bench, std::span<const Record> measured) {
+    std::map<std::tuple<PointwiseKind, kernels::Dtype, std::uint64_t>, std::map<std::uint64_t, double>> sweeps;
+    for (const Record& r : measured)
+        if (const auto* kernel = std::get_if<kernels::Kernel>(&r.subject); kernel != nullptr && r.failure.empty())
+            if (const auto* p = std::get_if<Pointwise>(kernel))
+                sweeps[{p->kind, p->dtype, p->cols}][p->rows] = r.seconds;
+    std::vector<Subject> out;
+    for (const auto& [key, rows] : sweeps) {
+        std::vector<SweepPoint> sweep;
+        for (const auto& [count, seconds] : rows) sweep.push_back({static_cast<double>(count), seconds});
+        const auto& [kind, dtype, cols] = key;
+        const Pointwise p{kind, dtype, static_cast<std::uint64_t>(worst_gap(sweep, target)), cols};
+        if (p.rows > 0 && !rows.contains(p.rows) && affordable(bench, p)) out.emplace_back(kernels::Kernel(p));
+    }
+    return out;
+}
+
+}  // namespace orrery::calibrate

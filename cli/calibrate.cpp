@@ -1,0 +1,189 @@
+// orrery calibrate: measure a device with orrery-device, and what to do with the profiles that come of it.
+#include "cli/calibrate.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "base/text.hpp"
+#include "cli/child.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "cli/points.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* footer = R"(Examples:
+  orrery calibrate --device cuda:0 --budget 5min --out h100-node.json
+  orrery calibrate --device cuda --ranks 8 --suite collective,overlap --out nvlink.json
+  orrery calibrate --device cpu --for scenarios/gpt2-xl-dgx-2.json --out cpu.json
+  orrery calibrate show h100-node.json
+  orrery calibrate compare h100 h100-node.json
+  orrery calibrate check cpu.json --shapes 200
+  orrery calibrate import nccl-tests all_reduce.txt --into h100-node.json
+
+Points measured so far are kept in a log beside the profile: the same command goes on where it was stopped.)";
+
+struct Options {
+    std::string device = "cpu", budget = "5min", out, scenario, points;
+    std::vector<std::string> suites, dtypes, set;
+    std::uint32_t ranks = 1;
+    std::uint64_t seed = 1;
+    bool fresh = false, quiet = false;
+};
+
+/// A file of this process's own, removed at the end.
+class TemporaryFile {
+public:
+    explicit TemporaryFile(const std::string& text)
+        : path_(fs::temp_directory_path() / fmt::format("orrery-points-{}.json", ::getpid())) {
+        std::ofstream out(path_);
+        out << text;
+        out.close();
+        if (!out)
+            throw Error(path_.string(), "", "cannot be written", "is there room in the folder for temporary files?");
+    }
+    ~TemporaryFile() {
+        std::error_code ignored;
+        fs::remove(path_, ignored);
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    [[nodiscard]] std::string path() const { return path_.string(); }
+
+private:
+    fs::path path_;
+};
+
+/// How many, each started by mpirun. Ranks on a machine with fewer cores share them, and give way when they wait.
+std::vector<std::string> start(std::uint32_t ranks) {
+    if (ranks == 1) return {device_program().string()};
+    std::vector<std::string> words{"mpirun", "-n", fmt::format("{}", ranks), "--oversubscribe"};
+    if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");  // refused otherwise, in containers too
+    words.push_back(device_program().string());
+    return words;
+}
+
+std::string scenario_points(const Options& options) {
+    std::vector<scenarios::Override> overrides;
+    for (const std::string& text : options.set) overrides.push_back(scenarios::parse_override(text));
+    std::size_t left_out = 0;
+    std::string text = points_json(scenarios::load(options.scenario, overrides), options.ranks, left_out);
+    if (left_out > 0 && !options.quiet)
+        fmt::print(stderr, "orrery: {} collectives among other numbers of ranks than {} are left to another run\n",
+                   left_out, options.ranks);
+    return text;
+}
+
+Exit calibrate_device(const Options& options) {
+    if (options.ranks == 0) throw Error("--ranks is 0", "at least 1");
+    std::unique_ptr<TemporaryFile> points;
+    if (!options.scenario.empty()) points = std::make_unique<TemporaryFile>(scenario_points(options));
+    std::vector<std::string> words = start(options.ranks);
+    const auto add = [&](const char* name, const std::string& value) {
+        if (value.empty()) return;
+        words.emplace_back(name);
+        words.push_back(value);
+    };
+    words.emplace_back("calibrate");
+    add("--device", options.device);
+    add("--budget", options.budget);
+    add("--suite", join(options.suites, ","));
+    add("--dtype", join(options.dtypes, ","));
+    add("--points", points ? points->path() : options.points);
+    add("--seed", fmt::format("{}", options.seed));
+    add("--out", options.out);
+    if (options.fresh) words.emplace_back("--fresh");
+    if (options.quiet) words.emplace_back("--quiet");
+    return run_child(words);
+}
+
+void add_measuring(CLI::App& command, const std::shared_ptr<Options>& options) {
+    command.add_option("--device", options->device, "cpu, cpu:4 (threads), cuda, cuda:1")->capture_default_str();
+    command
+        .add_option("--suite", options->suites,
+                    "gemm, attention, pointwise, copy, collective, overlap, launch (default: all that can run)")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    command.add_option("--budget", options->budget, "time for the suites, as in 90s or 5min")->capture_default_str();
+    auto* const scenario =
+        command
+            .add_option("--for", options->scenario,
+                        "measure the kernels and collectives of this scenario exactly, before any suite")
+            ->type_name("SCENARIO");
+    command.add_option("--set", options->set, "override a key of that scenario")
+        ->type_name("PATH=VALUE")
+        ->allow_extra_args(false)
+        ->needs(scenario);
+    command.add_option("--points", options->points, "measure the points of this file exactly, before any suite")
+        ->type_name("FILE")
+        ->excludes(scenario);
+    command.add_option("--ranks", options->ranks, "processes, for collectives; started with mpirun")
+        ->capture_default_str();
+    command.add_option("--dtype", options->dtypes, "number formats (default: bf16 on a GPU, fp32 on a CPU)")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    command.add_option("--seed", options->seed, "of the points that are chosen at random")->capture_default_str();
+    command.add_option("--out", options->out, "profile to write (default: the device's name .json)")->type_name("FILE");
+    command.add_flag("--fresh", options->fresh, "measure anew what the log of an earlier run holds");
+    command.add_flag("--quiet,-q", options->quiet, "print nothing but errors");
+}
+
+void add_check(CLI::App& command, Exit& exit) {
+    CLI::App* const check =
+        command.add_subcommand("check", "measure shapes that a profile has not seen, and compare its predictions");
+    const auto words = std::make_shared<std::vector<std::string>>();
+    const auto ranks = std::make_shared<std::uint32_t>(1);
+    const auto profile = std::make_shared<std::string>();
+    check->add_option("PROFILE", *profile, "profile file")->required();
+    check->add_option("--ranks", *ranks, "processes, for collectives")->capture_default_str();
+    for (const auto& [name, help] : {std::pair{"--device", "cpu, cpu:4 (threads), cuda, cuda:1 (default: cpu)"},
+                                     {"--suite", "gemm, pointwise, collective (default: gemm)"},
+                                     {"--dtype", "number format"},
+                                     {"--shapes", "random shapes a suite (default: 200)"},
+                                     {"--seed", "of the random shapes (default: 7)"},
+                                     {"--tolerance", "exit with 1 when a suite's median error is larger, in percent"},
+                                     {"--worst", "shapes to list, a suite (default: 5)"}})
+        check
+            ->add_option_function<std::string>(
+                name,
+                [words, option = std::string(name)](const std::string& value) {
+                    words->insert(words->end(), {option, value});
+                },
+                help)
+            ->type_name("TEXT");
+    check->footer("Example:\n  orrery calibrate check cpu.json --suite gemm,pointwise --shapes 200 --tolerance 5");
+    check->callback([=, &exit] {
+        std::vector<std::string> all = start(std::max(1U, *ranks));
+        all.insert(all.end(), {"check", *profile});
+        all.insert(all.end(), words->begin(), words->end());
+        exit = run_child(all);
+    });
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& program, Exit& exit) {
+    CLI::App* const command =
+        program.add_subcommand("calibrate", "measure a device and write its profile; show, compare, check, import");
+    command->require_subcommand(0, 1);
+    command->footer(footer);
+    const auto options = std::make_shared<Options>();
+    add_measuring(*command, options);
+    add_calibrate_show(*command);
+    add_calibrate_compare(*command);
+    add_calibrate_import(*command);
+    add_check(*command, exit);
+    command->callback([command, options, &exit] {
+        if (command->get_subcommands().empty()) exit = calibrate_device(*options);
+    });
+}
+
+}  // namespace orrery::cli

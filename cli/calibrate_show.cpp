@@ -1,0 +1,89 @@
+// orrery calibrate show, orrery calibrate compare.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/table.hpp"
+#include "base/units.hpp"
+#include "calibrate/compare_profiles.hpp"
+#include "calibrate/profile_store.hpp"
+#include "cli/calibrate.hpp"
+#include "cli/options.hpp"
+#include "report/explain.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+using Align = Table::Align;
+
+std::string overlap_table(const calibrate::Profile& profile) {
+    if (profile.overlap.empty()) return "";
+    Table table({{"kernel", Align::left}, {"beside", Align::left}, {"kernel slower"}, {"other slower"}});
+    for (const auto& o : profile.overlap)
+        table.row(
+            {o.kernel, o.beside, fmt::format("{:.3f}x", o.kernel_slowdown), fmt::format("{:.3f}x", o.beside_slowdown)});
+    return '\n' + table.to_text();
+}
+
+void show(const std::string& name) {
+    calibrate::ProfileStore store;
+    const calibrate::Profile& profile = store.find(name).profile();
+    print(fmt::format("profile {} of {}, made by: {}\n\n{}\n{}\n{}\n{}", profile.name, profile.device, profile.made_by,
+                      coverage_table(profile), roofline_table(profile), report::constants_table(profile),
+                      held_out_table(profile)));
+    print(overlap_table(profile));
+    if (const std::string conditions = conditions_text(profile); !conditions.empty()) print('\n' + conditions);
+}
+
+struct Compare {
+    std::string first, second;
+    std::size_t worst = 3;
+};
+
+void compare(const Compare& options) {
+    calibrate::ProfileStore store;
+    const auto& first = store.find(options.first);
+    const auto& second = store.find(options.second);
+    const auto suites = calibrate::compare_profiles(first, second);
+    Table table(
+        {{"rows of " + options.first, Align::left}, {"points"}, {"10th percentile"}, {"median"}, {"90th percentile"}});
+    Table rows({{"furthest apart", Align::left}, {options.first}, {options.second}, {"ratio"}});
+    const auto ratio = [](double value) { return fmt::format("{:.3f}x", value); };
+    for (const auto& suite : suites) {
+        table.row({suite.name, fmt::format("{}", suite.rows.size()), ratio(suite.p10), ratio(suite.median),
+                   ratio(suite.p90)});
+        for (std::size_t i = 0; i < std::min(options.worst, suite.rows.size()); ++i) {
+            const auto& r = suite.rows[i];
+            const bool named = r.subject.find(' ') != std::string::npos && r.subject.find(" B") == std::string::npos;
+            rows.row({named ? r.subject : suite.name + ", " + r.subject, format_seconds(r.first),
+                      format_seconds(r.second), ratio(r.ratio())});
+        }
+    }
+    print(fmt::format("time predicted by {} over time measured in {}\n\n{}\n{}", options.second, options.first,
+                      table.to_text(), rows.to_text()));
+}
+
+}  // namespace
+
+void add_calibrate_show(CLI::App& calibrate) {
+    CLI::App* const command = calibrate.add_subcommand(
+        "show", "coverage, roofline, constants with their origins, held-out errors, noise and load of a profile");
+    const auto name = std::make_shared<std::string>();
+    command->add_option("PROFILE", *name, "name of a shipped profile, or a file")->required();
+    command->footer("Example:\n  orrery calibrate show cpu.json");
+    command->callback([name] { show(*name); });
+}
+
+void add_calibrate_compare(CLI::App& calibrate) {
+    CLI::App* const command = calibrate.add_subcommand("compare", "where two profiles differ, suite by suite");
+    const auto options = std::make_shared<Compare>();
+    command->add_option("A", options->first, "profile whose measured rows are taken: a shipped name, or a file")
+        ->required();
+    command->add_option("B", options->second, "profile that predicts them")->required();
+    command->add_option("--worst", options->worst, "rows to list, a suite")->capture_default_str();
+    command->footer("Example:\n  orrery calibrate compare h100 h100-node.json");
+    command->callback([options] { compare(*options); });
+}
+
+}  // namespace orrery::cli

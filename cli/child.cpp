@@ -1,0 +1,101 @@
+#include "cli/child.hpp"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+extern char** environ;  // NOLINT: POSIX names it so
+
+namespace orrery::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+volatile std::sig_atomic_t child = 0;
+
+void forward(int signal) {
+    if (child > 0) kill(child, signal);
+}
+
+/// While it lives, SIGINT and SIGTERM go to the child.
+class Forwarding {
+public:
+    Forwarding() {
+        struct sigaction action {};
+        action.sa_handler = forward;
+        action.sa_flags = SA_RESTART;
+        sigaction(SIGINT, &action, &before_[0]);
+        sigaction(SIGTERM, &action, &before_[1]);
+    }
+    ~Forwarding() {
+        child = 0;
+        sigaction(SIGINT, &before_[0], nullptr);
+        sigaction(SIGTERM, &before_[1], nullptr);
+    }
+    Forwarding(const Forwarding&) = delete;
+    Forwarding& operator=(const Forwarding&) = delete;
+
+private:
+    std::array<struct sigaction, 2> before_{};
+};
+
+bool runs(const fs::path& file) { return ::access(file.c_str(), X_OK) == 0 && !fs::is_directory(file); }
+
+fs::path on_path(const std::string& name) {
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "" : path);
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (const fs::path file = fs::path(folder) / name; runs(file)) return file;
+    return {};
+}
+
+}  // namespace
+
+fs::path device_program() {
+    constexpr const char* name = "orrery-device";
+    if (const char* const given = std::getenv("ORRERY_DEVICE"); given != nullptr && *given != '\0') {
+        if (runs(given)) return given;
+        throw Error(fmt::format("ORRERY_DEVICE names \"{}\", which is no program", given),
+                    "give the path of orrery-device");
+    }
+    std::error_code ignored;
+    const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
+    if (const fs::path beside = self.parent_path() / name; !self.empty() && runs(beside)) return beside;
+    if (const fs::path found = on_path(name); !found.empty()) return found;
+    throw Error("orrery-device, which measures, is neither beside orrery nor on PATH",
+                "build its target, or name it with ORRERY_DEVICE");
+}
+
+Exit run_child(const std::vector<std::string>& arguments) {
+    std::vector<char*> words;
+    for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+    words.push_back(nullptr);
+    std::fflush(stdout);
+    const Forwarding forwarding;
+    pid_t pid = 0;
+    const int failed = posix_spawnp(&pid, words[0], nullptr, nullptr, words.data(), environ);
+    if (failed != 0)
+        throw Error(fmt::format("\"{}\" cannot be started: {}", arguments[0], std::strerror(failed)),
+                    "is it installed?");
+    child = pid;
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return Exit::run_failure;
+    if (WIFEXITED(status) && WEXITSTATUS(status) <= 3) return static_cast<Exit>(WEXITSTATUS(status));
+    const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
+                                                : fmt::format("ended with code {}", WEXITSTATUS(status));
+    fmt::print(stderr, "orrery: {} {}\n", arguments[0], how);
+    return Exit::run_failure;
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,20 @@
+// Another program, run as a part of this one: signals go on to it, its exit code comes back.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace orrery::cli {
+
+/// orrery-device: $ORRERY_DEVICE, beside the running program, or on PATH. Throws Error, with how to build it.
+std::filesystem::path device_program();
+
+/// Runs a program found by path or on PATH, with standard input and output shared; SIGINT and SIGTERM that reach this
+/// process go to it, and it is waited for. Exit codes 0 to 3 come back as they are; any other end is run_failure, and a
+/// message on stderr says which. Throws Error when it cannot be started.
+Exit run_child(const std::vector<std::string>& arguments);
+
+}  // namespace orrery::cli

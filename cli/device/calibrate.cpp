@@ -1,0 +1,193 @@
+// orrery-device calibrate: measure a device, point by point, and write its profile.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/progress.hpp"
+#include "base/terminal.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "calibrate/measure/assemble.hpp"
+#include "calibrate/measure/campaign.hpp"
+#include "calibrate/measure/host.hpp"
+#include "cli/device/commands.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+using calibrate::Campaign;
+using calibrate::Outcome;
+
+/// The machine is watched for this long before and after.
+constexpr double watch_seconds = 0.3;
+
+struct Options {
+    std::string device = "cpu", budget = "5min", points, out;
+    std::vector<std::string> suites, dtypes;
+    std::uint64_t seed = 1;
+    bool fresh = false, quiet = false;
+};
+
+std::string list_of_suites() {
+    std::vector<std::string_view> names;
+    for (const auto& suite : calibrate::suites()) names.push_back(suite.name);
+    return join(names);
+}
+
+std::vector<calibrate::Subject> read_points(const std::string& file) {
+    std::ifstream in(file);
+    if (!in) throw Error(file, "", "cannot be read", "--points names a file that orrery calibrate --for writes");
+    try {
+        const auto document = nlohmann::json::parse(in);
+        std::vector<calibrate::Subject> points;
+        const auto& list = document.at("points");
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            try {
+                points.push_back(calibrate::subject_from(list.at(i)));
+            } catch (const Error& error) {
+                throw Error(file, fmt::format("/points/{}", i), error.message(), error.hint());
+            }
+        }
+        return points;
+    } catch (const nlohmann::json::exception& error) {
+        throw Error(file, "", fmt::format("is no list of points: {}", error.what()),
+                    R"(as in {"points": [{"copy": {"kind": "device_to_device", "bytes": 4096}}]})");
+    }
+}
+
+/// A CPU computes in fp32 best; a GPU trains in bf16.
+std::vector<kernels::Dtype> formats(const Options& options, const kernels::Device& device) {
+    std::vector<kernels::Dtype> out;
+    for (const std::string& name : options.dtypes) out.push_back(kernels::dtype_from(name));
+    if (out.empty()) out.push_back(device.facts().kind == "cpu" ? kernels::Dtype::fp32 : kernels::Dtype::bf16);
+    return out;
+}
+
+calibrate::Plan make_plan(const Options& options, const kernels::Device& device) {
+    calibrate::Plan plan;
+    if (!options.points.empty()) plan.points = read_points(options.points);
+    for (const std::string& name : options.suites) plan.suites.push_back(&calibrate::suite_named(name));
+    if (options.suites.empty() && options.points.empty())
+        for (const auto& suite : calibrate::suites()) plan.suites.push_back(&suite);
+    plan.budget_seconds = budget_seconds(options.budget);
+    plan.dtypes = formats(options, device);
+    plan.seed = options.seed;
+    if (device.facts().kind == "cpu") plan.rule = {.target = 0.01, .max_seconds = 0.06};
+    return plan;
+}
+
+/// One line on stderr, when a person watches.
+class Bar {
+public:
+    explicit Bar(bool quiet) : shown_(!quiet && is_terminal(Stream::err)) {}
+    ~Bar() {
+        if (shown_) std::fputs("\r\033[K", stderr);
+    }
+    Bar(const Bar&) = delete;
+    Bar& operator=(const Bar&) = delete;
+    void draw(const calibrate::Progress& progress) const {
+        if (!shown_) return;
+        const auto done = static_cast<std::size_t>(progress.elapsed_seconds),
+                   total = static_cast<std::size_t>(progress.elapsed_seconds + progress.left_seconds + 0.5);
+        const std::string label = fmt::format("{} ({} points)", progress.suite, progress.points);
+        fmt::print(stderr, "\r{}\033[K",
+                   progress_line(label, done, total, progress.elapsed_seconds, terminal_columns(Stream::err) - 1,
+                                 wants_color(Stream::err)));
+        std::fflush(stderr);
+    }
+
+private:
+    bool shown_;
+};
+
+void print_summary(const Options& options, const calibrate::Profile& profile, const Outcome& outcome) {
+    fmt::print("{}: {} points measured{}, {} failed\n", options.out, outcome.measured,
+               outcome.resumed > 0 ? fmt::format(", {} from an earlier run", outcome.resumed) : "",
+               outcome.failures.size());
+    for (const std::string& skipped : outcome.skipped) fmt::print("left out {}\n", skipped);
+    for (const std::string& failure : outcome.failures) fmt::print("failed {}\n", failure);
+    for (const auto& [suite, error] : profile.held_out)
+        fmt::print("held-out error of {}: median {:.1f}%, 90th percentile {:.1f}%, {} points\n", suite,
+                   100 * error.median, 100 * error.p90, error.points);
+    fmt::print("other work kept {:.0f}% of the processors busy before, {:.0f}% after\n", 100 * profile.load->before,
+               100 * profile.load->after);
+}
+
+std::string default_out(const std::string& device) {
+    std::string name = device;
+    for (char& c : name)
+        if (c == ':') c = '-';
+    return name + ".json";
+}
+
+/// Rank 0 keeps the log and writes the profile; the others measure along.
+Exit lead(Options options, kernels::Device& device, kernels::Communicator* communicator) {
+    if (options.out.empty()) options.out = default_out(options.device);
+    const std::filesystem::path log_file = options.out + ".log";
+    if (options.fresh) std::filesystem::remove(log_file);
+    auto fingerprint = calibrate::fingerprint(device, communicator);
+    fingerprint.load_before = calibrate::others_share(watch_seconds);
+    calibrate::LogContent content = calibrate::resume(log_file, fingerprint);
+    calibrate::LogWriter writer(log_file, content);
+    const Bar bar(options.quiet);
+    calibrate::Hooks hooks;
+    hooks.stop = stop_requested;
+    hooks.progress = [&](const calibrate::Progress& progress) { bar.draw(progress); };
+    const Outcome outcome = Campaign(device, communicator, make_plan(options, device), hooks).run(content, &writer);
+    if (outcome.stopped) {
+        fmt::print(stderr, "orrery-device: stopped; {} points are kept in {}: the same command goes on from there\n",
+                   content.records.size(), log_file.string());
+        return Exit::run_failure;
+    }
+    const auto profile = calibrate::assemble(content, std::filesystem::path(options.out).stem().string(),
+                                             calibrate::others_share(watch_seconds));
+    calibrate::save_profile(profile, options.out);
+    if (!options.quiet) print_summary(options, profile, outcome);
+    return Exit::done;
+}
+
+Exit calibrate_device(const Options& options) {
+    (void)stop_requested();  // handlers stand before the first point
+    const auto device = kernels::open_device(options.device);
+    const auto communicator = kernels::world(*device);
+    if (communicator == nullptr || communicator->rank() == 0) return lead(options, *device, communicator.get());
+    calibrate::LogContent nothing;
+    (void)Campaign(*device, communicator.get(), make_plan(options, *device), {}).run(nothing, nullptr);
+    return Exit::done;
+}
+
+}  // namespace
+
+void add_device_calibrate(CLI::App& program, Exit& exit) {
+    CLI::App* const command = program.add_subcommand("calibrate", "measure a device and write its profile");
+    const auto options = std::make_shared<Options>();
+    command->add_option("--device", options->device, "cpu, cpu:4 (threads), cuda, cuda:1")->capture_default_str();
+    command->add_option("--suite", options->suites, "what to measure: " + list_of_suites() + " (default: all)")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    command->add_option("--budget", options->budget, "time for the suites; --points come on top")
+        ->capture_default_str();
+    command->add_option("--points", options->points, "measure these points exactly, before any suite")
+        ->type_name("FILE");
+    command->add_option("--dtype", options->dtypes, "number formats (default: bf16 on a GPU, fp32 on a CPU)")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    command->add_option("--seed", options->seed, "of the points that are chosen at random")->capture_default_str();
+    command->add_option("--out", options->out,
+                        "profile to write (default: the device's name .json); the log beside it");
+    command->add_flag("--fresh", options->fresh, "measure anew what the log holds already");
+    command->add_flag("--quiet,-q", options->quiet, "print nothing but errors");
+    command->footer(
+        "Examples:\n"
+        "  orrery-device calibrate --device cuda:0 --budget 5min --out h100-node.json\n"
+        "  mpirun -n 2 orrery-device calibrate --suite collective --out mpi.json");
+    command->callback([options, &exit] { exit = calibrate_device(*options); });
+}
+
+}  // namespace orrery::cli

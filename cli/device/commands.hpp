@@ -1,0 +1,21 @@
+// The commands of `orrery-device`, the program that touches hardware: it links CUDA, NCCL and MPI and never SimGrid.
+// `orrery` starts it; the two share files only.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.hpp"
+
+namespace orrery::cli {
+
+void add_device_calibrate(CLI::App& program, Exit& exit);
+void add_device_check(CLI::App& program, Exit& exit);
+void add_device_list(CLI::App& program, Exit& exit);
+
+/// Ends cleanly on SIGINT and SIGTERM: true once one has come. Installs the handlers at the first call.
+bool stop_requested();
+
+/// "5min", "90 s", "2min": as parse_seconds, the space being optional. Throws Error.
+double budget_seconds(const std::string& text);
+
+}  // namespace orrery::cli

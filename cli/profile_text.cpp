@@ -1,0 +1,116 @@
+// The tables that `orrery profile show` and `orrery calibrate show` print.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/table.hpp"
+#include "base/units.hpp"
+#include "calibrate/roofline.hpp"
+#include "cli/calibrate.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+using Align = Table::Align;
+
+/// From the least to the greatest of a quantity over the points of a table: "1.00 KiB to 2.00 GiB".
+template <class Points, class Quantity, class Format>
+std::string range(const Points& points, Quantity quantity, Format format) {
+    if (points.empty()) return "-";
+    const auto [least, most] = std::ranges::minmax(points, {}, quantity);
+    return fmt::format("{} to {}", format(std::invoke(quantity, least)), format(std::invoke(quantity, most)));
+}
+
+std::string whole(std::uint64_t value) { return fmt::format("{}", value); }
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+double constant(const calibrate::Profile& profile, const char* key) {
+    const auto found = profile.constants.find(key);
+    return found == profile.constants.end() ? 0 : found->second.value;
+}
+
+std::string rate(double flops_per_second) { return fmt::format("{:.3g} TFLOP/s", flops_per_second / 1e12); }
+
+}  // namespace
+
+std::string coverage_table(const calibrate::Profile& profile) {
+    Table table({{"table", Align::left}, {"points"}, {"range", Align::left}, {"measured by", Align::left}});
+    for (const auto& t : profile.gemm)
+        table.row({fmt::format("gemm {}{}", kernels::name(t.dtype),
+                               t.pass == kernels::GemmPass::forward ? "" : fmt::format(" {}", kernels::name(t.pass))),
+                   whole(t.points.size()),
+                   fmt::format("m {}, n {}, k {}", range(t.points, &calibrate::GemmPoint::m, whole),
+                               range(t.points, &calibrate::GemmPoint::n, whole),
+                               range(t.points, &calibrate::GemmPoint::k, whole)),
+                   t.provenance.origin});
+    for (const auto& t : profile.attention)
+        table.row({fmt::format("attention {}{}", t.backward ? "backward" : "forward", t.causal ? " causal" : ""),
+                   whole(t.points.size()),
+                   fmt::format("batch {}, sequence {}", range(t.points, &calibrate::AttentionPoint::batch, whole),
+                               range(t.points, &calibrate::AttentionPoint::seq, whole)),
+                   t.provenance.origin});
+    for (const auto& t : profile.pointwise)
+        table.row({std::string(kernels::name(t.kind)), whole(t.points.size()),
+                   range(t.points, &calibrate::PointwisePoint::bytes, format_bytes), t.provenance.origin});
+    for (const auto& t : profile.collectives)
+        table.row({fmt::format("{}, {} ranks", kernels::name(t.kind), t.ranks), whole(t.points.size()),
+                   range(t.points, &calibrate::CollectivePoint::bytes, format_bytes), t.provenance.origin});
+    for (const auto& t : profile.copies)
+        table.row({fmt::format("copy {}", kernels::name(t.kind)), whole(t.points.size()),
+                   range(t.points, &calibrate::CollectivePoint::bytes, format_bytes), t.provenance.origin});
+    return table.to_text();
+}
+
+std::string held_out_table(const calibrate::Profile& profile) {
+    Table table({{"held-out error of", Align::left}, {"points"}, {"mean"}, {"median"}, {"90th percentile"}});
+    for (const auto& [suite, error] : profile.held_out)
+        table.row({suite, whole(error.points), percent(error.mean), percent(error.median), percent(error.p90)});
+    return table.to_text();
+}
+
+std::string roofline_table(const calibrate::Profile& profile) {
+    const calibrate::Machine machine(profile.constants);
+    Table table({{"roofline", Align::left}, {"peak"}, {"best measured"}, {"sustained"}});
+    for (const auto& t : profile.gemm) {
+        if (t.pass != kernels::GemmPass::forward) continue;
+        double best = 0;
+        for (const auto& p : t.points) best = std::max(best, 2.0 * p.m * p.n * static_cast<double>(p.k) / p.seconds);
+        table.row({fmt::format("gemm {}", kernels::name(t.dtype)), rate(machine.peak(t.dtype)), rate(best),
+                   rate(best * constant(profile, "sustained_gemm"))});
+    }
+    double best = 0;
+    for (const auto& t : profile.pointwise)
+        for (const auto& p : t.points)
+            if (p.bytes >= 1e8) best = std::max(best, p.bytes_per_second);
+    const auto bandwidth = [](double bytes) { return bytes > 0 ? fmt::format("{:.4g} GB/s", bytes / 1e9) : "-"; };
+    table.row({"memory", bandwidth(machine.bytes_per_second), bandwidth(best), ""});
+    return table.to_text();
+}
+
+std::string conditions_text(const calibrate::Profile& profile) {
+    if (profile.noise.empty()) return "";
+    Table table({{"noise of", Align::left},
+                 {"points"},
+                 {"median"},
+                 {"90th percentile"},
+                 {"dropped: throttled"},
+                 {"interrupted"},
+                 {"unsettled points"}});
+    for (const auto& [suite, n] : profile.noise)
+        table.row({suite, whole(n.points), percent(n.median), percent(n.p90), whole(n.throttled), whole(n.disturbed),
+                   whole(n.unsettled)});
+    std::string text = table.to_text();
+    const auto* from = !profile.gemm.empty()          ? &profile.gemm.front().provenance
+                       : !profile.pointwise.empty()   ? &profile.pointwise.front().provenance
+                       : !profile.collectives.empty() ? &profile.collectives.front().provenance
+                                                      : nullptr;
+    if (from != nullptr)
+        text += fmt::format("\nmeasured {} with {}; clock {}\n", from->date, from->software, from->clocks);
+    if (profile.load)
+        text += fmt::format("other work kept {:.0f}% of the processors busy before, {:.0f}% after\n",
+                            100 * profile.load->before, 100 * profile.load->after);
+    return text;
+}
+
+}  // namespace orrery::cli

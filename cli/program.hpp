@@ -1,0 +1,15 @@
+// What every program of the project does around its commands: help, messages on stderr, exit codes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+
+#include "base/error.hpp"
+
+namespace orrery::cli {
+
+/// Parses the command line, which runs the chosen command. Everything that goes wrong becomes a message on stderr and
+/// an exit code; nothing is thrown. exit: what the command sets for an answer that is no error.
+Exit run_program(CLI::App& program, Exit& exit, int argc, const char* const* argv);
+
+}  // namespace orrery::cli

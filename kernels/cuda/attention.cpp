@@ -1,0 +1,70 @@
+#include "kernels/cuda/attention.hpp"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <array>
+#include <limits>
+
+#include "kernels/cuda/attention_kernels.hpp"
+
+namespace orrery::kernels::cuda {
+
+namespace {
+
+using Launch = void (*)(const Place&, const AttentionArguments&, std::uint32_t);
+
+struct Entry {
+    std::uint32_t head_dim;
+    Dtype dtype;
+    Launch forward, backward;
+};
+
+template <class T, int D>
+constexpr Entry entry(Dtype dtype) {
+    return {D, dtype, launch_forward<T, D>, launch_backward<T, D>};
+}
+
+// One line for each head and format that is compiled.
+constexpr std::array table{
+    entry<__half, 64>(Dtype::fp16),        entry<__half, 80>(Dtype::fp16),
+    entry<__half, 96>(Dtype::fp16),        entry<__half, 128>(Dtype::fp16),
+    entry<__nv_bfloat16, 64>(Dtype::bf16), entry<__nv_bfloat16, 80>(Dtype::bf16),
+    entry<__nv_bfloat16, 96>(Dtype::bf16), entry<__nv_bfloat16, 128>(Dtype::bf16),
+};
+
+const Entry* find(const Attention& a) {
+    for (const Entry& entry : table)
+        if (entry.head_dim == a.head_dim && entry.dtype == a.dtype) return &entry;
+    return nullptr;
+}
+
+}  // namespace
+
+bool supports(const Attention& a) {
+    // Heads and batch are the y and z of a grid; positions are 32-bit with room for a tile beyond the last.
+    const bool fits = a.heads <= 65535 && a.batch <= 65535 && a.seq <= std::numeric_limits<std::uint32_t>::max() / 2;
+    return fits && find(a) != nullptr;
+}
+
+std::uint64_t scratch_bytes(const Attention& a) {
+    return a.backward ? sizeof(float) * a.batch * std::uint64_t{a.heads} * a.seq : 0;
+}
+
+void launch_attention(const Place& place, const Attention& a, std::span<void* const> o) {
+    const Entry* const entry = find(a);
+    AttentionArguments arguments{o[0],    o[1],    o[2],       o[3],    static_cast<float*>(o[4]),
+                                 nullptr, nullptr, nullptr,    nullptr, static_cast<float*>(place.scratch),
+                                 a.seq,   a.heads, a.kv_heads, a.causal};
+    if (!a.backward) {
+        entry->forward(place, arguments, a.batch);
+        return;
+    }
+    arguments.d_o = o[5];
+    arguments.dq = o[6];
+    arguments.dk = o[7];
+    arguments.dv = o[8];
+    entry->backward(place, arguments, a.batch);
+}
+
+}  // namespace orrery::kernels::cuda

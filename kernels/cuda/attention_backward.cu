@@ -1,0 +1,262 @@
+// Fused attention, backward: the same sums as FlashAttention-2 (algorithm 2), in two kernels that each own what they
+// write, so that the result is the same in every run: one goes over the queries for a tile of keys (dK, dV), one over
+// the keys for a tile of queries (dQ). Seven products instead of five: the scores and dP are computed twice; in
+// exchange nothing is added atomically, and the query heads of one key-value head are summed in registers.
+#include "kernels/cuda/attention_kernels.hpp"
+#include "kernels/cuda/attention_tile.cuh"
+#include "kernels/cuda/check.hpp"
+#include "kernels/cuda/vector.cuh"
+
+namespace orrery::kernels::cuda {
+
+namespace {
+
+constexpr float log2_e = 1.4426950408889634f;
+
+/// How a kernel divides its work: a block owns 16 MT rows for each of its four warps, and `tile` rows of the other
+/// side go by, in two buffers: one is filled while the other is used.
+template <int D>
+struct Keys {  // dK and dV, 16 MT x D each, fill the registers
+    static constexpr int MT = 1, tile = 64;
+};
+template <int D>
+struct Queries {  // dQ alone leaves room for twice the rows
+    static constexpr int MT = 2, tile = 32;
+};
+
+template <class Shape>
+constexpr int owned = 16 * Shape::MT* warps_per_block;
+
+/// Two owned tensors, two buffers of two passing ones, and lse and delta for each query.
+template <class T, int D, class Shape>
+constexpr int shared_bytes = static_cast<int>(sizeof(T)) * (2 * owned<Shape> + 4 * Shape::tile) * tile_pitch(D) +
+                             4 * Shape::tile * 4;
+
+/// One (batch, head) of a tensor [batch, seq, heads, D].
+template <class T, int D>
+__device__ __forceinline__ const T* head_of(const void* tensor, const AttentionArguments& a, std::uint32_t heads,
+                                            std::uint32_t head) {
+    return static_cast<const T*>(tensor) + (std::uint64_t{blockIdx.z} * a.seq * heads + head) * D;
+}
+
+/// delta = sum over the head's columns of do times o: eight lanes a row.
+template <class T, int D>
+__global__ void __launch_bounds__(256) row_dots(AttentionArguments a, std::uint64_t rows) {
+    const std::uint64_t row = (std::uint64_t{blockIdx.x} * 256 + threadIdx.x) / 8;  // (batch, position, head)
+    const int lane = threadIdx.x % 8;
+    float sum = 0.0f;
+    if (row < rows) {
+        for (int column = 8 * lane; column < D; column += 64) {
+            float o[8], g[8];
+            load(static_cast<const T*>(a.o) + row * D + column, o);
+            load(static_cast<const T*>(a.d_o) + row * D + column, g);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) sum += o[i] * g[i];
+        }
+    }
+#pragma unroll
+    for (int other = 4; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, other);
+    if (lane != 0 || row >= rows) return;
+    const std::uint64_t token = row / a.heads, head = row % a.heads;
+    a.delta[(token / a.seq * a.heads + head) * a.seq + token % a.seq] = sum;
+}
+
+/// Scores become P, and dP becomes dS = P (dP - delta). hidden(m, n, i): whether an element's key does not count for
+/// its query (asked only where `masked`); lse and delta give those of its query.
+template <int MT, int NT, class Hidden, class Lse, class Delta>
+__device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>& d_p, bool masked, float scale,
+                                              Hidden hidden, Lse lse, Delta delta) {
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int n = 0; n < NT; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                float p = power_of_two(scores[m][n][i] * scale - lse(m, n, i) * log2_e);
+                if (masked && hidden(m, n, i)) p = 0.0f;
+                scores[m][n][i] = p;
+                d_p[m][n][i] = p * (d_p[m][n][i] - delta(m, n, i));
+            }
+}
+
+template <class T, int D>
+__global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArguments a, float inverse_root) {
+    using Shape = Keys<D>;
+    constexpr int MT = Shape::MT, tile = Shape::tile, NT = tile / 8, pitch = tile_pitch(D);
+    extern __shared__ __align__(16) unsigned char memory[];
+    T* const k_tile = reinterpret_cast<T*>(memory);
+    T* const v_tile = k_tile + owned<Shape> * pitch;
+    T* const q_tiles = v_tile + owned<Shape> * pitch;
+    T* const o_tiles = q_tiles + 2 * tile * pitch;
+    float* const statistics = reinterpret_cast<float*>(o_tiles + 2 * tile * pitch);  // [buffer][lse, delta][tile]
+
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const std::uint32_t first = blockIdx.x * owned<Shape>, own = first + warp * 16 * MT;
+    const std::uint32_t kv_head = blockIdx.y, group = a.heads / a.kv_heads;
+    const std::uint64_t stride = std::uint64_t{a.heads} * D, kv_stride = std::uint64_t{a.kv_heads} * D;
+    T* const own_k = k_tile + warp * 16 * MT * pitch;
+    T* const own_v = v_tile + warp * 16 * MT * pitch;
+
+    // The queries that see these keys, a tile at a time, for each head of the group.
+    const std::uint32_t begin = a.causal ? first / tile : 0;
+    const std::uint32_t each = (a.seq + tile - 1) / tile - begin, steps = group * each;
+    const auto load_step = [&](std::uint32_t step) {
+        const std::uint32_t head = kv_head * group + step / each, query = (begin + step % each) * tile,
+                            buffer = step % 2;
+        load_tile<T, D, tile>(q_tiles + buffer * tile * pitch, head_of<T, D>(a.q, a, a.heads, head), stride, query,
+                              a.seq);
+        load_tile<T, D, tile>(o_tiles + buffer * tile * pitch, head_of<T, D>(a.d_o, a, a.heads, head), stride, query,
+                              a.seq);
+        if (threadIdx.x < 2 * tile) {
+            const std::uint32_t row = threadIdx.x % tile;
+            const bool there = query + row < a.seq;
+            const float* const from = (threadIdx.x < tile ? a.lse : a.delta) +
+                                      (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq + (there ? query + row : 0);
+            copy_async<4>(statistics + buffer * 2 * tile + threadIdx.x, from, there);
+        }
+        commit_copies();
+    };
+
+    Sums<MT, D / 8> dk = {}, dv = {};
+    load_tile<T, D, owned<Shape>>(k_tile, head_of<T, D>(a.k, a, a.kv_heads, kv_head), kv_stride, first, a.seq);
+    load_tile<T, D, owned<Shape>>(v_tile, head_of<T, D>(a.v, a, a.kv_heads, kv_head), kv_stride, first, a.seq);
+    load_step(0);
+    for (std::uint32_t step = 0; step < steps; ++step) {
+        if (step + 1 < steps) {
+            load_step(step + 1);
+            wait_copies<1>();
+        } else {
+            wait_copies<0>();
+        }
+        __syncthreads();
+        const std::uint32_t buffer = step % 2, query = (begin + step % each) * tile;
+        const T* const q_tile = q_tiles + buffer * tile * pitch;
+        const T* const o_tile = o_tiles + buffer * tile * pitch;
+        const float* const lse = statistics + buffer * 2 * tile;
+        const float* const delta = lse + tile;
+
+        Sums<MT, NT> p, ds;  // transposed: rows are keys, columns queries
+        rows_by_rows<T, D, MT, NT>(p, own_k, q_tile, lane);
+        rows_by_rows<T, D, MT, NT>(ds, own_v, o_tile, lane);
+        const bool masked = a.causal && query < own + 16 * MT - 1;
+        differentiate<MT, NT>(
+            p, ds, masked, inverse_root * log2_e,
+            [&](int m, int n, int i) {
+                const Place16 at = result_at(lane, i);
+                return own + 16 * m + at.row > query + 8 * n + at.col;
+            },
+            [&](int, int n, int i) { return lse[8 * n + result_at(lane, i).col]; },
+            [&](int, int n, int i) { return delta[8 * n + result_at(lane, i).col]; });
+        registers_by_columns<T, D, MT, NT>(dv, p, o_tile, lane);
+        registers_by_columns<T, D, MT, NT>(dk, ds, q_tile, lane);
+        __syncthreads();  // the buffer may be filled again
+    }
+
+    const std::uint64_t offset = (std::uint64_t{blockIdx.z} * a.seq * a.kv_heads + kv_head) * D;
+    store_sums<T, D, MT>(
+        dk, [&](int, int) { return inverse_root; }, own_k, static_cast<T*>(a.dk) + offset, kv_stride, own, a.seq, lane);
+    store_sums<T, D, MT>(
+        dv, [](int, int) { return 1.0f; }, own_v, static_cast<T*>(a.dv) + offset, kv_stride, own, a.seq, lane);
+}
+
+template <class T, int D>
+__global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionArguments a, float inverse_root) {
+    using Shape = Queries<D>;
+    constexpr int MT = Shape::MT, tile = Shape::tile, NT = tile / 8, pitch = tile_pitch(D);
+    extern __shared__ __align__(16) unsigned char memory[];
+    T* const q_tile = reinterpret_cast<T*>(memory);
+    T* const o_tile = q_tile + owned<Shape> * pitch;
+    T* const k_tiles = o_tile + owned<Shape> * pitch;
+    T* const v_tiles = k_tiles + 2 * tile * pitch;
+
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const std::uint32_t first = (gridDim.x - 1 - blockIdx.x) * owned<Shape>, own = first + warp * 16 * MT;
+    const std::uint32_t head = blockIdx.y, kv_head = head / (a.heads / a.kv_heads);
+    const std::uint64_t stride = std::uint64_t{a.heads} * D, kv_stride = std::uint64_t{a.kv_heads} * D;
+    T* const own_q = q_tile + warp * 16 * MT * pitch;
+    const T* const own_o = o_tile + warp * 16 * MT * pitch;
+
+    float lse[MT][2], delta[MT][2];  // of the thread's rows; 0 where there is no query
+    const std::uint64_t statistics = (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq;
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const std::uint32_t row = own + 16 * m + result_at(lane, 2 * half).row;
+            lse[m][half] = row < a.seq ? a.lse[statistics + row] : 0.0f;
+            delta[m][half] = row < a.seq ? a.delta[statistics + row] : 0.0f;
+        }
+
+    const std::uint32_t seen = a.causal ? min(a.seq, first + owned<Shape>) : a.seq;
+    const std::uint32_t steps = (seen + tile - 1) / tile;
+    const T* const k = head_of<T, D>(a.k, a, a.kv_heads, kv_head);
+    const T* const v = head_of<T, D>(a.v, a, a.kv_heads, kv_head);
+    const auto load_step = [&](std::uint32_t step) {
+        load_tile<T, D, tile>(k_tiles + step % 2 * tile * pitch, k, kv_stride, step * tile, a.seq);
+        load_tile<T, D, tile>(v_tiles + step % 2 * tile * pitch, v, kv_stride, step * tile, a.seq);
+        commit_copies();
+    };
+
+    Sums<MT, D / 8> dq = {};
+    load_tile<T, D, owned<Shape>>(q_tile, head_of<T, D>(a.q, a, a.heads, head), stride, first, a.seq);
+    load_tile<T, D, owned<Shape>>(o_tile, head_of<T, D>(a.d_o, a, a.heads, head), stride, first, a.seq);
+    load_step(0);
+    for (std::uint32_t step = 0; step < steps; ++step) {
+        if (step + 1 < steps) {
+            load_step(step + 1);
+            wait_copies<1>();
+        } else {
+            wait_copies<0>();
+        }
+        __syncthreads();
+        const std::uint32_t key = step * tile;
+        const T* const k_tile = k_tiles + step % 2 * tile * pitch;
+        Sums<MT, NT> p, ds;
+        rows_by_rows<T, D, MT, NT>(p, own_q, k_tile, lane);
+        rows_by_rows<T, D, MT, NT>(ds, own_o, v_tiles + step % 2 * tile * pitch, lane);
+        // Keys from seq on are zero, but their P need not be finite: they are masked too.
+        differentiate<MT, NT>(
+            p, ds, key + tile > a.seq || (a.causal && key + tile > own + 1), inverse_root * log2_e,
+            [&](int m, int n, int i) {
+                const Place16 at = result_at(lane, i);
+                const std::uint32_t k = key + 8 * n + at.col;
+                return k >= a.seq || (a.causal && k > own + 16 * m + at.row);
+            },
+            [&](int m, int, int i) { return lse[m][i / 2]; }, [&](int m, int, int i) { return delta[m][i / 2]; });
+        registers_by_columns<T, D, MT, NT>(dq, ds, k_tile, lane);
+        __syncthreads();
+    }
+    T* const to = static_cast<T*>(a.dq) + (std::uint64_t{blockIdx.z} * a.seq * a.heads + head) * D;
+    store_sums<T, D, MT>(
+        dq, [&](int, int) { return inverse_root; }, own_q, to, stride, own, a.seq, lane);
+}
+
+}  // namespace
+
+template <class T, int D>
+void launch_backward(const Place& place, const AttentionArguments& a, std::uint32_t batch) {
+    const float inverse_root = 1.0f / sqrtf(static_cast<float>(D));
+    const std::uint64_t rows = std::uint64_t{batch} * a.seq * a.heads;
+    row_dots<T, D><<<static_cast<unsigned>((rows + 31) / 32), 256, 0, place.stream>>>(a, rows);
+
+    const auto run = [&](auto* kernel, int bytes, int rows_each, std::uint32_t heads) {
+        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+              "reserving shared memory for attention");
+        const dim3 grid((a.seq + rows_each - 1) / rows_each, heads, batch);
+        kernel<<<grid, threads_per_block, bytes, place.stream>>>(a, inverse_root);
+    };
+    run(keys_backward<T, D>, shared_bytes<T, D, Keys<D>>, owned<Keys<D>>, a.kv_heads);
+    run(queries_backward<T, D>, shared_bytes<T, D, Queries<D>>, owned<Queries<D>>, a.heads);
+    check_launch("attention backward");
+}
+
+template void launch_backward<__half, 64>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<__half, 80>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<__half, 96>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<__half, 128>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<__nv_bfloat16, 64>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<__nv_bfloat16, 80>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<__nv_bfloat16, 96>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_backward<__nv_bfloat16, 128>(const Place&, const AttentionArguments&, std::uint32_t);
+
+}  // namespace orrery::kernels::cuda

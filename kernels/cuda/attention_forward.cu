@@ -1,0 +1,168 @@
+// Fused attention, forward (FlashAttention-2, algorithm 1): a block takes 128 queries of a head and goes over its keys,
+// 64 at a time. Each of its four warps owns 32 queries: scores, their running maximum and sum, and the output stay in
+// the warp's registers. Loading a tile of V overlaps the scores, loading the next K the rest.
+#include "kernels/cuda/attention_kernels.hpp"
+#include "kernels/cuda/attention_tile.cuh"
+#include "kernels/cuda/check.hpp"
+
+namespace orrery::kernels::cuda {
+
+namespace {
+
+constexpr float log2_e = 1.4426950408889634f;
+constexpr int MT = 2, queries = 16 * MT * warps_per_block, keys = 64, NT = keys / 8;
+
+template <class T, int D>
+constexpr int forward_shared = static_cast<int>(sizeof(T)) * (queries + 2 * keys) * tile_pitch(D);
+
+/// Maximum and sum of each of a thread's rows (16 m + 8 half + lane / 4); the sum is the thread's own share of its row.
+struct Running {
+    float largest[MT][2], sum[MT][2];
+};
+
+__device__ __forceinline__ float quad_max(float x) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+
+__device__ __forceinline__ float quad_sum(float x) {
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+/// Scores that do not count become -infinity: keys from seq on, and keys after the query.
+__device__ __forceinline__ void mask(Sums<MT, NT>& scores, std::uint32_t query, std::uint32_t key, std::uint32_t seq,
+                                     bool causal, int lane) {
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int n = 0; n < NT; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const Place16 at = result_at(lane, i);
+                const std::uint32_t q = query + 16 * m + at.row, k = key + 8 * n + at.col;
+                if (k >= seq || (causal && k > q)) scores[m][n][i] = -INFINITY;
+            }
+}
+
+/// Scores become probabilities relative to the new maximum, and what was summed before is scaled to it.
+template <int D>
+__device__ __forceinline__ void soften(Sums<MT, NT>& scores, Running& r, Sums<MT, D / 8>& out, float scale) {
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            float top = r.largest[m][half];
+#pragma unroll
+            for (int n = 0; n < NT; ++n) top = fmaxf(top, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
+            top = quad_max(top);  // finite: the first tile has key 0, which counts for every query
+            const float correction = power_of_two((r.largest[m][half] - top) * scale);
+            const float offset = top * scale;
+            float sum = 0.0f;
+#pragma unroll
+            for (int n = 0; n < NT; ++n)
+#pragma unroll
+                for (int i = 2 * half; i < 2 * half + 2; ++i) {
+                    scores[m][n][i] = power_of_two(scores[m][n][i] * scale - offset);
+                    sum += scores[m][n][i];
+                }
+            r.largest[m][half] = top;
+            r.sum[m][half] = r.sum[m][half] * correction + sum;
+#pragma unroll
+            for (int n = 0; n < D / 8; ++n) {
+                out[m][n][2 * half] *= correction;
+                out[m][n][2 * half + 1] *= correction;
+            }
+        }
+}
+
+template <class T, int D>
+__global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments a, float inverse_root) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    T* const q_tile = reinterpret_cast<T*>(memory);
+    T* const k_tile = q_tile + queries * tile_pitch(D);
+    T* const v_tile = k_tile + keys * tile_pitch(D);
+
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    // Long rows first: under a causal mask the last queries see the most keys.
+    const std::uint32_t first = (gridDim.x - 1 - blockIdx.x) * queries, own = first + warp * 16 * MT;
+    const std::uint32_t head = blockIdx.y, kv_head = head / (a.heads / a.kv_heads);
+    const std::uint64_t stride = std::uint64_t{a.heads} * D, kv_stride = std::uint64_t{a.kv_heads} * D;
+    const std::uint64_t sequence = std::uint64_t{blockIdx.z} * a.seq;
+    const T* const q = static_cast<const T*>(a.q) + sequence * stride + head * D;
+    const T* const k = static_cast<const T*>(a.k) + sequence * kv_stride + kv_head * D;
+    const T* const v = static_cast<const T*>(a.v) + sequence * kv_stride + kv_head * D;
+    T* const own_q = q_tile + warp * 16 * MT * tile_pitch(D);
+
+    const std::uint32_t seen = a.causal ? min(a.seq, first + queries) : a.seq;
+    const std::uint32_t tiles = (seen + keys - 1) / keys;
+    const float scale = inverse_root * log2_e;  // of exponents of two
+    Sums<MT, D / 8> out = {};
+    Running running;
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            running.largest[m][half] = -INFINITY;
+            running.sum[m][half] = 0.0f;
+        }
+
+    load_tile<T, D, queries>(q_tile, q, stride, first, a.seq);
+    load_tile<T, D, keys>(k_tile, k, kv_stride, 0, a.seq);
+    commit_copies();
+    for (std::uint32_t j = 0; j < tiles; ++j) {
+        wait_copies<0>();
+        __syncthreads();  // K is here for everyone, and no one reads the last V any more
+        load_tile<T, D, keys>(v_tile, v, kv_stride, j * keys, a.seq);
+        commit_copies();
+        Sums<MT, NT> scores;
+        rows_by_rows<T, D, MT, NT>(scores, own_q, k_tile, lane);
+        wait_copies<0>();
+        __syncthreads();  // V is here for everyone, and no one reads this K any more
+        if (j + 1 < tiles) {
+            load_tile<T, D, keys>(k_tile, k, kv_stride, (j + 1) * keys, a.seq);
+            commit_copies();
+        }
+        const std::uint32_t end = (j + 1) * keys;
+        if (end > a.seq || (a.causal && end > own + 1)) mask(scores, own, j * keys, a.seq, a.causal, lane);
+        soften<D>(scores, running, out, scale);
+        registers_by_columns<T, D, MT, NT>(out, scores, v_tile, lane);
+    }
+
+    float* const lse = a.lse + (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq;
+#pragma unroll
+    for (int m = 0; m < MT; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            running.sum[m][half] = quad_sum(running.sum[m][half]);
+            const std::uint32_t row = own + 16 * m + 8 * half + lane / 4;
+            if (lane % 4 == 0 && row < a.seq)
+                lse[row] = running.largest[m][half] * inverse_root + logf(running.sum[m][half]);
+        }
+    T* const o = static_cast<T*>(a.o) + sequence * stride + head * D;
+    store_sums<T, D, MT>(
+        out, [&](int m, int half) { return 1.0f / running.sum[m][half]; }, own_q, o, stride, own, a.seq, lane);
+}
+
+}  // namespace
+
+template <class T, int D>
+void launch_forward(const Place& place, const AttentionArguments& a, std::uint32_t batch) {
+    constexpr int bytes = forward_shared<T, D>;
+    check(cudaFuncSetAttribute(forward<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+          "reserving shared memory for attention");
+    const dim3 grid((a.seq + queries - 1) / queries, a.heads, batch);
+    forward<T, D><<<grid, threads_per_block, bytes, place.stream>>>(a, 1.0f / sqrtf(static_cast<float>(D)));
+    check_launch("attention");
+}
+
+template void launch_forward<__half, 64>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<__half, 80>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<__half, 96>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<__half, 128>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<__nv_bfloat16, 64>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<__nv_bfloat16, 80>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<__nv_bfloat16, 96>(const Place&, const AttentionArguments&, std::uint32_t);
+template void launch_forward<__nv_bfloat16, 128>(const Place&, const AttentionArguments&, std::uint32_t);
+
+}  // namespace orrery::kernels::cuda

@@ -1,0 +1,38 @@
+// What a build with CUDA offers: "cuda" and, where NCCL was found, communication.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/error.hpp"
+#include "kernels/backends.hpp"
+#include "kernels/cuda/cuda_device.hpp"
+#include "kernels/processes.hpp"
+
+namespace orrery::kernels {
+
+namespace {
+
+/// "cuda": the first GPU, or that of this process's rank on its host; "cuda:2": that one. ORRERY_GEMM_CANDIDATES: see
+/// cuda::GemmLibrary.
+std::unique_ptr<Device> open(std::string_view detail) {
+    const auto number = [](std::string_view text, std::string_view what) {
+        int value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc{} || end != text.data() + text.size() || value < 0)
+            throw Error(fmt::format("{} is \"{}\"", what, text), "give a whole number");
+        return value;
+    };
+    int ordinal = 0;
+    if (!detail.empty())
+        ordinal = number(detail, "the GPU's number");
+    else if (const auto started = processes(environment); started && cuda::gpus() > 1)
+        ordinal = static_cast<int>(started->local_rank);
+    const auto candidates = environment("ORRERY_GEMM_CANDIDATES");
+    return std::make_unique<cuda::CudaDevice>(ordinal, candidates ? number(*candidates, "ORRERY_GEMM_CANDIDATES") : 1);
+}
+
+}  // namespace
+
+Backend cuda_backend() { return {"cuda", true, "", open}; }
+
+}  // namespace orrery::kernels

@@ -1,0 +1,94 @@
+// Cross entropy over a vocabulary: probabilities and loss from logits, and the gradient.
+#include "kernels/cuda/check.hpp"
+#include "kernels/cuda/map.cuh"
+#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/row.cuh"
+
+namespace orrery::kernels::cuda {
+
+namespace {
+
+/// The largest value so far, and the sum of exp(value - largest): one pass finds both (Milakov and Gimelshein,
+/// "Online normalizer calculation for softmax").
+struct Running {
+    float largest = -INFINITY, sum = 0.0f;
+
+    template <int W>
+    __device__ __forceinline__ void take(const float (&values)[W]) {
+        float top = largest;
+#pragma unroll
+        for (int i = 0; i < W; ++i) top = fmaxf(top, values[i]);
+        if (top == -INFINITY) return;  // nothing but -inf so far: exp(-inf - -inf) would be NaN
+        sum *= __expf(largest - top);  // exp(-inf) = 0 the first time
+        largest = top;
+#pragma unroll
+        for (int i = 0; i < W; ++i) sum += __expf(values[i] - top);
+    }
+
+    /// exp(value - all) summed over the block, given the block's largest.
+    __device__ __forceinline__ float share(float all) const {
+        return largest == -INFINITY ? 0.0f : sum * __expf(largest - all);
+    }
+};
+
+template <class T, int W, int N>
+__global__ void __launch_bounds__(1024) forward(const T* logits, const std::int32_t* target, T* probabilities,
+                                                float* loss, std::uint64_t rows, std::uint32_t cols) {
+    for (std::uint64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+        const T* const own = logits + r * cols;
+        const Row<T, W, N> row(own, cols);
+        Running running;
+        row.each([&](std::uint32_t, const float(&values)[W], int) { running.take(values); });
+        const float largest = block_max(running.largest);
+        const float sum = block_sum(running.share(largest));
+        const float inverse = 1.0f / sum;
+        row.each([&](std::uint32_t column, const float(&values)[W], int) {
+            float out[W];
+#pragma unroll
+            for (int i = 0; i < W; ++i) out[i] = __expf(values[i] - largest) * inverse;
+            store(probabilities + r * cols + column, out);
+        });
+        if (threadIdx.x == 0) loss[r] = largest + logf(sum) - to_float(own[target[r]]);
+    }
+}
+
+template <class T, int W>
+struct Backward {
+    const T* probabilities;
+    const std::int32_t* target;
+    T* dlogits;
+    std::uint32_t cols;
+    float inverse_rows;
+    __device__ void operator()(std::uint64_t r, std::uint32_t c) const {
+        float p[W];
+        load(probabilities + r * cols + c, p);
+        const std::uint32_t hit = static_cast<std::uint32_t>(target[r]) - c;
+#pragma unroll
+        for (std::uint32_t e = 0; e < W; ++e) p[e] = (p[e] - (e == hit ? 1.0f : 0.0f)) * inverse_rows;
+        store(dlogits + r * cols + c, p);
+    }
+};
+
+}  // namespace
+
+void launch_cross_entropy(const Place& place, const Pointwise& p, Operands o) {
+    const auto cols = static_cast<std::uint32_t>(p.cols);
+    with_element(p.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if (p.kind == PointwiseKind::cross_entropy) {
+            with_row_shape<T, 1024>(p.cols, [&](auto W, auto N, unsigned threads) {
+                forward<T, W.value, N.value><<<place.blocks(p.rows, 64), threads, 0, place.stream>>>(
+                    at<T>(o, 0), at<std::int32_t>(o, 1), at<T>(o, 2), at<float>(o, 3), p.rows, cols);
+            });
+            check_launch("cross entropy");
+            return;
+        }
+        with_width<T>(p.cols, [&](auto W) {
+            const Backward<T, W.value> f{at<T>(o, 0), at<std::int32_t>(o, 1), at<T>(o, 2), cols,
+                                         static_cast<float>(1.0 / static_cast<double>(p.rows))};
+            map_rows<W.value>(place, f, p.rows, p.cols);
+        });
+    });
+}
+
+}  // namespace orrery::kernels::cuda

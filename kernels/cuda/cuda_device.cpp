@@ -1,0 +1,228 @@
+#include "kernels/cuda/cuda_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "base/overloaded.hpp"
+#include "kernels/cuda/attention.hpp"
+#include "kernels/cuda/check.hpp"
+#include "kernels/cuda/pointwise.hpp"
+
+namespace orrery::kernels::cuda {
+
+namespace {
+
+/// "13.0" of CUDA's 13000.
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+std::string software(const std::string& driver) {
+    int runtime = 0;
+    check(cudaRuntimeGetVersion(&runtime), "asking for the CUDA runtime's version");
+    return fmt::format("driver {}, CUDA {}, cuBLASLt {}", driver.empty() ? "unknown" : driver, version_text(runtime),
+                       GemmLibrary::version());
+}
+
+std::string pci_of(int ordinal) {
+    std::array<char, 32> text{};
+    check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), ordinal), "asking for the PCI address");
+    return text.data();
+}
+
+}  // namespace
+
+int gpus() {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+    static_cast<void>(cudaGetLastError());  // forget it: having no GPU is an answer
+    return 0;
+}
+
+CudaDevice::CudaDevice(int ordinal, int gemm_candidates) : ordinal_(ordinal) {
+    const int visible = gpus();
+    if (ordinal < 0 || ordinal >= visible)
+        throw Error(fmt::format("there is no GPU {}: {} visible", ordinal, visible),
+                    "nvidia-smi lists the GPUs; CUDA_VISIBLE_DEVICES may hide them");
+    use();
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, ordinal), "asking for the GPU's properties");
+    capability_ = 10 * properties.major + properties.minor;
+    if (capability_ < 80)
+        throw Error(fmt::format("{} has compute capability {}.{}", properties.name, properties.major, properties.minor),
+                    "the kernels need 8.0 (A100) or newer");
+    nvml_ = std::make_unique<Nvml>(pci_of(ordinal));
+    facts_ = {"cuda",
+              properties.name,
+              software(nvml_->driver()),
+              properties.totalGlobalMem,
+              static_cast<std::uint64_t>(properties.l2CacheSize),
+              static_cast<std::uint32_t>(properties.multiProcessorCount)};
+    gemm_ = std::make_unique<GemmLibrary>(capability_, std::clamp(gemm_candidates, 1, 32));
+    check(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming), "creating an event");
+    check(cudaEventCreate(&origin_), "creating an event");
+    check(cudaEventRecord(origin_, state(0).stream), "recording an event");
+}
+
+CudaDevice::~CudaDevice() {
+    cudaSetDevice(ordinal_);
+    cudaDeviceSynchronize();
+    gemm_.reset();
+    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
+    cudaEventDestroy(order_);
+    cudaEventDestroy(origin_);
+    for (const StreamState& s : streams_) {
+        cudaFree(s.scratch);
+        if (s.stream != nullptr) cudaStreamDestroy(s.stream);
+    }
+}
+
+void CudaDevice::use() const { check(cudaSetDevice(ordinal_), "selecting the GPU"); }
+
+CudaDevice::StreamState& CudaDevice::state(Stream stream) {
+    constexpr Stream most = 64;
+    if (stream >= most) throw DeviceError(fmt::format("stream {} of at most {}", stream, most), "");
+    if (stream >= streams_.size()) streams_.resize(stream + 1);
+    StreamState& s = streams_[stream];
+    if (s.stream == nullptr) check(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking), "creating a stream");
+    return s;
+}
+
+cudaStream_t CudaDevice::stream(Stream stream) {
+    use();
+    return state(stream).stream;
+}
+
+Place CudaDevice::place(Stream stream, std::uint64_t scratch_bytes) {
+    StreamState& s = state(stream);
+    const std::uint64_t wanted = std::max(scratch_bytes, least_scratch);
+    if (s.scratch_bytes < wanted) {
+        check(cudaStreamSynchronize(s.stream), "waiting for a stream");  // earlier kernels may still use the old one
+        void* const old = std::exchange(s.scratch, nullptr);
+        s.scratch_bytes = 0;
+        check(cudaFree(old), "releasing scratch memory");
+        check(cudaMalloc(&s.scratch, wanted), fmt::format("allocating {} bytes of scratch", wanted));
+        s.scratch_bytes = wanted;
+    }
+    return {s.stream, facts_.multiprocessors, s.scratch};
+}
+
+bool CudaDevice::supports(const Kernel& kernel) const {
+    return std::visit(Overloaded{[&](const Gemm& gemm) { return gemm_->supports(gemm); },
+                                 [](const auto& other) { return cuda::supports(other); }},
+                      kernel);
+}
+
+void* CudaDevice::allocate(std::uint64_t bytes) {
+    use();
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, std::max<std::uint64_t>(bytes, 1)), fmt::format("allocating {} bytes", bytes));
+    return memory;
+}
+
+void CudaDevice::release(void* memory) noexcept {
+    cudaSetDevice(ordinal_);
+    cudaFree(memory);
+}
+
+void* CudaDevice::allocate_host(std::uint64_t bytes) {
+    use();
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, std::max<std::uint64_t>(bytes, 1)),
+          fmt::format("allocating {} bytes of pinned host memory", bytes));
+    return memory;
+}
+
+void CudaDevice::release_host(void* memory) noexcept {
+    cudaSetDevice(ordinal_);
+    cudaFreeHost(memory);
+}
+
+void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
+                        const Settings& settings) {
+    use();
+    if (settings != Settings{})
+        throw Error(fmt::format("{}: a GPU runs kernels with their default settings alone", to_text(kernel)),
+                    "real training runs with --device cpu");
+    for (const void* operand : operands)
+        if (reinterpret_cast<std::uintptr_t>(operand) % 16 != 0)
+            throw DeviceError(fmt::format("{}: an operand is not at a multiple of 16 bytes", to_text(kernel)),
+                              "allocate() returns such memory; parts of it must begin at multiples too");
+    std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands); },
+                          [&](const Attention& attention) {
+                              launch_attention(place(stream, scratch_bytes(attention)), attention, operands);
+                          },
+                          [&](const Pointwise& pointwise) {
+                              const std::uint64_t scratch = scratch_bytes(pointwise, facts_.multiprocessors);
+                              launch_pointwise(place(stream, scratch), pointwise, operands);
+                          }},
+               kernel);
+}
+
+void CudaDevice::copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) {
+    use();
+    constexpr std::array kinds{cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
+    check(cudaMemcpyAsync(to, from, bytes, kinds[static_cast<std::size_t>(kind)], state(stream).stream),
+          fmt::format("copying {} bytes", bytes));
+}
+
+void CudaDevice::wait(Stream waiting, Stream on) {
+    use();
+    // The event's state is taken when the wait is queued, so that one event serves all waits.
+    check(cudaEventRecord(order_, this->stream(on)), "recording an event");
+    check(cudaStreamWaitEvent(this->stream(waiting), order_, 0), "queueing a wait");
+}
+
+void CudaDevice::synchronize() {
+    use();
+    check(cudaDeviceSynchronize(), "waiting for the GPU");
+}
+
+Device::Mark CudaDevice::mark(Stream stream) {
+    use();
+    if (free_events_.empty()) {
+        cudaEvent_t event = nullptr;
+        check(cudaEventCreate(&event), "creating an event");
+        free_events_.push_back(events_.size());
+        events_.push_back(event);
+    }
+    const Mark mark = free_events_.back();
+    check(cudaEventRecord(events_[mark], state(stream).stream), "recording an event");
+    free_events_.pop_back();
+    return mark;
+}
+
+double CudaDevice::seconds(Mark from, Mark to) {
+    use();
+    float milliseconds = 0.0f;
+    check(cudaEventElapsedTime(&milliseconds, events_.at(from), events_.at(to)), "reading the time between two marks");
+    free_events_.push_back(from);
+    free_events_.push_back(to);
+    return milliseconds * 1e-3;
+}
+
+void CudaDevice::wait_for(Stream waiting, Mark mark) {
+    use();
+    check(cudaStreamWaitEvent(this->stream(waiting), events_.at(mark), 0), "queueing a wait");
+}
+
+void CudaDevice::finish(Mark mark) {
+    use();
+    check(cudaEventSynchronize(events_.at(mark)), "waiting for a mark");
+}
+
+double CudaDevice::moment(Mark mark) {
+    use();
+    float milliseconds = 0.0f;
+    check(cudaEventElapsedTime(&milliseconds, origin_, events_.at(mark)), "reading the time of a mark");
+    return milliseconds * 1e-3;
+}
+
+void CudaDevice::forget(std::span<const Mark> marks) {
+    free_events_.insert(free_events_.end(), marks.begin(), marks.end());
+}
+
+ClockReading CudaDevice::clocks() { return nvml_->read(); }
+
+}  // namespace orrery::kernels::cuda

@@ -1,0 +1,74 @@
+// A GPU of NVIDIA: its memory, streams, events and kernels.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/cuda/gemm.hpp"
+#include "kernels/cuda/nvml.hpp"
+#include "kernels/cuda/place.hpp"
+#include "kernels/device.hpp"
+
+namespace orrery::kernels::cuda {
+
+/// GPUs that this process may use. 0 when there is none, or no driver.
+int gpus();
+
+class CudaDevice final : public Device {
+public:
+    /// ordinal: 0 is the first visible GPU. gemm_candidates: see GemmLibrary. Throws Error when there is no such GPU.
+    explicit CudaDevice(int ordinal, int gemm_candidates = 1);
+    ~CudaDevice() override;
+    CudaDevice(const CudaDevice&) = delete;
+    CudaDevice& operator=(const CudaDevice&) = delete;
+
+    [[nodiscard]] const DeviceFacts& facts() const override { return facts_; }
+    [[nodiscard]] bool supports(const Kernel& kernel) const override;
+    [[nodiscard]] void* allocate(std::uint64_t bytes) override;
+    void release(void* memory) noexcept override;
+    [[nodiscard]] void* allocate_host(std::uint64_t bytes) override;
+    void release_host(void* memory) noexcept override;
+    /// Operands must be at multiples of 16 bytes. Throws Error for settings other than the defaults: real
+    /// training does not run here yet.
+    void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
+                const Settings& settings = {}) override;
+    void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) override;
+    void wait(Stream waiting, Stream on) override;
+    void synchronize() override;
+    [[nodiscard]] Mark mark(Stream stream) override;
+    [[nodiscard]] double seconds(Mark from, Mark to) override;
+    void wait_for(Stream waiting, Mark mark) override;
+    void finish(Mark mark) override;
+    [[nodiscard]] double moment(Mark mark) override;
+    void forget(std::span<const Mark> marks) override;
+    [[nodiscard]] ClockReading clocks() override;
+
+    /// CUDA calls of this thread go to this GPU from now on. From any thread.
+    void use() const;
+    /// The CUDA stream behind a stream, for libraries that queue work of their own.
+    [[nodiscard]] cudaStream_t stream(Stream stream);
+
+private:
+    struct StreamState {
+        cudaStream_t stream = nullptr;
+        void* scratch = nullptr;
+        std::uint64_t scratch_bytes = 0;
+    };
+
+    StreamState& state(Stream stream);
+    Place place(Stream stream, std::uint64_t scratch_bytes);
+
+    int ordinal_, capability_ = 0;
+    DeviceFacts facts_;
+    std::unique_ptr<Nvml> nvml_;
+    std::unique_ptr<GemmLibrary> gemm_;
+    std::vector<StreamState> streams_;
+    std::vector<cudaEvent_t> events_;  ///< by Mark
+    std::vector<Mark> free_events_;
+    cudaEvent_t order_ = nullptr;   ///< of wait()
+    cudaEvent_t origin_ = nullptr;  ///< of moment()
+};
+
+}  // namespace orrery::kernels::cuda

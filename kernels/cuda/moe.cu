@@ -1,0 +1,138 @@
+// Mixture of experts: the gate with its choice of experts, and moving tokens to their experts and back.
+#include "kernels/cuda/check.hpp"
+#include "kernels/cuda/map.cuh"
+#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/row.cuh"
+#include "kernels/operands.hpp"
+
+namespace orrery::kernels::cuda {
+
+namespace {
+
+constexpr int gate_threads = 256;
+constexpr int k = static_cast<int>(moe_top_k);
+constexpr std::uint32_t nobody = ~0u;
+
+struct Choice {
+    float logit;
+    std::uint32_t expert;
+};
+
+/// The larger logit first, and of equals the lower number. `nobody` carries -inf and the highest number: always last.
+__device__ __forceinline__ bool before(Choice a, Choice b) {
+    return a.logit > b.logit || (a.logit == b.logit && a.expert < b.expert);
+}
+
+/// Puts c into the falling list, dropping the last.
+__device__ __forceinline__ void insert(Choice (&list)[k], Choice c) {
+#pragma unroll
+    for (int i = 0; i < k; ++i)
+        if (before(c, list[i])) {
+            const Choice pushed = list[i];
+            list[i] = c;
+            c = pushed;
+        }
+}
+
+/// Every lane's list becomes the warp's. Lanes hold distinct experts before; each step merges with a lane whose list
+/// comes from other lanes, so that no expert is inserted twice.
+__device__ __forceinline__ void merge(Choice (&list)[k]) {
+    for (int lane = 16; lane > 0; lane /= 2) {
+        Choice others[k];
+#pragma unroll
+        for (int i = 0; i < k; ++i) {
+            others[i].logit = __shfl_xor_sync(0xffffffffu, list[i].logit, lane);
+            others[i].expert = __shfl_xor_sync(0xffffffffu, list[i].expert, lane);
+        }
+#pragma unroll
+        for (int i = 0; i < k; ++i) insert(list, others[i]);
+    }
+}
+
+/// One warp a token.
+__global__ void __launch_bounds__(gate_threads) gate(const float* logits, float* probabilities, std::int32_t* expert,
+                                                     float* weight, std::uint64_t rows, std::uint32_t cols) {
+    const unsigned lane = threadIdx.x % 32;
+    const std::uint64_t warps = std::uint64_t{gridDim.x} * (gate_threads / 32);
+    for (std::uint64_t r = (std::uint64_t{blockIdx.x} * gate_threads + threadIdx.x) / 32; r < rows; r += warps) {
+        const float* const row = logits + r * cols;
+        Choice list[k];
+#pragma unroll
+        for (int i = 0; i < k; ++i) list[i] = {-INFINITY, nobody};
+        for (std::uint32_t c = lane; c < cols; c += 32) insert(list, {row[c], c});
+        merge(list);
+        float sum = 0.0f;
+        for (std::uint32_t c = lane; c < cols; c += 32) sum += __expf(row[c] - list[0].logit);
+        const float inverse = 1.0f / warp_sum(sum);
+        for (std::uint32_t c = lane; c < cols; c += 32)
+            probabilities[r * cols + c] = __expf(row[c] - list[0].logit) * inverse;
+        float chosen = 0.0f;
+#pragma unroll
+        for (int i = 0; i < k; ++i) chosen += __expf(list[i].logit - list[0].logit);
+#pragma unroll
+        for (int i = 0; i < k; ++i)
+            if (lane == i) {
+                expert[r * k + i] = static_cast<std::int32_t>(list[i].expert);
+                weight[r * k + i] = __expf(list[i].logit - list[0].logit) / chosen;
+            }
+    }
+}
+
+template <class T, int W>
+struct Permute {
+    const T* x;
+    const std::int32_t* source;
+    T* y;
+    std::uint32_t cols;
+    __device__ void operator()(std::uint64_t r, std::uint32_t c) const {
+        Vector<T, W> vector;
+        vector.read(x + std::uint64_t{static_cast<std::uint32_t>(source[r]) / k} * cols + c);
+        vector.write(y + r * cols + c);
+    }
+};
+
+template <class T, int W>
+struct Unpermute {
+    const T* x;
+    const std::int32_t* position;
+    const float* weight;
+    T* y;
+    std::uint32_t cols;
+    __device__ void operator()(std::uint64_t t, std::uint32_t c) const {
+        float sum[W] = {}, values[W];
+#pragma unroll
+        for (int j = 0; j < k; ++j) {
+            load(x + static_cast<std::uint64_t>(position[t * k + j]) * cols + c, values);
+#pragma unroll
+            for (int e = 0; e < W; ++e) sum[e] += weight[t * k + j] * values[e];
+        }
+        store(y + t * cols + c, sum);
+    }
+};
+
+}  // namespace
+
+void launch_moe(const Place& place, const Pointwise& p, Operands o) {
+    const auto cols = static_cast<std::uint32_t>(p.cols);
+    if (p.kind == PointwiseKind::moe_gate) {
+        const unsigned blocks = place.blocks((p.rows + 7) / 8, 4 * map_blocks);
+        gate<<<blocks, gate_threads, 0, place.stream>>>(at<float>(o, 0), at<float>(o, 1), at<std::int32_t>(o, 2),
+                                                        at<float>(o, 3), p.rows, cols);
+        check_launch("moe gate");
+        return;
+    }
+    with_element(p.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        with_width<T>(p.cols, [&](auto W) {
+            if (p.kind == PointwiseKind::permute) {
+                const Permute<T, W.value> f{at<T>(o, 0), at<std::int32_t>(o, 1), at<T>(o, 2), cols};
+                map_rows<W.value>(place, f, p.rows, p.cols);
+            } else {
+                const Unpermute<T, W.value> f{at<T>(o, 0), at<std::int32_t>(o, 1), at<float>(o, 2), at<T>(o, 3), cols};
+                map_rows<W.value>(place, f, p.rows / k, p.cols);
+            }
+        });
+    });
+}
+
+}  // namespace orrery::kernels::cuda

@@ -1,0 +1,96 @@
+#include "kernels/cuda/pointwise.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "base/error.hpp"
+#include "kernels/cuda/embedding.hpp"
+#include "kernels/cuda/norms.hpp"
+#include "kernels/cuda/reductions.hpp"
+
+namespace orrery::kernels::cuda {
+
+namespace {
+
+using Launch = void (*)(const Place&, const Pointwise&, Operands);
+using enum PointwiseKind;
+
+struct Entry {
+    PointwiseKind kind;
+    Launch launch;
+};
+
+// One line a kernel, in the order of PointwiseKind.
+constexpr std::array<Entry, pointwise_kinds> table{{
+    {layernorm, launch_norm},
+    {layernorm_backward, launch_norm_backward},
+    {rmsnorm, launch_norm},
+    {rmsnorm_backward, launch_norm_backward},
+    {softmax, launch_softmax},
+    {softmax_backward, launch_softmax},
+    {gelu, launch_activation},
+    {gelu_backward, launch_activation},
+    {swiglu, launch_activation},
+    {swiglu_backward, launch_activation},
+    {dropout, launch_dropout},
+    {dropout_backward, launch_dropout},
+    {bias_dropout_add, launch_dropout},
+    {bias_dropout_add_backward, launch_dropout},
+    {add, launch_elementwise},
+    {scale, launch_elementwise},
+    {rope, launch_rope},
+    {rope_backward, launch_rope},
+    {embedding, launch_embedding},
+    {embedding_backward, launch_embedding},
+    {cross_entropy, launch_cross_entropy},
+    {cross_entropy_backward, launch_cross_entropy},
+    {cross_entropy_maximum, nullptr},
+    {cross_entropy_part, nullptr},
+    {cross_entropy_part_backward, nullptr},
+    {bias_gradient, launch_bias_gradient},
+    {transpose, launch_transpose},
+    {cast, launch_elementwise},
+    {fill, launch_elementwise},
+    {moe_gate, launch_moe},
+    {permute, launch_moe},
+    {unpermute, launch_moe},
+    {adam, launch_adam},
+    {sum_of_squares, launch_sum_of_squares},
+}};
+
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < table.size(); ++i)
+        if (static_cast<std::size_t>(table[i].kind) != i) return false;
+    return true;
+}
+static_assert(in_order(), "the table follows the order of PointwiseKind");
+
+}  // namespace
+
+bool supports(const Pointwise& p) {
+    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() - 65536;  // columns are 32-bit in kernels
+    const bool counted = p.kind != embedding_backward || p.rows <= most;
+    const bool written = table[static_cast<std::size_t>(p.kind)].launch != nullptr;
+    return written && p.dtype != Dtype::fp8 && p.cols <= most && counted;
+}
+
+std::uint64_t scratch_bytes(const Pointwise& p, std::uint32_t multiprocessors) {
+    switch (p.kind) {
+        case layernorm_backward:
+        case rmsnorm_backward: return norm_backward_scratch(p, multiprocessors);
+        case embedding_backward: return EmbeddingScratch::bytes(p.rows);
+        case bias_gradient: return column_scratch(p, multiprocessors);
+        default: return least_scratch;  // sum_of_squares keeps one number a block
+    }
+}
+
+void launch_pointwise(const Place& place, const Pointwise& kernel, Operands operands) {
+    const Launch launch = table[static_cast<std::size_t>(kernel.kind)].launch;
+    if (launch == nullptr)
+        throw Error(fmt::format("a GPU cannot run {} yet", to_text(Kernel{kernel})), "it runs on the CPU");
+    launch(place, kernel, operands);
+}
+
+}  // namespace orrery::kernels::cuda

@@ -1,0 +1,110 @@
+// Sums down columns and over everything, in two stages whose order never changes.
+#include "kernels/cuda/check.hpp"
+#include "kernels/cuda/pointwise.hpp"
+#include "kernels/cuda/reductions.hpp"
+#include "kernels/cuda/row.cuh"
+
+namespace orrery::kernels::cuda {
+
+namespace {
+
+constexpr int tile_threads = 32, tile_rows = 16;
+
+/// Block (x, y) sums rows [y, y + 1) * rows_each of 32 W columns. Out is [gridDim.y, cols].
+template <class In, class Out, int W>
+__global__ void __launch_bounds__(tile_threads* tile_rows)
+    columns(const In* in, Out* out, std::uint64_t rows, std::uint64_t rows_each, std::uint32_t cols) {
+    __shared__ float parts[tile_rows][tile_threads * W + 1];
+    const std::uint64_t column = (std::uint64_t{blockIdx.x} * tile_threads + threadIdx.x) * W;
+    const std::uint64_t begin = blockIdx.y * rows_each, end = begin + rows_each < rows ? begin + rows_each : rows;
+    float sum[W] = {};
+    if (column < cols) {
+#pragma unroll 4
+        for (std::uint64_t r = begin + threadIdx.y; r < end; r += tile_rows) {
+            float values[W];
+            load(in + r * cols + column, values);
+#pragma unroll
+            for (int e = 0; e < W; ++e) sum[e] += values[e];
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < W; ++e) parts[threadIdx.y][threadIdx.x * W + e] = sum[e];
+    __syncthreads();
+    const unsigned thread = threadIdx.y * tile_threads + threadIdx.x;
+    const std::uint64_t own = std::uint64_t{blockIdx.x} * tile_threads * W + thread;
+    if (thread >= tile_threads * W || own >= cols) return;
+    float total = 0.0f;
+#pragma unroll
+    for (int i = 0; i < tile_rows; ++i) total += parts[i][thread];
+    out[blockIdx.y * std::uint64_t{cols} + own] = from_float<Out>(total);
+}
+
+template <class In, class Out, int W>
+void sum(const Place& place, const In* in, Out* out, std::uint64_t rows, std::uint64_t cols, std::uint64_t chunks) {
+    const std::uint64_t tiles = (cols + tile_threads * W - 1) / (tile_threads * W);
+    columns<In, Out, W>
+        <<<dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks)), dim3(tile_threads, tile_rows), 0,
+           place.stream>>>(in, out, rows, (rows + chunks - 1) / chunks, static_cast<std::uint32_t>(cols));
+    check_launch("column sums");
+}
+
+template <class T, int W>
+__global__ void __launch_bounds__(512) squares(const T* x, float* parts, std::uint64_t elements) {
+    const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x * W;
+    float sum[W] = {};
+    for (std::uint64_t i = (std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * W; i < elements; i += stride) {
+        float values[W];
+        load(x + i, values);
+#pragma unroll
+        for (int e = 0; e < W; ++e) sum[e] += values[e] * values[e];
+    }
+    float own = 0.0f;
+#pragma unroll
+    for (int e = 0; e < W; ++e) own += sum[e];
+    const float total = block_sum(own);
+    if (threadIdx.x == 0) parts[blockIdx.x] = total;
+}
+
+__global__ void __launch_bounds__(1024) add_up(const float* parts, float* sum, unsigned count) {
+    float own = 0.0f;
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) own += parts[i];
+    const float total = block_sum(own);
+    if (threadIdx.x == 0) *sum = total;
+}
+
+}  // namespace
+
+void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, float* out) {
+    sum<float, float, 1>(place, values, out, rows, cols, 1);
+}
+
+void launch_bias_gradient(const Place& place, const Pointwise& p, Operands o) {
+    const std::uint64_t chunks = column_chunks(p, place.multiprocessors);
+    auto* const parts = static_cast<float*>(place.scratch);
+    with_element(p.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if (rows_aligned<T>(p.cols))
+            sum<T, float, full_width<T>>(place, at<T>(o, 0), parts, p.rows, p.cols, chunks);
+        else
+            sum<T, float, 1>(place, at<T>(o, 0), parts, p.rows, p.cols, chunks);
+        sum<float, T, 1>(place, parts, at<T>(o, 1), chunks, p.cols, 1);
+    });
+}
+
+void launch_sum_of_squares(const Place& place, const Pointwise& p, Operands o) {
+    const std::uint64_t n = p.rows * p.cols;
+    auto* const parts = static_cast<float*>(place.scratch);
+    with_element(p.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const auto run = [&](auto W) {
+            const std::uint64_t per_block = std::uint64_t{512} * W.value;
+            const unsigned blocks = place.blocks((n + per_block - 1) / per_block, 4);
+            squares<T, W.value><<<blocks, 512, 0, place.stream>>>(at<T>(o, 0), parts, n);
+            add_up<<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks);
+        };
+        rows_aligned<T>(n) ? run(std::integral_constant<int, full_width<T>>{}) : run(std::integral_constant<int, 1>{});
+    });
+    check_launch("sum of squares");
+}
+
+}  // namespace orrery::kernels::cuda

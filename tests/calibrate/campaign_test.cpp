@@ -1,0 +1,194 @@
+// A whole calibration on a pretended device: budget, resume, stop, failures, and the profile that comes of it.
+#include "calibrate/measure/campaign.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "calibrate/measure/assemble.hpp"
+#include "calibrate/predictor.hpp"
+#include "tests/calibrate/pretended_device.hpp"
+
+namespace orrery::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CampaignTest : public testing::Test {
+protected:
+    CampaignTest()
+        : log_(fs::temp_directory_path() / ("orrery-campaign-" + std::to_string(::getpid()) + "-" +
+                                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".log")) {
+        fs::remove(log_);
+        hooks_.surroundings = device_.surroundings();
+        hooks_.kernel_fault = [](kernels::Device&, const kernels::Kernel&) { return std::string(); };
+    }
+    ~CampaignTest() override { fs::remove(log_); }
+
+    Plan plan(std::initializer_list<const char*> suites, double budget) const {
+        Plan plan;
+        for (const char* name : suites) plan.suites.push_back(&suite_named(name));
+        plan.budget_seconds = budget;
+        plan.dtypes = {kernels::Dtype::fp32};
+        plan.rule = {.target = 0.01, .max_samples = 40, .max_seconds = 0.02};
+        return plan;
+    }
+    Outcome run(const Plan& plan, LogContent& content) {
+        content = resume(log_, fingerprint(device_, nullptr));
+        LogWriter writer(log_, content);
+        return Campaign(device_, nullptr, plan, hooks_).run(content, &writer);
+    }
+    [[nodiscard]] std::string text() const {
+        std::ifstream in(log_);
+        return {std::istreambuf_iterator<char>(in), {}};
+    }
+
+    PretendedDevice device_{{.kind = "cpu", .noise = 0.005, .cold_factor = 1.1}};
+    Hooks hooks_;
+    fs::path log_;
+};
+
+const std::vector<Subject> three{
+    kernels::Kernel(kernels::Gemm{kernels::Dtype::fp32, 1, 64, 96, 128}),
+    kernels::Kernel(kernels::Pointwise{kernels::PointwiseKind::add, kernels::Dtype::fp32, 8, 64}),
+    CopyShape{kernels::CopyKind::device_to_device, 4096}};
+
+TEST_F(CampaignTest, MeasuresListedPointsWhateverTheBudget) {
+    Plan only = plan({}, 0);
+    only.points = three;
+    LogContent content;
+    EXPECT_EQ(run(only, content).measured, 3U);
+    ASSERT_EQ(content.records.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(content.records[i].subject, three[i]);
+}
+
+TEST_F(CampaignTest, GoesOnWhereItWasStopped) {
+    Plan listed = plan({}, 0);
+    listed.points = three;
+    int asked = 0;
+    hooks_.stop = [&] { return ++asked > 2; };
+    LogContent content;
+    const Outcome first = run(listed, content);
+    EXPECT_TRUE(first.stopped);
+    EXPECT_EQ(first.measured, 2U);
+    const std::string before = text();
+    hooks_.stop = [] { return false; };
+    const Outcome second = run(listed, content);
+    EXPECT_FALSE(second.stopped);
+    EXPECT_EQ(second.measured, 1U);
+    EXPECT_EQ(second.resumed, 2U);
+    EXPECT_EQ(text().substr(0, before.size()), before);  // what was measured stays as it was
+    EXPECT_EQ(read_log(log_).records.size(), 3U);
+}
+
+TEST_F(CampaignTest, LeavesOutALineThatWasCutOff) {
+    Plan listed = plan({}, 0);
+    listed.points = three;
+    LogContent content;
+    (void)run(listed, content);
+    const std::string whole = text();
+    fs::resize_file(log_, whole.size() - 20);
+    EXPECT_EQ(read_log(log_).records.size(), 2U);
+    EXPECT_EQ(run(listed, content).measured, 1U);
+    EXPECT_EQ(read_log(log_).records.size(), 3U);
+}
+
+TEST_F(CampaignTest, RefusesADamagedLogAndAnotherDevice) {
+    {
+        LogContent content;
+        Plan listed = plan({}, 0);
+        listed.points = three;
+        (void)run(listed, content);
+    }
+    Fingerprint other = fingerprint(device_, nullptr);
+    other.device = "another device";
+    EXPECT_THROW((void)resume(log_, other), Error);
+    other = fingerprint(device_, nullptr);
+    other.software = "newer driver";
+    EXPECT_THROW((void)resume(log_, other), Error);
+    std::string damaged = text();
+    damaged[damaged.find('\n') + 5] = '}';
+    std::ofstream(log_) << damaged;
+    try {
+        (void)read_log(log_);
+        FAIL() << "a damaged line was read";
+    } catch (const Error& error) {
+        EXPECT_NE(error.message().find("line 2"), std::string::npos) << error.what();
+    }
+}
+
+TEST_F(CampaignTest, NamesAWrongKernelAndDoesNotTimeIt) {
+    hooks_.kernel_fault = [](kernels::Device&, const kernels::Kernel& kernel) {
+        return std::holds_alternative<kernels::Gemm>(kernel) ? "wrong result: c is off by 3" : "";
+    };
+    Plan listed = plan({}, 0);
+    listed.points = three;
+    LogContent content;
+    const Outcome outcome = run(listed, content);
+    ASSERT_EQ(outcome.failures.size(), 1U);
+    EXPECT_NE(outcome.failures[0].find("gemm fp32 1x64x96x128: wrong result"), std::string::npos);
+    EXPECT_EQ(outcome.measured, 2U);
+    EXPECT_TRUE(assemble(content, "test", 0).gemm.empty());
+}
+
+TEST_F(CampaignTest, KeepsToItsBudget) {
+    LogContent content;
+    const Outcome outcome = run(plan({"pointwise", "copy", "collective"}, 2), content);
+    EXPECT_LT(device_.surroundings().wall_seconds(), 4);
+    EXPECT_GT(outcome.measured, 20U);
+    ASSERT_EQ(outcome.skipped.size(), 1U);
+    EXPECT_NE(outcome.skipped[0].find("collective: needs several ranks"), std::string::npos);
+}
+
+TEST_F(CampaignTest, MakesAProfileThatPredictsTheDevice) {
+    LogContent content;
+    (void)run(plan({"gemm", "pointwise", "copy"}, 60), content);
+    const Profile profile = assemble(content, "pretended", 0.25);
+    const fs::path file = log_.string() + ".json";
+    save_profile(profile, file);
+    const Profile loaded = load_profile(file);
+    fs::remove(file);
+    EXPECT_FALSE(loaded.copies.empty());
+    EXPECT_TRUE(loaded.noise.contains("gemm"));
+    EXPECT_EQ(loaded.load->after, 0.25);
+    const Predictor predictor(loaded);
+    Bench bench;
+    bench.device = &device_;
+    bench.dtypes = {kernels::Dtype::fp32};
+    bench.seconds_per_point = 0.02;
+    std::vector<double> errors;
+    for (const auto& gemm : random_gemms(bench, kernels::Dtype::fp32, 100, 77)) {
+        const Estimate estimate = predictor.kernel(gemm);
+        EXPECT_GT(estimate.uncertainty, 0);
+        errors.push_back(std::abs(estimate.seconds / (1.05 * PretendedDevice::seconds_of(gemm)) - 1));
+    }
+    std::ranges::sort(errors);
+    EXPECT_LT(errors[50], 0.02);
+    EXPECT_LT(errors[90], 0.06);
+}
+
+TEST_F(CampaignTest, SameSeedSamePoints) {
+    Bench bench;
+    bench.device = &device_;
+    bench.dtypes = {kernels::Dtype::fp32};
+    EXPECT_EQ(gemm_grid(bench), gemm_grid(bench));
+    EXPECT_EQ(random_gemms(bench, kernels::Dtype::fp32, 20, 1), random_gemms(bench, kernels::Dtype::fp32, 20, 1));
+    EXPECT_NE(random_gemms(bench, kernels::Dtype::fp32, 20, 1), random_gemms(bench, kernels::Dtype::fp32, 20, 2));
+}
+
+TEST(Assemble, NeedsAMeasurement) { EXPECT_THROW((void)assemble({}, "empty", 0), Error); }
+
+TEST(WorstGap, LiesBesideThePointThatIsPredictedWorst) {
+    const std::vector<SweepPoint> sweep{{1e3, 10}, {1e4, 11}, {1e5, 40}, {1e6, 130}};
+    const double at = worst_gap(sweep, 0.05);
+    EXPECT_GT(at, 1e4);
+    EXPECT_LT(at, 1e6);
+    EXPECT_EQ(worst_gap(std::vector<SweepPoint>{{1, 1}, {2, 2}, {3, 3}}, 0.05), 0);
+}
+
+}  // namespace
+}  // namespace orrery::calibrate

@@ -1,0 +1,87 @@
+#include "tests/calibrate/pretended_device.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery::calibrate {
+
+PretendedDevice::PretendedDevice(Pretence pretence)
+    : pretence_(std::move(pretence)),
+      facts_{.kind = pretence_.kind,
+             .name = "pretended device",
+             .software = "none",
+             .memory_bytes = 1ULL << 36U,
+             .cache_bytes = 1U << 20U,
+             .multiprocessors = 1} {}
+
+double PretendedDevice::seconds_of(const kernels::Kernel& kernel) {
+    return 2e-6 + kernels::flops(kernel) / 10e12 + kernels::bytes(kernel) / 1e12;
+}
+
+bool PretendedDevice::throttled() const {
+    return samples_ >= pretence_.throttled_from && samples_ < pretence_.throttled_to;
+}
+
+/// A stream that works while another is busy is slowed for that long.
+void PretendedDevice::queue(double seconds, kernels::Stream stream) {
+    std::normal_distribution<double> noise(1, pretence_.noise);
+    seconds *= std::max(0.1, noise(random_)) * (throttled() ? 1.5 : 1);
+    for (const auto& [other, until] : busy_until_)
+        if (other != stream && until > busy_until_[stream]) seconds *= pretence_.slowed_beside;
+    busy_until_[stream] += seconds + pretence_.gap;
+}
+
+void PretendedDevice::launch(const kernels::Kernel& kernel, std::span<void* const> operands, kernels::Stream stream) {
+    ++launches_;
+    const double factor = operands[0] == last_operand_ ? 1 : pretence_.cold_factor;
+    last_operand_ = operands[0];
+    queue(seconds_of(kernel) * factor, stream);
+}
+
+void PretendedDevice::copy(kernels::CopyKind, void*, const void*, std::uint64_t bytes, kernels::Stream stream) {
+    queue(3e-6 + static_cast<double>(bytes) / 50e9, stream);
+}
+
+void PretendedDevice::wait(kernels::Stream waiting, kernels::Stream on) {
+    busy_until_[waiting] = std::max(busy_until_[waiting], busy_until_[on]);
+}
+
+void PretendedDevice::synchronize() {
+    double last = 0;
+    for (const auto& [stream, until] : busy_until_) last = std::max(last, until);
+    for (auto& [stream, until] : busy_until_) until = last;
+}
+
+PretendedDevice::Mark PretendedDevice::mark(kernels::Stream stream) {
+    marks_[next_mark_] = busy_until_[stream];
+    return next_mark_++;
+}
+
+double PretendedDevice::seconds(Mark from, Mark to) {
+    const double answer = marks_.at(to) - marks_.at(from);
+    marks_.erase(from);
+    marks_.erase(to);
+    return answer;
+}
+
+kernels::ClockReading PretendedDevice::clocks() {
+    kernels::ClockReading reading{.core_hertz = 1.5e9};
+    if (throttled()) {
+        reading.core_hertz = 1.0e9;
+        reading.throttled = {"power cap"};
+    }
+    samples_ += first_reading_ ? 0 : 1;
+    first_reading_ = !first_reading_;
+    return reading;
+}
+
+Surroundings PretendedDevice::surroundings() {
+    return {[this] {
+                double last = 0;
+                for (const auto& [stream, until] : busy_until_) last = std::max(last, until);
+                return last + slept_;
+            },
+            [] { return std::uint64_t{0}; }, [this](double seconds) { slept_ += seconds; }};
+}
+
+}  // namespace orrery::calibrate

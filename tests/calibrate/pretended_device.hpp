@@ -1,0 +1,67 @@
+// A device that computes nothing and tells the time it would have taken: with known noise, clocks and throttling.
+#pragma once
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "calibrate/measure/campaign.hpp"
+#include "kernels/device.hpp"
+
+namespace orrery::calibrate {
+
+struct Pretence {
+    std::string kind = "cuda";
+    double noise = 0.01;               ///< relative standard deviation of a run
+    double cold_factor = 1;            ///< a run on other operands than the last one's takes this much longer
+    std::uint32_t throttled_from = 0;  ///< samples from this one ...
+    std::uint32_t throttled_to = 0;    ///< ... to before this one are throttled, and take half as long again
+    double gap = 0;                    ///< seconds between kernels
+    double slowed_beside = 1;          ///< factor on a stream while the other has work
+};
+
+/// 10 TFLOP/s, 1 TB/s after 2 us; streams run at once. Its clock is its own.
+class PretendedDevice final : public kernels::Device {
+public:
+    explicit PretendedDevice(Pretence pretence);
+
+    /// What one cold run of the kernel takes without noise.
+    static double seconds_of(const kernels::Kernel& kernel);
+
+    [[nodiscard]] const kernels::DeviceFacts& facts() const override { return facts_; }
+    [[nodiscard]] bool supports(const kernels::Kernel&) const override { return true; }
+    [[nodiscard]] void* allocate(std::uint64_t bytes) override { return std::malloc(bytes); }
+    void release(void* memory) noexcept override { std::free(memory); }
+    [[nodiscard]] void* allocate_host(std::uint64_t bytes) override { return std::malloc(bytes); }
+    void release_host(void* memory) noexcept override { std::free(memory); }
+    void launch(const kernels::Kernel& kernel, std::span<void* const> operands, kernels::Stream stream) override;
+    void copy(kernels::CopyKind kind, void* to, const void* from, std::uint64_t bytes, kernels::Stream stream) override;
+    void wait(kernels::Stream waiting, kernels::Stream on) override;
+    void synchronize() override;
+    [[nodiscard]] Mark mark(kernels::Stream stream) override;
+    [[nodiscard]] double seconds(Mark from, Mark to) override;
+    [[nodiscard]] kernels::ClockReading clocks() override;
+
+    [[nodiscard]] std::uint32_t launches() const { return launches_; }
+    /// Wall time that goes with the device's, no involuntary switches, sleeping that only counts.
+    Surroundings surroundings();
+    [[nodiscard]] double slept() const { return slept_; }
+
+private:
+    [[nodiscard]] bool throttled() const;
+    void queue(double seconds, kernels::Stream stream);
+
+    Pretence pretence_;
+    kernels::DeviceFacts facts_;
+    std::mt19937_64 random_{3};
+    std::map<kernels::Stream, double> busy_until_;
+    std::map<Mark, double> marks_;
+    Mark next_mark_ = 1;
+    std::uint32_t samples_ = 0, launches_ = 0;  ///< samples: pairs of clock readings
+    bool first_reading_ = true;
+    const void* last_operand_ = nullptr;
+    double slept_ = 0;
+};
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,48 @@
+// The same operands give the same bytes: no kernel depends on the order in which threads happen to run.
+#include "kernels/operand_memory.hpp"
+#include "tests/gpu/gpu.hpp"
+
+namespace orrery::kernels {
+namespace {
+
+class GpuRepeat : public GpuTest {
+protected:
+    /// Every operand after one launch on freshly filled memory.
+    static std::vector<std::vector<std::byte>> run(OperandMemory& memory, const Kernel& kernel) {
+        memory.fill(7);
+        gpu().launch(kernel, memory.pointers(), 0);
+        std::vector<std::vector<std::byte>> after;
+        for (std::size_t i = 0; i < memory.operands().size(); ++i) after.push_back(memory.download(i));
+        return after;
+    }
+
+    static void expect_repeats(const Kernel& kernel) {
+        SCOPED_TRACE(to_text(kernel));
+        OperandMemory memory(gpu(), kernel);
+        const auto first = run(memory, kernel);
+        for (int repeat = 0; repeat < 3; ++repeat) {
+            const auto again = run(memory, kernel);
+            for (std::size_t i = 0; i < first.size(); ++i)
+                EXPECT_TRUE(first[i] == again[i]) << memory.operands()[i].name << " differs in run " << repeat + 2;
+        }
+    }
+};
+
+TEST_F(GpuRepeat, PointwiseKernels) {
+    for (int i = 0; i < pointwise_kinds; ++i)
+        expect_repeats(Pointwise{static_cast<PointwiseKind>(i), Dtype::bf16, 3000, 768});
+}
+
+TEST_F(GpuRepeat, Attention) {
+    for (const bool backward : {false, true})
+        for (const bool causal : {false, true})
+            expect_repeats(kernels::Attention{Dtype::bf16, backward, causal, 2, 500, 8, 4, 128});
+}
+
+TEST_F(GpuRepeat, Products) {
+    for (const Dtype dtype : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16})
+        expect_repeats(Gemm{dtype, 1, 512, 256, 8192, GemmPass::weight_gradient});
+}
+
+}  // namespace
+}  // namespace orrery::kernels
