@@ -13,8 +13,22 @@ namespace {
 struct RankRun {
     std::vector<StepResult> steps;
     RankMemory memory;
+    std::map<std::string, std::map<std::uint64_t, double>> gradients;
     std::exception_ptr failure;
 };
+
+/// The gradients that this rank's optimizer saw. A CPU device's memory is the host's.
+void read_gradients(const Parameters& parameters, RankRun& out) {
+    for (const Slice& slice : parameters.slices()) {
+        std::uint64_t at = parameters.offsets().at(slice.name);
+        for (const auto& [first, count] : slice.rows)
+            for (std::uint64_t row = first; row < first + count; ++row)
+                for (std::uint64_t col = slice.first_col; col < slice.first_col + slice.cols; ++col, ++at)
+                    for (std::uint32_t b = 0; b < parameters.buckets().size(); ++b)
+                        if (const Range mine = parameters.owned(b); at >= mine.begin && at < mine.end)
+                            out.gradients[slice.name][row * slice.global_cols + col] = parameters.gradients()[at];
+    }
+}
 
 void run_rank(kernels::Device& device, kernels::Communicator& world, const strategies::Plan& plan,
               const strategies::StepProgram& program, const RunSettings& settings, std::uint32_t steps, RankRun& out) {
@@ -22,6 +36,7 @@ void run_rank(kernels::Device& device, kernels::Communicator& world, const strat
         Executor executor(device, &world, plan, program, settings);
         for (std::uint32_t i = 0; i < steps; ++i) out.steps.push_back(executor.step());
         out.memory = executor.memory();
+        read_gradients(executor.model().parameters(), out);
     } catch (const std::exception& error) {
         out.failure = std::current_exception();
         world.abort(error.what());
@@ -50,6 +65,8 @@ Trained train(const strategies::Plan& plan, const RunSettings& settings, std::ui
     for (const RankRun& run : runs) {
         if (run.failure) std::rethrow_exception(run.failure);
         trained.memory.push_back(run.memory);
+        for (const auto& [name, elements] : run.gradients)
+            trained.gradients[name].insert(elements.begin(), elements.end());
     }
     for (std::uint32_t step = 0; step < steps; ++step) {
         double total = 0;
