@@ -53,6 +53,16 @@ void Executor::upload() {
     model_->upload(sequences);
 }
 
+/// In the order of the lane, where the device's streams are threads of the host.
+void Executor::note(std::uint32_t index, kernels::Stream stream) {
+    if (progress_ == nullptr) return;
+    auto& item = progress_->record().item[static_cast<std::size_t>(bound_.items[index].lane)];
+    if (device_.facts().kind == "cpu")
+        device_.run([&item, index] { item.store(index + 1, std::memory_order_relaxed); }, stream);
+    else
+        item = index + 1;
+}
+
 void Executor::queue(std::uint32_t index) {
     const Item& item = bound_.items[index];
     const kernels::Stream stream = stream_of(item.lane);
@@ -62,23 +72,21 @@ void Executor::queue(std::uint32_t index) {
     } else {
         for (const std::uint32_t other : item.waits)
             if (bound_.items[other].lane != item.lane) device_.wait_for(stream, marks_[other].end);
+        note(index, stream);
         marks_[index].begin = device_.mark(stream);
         item.action(stream);
     }
     marks_[index].end = device_.mark(stream);
 }
 
-std::vector<Span> Executor::spans(double& seconds) {
-    std::vector<Span> spans;
-    std::vector<kernels::Device::Mark> used;
-    const double origin = device_.moment(marks_.front().begin);
+void Executor::read_times(StepResult& result) {
+    result.origin = device_.moment(marks_.front().begin);
     for (const Marks& marks : marks_) {
-        spans.push_back({device_.moment(marks.begin) - origin, device_.moment(marks.end) - origin});
-        seconds = std::max(seconds, spans.back().end);
-        used.insert(used.end(), {marks.begin, marks.end});
+        Span span{device_.moment(marks.begin) - result.origin, device_.moment(marks.end) - result.origin, 0};
+        result.seconds = std::max(result.seconds, span.end);
+        span.device = device_.seconds(marks.begin, marks.end);
+        result.spans.push_back(span);
     }
-    device_.forget(used);
-    return spans;
 }
 
 StepResult Executor::step() {
@@ -93,7 +101,7 @@ StepResult Executor::step() {
     }
     ++step_;
     StepResult result;
-    result.spans = spans(result.seconds);
+    read_times(result);
     if (model_->last_stage()) {
         result.loss = model_->loss();
         if (!std::isfinite(*result.loss))

@@ -7,6 +7,7 @@
 
 #include "kernels/communicator.hpp"
 #include "run/bound_program.hpp"
+#include "run/progress.hpp"
 #include "run/tokens.hpp"
 
 namespace orrery::run {
@@ -14,10 +15,12 @@ namespace orrery::run {
 /// Wall seconds from the step's first operation.
 struct Span {
     double begin = 0, end = 0;
+    double device = 0;  ///< device time between them: CPU time of the lane's thread on a CPU of one thread
 };
 
 struct StepResult {
-    double seconds = 0;          ///< until all lanes were done
+    double origin = 0;           ///< Device::moment() of the first operation's begin
+    double seconds = 0;          ///< from there until all lanes were done
     std::optional<double> loss;  ///< mean over this rank's sequences, on the last stage
     std::vector<Span> spans;     ///< of every item
 };
@@ -43,11 +46,14 @@ public:
     [[nodiscard]] const std::vector<Item>& items() const { return bound_.items; }
     [[nodiscard]] const StageModel& model() const { return *model_; }
     [[nodiscard]] RankMemory memory() const;
+    /// Keeps a record of what every lane is doing from now on; null: none. It must outlive the executor's steps.
+    void follow(Progress* progress) { progress_ = progress; }
 
 private:
     void upload();
+    void note(std::uint32_t index, kernels::Stream stream);
     void queue(std::uint32_t index);
-    [[nodiscard]] std::vector<Span> spans(double& seconds);
+    void read_times(StepResult& result);
 
     kernels::Device& device_;
     kernels::Communicator* world_;
@@ -61,6 +67,7 @@ private:
     DeviceMemory arena_;
     BoundProgram bound_;
     std::uint64_t step_ = 0;
+    Progress* progress_ = nullptr;
     struct Marks {
         kernels::Device::Mark begin = 0, end = 0;
     };

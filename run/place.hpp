@@ -13,6 +13,7 @@ namespace orrery::run {
 /// What a scenario does not say.
 struct RunSettings {
     std::uint32_t steps = 20;
+    std::uint32_t warmup = 3;  ///< of the steps: not measured
     std::uint64_t seed = 1;
     std::string data;  ///< a text file read byte by byte; empty: synthetic tokens
     kernels::Adam adam{.rate = 1e-3, .b1 = 0.9, .b2 = 0.95, .epsilon = 1e-8, .decay = 0, .step = 1};

@@ -286,7 +286,7 @@ std::vector<std::string> MpiCommunicator::texts(const std::string& text) {
 }
 
 void MpiCommunicator::abort(const std::string& why) noexcept {
-    std::fprintf(stderr, "%s\n", why.c_str());
+    if (!why.empty()) std::fprintf(stderr, "%s\n", why.c_str());
     std::fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
