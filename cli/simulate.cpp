@@ -1,10 +1,12 @@
 // orrery simulate: predict one scenario.
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "report/chrome_trace.hpp"
 #include "report/json.hpp"
+#include "report/operations.hpp"
 #include "report/terminal.hpp"
 #include "sim/predict.hpp"
 
@@ -16,7 +18,7 @@ struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
     std::string json, trace;
-    bool check = false;
+    bool check = false, operations = false;
 };
 
 constexpr const char* footer = R"(Examples:
@@ -30,8 +32,12 @@ Exit simulate(const Options& options) {
     require_distinct({options.json, options.trace}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json), trace(options.trace);
-    const sim::Prediction prediction = sim::predict(scenario, {.keep_trace = trace.wanted()});
-    if (json.wanted()) json.write(report::json(scenario, prediction));
+    const bool every = options.operations && json.wanted();
+    const sim::Prediction prediction =
+        sim::predict(scenario, {.keep_trace = trace.wanted() || every, .unroll = every, .fold = !every});
+    nlohmann::ordered_json more = nlohmann::ordered_json::object();
+    if (every) more["operations"] = report::operations(prediction);
+    if (json.wanted()) json.write(report::json(scenario, prediction, more));
     if (trace.wanted()) report::chrome_trace(scenario, prediction, [&](std::string_view text) { trace.write(text); });
     const bool free = !json.to_stdout() && !trace.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
@@ -56,6 +62,8 @@ void add_simulate(CLI::App& program, Exit& exit) {
                      "write the timeline as a Chrome trace; compressed when FILE ends in "
                      ".gz")
         ->type_name("FILE");
+    command->add_flag("--operations", options->operations,
+                      "the JSON holds the times of every operation of every rank, for `orrery compare`");
     command->add_flag("--check", options->check, "exit with 1 when the scenario does not fit into memory");
     options->display.add_to(*command);
     command->footer(footer);

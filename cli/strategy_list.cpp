@@ -29,8 +29,7 @@ constexpr std::array<StrategyKey, 15> table{{
     {"overlap_param_gather", "false | true", "zero1: parameters are gathered beside the forward pass", megatron_lm},
     {"overlap_p2p", "false | true", "interleaved: sends and receives beside the computation", megatron_lm},
     {"scatter_gather", "true | false", "tensor ranks send a part of a boundary tensor each", sc21},
-    {"async_tensor_allreduce", "true | false", "backward collectives run beside the weight gradient",
-     megatron_lm},
+    {"async_tensor_allreduce", "true | false", "backward collectives run beside the weight gradient", megatron_lm},
     {"bucket_size", "<bytes>", "gradients are reduced in buckets of this size", "arXiv:2006.15704"},
 }};
 

@@ -54,8 +54,8 @@ void run_validation(const Options& options) {
 }
 
 void carry(const Options& options) {
-    validate::carry(options.carry, options.into.empty() ? data_folder() / "validation"
-                                                        : std::filesystem::path(options.into));
+    validate::carry(options.carry,
+                    options.into.empty() ? data_folder() / "validation" : std::filesystem::path(options.into));
 }
 
 }  // namespace

@@ -40,7 +40,10 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
 
 Executor::~Executor() { device_.release_host(host_norm_); }
 
-RankMemory Executor::memory() const { return {model_->parameters().bytes(), bound_.peak_bytes}; }
+RankMemory Executor::memory() const {
+    const std::uint64_t flat = model_->parameters().elements() * sizeof(float);
+    return {flat, flat, 2 * model_->parameters().owned_elements() * sizeof(float), bound_.peak_bytes};
+}
 
 /// Every sample of the global batch goes to one data rank and micro-batch.
 void Executor::upload() {

@@ -27,8 +27,9 @@ struct StepResult {
 
 /// Bytes of device memory that this rank holds.
 struct RankMemory {
-    std::uint64_t parameters = 0;   ///< weights, gradients, moments
+    std::uint64_t weights = 0, gradients = 0, moments = 0;
     std::uint64_t activations = 0;  ///< the most that were in use at once, with scratch
+    [[nodiscard]] std::uint64_t total() const { return weights + gradients + moments + activations; }
 };
 
 class Executor {

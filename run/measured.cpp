@@ -33,20 +33,20 @@ Json json_of(const MeasuredRank& rank) {
         device.push_back(op.device);
         spread.push_back(op.spread);
     }
-    return {{"rank", rank.rank},
-            {"host", rank.host},
-            {"device", rank.device},
-            {"software", rank.software},
-            {"parameter_bytes", rank.memory.parameters},
-            {"activation_bytes", rank.memory.activations},
-            {"clock_offset_s", rank.clock_offset},
-            {"clock_uncertainty_s", rank.clock_uncertainty},
-            {"overhead_s", rank.overhead},
-            {"begin_s", begin},
-            {"end_s", end},
-            {"seconds", seconds},
-            {"device_s", device},
-            {"spread_s", spread}};
+    return {
+        {"rank", rank.rank},
+        {"host", rank.host},
+        {"device", rank.device},
+        {"software", rank.software},
+        {"memory_bytes", {rank.memory.weights, rank.memory.gradients, rank.memory.moments, rank.memory.activations}},
+        {"clock_offset_s", rank.clock_offset},
+        {"clock_uncertainty_s", rank.clock_uncertainty},
+        {"overhead_s", rank.overhead},
+        {"begin_s", begin},
+        {"end_s", end},
+        {"seconds", seconds},
+        {"device_s", device},
+        {"spread_s", spread}};
 }
 
 MeasuredRank rank_of(const Json& in) {
@@ -55,8 +55,8 @@ MeasuredRank rank_of(const Json& in) {
     in.at("host").get_to(rank.host);
     in.at("device").get_to(rank.device);
     in.at("software").get_to(rank.software);
-    in.at("parameter_bytes").get_to(rank.memory.parameters);
-    in.at("activation_bytes").get_to(rank.memory.activations);
+    const Json& memory = in.at("memory_bytes");
+    rank.memory = {memory.at(0), memory.at(1), memory.at(2), memory.at(3)};
     in.at("clock_offset_s").get_to(rank.clock_offset);
     in.at("clock_uncertainty_s").get_to(rank.clock_uncertainty);
     in.at("overhead_s").get_to(rank.overhead);

@@ -147,8 +147,6 @@ std::vector<Range> Parameters::replicated() const {
     return ranges;
 }
 
-std::uint64_t Parameters::bytes() const { return (2 * cursor_ + 2 * owned_elements()) * sizeof(float); }
-
 std::uint64_t Parameters::at(const std::string& name) const {
     const auto found = offset_.find(name);
     if (found == offset_.end()) throw Error("this rank holds no parameter " + name, "");

@@ -72,9 +72,6 @@ public:
     /// Replicated slices, merged where they touch.
     [[nodiscard]] std::vector<Range> replicated() const;
 
-    /// Bytes of weights, gradients and moments.
-    [[nodiscard]] std::uint64_t bytes() const;
-
 private:
     [[nodiscard]] std::uint64_t at(const std::string& name) const;
     void close_bucket();
