@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/error.hpp"
 #include "calibrate/import_nccl_tests.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/calibrate.hpp"

@@ -17,9 +17,9 @@
 namespace orrery::kernels {
 
 struct DeviceFacts {
-    std::string kind;      ///< "cuda", "cpu"
-    std::string name;      ///< "NVIDIA H100 80GB HBM3", "AMD EPYC 7763 64-Core Processor"
-    std::string software;  ///< driver, toolkit and libraries with versions, one line
+    std::string kind = {};      ///< "cuda", "cpu"
+    std::string name = {};      ///< "NVIDIA H100 80GB HBM3", "AMD EPYC 7763 64-Core Processor"
+    std::string software = {};  ///< driver, toolkit and libraries with versions, one line
     std::uint64_t memory_bytes = 0;
     std::uint64_t cache_bytes = 0;      ///< last level: what a buffer must exceed to be cold
     std::uint32_t multiprocessors = 0;  ///< streaming multiprocessors; threads used on a CPU
@@ -29,8 +29,8 @@ struct DeviceFacts {
 struct ClockReading {
     double core_hertz = 0, memory_hertz = 0;
     double watts = 0, celsius = 0;
-    std::vector<std::string>
-        throttled;  ///< reasons why the clock is held down now: "power cap", "thermal"; empty: none
+    /// Reasons why the clock is held down now: "power cap", "thermal"; empty: none.
+    std::vector<std::string> throttled = {};
 };
 
 /// Work on one stream runs in order; different streams run at once. Stream 0 always exists.

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
+#include <tuple>
 
 #include "calibrate/gemm_trend.hpp"
+#include "calibrate/predictor.hpp"
 #include "tests/calibrate/small_profile.hpp"
 
 namespace orrery::calibrate {

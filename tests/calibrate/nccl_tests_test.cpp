@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "calibrate/import_nccl_tests.hpp"
+#include "calibrate/predictor.hpp"
 #include "calibrate/profile_check.hpp"
 #include "tests/calibrate/small_profile.hpp"
 
