@@ -9,6 +9,15 @@ namespace {
 
 constexpr std::uint64_t alignment = 256;
 
+using strategies::Lane;
+
+bool is_receive(Lane lane) { return lane == Lane::recv_forward || lane == Lane::recv_backward; }
+
+bool sent(const Users& users) {
+    return users[static_cast<std::size_t>(Lane::send_forward)] != 0 ||
+           users[static_cast<std::size_t>(Lane::send_backward)] != 0;
+}
+
 void merge(Users& into, const Users& other) {
     for (std::size_t lane = 0; lane < into.size(); ++lane) into[lane] = std::max(into[lane], other[lane]);
 }
@@ -24,7 +33,9 @@ void Arena::begin(std::uint32_t item, strategies::Lane lane) {
 Tensor Arena::take(std::uint64_t bytes) {
     const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
     Block block{.offset = extent_, .bytes = rounded, .users = {}};
-    const auto fits = [&](const auto& hole) { return hole.second.bytes >= rounded; };
+    const auto fits = [&](const auto& hole) {
+        return hole.second.bytes >= rounded && !(is_receive(lane_) && sent(hole.second.users));
+    };
     if (const auto hole = std::find_if(holes_.begin(), holes_.end(), fits); hole != holes_.end()) {
         block.offset = hole->first;
         const Hole rest{hole->second.bytes - rounded, hole->second.users};

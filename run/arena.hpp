@@ -25,7 +25,9 @@ struct Block {
 using Tensor = std::shared_ptr<Block>;
 
 /// First-fit placement in program order. Memory that is used again makes its new owner's first item wait for the items
-/// that touched it last, as far as they run on other lanes. The arena must outlive its tensors.
+/// that touched it last, as far as they run on other lanes. A receive never takes what a send used last: it would wait
+/// for the send, and where two stages send to each other each send would wait for the other's. The arena must outlive
+/// its tensors.
 class Arena {
 public:
     /// base: null for a first pass that only finds peak().

@@ -14,7 +14,7 @@ struct Gpu {
     std::string name;     ///< "A100-SXM4-80GB"
     std::string profile;  ///< default profile ("a100")
     std::uint64_t memory_bytes = 0;
-    double memory_bytes_per_second = 0;                                    ///< datasheet
+    double memory_bytes_per_second = 0;                                    ///< datasheet; 0: what its profile measured
     double fp32_flops = 0, tf32_flops = 0, half_flops = 0, fp8_flops = 0;  ///< dense datasheet peaks; 0: not offered
 };
 

@@ -8,7 +8,7 @@
 namespace orrery::topology {
 
 /// Boards of the same socket can be exchanged within a node: they have the same NVLink generation and carrier.
-enum class Socket : std::uint8_t { nvlink1, nvlink2, nvlink3, nvlink4, nvlink5, grace, pcie };
+enum class Socket : std::uint8_t { nvlink1, nvlink2, nvlink3, nvlink4, nvlink5, grace, pcie, core };
 std::string_view name(Socket socket);
 
 /// The socket of a GPU out of gpus().
