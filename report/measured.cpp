@@ -51,17 +51,41 @@ std::map<Wire, std::deque<std::pair<std::uint32_t, std::size_t>>> receives(const
     return all;
 }
 
+/// The collectives of one program on one group and lane, in its order: the k-th of every member is the same one.
+using Rounds = std::map<std::pair<std::uint8_t, strategies::Lane>, std::vector<std::size_t>>;
+
+std::vector<Rounds> rounds_by_role(const StepProgram& step) {
+    std::vector<Rounds> all;
+    for (const strategies::Program& program : step.programs) {
+        Rounds& rounds = all.emplace_back();
+        for (std::size_t i = 0; i < program.ops.size(); ++i)
+            if (const auto* collective = std::get_if<Collective>(&program.ops[i].what))
+                rounds[{collective->group.bits(), program.ops[i].lane}].push_back(i);
+    }
+    return all;
+}
+
+void join_collectives(const StepProgram& step, const Begins& alone, Begins& begins) {
+    const std::vector<Rounds> rounds = rounds_by_role(step);
+    for (std::uint32_t rank = 0; rank < step.role.size(); ++rank)
+        for (const auto& [key, own] : rounds[step.role[rank]])
+            for (std::size_t k = 0; k < own.size(); ++k) {
+                const auto& what = step.programs[step.role[rank]].ops[own[k]].what;
+                for (const std::uint32_t other : step.mesh.group(rank, std::get<Collective>(what).group))
+                    begins[rank][own[k]] =
+                        std::max(begins[rank][own[k]], alone[other][rounds[step.role[other]].at(key).at(k)]);
+            }
+}
+
 /// When the last party of every transfer came.
 Begins together(const StepProgram& step, const Begins& alone) {
     Begins begins = alone;
+    join_collectives(step, alone, begins);
     auto waiting = receives(step);
     for (std::uint32_t rank = 0; rank < step.role.size(); ++rank) {
         const auto& ops = step.programs[step.role[rank]].ops;
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (const auto* collective = std::get_if<Collective>(&ops[i].what)) {
-                for (const std::uint32_t other : step.mesh.group(rank, collective->group))
-                    begins[rank][i] = std::max(begins[rank][i], alone[other][i]);
-            } else if (const auto* send = std::get_if<strategies::Send>(&ops[i].what)) {
+            if (const auto* send = std::get_if<strategies::Send>(&ops[i].what)) {
                 auto& queue = waiting[{rank, step.mesh.peer(rank, send->axis, send->delta), send->delta}];
                 if (queue.empty()) continue;
                 const auto [other, op] = queue.front();
