@@ -22,6 +22,7 @@ struct Options {
     DisplayOptions display;
     Execution execution;
     std::string json, trace;
+    bool undisturbed = false;
 };
 
 constexpr const char* footer = R"(Examples:
@@ -41,7 +42,8 @@ Exit run_scenario(Options& options) {
     Output json(options.json), trace(options.trace);
     const Executed executed = execute(scenario, options.execution);
     if (executed.joined) return Exit::done;
-    const sim::Prediction step = report::measured_step(scenario, executed.measured);
+    const sim::Prediction step = report::measured_step(
+        scenario, executed.measured, options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
     if (json.wanted())
         json.write(report::json(
             scenario, step,
@@ -76,6 +78,9 @@ void add_run(CLI::App& program, Exit& exit) {
         ->add_option("--data", execution.settings.data, "train on the bytes of this text (default: synthetic tokens)")
         ->type_name("FILE");
     command->add_option("--learning-rate", execution.settings.adam.rate, "of Adam")->capture_default_str();
+    command->add_flag("--undisturbed", options->undisturbed,
+                      "report the time that the operations took of the device, along the program's longest path, "
+                      "instead of the wall clock's: for a busy machine");
     command->add_option("--json", options->json, "write the report with every operation's times as JSON; - for stdout")
         ->type_name("FILE");
     command->add_option("--trace", options->trace, "write the timeline as a Chrome trace; .gz compresses it")

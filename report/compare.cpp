@@ -129,6 +129,7 @@ private:
         const std::vector<double> spread = spreads ? numbers(m_, spread_at, count) : std::vector<double>(count);
         for (std::size_t i = 0; i < count; ++i) {
             const auto name = p_.at(fmt::format("{}/name/{}", role, i)).get<std::size_t>();
+            if (p_.at(fmt::format("{}/kind/{}", role, i)) == "host") continue;  // it waits: its span is others' work
             Members& members = groups_[{p_.at(fmt::format("{}/kind/{}", role, i)).get<std::string>(),
                                         p_.at(fmt::format("{}/phase/{}", role, i)).get<std::string>(),
                                         p_.at(fmt::format("/operations/names/{}", name)).get<std::string>()}];

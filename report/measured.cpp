@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "report/meetings.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/rates.hpp"
 #include "sim/version.hpp"
@@ -20,81 +18,42 @@ namespace orrery::report {
 
 namespace {
 
-using strategies::Collective;
 using strategies::Keep;
-using strategies::Op;
 using strategies::StepProgram;
 
-/// begin[rank][operation]
-using Begins = std::vector<std::vector<double>>;
-
-Begins begins_of(const run::MeasuredRun& measured) {
-    Begins begins;
+/// Medians of the wall clock.
+std::vector<std::vector<sim::Span>> wall_spans(const StepProgram& step, const run::MeasuredRun& measured) {
+    Seconds begins;
     for (const run::MeasuredRank& rank : measured.ranks) {
         auto& own = begins.emplace_back();
         for (const run::OpTimes& op : rank.ops) own.push_back(op.begin);
     }
-    return begins;
-}
-
-/// The k-th operation of a rank that sends to, or receives from, one peer by one step along an axis.
-using Wire = std::tuple<std::uint32_t, std::uint32_t, std::int32_t>;  // from, to, delta of the sender
-
-std::map<Wire, std::deque<std::pair<std::uint32_t, std::size_t>>> receives(const StepProgram& step) {
-    std::map<Wire, std::deque<std::pair<std::uint32_t, std::size_t>>> all;
-    for (std::uint32_t rank = 0; rank < step.role.size(); ++rank) {
-        const auto& ops = step.programs[step.role[rank]].ops;
-        for (std::size_t i = 0; i < ops.size(); ++i)
-            if (const auto* recv = std::get_if<strategies::Recv>(&ops[i].what))
-                all[{step.mesh.peer(rank, recv->axis, recv->delta), rank, -recv->delta}].emplace_back(rank, i);
+    begin_together(meetings(step), begins);
+    std::vector<std::vector<sim::Span>> spans;
+    for (const run::MeasuredRank& rank : measured.ranks) {
+        auto& own = spans.emplace_back();
+        for (std::size_t i = 0; i < rank.ops.size(); ++i)
+            own.push_back({std::min(begins[rank.rank][i], rank.ops[i].end), rank.ops[i].end});
     }
-    return all;
+    return spans;
 }
 
-/// The collectives of one program on one group and lane, in its order: the k-th of every member is the same one.
-using Rounds = std::map<std::pair<std::uint8_t, strategies::Lane>, std::vector<std::size_t>>;
-
-std::vector<Rounds> rounds_by_role(const StepProgram& step) {
-    std::vector<Rounds> all;
-    for (const strategies::Program& program : step.programs) {
-        Rounds& rounds = all.emplace_back();
-        for (std::size_t i = 0; i < program.ops.size(); ++i)
-            if (const auto* collective = std::get_if<Collective>(&program.ops[i].what))
-                rounds[{collective->group.bits(), program.ops[i].lane}].push_back(i);
+/// Device time, less what taking it costs, along the program's longest path.
+std::vector<std::vector<sim::Span>> undisturbed_spans(const StepProgram& step, const run::MeasuredRun& measured) {
+    Seconds durations;
+    for (const run::MeasuredRank& rank : measured.ranks) {
+        auto& own = durations.emplace_back();
+        const double mark = rank.ops.empty() ? 0 : rank.overhead / (2 * static_cast<double>(rank.ops.size()));
+        for (const run::OpTimes& op : rank.ops) own.push_back(std::max(0.0, op.device - mark));
     }
-    return all;
+    return earliest(step, durations);
 }
 
-void join_collectives(const StepProgram& step, const Begins& alone, Begins& begins) {
-    const std::vector<Rounds> rounds = rounds_by_role(step);
-    for (std::uint32_t rank = 0; rank < step.role.size(); ++rank)
-        for (const auto& [key, own] : rounds[step.role[rank]])
-            for (std::size_t k = 0; k < own.size(); ++k) {
-                const auto& what = step.programs[step.role[rank]].ops[own[k]].what;
-                for (const std::uint32_t other : step.mesh.group(rank, std::get<Collective>(what).group))
-                    begins[rank][own[k]] =
-                        std::max(begins[rank][own[k]], alone[other][rounds[step.role[other]].at(key).at(k)]);
-            }
-}
-
-/// When the last party of every transfer came.
-Begins together(const StepProgram& step, const Begins& alone) {
-    Begins begins = alone;
-    join_collectives(step, alone, begins);
-    auto waiting = receives(step);
-    for (std::uint32_t rank = 0; rank < step.role.size(); ++rank) {
-        const auto& ops = step.programs[step.role[rank]].ops;
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (const auto* send = std::get_if<strategies::Send>(&ops[i].what)) {
-                auto& queue = waiting[{rank, step.mesh.peer(rank, send->axis, send->delta), send->delta}];
-                if (queue.empty()) continue;
-                const auto [other, op] = queue.front();
-                queue.pop_front();
-                begins[rank][i] = begins[other][op] = std::max(alone[rank][i], alone[other][op]);
-            }
-        }
-    }
-    return begins;
+double end_of(const std::vector<std::vector<sim::Span>>& spans) {
+    double end = 0;
+    for (const auto& rank : spans)
+        for (const sim::Span& span : rank) end = std::max(end, span.end);
+    return end;
 }
 
 void require_same_program(const StepProgram& step, const run::MeasuredRun& measured) {
@@ -122,8 +81,7 @@ void stages(sim::Prediction& p) {
         double latest = -1;
         for (const sim::RankClass& rank : p.trace) {
             if (p.program.mesh.coordinate(rank.representative, strategies::Axis::pipeline) != stage) continue;
-            double end = 0;
-            for (const sim::Span& span : rank.spans) end = std::max(end, span.end);
+            const double end = end_of({rank.spans});
             if (end > latest) {
                 latest = end;
                 slowest = &rank;
@@ -143,19 +101,18 @@ void memories(const run::MeasuredRun& measured, sim::Prediction& p) {
 
 }  // namespace
 
-sim::Prediction measured_step(const scenarios::Scenario& scenario, const run::MeasuredRun& measured) {
+sim::Prediction measured_step(const scenarios::Scenario& scenario, const run::MeasuredRun& measured, Clock clock) {
     sim::Prediction p;
     p.program = strategies::unrolled(strategies::build(scenario.plan));
     require_same_program(p.program, measured);
-    p.step_time_s = measured.step_seconds();
     p.gpus = scenario.plan.ranks();
-    const Begins begins = together(p.program, begins_of(measured));
+    auto spans = clock == Clock::wall ? wall_spans(p.program, measured) : undisturbed_spans(p.program, measured);
+    p.step_time_s = clock == Clock::wall ? measured.step_seconds() : end_of(spans);
     for (const run::MeasuredRank& rank : measured.ranks) {
         sim::RankClass& own = p.trace.emplace_back();
         own.representative = rank.rank;
         own.role = p.program.role[rank.rank];
-        for (std::size_t i = 0; i < rank.ops.size(); ++i)
-            own.spans.push_back({std::min(begins[rank.rank][i], rank.ops[i].end), rank.ops[i].end});
+        own.spans = std::move(spans[rank.rank]);
         p.ops += rank.ops.size();
     }
     const topology::Cluster cluster = topology::build(scenario.cluster);
@@ -164,7 +121,7 @@ sim::Prediction measured_step(const scenarios::Scenario& scenario, const run::Me
     memories(measured, p);
     p.memory_capacity = cluster.gpu().memory_bytes;
     p.version = sim::version();
-    p.profile = "measured";
+    p.profile = clock == Clock::wall ? "measured" : "measured, undisturbed";
     p.cluster = fmt::format("{} rank{} on {} host{}: {}", measured.ranks.size(), measured.ranks.size() == 1 ? "" : "s",
                             measured.nodes, measured.nodes == 1 ? "" : "s", measured.ranks.front().device);
     p.seed = scenario.seed;
@@ -208,6 +165,12 @@ std::string measured_lines(const scenarios::Scenario& scenario, const run::Measu
     text += fmt::format("\nSTEPS     {} measured after {} of warm-up: median {} +- {} (half the quartiles' range)\n",
                         measured.steps.size() - measured.warmup, measured.warmup,
                         format_seconds(measured.step_seconds()), format_seconds(measured.step_spread()));
+    const double undisturbed =
+        end_of(undisturbed_spans(strategies::unrolled(strategies::build(scenario.plan)), measured));
+    text += fmt::format(
+        "ALONE     {} if no other process took the cores: the device time of every operation along "
+        "the program's longest path\n",
+        format_seconds(undisturbed));
     double overhead = 0, uncertainty = 0;
     std::uint64_t held = 0, predicted = 0;
     for (const run::MeasuredRank& rank : measured.ranks) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -44,14 +45,14 @@ double mean_loss(kernels::Communicator* world, const std::optional<double>& own)
     return total / static_cast<double>(count);
 }
 
-/// Seconds that one mark keeps its stream busy.
+/// Device seconds that one mark takes.
 double seconds_per_mark(kernels::Device& device, kernels::Stream stream) {
     constexpr int count = 400;
     std::vector<kernels::Device::Mark> marks;
     for (int i = 0; i < count; ++i) marks.push_back(device.mark(stream));
     device.synchronize();
-    const double seconds = (device.moment(marks.back()) - device.moment(marks.front())) / (count - 1);
-    device.forget(marks);
+    const double seconds = device.seconds(marks.front(), marks.back()) / (count - 1);
+    device.forget(std::span(marks).subspan(1, count - 2));
     return seconds;
 }
 

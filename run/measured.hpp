@@ -24,7 +24,7 @@ struct MeasuredRank {
     std::string host, device, software;
     RankMemory memory;
     double clock_offset = 0, clock_uncertainty = 0;  ///< against rank 0's
-    double overhead = 0;                             ///< seconds a step that taking the times took
+    double overhead = 0;                             ///< device seconds a step that taking the times took
     std::vector<OpTimes> ops;
 };
 

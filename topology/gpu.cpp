@@ -50,9 +50,9 @@ constexpr Row rows[] = {
     // GB300 NVL72 datasheet over 72: 288 GB (268 GiB) a GPU, 576 TB/s, sparse 180/360/720 PFLOP/s.
     {"GB300", "gb300", 268, 8.0, 80, 1250, 2500, 5000, Socket::grace, {"GB300-288GB", "GB300-NVL72"}},
     // L40S datasheet: 48 GB GDDR6, 864 GB/s, PCIe Gen4.
-    // A core of an AMD EPYC 7763: 3.5 GHz boost (product page), two 256-bit fused multiply-adds a cycle (Software
-    // Optimization Guide for family 19h). Its share of bandwidth is the profile's; memory of a vCPU of AWS's m6a hosts.
-    {"CPU-core", "cpu", 4, 0, 0.112, 0, 0, 0, Socket::core, {"CPU"}},
+    // A core of an AMD EPYC 9755: 4.1 GHz boost (product page), two 512-bit fused multiply-adds a cycle (Software
+    // Optimization Guide for family 1Ah). Its share of bandwidth is the profile's; memory of a vCPU of AWS's m6a hosts.
+    {"CPU-core", "cpu", 4, 0, 0.262, 0, 0, 0, Socket::core, {"CPU"}},
     {"L40S", "l40s", 48, 0.864, 91.6, 183, 362, 733, Socket::pcie, {"L40S-48GB"}},
 };
 
