@@ -14,6 +14,7 @@
 #include "kernels/processes.hpp"
 #include "run/plan_file.hpp"
 #include "run/support.hpp"
+#include "run/tokens.hpp"
 
 namespace orrery::cli {
 
@@ -94,6 +95,9 @@ Executed execute(const scenarios::Scenario& scenario, const Execution& execution
     require_ranks(scenario, execution.ranks);
     run::require_executable(scenario.plan);
     if (!execution.hosts.empty()) check_hosts(execution.hosts);
+    const strategies::Training& training = scenario.plan.training;
+    const run::Tokens readable(execution.settings.data, scenario.plan.model.vocab, training.seq, scenario.seed);
+    (void)readable;  // its constructor throws for a text that cannot be trained on
     const auto job = kernels::processes(kernels::environment);
     const bool member = job && job->ranks > 1;
     if (member && job->ranks != scenario.plan.ranks())

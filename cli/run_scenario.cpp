@@ -78,6 +78,8 @@ void add_run(CLI::App& program, Exit& exit) {
         ->add_option("--data", execution.settings.data, "train on the bytes of this text (default: synthetic tokens)")
         ->type_name("FILE");
     command->add_option("--learning-rate", execution.settings.adam.rate, "of Adam")->capture_default_str();
+    command->add_option("--folder", execution.keep, "where ranks leave word of what they do, kept when a run fails")
+        ->type_name("FOLDER");
     command->add_flag("--undisturbed", options->undisturbed,
                       "report the time that the operations took of the device, along the program's longest path, "
                       "instead of the wall clock's: for a busy machine");

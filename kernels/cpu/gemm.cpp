@@ -3,6 +3,8 @@
 #include <dnnl.h>
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "kernels/device.hpp"
 
 namespace orrery::kernels::cpu {
@@ -37,10 +39,17 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matri
 
 namespace {
 
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_row(const float* __restrict from,
+                                                                                   float* __restrict to,
+                                                                                   std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
 /// Every row of c becomes the bias, or the bias is added to it.
 void place_bias(const float* bias, float* c, std::uint64_t rows, std::uint64_t cols, bool accumulate) {
     for (std::uint64_t r = 0; r < rows; ++r)
-        for (std::uint64_t i = 0; i < cols; ++i) c[r * cols + i] = bias[i] + (accumulate ? c[r * cols + i] : 0.0f);
+        accumulate ? add_row(bias, c + r * cols, cols)
+                   : static_cast<void>(std::memcpy(c + r * cols, bias, cols * sizeof(float)));
 }
 
 }  // namespace

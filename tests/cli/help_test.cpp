@@ -28,9 +28,9 @@ INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
                                          Arguments{"validate"}, Arguments{"list"}, Arguments{"list", "models"},
                                          Arguments{"list", "clusters"}, Arguments{"list", "strategies"},
                                          Arguments{"list", "profiles"}, Arguments{"profile"},
-                                         Arguments{"profile", "show"}, Arguments{"profile", "import"}, Arguments{"calibrate"},
-                                         Arguments{"calibrate", "show"}, Arguments{"calibrate", "compare"},
-                                         Arguments{"calibrate", "check"},
+                                         Arguments{"profile", "show"}, Arguments{"profile", "import"},
+                                         Arguments{"calibrate"}, Arguments{"calibrate", "show"},
+                                         Arguments{"calibrate", "compare"}, Arguments{"calibrate", "check"},
                                          Arguments{"calibrate", "import", "nccl-tests"}));
 
 TEST(Help, NamesEveryCommandAndTheExitCodes) {
