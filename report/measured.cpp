@@ -38,13 +38,12 @@ std::vector<std::vector<sim::Span>> wall_spans(const StepProgram& step, const ru
     return spans;
 }
 
-/// Device time, less what taking it costs, along the program's longest path.
+/// Device time, less what an operation without work shows, along the program's longest path.
 std::vector<std::vector<sim::Span>> undisturbed_spans(const StepProgram& step, const run::MeasuredRun& measured) {
     Seconds durations;
     for (const run::MeasuredRank& rank : measured.ranks) {
         auto& own = durations.emplace_back();
-        const double mark = rank.ops.empty() ? 0 : rank.overhead / (2 * static_cast<double>(rank.ops.size()));
-        for (const run::OpTimes& op : rank.ops) own.push_back(std::max(0.0, op.device - mark));
+        for (const run::OpTimes& op : rank.ops) own.push_back(std::max(0.0, op.device - rank.empty));
     }
     return earliest(step, durations);
 }

@@ -117,7 +117,9 @@ private:
     bool place(std::uint32_t rank, std::uint32_t op, double ready) {
         const Meeting* const meeting = meeting_of_[rank][op];
         if (meeting == nullptr) {
-            spans_[rank][op] = {ready, ready + durations_[rank][op]};
+            const auto& what = step_.programs[step_.role[rank]].ops[op].what;
+            const bool waits = std::holds_alternative<strategies::HostSync>(what);
+            spans_[rank][op] = {ready, ready + (waits ? 0 : durations_[rank][op])};
             return true;
         }
         if (!std::isnan(ready_[rank][op])) return false;

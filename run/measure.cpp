@@ -56,6 +56,21 @@ double seconds_per_mark(kernels::Device& device, kernels::Stream stream) {
     return seconds;
 }
 
+/// Device seconds between the marks around an operation that does nothing, as operations are queued and timed.
+double seconds_of_nothing(kernels::Device& device, kernels::Stream stream) {
+    constexpr int count = 200;
+    std::vector<std::pair<kernels::Device::Mark, kernels::Device::Mark>> marks;
+    for (int i = 0; i < count; ++i) {
+        const auto begin = device.mark(stream);
+        if (device.facts().kind == "cpu") device.run([] {}, stream);
+        marks.emplace_back(begin, device.mark(stream));
+    }
+    device.synchronize();
+    std::vector<double> seconds;
+    for (const auto& [begin, end] : marks) seconds.push_back(device.seconds(begin, end));
+    return median(std::move(seconds));
+}
+
 /// What one rank remembers of a step: its spans on rank 0's clock.
 struct Taken {
     double start = 0, end = 0;
@@ -136,6 +151,7 @@ private:
         own.memory = executor_.memory();
         const std::size_t items = executor_.items().size();
         own.overhead = 2 * static_cast<double>(items) * seconds_per_mark(device_, 1);
+        own.empty = seconds_of_nothing(device_, 1);
         for (std::size_t op = 0; op < items; ++op) {
             std::vector<double> begins, ends, durations, device;
             for (std::size_t i = result_.warmup; i < taken_.size(); ++i) {

@@ -42,6 +42,7 @@ Json json_of(const MeasuredRank& rank) {
         {"clock_offset_s", rank.clock_offset},
         {"clock_uncertainty_s", rank.clock_uncertainty},
         {"overhead_s", rank.overhead},
+        {"empty_s", rank.empty},
         {"begin_s", begin},
         {"end_s", end},
         {"seconds", seconds},
@@ -60,6 +61,7 @@ MeasuredRank rank_of(const Json& in) {
     in.at("clock_offset_s").get_to(rank.clock_offset);
     in.at("clock_uncertainty_s").get_to(rank.clock_uncertainty);
     in.at("overhead_s").get_to(rank.overhead);
+    in.at("empty_s").get_to(rank.empty);
     for (std::size_t i = 0; i < in.at("begin_s").size(); ++i)
         rank.ops.push_back({in.at("begin_s").at(i), in.at("end_s").at(i), in.at("seconds").at(i),
                             in.at("device_s").at(i), in.at("spread_s").at(i)});

@@ -25,6 +25,7 @@ struct MeasuredRank {
     RankMemory memory;
     double clock_offset = 0, clock_uncertainty = 0;  ///< against rank 0's
     double overhead = 0;                             ///< device seconds a step that taking the times took
+    double empty = 0;                                ///< device seconds that an operation without work seems to take
     std::vector<OpTimes> ops;
 };
 

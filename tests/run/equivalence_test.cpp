@@ -120,38 +120,117 @@ TEST_P(EveryMesh, FindsTheReferencesGradients) {
     }
 }
 
-// clang-format off
-const Case cases[]{
+const Case one_rank_cases[]{
     {"OneRank", [](Plan&) {}},
     {"OneMicroBatch", [](Plan& p) { p.training.micro_batch = 8; }},
     {"MoreMicroBatches", [](Plan& p) { p.training.micro_batch = 1; }},
     {"UnfusedAccumulation", [](Plan& p) { p.training.gradient_accumulation_fusion = false; }},
     {"SelectiveRecompute", [](Plan& p) { p.strategy.recompute = Recompute::selective; }},
     {"FullRecompute", [](Plan& p) { p.strategy.recompute = Recompute::full; }},
-    {"FullRecomputeOfOneLayer", [](Plan& p) { p.strategy.recompute = Recompute::full; p.strategy.recompute_num_layers = 1; }},
-    {"Tensor2", [](Plan& p) { p.strategy.tensor = 2; }},
-    {"Tensor2Synchronous", [](Plan& p) { p.strategy.tensor = 2; p.strategy.async_tensor_allreduce = false; }},
-    {"Sequence2", [](Plan& p) { p.strategy.tensor = 2; p.strategy.sequence_parallel = true; }},
-    {"Sequence2FullRecompute", [](Plan& p) { p.strategy.tensor = 2; p.strategy.sequence_parallel = true; p.strategy.recompute = Recompute::full; }},
-    {"Sequence2SelectiveRecompute", [](Plan& p) { p.strategy.tensor = 2; p.strategy.sequence_parallel = true; p.strategy.recompute = Recompute::selective; }},
-    {"Data2", [](Plan& p) { p.strategy.data = 2; }},
-    {"Data2Overlap", [](Plan& p) { p.strategy.data = 2; p.strategy.overlap_grad_reduce = true; p.strategy.bucket_bytes = 6000; }},
-    {"Zero1", [](Plan& p) { p.strategy.data = 2; p.strategy.sharding = Sharding::zero1; }},
-    {"Zero1Overlap", [](Plan& p) { p.strategy.data = 2; p.strategy.sharding = Sharding::zero1; p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true; p.strategy.bucket_bytes = 6000; }},
-    {"Tensor2Data2", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; }},
-    {"Sequence2Zero1", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; p.strategy.sequence_parallel = true; p.strategy.sharding = Sharding::zero1; }},
-    {"Pipeline2", [](Plan& p) { p.strategy.pipeline = 2; }},
-    {"Pipeline4GPipe", [](Plan& p) { p.strategy.pipeline = 4; p.strategy.schedule = ScheduleKind::gpipe; }},
-    {"Interleaved", [](Plan& p) { p.strategy.pipeline = p.strategy.virtual_pipeline = 2; p.strategy.schedule = ScheduleKind::interleaved; }},
-    {"InterleavedOverlap", [](Plan& p) { p.strategy.pipeline = p.strategy.virtual_pipeline = 2; p.strategy.schedule = ScheduleKind::interleaved; p.strategy.overlap_p2p = true; p.training.micro_batch = 1; }},
-    {"Tensor2Pipeline2", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = 2; }},
-    {"Tensor2Pipeline2Whole", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = 2; p.strategy.scatter_gather = false; }},
-    {"Everything", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = p.strategy.data = 2; p.strategy.sequence_parallel = true; p.strategy.recompute = Recompute::full; p.strategy.sharding = Sharding::zero1; p.strategy.overlap_grad_reduce = true; p.strategy.bucket_bytes = 6000; }},
+    {"FullRecomputeOfOneLayer",
+     [](Plan& p) {
+         p.strategy.recompute = Recompute::full;
+         p.strategy.recompute_num_layers = 1;
+     }},
 };
-// clang-format on
 
-INSTANTIATE_TEST_SUITE_P(Plans, EveryMesh, testing::ValuesIn(cases),
-                         [](const auto& one) { return std::string(one.param.name); });
+const Case tensor_cases[]{
+    {"Tensor2", [](Plan& p) { p.strategy.tensor = 2; }},
+    {"Tensor2Synchronous",
+     [](Plan& p) {
+         p.strategy.tensor = 2;
+         p.strategy.async_tensor_allreduce = false;
+     }},
+    {"Sequence2",
+     [](Plan& p) {
+         p.strategy.tensor = 2;
+         p.strategy.sequence_parallel = true;
+     }},
+    {"Sequence2FullRecompute",
+     [](Plan& p) {
+         p.strategy.tensor = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.recompute = Recompute::full;
+     }},
+    {"Sequence2SelectiveRecompute",
+     [](Plan& p) {
+         p.strategy.tensor = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.recompute = Recompute::selective;
+     }},
+};
+
+const Case data_cases[]{
+    {"Data2", [](Plan& p) { p.strategy.data = 2; }},
+    {"Data2Overlap",
+     [](Plan& p) {
+         p.strategy.data = 2;
+         p.strategy.overlap_grad_reduce = true;
+         p.strategy.bucket_bytes = 6000;
+     }},
+    {"Zero1",
+     [](Plan& p) {
+         p.strategy.data = 2;
+         p.strategy.sharding = Sharding::zero1;
+     }},
+    {"Zero1Overlap",
+     [](Plan& p) {
+         p.strategy.data = 2;
+         p.strategy.sharding = Sharding::zero1;
+         p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
+         p.strategy.bucket_bytes = 6000;
+     }},
+    {"Tensor2Data2", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; }},
+    {"Sequence2Zero1",
+     [](Plan& p) {
+         p.strategy.tensor = p.strategy.data = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.sharding = Sharding::zero1;
+     }},
+};
+
+const Case pipeline_cases[]{
+    {"Pipeline2", [](Plan& p) { p.strategy.pipeline = 2; }},
+    {"Pipeline4GPipe",
+     [](Plan& p) {
+         p.strategy.pipeline = 4;
+         p.strategy.schedule = ScheduleKind::gpipe;
+     }},
+    {"Interleaved",
+     [](Plan& p) {
+         p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
+         p.strategy.schedule = ScheduleKind::interleaved;
+     }},
+    {"InterleavedOverlap",
+     [](Plan& p) {
+         p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
+         p.strategy.schedule = ScheduleKind::interleaved;
+         p.strategy.overlap_p2p = true;
+         p.training.micro_batch = 1;
+     }},
+    {"Tensor2Pipeline2", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = 2; }},
+    {"Tensor2Pipeline2Whole",
+     [](Plan& p) {
+         p.strategy.tensor = p.strategy.pipeline = 2;
+         p.strategy.scatter_gather = false;
+     }},
+    {"Everything",
+     [](Plan& p) {
+         p.strategy.tensor = p.strategy.pipeline = p.strategy.data = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.recompute = Recompute::full;
+         p.strategy.sharding = Sharding::zero1;
+         p.strategy.overlap_grad_reduce = true;
+         p.strategy.bucket_bytes = 6000;
+     }},
+};
+
+std::string name_of(const testing::TestParamInfo<Case>& one) { return one.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(OneRank, EveryMesh, testing::ValuesIn(one_rank_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Tensor, EveryMesh, testing::ValuesIn(tensor_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Data, EveryMesh, testing::ValuesIn(data_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Pipeline, EveryMesh, testing::ValuesIn(pipeline_cases), name_of);
 
 }  // namespace
 }  // namespace orrery::run
