@@ -21,8 +21,8 @@ constexpr const char* tiny = "scenarios/gpt-tiny-cpu.json";
 
 class RunTest : public testing::Test {
 protected:
-    [[nodiscard]] Json run(const std::vector<std::string>& more = {}) const {
-        std::vector<std::string> arguments{"run", tiny, "--steps", "6", "--json", "-"};
+    [[nodiscard]] Json run(const std::vector<std::string>& more = {}, const std::string& steps = "6") const {
+        std::vector<std::string> arguments{"run", tiny, "--steps", steps, "--json", "-"};
         arguments.insert(arguments.end(), more.begin(), more.end());
         const Result result = orrery(arguments);
         EXPECT_EQ(result.exit, 0) << result.err;
@@ -65,7 +65,7 @@ TEST_F(RunTest, TwoRanksLearnWhatOneLearns) {
 
 TEST_F(RunTest, TrainsOnText) {
     const std::string text = folder_.file("text", std::string(4000, 'a') + std::string(4000, 'b'));
-    const std::vector<double> found = losses(run({"--data", text, "--steps", "12"}));
+    const std::vector<double> found = losses(run({"--data", text}, "12"));
     EXPECT_LT(found.back(), 0.6 * found.front());
 }
 
