@@ -31,8 +31,10 @@ tsan: setup ## run the unit tests under ThreadSanitizer
 	cmake --build --preset tsan --parallel $(JOBS)
 	ctest --preset tsan --parallel $(JOBS)
 
-bench: build ## time the simulation of every shipped scenario
+bench: build ## time the simulation of every shipped scenario, and of GPT-3 on up to 1,048,576 GPUs
+	cmake --build --preset release --target scale_bench --parallel $(JOBS)
 	tools/bench build/release/orrery
+	build/release/scale_bench build/release/orrery
 
 format: developer ## format all sources
 	clang-format -i $(SOURCES)

@@ -30,7 +30,7 @@ void finish(ComparedSuite suite, std::vector<ComparedSuite>& out) {
 /// Adds the kernel's row; nothing when the second profile has no table for it.
 void add(const Kernel& kernel, double seconds, const Predictor& second, ComparedSuite& suite) {
     try {
-        suite.rows.push_back({kernels::to_text(kernel), seconds, second.kernel(kernel).seconds});
+        suite.rows.push_back({kernels::to_text(kernel), seconds, second.at_table_clock(kernel).seconds});
     } catch (const Error&) {
         return;
     }

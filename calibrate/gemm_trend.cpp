@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 namespace orrery::calibrate {
@@ -19,25 +20,51 @@ GemmTrend::Terms terms_of(double m, double n, double k) {
             n * k, m * n};
 }
 
-/// Least squares of the relative error with costs that are not negative, one cost after the other until they settle
-/// (coordinate descent); rows far off are weighted down (least absolute deviations by reweighting).
-GemmTrend::Terms fitted(const std::vector<GemmTrend::Terms>& rows) {
-    constexpr int rounds = 12, sweeps = 60;
-    GemmTrend::Terms cost{};
-    std::vector<double> weight(rows.size(), 1.0), sum(rows.size(), 0.0);
-    for (int round = 0; round < rounds; ++round) {
-        for (int sweep = 0; sweep < sweeps; ++sweep)
-            for (std::size_t j = 0; j < cost.size(); ++j) {
-                double along = 0, square = 1e-300;
-                for (std::size_t i = 0; i < rows.size(); ++i) {
-                    along += weight[i] * rows[i][j] * (1 - sum[i] + cost[j] * rows[i][j]);
-                    square += weight[i] * rows[i][j] * rows[i][j];
-                }
-                const double next = std::max(0.0, along / square);
-                for (std::size_t i = 0; i < rows.size(); ++i) sum[i] += (next - cost[j]) * rows[i][j];
-                cost[j] = next;
+/// The normal equations of rows weighted so, and of the value 1 for each.
+struct NormalEquations {
+    std::array<GemmTrend::Terms, GemmTrend::terms> matrix{};
+    GemmTrend::Terms right{};
+
+    NormalEquations(const std::vector<GemmTrend::Terms>& rows, const std::vector<double>& weight) {
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            for (std::size_t a = 0; a < right.size(); ++a) {
+                right[a] += weight[i] * rows[i][a];
+                for (std::size_t b = 0; b < right.size(); ++b) matrix[a][b] += weight[i] * rows[i][a] * rows[i][b];
             }
-        for (std::size_t i = 0; i < rows.size(); ++i) weight[i] = 1 / std::max(0.05, std::abs(sum[i] - 1));
+    }
+
+    /// The solution without negative values, from a start near it: one value after the other until they settle
+    /// (coordinate descent). The terms are much alike, so that takes many sweeps.
+    void solve(GemmTrend::Terms& x) const {
+        constexpr int most_sweeps = 20000;
+        constexpr double settled = 1e-9;  // of values that are about one
+        for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+            double moved = 0;
+            for (std::size_t a = 0; a < x.size(); ++a) {
+                if (matrix[a][a] <= 0) continue;
+                const double rest = std::inner_product(x.begin(), x.end(), matrix[a].begin(), -right[a]);
+                const double next = std::max(0.0, x[a] - rest / matrix[a][a]);
+                moved = std::max(moved, std::abs(next - x[a]));
+                x[a] = next;
+            }
+            if (moved < settled) return;
+        }
+    }
+};
+
+/// Least squares of the relative error with costs that are not negative; rows far off are weighted down (least absolute
+/// deviations by reweighting).
+GemmTrend::Terms fitted(const std::vector<GemmTrend::Terms>& rows) {
+    constexpr int rounds = 12;
+    constexpr double near = 0.05;  // errors up to this are as good as none
+    GemmTrend::Terms cost{};
+    std::vector<double> weight(rows.size(), 1.0);
+    for (int round = 0; round < rounds; ++round) {
+        NormalEquations(rows, weight).solve(cost);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const double sum = std::inner_product(cost.begin(), cost.end(), rows[i].begin(), 0.0);
+            weight[i] = 1 / std::max(near, std::abs(sum - 1));
+        }
     }
     return cost;
 }

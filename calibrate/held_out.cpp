@@ -90,7 +90,7 @@ void judge_attention(const Profile& profile, const AttentionTable& table, std::m
                                        p.head_dim};
         errors.push_back(relative(predictor.at_table_clock(shape).seconds, p.seconds));
     }
-    out[table.backward ? "attention-backward" : "attention"] = summary(std::move(errors));
+    if (!errors.empty()) out[table.backward ? "attention-backward" : "attention"] = summary(std::move(errors));
 }
 
 /// Every second size inside the sweep is predicted from the others.

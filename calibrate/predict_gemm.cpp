@@ -180,7 +180,7 @@ Estimate GemmLookup::estimate(const kernels::Gemm& gemm, const Machine& machine)
     }
     bool outside = false;
     const double ratio = log_ratio(m, n, k, outside);
-    return {gemm_roofline(gemm, machine) * std::exp(ratio), outside};
+    return {gemm_roofline(gemm, machine) * std::exp(ratio), outside, half_width(m, n, k)};
 }
 
 std::vector<Weight> GemmLookup::sources(double m, double n, double k) const {

@@ -53,6 +53,21 @@ Estimate Predictor::kernel(const kernels::Kernel& kernel) const {
         kernel);
 }
 
+Estimate Predictor::at_table_clock(const kernels::Kernel& kernel) const {
+    return std::visit(
+        [&](const auto& k) -> Estimate {
+            require_valid(k);
+            using K = std::decay_t<decltype(k)>;
+            if constexpr (std::is_same_v<K, kernels::Gemm>)
+                return tables_->gemm.at_table_clock(k);
+            else if constexpr (std::is_same_v<K, kernels::Attention>)
+                return tables_->attention.at_table_clock(k);
+            else
+                return tables_->pointwise.estimate(k);
+        },
+        kernel);
+}
+
 Estimate Predictor::collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const {
     return tables_->collective.estimate(kind, ranks, bytes);
 }

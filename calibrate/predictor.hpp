@@ -27,6 +27,9 @@ public:
     /// when a dimension grows by a step that needs more tiles; positive for every valid kernel.
     [[nodiscard]] Estimate kernel(const kernels::Kernel& kernel) const;
 
+    /// The same at the clock that the table was measured at: what a measured row is compared with.
+    [[nodiscard]] Estimate at_table_clock(const kernels::Kernel& kernel) const;
+
     /// A collective among `ranks` GPUs of one node. Monotonic in bytes; ranks between measured counts are
     /// interpolated. Throws Error when the profile has no table for the kind and no formula stands in for it.
     [[nodiscard]] Estimate collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;

@@ -10,6 +10,7 @@
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
 #include "topology/catalog.hpp"
+#include "topology/fabric_spec.hpp"
 
 namespace orrery::cli {
 
@@ -20,6 +21,7 @@ using Align = Table::Align;
 constexpr const char* footer = R"(Examples:
   orrery list models
   orrery list clusters
+  orrery list fabrics
   orrery list strategies
   orrery list profiles)";
 
@@ -67,6 +69,20 @@ void list_clusters() {
     print(table.to_text());
 }
 
+void list_fabrics() {
+    Table table({{"fabric", Align::left},
+                 {"keys of the cluster", Align::left},
+                 {"what", Align::left},
+                 {"source", Align::left}});
+    for (const topology::FabricKind& kind : topology::fabric_kinds())
+        table.row(
+            {std::string(kind.name), std::string(kind.keys), std::string(kind.summary), std::string(kind.source)});
+    print(table.to_text());
+    print(
+        "\nEvery preset but the reference architectures takes them: \"cluster\": {\"preset\": \"dgx-h100\", "
+        "\"fabric\": \"dragonfly\"}.\n");
+}
+
 void list_strategies() {
     Table table({{"key", Align::left}, {"values", Align::left}, {"what", Align::left}, {"source", Align::left}});
     for (const StrategyKey& key : strategy_keys())
@@ -97,6 +113,7 @@ void add_list(CLI::App& program, Exit&) {
     };
     add("models", "shipped models with their sizes", list_models);
     add("clusters", "cluster presets with their sources", list_clusters);
+    add("fabrics", "kinds of fabric between the nodes with their parameters and sources", list_fabrics);
     add("strategies", "keys of a scenario's strategy with their values and sources", list_strategies);
     add("profiles", "shipped profiles of measured kernels and collectives", list_profiles);
 }

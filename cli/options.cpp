@@ -30,11 +30,15 @@ void ScenarioOptions::add_to(CLI::App& command) {
         ->allow_extra_args(false);
 }
 
-scenarios::Scenario ScenarioOptions::load() const {
-    std::vector<scenarios::Override> overrides;
-    for (const std::string& text : set) overrides.push_back(scenarios::parse_override(text));
-    return scenarios::load(file, overrides);
+std::vector<scenarios::Override> ScenarioOptions::overrides() const {
+    std::vector<scenarios::Override> all;
+    for (const std::string& text : set) all.push_back(scenarios::parse_override(text));
+    return all;
 }
+
+scenarios::Scenario ScenarioOptions::load() const { return scenarios::load(file, overrides()); }
+
+topology::ClusterSpec ScenarioOptions::load_cluster() const { return scenarios::load_cluster(file, overrides()); }
 
 void DisplayOptions::add_to(CLI::App& command) {
     command.add_flag("--quiet,-q", quiet, "print no report and no progress; files are written");

@@ -21,6 +21,11 @@ struct ScenarioOptions {
     void add_to(CLI::App& command);
     /// Throws Error.
     [[nodiscard]] scenarios::Scenario load() const;
+    /// Only its cluster. Throws Error.
+    [[nodiscard]] topology::ClusterSpec load_cluster() const;
+
+private:
+    [[nodiscard]] std::vector<scenarios::Override> overrides() const;
 };
 
 /// --no-color and --quiet.

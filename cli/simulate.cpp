@@ -1,4 +1,6 @@
 // orrery simulate: predict one scenario.
+#include <fmt/format.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +10,7 @@
 #include "report/json.hpp"
 #include "report/operations.hpp"
 #include "report/terminal.hpp"
+#include "sim/agreement.hpp"
 #include "sim/predict.hpp"
 
 namespace orrery::cli {
@@ -19,22 +22,47 @@ struct Options {
     DisplayOptions display;
     std::string json, trace;
     bool check = false, operations = false;
+    std::string fold = "auto", engine = "fast";
 };
+
+sim::EngineKind engine_of(const Options& options) {
+    return options.engine == "simgrid" ? sim::EngineKind::simgrid : sim::EngineKind::fast;
+}
 
 constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.recompute=selective
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --json - | jq .mfu
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --trace step.json.gz    # open it in ui.perfetto.dev
+  orrery simulate scenarios/gpt3-175b-superpod-a100.json --fold verify           # exact? simulate all 1,024 GPUs
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --check --quiet && echo it fits)";
+
+/// Runs the step both ways where the options say so; prints what came of it. Whether all agree.
+bool verify(const scenarios::Scenario& scenario, const Options& options, calibrate::ProfileStore& profiles,
+            bool print_it) {
+    const bool fold = options.fold != "off";
+    std::vector<sim::Agreement> checks;
+    if (options.fold == "verify") checks.push_back(sim::check_folding(scenario, profiles, engine_of(options)));
+    if (options.engine == "verify") checks.push_back(sim::check_engine(scenario, profiles, fold));
+    bool agree = true;
+    for (const sim::Agreement& check : checks) {
+        if (print_it || !check.agrees()) fmt::print(print_it ? stdout : stderr, "{}\n", check.text());
+        agree = agree && check.agrees();
+    }
+    return agree;
+}
 
 Exit simulate(const Options& options) {
     require_distinct({options.json, options.trace}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json), trace(options.trace);
     const bool every = options.operations && json.wanted();
-    const sim::Prediction prediction =
-        sim::predict(scenario, {.keep_trace = trace.wanted() || every, .unroll = every, .fold = !every});
+    calibrate::ProfileStore profiles;
+    const sim::Prediction prediction = sim::predict(scenario, profiles,
+                                                    {.keep_trace = trace.wanted() || every,
+                                                     .unroll = every,
+                                                     .fold = options.fold != "off" && !every,
+                                                     .engine = engine_of(options)});
     nlohmann::ordered_json more = nlohmann::ordered_json::object();
     if (every) more["operations"] = report::operations(prediction);
     if (json.wanted()) json.write(report::json(scenario, prediction, more));
@@ -43,7 +71,8 @@ Exit simulate(const Options& options) {
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
     json.finish();
     trace.finish();
-    return options.check && !prediction.fits ? Exit::outside_tolerance : Exit::done;
+    const bool agree = verify(scenario, options, profiles, free && !options.display.quiet);
+    return (options.check && !prediction.fits) || !agree ? Exit::outside_tolerance : Exit::done;
 }
 
 }  // namespace
@@ -65,6 +94,18 @@ void add_simulate(CLI::App& program, Exit& exit) {
     command->add_flag("--operations", options->operations,
                       "the JSON holds the times of every operation of every rank, for `orrery compare`");
     command->add_flag("--check", options->check, "exit with 1 when the scenario does not fit into memory");
+    command
+        ->add_option("--fold", options->fold,
+                     "auto: simulate one of all GPUs that provably behave alike; off: every GPU; verify: both, and "
+                     "exit with 1 when they disagree")
+        ->check(CLI::IsMember({"auto", "off", "verify"}))
+        ->type_name("HOW");
+    command
+        ->add_option("--engine", options->engine,
+                     "fast: our model of links; simgrid: SimGrid's own network, slow; verify: both, and exit with 1 "
+                     "when they disagree")
+        ->check(CLI::IsMember({"fast", "simgrid", "verify"}))
+        ->type_name("WHICH");
     options->display.add_to(*command);
     command->footer(footer);
     command->callback([options, &exit] { exit = simulate(*options); });

@@ -21,13 +21,14 @@ namespace {
 struct Options {
     std::vector<std::string> files;
     std::string json, carry, into;
-    bool quiet = false, run = false;
+    bool quiet = false, held_out = false, run = false;
     ValidateRun executed;
 };
 
 constexpr const char* footer = R"(Examples:
   orrery validate                                            # the set that comes with the program
   orrery validate scenarios/validation/megatron_papers.json
+  orrery validate --held-out scenarios/validation/aiconfigurator_collectives.json
   orrery validate --json errors.json --quiet
   orrery validate --run scenarios/gpt-tiny-cpu.json --case strategy.data=2 --case strategy.tensor=2   # on this machine
   orrery validate --carry published/ --into rows/             # the compact form of other files)";
@@ -49,7 +50,7 @@ void run_validation(const Options& options) {
                               : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
     std::unique_ptr<Progress> progress;
     const validate::Report report =
-        validate::validate_files(files, validate::simulator(), drawn(progress, options.quiet));
+        validate::validate_files(files, validate::simulator(options.held_out), drawn(progress, options.quiet));
     progress.reset();
     if (json.wanted()) json.write(validate::to_json(report).dump(2) + '\n');
     if (!json.to_stdout() && !options.quiet) print(validate::to_text(report));
@@ -111,6 +112,8 @@ void add_validate(CLI::App& program, Exit& exit) {
         ->type_name("FOLDER")
         ->needs(from);
     add_running(*command, *options);
+    command->add_flag("--held-out", options->held_out,
+                      "calibrate each one-node sweep of a collective with every second size, and score the others");
     command->add_flag("--quiet,-q", options->quiet, "print no tables and no progress");
     command->footer(footer);
     command->callback([options, &exit] {

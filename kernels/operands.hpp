@@ -61,12 +61,14 @@ struct Operand {
 ///   softmax_backward    y dy -> dx = softmax_scale y (dy - sum_c(y dy))
 ///   gelu                x bias[C] -> y = G(x + bias), G(t) = t/2 (1 + tanh(sqrt(2/pi) (t + 0.044715 t^3)))
 ///   gelu_backward       x bias dy -> dx = dy G'(x + bias)
-///   swiglu              x [R, 2C], the gate in the first C columns, the linear part after it -> y [R, C] = silu(gate)
-///   up swiglu_backward     x [R, 2C] dy [R, C] -> dx [R, 2C] dropout             x mask -> y = mask x /
-///   keep_probability.   backward: dy mask -> dx, the same bias_dropout_add    x bias[C] residual mask -> y = residual
-///   + mask (x + bias) / keep_probability bias_dropout_add_backward  dy mask -> dx = mask dy / keep_probability add a b
-///   -> c = a + b scale               a -> b = scale_factor a rope                x cos sin -> y.  Heads of H =
-///   rope_head(C) columns; cos, sin [P, H/2] fp32 with P =
+///   swiglu              x [R, 2C], the gate in the first C columns, the linear part behind it -> y = silu(gate) linear
+///   swiglu_backward     x [R, 2C] dy -> dx [R, 2C]
+///   dropout             x mask -> y = mask x / keep_probability.   backward: dy mask -> dx, the same
+///   bias_dropout_add    x bias[C] residual mask -> y = residual + mask (x + bias) / keep_probability
+///   bias_dropout_add_backward  dy mask -> dx = mask dy / keep_probability
+///   add                 a b -> c = a + b
+///   scale               a -> b = scale_factor a
+///   rope                x cos sin -> y.  Heads of H = rope_head(C) columns; cos, sin [P, H/2] fp32 with P =
 ///                       min(R, rope_positions); row r reads table row r mod P. Pairs (2i, 2i + 1) of a head rotate:
 ///                       y0 = x0 cos_i - x1 sin_i, y1 = x0 sin_i + x1 cos_i.   C is even
 ///   rope_backward       dy cos sin -> dx, the transposed map

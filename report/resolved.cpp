@@ -73,6 +73,29 @@ Json of(const topology::ClusterSpec& c) {
     if (c.nics_per_node > 0) cluster["nics_per_node"] = c.nics_per_node;
     if (c.nic_bytes_per_second > 0) cluster["nic_rate"] = fmt::format("{} GB/s", c.nic_bytes_per_second / 1e9);
     if (c.oversubscription > 0) cluster["oversubscription"] = c.oversubscription;
+    if (c.switch_ports > 0) cluster["switch_ports"] = c.switch_ports;
+    const topology::FabricSpec& f = c.fabric;
+    const auto text = [&](const char* key, const std::string& value) {
+        if (!value.empty()) cluster[key] = value;
+    };
+    const auto count = [&](const char* key, std::uint32_t value) {
+        if (value > 0) cluster[key] = value;
+    };
+    text("fabric", f.kind);
+    text("shape", f.shape);
+    text("parents", f.parents);
+    count("terminals", f.terminals);
+    count("routers", f.routers);
+    count("spines", f.spines);
+    count("global_links", f.global_links);
+    count("groups", f.groups);
+    if (f.link_bytes_per_second > 0) cluster["link_rate"] = fmt::format("{} GB/s", f.link_bytes_per_second / 1e9);
+    text("node_file", c.node_file);
+    text("fabric_file", c.fabric_file);
+    if (!c.more_nodes.empty()) cluster["more_nodes"] = c.more_nodes;
+    text("routing", c.routing);
+    if (c.routing_seed != topology::ClusterSpec{}.routing_seed) cluster["routing_seed"] = c.routing_seed;
+    if (!c.failed.empty()) cluster["failed"] = c.failed;
     return cluster;
 }
 

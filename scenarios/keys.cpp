@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
 constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
 constexpr std::array<std::string_view, 5> precisions{"fp32", "tf32", "fp16", "bf16", "fp8"};
 constexpr std::array<std::string_view, 3> reduce_precisions{"fp32", "fp16", "bf16"};
+constexpr std::array<std::string_view, 5> routings{"minimal", "ecmp", "spray", "adaptive", "rails"};
 constexpr std::array<std::string_view, 1> optimizers{"adam"};
 
 constexpr std::array key_table{
@@ -78,6 +79,22 @@ constexpr std::array key_table{
     Key{cluster, "nics_per_node", integer, 1, 1024},
     Key{cluster, "nic_rate", rate, 1e6, 1e13},
     Key{cluster, "oversubscription", number, 1, 1000},
+    Key{cluster, "switch_ports", integer, 2, 1024},
+    Key{cluster, "fabric", text},
+    Key{cluster, "shape", text},
+    Key{cluster, "parents", text},
+    Key{cluster, "terminals", integer, 1, 4096},
+    Key{cluster, "routers", integer, 1, 512},
+    Key{cluster, "spines", integer, 1, 512},
+    Key{cluster, "global_links", integer, 1, 512},
+    Key{cluster, "groups", integer, 1, 262145},
+    Key{cluster, "link_rate", rate, 1e6, 1e13},
+    Key{cluster, "node_file", text},
+    Key{cluster, "fabric_file", text},
+    Key{cluster, "more_nodes", texts},
+    Key{cluster, "routing", choice, 0, 0, routings},
+    Key{cluster, "routing_seed", integer, 0, max_exact},
+    Key{cluster, "failed", texts},
 
     Key{strategy, "tensor", integer, 1, max_parallel},
     Key{strategy, "pipeline", integer, 1, max_layers},

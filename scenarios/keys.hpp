@@ -19,6 +19,7 @@ std::string_view pointer(Place place);
 enum class Kind : std::uint8_t {
     object,
     text,
+    texts,  ///< a list of texts
     boolean,
     integer,  ///< whole number in [min, max]
     number,   ///< real number in [min, max]

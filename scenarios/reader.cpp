@@ -28,6 +28,7 @@ std::string remedy(const Key& key) {
     switch (key.kind) {
         case Kind::object: return "write an object: {\"key\": value, ...}";
         case Kind::text: return "write a text in double quotes";
+        case Kind::texts: return "write a list of texts: [\"...\", \"...\"]";
         case Kind::boolean: return "write true or false, without quotes";
         case Kind::integer:
             return fmt::format("write a whole number from {:.0f} to {:.0f}, without quotes", key.min, key.max);
@@ -138,6 +139,18 @@ std::string Reader::text(std::string_view name, std::string_view fallback) const
     const Key& known = key(name, Kind::text);
     const json* value = find(name);
     return value ? short_text(known, *value) : std::string(fallback);
+}
+
+std::vector<std::string> Reader::texts(std::string_view name) const {
+    constexpr std::size_t longest = 10'000;
+    const Key& known = key(name, Kind::texts);
+    const json* value = find(name);
+    std::vector<std::string> all;
+    if (!value) return all;
+    if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
+    if (value->size() > longest) refuse(name, fmt::format("{} entries are too many", value->size()), "at most 10000");
+    for (const json& entry : *value) all.push_back(short_text(known, entry));
+    return all;
 }
 
 bool Reader::boolean(std::string_view name, bool fallback) const {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "scenarios/keys.hpp"
 
@@ -26,6 +27,7 @@ public:
     /// An object inside this one; an empty one when the key is absent.
     [[nodiscard]] Reader object(std::string_view name, Place place) const;
     [[nodiscard]] std::string text(std::string_view name, std::string_view fallback = "") const;
+    [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
     [[nodiscard]] bool boolean(std::string_view name, bool fallback) const;
     [[nodiscard]] std::uint64_t integer(std::string_view name, std::uint64_t fallback = 0) const;
     [[nodiscard]] std::uint32_t integer32(std::string_view name, std::uint32_t fallback = 0) const;

@@ -43,6 +43,26 @@ topology::ClusterSpec read_cluster(const Reader& reader) {
     spec.nics_per_node = reader.integer32("nics_per_node");
     spec.nic_bytes_per_second = reader.bytes_per_second("nic_rate");
     spec.oversubscription = reader.number("oversubscription");
+    spec.switch_ports = reader.integer32("switch_ports");
+    spec.fabric = {.kind = reader.text("fabric"),
+                   .shape = reader.text("shape"),
+                   .parents = reader.text("parents"),
+                   .terminals = reader.integer32("terminals"),
+                   .routers = reader.integer32("routers"),
+                   .spines = reader.integer32("spines"),
+                   .global_links = reader.integer32("global_links"),
+                   .groups = reader.integer32("groups"),
+                   .link_bytes_per_second = reader.bytes_per_second("link_rate")};
+    const auto path = [&](std::string_view key) {
+        const std::filesystem::path folder = std::filesystem::path(reader.file()).parent_path();
+        return reader.has(key) ? (folder / reader.text(key)).string() : std::string();
+    };
+    spec.node_file = path("node_file");
+    spec.fabric_file = path("fabric_file");
+    spec.more_nodes = reader.texts("more_nodes");
+    spec.routing = reader.choice("routing", "");
+    spec.routing_seed = reader.integer("routing_seed", spec.routing_seed);
+    spec.failed = reader.texts("failed");
     return spec;
 }
 
@@ -132,7 +152,7 @@ bool offers(const topology::Gpu& gpu, Dtype dtype) {
         case Dtype::fp32: return gpu.fp32_flops > 0;
         case Dtype::fp16: return gpu.half_flops > 0;
         case Dtype::tf32: return gpu.tf32_flops > 0;
-        case Dtype::bf16: return gpu.half_flops > 0 && gpu.tf32_flops > 0;
+        case Dtype::bf16: return gpu.bf16;
         case Dtype::fp8: return gpu.fp8_flops > 0;
     }
     return false;
@@ -161,9 +181,11 @@ Error located(const Error& error, const Sections& sections) {
     for (const Reader* section : {&sections.model, &sections.cluster, &sections.strategy, &sections.training}) {
         const std::string prefix = section->pointer("");  // "/model/"
         if (!pointer.starts_with(prefix)) continue;
-        const std::string field = pointer.substr(prefix.size());
+        const std::string path = pointer.substr(prefix.size());  // "failed/0": a place inside a list
+        const std::string field = path.substr(0, path.find('/')), inside = path.substr(field.size());
         const bool is_model = section == &sections.model;
-        pointer = section->pointer(is_model ? key_of_field(field) : std::string_view(field));
+        pointer = section->pointer(is_model ? key_of_field(field) : std::string_view(field)) + inside;
+        break;
     }
     const std::string hint = error.hint().empty() ? "change this value" : error.hint();
     return Error(error.file().empty() ? sections.top.file() : error.file(), pointer, error.message(), hint);
@@ -212,16 +234,52 @@ Scenario from_json(const nlohmann::json& document, const std::filesystem::path& 
     }
 }
 
-Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+namespace {
+
+/// Reads the document with its overrides through `read`; an error that an override caused names it.
+template <class Read>
+auto load_with(const std::filesystem::path& file, const std::vector<Override>& overrides, Read read) {
     nlohmann::json document = read_document(file);
     for (const Override& change : overrides) apply_override(document, change);
     try {
-        return from_json(document, file);
+        return read(document);
     } catch (const Error& error) {
         const Override* change = error.file() == file.string() ? culprit(overrides, error.pointer()) : nullptr;
         if (!change) throw;
         throw Error(describe(*change), error.pointer(), error.message(), error.hint());
     }
+}
+
+}  // namespace
+
+Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+    return load_with(file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
+}
+
+topology::ClusterSpec preset_cluster(const std::string& preset, const std::vector<Override>& overrides) {
+    nlohmann::json document = {{"cluster", {{"preset", preset}}}};
+    for (const Override& change : overrides) {
+        if (!pointer_of(change).starts_with("/cluster/"))
+            throw Error(describe(change), pointer_of(change), "is no key of a cluster", "as in cluster.nodes=16");
+        apply_override(document, change);
+    }
+    return read_cluster(Reader(document.at("cluster"), Place::cluster, "--cluster " + preset));
+}
+
+topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+    return load_with(file, overrides, [&](const nlohmann::json& document) {
+        if (!document.is_object() || !document.contains("cluster")) {
+            throw Error(file.string(), "/cluster", "the key \"cluster\" is missing", "add it: {\"preset\": ...}");
+        }
+        const Reader reader(document["cluster"], Place::cluster, file.string());
+        try {
+            topology::ClusterSpec spec = read_cluster(reader);
+            (void)topology::build(spec);
+            return spec;
+        } catch (const Error& error) {
+            throw error.in_file(file.string());
+        }
+    });
 }
 
 }  // namespace orrery::scenarios

@@ -38,7 +38,13 @@ Override parse_override(const std::string& text);
 /// message and hint.
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
-/// The same from parsed JSON; `file` is for messages and for paths relative to it.
+/// Only the cluster of a scenario, whatever the rest of the file says; it can be built. Throws Error.
+topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+
+/// A preset with `--set cluster.KEY=VALUE`. Throws Error; topology::build() checks the rest.
+topology::ClusterSpec preset_cluster(const std::string& preset, const std::vector<Override>& overrides = {});
+
+/// The same as load from parsed JSON; `file` is for messages and for paths relative to it.
 Scenario from_json(const nlohmann::json& document, const std::filesystem::path& file);
 
 }  // namespace orrery::scenarios

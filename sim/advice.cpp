@@ -20,8 +20,9 @@ namespace {
 using strategies::Plan;
 using strategies::Recompute;
 
-/// Plans beyond this many simulated operations are not varied: advice must not cost more than the answer.
-constexpr std::uint64_t most_operations = 100'000'000;
+/// Plans beyond this many simulated operations, over all classes, are not varied: advice must not cost much more than
+/// the answer.
+constexpr std::uint64_t most_operations = 1'000'000;
 constexpr double worth_saying = 0.01;
 
 struct Neighbour {
@@ -78,6 +79,13 @@ std::uint64_t largest_peak(const strategies::StepProgram& step) {
     return peak;
 }
 
+/// That would be simulated if it folds like `folding`.
+std::uint64_t operations(const strategies::StepProgram& step, const Folding& folding) {
+    std::uint64_t sum = 0;
+    for (const RankClass& rank : folding.classes) sum += step.programs[rank.role].ops.size();
+    return sum;
+}
+
 std::uint64_t largest_peak(const std::vector<StageMemory>& stages) {
     std::uint64_t peak = 0;
     for (const StageMemory& stage : stages) peak = std::max(peak, stage.peak);
@@ -130,7 +138,7 @@ void advise_memory(const Plan& plan, bool measured_fused, Prediction& p) {
 }
 
 void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster,
-                 const calibrate::Predictor& predictor, Prediction& p) {
+                 const calibrate::Predictor& predictor, const std::shared_ptr<const Folding>& folding, Prediction& p) {
     struct Better {
         double seconds;
         std::string text;
@@ -142,8 +150,8 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
         if (!other) continue;
         strategies::StepProgram program = strategies::build(*other);
         const std::uint64_t peak = largest_peak(program);
-        if (peak > p.memory_capacity) continue;
-        const RanStep ran(std::move(program), *other, cluster, predictor, true);
+        if (peak > p.memory_capacity || operations(program, *folding) > most_operations) continue;
+        const RanStep ran(std::move(program), *other, cluster, predictor, {.known_folding = folding});
         const double seconds = ran.replayed.end;
         if (seconds > p.step_time_s * (1 - worth_saying)) continue;
         const double more = static_cast<double>(peak) - static_cast<double>(now);
@@ -158,13 +166,13 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
 }  // namespace
 
 void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-            const calibrate::Predictor& predictor, Prediction& p) {
+            const calibrate::Predictor& predictor, const std::shared_ptr<const Folding>& folding, Prediction& p) {
     p.bottleneck = bottleneck(p);
     const bool measured_fused = !predictor.profile().attention.empty();
     if (!p.fits)
         advise_memory(scenario.plan, measured_fused, p);
-    else if (p.ops < most_operations)
-        advise_time(scenario.plan, measured_fused, cluster, predictor, p);
+    else
+        advise_time(scenario.plan, measured_fused, cluster, predictor, folding, p);
 }
 
 }  // namespace orrery::sim

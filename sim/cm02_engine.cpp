@@ -43,14 +43,17 @@ public:
                                  [](const auto* model) { return model->get_name() == "Network_CM02"; });
     }
 
-    sg::s4u::CommPtr start(std::span<const LinkUse> uses, double bytes, double rate_limit) {
+    /// weight: of the flow among others; those of its links are 1.
+    sg::s4u::CommPtr start(std::span<const LinkUse> uses, double bytes, double rate_limit, double weight) {
         path_ = uses;
         const sg::s4u::CommPtr comm = sg::s4u::Comm::sendto_init();
         comm->set_payload_size(static_cast<std::uint64_t>(bytes));
         comm->set_source(source_)->set_destination(target_);
         if (comm->get_state() != sg::s4u::Activity::State::STARTED) comm->start();  // 3.32 starts once both are set
         // SimGrid 3.32 forgets Comm::set_rate on a communication between hosts; its network action takes it.
-        if (rate_limit < infinity) network_->get_started_action_set()->back().set_bound(rate_limit);
+        auto& action = network_->get_started_action_set()->back();
+        if (rate_limit < infinity) action.set_bound(rate_limit);
+        if (weight != 1.0) action.set_sharing_penalty(1.0 / weight);
         return comm;
     }
 
@@ -69,7 +72,7 @@ private:
 
 struct Cm02Flow {
     std::vector<LinkUse> uses;
-    double bytes, rate_limit;
+    double bytes, rate_limit, weight;
     std::uint64_t sequence, tag;
     sg::s4u::CommPtr comm;  // null until it starts in a run
 
@@ -109,20 +112,25 @@ private:
 
 void Cm02Engine::flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) {
     check_flow(uses, bytes, rate_limit, capacity_.size());
-    bytes = std::round(bytes);
     std::set<std::uint32_t> seen;
+    const double weight = uses.empty() ? 1.0 : uses.front().weight;
     for (const LinkUse& use : uses) {
-        if (use.weight != 1.0)
-            throw Error(fmt::format("CM02 has no weight {} (link {})", use.weight, use.link), "use the fluid engine");
+        if (use.weight != weight || weight == 0.0)
+            throw Error(
+                fmt::format("CM02 has one weight a flow, not {} and {} (link {})", weight, use.weight, use.link),
+                "use the fluid engine");
         if (!seen.insert(use.link).second)
             throw Error(fmt::format("CM02 carries a flow once over link {}", use.link), "use the fluid engine");
     }
+    // A flow that weighs the same on all its links is one of weight 1 that moves more bytes and gets a larger share.
+    bytes = std::round(bytes * weight);
+    rate_limit *= weight;
     if (bytes == 0.0 || uses.empty()) {
         timers_.push({now_ + bytes / rate_limit, sequence_++, tag, true});
         return;
     }
-    flows_.push_back({{uses.begin(), uses.end()}, bytes, rate_limit, sequence_++, tag, nullptr});
-    if (zone_ != nullptr) flows_.back().comm = zone_->start(flows_.back().uses, bytes, rate_limit);
+    flows_.push_back({{uses.begin(), uses.end()}, bytes, rate_limit, weight, sequence_++, tag, nullptr});
+    if (zone_ != nullptr) flows_.back().comm = zone_->start(flows_.back().uses, bytes, rate_limit, weight);
 }
 
 double Cm02Engine::carried_bytes(std::uint32_t link) const {
@@ -136,7 +144,7 @@ double Cm02Engine::carried_bytes(std::uint32_t link) const {
 
 bool Cm02Engine::take_due(double by) {
     due_.clear();
-    while (timers_.next() <= by) due_.push_back(timers_.take());
+    timers_.take(by, due_);
     for (Cm02Flow& flow : flows_) {
         if (!flow.ended()) continue;
         due_.push_back({now_, flow.sequence, flow.tag, true});
@@ -195,7 +203,7 @@ void Cm02Engine::run(EventSink& sink) {
     zone_ = new DirectedZone(capacity_);
     zone_->seal();
     origin_ = sg::s4u::Engine::get_clock() - now_;
-    for (Cm02Flow& flow : flows_) flow.comm = zone_->start(flow.uses, flow.bytes, flow.rate_limit);
+    for (Cm02Flow& flow : flows_) flow.comm = zone_->start(flow.uses, flow.bytes, flow.rate_limit, flow.weight);
     kernel.run();
     zone_ = nullptr;
     turns->rethrow();

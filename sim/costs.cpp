@@ -20,10 +20,6 @@ using strategies::StepProgram;
 
 constexpr double never = -std::numeric_limits<double>::infinity();
 
-std::vector<topology::GpuId> tensor_group(const StepProgram& step, strategies::AxisSet set) {
-    return step.mesh.group(0, set);  // ranks are GPUs; any group of the tensor axis has the same shape
-}
-
 }  // namespace
 
 Shares& Shares::operator+=(const Shares& other) {
@@ -46,8 +42,9 @@ Shares share_of(const kernels::Kernel& kernel, double seconds) {
 }
 
 Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
-             const calibrate::Predictor& predictor, const Network& network, bool slowed)
+             const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding)
     : network_(network),
+      folding_(folding),
       gap_(predictor.constant("kernel_gap_seconds")),
       dispatch_(plan.training.cuda_graph ? 0.0 : predictor.constant("dispatch_seconds")),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
@@ -71,11 +68,25 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     slow_down_beside_collectives(step);
 }
 
+/// Ranks are GPUs, and any group of the tensor axis has the same shape.
+const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet set) const {
+    const auto [place, fresh] = groups_.try_emplace(set.bits());
+    if (!fresh) return place->second;
+    const std::uint32_t number = folding_ == nullptr ? Folding::none : folding_->group_of_rank(0, set);
+    if (number == Folding::none) {
+        place->second.gpus = step.mesh.group(0, set);
+        place->second.alone = network_.tightest(network_.path(place->second.gpus));
+    } else {
+        place->second.gpus = folding_->groups[number].gpus;
+        place->second.alone = folding_->groups[number].alone;
+    }
+    return place->second;
+}
+
 double Costs::collective_seconds(const StepProgram& step, const Collective& collective) const {
-    const auto group = tensor_group(step, collective.group);
-    const auto path = network_.path(group);
-    return network_.alone(network_.collective(collective.kind, group, static_cast<double>(collective.bytes), path),
-                          path);
+    const auto& [gpus, alone] = group(step, collective.group);
+    return network_.alone(network_.collective(collective.kind, gpus, static_cast<double>(collective.bytes), alone),
+                          alone);
 }
 
 OpCost Costs::cost(const Op& op) const {

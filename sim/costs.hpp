@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "calibrate/predictor.hpp"
+#include "sim/folding.hpp"
 #include "sim/network.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
@@ -38,9 +40,11 @@ public:
     /// `step` may hold calls or be unrolled. Collectives of blocks run inside one node: their group is the tensor axis.
     /// A GPU whose memory is slower or faster than the profile's device (A100 with 40 and 80 GB) takes proportionally
     /// longer or shorter over memory-bound kernels. slowed: kernels beside a collective take longer (the profile's
-    /// overlap_slowdown).
+    /// overlap_slowdown). folding: of the step, where groups and their links are looked up; without it they are worked
+    /// out.
     Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
-          const calibrate::Predictor& predictor, const Network& network, bool slowed = true);
+          const calibrate::Predictor& predictor, const Network& network, bool slowed = true,
+          const Folding* folding = nullptr);
 
     [[nodiscard]] const OpCost& of(std::uint32_t role, std::uint32_t op) const { return programs_[role][op]; }
     [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }
@@ -54,7 +58,16 @@ private:
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block) const;
     void slow_down_beside_collectives(const strategies::StepProgram& step);
 
+    /// Rank 0's group of a set, with the link that binds it alone.
+    struct Group {
+        std::vector<topology::GpuId> gpus;
+        std::vector<LinkUse> alone;
+    };
+    [[nodiscard]] const Group& group(const strategies::StepProgram& step, strategies::AxisSet set) const;
+
     const Network& network_;
+    const Folding* folding_;
+    mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     double gap_, dispatch_, slowdown_;
     std::vector<KernelCost> kernels_;
     std::vector<OpCost> blocks_;

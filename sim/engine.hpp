@@ -53,10 +53,10 @@ public:
 /// positive (infinity: never binds); throws Error otherwise.
 std::unique_ptr<Engine> make_fluid_engine(std::vector<double> capacity_bytes_per_second);
 
-/// SimGrid's own CM02 network, without TCP effects: the reference that the fluid engine is tested against. Weights
-/// must be 1, a link named once a flow, capacities finite; throws Error otherwise. Sizes are rounded to whole bytes,
-/// which is what SimGrid takes. SimGrid's clock is not reset between runs of one process and resolves 1e-16 of its
-/// value: good for many short runs, not for years of simulated time.
+/// SimGrid's own CM02 network, without TCP effects: the reference that the fluid engine is tested against. A flow's
+/// weights must be equal, a link named once a flow, capacities finite; throws Error otherwise. Sizes are rounded to
+/// whole bytes, which is what SimGrid takes. SimGrid's clock is not reset between runs of one process and resolves
+/// 1e-16 of its value: good for many short runs, not for years of simulated time.
 std::unique_ptr<Engine> make_cm02_engine(std::vector<double> capacity_bytes_per_second);
 
 }  // namespace orrery::sim

@@ -80,9 +80,11 @@ private:
         bool queued = true;
     };
 
+    void number_labels();
     void add_cell(std::uint32_t begin, std::uint32_t end, bool queued);
     void enqueue(std::uint32_t cell);
     void split_by(std::uint32_t splitter);
+    void sort_by_label();
     void count(std::uint32_t vertex);
     void split_counted();
     void split_cell(std::uint32_t cell);
@@ -91,7 +93,8 @@ private:
     std::vector<std::uint32_t> members_, place_, cell_of_;
     std::vector<Cell> cells_;
     std::vector<std::uint32_t> work_;
-    std::vector<Sight> into_;           // edges into the current splitter
+    std::vector<Sight> into_, sorted_;  // edges into the current splitter
+    std::vector<std::uint32_t> next_of_label_;
     std::vector<std::uint32_t> count_;  // per vertex, of the current splitter and label; else 0
     std::vector<std::uint32_t> counted_cells_;
 };
@@ -102,6 +105,7 @@ Refinement::Refinement(const ColouredGraph& graph)
       place_(graph.colour.size()),
       cell_of_(graph.colour.size()),
       count_(graph.colour.size(), 0) {
+    number_labels();
     std::iota(members_.begin(), members_.end(), 0u);
     std::stable_sort(members_.begin(), members_.end(),
                      [&](auto a, auto b) { return graph.colour[a] < graph.colour[b]; });
@@ -112,6 +116,19 @@ Refinement::Refinement(const ColouredGraph& graph)
         add_cell(begin, i + 1, true);
         begin = i + 1;
     }
+}
+
+/// Labels renamed 0.. in their order.
+void Refinement::number_labels() {
+    std::vector<std::uint32_t> labels;
+    for (const Sight& sight : rows_.sights)
+        if (labels.empty() || labels.back() != sight.label) labels.push_back(sight.label);
+    std::sort(labels.begin(), labels.end());
+    labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+    for (Sight& sight : rows_.sights)
+        sight.label =
+            static_cast<std::uint32_t>(std::lower_bound(labels.begin(), labels.end(), sight.label) - labels.begin());
+    next_of_label_.resize(labels.size() + 1);
 }
 
 void Refinement::add_cell(std::uint32_t begin, std::uint32_t end, bool queued) {
@@ -133,12 +150,24 @@ void Refinement::split_by(std::uint32_t splitter) {
         const auto row = rows_.row(members_[i]);
         into_.insert(into_.end(), row.begin(), row.end());
     }
-    const auto by_label = [](const Sight& a, const Sight& b) { return a.label < b.label; };
-    if (!std::is_sorted(into_.begin(), into_.end(), by_label)) std::sort(into_.begin(), into_.end(), by_label);
+    sort_by_label();
     for (std::size_t i = 0; i < into_.size(); ++i) {
         count(into_[i].vertex);
         if (i + 1 == into_.size() || into_[i + 1].label != into_[i].label) split_counted();
     }
+}
+
+/// A counting sort where sights are many and labels few.
+void Refinement::sort_by_label() {
+    const auto by_label = [](const Sight& a, const Sight& b) { return a.label < b.label; };
+    if (std::is_sorted(into_.begin(), into_.end(), by_label)) return;
+    if (into_.size() < next_of_label_.size()) return std::sort(into_.begin(), into_.end(), by_label);
+    next_of_label_.assign(next_of_label_.size(), 0);
+    for (const Sight& sight : into_) ++next_of_label_[sight.label + 1];
+    std::partial_sum(next_of_label_.begin(), next_of_label_.end(), next_of_label_.begin());
+    sorted_.resize(into_.size());
+    for (const Sight& sight : into_) sorted_[next_of_label_[sight.label]++] = sight;
+    into_.swap(sorted_);
 }
 
 void Refinement::count(std::uint32_t vertex) {

@@ -36,6 +36,12 @@ public:
             sink(index, item);
     }
 
+    void remove(std::size_t index) {
+        const Item last = items_.back();
+        items_.pop_back();
+        if (index < items_.size()) replace(index, last);
+    }
+
 private:
     static constexpr std::size_t arity = 4;
 

@@ -51,10 +51,12 @@ public:
         flows_.take_ended(now_, ended_);
         due_.clear();
         for (const FluidFlows::Ended& end : ended_) due_.push_back({now_, end.sequence, end.tag, true});
-        while (timers_.next() <= now_) due_.push_back(timers_.take());
-        std::sort(due_.begin(), due_.end());
-        for (const TimedEvent& event : due_) event.tell(sink);
-        while (timers_.next() <= now_) timers_.take().tell(sink);
+        do {
+            timers_.take(now_, due_);
+            if (!std::is_sorted(due_.begin(), due_.end())) std::sort(due_.begin(), due_.end());
+            for (const TimedEvent& event : due_) event.tell(sink);
+            due_.clear();
+        } while (timers_.next() <= now_);
     }
 
 private:

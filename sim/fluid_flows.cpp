@@ -19,12 +19,9 @@ constexpr double same_rate = 1e-14;
 /// Ends are sums of a few hundred rounded terms, none above the clock: 450 units in the last place (0.1 ps at 1 s).
 constexpr double same_moment = 1e-13;
 
-/// The heap index of a flow that has no end yet.
-constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
-
 }  // namespace
 
-FluidFlows::FluidFlows(std::vector<double> capacity_bytes_per_second) : ends_(Remember{&flows_}) {
+FluidFlows::FluidFlows(std::vector<double> capacity_bytes_per_second) {
     links_.resize(capacity_bytes_per_second.size());
     for (std::size_t l = 0; l < links_.size(); ++l) links_[l].capacity = capacity_bytes_per_second[l];
 }
@@ -61,7 +58,7 @@ void FluidFlows::start(double now, std::span<const LinkUse> uses, double bytes, 
         if (used(use)) alone = std::min(alone, links_[use.link].capacity / use.weight);
 
     const std::uint32_t id = take_flow(), first = take_uses(count);
-    flows_[id] = {bytes, bytes, now, alone, 0.0, sequence, tag, visit_, first, count, nowhere};
+    flows_[id] = {bytes, bytes, now, alone, 0.0, sequence, tag, visit_, first, count};
     std::uint32_t at = first;
     for (const LinkUse& use : uses) {
         if (!used(use)) continue;
@@ -94,13 +91,13 @@ void FluidFlows::leave_links(const Flow& flow) {
 
 double FluidFlows::next_end(double now) {
     settle(now);
-    return ends_.empty() ? infinity : ends_.top().at;
+    return ends_.next();
 }
 
 void FluidFlows::take_ended(double now, std::vector<Ended>& ended) {
-    while (!ends_.empty() && ends_.top().at <= now * (1.0 + same_moment)) {
-        const std::uint32_t id = ends_.top().flow;
-        ends_.pop();
+    ending_.clear();
+    while (ends_.next() <= now * (1.0 + same_moment)) ends_.take(ending_);
+    for (const std::uint32_t id : ending_) {
         const Flow& flow = flows_[id];
         leave_links(flow);
         ended.push_back({flow.sequence, flow.tag});
@@ -160,15 +157,11 @@ void FluidFlows::solve_component(std::uint32_t seed, double now) {
 
 void FluidFlows::set_rate(std::uint32_t id, double rate, double now) {
     Flow& flow = flows_[id];
-    if (flow.heap_index != nowhere && std::abs(rate - flow.rate) <= same_rate * rate) return;
+    if (ends_.has(id) && std::abs(rate - flow.rate) <= same_rate * rate) return;
     if (flow.rate > 0.0) flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now - flow.since));
     flow.since = now;
     flow.rate = rate;
-    const End end{now + flow.remaining / rate, id};
-    if (flow.heap_index == nowhere)
-        ends_.push(end);
-    else
-        ends_.replace(flow.heap_index, end);
+    ends_.set(id, now + flow.remaining / rate);
 }
 
 double FluidFlows::carried_bytes(std::uint32_t link, double now) const {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/event_heap.hpp"
+#include "sim/end_queue.hpp"
 #include "sim/max_min.hpp"
 
 namespace orrery::sim {
@@ -52,7 +52,6 @@ private:
         double rate;                     // 0: none yet
         std::uint64_t sequence, tag, visit;
         std::uint32_t first_use, uses;
-        std::uint32_t heap_index;
     };
     struct Crossing {
         std::uint32_t flow;
@@ -67,18 +66,6 @@ private:
         bool dirty = false;
         std::vector<Crossing> crossings;
     };
-    struct End {
-        double at;
-        std::uint32_t flow;
-        bool operator<(const End& other) const { return at < other.at; }
-    };
-    struct Remember {
-        std::vector<Flow>* flows;
-        void operator()(const End& end, std::size_t index) const {
-            (*flows)[end.flow].heap_index = static_cast<std::uint32_t>(index);
-        }
-    };
-
     [[nodiscard]] static bool contended(const Link& link);
     std::uint32_t take_flow();
     std::uint32_t take_uses(std::uint32_t count);
@@ -92,7 +79,8 @@ private:
     std::vector<Link> links_;
     std::vector<Flow> flows_;
     std::vector<Use> uses_;
-    EventHeap<End, Remember> ends_;
+    EndQueue ends_;
+    std::vector<std::uint32_t> ending_;
     std::vector<std::uint32_t> free_flows_;
     std::vector<std::vector<std::uint32_t>> free_uses_;  // by number of uses
     std::vector<std::uint32_t> started_, dirty_links_;   // since the rates were last settled

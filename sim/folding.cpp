@@ -1,261 +1,182 @@
 #include "sim/folding.hpp"
 
 #include <algorithm>
-#include <set>
-#include <tuple>
+#include <utility>
 
-#include "sim/equitable.hpp"
-#include "sim/link_pressure.hpp"
+#include "sim/flows.hpp"
+#include "sim/fold_graph.hpp"
 
 namespace orrery::sim {
 
 namespace {
 
-using strategies::AxisSet;
-using strategies::Collective;
-using strategies::Send;
-using strategies::StepProgram;
-using topology::GpuId;
+constexpr std::uint32_t none = Folding::none;
 
-/// A group whose collectives are all smaller than this crosses the network without contending: they are latency.
-constexpr std::uint64_t contends_from_bytes = 64 * 1024;
-
-/// What the programs send and reduce, role by role.
-struct Traffic {
-    std::vector<std::set<Channel>> channels;                // [role]
-    std::map<std::uint8_t, std::pair<AxisSet, bool>> sets;  // bits -> set, contends
-};
-
-Traffic traffic_of(const StepProgram& step) {
-    Traffic traffic;
-    for (const strategies::Program& program : step.programs) {
-        auto& channels = traffic.channels.emplace_back();
-        for (const strategies::Op& op : program.ops) {
-            if (const auto* send = std::get_if<Send>(&op.what)) channels.insert({send->axis, send->delta});
-            if (const auto* collective = std::get_if<Collective>(&op.what)) {
-                auto& entry = traffic.sets[collective->group.bits()];
-                entry.first = collective->group;
-                entry.second |= collective->bytes >= contends_from_bytes;
-            }
-        }
-    }
-    return traffic;
-}
-
-struct MessageFlow {
-    GpuId from, to;
-    Channel channel;
-    std::vector<LinkUse> path;
-};
-struct GroupFlow {
-    std::uint8_t set;
-    bool contends;
-    std::vector<GpuId> gpus;
-    std::vector<LinkUse> path;
-};
-
-/// Every message and collective of the unfolded step, once.
-class Flows {
+/// Class numbers (below their count) made dense, in the order in which they are asked for.
+class Dense {
 public:
-    Flows(const StepProgram& step, const topology::Cluster& cluster, const Network& network) {
-        const Traffic traffic = traffic_of(step);
-        LinkPressure pressure(cluster, network);
-        const std::uint32_t ranks = step.mesh.ranks();
-        for (std::uint32_t rank = 0; rank < ranks; ++rank)
-            for (const Channel& channel : traffic.channels[step.role[rank]]) {
-                const GpuId to = step.mesh.peer(rank, channel.axis, channel.delta);
-                messages.push_back({rank, to, channel, network.path(rank, to)});
-                pressure.add(rank, to);
-            }
-        for (const auto& [bits, entry] : traffic.sets)
-            for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-                auto gpus = step.mesh.group(rank, entry.first);
-                if (gpus.front() != rank) continue;
-                auto path = network.path(gpus);
-                if (entry.second)
-                    for (const Network::Hop& hop : network.hops(gpus)) pressure.add(hop.from, hop.to);
-                groups.push_back({bits, entry.second, std::move(gpus), std::move(path)});
-            }
-        for (MessageFlow& flow : messages) pressure.drop_slack(flow.path);
-        for (GroupFlow& flow : groups) pressure.drop_slack(flow.path);
+    explicit Dense(const std::vector<std::uint32_t>& classes)
+        : number_(classes.empty() ? 0 : *std::max_element(classes.begin(), classes.end()) + 1, none) {}
+    /// The number of a class, and whether it is new.
+    std::pair<std::uint32_t, bool> of(std::uint32_t class_) {
+        const bool fresh = number_[class_] == none;
+        if (fresh) number_[class_] = next_++;
+        return {number_[class_], fresh};
     }
-    std::vector<MessageFlow> messages;
-    std::vector<GroupFlow> groups;
-};
-
-/// Ranks, flows and used links as one coloured graph; vertices in that order.
-class FoldGraph {
-public:
-    FoldGraph(const StepProgram& step, const topology::Cluster& cluster, const Flows& flows, bool fold)
-        : flows_(flows) {
-        ranks_ = step.mesh.ranks();
-        for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-            graph_.colour.push_back(fold ? colour({0, step.role[rank], 0, 0}) : colour({1, rank, 0, 0}));
-        for (const MessageFlow& flow : flows.messages) add_message(flow, cluster);
-        for (const GroupFlow& flow : flows.groups) add_group(flow, cluster);
-        const auto first_link = static_cast<std::uint32_t>(graph_.colour.size());
-        for (std::size_t i = 0; i < links_.size(); ++i) {
-            const topology::Link& link = cluster.link(links_[i]);
-            const auto rate = label(link.bytes_per_second);
-            graph_.colour.push_back(fold ? colour({2, static_cast<std::uint32_t>(link.kind), link.tier, rate})
-                                         : colour({3, static_cast<std::uint32_t>(i), 0, 0}));
-        }
-        for (auto& [vertex, link, weight] : uses_) graph_.edges.push_back({vertex, first_link + link, weight, weight});
-        classes_ = equitable_partition(graph_);
-    }
-
-    [[nodiscard]] std::uint32_t rank_class(std::uint32_t rank) const { return classes_[rank]; }
-    [[nodiscard]] std::uint32_t message_class(std::size_t i) const { return classes_[ranks_ + i]; }
-    [[nodiscard]] std::uint32_t group_class(std::size_t i) const {
-        return classes_[ranks_ + flows_.messages.size() + i];
-    }
-    [[nodiscard]] std::uint32_t link_class(std::size_t i) const {
-        return classes_[ranks_ + flows_.messages.size() + flows_.groups.size() + i];
-    }
-    [[nodiscard]] const std::vector<topology::LinkId>& links() const { return links_; }
-    [[nodiscard]] std::uint32_t index(topology::LinkId link) const { return link_index_.at(link); }
 
 private:
-    using Colour = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-
-    std::uint32_t colour(const Colour& key) {
-        return colours_.try_emplace(key, static_cast<std::uint32_t>(colours_.size())).first->second;
-    }
-    std::uint32_t label(double value) {
-        return labels_.try_emplace(value, static_cast<std::uint32_t>(labels_.size()) + 1000).first->second;
-    }
-    void cross(std::uint32_t vertex, const std::vector<LinkUse>& path) {
-        for (const LinkUse& use : path) {
-            const auto [place, fresh] = link_index_.try_emplace(use.link, static_cast<std::uint32_t>(links_.size()));
-            if (fresh) links_.push_back(use.link);
-            uses_.emplace_back(vertex, place->second, label(use.weight));
-        }
-    }
-    void add_message(const MessageFlow& flow, const topology::Cluster& cluster) {
-        const auto vertex = static_cast<std::uint32_t>(graph_.colour.size());
-        const auto direction = static_cast<std::uint32_t>(flow.channel.delta + 1'000'000);
-        const bool inside = cluster.node_of(flow.from) == cluster.node_of(flow.to);
-        graph_.colour.push_back(
-            colour({4, static_cast<std::uint32_t>(flow.channel.axis), direction, inside ? 1U : 0U}));
-        graph_.edges.push_back({flow.from, vertex, 1, 1});
-        graph_.edges.push_back({flow.to, vertex, 2, 2});
-        cross(vertex, flow.path);
-    }
-    void add_group(const GroupFlow& flow, const topology::Cluster& cluster) {
-        const auto vertex = static_cast<std::uint32_t>(graph_.colour.size());
-        std::set<std::uint32_t> nodes;
-        for (const GpuId gpu : flow.gpus) nodes.insert(cluster.node_of(gpu));
-        graph_.colour.push_back(colour(
-            {5, flow.set, static_cast<std::uint32_t>(flow.gpus.size()), static_cast<std::uint32_t>(nodes.size())}));
-        for (const GpuId gpu : flow.gpus) graph_.edges.push_back({gpu, vertex, 10U + flow.set, 10U + flow.set});
-        if (flow.contends) cross(vertex, flow.path);
-    }
-
-    const Flows& flows_;
-    ColouredGraph graph_;
-    std::uint32_t ranks_ = 0;
-    std::vector<topology::LinkId> links_;
-    std::map<topology::LinkId, std::uint32_t> link_index_;
-    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> uses_;  // vertex, link, weight label
-    std::map<Colour, std::uint32_t> colours_;
-    std::map<double, std::uint32_t> labels_;
-    std::vector<std::uint32_t> classes_;
+    std::vector<std::uint32_t> number_;
+    std::uint32_t next_ = 0;
 };
 
-/// Turns vertex classes into the dense numbers of a Folding.
+std::vector<std::uint32_t> sizes(const std::vector<std::uint32_t>& classes) {
+    std::vector<std::uint32_t> size;
+    for (const std::uint32_t class_ : classes) {
+        if (class_ >= size.size()) size.resize(class_ + 1);
+        ++size[class_];
+    }
+    return size;
+}
+
 class Folder {
 public:
-    Folder(const StepProgram& step, const Network& network, const Flows& flows, const FoldGraph& graph)
-        : step_(step), network_(network), flows_(flows), graph_(graph) {}
+    Folder(Traffic traffic, const Network& network, const Flows& flows, const FlowClasses& classes)
+        : network_(network), flows_(flows), classes_(classes), folding_(std::move(traffic)) {}
 
     Folding fold() && {
         fold_ranks();
-        fold_links();
+        link_members_ = sizes(classes_.link);
+        engine_link_.assign(link_members_.size(), none);
         fold_messages();
         fold_groups();
+        fold_single_columns();
         return std::move(folding_);
     }
 
 private:
     void fold_ranks() {
-        std::map<std::uint32_t, std::uint32_t> dense;
-        for (std::uint32_t rank = 0; rank < step_.mesh.ranks(); ++rank) {
-            const auto [place, fresh] =
-                dense.try_emplace(graph_.rank_class(rank), static_cast<std::uint32_t>(folding_.classes.size()));
-            if (fresh)
-                folding_.classes.push_back({rank, 1, step_.role[rank], {}});
-            else
-                ++folding_.classes[place->second].size;
-            folding_.class_of.push_back(place->second);
+        const Columns& columns = flows_.columns();
+        Dense dense(classes_.column);
+        folding_.class_of.resize(std::size_t{columns.count} * columns.width);
+        for (std::uint32_t column = 0; column < columns.count; ++column) {
+            const auto [number, fresh] = dense.of(classes_.column[column]);
+            const std::uint32_t rank = columns.first_rank(column);
+            if (fresh) folding_.classes.push_back({rank, 0, folding_.traffic.role[rank], {}});
+            folding_.classes[number].size += columns.width;
+            std::fill_n(folding_.class_of.begin() + rank, columns.width, number);
         }
+        folding_.message_of.assign(folding_.classes.size() * folding_.traffic.channels.size(), none);
+        folding_.group_of.assign(folding_.classes.size() * folding_.traffic.sets.size(), none);
     }
-    void fold_links() {
-        std::map<std::uint32_t, std::uint32_t> dense;
-        for (std::size_t i = 0; i < graph_.links().size(); ++i) {
-            const auto [place, fresh] =
-                dense.try_emplace(graph_.link_class(i), static_cast<std::uint32_t>(folding_.capacities.size()));
-            if (fresh) {
-                folding_.capacities.push_back(network_.capacities()[graph_.links()[i]]);
-                folding_.link_members.push_back(0);
-                folding_.link_example.push_back(graph_.links()[i]);
+    [[nodiscard]] std::uint32_t class_of(std::uint32_t column) const {
+        return folding_.class_of[flows_.columns().first_rank(column)];
+    }
+
+    std::uint32_t engine_link(std::uint32_t link) {
+        std::uint32_t& number = engine_link_[classes_.link[link]];
+        if (number == none) {
+            number = static_cast<std::uint32_t>(folding_.capacities.size());
+            const topology::LinkId id = flows_.hops().link(link);
+            folding_.capacities.push_back(network_.capacity(id));
+            folding_.link_members.push_back(link_members_[classes_.link[link]] * flows_.columns().width);
+            folding_.link_example.push_back(id);
+            place_.push_back(none);
+        }
+        return number;
+    }
+    /// The links of one of `flows` flows: of its class's columns, as links are counted too.
+    template <class Route>
+    void use(Route& route, std::span<const LinkUse> path, std::uint32_t flows) {
+        route.first_use = static_cast<std::uint32_t>(folding_.uses.size());
+        for (const auto& [link, crossings] : path) {
+            const std::uint32_t number = engine_link(link);
+            if (place_[number] < route.first_use || place_[number] == none) {
+                place_[number] = static_cast<std::uint32_t>(folding_.uses.size());
+                folding_.uses.push_back({number, 0.0});
             }
-            ++folding_.link_members[place->second];
-            engine_link_.push_back(place->second);
+            folding_.uses[place_[number]].weight += crossings * flows / link_members_[classes_.link[link]];
         }
+        route.uses = static_cast<std::uint32_t>(folding_.uses.size()) - route.first_use;
     }
-    [[nodiscard]] std::vector<LinkUse> folded(const std::vector<LinkUse>& path, std::uint32_t flows) const {
-        std::map<std::uint32_t, double> weight;
-        for (const LinkUse& use : path) {
-            const std::uint32_t link = engine_link_[graph_.index(use.link)];
-            weight[link] += use.weight * flows / folding_.link_members[link];
-        }
-        std::vector<LinkUse> uses;
-        for (const auto& [link, share] : weight) uses.push_back({link, share});
-        return uses;
-    }
+
     void fold_messages() {
-        std::map<std::uint32_t, std::uint32_t> members;
-        for (std::size_t i = 0; i < flows_.messages.size(); ++i) ++members[graph_.message_class(i)];
-        for (std::size_t i = 0; i < flows_.messages.size(); ++i) {
-            const MessageFlow& flow = flows_.messages[i];
-            const std::uint32_t sender = folding_.class_of[flow.from];
-            const auto [place, fresh] = folding_.messages.try_emplace({sender, flow.channel});
-            if (fresh)
-                place->second = {folding_.class_of[flow.to], flow.from, flow.to,
-                                 folded(flow.path, members[graph_.message_class(i)]), flow.path};
+        const std::vector<std::uint32_t> members = sizes(classes_.message);
+        const std::size_t channels = folding_.traffic.channels.size();
+        std::vector<LinkUse> path;
+        for (std::uint32_t i = 0; i < classes_.message.size(); ++i) {
+            const Flows::Message& message = flows_.messages()[i];
+            std::uint32_t& number = folding_.message_of[class_of(message.from) * channels + message.channel];
+            if (number != none) continue;
+            number = static_cast<std::uint32_t>(folding_.messages.size());
+            const std::uint32_t from = flows_.columns().first_rank(message.from);
+            const Channel& channel = folding_.traffic.channels[message.channel];
+            MessageRoute route{class_of(message.to), from,
+                               folding_.traffic.mesh.peer(from, channel.axis, channel.delta), 0, 0};
+            path.clear();
+            flows_.each_link(message, [&](std::uint32_t link, double share) { path.push_back({link, share}); });
+            use(route, path, members[classes_.message[i]]);
+            folding_.messages.push_back(route);
         }
     }
     void fold_groups() {
-        std::map<std::uint32_t, std::uint32_t> members, dense;
-        for (std::size_t i = 0; i < flows_.groups.size(); ++i) ++members[graph_.group_class(i)];
-        for (std::size_t i = 0; i < flows_.groups.size(); ++i) {
-            const GroupFlow& flow = flows_.groups[i];
-            const auto [place, fresh] =
-                dense.try_emplace(graph_.group_class(i), static_cast<std::uint32_t>(folding_.groups.size()));
-            if (!fresh) continue;
-            std::set<std::uint32_t> classes;
-            for (const GpuId gpu : flow.gpus) classes.insert(folding_.class_of[gpu]);
-            for (const std::uint32_t member : classes) folding_.group_of[{member, flow.set}] = place->second;
-            const auto uses =
-                flow.contends ? folded(flow.path, members[graph_.group_class(i)]) : std::vector<LinkUse>{};
-            folding_.groups.push_back({{classes.begin(), classes.end()}, flow.gpus, uses, flow.path});
+        const std::vector<std::uint32_t> members = sizes(classes_.group);
+        Dense dense(classes_.group);
+        for (std::uint32_t i = 0; i < classes_.group.size(); ++i) {
+            const Flows::Group& group = flows_.groups()[i];
+            if (!dense.of(classes_.group[i]).second) continue;
+            GroupRoute route = group_route(group.set, flows_.members(group));
+            const auto path = flows_.path(group);
+            std::vector<LinkUse> alone;
+            for (const LinkUse& use : path) alone.push_back({flows_.hops().link(use.link), use.weight});
+            route.alone = network_.tightest(alone);
+            if (folding_.traffic.sets[group.set].contends) use(route, path, members[classes_.group[i]]);
+            folding_.groups.push_back(std::move(route));
         }
     }
+    /// Groups inside a column: one for each class of columns that takes part.
+    void fold_single_columns() {
+        for (std::uint32_t number = 0; number < folding_.classes.size(); ++number)
+            for (const std::uint32_t set : folding_.traffic.groups_of[folding_.classes[number].role]) {
+                if (!flows_.single_column(set)) continue;
+                const std::uint32_t column = flows_.columns().of(folding_.classes[number].representative);
+                folding_.groups.push_back(group_route(set, {&column, 1}));
+            }
+    }
+    /// Of a group that will be the next of folding_.groups.
+    GroupRoute group_route(std::uint32_t set, std::span<const std::uint32_t> columns) {
+        GroupRoute route;
+        for (const std::uint32_t column : columns) route.classes.push_back(class_of(column));
+        std::sort(route.classes.begin(), route.classes.end());
+        route.classes.erase(std::unique(route.classes.begin(), route.classes.end()), route.classes.end());
+        const auto next = static_cast<std::uint32_t>(folding_.groups.size());
+        for (const std::uint32_t number : route.classes)
+            folding_.group_of[number * folding_.traffic.sets.size() + set] = next;
+        const std::uint32_t rank = flows_.columns().first_rank(columns.front());
+        route.gpus = folding_.traffic.mesh.group(rank, folding_.traffic.sets[set].axes);
+        return route;
+    }
 
-    const StepProgram& step_;
     const Network& network_;
     const Flows& flows_;
-    const FoldGraph& graph_;
+    const FlowClasses& classes_;
     Folding folding_;
-    std::vector<std::uint32_t> engine_link_;  // used link -> engine link
+    std::vector<std::uint32_t> link_members_;  // by class of links
+    std::vector<std::uint32_t> engine_link_;   // by class of links
+    std::vector<std::uint32_t> place_;         // by engine link: where the last route that crosses it names it
 };
 
 }  // namespace
 
-Folding fold_ranks(const StepProgram& step, const topology::Cluster& cluster, const Network& network, bool fold) {
-    const Flows flows(step, cluster, network);
-    const FoldGraph graph(step, cluster, flows, fold);
-    return Folder(step, network, flows, graph).fold();
+std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, const topology::Cluster& cluster,
+                                          const Network& network, bool fold, std::shared_ptr<const Folding> known) {
+    Traffic traffic(step);
+    if (known && known->folded == fold && known->traffic == traffic) return known;
+    const Columns columns = fold ? tensor_columns(traffic.mesh, cluster) : single_ranks(traffic.mesh);
+    const Flows flows(traffic, cluster, network, columns);
+    const FlowClasses classes = fold ? equitable_classes(flows, traffic, cluster, network) : single_classes(flows);
+    Folding folding = Folder(std::move(traffic), network, flows, classes).fold();
+    folding.folded = fold;
+    return std::make_shared<const Folding>(std::move(folding));
 }
 
 }  // namespace orrery::sim

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/network.hpp"
 #include "sim/prediction.hpp"
-#include "strategies/step_program.hpp"
+#include "sim/traffic.hpp"
 
 namespace orrery::sim {
 
@@ -15,40 +16,59 @@ namespace orrery::sim {
 struct MessageRoute {
     std::uint32_t peer = 0;            ///< class that receives
     topology::GpuId from = 0, to = 0;  ///< of one member
-    std::vector<LinkUse> uses;         ///< engine links
-    std::vector<LinkUse> alone;        ///< cluster links of that member, for latency and choices
+    std::uint32_t first_use = 0, uses = 0;
 };
 
 /// One class of groups of a collective.
 struct GroupRoute {
     std::vector<std::uint32_t> classes;  ///< of its members, ascending, each once
     std::vector<topology::GpuId> gpus;   ///< of one such group
-    std::vector<LinkUse> uses, alone;    ///< as above
-};
-
-/// A channel is an (axis, delta) along which some program sends.
-struct Channel {
-    strategies::Axis axis;
-    std::int32_t delta;
-    auto operator<=>(const Channel&) const = default;
+    std::vector<LinkUse> alone;          ///< the cluster link that binds it alone (Network::tightest)
+    std::uint32_t first_use = 0, uses = 0;
 };
 
 /// An engine link stands for a class of cluster links: a flow on it stands for a class of flows and uses
-/// (flows x crossings / links) of its capacity (engine.md). Ranks are GPUs of the same number.
+/// (flows x crossings / links) of its capacity (folding.md). Ranks are GPUs of the same number.
 struct Folding {
+    static constexpr std::uint32_t none = Traffic::none;
+
+    explicit Folding(Traffic what) : traffic(std::move(what)) {}
+
+    Traffic traffic;                             ///< that was folded
+    bool folded = false;                         ///< false: every rank and link for itself
     std::vector<RankClass> classes;              ///< spans still empty
     std::vector<std::uint32_t> class_of;         ///< rank -> class
     std::vector<double> capacities;              ///< of the engine's links
     std::vector<std::uint32_t> link_members;     ///< cluster links that an engine link stands for
     std::vector<topology::LinkId> link_example;  ///< one of them
-    std::map<std::pair<std::uint32_t, Channel>, MessageRoute> messages;  ///< by sender's class
+    std::vector<MessageRoute> messages;
     std::vector<GroupRoute> groups;
-    std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> group_of;  ///< (class, AxisSet bits) -> groups
+    std::vector<LinkUse> uses;              ///< engine links of all routes
+    std::vector<std::uint32_t> message_of;  ///< [class][channel] -> messages, none where the class does not send
+    std::vector<std::uint32_t> group_of;    ///< [class][set] -> groups, none where the class takes no part
+
+    /// Number of a class's route along a channel or in a set of the traffic's numbering; none without one.
+    [[nodiscard]] std::uint32_t message(std::uint32_t number, std::uint32_t channel) const {
+        return message_of[number * traffic.channels.size() + channel];
+    }
+    [[nodiscard]] std::uint32_t group(std::uint32_t number, std::uint32_t set) const {
+        return group_of[number * traffic.sets.size() + set];
+    }
+    [[nodiscard]] std::uint32_t group_of_rank(std::uint32_t rank, strategies::AxisSet axes) const {
+        const std::uint32_t set = traffic.number(axes);
+        return set == none ? none : group(class_of[rank], set);
+    }
+    template <class Route>
+    [[nodiscard]] std::span<const LinkUse> uses_of(const Route& route) const {
+        return {uses.data() + route.first_use, route.uses};
+    }
 };
 
 /// fold true: the coarsest partition of ranks, flows and links for which max-min rates and times are exactly those of
-/// the unfolded cluster (equitable.hpp). fold false: every rank and link for itself.
-Folding fold_ranks(const strategies::StepProgram& step, const topology::Cluster& cluster, const Network& network,
-                   bool fold);
+/// the unfolded cluster (equitable.hpp, folding.md). fold false: every rank and link for itself.
+/// `known` is given back when it is what would come out: plans that differ in time and memory alone fold alike.
+std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, const topology::Cluster& cluster,
+                                          const Network& network, bool fold,
+                                          std::shared_ptr<const Folding> known = nullptr);
 
 }  // namespace orrery::sim

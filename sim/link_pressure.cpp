@@ -1,43 +1,120 @@
 #include "sim/link_pressure.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
 
 namespace orrery::sim {
 
 namespace {
+
 constexpr double rounding = 1 + 1e-12;
-}
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-LinkPressure::LinkPressure(const topology::Cluster& cluster, const Network& network)
-    : cluster_(cluster), network_(network), senders_(cluster.links()), receivers_(cluster.links()) {}
+/// What counts of each used link.
+struct Facts {
+    std::vector<double> capacity;
+    std::vector<bool> is_nic;
 
-void LinkPressure::add(topology::GpuId from, topology::GpuId to) {
-    if (cluster_.node_of(from) == cluster_.node_of(to)) return;
-    const auto route = cluster_.route(from, to);
-    const auto is_nic = [&](topology::LinkId id) { return cluster_.link(id).tier == 1; };
-    const auto up = std::find_if(route.begin(), route.end(), is_nic);
-    const auto down = std::find_if(route.rbegin(), route.rend(), is_nic);
-    if (up == route.end()) return;
-    for (const topology::LinkId id : route) {
-        if (cluster_.link(id).tier < 2) continue;
-        senders_[id].insert(*up);
-        receivers_[id].insert(*down);
+    Facts(const HopTable& hops, const topology::Cluster& cluster, const Network& network) {
+        for (std::uint32_t link = 0; link < hops.used_links(); ++link) {
+            const topology::Link facts = cluster.link(hops.link(link));
+            capacity.push_back(network.capacity(facts));
+            is_nic.push_back(facts.tier == 1);
+        }
     }
+};
+
+/// Joint capacity of the distinct NICs that each link serves on one side. Hops are added sorted by their GPU on that
+/// side, and GPUs of one NIC lie next to each other, so one remembered NIC a link is enough to count each once.
+class Side {
+public:
+    explicit Side(const Facts& facts)
+        : facts_(facts), total_(facts.capacity.size(), 0.0), last_(facts.capacity.size(), none) {}
+
+    /// nic: the hop's NIC link on this side; none: it has none, and nothing is known of its traffic.
+    void add(std::span<const std::uint32_t> links, std::uint32_t nic) {
+        for (const std::uint32_t link : links) {
+            if (nic != none && last_[link] == nic) continue;
+            last_[link] = nic;
+            total_[link] += nic == none ? std::numeric_limits<double>::infinity() : facts_.capacity[nic];
+        }
+    }
+    [[nodiscard]] bool slack(std::uint32_t link) const {
+        return !facts_.is_nic[link] && total_[link] > 0 && total_[link] <= facts_.capacity[link] * rounding;
+    }
+
+private:
+    const Facts& facts_;
+    std::vector<double> total_;
+    std::vector<std::uint32_t> last_;
+};
+
+/// Contending hops between nodes, sorted by a GPU below `gpus`: a counting sort.
+template <class Gpu>
+std::vector<std::uint32_t> sorted_hops(const HopTable& hops, std::uint32_t gpus, const Gpu& gpu) {
+    const auto counts = [&](std::uint32_t hop) { return hops.contends(hop) && !hops.links(hop).empty(); };
+    std::vector<std::uint32_t> next(gpus + 1);
+    for (std::uint32_t hop = 0; hop < hops.size(); ++hop)
+        if (counts(hop)) ++next[gpu(hop) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<std::uint32_t> order(next.back());
+    for (std::uint32_t hop = 0; hop < hops.size(); ++hop)
+        if (counts(hop)) order[next[gpu(hop)]++] = hop;
+    return order;
 }
 
-double LinkPressure::total(const std::set<topology::LinkId>& nics) const {
-    double sum = 0;
-    for (const topology::LinkId nic : nics) sum += network_.capacities()[nic];
-    return sum;
+/// Whether no link of a node can bind: `nic` is what each of its NICs carries.
+bool never_binds(const topology::NodePlan& plan, double nic) {
+    std::vector<double> out(plan.links().size()), in = out;
+    std::vector<std::uint32_t> last_out(out.size(), none), last_in = last_out;
+    const auto add = [&](const topology::NodePlan::Path& path, std::uint32_t number, auto& total, auto& last) {
+        for (const std::uint32_t link : path)
+            if (std::exchange(last[link], number) != number) total[link] += nic;
+    };
+    for (std::uint32_t gpu = 0; gpu < plan.gpus(); ++gpu) {
+        add(plan.gpu_to_nic(gpu), plan.nic_of(gpu), out, last_out);
+        add(plan.nic_to_gpu(gpu), plan.nic_of(gpu), in, last_in);
+    }
+    for (std::size_t link = 0; link < out.size(); ++link)
+        if (out[link] + in[link] > plan.links()[link].link.bytes_per_second) return false;
+    return true;
 }
 
-bool LinkPressure::slack(topology::LinkId link) const {
-    if (cluster_.link(link).tier < 2 || senders_[link].empty()) return false;
-    return std::min(total(senders_[link]), total(receivers_[link])) <= network_.capacities()[link] * rounding;
+}  // namespace
+
+topology::LinkId first_link_that_matters(const topology::Cluster& cluster, const Network& network) {
+    const topology::Fabric& fabric = cluster.fabric();
+    if (fabric.parts().on_chip || !fabric.connected()) return 0;
+    // Where messages change rails inside a node they take more links than those to the NIC.
+    const bool own_nic = cluster.routing().policy != topology::RoutingPolicy::rails &&
+                         fabric.joins({0, 0}, {1, cluster.nics_per_node() - 1});
+    if (!own_nic) return 0;
+    const double nic = network.capacity(topology::Link{.bytes_per_second = cluster.nic_bytes_per_second(), .tier = 1});
+    for (const topology::NodeGroup& group : cluster.groups())
+        if (!never_binds(*group.plan, nic)) return 0;
+    return cluster.first_fabric_link();
 }
 
-void LinkPressure::drop_slack(std::vector<LinkUse>& path) const {
-    std::erase_if(path, [&](const LinkUse& use) { return slack(use.link); });
+std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network) {
+    const Facts facts(hops, cluster, network);
+    const auto is_nic = [&](std::uint32_t link) { return facts.is_nic[link]; };
+    Side senders(facts), receivers(facts);
+    for (const std::uint32_t hop : sorted_hops(hops, cluster.gpus(), [&](std::uint32_t h) { return hops.from(h); })) {
+        const auto links = hops.links(hop);
+        const auto nic = std::find_if(links.begin(), links.end(), is_nic);
+        senders.add(links, nic == links.end() ? none : *nic);
+    }
+    for (const std::uint32_t hop : sorted_hops(hops, cluster.gpus(), [&](std::uint32_t h) { return hops.to(h); })) {
+        const auto links = hops.links(hop);
+        const auto nic = std::find_if(links.rbegin(), links.rend(), is_nic);
+        receivers.add(links, nic == links.rend() ? none : *nic);
+    }
+    std::vector<bool> slack(hops.used_links());
+    for (std::uint32_t link = 0; link < slack.size(); ++link)
+        slack[link] = senders.slack(link) || receivers.slack(link);
+    return slack;
 }
 
 }  // namespace orrery::sim

@@ -1,33 +1,23 @@
 // Links that can never be the bottleneck, so that neither the engine nor the folding has to look at them.
 #pragma once
 
-#include <set>
 #include <vector>
 
+#include "sim/hop_table.hpp"
 #include "sim/network.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
 
-/// A fabric link is slack when the NICs whose traffic it can carry, on the sending or on the receiving side, are
-/// together no faster than the link: its constraint then follows from theirs, and without it max-min rates are the
-/// same. In a fabric without oversubscription most links are slack, which keeps the ranks of a stage alike wherever
-/// they sit.
-class LinkPressure {
-public:
-    LinkPressure(const topology::Cluster& cluster, const Network& network);
-    /// Traffic may go from one GPU to another (of another node).
-    void add(topology::GpuId from, topology::GpuId to);
-    /// Removes the slack links of a path; valid once all traffic has been added.
-    void drop_slack(std::vector<LinkUse>& path) const;
+/// For each used link of `hops`, whether it is slack: the NICs whose traffic it can carry, on the sending or on the
+/// receiving side, are together no faster than the link. Its constraint then follows from theirs, and without it
+/// max-min rates are the same. NIC links are never slack, nor links that carry a hop without a NIC, nor links that no
+/// contending hop crosses. In a fabric without oversubscription most links are slack, which keeps the ranks of a stage
+/// alike wherever they sit.
+std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network);
 
-private:
-    [[nodiscard]] bool slack(topology::LinkId link) const;
-    [[nodiscard]] double total(const std::set<topology::LinkId>& nics) const;
-
-    const topology::Cluster& cluster_;
-    const Network& network_;
-    std::vector<std::set<topology::LinkId>> senders_, receivers_;  // by link: NIC links before and after it
-};
+/// The first link that can matter: 0, or the first of the fabric where every link inside a node is slack whatever the
+/// traffic, because all NICs reached over it are together no faster.
+topology::LinkId first_link_that_matters(const topology::Cluster& cluster, const Network& network);
 
 }  // namespace orrery::sim

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibrate/predictor.hpp"
+#include "sim/collective/pricing.hpp"
 #include "sim/engine.hpp"
 #include "topology/cluster.hpp"
 
@@ -27,8 +28,14 @@ public:
 
     [[nodiscard]] std::uint32_t gpus_per_node() const { return cluster_.gpus_per_node(); }
 
-    /// Capacity of every link of the cluster in payload bytes per second, for an engine.
-    [[nodiscard]] const std::vector<double>& capacities() const { return capacity_; }
+    /// Payload bytes per second that a link of the cluster carries, for an engine.
+    [[nodiscard]] double capacity(topology::LinkId link) const { return capacity(cluster_.link(link)); }
+    [[nodiscard]] double capacity(const topology::Link& link) const {
+        return link.bytes_per_second * (link.tier == 0 ? 1.0 : payload_);
+    }
+
+    /// Nodes over which a group (ascending) is spread.
+    [[nodiscard]] std::uint32_t nodes_of(std::span<const topology::GpuId> group) const;
 
     /// Links that a message uses, empty inside a node.
     [[nodiscard]] std::vector<LinkUse> path(topology::GpuId from, topology::GpuId to) const;
@@ -45,6 +52,9 @@ public:
     /// Links that a collective of these GPUs (ascending) uses for one byte of ring traffic, empty inside a node. Ranks
     /// of one node run that many rings side by side, each entering and leaving the node through its own GPU's NIC.
     [[nodiscard]] std::vector<LinkUse> path(std::span<const topology::GpuId> group) const;
+    /// The use that binds a transfer over `path` when it is alone, none on an empty path. It stands for the whole path
+    /// in collective() and alone().
+    [[nodiscard]] std::vector<LinkUse> tightest(std::span<const LinkUse> path) const;
     /// Transfer of a collective (nccl-tests' size) over the links of `path`, choosing algorithm and protocol as NCCL
     /// does: the least time when nothing else is on the wire.
     [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group,
@@ -58,16 +68,16 @@ public:
                                       double bytes) const;
 
 private:
-    struct Choice;
-    [[nodiscard]] std::uint32_t nodes_of(std::span<const topology::GpuId> group) const;
     [[nodiscard]] double bottleneck(std::span<const LinkUse> path) const;
-    [[nodiscard]] Choice choose(kernels::CollectiveKind kind, std::span<const topology::GpuId> group, double bytes,
-                                std::span<const LinkUse> path) const;
+    [[nodiscard]] Cost choose(kernels::CollectiveKind kind, const Group& group, double bytes,
+                              std::span<const LinkUse> path) const;
 
     const topology::Cluster& cluster_;
     const calibrate::Predictor& predictor_;
-    double launch_;  // of a collective: stream events around it
-    std::vector<double> capacity_;
+    double launch_;   // of a collective: stream events around it
+    double payload_;  // share of a link's rate that carries payload
+    Machine
+        machine_;  // latencies of the farthest pair for all: which pairs are near must not split a folding's classes
 };
 
 }  // namespace orrery::sim

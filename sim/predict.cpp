@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/error.hpp"
 #include "sim/advice.hpp"
 #include "sim/breakdown.hpp"
+#include "sim/collective/timer.hpp"
 #include "sim/rates.hpp"
 #include "sim/run_step.hpp"
 #include "sim/version.hpp"
@@ -20,18 +22,7 @@ namespace {
 /// One breakdown a stage: of the class that ends last.
 void stages(const RanStep& ran, std::uint32_t pipeline, Prediction& p) {
     for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
-        const RankClass* slowest = nullptr;
-        double latest = -1;
-        for (const RankClass& rank : ran.replayed.classes) {
-            if (rank.role != stage) continue;
-            double end = 0;
-            for (const Span& span : rank.spans) end = std::max(end, span.end);
-            if (end > latest) {
-                latest = end;
-                slowest = &rank;
-            }
-        }
-        p.stages.push_back(breakdown(ran.program, ran.costs, *slowest, p.step_time_s));
+        p.stages.push_back(breakdown(ran.program, ran.costs, ran.slowest(stage), p.step_time_s));
         p.memory.push_back(strategies::memory(ran.program, stage));
         p.fits = p.fits && p.memory.back().peak <= p.memory_capacity;
     }
@@ -71,7 +62,7 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     strategies::Plan replica = scenario.plan;
     replica.strategy.data = 1;
     replica.training.global_batch /= strategy.data;
-    const RanStep base(replica, cluster, predictor, true);
+    const RanStep base(replica, cluster, predictor);
     p.scale_factor = base.replayed.end / p.step_time_s;
 }
 
@@ -80,9 +71,14 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options) {
     const calibrate::Predictor& predictor = profiles.find(scenario.profile);
     const topology::Cluster cluster = topology::build(scenario.cluster);
+    if (cluster.groups().size() > 1) {
+        throw Error("", "/cluster/more_nodes", "a prediction takes one kind of GPU",
+                    "leave more_nodes out; `orrery topology` shows clusters of several kinds");
+    }
     strategies::StepProgram program = strategies::build(scenario.plan);
     if (options.unroll) program = strategies::unrolled(program);
-    RanStep ran(std::move(program), scenario.plan, cluster, predictor, options.fold);
+    RanStep ran(std::move(program), scenario.plan, cluster, predictor,
+                {.fold = options.fold, .engine = options.engine, .all_spans = options.keep_trace});
     Prediction p;
     p.gpus = scenario.plan.ranks();
     p.step_time_s = ran.replayed.end;
@@ -92,7 +88,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     provenance(scenario, cluster, ran, p);
     warnings(ran, p);
     if (options.scale_factor) scale(scenario, cluster, predictor, p);
-    if (options.advice) advise(scenario, cluster, predictor, p);
+    if (options.advice) advise(scenario, cluster, predictor, ran.folding, p);
     if (options.keep_trace) {
         p.trace = std::move(ran.replayed.classes);
         p.program = std::move(ran.program);
@@ -110,11 +106,11 @@ double collective_seconds(const topology::ClusterSpec& spec, const std::string& 
     const topology::Cluster cluster = topology::build(spec);
     if (ranks < 1 || ranks > cluster.gpus())
         throw Error("", "/cluster/nodes", fmt::format("{} ranks on {} GPUs", ranks, cluster.gpus()), "name more nodes");
-    const Network network(cluster, profiles.find(profile.empty() ? cluster.gpu().profile : profile));
-    std::vector<topology::GpuId> group(ranks);
-    for (std::uint32_t i = 0; i < ranks; ++i) group[i] = i;
-    const auto path = network.path(group);
-    return network.alone(network.collective(kind, group, bytes, path), path);
+    std::vector<topology::GpuId> gpus(ranks);
+    std::iota(gpus.begin(), gpus.end(), 0U);
+    CollectiveTimer timer(cluster, profiles.find(profile.empty() ? cluster.gpu().profile : profile),
+                          Group(gpus, cluster.gpus_per_node()));
+    return timer.seconds(kind, bytes);
 }
 
 double collective_seconds(const topology::ClusterSpec& spec, const std::string& profile, kernels::CollectiveKind kind,

@@ -4,6 +4,7 @@
 #include "calibrate/profile_store.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
+#include "sim/run_step.hpp"
 
 namespace orrery::sim {
 
@@ -13,6 +14,7 @@ struct Options {
     bool advice = true;        ///< also predict neighbouring plans to advise
     bool unroll = false;       ///< replay every operation of every call: spans of all, and a longer program
     bool fold = true;          ///< simulate one rank of each class where that is exact
+    EngineKind engine = EngineKind::fast;
 };
 
 /// Throws Error for whatever makes the scenario impossible.

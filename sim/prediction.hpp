@@ -32,10 +32,11 @@ struct Span {
     double begin = 0, end = 0;
 };
 
-/// One class of identical ranks. Spans are in program order of its role's program.
+/// One class of identical ranks. Spans are in program order of its role's program; empty where they were not recorded.
 struct RankClass {
     std::uint32_t representative = 0, size = 1, role = 0;
     std::vector<Span> spans;
+    double end = 0;  ///< of its last operation
 };
 
 struct Prediction {
@@ -59,7 +60,7 @@ struct Prediction {
     std::uint64_t ops = 0;            ///< simulated operations, calls unrolled, over all ranks
     std::uint32_t classes = 0;        ///< classes of ranks that were simulated
     strategies::StepProgram program;  ///< what was replayed
-    std::vector<RankClass> trace;     ///< one entry per class
+    std::vector<RankClass> trace;     ///< one entry per class, all with spans
 };
 
 }  // namespace orrery::sim

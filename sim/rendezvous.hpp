@@ -1,9 +1,11 @@
 // Who waits for whom: transfers begin when all their parties are there.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -17,37 +19,62 @@ struct Party {
     double ready;
 };
 
-/// A transfer all of whose parties have come.
+/// A transfer all of whose parties have come. Valid until it has ended.
 struct Meeting {
-    std::vector<Party> parties;
+    double begin;  ///< when the last party is ready
     Transfer transfer;
-    const std::vector<LinkUse>* uses = nullptr;   ///< engine links
-    const std::vector<LinkUse>* alone = nullptr;  ///< cluster links of one member
-    [[nodiscard]] double begin() const;
+    std::span<const LinkUse> uses;  ///< engine links
+    double alone;                   ///< seconds if nothing else is on the wire
 };
 
+/// A transfer is known by the number of its message, or of its group and lane: there is never more than one of these
+/// under way, because its parties wait for its end.
 class Rendezvous {
 public:
-    Rendezvous(const strategies::StepProgram& step, const Network& network, const Folding& folding)
-        : step_(step), network_(network), folding_(folding) {}
+    using Number = std::uint32_t;
 
-    std::optional<Meeting> send(const strategies::Send& send, Party party);
-    std::optional<Meeting> receive(const strategies::Recv& recv, Party party);
-    std::optional<Meeting> join(const strategies::Collective& collective, strategies::Lane lane, Party party);
+    Rendezvous(const Network& network, const Folding& folding);
+
+    /// The party's class sends along a channel, or receives what another sent along it, or joins its group of a set.
+    /// Numbers are those of the folding's traffic. Nothing until the last party comes. Throws std::logic_error when
+    /// the party's class is there already.
+    std::optional<Number> send(std::uint32_t channel, std::uint64_t bytes, Party party);
+    std::optional<Number> receive(std::uint32_t channel, std::uint64_t bytes, Party party);
+    std::optional<Number> join(std::uint32_t set, const strategies::Collective& collective, strategies::Lane lane,
+                               Party party);
+
+    /// Of a transfer whose last party has come.
+    [[nodiscard]] Meeting meeting(Number number) const;
+    /// It has ended: gives its parties, and is ready for the next. Valid until the next call of this kind.
+    [[nodiscard]] std::span<const Party> part(Number number);
 
 private:
+    static constexpr std::uint32_t nobody = 0xffffffff;
     struct Posted {
-        std::optional<Party> sender, receiver;
+        std::array<Party, 2> parties{Party{nobody, 0, 0}, Party{nobody, 0, 0}};  // sender, receiver
+        std::uint64_t bytes = ~std::uint64_t{0};                                 // for which `transfer` holds
+        Transfer transfer;
     };
-    std::optional<Meeting> meet(std::pair<std::uint32_t, Channel> where, Posted& posted, std::uint64_t bytes);
-    const Transfer& cost(std::uint32_t group, const strategies::Collective& collective);
+    struct Cost {
+        Transfer transfer;
+        double alone;
+    };
+    struct Gathering {
+        std::vector<Party> parties;
+        const Cost* cost = nullptr;  // of this kind and size
+        kernels::CollectiveKind kind{};
+        std::uint64_t bytes = ~std::uint64_t{0};
+    };
+    std::optional<Number> meet(Number message, std::size_t side, std::uint64_t bytes, Party party);
+    const Cost& cost(std::uint32_t group, const strategies::Collective& collective);
 
-    const strategies::StepProgram& step_;
     const Network& network_;
     const Folding& folding_;
-    std::map<std::pair<std::uint32_t, Channel>, Posted> messages_;
-    std::map<std::pair<std::uint32_t, strategies::Lane>, std::vector<Party>> groups_;
-    std::map<std::tuple<std::uint32_t, kernels::CollectiveKind, std::uint64_t>, Transfer> costs_;
+    std::vector<std::uint32_t> received_;  // [class][channel] -> message
+    std::vector<Posted> messages_;         // by message
+    std::vector<Gathering> gatherings_;    // [group][lane], numbered after the messages
+    std::vector<Party> parted_;
+    std::map<std::tuple<std::uint32_t, kernels::CollectiveKind, std::uint64_t>, Cost> costs_;
 };
 
 }  // namespace orrery::sim

@@ -4,67 +4,71 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <numeric>
 #include <stdexcept>
 
 #include "sim/rendezvous.hpp"
-#include "strategies/hazards.hpp"
+#include "sim/tape.hpp"
 
 namespace orrery::sim {
 
 namespace {
 
-using strategies::Collective;
-using strategies::HostSync;
-using strategies::Op;
-using strategies::Program;
-using strategies::Recv;
-using strategies::Send;
+using strategies::Lane;
+using strategies::lanes;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// What all classes of one role share.
-struct Role {
-    const Program* program;
-    strategies::Hazards hazards;
-    std::array<std::vector<std::uint32_t>, strategies::lanes> queue;
-
-    explicit Role(const Program& p) : program(&p), hazards(p) {
-        for (std::uint32_t i = 0; i < p.ops.size(); ++i)
-            if (!std::holds_alternative<HostSync>(p.ops[i].what))
-                queue[static_cast<std::size_t>(p.ops[i].lane)].push_back(i);
-    }
-};
+/// What a lane's next operation can wait for besides the place of an operation.
+constexpr std::uint32_t nothing = Place::none, a_sync = Place::none - 1;
 
 /// How far one class has come.
 struct Progress {
-    const Role* role = nullptr;
-    std::uint32_t number = 0;  // of the role
-    std::vector<Span>* spans = nullptr;
-    std::vector<double> host_before;  // host time before it issues an operation; known up to `issued`
-    double host = 0;
-    std::uint32_t issued = 0;
-    std::array<std::uint32_t, strategies::lanes> next{};
-    std::array<double, strategies::lanes> lane_free{};
-    std::array<bool, strategies::lanes> waiting{};  // the operation before `next` is a transfer that has not ended
-    bool queued = false;
+    const Tape* tape = nullptr;
+    double* ends = nullptr;                       // of operations that others wait for, by Tape's slots
+    double last_sync = 0;                         // when the host passed it
+    std::vector<Span>* spans = nullptr;           // null: not recorded
+    std::uint32_t passed = 0;                     // syncs
+    std::uint32_t ended = 0;                      // operations
+    std::uint16_t ready = (1U << all_lanes) - 1;  // lanes whose next operation may be able to begin, one bit each
+    std::uint16_t waiting = 0;                    // lanes whose last operation is a transfer that has not ended
+    std::array<std::uint32_t, lanes> next{};      // operations of each lane that have begun
+    std::array<std::uint32_t, all_lanes> done{};  // operations of each lane that have ended; in their order
+    std::array<std::uint32_t, all_lanes> blocked_on{};
+    std::array<double, lanes> lane_free{};
+
+    /// Lanes that wait for `what` may begin.
+    void wake(std::uint32_t what) {
+        for (std::size_t lane = 0; lane < all_lanes; ++lane)
+            if (blocked_on[lane] == what) {
+                blocked_on[lane] = nothing;
+                ready = static_cast<std::uint16_t>(ready | 1U << lane);
+            }
+    }
 };
 
 class Replay final : public EventSink {
 public:
     Replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
-           Engine& engine)
-        : costs_(costs), network_(network), engine_(engine), rendezvous_(step, network, folding) {
-        roles_.reserve(step.programs.size());
-        progress_.reserve(folding.classes.size());
-        for (const Program& program : step.programs) roles_.emplace_back(program);
+           Engine& engine, const std::vector<std::uint32_t>& record)
+        : engine_(engine), rendezvous_(network, folding) {
+        tapes_.reserve(step.programs.size());
+        for (std::uint32_t role = 0; role < step.programs.size(); ++role)
+            tapes_.emplace_back(step.programs[role], role, costs, folding.traffic);
         result_.classes = folding.classes;
-        for (RankClass& rank : result_.classes) start(rank);
+        set_out();
+        for (const std::uint32_t who : record) {
+            RankClass& rank = result_.classes[who];
+            rank.spans.assign(tapes_[rank.role].ops.size(), {unknown, unknown});
+            progress_[who].spans = &rank.spans;
+        }
     }
 
     Replayed run() && {
+        for (std::uint32_t who = 0; who < progress_.size(); ++who) advance(who);
         work();
         engine_.run(*this);
         check_finished();
@@ -72,169 +76,180 @@ public:
     }
 
     void on_timer(std::uint64_t tag) override {
-        const Meeting& meeting = pending_[tag];
-        engine_.flow(*meeting.uses, meeting.transfer.bytes, meeting.transfer.rate_limit, tag);
+        const Meeting meeting = rendezvous_.meeting(static_cast<Rendezvous::Number>(tag));
+        engine_.flow(meeting.uses, meeting.transfer.bytes, meeting.transfer.rate_limit, tag);
     }
     void on_flow_end(std::uint64_t tag) override {
-        finish(pending_[tag], pending_[tag].begin(), engine_.now());
-        free_.push_back(tag);
+        const auto number = static_cast<Rendezvous::Number>(tag);
+        finish(number, rendezvous_.meeting(number).begin, engine_.now());
         work();
     }
 
 private:
-    void start(RankClass& rank) {
-        Progress progress;
-        progress.role = &roles_[rank.role];
-        progress.number = rank.role;
-        const std::size_t ops = progress.role->program->ops.size();
-        rank.spans.assign(ops, {unknown, unknown});
-        progress.spans = &rank.spans;
-        progress.host_before.resize(ops);
-        progress_.push_back(std::move(progress));
-        enqueue(static_cast<std::uint32_t>(progress_.size() - 1));
+    /// Every class at its beginning; their times lie one after the other in one array.
+    void set_out() {
+        std::size_t ends = 0;
+        for (const RankClass& rank : result_.classes) ends += tapes_[rank.role].slots;
+        ends_.assign(ends, 0.0);
+        ends = 0;
+        for (const RankClass& rank : result_.classes) {
+            Progress& p = progress_.emplace_back();
+            p.tape = &tapes_[rank.role];
+            p.blocked_on.fill(nothing);
+            p.ends = ends_.data() + ends;
+            ends += p.tape->slots;
+        }
     }
 
-    void enqueue(std::uint32_t who) {
-        if (progress_[who].queued) return;
-        progress_[who].queued = true;
-        work_.push_back(who);
+    /// All that a class can do now.
+    void advance(std::uint32_t who) {
+        Progress& p = progress_[who];
+        while (p.ready != 0) {
+            const auto lane = static_cast<std::size_t>(std::countr_zero(p.ready));
+            p.ready = static_cast<std::uint16_t>(p.ready & ~(1U << lane));
+            lane == sync_lane ? pass_syncs(p) : run_lane(who, p, lane);
+        }
     }
     void work() {
         while (!work_.empty()) {
             const std::uint32_t who = work_.back();
             work_.pop_back();
-            progress_[who].queued = false;
             advance(who);
         }
     }
 
-    /// When everything an operation must wait for on the device has ended, if that is known.
-    [[nodiscard]] std::optional<double> hazards_end(const Progress& p, std::uint32_t op) const {
+    /// When everything an operation must wait for on the device has ended; unknown while something has not, which the
+    /// lane then waits for.
+    static double waits_end(Progress& p, const Tape::Op& op, std::size_t lane) {
         double latest = 0;
-        for (const std::uint32_t other : p.role->hazards.of(op)) {
-            const double end = (*p.spans)[other].end;
-            if (std::isnan(end)) return std::nullopt;
-            latest = std::max(latest, end);
+        for (const Tape::Wait& wait : p.tape->waits_of(op)) {
+            if (p.done[Place::lane(wait.place)] <= Place::number(wait.place)) {
+                p.blocked_on[lane] = wait.place;
+                return unknown;
+            }
+            latest = std::max(latest, p.ends[wait.slot]);
         }
         return latest;
     }
 
-    void advance(std::uint32_t who) {
-        Progress& p = progress_[who];
-        for (bool moved = true; moved;) {
-            moved = issue(p);
-            for (std::size_t lane = 0; lane < strategies::lanes; ++lane) moved |= run_lane(who, p, lane);
+    void pass_syncs(Progress& p) {
+        while (p.passed < p.tape->syncs.size()) {
+            const std::uint32_t index = p.tape->syncs[p.passed];
+            const Tape::Op& op = p.tape->ops[index];
+            const double end = waits_end(p, op, sync_lane);
+            if (std::isnan(end)) return;
+            const double host = p.ends[op.start] + op.issue;
+            p.last_sync = std::max(host, end);
+            ++p.passed;
+            record(p, op, index, {host, p.last_sync});
+            p.wake(a_sync);
         }
     }
 
-    bool issue(Progress& p) {
-        const auto& ops = p.role->program->ops;
-        const std::uint32_t before = p.issued;
-        for (; p.issued < ops.size(); ++p.issued) {
-            if (std::holds_alternative<HostSync>(ops[p.issued].what)) {
-                const auto end = hazards_end(p, p.issued);
-                if (!end) break;
-                (*p.spans)[p.issued] = {p.host, std::max(p.host, *end)};
-                p.host = std::max(p.host, *end);
-            }
-            p.host_before[p.issued] = p.host;
-            p.host += costs_.of(p.number, p.issued).host;
-        }
-        return p.issued > before;
-    }
-
-    bool run_lane(std::uint32_t who, Progress& p, std::size_t lane) {
-        const auto& queue = p.role->queue[lane];
-        bool moved = false;
-        while (!p.waiting[lane] && p.next[lane] < queue.size()) {
+    void run_lane(std::uint32_t who, Progress& p, std::size_t lane) {
+        const auto& queue = p.tape->queue[lane];
+        while ((p.waiting >> lane & 1U) == 0 && p.next[lane] < queue.size()) {
             const std::uint32_t index = queue[p.next[lane]];
-            if (index >= p.issued) break;
-            const auto hazards = hazards_end(p, index);
-            if (!hazards) break;
+            const Tape::Op& op = p.tape->ops[index];
+            if (op.segment > p.passed) {
+                p.blocked_on[lane] = a_sync;
+                return;
+            }
+            const double waits = waits_end(p, op, lane);
+            if (std::isnan(waits)) return;
             ++p.next[lane];
-            moved = true;
-            time(who, p, lane, index, std::max(p.lane_free[lane], *hazards));
+            time(who, p, index, std::max(p.lane_free[lane], waits));
         }
-        return moved;
     }
 
     /// device: when the lane and everything waited for is free.
-    void time(std::uint32_t who, Progress& p, std::size_t lane, std::uint32_t index, double device) {
-        const OpCost& cost = costs_.of(p.number, index);
-        const double host = p.host_before[index];
-        const double begin = std::max(device, host + cost.first_dispatch);
-        const Op& op = p.role->program->ops[index];
-        p.waiting[lane] = true;
-        if (const auto* send = std::get_if<Send>(&op.what)) {
-            begin_transfer(rendezvous_.send(*send, {who, index, begin}));
-        } else if (const auto* recv = std::get_if<Recv>(&op.what)) {
-            begin_transfer(rendezvous_.receive(*recv, {who, index, begin}));
-        } else if (const auto* collective = std::get_if<Collective>(&op.what)) {
-            begin_transfer(rendezvous_.join(*collective, op.lane, {who, index, begin}));
-        } else {
-            end_operation({who, index, begin}, begin, std::max(device + cost.device, host + cost.host_to_end));
+    void time(std::uint32_t who, Progress& p, std::uint32_t index, double device) {
+        const Tape::Op& op = p.tape->ops[index];
+        const double start = p.ends[op.start];
+        const double begin = std::max(device, start + op.issue);
+        if (op.kind == Tape::Kind::local)
+            return end_operation(p, op, index, begin, std::max(device + op.device, start + op.done));
+        p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
+        const Party party{who, index, begin};
+        switch (op.kind) {
+            case Tape::Kind::send:
+                return begin_transfer(rendezvous_.send(op.route, std::get<strategies::Send>(*op.what).bytes, party));
+            case Tape::Kind::receive:
+                return begin_transfer(rendezvous_.receive(op.route, std::get<strategies::Recv>(*op.what).bytes, party));
+            default:
+                return begin_transfer(rendezvous_.join(op.route, std::get<strategies::Collective>(*op.what),
+                                                       static_cast<Lane>(op.lane()), party));
         }
     }
 
-    void end_operation(const Party& party, double begin, double end) {
-        Progress& p = progress_[party.who];
-        (*p.spans)[party.op] = {begin, end};
-        const auto lane = static_cast<std::size_t>(p.role->program->ops[party.op].lane);
-        p.lane_free[lane] = end;
-        p.waiting[lane] = false;
+    void end_operation(Progress& p, const Tape::Op& op, std::uint32_t index, double begin, double end) {
+        p.lane_free[op.lane()] = end;
         result_.end = std::max(result_.end, end);
+        record(p, op, index, {begin, end});
+    }
+    void record(Progress& p, const Tape::Op& op, std::uint32_t index, Span span) {
+        ++p.ended;
+        ++p.done[Place::lane(op.place)];
+        if (op.slot != Slots::none) {
+            p.ends[op.slot] = span.end;
+            p.wake(op.place);
+        }
+        if (p.spans != nullptr) (*p.spans)[index] = span;
     }
 
     /// Transfers that cross no contended link end after a time that is known now; the others go to the engine.
-    void begin_transfer(std::optional<Meeting> meeting) {
-        if (!meeting) return;
-        const double begin = meeting->begin();
-        if (meeting->uses->empty() || meeting->transfer.bytes <= 0) {
-            finish(*meeting, begin, begin + network_.alone(meeting->transfer, *meeting->alone));
-            return;
-        }
-        std::uint64_t tag = pending_.size();
-        if (free_.empty()) {
-            pending_.push_back(std::move(*meeting));
-        } else {
-            tag = free_.back();
-            free_.pop_back();
-            pending_[tag] = std::move(*meeting);
-        }
-        engine_.timer(begin + pending_[tag].transfer.latency, tag);
+    void begin_transfer(std::optional<Rendezvous::Number> number) {
+        if (!number) return;
+        const Meeting meeting = rendezvous_.meeting(*number);
+        if (meeting.uses.empty() || meeting.transfer.bytes <= 0)
+            return finish(*number, meeting.begin, meeting.begin + meeting.alone);
+        engine_.timer(meeting.begin + meeting.transfer.latency, *number);
     }
 
-    void finish(const Meeting& meeting, double begin, double end) {
-        for (const Party& party : meeting.parties) {
-            end_operation(party, begin, end);
-            enqueue(party.who);
+    void finish(Rendezvous::Number number, double begin, double end) {
+        for (const Party& party : rendezvous_.part(number)) {
+            Progress& p = progress_[party.who];
+            const Tape::Op& op = p.tape->ops[party.op];
+            p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane()));
+            p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane());
+            end_operation(p, op, party.op, begin, end);
+            work_.push_back(party.who);
         }
     }
 
-    void check_finished() const {
-        for (const RankClass& rank : result_.classes)
-            for (std::size_t i = 0; i < rank.spans.size(); ++i)
-                if (std::isnan(rank.spans[i].end))
-                    throw std::logic_error(fmt::format("rank {} op {} never ends", rank.representative, i));
+    void check_finished() {
+        for (std::size_t who = 0; who < progress_.size(); ++who) {
+            const Progress& p = progress_[who];
+            RankClass& rank = result_.classes[who];
+            rank.end = *std::max_element(p.lane_free.begin(), p.lane_free.end());
+            rank.end = std::max(rank.end, p.last_sync);
+            if (p.ended != p.tape->ops.size())
+                throw std::logic_error(fmt::format("rank {}: {} of {} operations never end", rank.representative,
+                                                   p.tape->ops.size() - p.ended, p.tape->ops.size()));
+        }
     }
 
-    const Costs& costs_;
-    const Network& network_;
     Engine& engine_;
     Rendezvous rendezvous_;
-    std::vector<Role> roles_;
+    std::vector<Tape> tapes_;  // by role
     std::vector<Progress> progress_;
+    std::vector<double> ends_;
     std::vector<std::uint32_t> work_;
-    std::vector<Meeting> pending_;
-    std::vector<std::uint64_t> free_;  // slots of pending_ to use again
     Replayed result_;
 };
 
 }  // namespace
 
 Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
+                Engine& engine, const std::vector<std::uint32_t>& record) {
+    return Replay(step, costs, network, folding, engine, record).run();
+}
+
+Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
                 Engine& engine) {
-    return Replay(step, costs, network, folding, engine).run();
+    std::vector<std::uint32_t> all(folding.classes.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return replay(step, costs, network, folding, engine, all);
 }
 
 }  // namespace orrery::sim

@@ -1,6 +1,8 @@
 // One plan on one cluster: built, folded, replayed.
 #pragma once
 
+#include <memory>
+
 #include "calibrate/predictor.hpp"
 #include "sim/costs.hpp"
 #include "sim/folding.hpp"
@@ -10,22 +12,42 @@
 
 namespace orrery::sim {
 
+enum class EngineKind : std::uint8_t {
+    fast,    ///< our own model of links and delays
+    simgrid  ///< SimGrid's CM02 network, the reference
+};
+
+/// How to run a step.
+struct Running {
+    bool fold = true;  ///< simulate one rank of each class, which is exact
+    EngineKind engine = EngineKind::fast;
+    bool all_spans = false;                             ///< record every class, whatever the memory it takes
+    std::shared_ptr<const Folding> known_folding = {};  ///< of a similar plan on the same cluster
+};
+
 /// Everything a step's reports are made from. Not copyable: its parts refer to each other.
 struct RanStep {
     RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
-            bool fold);
+            const Running& how = {});
     /// The same for a plan whose program (strategies::build) is at hand.
     RanStep(strategies::StepProgram built, const strategies::Plan& plan, const topology::Cluster& cluster,
-            const calibrate::Predictor& predictor, bool fold);
+            const calibrate::Predictor& predictor, const Running& how = {});
     RanStep(const RanStep&) = delete;
     RanStep& operator=(const RanStep&) = delete;
 
+    /// The class of a role that ends last (the first of several); its spans are recorded.
+    [[nodiscard]] const RankClass& slowest(std::uint32_t role) const;
+
     Network network;
     strategies::StepProgram program;  ///< unrolled when tensor groups span nodes, whose collectives contend
+    std::shared_ptr<const Folding> folding;
     Costs costs;
-    Folding folding;
-    Replayed replayed;
+    Replayed replayed;               ///< spans of all classes, or of each role's slowest where that would be too many
     std::vector<double> link_bytes;  ///< carried, by engine link
+
+private:
+    void run(EngineKind kind, const std::vector<std::uint32_t>& record);
+    void run_recording_few(EngineKind kind);
 };
 
 }  // namespace orrery::sim

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <vector>
 
 #include "sim/engine.hpp"
-#include "sim/event_heap.hpp"
+#include "sim/moments.hpp"
 
 namespace orrery::sim {
 
@@ -24,24 +24,29 @@ struct TimedEvent {
 
 class TimerQueue {
 public:
-    void push(const TimedEvent& event) { heap_.push(event); }
-
-    /// Seconds; infinity when empty.
-    [[nodiscard]] double next() const {
-        return heap_.empty() ? std::numeric_limits<double>::infinity() : heap_.top().at;
+    void push(const TimedEvent& event) {
+        const std::uint32_t moment = moments_.at(event.at);
+        if (events_.size() <= moment) events_.resize(moment + 1);
+        events_[moment].push_back(event);
     }
 
-    TimedEvent take() {
-        const TimedEvent event = heap_.top();
-        heap_.pop();
-        return event;
+    /// Seconds; infinity when empty.
+    [[nodiscard]] double next() const { return moments_.next(); }
+
+    /// Removes all events up to `by` seconds and appends them to `due`, moment after moment; sorted by sequence but
+    /// where one time has two moments.
+    void take(double by, std::vector<TimedEvent>& due) {
+        while (moments_.next() <= by) {
+            const std::uint32_t moment = moments_.first();
+            due.insert(due.end(), events_[moment].begin(), events_[moment].end());
+            events_[moment].clear();
+            moments_.remove(moment);
+        }
     }
 
 private:
-    struct Ignore {
-        void operator()(const TimedEvent&, std::size_t) const {}
-    };
-    EventHeap<TimedEvent, Ignore> heap_;
+    Moments moments_;
+    std::vector<std::vector<TimedEvent>> events_;  // of each moment
 };
 
 }  // namespace orrery::sim

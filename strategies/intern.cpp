@@ -2,10 +2,12 @@
 
 namespace orrery::strategies {
 
-std::uint32_t Intern::name(const std::string& text) {
-    const auto [place, fresh] = names_.try_emplace(text, static_cast<std::uint32_t>(step_.names.size()));
-    if (fresh) step_.names.push_back(text);
-    return place->second;
+std::uint32_t Intern::name(std::string_view text) {
+    if (const auto known = names_.find(text); known != names_.end()) return known->second;
+    const auto number = static_cast<std::uint32_t>(step_.names.size());
+    names_.emplace(text, number);
+    step_.names.emplace_back(text);
+    return number;
 }
 
 Compute Intern::kernel(const kernels::Kernel& kernel) {

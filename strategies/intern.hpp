@@ -1,8 +1,10 @@
 // Names and kernels of a step program, each stored once.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "strategies/step_program.hpp"
 
@@ -12,15 +14,21 @@ namespace orrery::strategies {
 class Intern {
 public:
     explicit Intern(StepProgram& step) : step_(step) {}
-    std::uint32_t name(const std::string& text);
+    std::uint32_t name(std::string_view text);
     Compute kernel(const kernels::Kernel& kernel);
-    Label label(const std::string& text, Phase phase, std::int32_t micro_batch = -1, std::int32_t layer = -1) {
+    Label label(std::string_view text, Phase phase, std::int32_t micro_batch = -1, std::int32_t layer = -1) {
         return {.name = name(text), .micro_batch = micro_batch, .layer = layer, .phase = phase};
     }
 
 private:
+    /// Looks up texts without making strings of them.
+    struct Hash : std::hash<std::string_view> {
+        using is_transparent = void;
+    };
+    using Numbers = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
+
     StepProgram& step_;
-    std::map<std::string, std::uint32_t> names_, kernels_;
+    Numbers names_, kernels_;
 };
 
 }  // namespace orrery::strategies

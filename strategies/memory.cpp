@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace orrery::strategies {
 
@@ -28,34 +29,59 @@ std::vector<Lifetime> lifetimes(const Program& program) {
     return lives;
 }
 
-/// Which buffers begin and end at each operation, as lists sorted by operation.
-struct Events {
-    std::vector<std::pair<std::uint32_t, BufferId>> births, deaths;
+/// Buffers that begin or end at each operation, row by row.
+class Events {
+public:
+    explicit Events(std::size_t ops) : first_(ops + 1) {}
+    void count(std::uint32_t op) { ++first_[op + 1]; }
+    void counted() {
+        std::partial_sum(first_.begin(), first_.end(), first_.begin());
+        buffers_.resize(first_.back());
+        next_ = first_;
+    }
+    void add(std::uint32_t op, BufferId id) { buffers_[next_[op]++] = id; }
+    [[nodiscard]] std::span<const BufferId> at(std::uint32_t op) const {
+        return {buffers_.data() + first_[op], buffers_.data() + first_[op + 1]};
+    }
+
+private:
+    std::vector<std::uint32_t> first_, next_;
+    std::vector<BufferId> buffers_;
 };
 
-Events events(const Program& program) {
-    Events result;
+/// Of buffers that do not last the whole step.
+struct Changes {
+    Events births, deaths;
+};
+
+Changes changes_of(const Program& program) {
+    Changes result{Events(program.ops.size()), Events(program.ops.size())};
     const auto lives = lifetimes(program);
+    const auto comes_and_goes = [&](BufferId id) {
+        return !lasting(program.buffers[id].keep) && lives[id].first <= lives[id].last;
+    };
     for (BufferId id = 0; id < lives.size(); ++id) {
-        if (lasting(program.buffers[id].keep) || lives[id].first > lives[id].last) continue;
-        result.births.emplace_back(lives[id].first, id);
-        result.deaths.emplace_back(lives[id].last, id);
+        if (!comes_and_goes(id)) continue;
+        result.births.count(lives[id].first);
+        result.deaths.count(lives[id].last);
     }
-    std::sort(result.births.begin(), result.births.end());
-    std::sort(result.deaths.begin(), result.deaths.end());
+    result.births.counted();
+    result.deaths.counted();
+    for (BufferId id = 0; id < lives.size(); ++id) {
+        if (!comes_and_goes(id)) continue;
+        result.births.add(lives[id].first, id);
+        result.deaths.add(lives[id].last, id);
+    }
     return result;
 }
 
 std::uint64_t block_peak(const Program& block) {
-    const Events changes = events(block);
+    const Changes changes = changes_of(block);
     std::uint64_t now = 0, peak = 0;
-    std::size_t born = 0, died = 0;
     for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
-        for (; born < changes.births.size() && changes.births[born].first == i; ++born)
-            now += block.buffers[changes.births[born].second].bytes;
+        for (const BufferId id : changes.births.at(i)) now += block.buffers[id].bytes;
         peak = std::max(peak, now);
-        for (; died < changes.deaths.size() && changes.deaths[died].first == i; ++died)
-            now -= block.buffers[changes.deaths[died].second].bytes;
+        for (const BufferId id : changes.deaths.at(i)) now -= block.buffers[id].bytes;
     }
     return peak;
 }
@@ -95,13 +121,12 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
     std::array<std::uint64_t, keeps> now{};
     for (const Buffer& buffer : program.buffers)
         if (lasting(buffer.keep)) now[static_cast<std::size_t>(buffer.keep)] += buffer.bytes;
-    const Events changes = events(program);
-    std::size_t born = 0, died = 0;
+    const Changes changes = changes_of(program);
     StageMemory result;
     Phase reached = Phase::forward;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        for (; born < changes.births.size() && changes.births[born].first == i; ++born) {
-            const Buffer& buffer = program.buffers[changes.births[born].second];
+        for (const BufferId id : changes.births.at(i)) {
+            const Buffer& buffer = program.buffers[id];
             now[static_cast<std::size_t>(buffer.keep)] += buffer.bytes;
         }
         const auto* call = std::get_if<Call>(&program.ops[i].what);
@@ -116,8 +141,8 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
             result.peak = total;
             result.at_peak = during;
         }
-        for (; died < changes.deaths.size() && changes.deaths[died].first == i; ++died) {
-            const Buffer& buffer = program.buffers[changes.deaths[died].second];
+        for (const BufferId id : changes.deaths.at(i)) {
+            const Buffer& buffer = program.buffers[id];
             now[static_cast<std::size_t>(buffer.keep)] -= buffer.bytes;
         }
     }

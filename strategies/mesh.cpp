@@ -41,6 +41,12 @@ std::vector<std::uint32_t> Mesh::group(std::uint32_t rank, AxisSet set) const {
     return members;  // slower axes are added later, so the list ascends
 }
 
+bool Mesh::leads(std::uint32_t rank, AxisSet set) const {
+    for (std::size_t i = 0; i < axes; ++i)
+        if (set.has(static_cast<Axis>(i)) && coordinate(rank, static_cast<Axis>(i)) != 0) return false;
+    return true;
+}
+
 std::uint32_t Mesh::peer(std::uint32_t rank, Axis axis, std::int32_t delta) const {
     const auto size = static_cast<std::int64_t>(along(axis));
     const auto here = static_cast<std::int64_t>(coordinate(rank, axis));

@@ -21,6 +21,12 @@ public:
     }
     [[nodiscard]] constexpr bool has(Axis axis) const { return ((bits_ >> static_cast<unsigned>(axis)) & 1U) != 0; }
     [[nodiscard]] constexpr std::uint8_t bits() const { return bits_; }
+    /// The set without one axis.
+    [[nodiscard]] constexpr AxisSet without(Axis axis) const {
+        AxisSet rest = *this;
+        rest.bits_ = static_cast<std::uint8_t>(bits_ & ~(1U << static_cast<unsigned>(axis)));
+        return rest;
+    }
     constexpr bool operator==(const AxisSet&) const = default;
 
 private:
@@ -37,6 +43,8 @@ struct Mesh {
     [[nodiscard]] std::uint32_t coordinate(std::uint32_t rank, Axis axis) const;
     /// The ranks of the group that holds `rank`, ascending.
     [[nodiscard]] std::vector<std::uint32_t> group(std::uint32_t rank, AxisSet set) const;
+    /// Whether `rank` is the first of its group.
+    [[nodiscard]] bool leads(std::uint32_t rank, AxisSet set) const;
     /// The rank `delta` steps along an axis, wrapping around.
     [[nodiscard]] std::uint32_t peer(std::uint32_t rank, Axis axis, std::int32_t delta) const;
 };

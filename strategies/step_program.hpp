@@ -135,7 +135,12 @@ public:
                        std::span<const BufferId> writes);
     std::uint32_t emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,
                        std::initializer_list<BufferId> writes);
-    [[nodiscard]] Program finish() && { return std::move(program_); }
+    [[nodiscard]] Program finish() && {
+        program_.ops.shrink_to_fit();
+        program_.buffers.shrink_to_fit();
+        program_.operands.shrink_to_fit();
+        return std::move(program_);
+    }
 
 private:
     Program program_;

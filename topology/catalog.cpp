@@ -8,6 +8,7 @@
 #include "topology/ethernet.hpp"
 #include "topology/rail_optimized.hpp"
 #include "topology/superpod.hpp"
+#include "topology/tpu.hpp"
 
 namespace orrery::topology {
 
@@ -16,7 +17,7 @@ namespace {
 const std::vector<Design>& designs() {
     static const std::vector<Design> all = [] {
         std::vector<Design> result;
-        for (auto table : {superpod_designs(), rail_optimized_designs(), ethernet_designs()}) {
+        for (auto table : {superpod_designs(), rail_optimized_designs(), ethernet_designs(), tpu_designs()}) {
             result.insert(result.end(), table.begin(), table.end());
         }
         return result;
@@ -38,7 +39,10 @@ std::span<const Preset> presets() {
 Cluster build(const ClusterSpec& spec) {
     std::vector<std::string_view> names;
     for (const Design& design : designs()) {
-        if (design.preset.name == spec.preset) return build(design, spec);
+        if (design.preset.name == spec.preset) {
+            Cluster cluster = build(design, spec);
+            return spec.failed.empty() ? cluster : cluster.with_failures(spec.failed);
+        }
         names.push_back(design.preset.name);
     }
     throw Error("", "/cluster/preset", "unknown cluster \"" + spec.preset + "\"",

@@ -6,20 +6,31 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "topology/cluster.hpp"
+#include "topology/fabric_spec.hpp"
 
 namespace orrery::topology {
 
 /// What a scenario says of its cluster; everything but `preset` is optional and overrides the preset.
 struct ClusterSpec {
-    std::string preset;               ///< "superpod-a100", "ethernet", ...
-    std::uint32_t nodes = 0;          ///< 0: the preset's own size
-    std::string gpu = {};             ///< "" : the preset's GPU
-    std::uint32_t gpus_per_node = 0;  ///< 0: the preset's
-    std::uint32_t nics_per_node = 0;  ///< 0: the preset's
-    double nic_bytes_per_second = 0;  ///< 0: the preset's
-    double oversubscription = 0;      ///< leaf down : up; 0: the preset's
+    std::string preset;                    ///< "superpod-a100", "ethernet", ...
+    std::uint32_t nodes = 0;               ///< 0: the preset's own size
+    std::string gpu = {};                  ///< "" : the preset's GPU
+    std::uint32_t gpus_per_node = 0;       ///< 0: the preset's
+    std::uint32_t nics_per_node = 0;       ///< 0: the preset's
+    double nic_bytes_per_second = 0;       ///< 0: the preset's
+    double oversubscription = 0;           ///< leaf down : up; 0: the preset's
+    std::uint32_t switch_ports = 0;        ///< 0: the preset's
+    FabricSpec fabric = {};                ///< another fabric between the preset's nodes
+    std::string routing = {};              ///< of routing_policies(); "": minimal
+    std::uint64_t routing_seed = 1;        ///< of ecmp's hash
+    std::vector<std::string> failed = {};  ///< links and switches that do not work (Failures)
+    std::string node_file = {};            ///< NCCL topology XML: the wiring of the nodes instead of the preset's
+    std::string fabric_file =
+        {};  ///< SimGrid platform (.xml) or CSV list of cables: the fabric instead of the preset's
+    std::vector<std::string> more_nodes = {};  ///< "4 x P100": nodes of other GPUs, after the preset's own
 };
 
 struct Preset {

@@ -17,6 +17,10 @@ inline constexpr double nvlink4_bytes_per_second = 25e9;  ///< H100 whitepaper: 
 inline constexpr double nvlink5_bytes_per_second = 50e9;  ///< Blackwell brief: 18 links, 1.8 TB/s
 inline constexpr double nvlink_c2c_bytes_per_second = 450e9;  ///< GB200 datasheet: Grace to GPU, 900 GB/s bidirectional
 
+// Inter-chip interconnect of a TPU, one link in one direction: Jouppi et al., "TPU v4", ISCA 2023, table 4.
+inline constexpr double tpu_v3_link_bytes_per_second = 70e9;
+inline constexpr double tpu_v4_link_bytes_per_second = 50e9;
+
 // PCIe x16 in one direction: GT/s x 16 lanes x 128/130 (PCI-SIG base specifications 3.0, 4.0, 5.0).
 inline constexpr double pcie3_bytes_per_second = 8e9 * 16 / 8 * 128 / 130;
 inline constexpr double pcie4_bytes_per_second = 2 * pcie3_bytes_per_second;
@@ -38,6 +42,8 @@ inline constexpr double pcie_link_seconds = 0.5e-6;
 /// Light in fibre or copper, 5 ns a metre; lengths as a rack row, a hall row and a hall are built.
 inline constexpr double cable_seconds_per_metre = 5e-9;
 inline constexpr double nic_cable_metres = 5, spine_cable_metres = 30, core_cable_metres = 50;
+/// Neighbours of a torus are laid out in the same or the next rack.
+inline constexpr double torus_cable_metres = 2;
 
 /// What a message pays once for its two NICs together, beside PCIe, cables and switches.
 struct Adapter {
@@ -51,6 +57,13 @@ inline constexpr Adapter infiniband_adapter{"InfiniBand", 0.6e-6};
 inline constexpr Adapter roce_adapter{"RoCE", 0.8e-6};
 /// No latency is published for the Omni-Path adapter by itself; taken to be that of RoCE.
 inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receive_seconds};
+
+/// Elastic Fabric Adapter: what Amazon's NCCL plugin reckons with for a message between nodes (aws-ofi-nccl,
+/// include/nccl_ofi_param.h, OFI_NCCL_TUNER_NET_LATENCY: 20 us).
+inline constexpr Adapter efa_adapter{"EFA", 20e-6};
+
+/// A chip with its own links has no adapter to pay for.
+inline constexpr Adapter chip_adapter{"on chip", 0};
 
 struct Switch {
     std::string_view name;
@@ -68,5 +81,8 @@ inline constexpr Switch switch_opa{"Omni-Path 100", 48, 110e-9};
 inline constexpr Switch switch_spectrum4{"SN5600 400GbE", 128, 0.6e-6};
 /// Any 64-port top-of-rack switch: the middle of the same range.
 inline constexpr Switch switch_tor{"64-port Ethernet", 64, 0.8e-6};
+
+/// The router on a TPU chip. No latency is published; taken to be that of an InfiniBand switch of its time.
+inline constexpr Switch router_tpu{"TPU router", 6, switch_hdr.seconds};
 
 }  // namespace orrery::topology

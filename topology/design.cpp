@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <numeric>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "topology/assemble.hpp"
+#include "topology/nccl_xml.hpp"
 
 namespace orrery::topology {
 
@@ -19,13 +21,15 @@ namespace {
     throw Error("", std::string("/cluster/") + field, message, hint);
 }
 
-std::uint32_t choose_nodes(const Design& design, const ClusterSpec& spec) {
-    const std::uint32_t nodes = spec.nodes == 0 ? design.preset.default_nodes : spec.nodes;
-    if (nodes > design.preset.max_nodes) {
-        refuse("nodes", fmt::format("{} nodes are more than {} has", nodes, design.preset.name),
-               fmt::format("nearest legal value: {}", design.preset.max_nodes));
+/// Looks a GPU up for another place of the scenario than /cluster/gpu.
+const Gpu& find_gpu_at(std::string_view name, const std::string& pointer) {
+    try {
+        const Gpu& gpu = find_gpu(name);
+        if (!is_chip(socket_of(gpu))) return gpu;
+    } catch (const Error& error) {
+        throw Error("", pointer, error.message(), error.hint());
     }
-    return nodes;
+    throw Error("", pointer, fmt::format("{} sits in no node", name), "name a GPU of `orrery list clusters`");
 }
 
 const Gpu& choose_gpu(const Design& design, const ClusterSpec& spec) {
@@ -37,7 +41,7 @@ const NodeSpec& choose_node(const Design& design, const Gpu& gpu) {
     const Socket socket = socket_of(gpu);
     const NodeSpec& own = find_node(design.node);
     if (socket == own.socket) return own;
-    if (design.any_node) return usual_node(socket);
+    if (design.any_node && !is_chip(socket)) return usual_node(socket);
     refuse("gpu",
            fmt::format("{} ({}) does not fit the {} board of {}", gpu.name, name(socket), name(own.socket),
                        design.preset.name),
@@ -89,8 +93,8 @@ std::uint32_t choose_nics(const Design& design, const ClusterSpec& spec, const N
     return spec.nics_per_node;
 }
 
-double choose_rate(const Design& design, const ClusterSpec& spec, const NodeSpec& node) {
-    const double own = design.nic_bytes_per_second == 0 ? node.nic_bytes_per_second : design.nic_bytes_per_second;
+double choose_rate(const Design& design, const ClusterSpec& spec, double of_node) {
+    const double own = design.nic_bytes_per_second == 0 ? of_node : design.nic_bytes_per_second;
     const double asked = spec.nic_bytes_per_second;
     if (asked == 0) return own;
     if (!(std::isfinite(asked) && asked > 0)) {
@@ -107,48 +111,98 @@ double choose_rate(const Design& design, const ClusterSpec& spec, const NodeSpec
     return asked;
 }
 
-double choose_oversubscription(const Design& design, const ClusterSpec& spec) {
-    if (spec.oversubscription == 0) return 1;
-    if (design.reference && spec.oversubscription != 1) {
-        refuse(
-            "oversubscription",
-            fmt::format("{}; the reference architecture {} is non-blocking", spec.oversubscription, design.preset.name),
-            "nearest legal value: 1; presets such as dgx-a100, dgx-h100 or ethernet take any");
+/// "4 x P100": nodes of that GPU's usual kind, or the preset's where it fits, with as many GPUs and NICs in use.
+std::vector<NodeGroup> more_nodes(const Design& design, const ClusterSpec& spec, std::uint32_t gpus,
+                                  std::uint32_t nics) {
+    std::vector<NodeGroup> groups;
+    for (std::size_t i = 0; i < spec.more_nodes.size(); ++i) {
+        const std::string& text = spec.more_nodes[i];
+        const std::string field = fmt::format("more_nodes/{}", i);
+        std::uint32_t count = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+        const std::string_view rest(end, text.data() + text.size());
+        if (error != std::errc{} || count == 0 || !rest.starts_with(" x ")) {
+            refuse(field.c_str(), fmt::format("\"{}\" does not say how many nodes of which GPU", text),
+                   "write it like \"4 x P100\"");
+        }
+        if (design.reference) {
+            refuse(field.c_str(), fmt::format("the reference architecture {} has one kind of node", design.preset.name),
+                   "presets such as dgx-1v, dgx-a100 or ethernet take more kinds");
+        }
+        const Gpu& gpu = find_gpu_at(rest.substr(3), "/cluster/" + field);
+        const NodeSpec& node =
+            socket_of(gpu) == find_node(design.node).socket ? find_node(design.node) : usual_node(socket_of(gpu));
+        if (node.gpus < gpus) {
+            refuse(field.c_str(), fmt::format("a {} node has {} GPUs, not {}", node.name, node.gpus, gpus),
+                   fmt::format("set gpus_per_node to {} for all nodes", node.gpus));
+        }
+        groups.push_back({count, gpu, std::make_shared<NodePlan>(build_node(node, gpus, nics))});
     }
-    return spec.oversubscription;
+    return groups;
 }
 
-FatTree choose_fabric(const Design& design, const ClusterSpec& spec, std::uint32_t nodes, std::uint32_t nics) {
-    const double ratio = choose_oversubscription(design, spec);
-    const FatTree fabric = plan_fat_tree(fabric_of(design, nodes, nics, ratio));
-    if (ratio > 1 && fabric.tiers < 2) {
-        refuse("oversubscription", fmt::format("{}: {} nodes fit on one switch, which has no uplinks", ratio, nodes),
-               "leave it out, or ask for more nodes");
+/// Chips by themselves: nothing inside a node can be chosen.
+Cluster build_chips(const Design& design, const ClusterSpec& spec) {
+    const Gpu& gpu = choose_gpu(design, spec);
+    if (socket_of(gpu) != socket_of(find_gpu(design.gpu))) {
+        refuse("gpu", fmt::format("{} is not the chip of {}", gpu.name, design.preset.name),
+               "GPUs that fit: " + gpus_with(socket_of(find_gpu(design.gpu))));
     }
-    return fabric;
+    if (spec.gpus_per_node > 1 || spec.nics_per_node > 1) {
+        refuse(spec.gpus_per_node > 1 ? "gpus_per_node" : "nics_per_node",
+               fmt::format("the chips of {} sit in no node", design.preset.name), "leave it out");
+    }
+    if (!spec.more_nodes.empty()) refuse("more_nodes", "a pod has one kind of chip", "leave it out");
+    if (!spec.node_file.empty()) refuse("node_file", "the chips of a pod sit in no node", "leave it out");
+    auto fabric = choose_fabric(design, spec, {1, choose_rate(design, spec, 0), 0});
+    const std::uint32_t nodes = fabric->nodes();
+    return {std::string(design.preset.name),
+            {{nodes, gpu, std::make_shared<NodePlan>(NodePlan::chip())}},
+            std::move(fabric),
+            {routing_policy(spec.routing), spec.routing_seed}};
+}
+
+/// The nodes of a file have as many GPUs and NICs as it says, and its NICs' rate unless the scenario says another.
+Cluster build_from_file(const Design& design, const ClusterSpec& spec, const Gpu& gpu) {
+    const bool counted = spec.gpus_per_node > 0 || spec.nics_per_node > 0;
+    if (design.reference || counted || !spec.more_nodes.empty()) {
+        refuse(design.reference ? "node_file"
+               : counted        ? "nics_per_node"
+                                : "more_nodes",
+               "node_file says how the nodes are made",
+               design.reference ? "use a preset such as dgx-a100" : "leave it out");
+    }
+    NcclNode node = read_nccl_xml(spec.node_file);
+    const std::uint32_t nics = node.plan.nics();
+    Design own = design;
+    own.nic_bytes_per_second = node.nic_bytes_per_second;
+    auto fabric = choose_fabric(own, spec, {nics, choose_rate(own, spec, 0), 0});
+    const std::uint32_t nodes = fabric->nodes();
+    return {std::string(design.preset.name),
+            {{nodes, gpu, std::make_shared<NodePlan>(std::move(node.plan))}},
+            std::move(fabric),
+            {routing_policy(spec.routing), spec.routing_seed}};
 }
 
 }  // namespace
 
-FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription) {
-    return {.nodes = nodes,
-            .nics_per_node = nics,
-            .planes = design.planes == 0 ? nics : std::gcd(design.planes, nics),
-            .ports = design.fabric_switch.ports,
-            .oversubscription = oversubscription,
-            .leaves_per_group = design.leaves_per_group,
-            .one_switch = !design.reference};
-}
-
 Cluster build(const Design& design, const ClusterSpec& spec) {
+    if (design.node.empty()) return build_chips(design, spec);
     const Gpu& gpu = choose_gpu(design, spec);
+    if (!spec.node_file.empty()) return build_from_file(design, spec, gpu);
     const NodeSpec& node = choose_node(design, gpu);
-    const std::uint32_t nodes = choose_nodes(design, spec);
-    const std::uint32_t gpus = choose_gpus(design, spec, node);
-    const std::uint32_t nics = choose_nics(design, spec, node, gpus);
-    const FabricParts parts{choose_rate(design, spec, node), design.adapter, design.fabric_switch};
-    const FatTree fabric = choose_fabric(design, spec, nodes, nics);
-    return {std::string(design.preset.name), gpu, gpus, assemble(build_node(node, gpus, nics), fabric, parts)};
+    const std::uint32_t gpus = choose_gpus(design, spec, node), nics = choose_nics(design, spec, node, gpus);
+    std::vector<NodeGroup> groups{{0, gpu, std::make_shared<NodePlan>(build_node(node, gpus, nics))}};
+    std::uint32_t more = 0;
+    for (const NodeGroup& group : more_nodes(design, spec, gpus, nics)) {
+        more += group.nodes;
+        groups.push_back(group);
+    }
+    const double rate = choose_rate(design, spec, node.nic_bytes_per_second);
+    auto fabric = choose_fabric(design, spec, {nics, rate, more});
+    const Routing routing{routing_policy(spec.routing), spec.routing_seed};
+    groups.front().nodes = fabric->nodes() - more;
+    return {std::string(design.preset.name), std::move(groups), std::move(fabric), routing};
 }
 
 }  // namespace orrery::topology

@@ -1,5 +1,5 @@
-// A design: which node on which fabric. Presets are rows of the tables in superpod.cpp, rail_optimized.cpp and
-// ethernet.cpp; one builder serves all.
+// A design: which node on which fabric. Presets are rows of the tables in superpod.cpp, rail_optimized.cpp,
+// ethernet.cpp and tpu.cpp; one builder serves all.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace orrery::topology {
 
 struct Design {
     Preset preset;
-    std::string_view node;        ///< row of dgx.cpp
+    std::string_view node;        ///< row of dgx.cpp; "": chips by themselves
     std::string_view gpu;         ///< "": the node's own
     std::uint32_t nics;           ///< 0: the node's own
     double nic_bytes_per_second;  ///< 0: the node's own
@@ -24,16 +24,30 @@ struct Design {
     std::uint32_t leaves_per_group = 0;  ///< FatTreeSpec's
     bool reference = false;              ///< a reference architecture: only size and GPU memory variant can change
     bool any_node = false;               ///< the GPU chooses the kind of node
+    std::string_view fabric = {};        ///< of fabric_kinds(); "": leaves, spines and cores
+    std::string_view shape = {};         ///< that fabric's at the default size
+    std::uint32_t dimensions = 0;        ///< that fabric's at other sizes
 };
 
 std::span<const Design> superpod_designs();
 std::span<const Design> rail_optimized_designs();
 std::span<const Design> ethernet_designs();
+std::span<const Design> tpu_designs();
 
 /// The cluster that a design with the spec's overrides describes; throws Error with pointers under "/cluster".
 Cluster build(const Design& design, const ClusterSpec& spec);
 
-/// The design's fabric for so many nodes and NICs.
-FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription);
+/// What the nodes bring to the fabric.
+struct NodeSide {
+    std::uint32_t nics;
+    double nic_bytes_per_second;
+    std::uint32_t more_nodes;  ///< beside the preset's own
+};
+/// The fabric that joins them; it knows how many nodes there are. Throws Error.
+std::shared_ptr<const Fabric> choose_fabric(const Design& design, const ClusterSpec& spec, const NodeSide& side);
+
+/// The design's leaf/spine fabric for so many nodes and NICs; switch_ports 0: the design's.
+FatTreeSpec fabric_of(const Design& design, std::uint32_t nodes, std::uint32_t nics, double oversubscription,
+                      std::uint32_t switch_ports = 0);
 
 }  // namespace orrery::topology

@@ -129,7 +129,9 @@ std::uint32_t max_nodes(FatTreeSpec spec) {
     check_leaf(spec);
     // Feasibility changes only from row to row of leaves; find the last feasible row by halving, for it is monotone
     // in the number of groups.
-    std::uint32_t low = 1, high = spec.ports * spec.ports * spec.ports;
+    std::uint32_t low = 1;
+    auto high = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::uint64_t{spec.ports} * spec.ports * spec.ports, 1U << 24));
     while (low + 1 < high) {
         spec.nodes = low + (high - low) / 2;
         (try_plan(spec) ? low : high) = spec.nodes;
@@ -153,44 +155,8 @@ std::uint32_t FatTree::index_in_group(std::uint32_t leaf) const {
     return tiers < 3 ? leaf : leaf % rows % leaves_per_group;
 }
 
-std::uint32_t FatTree::nic_down(std::uint32_t node, std::uint32_t nic) const {
-    return nodes * nics_per_node + nic_up(node, nic);
-}
-
-std::uint32_t FatTree::leaf_link(std::uint32_t leaf, std::uint32_t spine_in_group, bool up) const {
-    const std::uint32_t first = 2 * nodes * nics_per_node, count = leaves() * spines_per_group;
-    return first + (up ? 0 : count) + leaf * spines_per_group + spine_in_group;
-}
-
-std::uint32_t FatTree::spine_link(std::uint32_t spine, std::uint32_t core_in_group, bool up) const {
-    const std::uint32_t first = 2 * (nodes * nics_per_node + leaves() * spines_per_group);
-    return first + (up ? 0 : spines() * cores_per_group) + spine * cores_per_group + core_in_group;
-}
-
-std::uint32_t FatTree::links() const {
-    if (tiers == 0) return 0;
-    return 2 * (nodes * nics_per_node + leaves() * spines_per_group + spines() * cores_per_group);
-}
-
-void FatTree::route(End from, End to, std::uint32_t first, std::vector<std::uint32_t>& out) const {
-    const std::uint32_t a = leaf_of(from.node, from.nic), b = leaf_of(to.node, to.nic);
-    out.push_back(first + nic_up(from.node, from.nic));
-    if (a != b) {
-        const std::uint32_t cable = slot_of(to.node, to.nic) % leaf_up, spine = cable % spines_per_group;
-        out.push_back(first + leaf_link(a, spine, true));
-        if (group_of(a) != group_of(b)) {
-            const std::uint32_t core = (index_in_group(b) * leaf_cables + cable / spines_per_group) % cores_per_group;
-            out.push_back(first + spine_link(group_of(a) * spines_per_group + spine, core, true));
-            out.push_back(first + spine_link(group_of(b) * spines_per_group + spine, core, false));
-        }
-        out.push_back(first + leaf_link(b, spine, false));
-    }
-    out.push_back(first + nic_down(to.node, to.nic));
-}
-
-std::uint32_t FatTree::switches_between(End from, End to) const {
-    const std::uint32_t a = leaf_of(from.node, from.nic), b = leaf_of(to.node, to.nic);
-    return a == b ? 1 : group_of(a) == group_of(b) ? 3 : 5;
+std::uint32_t FatTree::core_of(std::uint32_t spine, std::uint32_t k) const {
+    return spine % spines_per_group % core_groups * cores_per_group + k;
 }
 
 }  // namespace orrery::topology

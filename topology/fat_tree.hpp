@@ -1,5 +1,5 @@
-// Leaf/spine(/core) fabric in numbers: how many switches a cluster needs, how they are cabled and which way a
-// message takes. Everything is arithmetic, so that a route costs nanoseconds at any size.
+// Leaf/spine(/core) fabric in numbers: how many switches a cluster needs and how they are cabled. The
+// fabric made of it is in fat_tree_fabric.hpp.
 //
 //   core     K0 ..      KG ..           a spine of every group to every core of one core group
 //             |  \    /  |
@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 namespace orrery::topology {
 
@@ -28,7 +27,6 @@ struct FatTreeSpec {
     bool one_switch = true;              ///< use one switch where all NICs fit on it
 };
 
-/// Directed links are numbered: NIC up, NIC down, leaf up, leaf down, spine up, spine down.
 struct FatTree {
     std::uint32_t nodes = 0, nics_per_node = 0, planes = 1, tiers = 0;  ///< tiers 0: no network (one node)
     std::uint32_t nodes_per_leaf = 0, rows = 0;  ///< a row: the leaves of all planes for the same nodes
@@ -40,31 +38,14 @@ struct FatTree {
     [[nodiscard]] std::uint32_t leaves() const { return planes * rows; }
     [[nodiscard]] std::uint32_t spines() const { return groups * spines_per_group; }
     [[nodiscard]] std::uint32_t cores() const { return core_groups * cores_per_group; }
+    /// Core switch at the end of a spine's k-th uplink.
+    [[nodiscard]] std::uint32_t core_of(std::uint32_t spine, std::uint32_t k) const;
 
     [[nodiscard]] std::uint32_t leaf_of(std::uint32_t node, std::uint32_t nic) const;
     /// Position of a NIC among those of its leaf.
     [[nodiscard]] std::uint32_t slot_of(std::uint32_t node, std::uint32_t nic) const;
     [[nodiscard]] std::uint32_t group_of(std::uint32_t leaf) const;
     [[nodiscard]] std::uint32_t index_in_group(std::uint32_t leaf) const;
-
-    [[nodiscard]] std::uint32_t nic_up(std::uint32_t node, std::uint32_t nic) const {
-        return node * nics_per_node + nic;
-    }
-    [[nodiscard]] std::uint32_t nic_down(std::uint32_t node, std::uint32_t nic) const;
-    [[nodiscard]] std::uint32_t leaf_link(std::uint32_t leaf, std::uint32_t spine_in_group, bool up) const;
-    [[nodiscard]] std::uint32_t spine_link(std::uint32_t spine, std::uint32_t core_in_group, bool up) const;
-    [[nodiscard]] std::uint32_t links() const;
-
-    struct End {
-        std::uint32_t node, nic;
-    };
-    /// Appends `first` + number of each link from one NIC to another, of different nodes. The destination's slot on
-    /// its leaf picks the spine and the core (d-mod-k: Zahavi, "Fat-tree routing and node ordering providing
-    /// contention free traffic for MPI global collectives", 2012): two messages meet only if their destinations do.
-    void route(End from, End to, std::uint32_t first, std::vector<std::uint32_t>& out) const;
-
-    /// Switches on the way between the NICs: 1, 3 or 5.
-    [[nodiscard]] std::uint32_t switches_between(End from, End to) const;
 };
 
 /// Throws Error (pointer "/cluster/nodes", "/cluster/nics_per_node" or "/cluster/oversubscription") when switches with

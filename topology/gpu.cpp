@@ -49,10 +49,13 @@ constexpr Row rows[] = {
     {"GB200", "gb200", 186, 8.0, 80, 1250, 2500, 5000, Socket::grace, {"GB200-186GB", "GB200-NVL72"}},
     // GB300 NVL72 datasheet over 72: 288 GB (268 GiB) a GPU, 576 TB/s, sparse 180/360/720 PFLOP/s.
     {"GB300", "gb300", 268, 8.0, 80, 1250, 2500, 5000, Socket::grace, {"GB300-288GB", "GB300-NVL72"}},
-    // L40S datasheet: 48 GB GDDR6, 864 GB/s, PCIe Gen4.
+    // Jouppi et al., "TPU v4", ISCA 2023, table 4, a chip: 123 and 275 TFLOP/s in bf16, 32 GiB, 900 and 1,200 GB/s.
+    {"TPU-v3", "tpu-v3", 32, 0.9, 0, 0, 123, 0, Socket::tpu_v3, {"TPUv3"}},
+    {"TPU-v4", "tpu-v4", 32, 1.2, 0, 0, 275, 0, Socket::tpu_v4, {"TPUv4"}},
     // A core of an AMD EPYC 9755: 4.1 GHz boost (product page), two 512-bit fused multiply-adds a cycle (Software
     // Optimization Guide for family 1Ah). Its share of bandwidth is the profile's; memory of a vCPU of AWS's m6a hosts.
     {"CPU-core", "cpu", 4, 0, 0.262, 0, 0, 0, Socket::core, {"CPU"}},
+    // L40S datasheet: 48 GB GDDR6, 864 GB/s, PCIe Gen4.
     {"L40S", "l40s", 48, 0.864, 91.6, 183, 362, 733, Socket::pcie, {"L40S-48GB"}},
 };
 
@@ -66,7 +69,7 @@ std::vector<Gpu> make_gpus() {
     std::vector<Gpu> result;
     for (const Row& r : rows) {
         result.push_back({r.name, r.profile, static_cast<std::uint64_t>(r.gibibytes) * GiB, r.terabytes_per_second * T,
-                          r.fp32 * T, r.tf32 * T, r.half * T, r.fp8 * T});
+                          r.fp32 * T, r.tf32 * T, r.half * T, r.fp8 * T, r.tf32 > 0 || is_chip(r.socket)});
     }
     return result;
 }
@@ -111,8 +114,17 @@ std::string_view name(Socket socket) {
                                           "SXM with NVLink 5",
                                           "Grace superchip",
                                           "PCIe",
+                                          "TPU v3 chip",
+                                          "TPU v4 chip",
                                           "core of a host"};
     return names[static_cast<std::size_t>(socket)];
+}
+
+bool is_chip(Socket socket) { return socket == Socket::tpu_v3 || socket == Socket::tpu_v4; }
+
+int compute_capability(Socket socket) {
+    constexpr int by_socket[] = {60, 70, 80, 90, 100, 100, 89, 0, 0};  // CUDA C++ programming guide
+    return by_socket[static_cast<std::size_t>(socket)];
 }
 
 std::string gpus_with(Socket socket) {

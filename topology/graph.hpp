@@ -1,14 +1,10 @@
-// The whole cluster as a Boost graph, with what routing needs beside it. Only topology/ and its tests include this.
+// The whole cluster as a Boost graph, for drawing, searching and testing. Only topology/ and its tests include this.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
-#include "topology/datasheets.hpp"
-#include "topology/fat_tree.hpp"
-#include "topology/node.hpp"
+#include "topology/cluster.hpp"
 
 namespace orrery::topology {
 
@@ -23,20 +19,11 @@ struct Edge {
 };
 using BoostGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, Edge>;
 
-/// Vertices: node after node as in NodePlan, then leaves, spines, cores. Links: node after node, then the fabric's.
-struct Graph {
-    Graph(std::size_t vertices, NodePlan plan, const FatTree& tree)
-        : boost(vertices), node(std::move(plan)), fabric(tree) {}
-    Graph(const Graph&) = delete;
-    Graph& operator=(const Graph&) = delete;
+/// Vertices: node after node as in NodePlan, then the fabric's routers, layer by layer. Edges in order of their links.
+BoostGraph graph_of(const Cluster& cluster);
 
-    BoostGraph boost;
-    std::vector<Link> links;
-    NodePlan node;
-    FatTree fabric;
-    double nic_bytes_per_second = 0;  ///< 0 for a single node
-    double nic_send_receive_seconds = 0;
-    std::uint32_t first_fabric_link = 0;
-};
+/// Vertices of the graph: of the first device of a node, and of a GPU.
+std::uint32_t first_vertex(const Cluster& cluster, std::uint32_t node);
+std::uint32_t vertex_of(const Cluster& cluster, GpuId gpu);
 
 }  // namespace orrery::topology

@@ -66,14 +66,17 @@ std::vector<NodePlan::Path> paths_from(const NodeGraph& graph, std::uint32_t sou
 
 }  // namespace
 
-std::string_view name(VertexKind kind) {
-    constexpr std::string_view names[] = {"gpu", "nvswitch", "pcie_switch", "cpu", "nic", "leaf", "spine", "core"};
-    return names[static_cast<std::size_t>(kind)];
-}
-
 NodePlan::NodePlan(std::uint32_t gpus, std::uint32_t nics) : gpus_(gpus), nics_(nics) {
     vertices_.assign(gpus, VertexKind::gpu);
     vertices_.insert(vertices_.end(), nics, VertexKind::nic);
+}
+
+NodePlan NodePlan::chip() {
+    NodePlan node(1, 0);
+    node.nics_ = 1;
+    node.on_chip_ = true;
+    node.finish();
+    return node;
 }
 
 std::uint32_t NodePlan::add(VertexKind kind) {
@@ -109,6 +112,22 @@ void NodePlan::finish() {
             if (nic_of(gpu) == nic) in_[gpu] = host[gpu].empty() ? any[gpu] : host[gpu];
         }
     }
+}
+
+bool NodePlan::paths_alike() const {
+    std::vector<bool> taken(links_.size());
+    const auto alike = [&](const Path& path, const Path& model) {
+        if (path.size() != model.size()) return false;
+        for (std::size_t i = 0; i < path.size(); ++i) {
+            if (taken[path[i]]) return false;
+            taken[path[i]] = true;
+            if (links_[path[i]].link.bytes_per_second != links_[model[i]].link.bytes_per_second) return false;
+        }
+        return true;
+    };
+    for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu)
+        if (!alike(out_[gpu], out_[0]) || !alike(in_[gpu], in_[0])) return false;
+    return true;
 }
 
 double NodePlan::gpu_bytes_per_second() const {

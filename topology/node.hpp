@@ -1,16 +1,13 @@
 // One node: its devices, the links between them and the shortest way between any two GPUs, and from GPU to NIC.
-// Every node of a cluster is the same, so this is worked out once and repeated.
+// Nodes of one kind are the same, so this is worked out once and repeated.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "topology/cluster.hpp"
+#include "topology/link.hpp"
 
 namespace orrery::topology {
-
-enum class VertexKind : std::uint8_t { gpu, nvswitch, pcie_switch, cpu, nic, leaf, spine, core };
-std::string_view name(VertexKind kind);
 
 /// One directed link of a node, between vertices numbered within the node.
 struct NodeLink {
@@ -22,6 +19,8 @@ class NodePlan {
 public:
     /// GPUs are vertices 0 .. gpus-1, NICs follow them.
     NodePlan(std::uint32_t gpus, std::uint32_t nics);
+    /// A single chip with the fabric's router on it: no links of its own.
+    static NodePlan chip();
 
     std::uint32_t add(VertexKind kind);
     /// Both directions.
@@ -31,7 +30,8 @@ public:
 
     [[nodiscard]] std::uint32_t gpus() const { return gpus_; }
     [[nodiscard]] std::uint32_t nics() const { return nics_; }
-    [[nodiscard]] std::uint32_t nic_vertex(std::uint32_t nic) const { return gpus_ + nic; }
+    /// A chip whose router is its own port to the fabric is its own NIC.
+    [[nodiscard]] std::uint32_t nic_vertex(std::uint32_t nic) const { return on_chip_ ? nic : gpus_ + nic; }
     /// The NIC a GPU sends through: GPUs are spread over the NICs in order.
     [[nodiscard]] std::uint32_t nic_of(std::uint32_t gpu) const {
         return static_cast<std::uint32_t>(std::uint64_t{gpu} * nics_ / gpus_);
@@ -48,8 +48,12 @@ public:
     [[nodiscard]] const Path& gpu_to_nic(std::uint32_t gpu) const { return out_[gpu]; }
     [[nodiscard]] const Path& nic_to_gpu(std::uint32_t gpu) const { return in_[gpu]; }
 
+    /// Whether the ways between GPU and NIC share no link and are equal in length and rates for all GPUs.
+    [[nodiscard]] bool paths_alike() const;
+
 private:
     std::uint32_t gpus_, nics_;
+    bool on_chip_ = false;
     std::vector<VertexKind> vertices_;
     std::vector<NodeLink> links_;
     std::vector<Path> between_, out_, in_;

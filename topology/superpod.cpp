@@ -27,6 +27,17 @@ std::span<const Design> superpod_designs() {
          .adapter = infiniband_adapter,
          .leaves_per_group = 32,
          .reference = true},
+        {.preset = {"superpod-b200", "DGX SuperPOD: DGX B200, units of 32 nodes, 8 rails of 400 Gb/s NDR InfiniBand",
+                    "NVIDIA RA-11334-001 (DGX SuperPOD with DGX B200)", 127, 2048},
+         .node = "hgx-b200",
+         .gpu = "",
+         .nics = 0,
+         .nic_bytes_per_second = 0,
+         .planes = 0,
+         .fabric_switch = switch_ndr,
+         .adapter = infiniband_adapter,
+         .leaves_per_group = 32,
+         .reference = true},
     };
     return designs;
 }

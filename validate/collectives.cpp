@@ -124,6 +124,10 @@ MappedCollective map_collective(const Row& row, const HasProfile& has_profile) {
     if (result.points.empty()) throw Skip("no time at any size");
     result.cluster = map_cluster(row, gpu, result.ranks);
     result.profile = gpu.profile;
+    // Between nodes the network is what is measured: without one, or a product whose network is known, no prediction.
+    const bool product = contains(row.words("node"), "dgx") || contains(row.words("node"), "superpod");
+    const bool stated = !row.words("network").empty() && !row.words("network").starts_with("not stated");
+    if (result.cluster.nodes > 1 && !stated && !product) throw Skip("network between nodes not published");
     return result;
 }
 

@@ -182,6 +182,7 @@ topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std:
     spec.gpu = gpu.name;
     spec.nodes = (gpus + size - 1) / size;
     spec.preset = on_ethernet(network) ? kind.ethernet : kind.preset;
+    if (contains(network, "efa")) spec.preset = "efa";
     if (size != kind.per_node) spec.gpus_per_node = size;
     if (spec.nodes == 1) return spec;
     Nics nics = parse_nics(network);

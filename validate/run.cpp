@@ -130,21 +130,41 @@ private:
 
     void collective(const Row& row, Result& result) {
         const MappedCollective mapped = map_collective(row, predictor_.has_profile);
+        if (predictor_.calibrated && mapped.cluster.nodes == 1 && mapped.points.size() >= least_sweep)
+            return held_out(mapped, result);
+        score_points(mapped.points, result, [&](double bytes) {
+            return predictor_.collective(mapped.cluster, mapped.profile, mapped.kind, mapped.ranks, bytes);
+        });
+    }
+
+    /// Calibrated with the sizes of even place, scored at those between them.
+    void held_out(const MappedCollective& mapped, Result& result) {
+        std::vector<CollectivePoint> all = mapped.points, kept;
+        std::ranges::sort(all, {}, &CollectivePoint::bytes);
+        calibrate::CollectiveTable table{mapped.kind, mapped.ranks, {}, {}};
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (i % 2 == 0) table.points.push_back({all[i].bytes, all[i].seconds});
+            if (i % 2 == 1 && i + 1 < all.size()) kept.push_back(all[i]);
+        }
+        score_points(kept, result, [&](double bytes) { return predictor_.calibrated(table, bytes); });
+    }
+
+    template <class Seconds>
+    static void score_points(const std::vector<CollectivePoint>& points, Result& result, const Seconds& seconds) {
         std::vector<double> absolute, signed_errors;
-        for (const CollectivePoint& point : mapped.points) {
-            const double seconds =
-                predictor_.collective(mapped.cluster, mapped.profile, mapped.kind, mapped.ranks, point.bytes);
-            compare(result, point.seconds, seconds);
+        for (const CollectivePoint& point : points) {
+            compare(result, point.seconds, seconds(point.bytes));
             absolute.push_back(std::abs(result.error));
             signed_errors.push_back(result.error);
         }
-        const CollectivePoint& middle = mapped.points[mapped.points.size() / 2];
-        compare(result, middle.seconds,
-                predictor_.collective(mapped.cluster, mapped.profile, mapped.kind, mapped.ranks, middle.bytes));
+        const CollectivePoint& middle = points[points.size() / 2];
+        compare(result, middle.seconds, seconds(middle.bytes));
         result.error = median(absolute);
         result.signed_error = median(signed_errors);
-        result.sizes = mapped.points.size();
+        result.sizes = points.size();
     }
+
+    static constexpr std::size_t least_sweep = 5;  ///< sizes of a sweep of which every second one is held out
 
     const Predictor& predictor_;
     std::map<std::string, Outcome> outcomes_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/profile.hpp"
 #include "kernels/collective.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
@@ -20,11 +21,14 @@ struct Predictor {
     std::function<double(const topology::ClusterSpec&, const std::string& profile, kernels::CollectiveKind,
                          std::uint32_t ranks, double bytes)>
         collective;                                               ///< seconds
+    /// Seconds of a collective inside a node from a table of its own instead of the profile's; set: validate_files()
+    /// calibrates each one-node sweep with every second of its sizes and scores the sizes between.
+    std::function<double(const calibrate::CollectiveTable&, double bytes)> calibrated = {};
     std::function<bool(const std::string& profile)> has_profile;  ///< whether it can be loaded
 };
 
-/// The simulator, with the shipped profiles.
-Predictor simulator();
+/// The simulator, with the shipped profiles. held_out: with Predictor::calibrated.
+Predictor simulator(bool held_out = false);
 
 struct Report {
     Table steps;        ///< every row that is neither a collective nor a memory measurement, in seconds

@@ -1,8 +1,11 @@
 #include "validate/scenario_key.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <type_traits>
+
+#include "base/text.hpp"
 
 namespace orrery::validate {
 
@@ -49,8 +52,12 @@ std::string key(const strategies::Training& training) {
 }
 
 std::string key(const topology::ClusterSpec& cluster) {
-    const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription] = cluster;
-    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription);
+    const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing, seed,
+                 failed, node_file, fabric_file, more_nodes] = cluster;
+    const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
+    return list(preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, kind, shape, parents,
+                terminals, routers, spines, global_links, groups, link_rate, routing, seed, join(failed), node_file,
+                fabric_file, join(more_nodes));
 }
 
 }  // namespace

@@ -2,13 +2,26 @@
 #include <algorithm>
 #include <memory>
 
+#include "calibrate/predict_collective.hpp"
 #include "calibrate/profile_store.hpp"
 #include "sim/predict.hpp"
 #include "validate/run.hpp"
 
 namespace orrery::validate {
 
-Predictor simulator() {
+namespace {
+
+/// A profile of nothing but one table.
+double seconds_from(const calibrate::CollectiveTable& table, double bytes) {
+    calibrate::Profile profile;
+    profile.name = "held-out sizes";
+    profile.collectives = {table};
+    return calibrate::CollectivePredictor(profile).estimate(table.kind, table.ranks, bytes).seconds;
+}
+
+}  // namespace
+
+Predictor simulator(bool held_out) {
     const auto profiles = std::make_shared<calibrate::ProfileStore>();  // every profile is read once
     Predictor predictor;
     predictor.step = [profiles](const scenarios::Scenario& scenario) {
@@ -21,6 +34,7 @@ Predictor simulator() {
     predictor.has_profile = [shipped = calibrate::ProfileStore::shipped()](const std::string& profile) {
         return std::ranges::binary_search(shipped, profile);
     };
+    if (held_out) predictor.calibrated = seconds_from;
     return predictor;
 }
 

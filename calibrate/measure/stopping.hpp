@@ -22,10 +22,12 @@ struct Summary {
     bool settled = false;       ///< the standard error met the target and the samples do not drift
 };
 
-/// Collects samples of one point. The standard error of the median comes from order statistics (the samples half a
-/// root of n ranks beside it; David and Nagaraja, Order Statistics, section 7.1), so it needs no distribution and does
-/// not fall below the gap between two modes. When the later half lies apart from the earlier half (a device that
-/// warms up), the earlier half is dropped.
+/// Collects samples of one point. The standard error of the median comes from order statistics (the samples a root of
+/// n ranks beside it; David and Nagaraja, Order Statistics, section 7.1) and is never below what the spread of the
+/// middle half of the samples tells. It then covers the gap between two modes unless one of them is rare, or was not
+/// seen: of five samples of two equally likely modes all lie in one in a case of sixteen. When the later half lies
+/// apart from the earlier half (a device that warms up), the earlier half is dropped, and the point settles only once
+/// the rest has been seen to be steady.
 class Stopping {
 public:
     explicit Stopping(const StopRule& rule) : rule_(rule) {}
@@ -41,9 +43,11 @@ private:
     std::vector<double> samples_;  // in order of time
     std::uint32_t taken_ = 0;
     double spent_ = 0;
+    bool drifted_ = false;
 };
 
-/// Order statistics, for any samples: the median, and the half-range that holds the true median in two of three cases.
+/// The median, and the larger of a quarter of the range that holds the true median in nineteen of twenty cases and what
+/// the range of the middle half tells of a normal distribution.
 struct MedianEstimate {
     double median = 0, standard_error = 0;
 };

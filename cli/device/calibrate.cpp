@@ -97,7 +97,7 @@ public:
                    total = static_cast<std::size_t>(progress.elapsed_seconds + progress.left_seconds + 0.5);
         const std::string label = fmt::format("{} ({} points)", progress.suite, progress.points);
         fmt::print(stderr, "\r{}\033[K",
-                   progress_line(label, done, total, progress.elapsed_seconds, terminal_columns(Stream::err) - 1,
+                   progress_line(label, done, total, static_cast<double>(done), terminal_columns(Stream::err) - 1,
                                  wants_color(Stream::err)));
         std::fflush(stderr);
     }
@@ -135,11 +135,13 @@ Exit lead(Options options, kernels::Device& device, kernels::Communicator* commu
     fingerprint.load_before = calibrate::others_share(watch_seconds);
     calibrate::LogContent content = calibrate::resume(log_file, fingerprint);
     calibrate::LogWriter writer(log_file, content);
-    const Bar bar(options.quiet);
-    calibrate::Hooks hooks;
-    hooks.stop = stop_requested;
-    hooks.progress = [&](const calibrate::Progress& progress) { bar.draw(progress); };
-    const Outcome outcome = Campaign(device, communicator, make_plan(options, device), hooks).run(content, &writer);
+    const Outcome outcome = [&] {
+        const Bar bar(options.quiet);
+        calibrate::Hooks hooks;
+        hooks.stop = stop_requested;
+        hooks.progress = [&](const calibrate::Progress& progress) { bar.draw(progress); };
+        return Campaign(device, communicator, make_plan(options, device), hooks).run(content, &writer);
+    }();
     if (outcome.stopped) {
         fmt::print(stderr, "orrery-device: stopped; {} points are kept in {}: the same command goes on from there\n",
                    content.records.size(), log_file.string());
@@ -153,7 +155,7 @@ Exit lead(Options options, kernels::Device& device, kernels::Communicator* commu
 }
 
 Exit calibrate_device(const Options& options) {
-    (void)stop_requested();  // handlers stand before the first point
+    (void)stop_requested();  // signals are held back before there are other threads
     const auto device = kernels::open_device(options.device);
     const auto communicator = kernels::world(*device);
     if (communicator == nullptr || communicator->rank() == 0) return lead(options, *device, communicator.get());

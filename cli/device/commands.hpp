@@ -13,7 +13,8 @@ void add_device_run(CLI::App& program, Exit& exit);
 void add_device_check(CLI::App& program, Exit& exit);
 void add_device_list(CLI::App& program, Exit& exit);
 
-/// Ends cleanly on SIGINT and SIGTERM: true once one has come. Installs the handlers at the first call.
+/// True once SIGINT or SIGTERM has come, for a clean end. The first call holds both back from its thread and from those
+/// that start later; until then they end the program.
 bool stop_requested();
 
 /// "5min", "90 s", "2min": as parse_seconds, the space being optional. Throws Error.

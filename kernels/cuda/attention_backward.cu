@@ -79,6 +79,18 @@ __device__ __forceinline__ void differentiate(Sums<MT, NT>& scores, Sums<MT, NT>
             }
 }
 
+/// lse and delta of a tile of queries of one head, [lse, delta][tile].
+template <int tile>
+__device__ __forceinline__ void load_statistics(float* to, const AttentionArguments& a, std::uint32_t head,
+                                                std::uint32_t query) {
+    if (threadIdx.x >= 2 * tile) return;
+    const std::uint32_t row = threadIdx.x % tile;
+    const bool there = query + row < a.seq;
+    const float* const from = (threadIdx.x < tile ? a.lse : a.delta) +
+                              (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq + (there ? query + row : 0);
+    copy_async<4>(to + threadIdx.x, from, there);
+}
+
 template <class T, int D>
 __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArguments a, float inverse_root) {
     using Shape = Keys<D>;
@@ -107,13 +119,7 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
                               a.seq);
         load_tile<T, D, tile>(o_tiles + buffer * tile * pitch, head_of<T, D>(a.d_o, a, a.heads, head), stride, query,
                               a.seq);
-        if (threadIdx.x < 2 * tile) {
-            const std::uint32_t row = threadIdx.x % tile;
-            const bool there = query + row < a.seq;
-            const float* const from = (threadIdx.x < tile ? a.lse : a.delta) +
-                                      (std::uint64_t{blockIdx.z} * a.heads + head) * a.seq + (there ? query + row : 0);
-            copy_async<4>(statistics + buffer * 2 * tile + threadIdx.x, from, there);
-        }
+        load_statistics<tile>(statistics + buffer * 2 * tile, a, head, query);
         commit_copies();
     };
 

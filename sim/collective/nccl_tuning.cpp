@@ -1,76 +1,177 @@
 #include "sim/collective/nccl_tuning.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <limits>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "topology/datasheets.hpp"
 
 namespace orrery::sim {
 
 namespace {
 
 using kernels::CollectiveKind;
+using Generation = Machine::Generation;
 
 constexpr double us = 1e-6;
 
-// NCCL, src/graph/tuning.cc, ncclTunerConstantsDefaults, in us; per protocol LL, LL128, Simple.
-struct Latencies {
+// NCCL 2.29, src/graph/tuning.cc, ncclTunerConstantsDefaults, in us; per protocol LL, LL128, Simple.
+struct Table {
     std::array<double, 3> tree, ring;
 };
-constexpr Latencies base{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}};
-constexpr Latencies nvlink{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}};
-constexpr Latencies net{{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}};
-constexpr double net_overhead = 1.0;              // getNetOverhead, x86; three times for Simple
-constexpr double ll_max_bytes_per_second = 20e9;  // llMaxBws, several nodes: 19 to 22.5 GB/s
+constexpr Table base{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}};
+constexpr Table nvlink{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}};
+constexpr Table pci{{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}};
+constexpr Table net{{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}};
+constexpr double nvls_tree_net = 20.9;                      // NET, NVLSTree, Simple
+constexpr double collnet_net = 31.0, collnet_nvlink = 3.7;  // NET and NVLINK, CollnetDirect, Simple
+// The network of that table: its NET, ring, LL latency.
+constexpr double reference_network_seconds = 2.7 * us;
 
-constexpr std::array<std::string_view, 3> protocols{"LL", "LL128", "Simple"};
+// llMaxBws of several nodes, GB/s: on 2 nodes and on more. NCCL picks by the CPU: DGX A100 has AMD's, the others
+// Intel's.
+constexpr double ll_intel[] = {39.0, 20.4}, ll_amd[] = {22.5, 19.0};
+
+// The most that a channel carries, GB/s of bus traffic, on 2 nodes and on more; Volta, Ampere, Hopper, Blackwell.
+constexpr double ring_ll128_channel[][2] = {{20.0, 20.0}, {20.0, 20.0}, {36.7, 36.7}, {40.0, 40.0}};
+constexpr double tree_ll128_channel[][2] = {{20.0, 20.0}, {20.0, 20.0}, {36.7, 29.0}, {31.67, 20.0}};
+constexpr double tree_channel[][2] = {{18.5, 10.0}, {23.6, 17.8}, {41.4, 36.0}, {42.8, 24.0}};
+constexpr double nvls_tree_channel[][2] = {{18.5, 10.0}, {23.6, 17.8}, {57.7, 45.5}, {96.0, 80.0}};
+
+// Plateau of Simple rings (ncclTopoGetAlgoTime): latency times 1.9 before Ampere, 1.4 since.
+constexpr double ring_plateau_volta = 1.9, ring_plateau = 1.4;
+
 constexpr std::array<double, 3> ring_efficiency{0.5, 0.92, 1.0};
 constexpr std::array<double, 3> tree_efficiency{0.92 / 3.8, 0.92 * 120.0 / 128.0, 0.92};
 
-double steps(CollectiveKind kind, double n) {
-    switch (kind) {
-        case CollectiveKind::all_reduce: return 2.0 * (n - 1.0);
-        case CollectiveKind::all_gather:
-        case CollectiveKind::reduce_scatter:
-        case CollectiveKind::all_to_all: return n - 1.0;
-        case CollectiveKind::broadcast: return n;
-        case CollectiveKind::send_recv: return 1.0;
-    }
-    return 1.0;
+constexpr std::array<std::string_view, 3> names{"LL", "LL128", "Simple"};
+constexpr std::array<Protocol, 3> all_protocols{Protocol::ll, Protocol::ll128, Protocol::simple};
+
+std::size_t index(Protocol protocol) { return static_cast<std::size_t>(protocol); }
+
+Generation generation_of(const topology::Gpu& gpu) {
+    if (gpu.name.starts_with("B") || gpu.name.starts_with("GB")) return Generation::blackwell;
+    if (gpu.name.starts_with("H")) return Generation::hopper;
+    if (gpu.name.starts_with("V") || gpu.name.starts_with("P")) return Generation::volta;
+    return Generation::ampere;
 }
 
-double ring_latency(CollectiveKind kind, std::uint32_t ranks, std::uint32_t nodes, std::size_t protocol) {
-    if (kind == CollectiveKind::send_recv) return base.ring[protocol] + net.ring[protocol];
-    const bool alone = ranks == nodes;  // one rank a node: latencies are fully exposed
-    const double inter = alone ? net.tree[protocol] : net.ring[protocol];
-    const double overhead = protocol == 2 ? 3 * net_overhead : net_overhead;
-    const double intra = std::max(nvlink.ring[protocol], overhead);
-    // All-to-all is not a ring: every peer is one message, posted one after the other.
-    if (kind == CollectiveKind::all_to_all) return base.ring[protocol] + inter + steps(kind, ranks) * overhead;
-    const double inter_steps = kind == CollectiveKind::all_reduce ? 2.0 * (nodes - 1.0) : nodes - 1.0;
-    return base.ring[protocol] + (steps(kind, ranks) - inter_steps) * intra + inter_steps * inter;
+double ring_latency(std::size_t p, CollectiveKind kind, const Outline& outline, const Shape& shape,
+                    const Machine& machine) {
+    const double post = shape.nodes > 1 ? machine.post_seconds * (p == 2 ? 3 : 1) : 0;
+    const double inside = std::max((machine.nvlink ? nvlink : pci).ring[p] * us, post);
+    // With one rank a node latencies are fully exposed: the tree's. Simple flushes after each step, which costs the
+    // network's own latency again.
+    const double between = (shape.ranks == shape.nodes ? net.tree[p] : net.ring[p]) * us +
+                           machine.extra_latency_seconds * (p == 2 ? 2 : 1);
+    const double plateau = kind != CollectiveKind::all_reduce || p != 2 || shape.nodes == 1 ? 1
+                           : machine.generation == Generation::volta                        ? ring_plateau_volta
+                                                                                            : ring_plateau;
+    return plateau *
+           (outline.launches * base.ring[p] * us + outline.inner_steps * inside + outline.outer_steps * between);
 }
 
-double tree_latency(std::uint32_t ranks, std::uint32_t nodes, std::size_t protocol) {
-    const double levels = std::bit_width(nodes) - 1;  // log2i
-    return base.tree[protocol] +
-           2.0 * ((static_cast<double>(ranks) / nodes - 1.0) * nvlink.tree[protocol] + levels * net.tree[protocol]);
+double tree_latency(std::size_t p, const Outline& outline, const Machine& machine) {
+    const double between = net.tree[p] * us + machine.extra_latency_seconds * (p == 2 ? 2 : 1);
+    return base.tree[p] * us + outline.inner_steps * (machine.nvlink ? nvlink : pci).tree[p] * us +
+           outline.outer_steps * between;
 }
 
 }  // namespace
 
-std::vector<CollectiveOption> nccl_options(CollectiveKind kind, std::uint32_t ranks, std::uint32_t nodes) {
-    constexpr double unlimited = std::numeric_limits<double>::infinity();
-    std::vector<CollectiveOption> options;
-    for (std::size_t p = 0; p < protocols.size(); ++p) {
-        const bool simple_only = kind == CollectiveKind::send_recv || kind == CollectiveKind::all_to_all;
-        if (simple_only && p != 2) continue;  // point-to-point messages use Simple
-        const double limit = p == 0 ? ll_max_bytes_per_second : unlimited;
-        options.push_back({"ring", protocols[p], ring_latency(kind, ranks, nodes, p) * us, ring_efficiency[p], limit});
-        if (kind == CollectiveKind::all_reduce)
-            options.push_back({"tree", protocols[p], tree_latency(ranks, nodes, p) * us, tree_efficiency[p], limit});
+std::string_view name(Protocol protocol) { return names[index(protocol)]; }
+
+Protocol find_protocol(std::string_view wanted) {
+    constexpr std::array<std::string_view, 3> spelled{"ll", "ll128", "simple"};
+    const auto found = std::ranges::find(spelled, wanted);
+    if (found == spelled.end())
+        throw Error(fmt::format("unknown protocol \"{}\"", wanted),
+                    fmt::format("nearest: {}; one of auto, {}", join(nearest(wanted, spelled)), join(spelled)));
+    return all_protocols[static_cast<std::size_t>(found - spelled.begin())];
+}
+
+Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topology::GpuId to) {
+    Machine machine;
+    machine.generation = generation_of(cluster.gpu());
+    const topology::NodePlan& plan = cluster.plan_of(0);
+    const auto& vertices = plan.vertices();
+    machine.nics = std::max(1U, cluster.nics_per_node());
+    const bool nvswitch = std::ranges::find(vertices, topology::VertexKind::nvswitch) != vertices.end();
+    machine.nvlink = plan.gpus() == 1 || std::ranges::any_of(plan.links(), [](const topology::NodeLink& l) {
+                         return l.link.kind == topology::LinkKind::nvlink;
+                     });
+    machine.nvls = nvswitch && machine.generation >= Generation::hopper;
+    if (machine.generation == Generation::ampere && machine.nvlink) machine.post_seconds = 2 * us;  // DGX A100: AMD
+    if (cluster.node_of(from) == cluster.node_of(to)) return machine;
+    // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
+    machine.simple_only =
+        machine.generation <= Generation::ampere && cluster.fabric().parts().adapter.name == topology::efa_adapter.name;
+    machine.extra_latency_seconds = std::max(0.0, cluster.latency_seconds(from, to) - reference_network_seconds);
+    return machine;
+}
+
+std::span<const Protocol> protocols_of(const Algorithm& algorithm, CollectiveKind, const Machine& machine) {
+    const std::span all(all_protocols);
+    return algorithm.protocols && !machine.simple_only ? all : all.last(1);
+}
+
+double latency_seconds(const Algorithm& algorithm, Protocol protocol, CollectiveKind kind, const Outline& outline,
+                       const Shape& shape, const Machine& machine) {
+    if (shape.ranks <= 1) return 0;
+    const std::size_t p = index(protocol);
+    const double flushed = 2 * machine.extra_latency_seconds;
+    switch (algorithm.latencies) {
+        case Latencies::ring: return ring_latency(p, kind, outline, shape, machine);
+        case Latencies::tree: return tree_latency(p, outline, machine);
+        case Latencies::in_switch: return outline.outer_steps * (nvls_tree_net * us + flushed);
+        case Latencies::in_network:
+            return outline.inner_steps * collnet_nvlink * us + outline.outer_steps * (collnet_net * us + flushed);
+        case Latencies::messages: break;
     }
-    return options;
+    const double post = shape.nodes > 1 ? 3 * machine.post_seconds : 0;
+    return outline.launches * base.ring[p] * us + outline.inner_steps * nvlink.ring[p] * us +
+           outline.outer_steps * (net.ring[p] * us + machine.extra_latency_seconds) + outline.posts * post;
+}
+
+double send_latency_seconds(const Machine& machine) {
+    return (base.ring[2] + net.ring[2]) * us + machine.extra_latency_seconds;
+}
+
+double efficiency(const Algorithm& algorithm, Protocol protocol) {
+    if (algorithm.latencies == Latencies::tree) return tree_efficiency[index(protocol)];
+    return ring_efficiency[index(protocol)];
+}
+
+double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t nodes, std::uint32_t rails,
+                 const Machine& machine) {
+    constexpr double GB = 1e9;
+    if (nodes < 2) return std::numeric_limits<double>::infinity();
+    const std::size_t scale = nodes == 2 ? 0 : 1, generation = static_cast<std::size_t>(machine.generation);
+    const double channels = std::min(rails, machine.nics);
+    if (algorithm.latencies == Latencies::in_switch) return channels * nvls_tree_channel[generation][scale] * GB;
+    if (protocol == Protocol::ll) return (machine.generation == Generation::ampere ? ll_amd : ll_intel)[scale] * GB;
+    if (algorithm.latencies == Latencies::tree) {
+        const double whole = tree_channel[generation][scale], lines = tree_ll128_channel[generation][scale];
+        return channels * (protocol == Protocol::ll128 ? std::min(whole, lines) : whole) * GB;
+    }
+    if (protocol == Protocol::ll128) return channels * ring_ll128_channel[generation][scale] * GB;
+    return std::numeric_limits<double>::infinity();
+}
+
+/// NCCL src/enqueue.cc (calcCollChunking): chunks shrink until 8 times the tree's depth of them are under way, between
+/// 32 KiB and a step of the buffer (512 KiB), on two channels a rail; with NVLS 4 to 16 rounds of 32 to 128 KiB, on 16
+/// channels of each head.
+double chunk_bytes(Protocol protocol, double bytes, double depth, std::uint32_t rails, bool in_switch) {
+    constexpr double KiB = 1024, nvls_channels = 16;
+    if (in_switch) {
+        const double heads = nvls_channels * rails;
+        return std::min(bytes, std::clamp(bytes / 8, heads * 32 * KiB, heads * 128 * KiB));
+    }
+    const double channels = 2.0 * rails, most = protocol == Protocol::ll ? 32 * KiB : 512 * KiB;
+    return std::min(bytes, std::clamp(bytes / (8 * std::max(1.0, depth)), channels * 32 * KiB, channels * most));
 }
 
 }  // namespace orrery::sim

@@ -1,25 +1,57 @@
-// NCCL's own cost model of its algorithms and protocols between nodes.
+// NCCL's own cost model of its algorithms and protocols: latencies and efficiencies.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
-#include <vector>
 
-#include "kernels/collective.hpp"
+#include "sim/collective/algorithms.hpp"
+#include "topology/cluster.hpp"
 
 namespace orrery::sim {
 
-/// One algorithm with one protocol: time = latency + wire bytes / (efficiency x bandwidth).
-struct CollectiveOption {
-    std::string_view algorithm, protocol;
-    double latency_seconds = 0;
-    double efficiency = 1;            ///< share of the links' bandwidth that carries payload
-    double max_bytes_per_second = 0;  ///< limit of the protocol on the whole ring
-};
+/// How data and flags travel. LL: 4 bytes of data with 4 of flag, no waiting; LL128: 120 of 128 bytes; Simple: whole
+/// chunks with a fence and a flag after them.
+enum class Protocol : std::uint8_t { ll, ll128, simple };
+std::string_view name(Protocol protocol);
+/// "ll", "ll128", "simple"; throws Error with the nearest names.
+Protocol find_protocol(std::string_view name);
 
-/// The options NCCL weighs for a group of `ranks` spread evenly over `nodes` > 1 nodes with NVLink inside: ring for
-/// every kind and the double binary tree for all_reduce, each with the LL, LL128 and Simple protocols. Latencies and
-/// efficiencies are those of NCCL's tuning model (src/graph/tuning.cc, ncclTopoTuneModel, default constants).
-std::vector<CollectiveOption> nccl_options(kernels::CollectiveKind kind, std::uint32_t ranks, std::uint32_t nodes);
+/// What NCCL's tuning asks of the machine.
+struct Machine {
+    enum class Generation : std::uint8_t { volta, ampere, hopper, blackwell };
+    Generation generation = Generation::ampere;
+    bool nvlink = true;                ///< else PCIe
+    std::uint32_t nics = 1;            ///< of a node: NCCL opens a channel for each
+    bool nvls = false;                 ///< NVSwitch that reduces and multicasts: Hopper and later
+    double post_seconds = 1e-6;        ///< host's cost of a network message (getNetOverhead: Intel 1 us, AMD 2 us)
+    double extra_latency_seconds = 0;  ///< of the network, beyond the InfiniBand that NCCL's table was taken on
+    bool simple_only = false;          ///< the network gives no guarantee of order within 128 bytes
+};
+/// `from`, `to`: GPUs of different nodes whose distance counts (the same GPU: one node).
+Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topology::GpuId to);
+
+/// Protocols that an algorithm can use on the machine.
+std::span<const Protocol> protocols_of(const Algorithm& algorithm, kernels::CollectiveKind kind,
+                                       const Machine& machine);
+
+/// Start-ups of an outline on its critical path, base latency included, seconds.
+double latency_seconds(const Algorithm& algorithm, Protocol protocol, kernels::CollectiveKind kind,
+                       const Outline& outline, const Shape& shape, const Machine& machine);
+
+/// Of one message between two GPUs of different nodes, without its bytes.
+double send_latency_seconds(const Machine& machine);
+
+/// Share of a link's bandwidth that carries payload.
+double efficiency(const Algorithm& algorithm, Protocol protocol);
+
+/// The most bytes per second of bus traffic (2S for a tree's all_reduce) that an algorithm reaches with a protocol
+/// between nodes, over so many rails; infinite where NCCL knows no limit.
+double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t nodes, std::uint32_t rails,
+                 const Machine& machine);
+
+/// Bytes of a chunk on all channels together: what flows through a tree in one go.
+double chunk_bytes(Protocol protocol, double bytes, double depth, std::uint32_t rails, bool in_switch);
 
 }  // namespace orrery::sim

@@ -119,7 +119,7 @@ TEST(CompareProfiles, FindsAFactorAndItsRows) {
     for (const auto& suite : suites) {
         EXPECT_EQ(suite.name.find("all_reduce"), std::string::npos);  // the second has none
         if (suite.name != "gemm bf16") {
-            EXPECT_NEAR(suite.p90, 1, 1e-6) << suite.name;
+            EXPECT_NEAR(suite.p90, 1, 1e-5) << suite.name;  // tables hold floats
         }
     }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/operands.hpp"
+
 namespace orrery::calibrate {
 
 PretendedDevice::PretendedDevice(Pretence pretence)
@@ -18,14 +20,21 @@ double PretendedDevice::seconds_of(const kernels::Kernel& kernel) {
     return 2e-6 + kernels::flops(kernel) / 10e12 + kernels::bytes(kernel) / 1e12;
 }
 
+bool PretendedDevice::stays_cached(const kernels::Kernel& kernel) const {
+    return kernels::footprint(kernel) <= facts_.cache_bytes;
+}
+
 bool PretendedDevice::throttled() const {
     return samples_ >= pretence_.throttled_from && samples_ < pretence_.throttled_to;
 }
 
 /// A stream that works while another is busy is slowed for that long.
 void PretendedDevice::queue(double seconds, kernels::Stream stream) {
-    std::normal_distribution<double> noise(1, pretence_.noise);
-    seconds *= std::max(0.1, noise(random_)) * (throttled() ? 1.5 : 1);
+    if (pretence_.noise > 0) {
+        std::normal_distribution<double> noise(1, pretence_.noise);
+        seconds *= std::max(0.1, noise(random_));
+    }
+    if (throttled()) seconds *= 1.5;
     for (const auto& [other, until] : busy_until_)
         if (other != stream && until > busy_until_[stream]) seconds *= pretence_.slowed_beside;
     busy_until_[stream] += seconds + pretence_.gap;
@@ -33,9 +42,9 @@ void PretendedDevice::queue(double seconds, kernels::Stream stream) {
 
 void PretendedDevice::launch(const kernels::Kernel& kernel, std::span<void* const> operands, kernels::Stream stream) {
     ++launches_;
-    const double factor = operands[0] == last_operand_ ? 1 : pretence_.cold_factor;
+    const bool hot = operands[0] == last_operand_ && stays_cached(kernel);
     last_operand_ = operands[0];
-    queue(seconds_of(kernel) * factor, stream);
+    queue(seconds_of(kernel) * (hot ? 1 : pretence_.cold_factor), stream);
 }
 
 void PretendedDevice::copy(kernels::CopyKind, void*, const void*, std::uint64_t bytes, kernels::Stream stream) {

@@ -14,7 +14,7 @@ namespace orrery::calibrate {
 struct Pretence {
     std::string kind = "cuda";
     double noise = 0.01;               ///< relative standard deviation of a run
-    double cold_factor = 1;            ///< a run on other operands than the last one's takes this much longer
+    double cold_factor = 1;            ///< a run on operands that are not in the cache takes this much longer
     std::uint32_t throttled_from = 0;  ///< samples from this one ...
     std::uint32_t throttled_to = 0;    ///< ... to before this one are throttled, and take half as long again
     double gap = 0;                    ///< seconds between kernels
@@ -26,8 +26,10 @@ class PretendedDevice final : public kernels::Device {
 public:
     explicit PretendedDevice(Pretence pretence);
 
-    /// What one cold run of the kernel takes without noise.
+    /// What one run of the kernel takes without noise, with its operands in the cache.
     static double seconds_of(const kernels::Kernel& kernel);
+    /// Whether a second run on the same operands finds them in the cache.
+    [[nodiscard]] bool stays_cached(const kernels::Kernel& kernel) const;
 
     [[nodiscard]] const kernels::DeviceFacts& facts() const override { return facts_; }
     [[nodiscard]] bool supports(const kernels::Kernel&) const override { return true; }

@@ -50,11 +50,20 @@ TEST(Stopping, NoiseIsTheSpreadOfOneSample) {
     EXPECT_FALSE(stopping.summary().settled);
 }
 
-TEST(Stopping, TwoEquallyLikelyModesNeverSettle) {
-    std::mt19937_64 random(4);
-    const Summary summary = settle([&] { return (random() & 1U) != 0 ? 1e-3 : 1.5e-3; });
-    EXPECT_FALSE(summary.settled);
-    EXPECT_GT(summary.standard_error, rule.target);
+TEST(Stopping, TwoEquallyLikelyModesSeldomSettle) {
+    int settled = 0;
+    constexpr int trials = 400;
+    for (int seed = 0; seed < trials; ++seed) {
+        std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+        const Summary summary = settle([&] { return (random() & 1U) != 0 ? 1e-3 : 1.5e-3; });
+        if (summary.settled)
+            ++settled;
+        else
+            EXPECT_GT(summary.standard_error, rule.target);
+    }
+    // One case in sixteen has its first five samples in one mode, and no rule can tell that from a steady device.
+    EXPECT_GT(settled, trials / 32);
+    EXPECT_LT(settled, trials / 5);
 }
 
 TEST(Stopping, ARareSlowModeDoesNotMoveTheMedian) {

@@ -23,19 +23,19 @@ TEST_P(HelpTest, ShowsAnExampleOfTheCommand) {
     EXPECT_NE(result.out.find("\n  " + command, examples), std::string::npos) << result.out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
-                         testing::Values(Arguments{}, Arguments{"simulate"}, Arguments{"explain"},
-                                         Arguments{"validate"}, Arguments{"list"}, Arguments{"list", "models"},
-                                         Arguments{"list", "clusters"}, Arguments{"list", "strategies"},
-                                         Arguments{"list", "profiles"}, Arguments{"profile"},
-                                         Arguments{"profile", "show"}, Arguments{"profile", "import"},
-                                         Arguments{"calibrate"}, Arguments{"calibrate", "show"},
-                                         Arguments{"calibrate", "compare"}, Arguments{"calibrate", "check"},
-                                         Arguments{"calibrate", "import", "nccl-tests"}));
+INSTANTIATE_TEST_SUITE_P(
+    Commands, HelpTest,
+    testing::Values(Arguments{}, Arguments{"simulate"}, Arguments{"explain"}, Arguments{"collective"}, Arguments{"run"},
+                    Arguments{"compare"}, Arguments{"validate"}, Arguments{"list"}, Arguments{"list", "models"},
+                    Arguments{"list", "clusters"}, Arguments{"list", "strategies"}, Arguments{"list", "profiles"},
+                    Arguments{"profile"}, Arguments{"profile", "show"}, Arguments{"profile", "import"},
+                    Arguments{"calibrate"}, Arguments{"calibrate", "show"}, Arguments{"calibrate", "compare"},
+                    Arguments{"calibrate", "check"}, Arguments{"calibrate", "import", "nccl-tests"}));
 
 TEST(Help, NamesEveryCommandAndTheExitCodes) {
     const std::string text = orrery({"--help"}).out;
-    for (const char* word : {"simulate", "explain", "validate", "list", "profile", "calibrate", "Exit codes"})
+    for (const char* word :
+         {"simulate", "explain", "collective", "validate", "list", "profile", "calibrate", "Exit codes"})
         EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 

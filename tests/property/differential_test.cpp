@@ -45,7 +45,7 @@ void expect_same(const std::vector<Span>& a, const std::vector<Span>& b, const s
 struct Ran {
     explicit Ran(const scenarios::Scenario& scenario, bool fold)
         : cluster(topology::build(scenario.cluster)),
-          step(scenario.plan, cluster, profiles().find(scenario.profile), fold) {}
+          step(scenario.plan, cluster, profiles().find(scenario.profile), {.fold = fold}) {}
     topology::Cluster cluster;
     RanStep step;
 };
@@ -57,8 +57,8 @@ TEST(Differential, ReplayAgainstLongestPath) {
         const RanStep& step = ran.step;
         if (step.program.programs[0].ops.size() > most_operations) return;
         const auto oracle = longest_path(step.program, step.costs, step.network);
-        const auto engine = make_uncontended_engine(step.folding.capacities);
-        const Replayed alone = replay(step.program, step.costs, step.network, step.folding, *engine);
+        const auto engine = make_uncontended_engine(step.folding->capacities);
+        const Replayed alone = replay(step.program, step.costs, step.network, *step.folding, *engine);
         for (std::uint32_t rank = 0; rank < oracle.size(); ++rank) {
             expect_same(alone.classes[rank].spans, oracle[rank], "rank " + std::to_string(rank));
             const auto& contended = step.replayed.classes[rank].spans;
@@ -75,8 +75,8 @@ TEST(Differential, FoldedAgainstUnfolded) {
         const Ran folded(scenario, true), unfolded(scenario, false);
         const double end = unfolded.step.replayed.end;
         EXPECT_NEAR(folded.step.replayed.end, end, tolerance(end));
-        for (std::uint32_t rank = 0; rank < unfolded.step.folding.classes.size(); ++rank)
-            expect_same(folded.step.replayed.classes[folded.step.folding.class_of[rank]].spans,
+        for (std::uint32_t rank = 0; rank < unfolded.step.folding->classes.size(); ++rank)
+            expect_same(folded.step.replayed.classes[folded.step.folding->class_of[rank]].spans,
                         unfolded.step.replayed.classes[rank].spans, "rank " + std::to_string(rank));
     });
 }
@@ -86,7 +86,8 @@ Replayed replayed(const strategies::StepProgram& step, const scenarios::Scenario
     const calibrate::Predictor& predictor = profiles().find(scenario.profile);
     const Network network(cluster, predictor);
     const Costs costs(step, scenario.plan, cluster.gpu(), predictor, network, false);
-    const Folding folding = fold_ranks(step, cluster, network, true);
+    const auto folded = fold_ranks(step, cluster, network, true);
+    const Folding& folding = *folded;
     return replay(step, costs, network, folding, *make_fluid_engine(folding.capacities));
 }
 
@@ -119,10 +120,10 @@ TEST(Differential, FluidEngineAgainstLongestPathWithoutSharing) {
     const scenarios::Scenario scenario = small_scenario(R"({"cluster": {"nodes": 4},
         "strategy": {"tensor": 8, "pipeline": 1, "data": 4, "overlap_grad_reduce": true}})");
     const Ran ran(scenario, true);
-    ASSERT_FALSE(ran.step.folding.capacities.empty());
+    ASSERT_FALSE(ran.step.folding->capacities.empty());
     const auto oracle = longest_path(ran.step.program, ran.step.costs, ran.step.network);
     for (std::uint32_t rank = 0; rank < oracle.size(); ++rank)
-        expect_same(ran.step.replayed.classes[ran.step.folding.class_of[rank]].spans, oracle[rank],
+        expect_same(ran.step.replayed.classes[ran.step.folding->class_of[rank]].spans, oracle[rank],
                     std::to_string(rank));
 }
 

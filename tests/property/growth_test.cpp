@@ -48,9 +48,9 @@ void for_each_pair(const Change& first, const Change& second,
 /// Of a step whose transfers do not hinder each other.
 double uncontended_seconds(const scenarios::Scenario& scenario) {
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    const RanStep ran(scenario.plan, cluster, profiles().find(scenario.profile), false);
-    const auto engine = make_uncontended_engine(ran.folding.capacities);
-    return replay(ran.program, ran.costs, ran.network, ran.folding, *engine).end;
+    const RanStep ran(scenario.plan, cluster, profiles().find(scenario.profile), {.fold = false});
+    const auto engine = make_uncontended_engine(ran.folding->capacities);
+    return replay(ran.program, ran.costs, ran.network, *ran.folding, *engine).end;
 }
 
 void expect_more_takes_no_less(const Change& first, const Change& more, double tolerance = rounding) {

@@ -82,9 +82,12 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
     static const std::vector<Wrong> tokens{{"\"300X\"", "300X"}, {"\"-1B\"", "-1B"}, {"-5", "-5"},
                                            {"0", "0"},           {"true", "true"},   {"\"many\"", "many"},
                                            {"null", "null"},     {"1e19", "1e+19"}};
+    static const std::vector<Wrong> texts{
+        {"\"leaf 3\"", "leaf 3"}, {"3", "3"}, {"[3]", "3"}, {"[\"\"]", "empty"}, {"null", "null"}};
     switch (kind) {
         case Kind::object: return object;
         case Kind::text: return text;
+        case Kind::texts: return texts;
         case Kind::boolean: return boolean;
         case Kind::integer: return integer;
         case Kind::number: return number;

@@ -212,8 +212,8 @@ TEST_P(AnyEngine, RefusesWhatMakesNoSense) {
 
 TEST(Cm02Engine, RefusesWhatSimGridCannotExpress) {
     EXPECT_THROW(make_cm02_engine({infinity}), Error);
-    const auto engine = make_cm02_engine({1e9});
-    EXPECT_THROW(start(*engine, {{0, 2}}, 1.0, 0), Error);
+    const auto engine = make_cm02_engine({1e9, 1e9});
+    EXPECT_THROW(start(*engine, {{0, 2}, {1, 1}}, 1.0, 0), Error);
     EXPECT_THROW(start(*engine, {{0, 1}, {0, 1}}, 1.0, 0), Error);
 }
 
@@ -297,7 +297,9 @@ struct Scenario {
     std::vector<Worker> workers;
 };
 
-Scenario random_scenario(std::uint64_t seed, bool in_step, bool weighted) {
+enum class Weights { one, by_flow, by_link };
+
+Scenario random_scenario(std::uint64_t seed, bool in_step, Weights weights) {
     std::mt19937_64 random(seed);
     const auto below = [&](std::uint64_t n) { return static_cast<std::uint32_t>(random() % n); };
     Scenario made;
@@ -305,9 +307,11 @@ Scenario random_scenario(std::uint64_t seed, bool in_step, bool weighted) {
     for (double& capacity : made.capacity) capacity = 1e9 * (1 + below(in_step ? 3 : 100));
     made.workers.resize(1 + below(20));
     for (auto& worker : made.workers) {
+        const double of_flow = weights == Weights::by_flow ? 0.25 * (1 + below(12)) : 1.0;
         for (std::uint32_t link = 0; link < made.capacity.size(); ++link)
-            if (below(3) == 0) worker.uses.push_back({link, weighted ? 0.25 * (1 + below(12)) : 1.0});
-        if (worker.uses.empty()) worker.uses.push_back({0, 1.0});
+            if (below(3) == 0)
+                worker.uses.push_back({link, weights == Weights::by_link ? 0.25 * (1 + below(12)) : of_flow});
+        if (worker.uses.empty()) worker.uses.push_back({0, of_flow});
         if (below(4) == 0) worker.limit = 1e8 * (1 + below(20));
         for (int turn = 0; turn < 6; ++turn) {
             worker.think.push_back(in_step ? 0.0 : 0.1 + 1e-4 * below(20'000));
@@ -362,10 +366,10 @@ std::vector<double> ends(const Outcome& outcome) {
 
 /// Times are a tenth of a second and more, so that SimGrid's precision of 1e-12 s, and its clock, which goes on from
 /// scenario to scenario, stay below the tolerance.
-void expect_agreement(bool in_step, std::uint64_t scenarios) {
+void expect_agreement(bool in_step, Weights weights, std::uint64_t scenarios) {
     for (std::uint64_t seed = 0; seed < scenarios; ++seed) {
         SCOPED_TRACE(seed);
-        const Scenario scenario = random_scenario(seed, in_step, false);
+        const Scenario scenario = random_scenario(seed, in_step, weights);
         const auto fluid = ends(play(scenario, *make_fluid_engine(scenario.capacity)));
         const auto cm02 = ends(play(scenario, *make_cm02_engine(scenario.capacity)));
         ASSERT_EQ(fluid.size(), cm02.size());
@@ -377,13 +381,15 @@ void expect_agreement(bool in_step, std::uint64_t scenarios) {
     }
 }
 
-TEST(Differential, FluidEqualsSimGridInStep) { expect_agreement(true, 100); }
-TEST(Differential, FluidEqualsSimGridStaggered) { expect_agreement(false, 100); }
+TEST(Differential, FluidEqualsSimGridInStep) { expect_agreement(true, Weights::one, 100); }
+TEST(Differential, FluidEqualsSimGridStaggered) { expect_agreement(false, Weights::one, 100); }
+TEST(Differential, FluidEqualsSimGridInStepWithWeights) { expect_agreement(true, Weights::by_flow, 100); }
+TEST(Differential, FluidEqualsSimGridStaggeredWithWeights) { expect_agreement(false, Weights::by_flow, 100); }
 
 TEST(FluidEngine, BytesAreConserved) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         SCOPED_TRACE(seed);
-        const Scenario scenario = random_scenario(seed, seed % 2 == 0, true);
+        const Scenario scenario = random_scenario(seed, seed % 2 == 0, Weights::by_link);
         const Outcome outcome = play(scenario, *make_fluid_engine(scenario.capacity));
         const auto expected = expected_carried(scenario);
         for (std::size_t l = 0; l < expected.size(); ++l) {
@@ -397,7 +403,7 @@ TEST(FluidEngine, BytesAreConserved) {
 TEST(FluidEngine, TheSameInputGivesTheSameBits) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         SCOPED_TRACE(seed);
-        const Scenario scenario = random_scenario(seed, false, true);
+        const Scenario scenario = random_scenario(seed, false, Weights::by_link);
         const Outcome first = play(scenario, *make_fluid_engine(scenario.capacity));
         const Outcome second = play(scenario, *make_fluid_engine(scenario.capacity));
         EXPECT_EQ(first.seen, second.seen);

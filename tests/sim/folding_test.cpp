@@ -20,11 +20,13 @@ struct Folded {
         : cluster(topology::build(scenario.cluster)),
           network(cluster, profiles().find(scenario.profile)),
           step(strategies::build(scenario.plan)),
-          folding(fold_ranks(step, cluster, network, fold)) {}
+          shared(fold_ranks(step, cluster, network, fold)),
+          folding(*shared) {}
     topology::Cluster cluster;
     Network network;
     strategies::StepProgram step;
-    Folding folding;
+    std::shared_ptr<const Folding> shared;
+    const Folding& folding;
 };
 
 constexpr const char* sixteen_nodes =
@@ -63,7 +65,7 @@ TEST(Folding, AnEngineLinkHasTheCapacityOfOneOfItsLinks) {
     const auto& links = folded.folding;
     ASSERT_EQ(links.capacities.size(), links.link_members.size());
     for (std::size_t i = 0; i < links.capacities.size(); ++i)
-        EXPECT_EQ(links.capacities[i], folded.network.capacities()[links.link_example[i]]);
+        EXPECT_EQ(links.capacities[i], folded.network.capacity(links.link_example[i]));
     EXPECT_EQ(std::accumulate(links.link_members.begin(), links.link_members.end(), std::size_t{0}),
               unfolded.folding.capacities.size());
     EXPECT_LT(links.capacities.size(), unfolded.folding.capacities.size());
@@ -74,10 +76,11 @@ TEST(Folding, FoldedFlowsLoadTheirLinksAsBefore) {
     const scenarios::Scenario scenario = small_scenario(sixteen_nodes);
     const topology::Cluster cluster = topology::build(scenario.cluster);
     const calibrate::Predictor& predictor = profiles().find(scenario.profile);
-    const RanStep folded(scenario.plan, cluster, predictor, true), unfolded(scenario.plan, cluster, predictor, false);
+    const RanStep folded(scenario.plan, cluster, predictor),
+        unfolded(scenario.plan, cluster, predictor, {.fold = false});
     double one = 0, other = 0;
     for (std::size_t i = 0; i < folded.link_bytes.size(); ++i)
-        one += folded.link_bytes[i] * folded.folding.link_members[i];
+        one += folded.link_bytes[i] * folded.folding->link_members[i];
     for (const double bytes : unfolded.link_bytes) other += bytes;
     EXPECT_GT(one, 0);
     EXPECT_NEAR(one, other, 1e-9 * other);
@@ -90,8 +93,13 @@ TEST(Folding, EveryChannelAndGroupHasARoute) {
         for (const strategies::Op& op : program.ops) {
             const auto* send = std::get_if<strategies::Send>(&op.what);
             const auto* collective = std::get_if<strategies::Collective>(&op.what);
-            EXPECT_TRUE(send == nullptr || f.folding.messages.contains({number, Channel{send->axis, send->delta}}));
-            EXPECT_TRUE(collective == nullptr || f.folding.group_of.contains({number, collective->group.bits()}));
+            const Traffic& traffic = f.folding.traffic;
+            if (send != nullptr) {
+                EXPECT_NE(f.folding.message(number, traffic.number({send->axis, send->delta})), Folding::none);
+            }
+            if (collective != nullptr) {
+                EXPECT_NE(f.folding.group(number, traffic.number(collective->group)), Folding::none);
+            }
         }
     }
 }
@@ -107,16 +115,15 @@ topology::Cluster two_tiers(double ratio) {
                             .oversubscription = ratio});
 }
 
-std::set<std::uint32_t> tiers_kept(const topology::Cluster& cluster, std::uint32_t senders) {
+/// Tiers of the links that stay when GPUs 0 .. senders - 1 send half way around the cluster.
+std::set<std::uint32_t> tiers_kept(const topology::Cluster& cluster, std::uint32_t senders, bool contends = true) {
     const Network network(cluster, profiles().find("a100"));
-    LinkPressure pressure(cluster, network);
-    for (std::uint32_t gpu = 0; gpu < senders; ++gpu) pressure.add(gpu, (gpu + 64) % 128);
+    HopTable hops(cluster);
+    for (std::uint32_t gpu = 0; gpu < senders; ++gpu) hops.add(gpu, (gpu + 64) % 128, contends);
+    hops.drop_links(slack_links(hops, cluster, network));
     std::set<std::uint32_t> kept;
-    for (std::uint32_t gpu = 0; gpu < senders; ++gpu) {
-        auto path = network.path(gpu, (gpu + 64) % 128);
-        pressure.drop_slack(path);
-        for (const LinkUse& use : path) kept.insert(cluster.link(use.link).tier);
-    }
+    for (std::uint32_t hop = 0; hop < hops.size(); ++hop)
+        for (const std::uint32_t link : hops.links(hop)) kept.insert(cluster.link(hops.link(link)).tier);
     return kept;
 }
 
@@ -130,14 +137,9 @@ TEST(LinkPressure, AnOversubscribedUplinkIsKept) { EXPECT_TRUE(tiers_kept(two_ti
 
 TEST(LinkPressure, OneNicCannotFillAnUplink) { EXPECT_FALSE(tiers_kept(two_tiers(4), 1).contains(2)); }
 
-TEST(LinkPressure, LinksNobodyWasAddedToStay) {
-    const topology::Cluster cluster = two_tiers(1);
-    const Network network(cluster, profiles().find("a100"));
-    const LinkPressure pressure(cluster, network);
-    auto path = network.path(0, 64);
-    const std::size_t before = path.size();
-    pressure.drop_slack(path);
-    EXPECT_EQ(path.size(), before);
+TEST(LinkPressure, LinksThatNobodyContendsForStay) {
+    EXPECT_TRUE(tiers_kept(two_tiers(1), 1, false).contains(2));
+    EXPECT_FALSE(tiers_kept(two_tiers(1), 1).contains(2));
 }
 
 }  // namespace

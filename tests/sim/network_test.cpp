@@ -156,21 +156,29 @@ TEST_F(NetworkTest, ProtocolsFollowTheSize) {
               std::string::npos);
 }
 
-TEST(NcclOptions, LatenciesAreThoseOfItsTuningModel) {
-    const auto find = [](std::uint32_t ranks, std::uint32_t nodes, std::string_view algorithm,
-                         std::string_view protocol) {
-        for (const CollectiveOption& option : nccl_options(CollectiveKind::all_reduce, ranks, nodes))
-            if (option.algorithm == algorithm && option.protocol == protocol) return option.latency_seconds;
-        return 0.0;
+TEST(NcclTuning, LatenciesAreThoseOfItsModel) {
+    const Machine machine{.generation = Machine::Generation::hopper, .post_seconds = 1e-6};
+    const auto find = [&](CollectiveKind kind, const char* name, Protocol protocol) {
+        const Algorithm& algorithm = find_algorithm(name, kind);
+        const Shape shape{16, 2};
+        return latency_seconds(algorithm, protocol, kind, algorithm.outline(kind, shape), shape, machine);
     };
     // base 6.8 + 2 (7 local steps of 0.6 + 1 level of 5)
-    EXPECT_NEAR(find(16, 2, "tree", "LL"), 25.2e-6, 1e-12);
+    EXPECT_NEAR(find(CollectiveKind::all_reduce, "tree", Protocol::ll), 25.2e-6, 1e-12);
     // base 6.6 + 28 local steps of 1 + 2 steps of 2.7
-    EXPECT_NEAR(find(16, 2, "ring", "LL"), 40.0e-6, 1e-12);
-    // base 8.4 + 30 - 2 local steps of 3.4 + 2 steps of 14
-    EXPECT_NEAR(find(16, 2, "ring", "Simple"), (8.4 + 28 * 3.4 + 28) * 1e-6, 1e-12);
-    ASSERT_EQ(nccl_options(CollectiveKind::send_recv, 2, 2).size(), 1U);
-    EXPECT_NEAR(nccl_options(CollectiveKind::send_recv, 2, 2).front().latency_seconds, 22.4e-6, 1e-12);
+    EXPECT_NEAR(find(CollectiveKind::all_reduce, "ring", Protocol::ll), 40.0e-6, 1e-12);
+    // 1.4 (base 8.4 + 30 - 2 local steps of 3.4 + 2 steps of 14)
+    EXPECT_NEAR(find(CollectiveKind::all_reduce, "ring", Protocol::simple), 1.4 * (8.4 + 28 * 3.4 + 28) * 1e-6, 1e-12);
+    EXPECT_NEAR(find(CollectiveKind::all_gather, "ring", Protocol::simple), (8.4 + 14 * 3.4 + 14) * 1e-6, 1e-12);
+    EXPECT_NEAR(send_latency_seconds(machine), 22.4e-6, 1e-12);
+}
+
+TEST(NcclTuning, SlowerNetworksCostTheirLatency) {
+    const auto cluster = topology::build({.preset = "efa", .nodes = 2});
+    const Machine machine = machine_of(cluster, 0, 8);
+    EXPECT_NEAR(machine.extra_latency_seconds, cluster.latency_seconds(0, 8) - 2.7e-6, 1e-12);
+    EXPECT_TRUE(machine.simple_only);
+    EXPECT_EQ(machine_of(cluster, 0, 1).extra_latency_seconds, 0) << "inside a node";
 }
 
 TEST(CollectiveSeconds, RefusesMoreRanksThanThereAre) {

@@ -38,7 +38,8 @@ protected:
         const Costs costs(step, plan, cluster.gpu(), predictor, network);
         kernel = costs.kernels()[0].seconds;
         auto spans = longest_path(step, costs, network);
-        const Folding folding = fold_ranks(step, cluster, network, true);
+        const auto folded = fold_ranks(step, cluster, network, true);
+        const Folding& folding = *folded;
         const Replayed replayed = replay(step, costs, network, folding, *make_fluid_engine(folding.capacities));
         for (std::uint32_t rank = 0; rank < 2; ++rank)
             for (std::size_t i = 0; i < spans[rank].size(); ++i) {
@@ -126,7 +127,8 @@ TEST_F(TwoRanks, MessagesOfOneNicShareIt) {
     step.programs = {std::move(one).finish(), std::move(two).finish()};
     const Costs costs(step, strategies::Plan{}, cluster.gpu(), predictor, network);
     const double alone = longest_path(step, costs, network)[0][0].end;
-    const Folding folding = fold_ranks(step, cluster, network, true);
+    const auto folded = fold_ranks(step, cluster, network, true);
+    const Folding& folding = *folded;
     const Replayed shared = replay(step, costs, network, folding, *make_fluid_engine(folding.capacities));
     EXPECT_NEAR(shared.end, 2 * alone, 0.01 * alone);
 }

@@ -36,6 +36,10 @@ TEST(Catalog, RefusesBadInputWithPlaceAndRemedy) {
          "1 (non-blocking)"},
         {{.preset = "ethernet", .nodes = 4, .oversubscription = 2}, "/cluster/oversubscription", "more nodes"},
         {{.preset = "superpod-h100", .oversubscription = 2}, "/cluster/oversubscription", "1"},
+        {{.preset = "superpod-h100", .switch_ports = 128}, "/cluster/switch_ports", "64"},
+        {{.preset = "dgx-a100", .switch_ports = 1}, "/cluster/switch_ports", "2 to 1024"},
+        {{.preset = "dgx-a100", .nodes = 2001}, "/cluster/nodes", "switch_ports"},
+        {{.preset = "dgx-a100", .nodes = 2001, .switch_ports = 40}, "/cluster/nodes", "2000"},
         {{.preset = "gb200-nvl72", .gpus_per_node = 73}, "/cluster/gpus_per_node", "1 to 72"},
     };
     for (const Bad& bad : cases) {
@@ -82,6 +86,10 @@ TEST(Catalog, AppliesOverrides) {
 
 TEST(Catalog, EthernetTakesEveryGpu) {
     for (const Gpu& gpu : gpus()) {
+        if (is_chip(socket_of(gpu))) {
+            EXPECT_THROW(build({.preset = "ethernet", .gpu = gpu.name}), Error) << gpu.name;
+            continue;
+        }
         const Cluster c = build({.preset = "ethernet", .nodes = 3, .gpu = gpu.name});
         EXPECT_EQ(c.gpu().name, gpu.name);
         EXPECT_GT(c.intra_node_bytes_per_second(), 0) << gpu.name;

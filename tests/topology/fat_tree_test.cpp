@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "topology/catalog.hpp"
 #include "topology/design.hpp"
-#include "topology/graph.hpp"
 
 namespace orrery::topology {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 TEST(FatTree, NeedsNoNetworkForOneNode) {
     const FatTree t = plan_fat_tree({.nodes = 1, .nics_per_node = 8, .planes = 8});
     EXPECT_EQ(t.tiers, 0u);
-    EXPECT_EQ(t.links(), 0u);
+    EXPECT_EQ(t.leaves(), 0u);
 }
 
 TEST(FatTree, UsesOneSwitchAsLongAsAllNicsFit) {

@@ -20,8 +20,8 @@ struct OutsideNodes {
 
 }  // namespace
 
-Walker::Walker(const Cluster& cluster) : cluster_(cluster), ends_(cluster.links()) {
-    const BoostGraph& g = cluster.graph().boost;
+Walker::Walker(const Cluster& cluster) : cluster_(cluster), graph_(graph_of(cluster)), ends_(cluster.links()) {
+    const BoostGraph& g = graph_;
     for (const auto source : boost::make_iterator_range(boost::vertices(g))) {
         for (const auto edge : boost::make_iterator_range(boost::out_edges(source, g))) {
             ends_.at(g[edge].id) = {source, boost::target(edge, g)};
@@ -29,10 +29,7 @@ Walker::Walker(const Cluster& cluster) : cluster_(cluster), ends_(cluster.links(
     }
 }
 
-std::uint32_t Walker::vertex(GpuId gpu) const {
-    const auto per_node = static_cast<std::uint32_t>(cluster_.graph().node.vertices().size());
-    return cluster_.node_of(gpu) * per_node + gpu % cluster_.gpus_per_node();
-}
+std::uint32_t Walker::vertex(GpuId gpu) const { return vertex_of(cluster_, gpu); }
 
 void Walker::expect_connected(GpuId from, GpuId to) const {
     std::uint32_t at = vertex(from);
@@ -46,13 +43,13 @@ void Walker::expect_connected(GpuId from, GpuId to) const {
 }
 
 std::uint32_t Walker::fewest_fabric_links(GpuId from, GpuId to) const {
-    const Graph& g = cluster_.graph();
     const auto nic = [&](GpuId gpu) {
-        return cluster_.node_of(gpu) * g.node.vertices().size() +
-               g.node.nic_vertex(g.node.nic_of(gpu % cluster_.gpus_per_node()));
+        const NodePlan& plan = cluster_.plan_of(cluster_.node_of(gpu));
+        return first_vertex(cluster_, cluster_.node_of(gpu)) +
+               plan.nic_vertex(plan.nic_of(gpu % cluster_.gpus_per_node()));
     };
-    const boost::filtered_graph<BoostGraph, OutsideNodes> fabric(g.boost, OutsideNodes{&g.boost});
-    std::vector<std::uint32_t> distance(boost::num_vertices(g.boost), 0);
+    const boost::filtered_graph<BoostGraph, OutsideNodes> fabric(graph_, OutsideNodes{&graph_});
+    std::vector<std::uint32_t> distance(boost::num_vertices(graph_), 0);
     boost::breadth_first_search(
         fabric, nic(from),
         boost::visitor(boost::make_bfs_visitor(boost::record_distances(distance.data(), boost::on_tree_edge{}))));

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "topology/cluster.hpp"
+#include "topology/graph.hpp"
 
 namespace orrery::topology {
 
@@ -23,6 +23,7 @@ public:
 
 private:
     const Cluster& cluster_;
+    BoostGraph graph_;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> ends_;
 };
 

@@ -145,7 +145,7 @@ TEST(CarriedRows, Collectives) {
     EXPECT_EQ(one.points.size(), 20U);
     EXPECT_DOUBLE_EQ(one.points[0].seconds, 44.21e-6);
     const auto efa = map_collective(test::carried_row("collectives", "coll/aws-p5/all_reduce/16"), test::any_profile);
-    EXPECT_EQ(efa.cluster.preset, "hgx-h100");
+    EXPECT_EQ(efa.cluster.preset, "efa");
     EXPECT_DOUBLE_EQ(efa.cluster.nics_per_node * efa.cluster.nic_bytes_per_second, 400e9);
 }
 

@@ -95,7 +95,7 @@ TEST(MapCluster, PrintedNicsReplaceTheVendors) {
     // 32 adapters for 8 GPUs are counted as 8 of four times the rate.
     const topology::ClusterSpec efa =
         mapped({{"gpu", "H100"}, {"network", "32x EFA 100G per node (3200 Gb/s)"}}).cluster;
-    EXPECT_EQ(efa.preset, "hgx-h100");
+    EXPECT_EQ(efa.preset, "efa");
     EXPECT_EQ(efa.nics_per_node, 8U);
     EXPECT_DOUBLE_EQ(efa.nic_bytes_per_second, 50e9);
     const topology::ClusterSpec joint = mapped({{"network", "1600 Gbps node-node interconnect (RoCE)"}}).cluster;

@@ -1,0 +1,135 @@
+// orrery collective: one collective alone on a cluster, printed as nccl-tests prints it.
+#include "cli/collective.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "calibrate/profile_store.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "scenarios/scenario.hpp"
+#include "topology/catalog.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+using kernels::CollectiveKind;
+
+struct Options {
+    std::string kind, cluster, bytes = "1M..1G", algorithm = "auto", protocol = "auto", profile, grid, json;
+    std::vector<std::string> set;
+    std::uint32_t gpus = 0;
+    double factor = 2;
+    bool quiet = false;
+};
+
+constexpr const char* footer = R"(Examples:
+  orrery collective all_reduce --cluster superpod-a100 --gpus 1024 --bytes 1M..4G
+  orrery collective all_to_all --cluster dgx-h100 --set cluster.nodes=64 --gpus 512 --bytes 64M
+  orrery collective all_reduce --cluster superpod-a100 --gpus 64 --bytes 256M --algorithm tree --protocol ll128
+Algorithms: ring, tree, nvls_tree, sharp, hierarchical, halving_doubling, torus_ring, direct, pxn, pairwise,
+parameter_server; auto takes the one that NCCL's tuning model finds fastest. Sizes are nccl-tests'.)";
+
+CollectiveKind kind_of(const std::string& text) {
+    try {
+        return kernels::collective_from(text);
+    } catch (const Error& error) {
+        std::vector<std::string_view> names;
+        for (int i = 0; i < kernels::collective_kinds; ++i)
+            names.push_back(kernels::name(static_cast<CollectiveKind>(i)));
+        throw Error(error.message(), fmt::format("nearest: {}; {}", join(nearest(text, names, 1)), error.hint()));
+    }
+}
+
+/// "4x4x8" -> extents.
+sim::Grid parse_grid(const std::string& text, std::uint32_t ranks) {
+    if (text.empty()) return {ranks};
+    sim::Grid grid;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t end = std::min(text.find('x', at), text.size());
+        const std::string part = text.substr(at, end - at);
+        if (part.empty() || part.size() > 7 || part.find_first_not_of("0123456789") != std::string::npos || part == "0")
+            throw Error("", "", fmt::format("--grid \"{}\" is no grid", text), "as in 4x4x8");
+        grid.push_back(static_cast<std::uint32_t>(std::stoul(part)));
+        at = end + 1;
+    }
+    return grid;
+}
+
+std::uint32_t ranks_of(const Options& options, const topology::Cluster& cluster) {
+    const std::uint32_t ranks = options.gpus == 0 ? cluster.gpus() : options.gpus;
+    if (ranks <= cluster.gpus()) return ranks;
+    throw Error("", "", fmt::format("--gpus {}, but cluster {} has {}", ranks, cluster.name(), cluster.gpus()),
+                fmt::format("--set cluster.nodes={}, or at most {} GPUs",
+                            (ranks + cluster.gpus_per_node() - 1) / cluster.gpus_per_node(), cluster.gpus()));
+}
+
+/// The preset at the size that the GPUs need, unless the user set one; or a scenario's cluster as it is.
+topology::Cluster cluster_of(const Options& options) {
+    std::vector<scenarios::Override> overrides;
+    for (const std::string& text : options.set) overrides.push_back(scenarios::parse_override(text));
+    if (options.cluster.ends_with(".json")) return topology::build(scenarios::load_cluster(options.cluster, overrides));
+    topology::ClusterSpec spec = scenarios::preset_cluster(options.cluster, overrides);
+    topology::Cluster usual = topology::build(spec);
+    if (spec.nodes != 0 || options.gpus <= usual.gpus()) return usual;
+    spec.nodes = (options.gpus + usual.gpus_per_node() - 1) / usual.gpus_per_node();
+    return topology::build(spec);
+}
+
+void collective(const Options& options) {
+    const CollectiveKind kind = kind_of(options.kind);
+    const std::vector<double> sizes = parse_sizes(options.bytes, options.factor);
+    sim::Insisted insisted;
+    if (options.algorithm != "auto") insisted.algorithm = &sim::find_algorithm(options.algorithm, kind);
+    if (options.protocol != "auto") insisted.protocol = sim::find_protocol(options.protocol);
+    const topology::Cluster cluster = cluster_of(options);
+    const std::uint32_t ranks = ranks_of(options, cluster);
+    Output json(options.json);
+    calibrate::ProfileStore profiles;
+    const std::string profile = options.profile.empty() ? cluster.gpu().profile : options.profile;
+    std::vector<topology::GpuId> gpus(ranks);
+    std::iota(gpus.begin(), gpus.end(), 0U);
+    const sim::Group group(gpus, cluster.gpus_per_node(), parse_grid(options.grid, ranks));
+    CollectiveTable table{cluster.name(), profile, kind, ranks, group.nodes(), {}};
+    sim::CollectiveTimer timer(cluster, profiles.find(profile), group);
+    for (const double bytes : sizes) table.rows.push_back({bytes, timer.time(kind, bytes, insisted)});
+    if (json.wanted()) json.write(to_json(table).dump(2) + '\n');
+    if (!json.to_stdout() && !options.quiet) print(to_text(table));
+    json.finish();
+}
+
+}  // namespace
+
+void add_collective(CLI::App& program, Exit&) {
+    CLI::App* const command =
+        program.add_subcommand("collective", "time a collective alone on a cluster, in the form of nccl-tests");
+    const auto options = std::make_shared<Options>();
+    command
+        ->add_option("KIND", options->kind, "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv")
+        ->required();
+    command->add_option("--cluster", options->cluster, "preset of `orrery list clusters`, or a scenario (.json)")
+        ->required();
+    command->add_option("--set", options->set, "override a key of the cluster, as in cluster.nodes=16; may be repeated")
+        ->type_name("PATH=VALUE")
+        ->allow_extra_args(false);
+    command->add_option("--gpus", options->gpus, "ranks: the cluster's first GPUs; without it, all")
+        ->check(CLI::Range(1U, 16777216U));
+    command->add_option("--bytes", options->bytes, "size, or FIRST..LAST")->type_name("SIZE")->capture_default_str();
+    command->add_option("--factor", options->factor, "from one size to the next")->capture_default_str();
+    command->add_option("--algorithm", options->algorithm, "auto, or a name as below")->capture_default_str();
+    command->add_option("--protocol", options->protocol, "auto, ll, ll128 or simple")->capture_default_str();
+    command->add_option("--grid", options->grid, "extents of the group for torus_ring, as in 4x4x8")
+        ->type_name("AxBxC");
+    command->add_option("--profile", options->profile, "shipped profile or file; without it, the GPU's");
+    command->add_option("--json", options->json, "write the table as JSON; - for standard output")->type_name("FILE");
+    command->add_flag("--quiet,-q", options->quiet, "print no table");
+    command->footer(footer);
+    command->callback([options] { collective(*options); });
+}
+
+}  // namespace orrery::cli

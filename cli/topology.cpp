@@ -1,0 +1,80 @@
+// orrery topology: prints, draws and checks the cluster of a scenario.
+#include "report/topology.hpp"
+
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "topology/catalog.hpp"
+#include "topology/dot.hpp"
+#include "topology/gpu.hpp"
+#include "topology/nccl_xml.hpp"
+#include "topology/simgrid_xml.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+struct Options {
+    ScenarioOptions scenario;
+    DisplayOptions display;
+    std::string json, svg, dot, nccl, simgrid;
+};
+
+constexpr const char* footer =
+    R"(Only the scenario's "cluster" is read. `orrery list fabrics` names the kinds of fabric.
+Examples:
+  orrery topology scenarios/gpt3-175b-superpod-a100.json
+  orrery topology scenarios/gpt3-175b-superpod-a100.json --set cluster.nodes=20 --svg cluster.svg
+  orrery topology scenarios/bert-large-dgx-1v.json --set cluster.fabric=torus --set cluster.shape=4x4
+  orrery topology scenarios/gpt-neox-20b-ethernet.json --dot - | dot -Tpdf > cluster.pdf
+  orrery topology scenarios/gpt2-xl-dgx-2.json --json - | jq .bisection_bytes_per_second
+  orrery topology scenarios/gpt-neox-20b-ethernet.json --simgrid platform.xml)";
+
+/// The first node.
+std::string node_xml(const topology::Cluster& cluster) {
+    const int sm = topology::compute_capability(topology::socket_of(cluster.gpu()));
+    if (sm == 0) throw Error(cluster.gpu().name + " is no GPU that NCCL runs on", "leave --nccl-xml out");
+    return topology::to_nccl_xml(cluster.plan_of(0), cluster.fabric().parts().nic_bytes_per_second, sm);
+}
+
+void show(const Options& options) {
+    require_distinct({options.json, options.svg, options.dot, options.nccl, options.simgrid}, {options.scenario.file});
+    const topology::Cluster cluster = topology::build(options.scenario.load_cluster());
+    Output json(options.json), svg(options.svg), dot(options.dot), nccl(options.nccl), simgrid(options.simgrid);
+    try {
+        if (dot.wanted()) dot.write(topology::to_dot(cluster));
+        if (simgrid.wanted()) simgrid.write(topology::to_simgrid_xml(cluster));
+    } catch (const Error& error) {
+        throw error.in_file(options.scenario.file);
+    }
+    if (nccl.wanted()) nccl.write(node_xml(cluster));
+    if (svg.wanted()) svg.write(report::topology_svg(cluster));
+    const topology::Survey survey = topology::survey(cluster);
+    if (json.wanted()) json.write(report::topology_json(cluster, survey));
+    for (Output* output : {&json, &svg, &dot, &nccl, &simgrid}) output->finish();
+    const bool answered =
+        json.to_stdout() || svg.to_stdout() || dot.to_stdout() || nccl.to_stdout() || simgrid.to_stdout();
+    if (!answered && !options.display.quiet) {
+        print(report::topology_text(cluster, survey, options.display.style()));
+    }
+}
+
+}  // namespace
+
+void add_topology(CLI::App& program, Exit&) {
+    CLI::App* const command = program.add_subcommand(
+        "topology", "print, draw and check the cluster of a scenario: switches, cables, bisection");
+    const auto options = std::make_shared<Options>();
+    options->scenario.add_to(*command);
+    options->display.add_to(*command);
+    command->add_option("--json", options->json, "write the facts as JSON to this file (- for standard output)");
+    command->add_option("--svg", options->svg, "draw the cluster, or a part of a large one, as SVG");
+    command->add_option("--dot", options->dot, "write the cluster for Graphviz");
+    command->add_option("--nccl-xml", options->nccl, "write a node as an NCCL topology file (NCCL_TOPO_FILE)");
+    command->add_option("--simgrid", options->simgrid, "write the cluster as a SimGrid platform, a host for every GPU");
+    command->footer(footer);
+    command->callback([options] { show(*options); });
+}
+
+}  // namespace orrery::cli

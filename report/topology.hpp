@@ -1,0 +1,23 @@
+// A cluster as planners look at it: text, JSON and a drawing.
+#pragma once
+
+#include <string>
+
+#include "report/style.hpp"
+#include "topology/cluster.hpp"
+#include "topology/survey.hpp"
+
+namespace orrery::report {
+
+/// Switches, cables, bisection, oversubscription, distances and checks.
+std::string topology_text(const topology::Cluster& cluster, const topology::Survey& survey, Style style);
+
+/// The same as one JSON object and a newline; rates in bytes per second, latencies in seconds.
+std::string topology_json(const topology::Cluster& cluster, const topology::Survey& survey);
+
+/// A drawing of its own size: nodes below, layers of switches as rows above them, lines as wide as they have cables; a
+/// fabric of routers without layers as a ring. Of a large cluster a part, with the number of each kind. The same
+/// cluster gives the same bytes.
+std::string topology_svg(const topology::Cluster& cluster);
+
+}  // namespace orrery::report

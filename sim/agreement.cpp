@@ -1,0 +1,68 @@
+#include "sim/agreement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "topology/catalog.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+/// Both runs of a scenario, compared.
+Agreement run_both(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Running& one,
+                   const Running& other) {
+    const calibrate::Predictor& predictor = profiles.find(scenario.profile);
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const RanStep first(scenario.plan, cluster, predictor, one);
+    const RanStep second(scenario.plan, cluster, predictor, other);
+    Agreement agreement = compare(first, second);
+    agreement.names = fmt::format("{} and {} classes", first.folding->classes.size(), second.folding->classes.size());
+    return agreement;
+}
+
+}  // namespace
+
+std::string Agreement::text() const {
+    return fmt::format("{} {}: largest difference {:.2g} of the step over {} ends{}", names,
+                       agrees() ? "agree" : "DISAGREE", difference, compared,
+                       agrees() ? "" : fmt::format(", at rank {}; at most {:g} is rounding", rank, tolerance));
+}
+
+Agreement compare(const RanStep& one, const RanStep& other) {
+    const double end = std::max(one.replayed.end, other.replayed.end);
+    Agreement agreement;
+    const auto differ = [&](double a, double b, std::uint32_t rank) {
+        const double difference = std::abs(a - b) / end;
+        ++agreement.compared;
+        if (difference <= agreement.difference) return;
+        agreement.difference = difference;
+        agreement.rank = rank;
+    };
+    for (std::uint32_t rank = 0; rank < one.folding->class_of.size(); ++rank) {
+        const RankClass& a = one.replayed.classes[one.folding->class_of[rank]];
+        const RankClass& b = other.replayed.classes[other.folding->class_of[rank]];
+        differ(a.end, b.end, rank);
+        for (std::size_t i = 0; i < std::min(a.spans.size(), b.spans.size()); ++i)
+            differ(a.spans[i].end, b.spans[i].end, rank);
+    }
+    return agreement;
+}
+
+Agreement check_folding(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, EngineKind engine) {
+    Agreement agreement =
+        run_both(scenario, profiles, {.fold = true, .engine = engine}, {.fold = false, .engine = engine});
+    agreement.names = "folded and unfolded, " + agreement.names + ",";
+    return agreement;
+}
+
+Agreement check_engine(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool fold) {
+    Agreement agreement = run_both(scenario, profiles, {.fold = fold, .engine = EngineKind::fast},
+                                   {.fold = fold, .engine = EngineKind::simgrid});
+    agreement.names = "fast engine and SimGrid's CM02, " + agreement.names + ",";
+    return agreement;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,95 @@
+#include "sim/collective/all_to_all.hpp"
+
+#include "base/error.hpp"
+
+namespace orrery::sim {
+
+using kernels::CollectiveKind;
+
+Outline direct_outline(CollectiveKind, const Shape& shape) {
+    const double n = shape.ranks, l = shape.local();
+    if (shape.ranks <= 1) return {};
+    Outline outline;
+    outline.inner_steps = shape.nodes == 1 ? 1 : 0;
+    outline.outer_steps = shape.nodes > 1 ? 1 : 0;
+    outline.posts = n - 1;
+    outline.node_bytes = l * (n - l) / n;
+    outline.rank_bytes = (l - 1) / n;
+    return outline;
+}
+
+Schedule direct_schedule(CollectiveKind, const Group& group, double bytes) {
+    Phase phase;
+    if (group.ranks() > 1) phase.pair_bytes = bytes / group.ranks();
+    return {{phase}, true};
+}
+
+Outline pairwise_outline(const Shape& shape) {
+    Outline outline = direct_outline(CollectiveKind::all_to_all, shape);
+    outline.posts = 0;
+    outline.sequential = true;
+    outline.outer_steps = shape.ranks - shape.local();
+    outline.inner_steps = shape.local() - 1;
+    return outline;
+}
+
+Schedule pairwise_schedule(const Group& group, double bytes) {
+    Schedule schedule;
+    const std::uint32_t n = group.ranks();
+    const auto& gpus = group.gpus();
+    for (std::uint32_t round = 1; round < n; ++round) {
+        Phase& phase = schedule.phases.emplace_back();
+        for (std::uint32_t r = 0; r < n; ++r)
+            phase.legs.push_back({gpus[r], gpus[(r + round) % n], bytes / n, gpus[r]});
+    }
+    return schedule;
+}
+
+Outline pxn_outline(const Shape& shape) {
+    Outline outline = direct_outline(CollectiveKind::all_to_all, shape);
+    if (shape.nodes <= 1) return outline;
+    const double n = shape.ranks, l = shape.local();
+    outline.inner_steps = l > 1 ? 1 : 0;
+    outline.posts = n / l - 1 + (l - 1);
+    outline.rank_bytes = (l - 1) / n + (n - l) / n * (l - 1) / l;  // and what goes by another GPU's NIC
+    return outline;
+}
+
+Schedule pxn_schedule(const Group& group, double bytes) {
+    Schedule schedule = direct_schedule(CollectiveKind::all_to_all, group, bytes);
+    schedule.phases.front().forwarded = true;
+    return schedule;
+}
+
+Outline hierarchical_all_to_all_outline(const Shape& shape) {
+    if (shape.ranks <= 1) return {};
+    const double l = shape.local(), k = shape.nodes;
+    Outline outline;
+    outline.inner_steps = l > 1 ? 1 : 0;
+    outline.outer_steps = k > 1 ? 1 : 0;
+    outline.posts = (l - 1) + (k - 1);
+    outline.node_bytes = l * (k - 1) / k;
+    outline.rank_bytes = (l - 1) / l;
+    outline.sequential = true;
+    outline.launches = (l > 1 ? 1 : 0) + (k > 1 ? 1 : 0);
+    return outline;
+}
+
+Schedule hierarchical_all_to_all_schedule(const Group& group, double bytes) {
+    const std::uint32_t local = group.rails(), nodes = group.nodes();
+    if (local * nodes != group.ranks())
+        throw Error("a hierarchical all_to_all needs as many members in every node", "use direct or pxn");
+    Schedule schedule{{Phase{}, Phase{}}, false};
+    for (std::uint32_t i = 0; i < nodes; ++i) {
+        const auto here = group.node(i);
+        for (const auto from : here)
+            for (const auto to : here)
+                if (from != to) schedule.phases[0].legs.push_back({from, to, bytes / local, from});
+        for (std::uint32_t j = 0; j < nodes; ++j)
+            for (std::uint32_t rail = 0; i != j && rail < local; ++rail)
+                schedule.phases[1].legs.push_back({here[rail], group.node(j)[rail], bytes / nodes, here[rail]});
+    }
+    return schedule;
+}
+
+}  // namespace orrery::sim

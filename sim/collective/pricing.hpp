@@ -1,0 +1,66 @@
+// Seconds of a collective that is alone on the wire.
+//
+//   pipelined    latency + fill + max(bytes on the busiest link / its rate, bytes inside the node / the node's rate)
+//   sequential   latency + the sum of both, phase by phase
+//
+// latency: start-ups on the critical path (nccl_tuning.hpp). fill: a tree's first chunk on its way through all hops,
+// while the links behind it idle. Inside a node bytes flow at the rate that the profile's nccl-tests tables reach at
+// their largest size. A collective of several nodes is never faster than the same one among the members of one of them,
+// whose time is measured.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "calibrate/predictor.hpp"
+#include "sim/collective/nccl_tuning.hpp"
+
+namespace orrery::sim {
+
+struct Cost {
+    const Algorithm* algorithm = nullptr;
+    Protocol protocol = Protocol::simple;
+    double latency_seconds = 0;  ///< start-ups and fill
+    double wire_bytes = 0;       ///< that leave, or enter, the busiest node, flags and all
+    double wire_seconds = 0;     ///< what the network takes to carry them
+    double inside_seconds = 0;   ///< what the nodes take at their own rate
+    bool sequential = false;
+
+    [[nodiscard]] double seconds() const {
+        const double slowest = wire_seconds > inside_seconds ? wire_seconds : inside_seconds;
+        return latency_seconds + (sequential ? wire_seconds + inside_seconds : slowest);
+    }
+};
+
+/// What is to be moved.
+struct Job {
+    kernels::CollectiveKind kind = kernels::CollectiveKind::all_reduce;
+    Shape shape;
+    std::uint32_t rails = 1;  ///< members of the smallest node
+    double bytes = 0;         ///< nccl-tests' size
+};
+
+class Pricer {
+public:
+    Pricer(const calibrate::Predictor& predictor, const Machine& machine) : predictor_(predictor), machine_(machine) {}
+
+    [[nodiscard]] const Machine& machine() const { return machine_; }
+
+    /// seconds_per_byte: that the network takes for the schedule of one byte of the job's size.
+    [[nodiscard]] Cost cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
+                            double seconds_per_byte) const;
+
+    /// What NCCL weighs for the kind: ring, tree and NVLS tree; direct or PXN messages for all_to_all.
+    [[nodiscard]] bool automatic(const Algorithm& algorithm, kernels::CollectiveKind kind, const Shape& shape) const;
+
+private:
+    [[nodiscard]] double inside_rate(kernels::CollectiveKind kind, std::uint32_t local) const;
+    [[nodiscard]] double inside_seconds(const Outline& outline, const Job& job, double payload_share) const;
+    [[nodiscard]] double fill_seconds(const Outline& outline, Protocol protocol, const Job& job,
+                                      double seconds_per_byte) const;
+
+    const calibrate::Predictor& predictor_;
+    Machine machine_;
+};
+
+}  // namespace orrery::sim

@@ -1,0 +1,70 @@
+#include "sim/collective/torus_ring.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <numeric>
+
+#include "base/error.hpp"
+
+namespace orrery::sim {
+
+using kernels::CollectiveKind;
+
+Outline torus_ring_outline(CollectiveKind kind, const Shape& shape) {
+    Outline outline;
+    double ranks = 1;
+    for (const std::uint32_t d : shape.grid) {
+        outline.outer_steps += d - 1.0;
+        ranks *= d;
+    }
+    const double rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
+    outline.outer_steps *= rounds;
+    outline.sequential = true;
+    outline.node_bytes = rounds * (ranks - 1) / ranks;
+    return outline;
+}
+
+namespace {
+
+/// One part around the rings of one dimension; every rank sends `bytes` to its next, or its previous.
+void around(const Group& group, std::size_t dimension, bool forward, double bytes, Phase& phase) {
+    const Grid& grid = group.grid();
+    std::uint32_t stride = 1;
+    for (std::size_t d = 0; d < dimension; ++d) stride *= grid[d];
+    const std::uint32_t extent = grid[dimension];
+    if (extent < 2 || bytes <= 0) return;
+    const auto& gpus = group.gpus();
+    for (std::uint32_t r = 0; r < group.ranks(); ++r) {
+        const std::uint32_t at = r / stride % extent, next = forward ? (at + 1) % extent : (at + extent - 1) % extent;
+        const auto to = gpus[r - at * stride + next * stride];
+        phase.legs.push_back({gpus[r], to, bytes, gpus[r]});
+    }
+}
+
+}  // namespace
+
+Schedule torus_ring_schedule(CollectiveKind kind, const Group& group, double bytes) {
+    const Grid& grid = group.grid();
+    const auto cells = std::accumulate(grid.begin(), grid.end(), std::uint64_t{1}, std::multiplies<>{});
+    if (cells != group.ranks() || grid.empty())
+        throw Error(fmt::format("a grid of {} for {} ranks", fmt::join(grid, " x "), group.ranks()),
+                    "its extents multiply to the number of ranks");
+    const std::size_t m = grid.size();
+    std::vector<Phase> halves(m);
+    for (std::size_t part = 0; part < 2 * m; ++part) {
+        double left = bytes / static_cast<double>(2 * m);
+        for (std::size_t turn = 0; turn < m; ++turn) {
+            const std::size_t dimension = (part + turn) % m;
+            around(group, dimension, part < m, left * (grid[dimension] - 1.0) / grid[dimension], halves[turn]);
+            left /= grid[dimension];
+        }
+    }
+    Schedule schedule;
+    if (kind != CollectiveKind::all_gather) schedule.phases = halves;
+    if (kind != CollectiveKind::reduce_scatter)
+        for (std::size_t turn = m; turn > 0; --turn) schedule.phases.push_back(halves[turn - 1]);
+    return schedule;
+}
+
+}  // namespace orrery::sim

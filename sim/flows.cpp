@@ -1,0 +1,76 @@
+#include "sim/flows.hpp"
+
+#include <algorithm>
+
+#include "sim/link_pressure.hpp"
+
+namespace orrery::sim {
+
+using strategies::Axis;
+using strategies::AxisSet;
+
+Flows::Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns)
+    : cluster_(cluster), columns_(columns), hops_(cluster, first_link_that_matters(cluster, network)) {
+    add_messages(traffic);
+    for (std::uint32_t set = 0; set < traffic.sets.size(); ++set) add_groups(traffic, set, network);
+    hops_.drop_links(slack_links(hops_, cluster, network));
+    place_.assign(hops_.used_links(), 0);
+}
+
+void Flows::add_messages(const Traffic& traffic) {
+    for (std::uint32_t column = 0; column < columns_.count; ++column) {
+        const std::uint32_t rank = columns_.first_rank(column);
+        for (const std::uint32_t number : traffic.sends_of[traffic.role[rank]]) {
+            const Channel& channel = traffic.channels[number];
+            const std::uint32_t to = traffic.mesh.peer(rank, channel.axis, channel.delta);
+            const bool inside = cluster_.node_of(rank) == cluster_.node_of(to);
+            messages_.push_back({column, columns_.of(to), number, inside ? no_hop : hops_.add(rank, to, true)});
+        }
+    }
+}
+
+/// Of ranks that are first in their column: a column takes part as a whole where the set has the tensor axis.
+void Flows::add_groups(const Traffic& traffic, std::uint32_t set, const Network& network) {
+    const auto& [axes, contends] = traffic.sets[set];
+    const bool whole = columns_.width > 1 && axes.has(Axis::tensor);
+    const AxisSet across = whole ? axes.without(Axis::tensor) : axes;
+    single_.push_back(traffic.mesh.group_size(across) == 1);
+    if (single_.back()) return;
+    for (std::uint32_t column = 0; column < columns_.count; ++column) {
+        const std::uint32_t rank = columns_.first_rank(column);
+        if (!traffic.mesh.leads(rank, across)) continue;
+        const auto& joined = traffic.groups_of[traffic.role[rank]];
+        if (std::find(joined.begin(), joined.end(), set) == joined.end()) continue;
+        const std::vector<std::uint32_t> ranks = traffic.mesh.group(rank, across);
+        Group group{set,
+                    static_cast<std::uint32_t>(members_.size()),
+                    static_cast<std::uint32_t>(ranks.size()),
+                    network.nodes_of(ranks),
+                    hops_.size(),
+                    0,
+                    0};
+        for (const std::uint32_t member : ranks) members_.push_back(columns_.of(member));
+        for (const Network::Hop& hop : network.hops(ranks)) {
+            hops_.add(hop.from, hop.to, contends);
+            group.share = hop.share / (whole ? columns_.width : 1);
+        }
+        group.hops = hops_.size() - group.first_hop;
+        groups_.push_back(group);
+    }
+}
+
+std::span<const LinkUse> Flows::path(const Group& group) const {
+    path_.clear();
+    for (std::uint32_t hop = group.first_hop; hop < group.first_hop + group.hops; ++hop)
+        hops_.each_link(hop, [&](std::uint32_t link, double part) {
+            if (place_[link] == 0) {
+                path_.push_back({link, 0.0});
+                place_[link] = static_cast<std::uint32_t>(path_.size());
+            }
+            path_[place_[link] - 1].weight += group.share * part;
+        });
+    for (const LinkUse& use : path_) place_[use.link] = 0;
+    return path_;
+}
+
+}  // namespace orrery::sim

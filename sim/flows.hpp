@@ -1,0 +1,71 @@
+// Every message and every collective of a step, once, with the links that can bind it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/columns.hpp"
+#include "sim/hop_table.hpp"
+#include "sim/network.hpp"
+#include "sim/traffic.hpp"
+
+namespace orrery::sim {
+
+/// Between columns: a flow of the table stands for the flows of all ranks of its column, which are alike. Links are
+/// those of the first ranks, numbered as in `hops`, without slack links (link_pressure.hpp).
+class Flows {
+public:
+    static constexpr std::uint32_t no_hop = 0xffffffff;
+
+    struct Message {
+        std::uint32_t from, to;  ///< columns
+        std::uint32_t channel;
+        std::uint32_t hop;  ///< no_hop inside a node
+    };
+    struct Group {
+        std::uint32_t set;
+        std::uint32_t first_member, members;
+        std::uint32_t nodes;
+        std::uint32_t first_hop, hops;  ///< none inside a node
+        double share;                   ///< of the ring's traffic that each hop carries
+    };
+
+    Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns);
+
+    [[nodiscard]] const Columns& columns() const { return columns_; }
+    [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
+    /// Without groups of a single column, of which each column has one.
+    [[nodiscard]] const std::vector<Group>& groups() const { return groups_; }
+    [[nodiscard]] std::span<const std::uint32_t> members(const Group& group) const {
+        return {members_.data() + group.first_member, group.members};
+    }
+    [[nodiscard]] const HopTable& hops() const { return hops_; }
+
+    /// fill(link, share of the message) for each link of a message.
+    template <class Fill>
+    void each_link(const Message& message, const Fill& fill) const {
+        if (message.hop != no_hop) hops_.each_link(message.hop, fill);
+    }
+    /// Each link of the group's ring once, with its weight for one byte of ring traffic. Valid until the next call.
+    [[nodiscard]] std::span<const LinkUse> path(const Group& group) const;
+
+    /// Whether each group of a set is a single column.
+    [[nodiscard]] bool single_column(std::uint32_t set) const { return single_[set]; }
+
+private:
+    void add_messages(const Traffic& traffic);
+    void add_groups(const Traffic& traffic, std::uint32_t set, const Network& network);
+
+    const topology::Cluster& cluster_;
+    Columns columns_;
+    std::vector<Message> messages_;
+    std::vector<Group> groups_;
+    std::vector<std::uint32_t> members_;
+    std::vector<bool> single_;
+    HopTable hops_;
+    mutable std::vector<std::uint32_t> place_;  // of a link in path_, one more
+    mutable std::vector<LinkUse> path_;
+};
+
+}  // namespace orrery::sim

@@ -1,0 +1,77 @@
+#include "sim/tape.hpp"
+
+#include <tuple>
+#include <utility>
+
+#include "base/overloaded.hpp"
+#include "strategies/hazards.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+using strategies::Collective;
+using strategies::HostSync;
+using strategies::Recv;
+using strategies::Send;
+using Kind = Tape::Kind;
+
+/// The kind of an operation, and its channel or set.
+std::pair<Kind, std::uint32_t> read(const strategies::What& what, const Traffic& traffic) {
+    using Read = std::pair<Kind, std::uint32_t>;
+    return std::visit(Overloaded{[&](const Send& s) {
+                                     return Read{Kind::send, traffic.number({s.axis, s.delta})};
+                                 },
+                                 [&](const Recv& r) {
+                                     return Read{Kind::receive, traffic.number({r.axis, -r.delta})};
+                                 },
+                                 [&](const Collective& c) {
+                                     return Read{Kind::collective, traffic.number(c.group)};
+                                 },
+                                 [&](const HostSync&) {
+                                     return Read{Kind::sync, Tape::none};
+                                 },
+                                 [&](const auto&) {
+                                     return Read{Kind::local, Tape::none};
+                                 }},
+                      what);
+}
+
+}  // namespace
+
+Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic) {
+    const strategies::Hazards hazards(program);
+    const Slots kept(program, hazards);
+    slots = kept.count;
+    const auto count = static_cast<std::uint32_t>(program.ops.size());
+    ops.resize(count);
+    double host = 0;
+    std::uint32_t segment = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Op& op = ops[i];
+        op.what = &program.ops[i].what;
+        std::tie(op.kind, op.route) = read(*op.what, traffic);
+        op.first_wait = static_cast<std::uint32_t>(waits.size());
+        op.place = kept.place[i];
+        op.slot = kept.slot[i];
+        op.start = kept.start[i];
+        for (const std::uint32_t other : hazards.of(i)) waits.push_back({kept.place[other], kept.slot[other]});
+        op.waits = static_cast<std::uint32_t>(waits.size()) - op.first_wait;
+        op.segment = segment;
+        const OpCost& cost = costs.of(role, i);
+        if (op.kind == Kind::sync) {
+            op.issue = host;
+            syncs.push_back(i);
+            ++segment;
+            host = 0;
+            continue;
+        }
+        op.issue = host + cost.first_dispatch;
+        op.device = cost.device;
+        op.done = host + cost.host_to_end;
+        host += cost.host;
+        queue[op.lane()].push_back(i);
+    }
+}
+
+}  // namespace orrery::sim

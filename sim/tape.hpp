@@ -1,0 +1,57 @@
+// A role's program, laid out for the replay: what is the same for all ranks of the role is worked out once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "sim/costs.hpp"
+#include "sim/slots.hpp"
+#include "sim/traffic.hpp"
+
+namespace orrery::sim {
+
+/// The host issues operations in program order and never waits but for host syncs, so its time before an operation is
+/// the time at which it passed the last sync (its segment's start) and a sum that no rank changes. Only the ends that
+/// another lane waits for need to be kept, and only until all have read them: those have slots.
+struct Tape {
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+    enum class Kind : std::uint8_t { local, send, receive, collective, sync };
+
+    /// Seconds; host times count from the segment's start.
+    struct Op {
+        double issue = 0;   ///< host time at which it can begin at the soonest; of a sync, at which the host gets there
+        double device = 0;  ///< from its begin to its end
+        double done = 0;    ///< host time at which it can end at the soonest, its host being slow
+        const strategies::What* what = nullptr;
+        std::uint32_t place = none;  ///< lane and number in it (Place)
+        std::uint32_t slot = none;   ///< of its end; none: nobody waits for it
+        std::uint32_t start = 0;     ///< slot of its segment's start
+        std::uint32_t segment = 0;
+        std::uint32_t first_wait = 0, waits = 0;  ///< in `waits`
+        std::uint32_t route = none;               ///< channel (of the sender) or set, by the traffic's numbers
+        Kind kind = Kind::local;
+
+        [[nodiscard]] std::size_t lane() const { return Place::lane(place); }
+    };
+    struct Wait {
+        std::uint32_t place, slot;
+    };
+
+    std::vector<Op> ops;
+    std::vector<Wait> waits;
+    std::array<std::vector<std::uint32_t>, strategies::lanes> queue;
+    std::vector<std::uint32_t> syncs;  ///< the operation that ends each segment but the last
+    std::uint32_t slots = 0;
+
+    /// Refers to the program, which must outlive it.
+    Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic);
+
+    [[nodiscard]] std::span<const Wait> waits_of(const Op& op) const {
+        return {waits.data() + op.first_wait, op.waits};
+    }
+};
+
+}  // namespace orrery::sim

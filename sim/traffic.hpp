@@ -1,0 +1,44 @@
+// What the programs of a step send and reduce, role by role: all that decides which flows a step can have.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "strategies/step_program.hpp"
+
+namespace orrery::sim {
+
+/// An (axis, delta) along which some program sends.
+struct Channel {
+    strategies::Axis axis;
+    std::int32_t delta;
+    auto operator<=>(const Channel&) const = default;
+};
+
+struct Traffic {
+    struct GroupSet {
+        strategies::AxisSet axes;
+        /// Some collective of these groups is large enough to contend for links; else they are latency.
+        bool contends;
+        bool operator==(const GroupSet&) const = default;
+    };
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+    strategies::Mesh mesh;
+    std::vector<std::uint16_t> role;                    ///< of each rank
+    std::vector<Channel> channels;                      ///< ascending
+    std::vector<GroupSet> sets;                         ///< ascending by bits
+    std::vector<std::vector<std::uint32_t>> sends_of;   ///< role -> channels it sends along, ascending
+    std::vector<std::vector<std::uint32_t>> groups_of;  ///< role -> sets it takes part in, ascending
+
+    explicit Traffic(const strategies::StepProgram& step);
+    bool operator==(const Traffic& other) const;
+
+    /// Number of a channel or set; `none` when no program uses it.
+    [[nodiscard]] std::uint32_t number(Channel channel) const;
+    [[nodiscard]] std::uint32_t number(strategies::AxisSet axes) const;
+};
+
+}  // namespace orrery::sim

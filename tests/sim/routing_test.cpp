@@ -1,0 +1,64 @@
+// Routing policies and failures in predictions.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "sim/network.hpp"
+#include "tests/sim/bench.hpp"
+#include "topology/catalog.hpp"
+
+namespace orrery::sim {
+namespace {
+
+/// A small GPT in two stages of so many nodes each, under leaves of 8 nodes a rail, joined by 8 spines a rail: every
+/// micro-batch crosses the spines. NICs are slow, so that the network counts.
+double step_time(const std::string& cluster, int nodes_a_stage = 16) {
+    const int data = 8 * nodes_a_stage;
+    const std::string patch = fmt::format(
+        R"({{"strategy": {{"tensor": 1, "pipeline": 2, "data": {}}}, "training": {{"global_batch_size": {}}},
+            "cluster": {{"preset": "dgx-a100", "nodes": {}, "nic_rate": "10 Gb/s", "switch_ports": 16{}}}}})",
+        data, 8 * data, 2 * nodes_a_stage, cluster);
+    return quick(small_scenario(patch)).step_time_s;
+}
+
+TEST(RoutedStep, PoliciesDifferAsTheyShould) {
+    const double minimal = step_time(""), spray = step_time(R"(, "routing": "spray")"),
+                 ecmp = step_time(R"(, "routing": "ecmp")"), adaptive = step_time(R"(, "routing": "adaptive")");
+    EXPECT_NEAR(spray, minimal, 1e-6 * minimal) << "both are free of contention on a non-blocking tree";
+    EXPECT_GT(ecmp, 1.01 * minimal) << "flows collide";
+    EXPECT_LE(adaptive, ecmp);
+    EXPECT_GE(adaptive, minimal * (1 - 1e-9));
+    EXPECT_EQ(adaptive, step_time(R"(, "routing": "adaptive")")) << "deterministic";
+    EXPECT_NE(ecmp, step_time(R"(, "routing": "ecmp", "routing_seed": 7)"));
+}
+
+TEST(RoutedStep, SprayingHelpsWhereStagesShareALeaf) {
+    // 20 nodes a stage: both stages' rings leave their common leaf for the first node of another, over one spine.
+    EXPECT_LT(step_time(R"(, "routing": "spray")", 20), 0.9 * step_time("", 20));
+}
+
+TEST(RoutedStep, AFailedSpineCosts) {
+    const double sound = step_time("");
+    EXPECT_GT(step_time(R"(, "failed": ["spine 0"])"), 1.01 * sound);
+    EXPECT_GE(step_time(R"(, "failed": ["leaf 0 - spine 0"])"), sound);
+}
+
+TEST(RoutedStep, SprayedMessagesPutTheirPartOnEveryPath) {
+    const topology::Cluster cluster =
+        topology::build({.preset = "dgx-a100", .nodes = 40, .switch_ports = 16, .routing = "spray"});
+    const Network network(cluster, profiles().find("a100"));
+    std::map<std::uint32_t, double> by_tier;
+    std::map<std::uint32_t, int> links;
+    for (const LinkUse& use : network.path(0, 160)) {
+        const std::uint32_t tier = cluster.link(use.link).tier;
+        by_tier[tier] += use.weight, links[tier] += 1;
+    }
+    EXPECT_NEAR(by_tier[1], 2, 1e-12) << "up and down";
+    EXPECT_NEAR(by_tier[2], 2, 1e-12);
+    EXPECT_EQ(links[2], 16) << "eight spines, up and down";
+}
+
+}  // namespace
+}  // namespace orrery::sim

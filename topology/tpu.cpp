@@ -1,0 +1,36 @@
+#include "topology/tpu.hpp"
+
+namespace orrery::topology {
+
+namespace {
+
+constexpr Design torus(const Preset& preset, std::string_view chip, std::string_view shape, std::uint32_t dimensions,
+                       double link) {
+    return {.preset = preset,
+            .node = "",
+            .gpu = chip,
+            .nics = 1,
+            .nic_bytes_per_second = link,
+            .planes = 1,
+            .fabric_switch = router_tpu,
+            .adapter = chip_adapter,
+            .fabric = "torus",
+            .shape = shape,
+            .dimensions = dimensions};
+}
+
+}  // namespace
+
+std::span<const Design> tpu_designs() {
+    static constexpr Design designs[] = {
+        torus({"tpu-v3", "TPU v3 chips in a 2-D torus, 4 links of 70 GB/s", "Jouppi et al., ISCA 2023, table 4", 1024,
+               1024},
+              "TPU-v3", "32x32", 2, tpu_v3_link_bytes_per_second),
+        torus({"tpu-v4", "TPU v4 chips in a 3-D torus of optically joined 4x4x4 cubes, 6 links of 50 GB/s",
+               "Jouppi et al., ISCA 2023, table 4", 4096, 4096},
+              "TPU-v4", "16x16x16", 3, tpu_v4_link_bytes_per_second),
+    };
+    return designs;
+}
+
+}  // namespace orrery::topology
