@@ -31,6 +31,9 @@ Kind stand_in(Kind kind) {
         case Kind::softmax_backward:
         case Kind::cross_entropy:
         case Kind::cross_entropy_backward:
+        case Kind::cross_entropy_maximum:
+        case Kind::cross_entropy_part:
+        case Kind::cross_entropy_part_backward:
         case Kind::moe_gate: return Kind::softmax;  // row maximum and sum, exponentials
         case Kind::gelu_backward:
         case Kind::swiglu:

@@ -13,6 +13,8 @@ namespace orrery::cli {
 using AddCommand = void (*)(CLI::App& program, Exit& exit);
 
 void add_simulate(CLI::App& program, Exit& exit);
+void add_run(CLI::App& program, Exit& exit);
+void add_compare(CLI::App& program, Exit& exit);
 void add_explain(CLI::App& program, Exit& exit);
 void add_collective(CLI::App& program, Exit& exit);
 void add_validate(CLI::App& program, Exit& exit);

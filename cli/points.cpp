@@ -31,8 +31,16 @@ std::string points_json(const scenarios::Scenario& scenario, std::uint32_t ranks
     };
     for (const kernels::Kernel& kernel : step.kernels) add(kernel);
     std::set<std::string> others;
+    const auto message = [&](std::uint64_t bytes) {
+        const calibrate::CollectiveShape shape{kernels::CollectiveKind::send_recv, 2, bytes};
+        if (ranks == 2)
+            add(shape);
+        else
+            others.insert(calibrate::to_text(calibrate::Subject(shape)));
+    };
     const auto collectives = [&](const Program& program) {
         for (const auto& op : program.ops) {
+            if (const auto* send = std::get_if<strategies::Send>(&op.what)) message(send->bytes);
             const auto* c = std::get_if<Collective>(&op.what);
             if (c == nullptr) continue;
             const std::uint32_t group = step.mesh.group_size(c->group);

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "report/chrome_trace.hpp"
 #include "report/json.hpp"
+#include "report/operations.hpp"
 #include "report/terminal.hpp"
 #include "sim/agreement.hpp"
 #include "sim/predict.hpp"
@@ -19,7 +21,7 @@ struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
     std::string json, trace;
-    bool check = false;
+    bool check = false, operations = false;
     std::string fold = "auto", engine = "fast";
 };
 
@@ -54,11 +56,16 @@ Exit simulate(const Options& options) {
     require_distinct({options.json, options.trace}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json), trace(options.trace);
+    const bool every = options.operations && json.wanted();
     calibrate::ProfileStore profiles;
-    const sim::Prediction prediction =
-        sim::predict(scenario, profiles,
-                     {.keep_trace = trace.wanted(), .fold = options.fold != "off", .engine = engine_of(options)});
-    if (json.wanted()) json.write(report::json(scenario, prediction));
+    const sim::Prediction prediction = sim::predict(scenario, profiles,
+                                                    {.keep_trace = trace.wanted() || every,
+                                                     .unroll = every,
+                                                     .fold = options.fold != "off" && !every,
+                                                     .engine = engine_of(options)});
+    nlohmann::ordered_json more = nlohmann::ordered_json::object();
+    if (every) more["operations"] = report::operations(prediction);
+    if (json.wanted()) json.write(report::json(scenario, prediction, more));
     if (trace.wanted()) report::chrome_trace(scenario, prediction, [&](std::string_view text) { trace.write(text); });
     const bool free = !json.to_stdout() && !trace.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
@@ -84,6 +91,8 @@ void add_simulate(CLI::App& program, Exit& exit) {
                      "write the timeline as a Chrome trace; compressed when FILE ends in "
                      ".gz")
         ->type_name("FILE");
+    command->add_flag("--operations", options->operations,
+                      "the JSON holds the times of every operation of every rank, for `orrery compare`");
     command->add_flag("--check", options->check, "exit with 1 when the scenario does not fit into memory");
     command
         ->add_option("--fold", options->fold,

@@ -9,6 +9,7 @@
 #include "base/progress.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/validate_run.hpp"
 #include "validate/carry.hpp"
 #include "validate/output.hpp"
 #include "validate/run.hpp"
@@ -20,7 +21,8 @@ namespace {
 struct Options {
     std::vector<std::string> files;
     std::string json, carry, into;
-    bool quiet = false, held_out = false;
+    bool quiet = false, held_out = false, run = false;
+    ValidateRun executed;
 };
 
 constexpr const char* footer = R"(Examples:
@@ -28,6 +30,7 @@ constexpr const char* footer = R"(Examples:
   orrery validate scenarios/validation/megatron_papers.json
   orrery validate --held-out scenarios/validation/aiconfigurator_collectives.json
   orrery validate --json errors.json --quiet
+  orrery validate --run scenarios/gpt-tiny-cpu.json --case strategy.data=2 --case strategy.tensor=2   # on this machine
   orrery validate --carry published/ --into rows/             # the compact form of other files)";
 
 /// advance() from a callback that says how many are done in all.
@@ -54,6 +57,39 @@ void run_validation(const Options& options) {
     json.finish();
 }
 
+/// calibrate, predict, run, compare: each scenario in each case.
+Exit run_scenarios(Options& options) {
+    if (options.files.empty()) throw Error("--run names no scenario", "as in --run scenarios/gpt-tiny-cpu.json");
+    options.executed.scenarios = options.files;
+    options.executed.json = options.json;
+    options.executed.quiet = options.quiet;
+    return validate_run(options.executed);
+}
+
+void add_running(CLI::App& command, Options& options) {
+    ValidateRun& run = options.executed;
+    auto* const flag = command.add_flag("--run", options.run,
+                                        "execute scenarios here: calibrate what is missing, predict, run, compare");
+    command.add_option("--case", run.cases, "overrides of one configuration, separated by spaces; may be repeated")
+        ->type_name("PATH=VALUE...")
+        ->allow_extra_args(false)
+        ->needs(flag);
+    command.add_option("--device", run.device, "cpu, cpu:4 (threads a rank)")->capture_default_str()->needs(flag);
+    command.add_option("--steps", run.steps, "steps of each run")
+        ->check(CLI::Range(5U, 100000U))
+        ->capture_default_str()
+        ->needs(flag);
+    command.add_option("--profiles", run.profiles, "folder of the profiles that are measured")
+        ->capture_default_str()
+        ->type_name("FOLDER")
+        ->needs(flag);
+    command.add_option("--tolerance", run.tolerance_percent, "of the median error, in percent; exit code 1 beyond it")
+        ->capture_default_str()
+        ->needs(flag);
+    command.add_flag("--wall", run.wall, "compare with the wall clock, not with undisturbed steps")->needs(flag);
+    command.add_option("--svg", run.svg, "plot predicted against measured")->type_name("FILE")->needs(flag);
+}
+
 void carry(const Options& options) {
     validate::carry(options.carry,
                     options.into.empty() ? data_folder() / "validation" : std::filesystem::path(options.into));
@@ -61,11 +97,12 @@ void carry(const Options& options) {
 
 }  // namespace
 
-void add_validate(CLI::App& program, Exit&) {
+void add_validate(CLI::App& program, Exit& exit) {
     CLI::App* const command =
         program.add_subcommand("validate", "predict every row of files of published measurements and score the errors");
     const auto options = std::make_shared<Options>();
-    command->add_option("ROWS", options->files, "files of rows (JSON); without one, the set that the project carries");
+    command->add_option("ROWS", options->files,
+                        "files of rows (JSON), or with --run scenarios; without one, the set that the project carries");
     command->add_option("--json", options->json, "write rows, sources and scores as JSON; - for standard output")
         ->type_name("FILE");
     auto* const from = command->add_option("--carry", options->carry,
@@ -74,11 +111,17 @@ void add_validate(CLI::App& program, Exit&) {
     command->add_option("--into", options->into, "the folder that --carry writes; without it, the carried set's")
         ->type_name("FOLDER")
         ->needs(from);
+    add_running(*command, *options);
     command->add_flag("--held-out", options->held_out,
                       "calibrate each one-node sweep of a collective with every second size, and score the others");
     command->add_flag("--quiet,-q", options->quiet, "print no tables and no progress");
     command->footer(footer);
-    command->callback([options] { options->carry.empty() ? run_validation(*options) : carry(*options); });
+    command->callback([options, &exit] {
+        if (options->run)
+            exit = run_scenarios(*options);
+        else
+            options->carry.empty() ? run_validation(*options) : carry(*options);
+    });
 }
 
 }  // namespace orrery::cli

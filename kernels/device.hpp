@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "kernels/settings.hpp"
 
 namespace orrery::kernels {
 
@@ -68,8 +69,10 @@ public:
     virtual void release_host(void* memory) noexcept = 0;
 
     /// Queues the kernel on a stream. operands: device memory, one pointer for each of operands(kernel) and in its
-    /// order. Returns before the work is done, on a GPU; a CPU may do it at once.
-    virtual void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) = 0;
+    /// order. Returns before the work is done, on a GPU; a CPU may do it at once. An output of a kernel that works
+    /// element by element (add, scale, cross entropy, ...) may be one of its inputs.
+    virtual void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
+                        const Settings& settings = {}) = 0;
     virtual void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) = 0;
     /// Queues host work on a stream of a device whose streams are host threads (a CPU): how MPI takes part in the order
     /// of a stream. Throws Error on a device that has streams of its own.
@@ -86,6 +89,13 @@ public:
     /// stream's thread CPU time on a CPU (facts().kind "cpu" with one thread) or wall time (several threads). Forgets
     /// both marks.
     [[nodiscard]] virtual double seconds(Mark from, Mark to) = 0;
+    /// Work queued on `waiting` from now on begins after the moment, which was marked before.
+    virtual void wait_for(Stream waiting, Mark mark) = 0;
+    /// Blocks the caller until the moment is reached.
+    virtual void finish(Mark mark) = 0;
+    /// Wall seconds from one origin for all marks of this device; the moment has been reached. Keeps the mark.
+    [[nodiscard]] virtual double moment(Mark mark) = 0;
+    virtual void forget(std::span<const Mark> marks) = 0;
 
     /// Involuntary context switches between the two marks that seconds() took last: a time with one is no good sample
     /// of a short operation. 0 where work does not run on the host.

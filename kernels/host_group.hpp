@@ -20,6 +20,10 @@ public:
     virtual std::vector<std::string> all_gather(const std::string& own) = 0;
 };
 
+/// The ranks of `whole` that give the same color, in its order. All ranks of the whole make one, and call all_gather of
+/// their parts together. `whole` must outlive it.
+std::unique_ptr<HostGroup> part_of(HostGroup& whole, std::uint32_t color);
+
 /// A group of this process alone.
 std::unique_ptr<HostGroup> alone();
 

@@ -66,6 +66,9 @@ enum class PointwiseKind : std::uint8_t {
     rope, rope_backward,
     embedding, embedding_backward,                ///< gather of rows; scatter-add of rows
     cross_entropy, cross_entropy_backward,        ///< softmax and loss over the vocabulary, fp32 logits
+    cross_entropy_maximum,                        ///< over one rank's part of the vocabulary: each row's largest logit,
+    cross_entropy_part,                           ///< exponentials and their sum, the target's logit,
+    cross_entropy_part_backward,                  ///< the gradient, with the sum over all ranks
     bias_gradient,                                ///< column sums
     transpose,
     cast,                                         ///< 2-byte to 4-byte or back

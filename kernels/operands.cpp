@@ -103,6 +103,17 @@ List list_tokens(const Pointwise& p) {
     const Operand target = in("target", Format::int32, p.rows, Fill::index, p.cols);
     if (p.kind == embedding) return {ids, in("table", d, n), out("y", d, n)};
     if (p.kind == embedding_backward) return {ids, in("dy", d, n), in_out("dtable", d, n)};
+    const Operand maximum = in("maximum", Format::fp32, p.rows), sum = in("sum", Format::fp32, p.rows, Fill::positive);
+    if (p.kind == cross_entropy_maximum) return {in("logits", d, n), out("maximum", Format::fp32, p.rows)};
+    if (p.kind == cross_entropy_part)
+        return {in("logits", d, n),
+                maximum,
+                target,
+                out("exponentials", d, n),
+                out("sum", Format::fp32, p.rows),
+                out("picked", Format::fp32, p.rows)};
+    if (p.kind == cross_entropy_part_backward)
+        return {in("exponentials", d, n, Fill::positive), sum, target, out("dlogits", d, n)};
     if (p.kind == cross_entropy)
         return {in("logits", d, n), target, out("probabilities", d, n), out("loss", Format::fp32, p.rows)};
     return {in("probabilities", d, n, Fill::probability, p.cols), target, out("dlogits", d, n)};
@@ -143,7 +154,10 @@ List list(const Pointwise& p) {
         case embedding:
         case embedding_backward:
         case cross_entropy:
-        case cross_entropy_backward: return list_tokens(p);
+        case cross_entropy_backward:
+        case cross_entropy_maximum:
+        case cross_entropy_part:
+        case cross_entropy_part_backward: return list_tokens(p);
         case bias_gradient: return {dy, out("db", d, p.cols)};
         case transpose: return {x, y};
         case cast: return {x, out("y", Format::fp32, n)};

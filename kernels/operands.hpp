@@ -76,6 +76,11 @@ struct Operand {
 ///   embedding_backward  ids dy -> dtable [R, C] in_out: row ids[r] gains row r of dy
 ///   cross_entropy       logits target[R] int32 -> probabilities loss[R] fp32 = logsumexp_c(logits) - logits[target]
 ///   cross_entropy_backward  probabilities target -> dlogits = (probabilities - [c = target]) / R
+///   cross_entropy_maximum       logits -> maximum[R] fp32
+///   cross_entropy_part          logits maximum[R] fp32 target[R] int32 -> exponentials sum[R] fp32 picked[R] fp32:
+///                       exponentials = exp(logits - maximum), their sum_c, and logits[target]; a target outside
+///                       [0, C) belongs to another rank and picks 0
+///   cross_entropy_part_backward exponentials sum[R] fp32 target -> dlogits = (exponentials / sum - [c = target]) / R
 ///   bias_gradient       dy -> db[C] = sum_r dy
 ///   transpose           x [R, C] -> y [C, R]
 ///   cast                x -> y fp32
@@ -118,6 +123,7 @@ std::uint64_t rope_head(std::uint64_t cols);
 struct Adam {
     double rate = 6e-5, b1 = 0.9, b2 = 0.95, epsilon = 1e-8, decay = 0.1;
     int step = 10;  ///< t
+    bool operator==(const Adam&) const = default;
 };
 inline constexpr Adam adam_settings{};
 

@@ -41,6 +41,9 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {embedding_backward, "embedding-backward", {2, 1, 0, 0}},  // dy, row -> row
     {cross_entropy, "cross-entropy", {1, 1, 0, 0}},
     {cross_entropy_backward, "cross-entropy-backward", {1, 1, 0, 0}},
+    {cross_entropy_maximum, "cross-entropy-maximum", {1, 0, 0, 0}},
+    {cross_entropy_part, "cross-entropy-part", {1, 1, 0, 0}},
+    {cross_entropy_part_backward, "cross-entropy-part-backward", {1, 1, 0, 0}},
     {bias_gradient, "bias-gradient", {1, 0, 0, 0}},
     {transpose, "transpose", {1, 1, 0, 0}},
     {cast, "cast", {1, 0, 1, 0}},

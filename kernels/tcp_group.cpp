@@ -208,6 +208,30 @@ private:
     std::vector<Socket> peers_;  ///< rank 0: one for each other rank; others: that to rank 0
 };
 
+class Part final : public HostGroup {
+public:
+    Part(HostGroup& whole, std::uint32_t color) : whole_(whole) {
+        const std::vector<std::string> colors = whole.all_gather(std::to_string(color));
+        for (std::uint32_t r = 0; r < colors.size(); ++r) {
+            if (r == whole.rank()) rank_ = static_cast<std::uint32_t>(members_.size());
+            if (colors[r] == colors[whole.rank()]) members_.push_back(r);
+        }
+    }
+    [[nodiscard]] std::uint32_t rank() const override { return rank_; }
+    [[nodiscard]] std::uint32_t ranks() const override { return static_cast<std::uint32_t>(members_.size()); }
+    std::vector<std::string> all_gather(const std::string& own) override {
+        std::vector<std::string> texts;
+        const std::vector<std::string> all = whole_.all_gather(own);
+        for (const std::uint32_t member : members_) texts.push_back(all[member]);
+        return texts;
+    }
+
+private:
+    HostGroup& whole_;
+    std::vector<std::uint32_t> members_;
+    std::uint32_t rank_ = 0;
+};
+
 class Alone final : public HostGroup {
 public:
     [[nodiscard]] std::uint32_t rank() const override { return 0; }
@@ -216,6 +240,10 @@ public:
 };
 
 }  // namespace
+
+std::unique_ptr<HostGroup> part_of(HostGroup& whole, std::uint32_t color) {
+    return std::make_unique<Part>(whole, color);
+}
 
 std::unique_ptr<HostGroup> alone() { return std::make_unique<Alone>(); }
 

@@ -43,8 +43,8 @@ Linear down(const ModelSpec& spec) {
             .bias = spec.linear_bias};
 }
 
-Norm norm(const ModelSpec& spec, std::string name) {
-    return {.name = std::move(name), .kind = spec.norm, .width = spec.hidden};
+Norm norm(const ModelSpec& spec, std::string name, bool begins_branch = false) {
+    return {.name = std::move(name), .kind = spec.norm, .width = spec.hidden, .begins_branch = begins_branch};
 }
 
 ResidualAdd residual(const ModelSpec& spec) {
@@ -85,10 +85,12 @@ Layer embedding(const ModelSpec& spec) {
 Layer block(const ModelSpec& spec) {
     Layer layer{.name = "block", .operators = {}};
     auto& operators = layer.operators;
-    if (!spec.post_norm) operators.emplace_back(norm(spec, "attention_norm"));
+    if (!spec.post_norm) operators.emplace_back(norm(spec, "attention_norm", true));
     append_attention(operators, spec);
     if (!spec.parallel_residual) operators.emplace_back(residual(spec));
-    operators.emplace_back(norm(spec, spec.post_norm ? "attention_norm" : "mlp_norm"));
+    // With a parallel residual both norms read the same input: one branch.
+    operators.emplace_back(
+        norm(spec, spec.post_norm ? "attention_norm" : "mlp_norm", !spec.post_norm && !spec.parallel_residual));
     append_mlp(operators, spec);
     operators.emplace_back(residual(spec));
     if (spec.post_norm) operators.emplace_back(norm(spec, "mlp_norm"));

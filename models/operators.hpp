@@ -39,6 +39,7 @@ struct Norm {
     std::string name;
     NormKind kind = NormKind::layernorm;
     std::uint64_t width = 0;
+    bool begins_branch = false;  ///< its input is also the residual that the next ResidualAdd takes
 };
 
 /// Rotation of queries and keys; heads counts both. A partial rotation (GPT-NeoX turns a quarter of each

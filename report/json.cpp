@@ -79,6 +79,10 @@ void add_memory(Json& report, const sim::Prediction& p) {
 }  // namespace
 
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) {
+    return json(scenario, p, Json::object());
+}
+
+std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p, const Json& more) {
     Json report = key_figures(p);
     add_stages(report, p);
     add_memory(report, p);
@@ -88,6 +92,7 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) 
     report["scenario"] = resolved(scenario);
     report["provenance"] = {{"version", p.version}, {"profile", p.profile}, {"cluster", p.cluster}, {"seed", p.seed},
                             {"gpus", p.gpus},       {"ops", p.ops},         {"classes", p.classes}};
+    report.update(more);
     require_finite(report, "");
     return report.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -14,7 +14,10 @@ inline constexpr int schema_version = 1;
 
 /// One JSON object and a newline; the same input gives the same bytes. Throws std::runtime_error when a number of
 /// the prediction is not finite: such a prediction is a fault of the program, and JSON has no word for it.
+/// more: keys that the report gets besides ("operations", "measured").
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& prediction);
+std::string json(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
+                 const nlohmann::ordered_json& more);
 
 /// The scenario with every value written out, in the keys of scenario files: loading it gives the same scenario.
 nlohmann::ordered_json resolved(const scenarios::Scenario& scenario);

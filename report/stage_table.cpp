@@ -21,7 +21,18 @@ std::string milliseconds(double seconds, double step) {
     return fmt::format("{:.{}f}", ms, step < 0.01 ? 3 : ms < 100 ? 1 : 0);
 }
 
-std::string gibibytes(std::uint64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / 0x1p30); }
+/// In GiB, or in MiB where everything is smaller than one GiB.
+class MemoryUnit {
+public:
+    explicit MemoryUnit(std::uint64_t largest) : small_(largest < (std::uint64_t{1} << 30U)) {}
+    [[nodiscard]] std::string_view name() const { return small_ ? "MiB" : "GiB"; }
+    [[nodiscard]] std::string text(std::uint64_t bytes) const {
+        return fmt::format("{:.1f}", static_cast<double>(bytes) / (small_ ? 1024.0 * 1024 : 1024.0 * 1024 * 1024));
+    }
+
+private:
+    bool small_;
+};
 
 /// A table over the shown stages; those that are left out make one column of dots.
 class StageTable {
@@ -84,14 +95,17 @@ std::string breakdown_table(const sim::Prediction& p) {
 
 std::string memory_table(const sim::Prediction& p) {
     if (p.memory.empty()) return "";
-    StageTable table("memory (GiB)", shown_stages(p.memory.size(), fullest_stage(p.memory)));
+    const std::size_t fullest = fullest_stage(p.memory);
+    const MemoryUnit unit(p.memory[fullest].peak);
+    StageTable table(fmt::format("memory ({})", unit.name()), shown_stages(p.memory.size(), fullest));
     const auto row = [&](std::string title, auto bytes) {
-        table.row(std::move(title), [&](std::size_t stage) { return gibibytes(bytes(p.memory[stage])); });
+        table.row(std::move(title), [&](std::size_t stage) { return unit.text(bytes(p.memory[stage])); });
     };
     for (std::size_t keep = 0; keep < strategies::keeps; ++keep)
         row(std::string(name(static_cast<strategies::Keep>(keep))), [&](const auto& m) { return m.at_peak[keep]; });
     table.rule();
-    row("peak, of " + gibibytes(p.memory_capacity), [](const auto& m) { return m.peak; });
+    row("peak, of " + unit.text(p.memory_capacity), [](const auto& m) { return m.peak; });
+    if (p.memory[fullest].after_optimizer == 0) return table.to_text();  // a run that knows its peak alone
     row("before backward", [](const auto& m) { return m.before_backward; });
     row("after backward", [](const auto& m) { return m.after_backward; });
     row("after optimizer", [](const auto& m) { return m.after_optimizer; });

@@ -46,7 +46,7 @@ private:
 
 class Walk {
 public:
-    Walk(const strategies::StepProgram& step, const Costs& costs, const RankClass& rank)
+    Walk(const strategies::StepProgram& step, const Costs* costs, const RankClass& rank)
         : step_(step), costs_(costs), rank_(rank), program_(step.programs[rank.role]) {
         for (std::size_t i = 0; i < program_.ops.size(); ++i) {
             const Op& op = program_.ops[i];
@@ -99,8 +99,8 @@ private:
     /// What a block takes beyond its kernels is its collectives; beyond its device time, the host; a slow-down beside
     /// the data lane is that lane's.
     void block(std::uint32_t index, std::uint32_t number, double seconds) {
-        const Shares& kernels = costs_.block_shares(number);
-        const double alone = costs_.block(number).device, slowed = costs_.of(rank_.role, index).device;
+        const Shares& kernels = costs_->block_shares(number);
+        const double alone = costs_->block(number).device, slowed = costs_->of(rank_.role, index).device;
         add(kernels);
         const double kernel_seconds = kernels.gemm + kernels.attention + kernels.memory_bound;
         sum_.tensor_comm += alone - kernel_seconds;
@@ -116,7 +116,7 @@ private:
     }
 
     const strategies::StepProgram& step_;
-    const Costs& costs_;
+    const Costs* costs_;  ///< null: the program holds no calls
     const RankClass& rank_;
     const strategies::Program& program_;
     Sweep data_, messages_;
@@ -126,7 +126,11 @@ private:
 }  // namespace
 
 Breakdown breakdown(const strategies::StepProgram& step, const Costs& costs, const RankClass& rank, double step_end) {
-    return Walk(step, costs, rank).run(step_end);
+    return Walk(step, &costs, rank).run(step_end);
+}
+
+Breakdown breakdown(const strategies::StepProgram& unrolled, const RankClass& rank, double step_end) {
+    return Walk(unrolled, nullptr, rank).run(step_end);
 }
 
 }  // namespace orrery::sim

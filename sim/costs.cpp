@@ -49,7 +49,9 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       gap_(predictor.constant("kernel_gap_seconds")),
       dispatch_(plan.training.cuda_graph ? 0.0 : predictor.constant("dispatch_seconds")),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
-    const double memory = predictor.constant("memory_bytes_per_second") / gpu.memory_bytes_per_second;
+    // A device without a datasheet's rate is the one that the profile measured.
+    const double rate = gpu.memory_bytes_per_second;
+    const double memory = rate > 0 ? predictor.constant("memory_bytes_per_second") / rate : 1.0;
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
         const double scale = std::holds_alternative<kernels::Pointwise>(kernel) ? memory : 1.0;

@@ -7,66 +7,17 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "models/operators.hpp"
 #include "sim/advice.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/collective/timer.hpp"
+#include "sim/rates.hpp"
 #include "sim/run_step.hpp"
 #include "sim/version.hpp"
+#include "strategies/build.hpp"
 
 namespace orrery::sim {
 
 namespace {
-
-double peak_flops(const topology::Gpu& gpu, kernels::Dtype dtype) {
-    switch (dtype) {
-        case kernels::Dtype::fp32: return gpu.fp32_flops;
-        case kernels::Dtype::tf32: return gpu.tf32_flops;
-        case kernels::Dtype::fp16:
-        case kernels::Dtype::bf16: return gpu.half_flops;
-        case kernels::Dtype::fp8: return gpu.fp8_flops;
-    }
-    return 0;
-}
-
-/// Floating-point operations of the matrix products that one step really executes, over all ranks.
-double executed_flops(const strategies::StepProgram& step) {
-    std::vector<double> of_block;
-    const auto kernel_flops = [&](const strategies::Op& op) {
-        const auto* compute = std::get_if<strategies::Compute>(&op.what);
-        return compute != nullptr ? kernels::flops(step.kernels[compute->kernel]) : 0.0;
-    };
-    for (const auto& block : step.blocks) {
-        of_block.push_back(0);
-        for (const auto& op : block.ops) of_block.back() += kernel_flops(op);
-    }
-    std::vector<double> of_role;
-    for (const auto& program : step.programs) {
-        of_role.push_back(0);
-        for (const auto& op : program.ops) {
-            const auto* call = std::get_if<strategies::Call>(&op.what);
-            of_role.back() += call != nullptr ? of_block[call->block] : kernel_flops(op);
-        }
-    }
-    double total = 0;
-    for (const std::uint16_t role : step.role) total += of_role[role];
-    return total;
-}
-
-void rates(const scenarios::Scenario& scenario, const topology::Gpu& gpu, const strategies::StepProgram& step,
-           Prediction& p) {
-    const strategies::Training& training = scenario.plan.training;
-    const models::Model model = models::build(scenario.plan.model);
-    const double tokens = static_cast<double>(training.global_batch) * training.seq;
-    const double gpu_seconds = p.step_time_s * p.gpus;
-    p.tokens_per_s = tokens / p.step_time_s;
-    p.model_flops_per_gpu = models::model_flops(model, training.global_batch, training.seq) / gpu_seconds;
-    p.hardware_flops_per_gpu = executed_flops(step) / gpu_seconds;
-    const double peak = peak_flops(gpu, training.precision.compute);
-    p.mfu = peak > 0 ? p.model_flops_per_gpu / peak : 0;
-    p.hfu = peak > 0 ? p.hardware_flops_per_gpu / peak : 0;
-    p.training_time_s = scenario.outputs.token_budget / p.tokens_per_s;
-}
 
 /// One breakdown a stage: of the class that ends last.
 void stages(const RanStep& ran, std::uint32_t pipeline, Prediction& p) {
@@ -124,9 +75,11 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
         throw Error("", "/cluster/more_nodes", "a prediction takes one kind of GPU",
                     "leave more_nodes out; `orrery topology` shows clusters of several kinds");
     }
+    strategies::StepProgram program = strategies::build(scenario.plan);
+    if (options.unroll) program = strategies::unrolled(program);
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
     const bool as_planned = scenario.perturbations.none();
-    RanStep ran(scenario.plan, cluster, predictor,
+    RanStep ran(std::move(program), scenario.plan, cluster, predictor,
                 {.fold = options.fold,
                  .engine = options.engine,
                  .all_spans = options.keep_trace,
@@ -137,7 +90,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     if (!as_planned)
         p.planned_step_time_s = RanStep(scenario.plan, cluster, predictor, {.engine = options.engine}).replayed.end;
     p.memory_capacity = cluster.gpu().memory_bytes;
-    rates(scenario, cluster.gpu(), ran.program, p);
+    fill_rates(scenario, cluster.gpu(), ran.program, p);
     stages(ran, scenario.plan.strategy.pipeline, p);
     provenance(scenario, cluster, ran, p);
     warnings(ran, p);

@@ -12,6 +12,7 @@ struct Options {
     bool keep_trace = false;   ///< fill Prediction::trace and Prediction::program
     bool scale_factor = true;  ///< also predict the reference of the scale factor
     bool advice = true;        ///< also predict neighbouring plans to advise
+    bool unroll = false;       ///< replay every operation of every call: spans of all, and a longer program
     bool fold = true;          ///< simulate one rank of each class where that is exact
     EngineKind engine = EngineKind::fast;
 };

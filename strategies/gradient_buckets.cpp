@@ -1,5 +1,9 @@
 #include "strategies/gradient_buckets.hpp"
 
+#include <limits>
+
+#include "strategies/state_bytes.hpp"
+
 namespace orrery::strategies {
 
 GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters) {
@@ -20,6 +24,12 @@ GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parame
         }
     }
     return result;
+}
+
+GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan) {
+    const bool bucketed = plan.strategy.data > 1 && plan.strategy.overlap_grad_reduce;
+    const std::uint64_t size = plan.strategy.bucket_bytes / state_bytes(plan.training.precision).gradient;
+    return gradient_buckets(stage, bucketed ? size : std::numeric_limits<std::uint64_t>::max());
 }
 
 }  // namespace orrery::strategies

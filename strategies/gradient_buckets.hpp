@@ -21,5 +21,7 @@ struct GradientBuckets {
     std::vector<std::vector<std::uint32_t>> of_layer;  ///< [chunk][position] -> bucket
 };
 GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters);
+/// The buckets that a plan's stage uses: one bucket when the reduction does not overlap with backward.
+GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan);
 
 }  // namespace orrery::strategies

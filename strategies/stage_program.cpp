@@ -1,7 +1,5 @@
 #include "strategies/stage_program.hpp"
 
-#include <limits>
-
 #include "strategies/boundary.hpp"
 #include "strategies/gradient_buckets.hpp"
 #include "strategies/optimizer_phase.hpp"
@@ -73,9 +71,7 @@ void StageWriter::persistent_buffers() {
     builder_.buffer(stage_.parameters * state.weight, Keep::weight);
     const std::uint64_t optimizer = stage_.parameters * state.optimizer;
     builder_.buffer(sharded() ? optimizer / plan_.strategy.data : optimizer, Keep::optimizer);
-    const bool bucketed = data_parallel() && plan_.strategy.overlap_grad_reduce;
-    const std::uint64_t size = plan_.strategy.bucket_bytes / state.gradient;
-    buckets_ = gradient_buckets(stage_, bucketed ? size : std::numeric_limits<std::uint64_t>::max());
+    buckets_ = gradient_buckets(stage_, plan_);
     for (const GradientBucket& bucket : buckets_.buckets)
         gradient_.push_back(builder_.buffer(bucket.parameters * state.gradient, Keep::gradient));
     reduced_ = gradient_;

@@ -26,6 +26,9 @@ inline constexpr double pcie3_bytes_per_second = 8e9 * 16 / 8 * 128 / 130;
 inline constexpr double pcie4_bytes_per_second = 2 * pcie3_bytes_per_second;
 inline constexpr double pcie5_bytes_per_second = 4 * pcie3_bytes_per_second;
 
+/// One channel of DDR4-3200: 3,200 MT/s of 8 bytes (JEDEC JESD79-4).
+inline constexpr double ddr4_bytes_per_second = 3.2e9 * 8;
+
 /// CPU socket to CPU socket: two UPI links of 10.4 GT/s, 2 bytes each (Xeon Scalable, first generation).
 inline constexpr double socket_bytes_per_second = 2 * 10.4e9 * 2;
 

@@ -41,6 +41,9 @@ constexpr NodeSpec nodes[] = {
     // GB200 NVL72: 18 trays of 2 Grace CPUs and 4 GPUs, 18 NVSwitch chips, a ConnectX-7 for each GPU.
     {"gb200-nvl72", "GB200", Socket::grace, Wiring::nvswitch, 72, 18, nvlink5_bytes_per_second, 36, 0,
      nvlink_c2c_bytes_per_second, pcie5, 72, ndr},
+    // A host without GPUs, of which each core is a device: AMD EPYC 7763 product page, 64 cores, DDR4-3200.
+    {"cpu-host", "CPU-core", Socket::core, Wiring::pcie_only, 64, 0, 0, 1, 0, ddr4_bytes_per_second,
+     ddr4_bytes_per_second, 1, gigabits(1)},
     // A PCIe server without NVLink: 8 dual-slot boards on 4 switches, 2 sockets (OVX L40S reference: 2 GPUs a NIC).
     {"pcie-8", "L40S", Socket::pcie, Wiring::pcie_only, 8, 0, 0, 2, 4, pcie4, pcie4, 4, hdr},
 };

@@ -52,6 +52,9 @@ constexpr Row rows[] = {
     // Jouppi et al., "TPU v4", ISCA 2023, table 4, a chip: 123 and 275 TFLOP/s in bf16, 32 GiB, 900 and 1,200 GB/s.
     {"TPU-v3", "tpu-v3", 32, 0.9, 0, 0, 123, 0, Socket::tpu_v3, {"TPUv3"}},
     {"TPU-v4", "tpu-v4", 32, 1.2, 0, 0, 275, 0, Socket::tpu_v4, {"TPUv4"}},
+    // A core of an AMD EPYC 9755: 4.1 GHz boost (product page), two 512-bit fused multiply-adds a cycle (Software
+    // Optimization Guide for family 1Ah). Its share of bandwidth is the profile's; memory of a vCPU of AWS's m6a hosts.
+    {"CPU-core", "cpu", 4, 0, 0.262, 0, 0, 0, Socket::core, {"CPU"}},
     // L40S datasheet: 48 GB GDDR6, 864 GB/s, PCIe Gen4.
     {"L40S", "l40s", 48, 0.864, 91.6, 183, 362, 733, Socket::pcie, {"L40S-48GB"}},
 };
@@ -112,7 +115,8 @@ std::string_view name(Socket socket) {
                                           "Grace superchip",
                                           "PCIe",
                                           "TPU v3 chip",
-                                          "TPU v4 chip"};
+                                          "TPU v4 chip",
+                                          "core of a host"};
     return names[static_cast<std::size_t>(socket)];
 }
 

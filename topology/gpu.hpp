@@ -11,13 +11,13 @@ struct Gpu {
     std::string name;     ///< "A100-SXM4-80GB"
     std::string profile;  ///< default profile ("a100")
     std::uint64_t memory_bytes = 0;
-    double memory_bytes_per_second = 0;                                    ///< datasheet
+    double memory_bytes_per_second = 0;                                    ///< datasheet; 0: what its profile measured
     double fp32_flops = 0, tf32_flops = 0, half_flops = 0, fp8_flops = 0;  ///< dense datasheet peaks; 0: not offered
     bool bf16 = false;                                                     ///< half_flops is reached with bf16 too
 };
 
 /// Boards of the same socket can be exchanged within a node: they have the same NVLink generation and carrier.
-enum class Socket : std::uint8_t { nvlink1, nvlink2, nvlink3, nvlink4, nvlink5, grace, pcie, tpu_v3, tpu_v4 };
+enum class Socket : std::uint8_t { nvlink1, nvlink2, nvlink3, nvlink4, nvlink5, grace, pcie, tpu_v3, tpu_v4, core };
 std::string_view name(Socket socket);
 
 /// The socket of a GPU out of gpus().

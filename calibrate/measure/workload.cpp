@@ -71,10 +71,19 @@ public:
     }
     void run(std::size_t set, kernels::Stream stream) override {
         const std::size_t operands = first_.operands().size();
-        device_->launch(kernel_, std::span(pointers_).subspan(set * operands, operands), stream);
+        device_->launch(kernel_, std::span(pointers_).subspan(set * operands, operands), stream, settings());
     }
 
 private:
+    /// Weight gradients are added to what is there, as training does; a GPU cannot be told to yet.
+    [[nodiscard]] kernels::Settings settings() const {
+        kernels::Settings settings;
+        const auto* const gemm = std::get_if<kernels::Gemm>(&kernel_);
+        settings.accumulate =
+            gemm != nullptr && gemm->pass == kernels::GemmPass::weight_gradient && device_->facts().kind == "cpu";
+        return settings;
+    }
+
     Device* device_;
     kernels::Kernel kernel_;
     kernels::OperandMemory first_;

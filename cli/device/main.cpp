@@ -5,7 +5,8 @@ int main(int argc, char** argv) {
     using namespace orrery;
     Exit exit = Exit::done;
     CLI::App program(
-        "Measures devices for `orrery`, which starts it. Runs alone too, under mpirun or srun for several "
+        "Measures devices and executes plans for `orrery`, which starts it. Runs alone too, under mpirun or srun for "
+        "several "
         "ranks.",
         "orrery-device");
     program.require_subcommand(1);
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
         "Exit codes: 0 done; 1 outside the tolerance, when asked to check; 2 bad input; 3 the device or the run "
         "failed.");
     cli::add_device_calibrate(program, exit);
+    cli::add_device_run(program, exit);
     cli::add_device_check(program, exit);
     cli::add_device_list(program, exit);
     return static_cast<int>(cli::run_program(program, exit, argc, argv));

@@ -13,13 +13,16 @@ struct Corrections {
     float m, v;
 };
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void adam_loop(
-    const float* __restrict g, float* __restrict w, float* __restrict m, float* __restrict v, float* __restrict copy,
-    std::size_t count, Corrections corrections) {
-    constexpr auto b1 = static_cast<float>(adam_settings.b1), b2 = static_cast<float>(adam_settings.b2);
-    constexpr auto rest1 = static_cast<float>(1 - adam_settings.b1), rest2 = static_cast<float>(1 - adam_settings.b2);
-    constexpr auto rate = static_cast<float>(adam_settings.rate), decay = static_cast<float>(adam_settings.decay);
-    constexpr auto epsilon = static_cast<float>(adam_settings.epsilon);
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void adam_loop(const float* g, float* w, float* m,
+                                                                                     float* v, float* copy,
+                                                                                     std::size_t count,
+                                                                                     const Adam& adam,
+                                                                                     Corrections corrections) {
+    const auto b1 = static_cast<float>(adam.b1), b2 = static_cast<float>(adam.b2);
+    const auto rest1 = static_cast<float>(1 - adam.b1), rest2 = static_cast<float>(1 - adam.b2);
+    const auto rate = static_cast<float>(adam.rate), decay = static_cast<float>(adam.decay);
+    const auto epsilon = static_cast<float>(adam.epsilon);
+#pragma omp simd
     for (std::size_t i = 0; i < count; ++i) {
         m[i] = b1 * m[i] + rest1 * g[i];
         v[i] = b2 * v[i] + rest2 * g[i] * g[i];
@@ -32,11 +35,11 @@ struct Corrections {
 }  // namespace
 
 void run_adam(const Pointwise& p, const Memory& memory) {
-    const Adam& s = adam_settings;
+    const Adam& s = memory.settings().adam;
     const Corrections corrections{static_cast<float>(1 / (1 - std::pow(s.b1, s.step))),
                                   static_cast<float>(1 / (1 - std::pow(s.b2, s.step)))};
     split_elements(p.rows * p.cols, [&](std::uint64_t at, std::uint64_t end) {
-        adam_loop(memory[0] + at, memory[1] + at, memory[2] + at, memory[3] + at, memory[4] + at, end - at,
+        adam_loop(memory[0] + at, memory[1] + at, memory[2] + at, memory[3] + at, memory[4] + at, end - at, s,
                   corrections);
     });
 }

@@ -36,19 +36,24 @@ void each_unit(std::size_t units, const Function& f) {
 
 /// Sizes and strides that both directions use.
 struct Shape {
-    explicit Shape(const Attention& a)
+    /// row_stride: of Settings; o and do are always contiguous.
+    Shape(const Attention& a, std::uint64_t row_stride)
         : seq(a.seq),
           heads(a.heads),
           kv_heads(a.kv_heads),
           dim(a.head_dim),
           group(heads / kv_heads),
-          q_stride(heads * dim),
-          kv_stride(kv_heads * dim),
+          q_stride(row_stride != 0 ? row_stride : heads * dim),
+          kv_stride(row_stride != 0 ? row_stride : kv_heads * dim),
+          o_stride(heads * dim),
           scale(1.0f / std::sqrt(static_cast<float>(a.head_dim))),
           causal(a.causal) {}
 
     [[nodiscard]] std::size_t query(std::size_t batch, std::size_t i, std::size_t head) const {
         return (batch * seq + i) * q_stride + head * dim;
+    }
+    [[nodiscard]] std::size_t output(std::size_t batch, std::size_t i, std::size_t head) const {
+        return (batch * seq + i) * o_stride + head * dim;
     }
     [[nodiscard]] std::size_t key(std::size_t batch, std::size_t j, std::size_t kv_head) const {
         return (batch * seq + j) * kv_stride + kv_head * dim;
@@ -56,11 +61,12 @@ struct Shape {
     [[nodiscard]] Matrix queries(const float* data, bool transposed = false) const {
         return {data, static_cast<std::int64_t>(q_stride), transposed};
     }
+    [[nodiscard]] Matrix outputs(const float* data) const { return {data, static_cast<std::int64_t>(o_stride), false}; }
     [[nodiscard]] Matrix keys(const float* data, bool transposed = false) const {
         return {data, static_cast<std::int64_t>(kv_stride), transposed};
     }
 
-    std::size_t seq, heads, kv_heads, dim, group, q_stride, kv_stride;
+    std::size_t seq, heads, kv_heads, dim, group, q_stride, kv_stride, o_stride;
     float scale;
     bool causal;
 };
@@ -76,22 +82,22 @@ void forward_unit(const Shape& s, const Memory& memory, std::size_t batch, std::
     const std::size_t queries = std::min(query_block, s.seq - first), kv_head = head / s.group;
     const std::size_t seen = s.causal ? first + queries : s.seq, at = s.query(batch, first, head);
     std::vector<float> scores(query_block * key_block), largest(queries), total(queries);
-    float* const o = memory[3] + at;
+    float* const o = memory[3] + s.output(batch, first, head);
     for (std::size_t j = 0; j < seen; j += key_block) {
         const std::size_t keys = std::min(key_block, seen - j), from = s.key(batch, j, kv_head);
         multiply(whole(queries), whole(keys), whole(s.dim), s.scale, s.queries(memory[0] + at),
                  s.keys(memory[1] + from, true), 0.0f, scores.data(), whole(key_block));
         absorb({scores.data(), key_block, queries, keys, first, j, s.causal}, largest.data(), total.data(), o,
-               s.q_stride, s.dim);
+               s.o_stride, s.dim);
         multiply(whole(queries), whole(s.dim), whole(keys), 1.0f, block_of(scores), s.keys(memory[2] + from),
-                 j == 0 ? 0.0f : 1.0f, o, whole(s.q_stride));
+                 j == 0 ? 0.0f : 1.0f, o, whole(s.o_stride));
     }
-    finish_rows(queries, largest.data(), total.data(), o, s.q_stride, s.dim,
+    finish_rows(queries, largest.data(), total.data(), o, s.o_stride, s.dim,
                 memory[4] + (batch * s.heads + head) * s.seq + first);
 }
 
 void forward(const Attention& a, const Memory& memory) {
-    const Shape s(a);
+    const Shape s(a, memory.settings().row_stride);
     const std::size_t blocks = (s.seq + query_block - 1) / query_block;
     each_unit(a.batch * s.heads * blocks, [&](std::size_t unit) {
         // Blocks of a causal head grow with their position: the longest first shares them more evenly.
@@ -112,8 +118,8 @@ public:
           gradients_(query_block * key_block),
           delta_(s.group * s.seq) {
         for (std::size_t member = 0; member < s.group; ++member) {
-            const std::size_t at = s.query(batch, 0, head(member));
-            row_products(memory[3] + at, memory[5] + at, s.q_stride, s.seq, s.dim, delta_.data() + member * s.seq);
+            const std::size_t at = s.output(batch, 0, head(member));
+            row_products(memory[3] + at, memory[5] + at, s.o_stride, s.seq, s.dim, delta_.data() + member * s.seq);
         }
     }
 
@@ -132,17 +138,18 @@ private:
     /// first: dk and dv of these keys are written and not added to; dq is so at the first keys.
     void block(std::size_t member, std::size_t i, std::size_t j, bool first) {
         const std::size_t queries = std::min(query_block, s_.seq - i), keys = std::min(key_block, s_.seq - j);
+        const std::size_t o = s_.output(batch_, i, head(member));
         const std::size_t q = s_.query(batch_, i, head(member)), k = s_.key(batch_, j, kv_head_);
         const auto m = whole(queries), n = whole(keys), d = whole(s_.dim), stride = whole(key_block);
         const float add = first ? 0.0f : 1.0f;
         multiply(m, n, d, s_.scale, s_.queries(memory_[0] + q), s_.keys(memory_[1] + k, true), 0.0f,
                  probabilities_.data(), stride);
-        multiply(m, n, d, 1.0f, s_.queries(memory_[5] + q), s_.keys(memory_[2] + k, true), 0.0f, gradients_.data(),
+        multiply(m, n, d, 1.0f, s_.outputs(memory_[5] + o), s_.keys(memory_[2] + k, true), 0.0f, gradients_.data(),
                  stride);
         score_gradients({probabilities_.data(), key_block, queries, keys, i, j, s_.causal}, gradients_.data(),
                         memory_[4] + (batch_ * s_.heads + head(member)) * s_.seq + i,
                         delta_.data() + member * s_.seq + i);
-        multiply(n, d, m, 1.0f, block_of(probabilities_, true), s_.queries(memory_[5] + q), add, memory_[8] + k,
+        multiply(n, d, m, 1.0f, block_of(probabilities_, true), s_.outputs(memory_[5] + o), add, memory_[8] + k,
                  whole(s_.kv_stride));
         multiply(n, d, m, s_.scale, block_of(gradients_, true), s_.queries(memory_[0] + q), add, memory_[7] + k,
                  whole(s_.kv_stride));
@@ -160,7 +167,7 @@ private:
 
 void run_attention(const Attention& a, const Memory& memory) {
     if (!a.backward) return forward(a, memory);
-    const Shape s(a);
+    const Shape s(a, memory.settings().row_stride);
     each_unit(a.batch * s.kv_heads,
               [&](std::size_t unit) { BackwardUnit(s, memory, unit / s.kv_heads, unit % s.kv_heads).run(); });
 }

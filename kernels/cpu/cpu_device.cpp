@@ -23,12 +23,11 @@ namespace {
 constexpr std::uint64_t alignment = 256;
 constexpr Stream most_streams = 64;
 
-void run_kernel(const Kernel& kernel, std::span<void* const> operands) {
-    const Memory memory(operands);
-    std::visit(Overloaded{[&](const Gemm& g) { run_gemm(g, memory[0], memory[1], memory[2]); },
-                          [&](const Attention& a) { run_attention(a, memory); },
-                          [&](const Pointwise& p) { run_pointwise(p, operands); }},
-               kernel);
+void run_kernel(const Kernel& kernel, const Memory& memory) {
+    std::visit(
+        Overloaded{[&](const Gemm& g) { run_gemm(g, memory); }, [&](const Attention& a) { run_attention(a, memory); },
+                   [&](const Pointwise& p) { run_pointwise(p, memory); }},
+        kernel);
 }
 
 }  // namespace
@@ -78,16 +77,17 @@ void CpuDevice::run(std::function<void()> work, Stream stream) {
     worker(stream).queue(std::move(work));
 }
 
-void CpuDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) {
+void CpuDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream, const Settings& settings) {
     if (!supports(kernel))
         throw Error(fmt::format("the CPU device cannot run {}", to_text(kernel)), "it runs fp32 alone");
     if (operands.size() != kernels::operands(kernel).size())
         throw Error(fmt::format("{} was given {} operands", to_text(kernel), operands.size()),
                     fmt::format("it has {}", kernels::operands(kernel).size()));
     run(
-        [kernel, given = std::vector<void*>(operands.begin(), operands.end()), threads = facts_.multiprocessors] {
+        [kernel, given = std::vector<void*>(operands.begin(), operands.end()), settings,
+         threads = facts_.multiprocessors] {
             const ThreadCount count(static_cast<int>(threads));
-            run_kernel(kernel, given);
+            run_kernel(kernel, Memory(given, settings));
         },
         stream);
 }
@@ -115,7 +115,8 @@ Device::Mark CpuDevice::mark(Stream stream) {
         [this, mark] {
             const Moment now = facts_.multiprocessors == 1 ? thread_moment() : wall_moment();
             const std::lock_guard lock(mutex_);
-            moments_[mark] = now;
+            moments_[mark] = {now, wall_moment().seconds};
+            reached_.notify_all();
         },
         stream);
     return mark;
@@ -127,8 +128,30 @@ double CpuDevice::seconds(Mark from, Mark to) {
     if (begin.empty() || end.empty())
         throw DeviceError("a mark of the CPU device was never set, not reached or read before",
                           "marks are read once, after synchronize()");
-    disturbances_ = end.mapped().switches - begin.mapped().switches;
-    return end.mapped().seconds - begin.mapped().seconds;
+    disturbances_ = end.mapped().moment.switches - begin.mapped().moment.switches;
+    return end.mapped().moment.seconds - begin.mapped().moment.seconds;
+}
+
+void CpuDevice::finish(Mark mark) {
+    std::unique_lock lock(mutex_);
+    reached_.wait(lock, [&] { return moments_.contains(mark); });
+}
+
+void CpuDevice::wait_for(Stream waiting, Mark mark) {
+    run([this, mark] { finish(mark); }, waiting);
+}
+
+double CpuDevice::moment(Mark mark) {
+    const std::lock_guard lock(mutex_);
+    const auto found = moments_.find(mark);
+    if (found == moments_.end())
+        throw DeviceError("a mark of the CPU device was never set, not reached or forgotten", "");
+    return found->second.wall;
+}
+
+void CpuDevice::forget(std::span<const Mark> marks) {
+    const std::lock_guard lock(mutex_);
+    for (const Mark mark : marks) moments_.erase(mark);
 }
 
 }  // namespace orrery::kernels::cpu

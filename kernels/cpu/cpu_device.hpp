@@ -1,6 +1,7 @@
 // The CPU as a device: fp32 kernels on one or several threads of this process.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -27,13 +28,18 @@ public:
     void release(void* memory) noexcept override;
     [[nodiscard]] void* allocate_host(std::uint64_t bytes) override { return allocate(bytes); }
     void release_host(void* memory) noexcept override { release(memory); }
-    void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) override;
+    void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
+                const Settings& settings = {}) override;
     void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) override;
     void run(std::function<void()> work, Stream stream) override;
     void wait(Stream waiting, Stream on) override;
     void synchronize() override;
     [[nodiscard]] Mark mark(Stream stream) override;
     [[nodiscard]] double seconds(Mark from, Mark to) override;
+    void wait_for(Stream waiting, Mark mark) override;
+    void finish(Mark mark) override;
+    [[nodiscard]] double moment(Mark mark) override;
+    void forget(std::span<const Mark> marks) override;
     [[nodiscard]] std::uint64_t disturbances() const override { return disturbances_; }
     [[nodiscard]] ClockReading clocks() override { return read_clocks(); }
 
@@ -44,7 +50,12 @@ private:
     DeviceFacts facts_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::mutex mutex_;  ///< guards moments_, which streams write
-    std::unordered_map<Mark, Moment> moments_;
+    struct Reached {
+        Moment moment;    ///< of the clock that seconds() reads
+        double wall = 0;  ///< CLOCK_MONOTONIC
+    };
+    std::unordered_map<Mark, Reached> moments_;
+    std::condition_variable reached_;
     Mark next_mark_ = 0;
     std::uint64_t disturbances_ = 0;
 };

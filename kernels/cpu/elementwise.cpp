@@ -8,17 +8,15 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_loop(const float* __restrict a,
-                                                                                    const float* __restrict b,
-                                                                                    float* __restrict c,
-                                                                                    std::size_t count) {
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_loop(const float* a, const float* b,
+                                                                                    float* c, std::size_t count) {
+#pragma omp simd
     for (std::size_t i = 0; i < count; ++i) c[i] = a[i] + b[i];
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void scale_loop(const float* __restrict a,
-                                                                                      float* __restrict b,
-                                                                                      std::size_t count) {
-    constexpr auto factor = static_cast<float>(scale_factor);
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void scale_loop(const float* a, float* b,
+                                                                                      std::size_t count, float factor) {
+#pragma omp simd
     for (std::size_t i = 0; i < count; ++i) b[i] = factor * a[i];
 }
 
@@ -31,8 +29,9 @@ void run_add(const Pointwise& p, const Memory& memory) {
 }
 
 void run_scale(const Pointwise& p, const Memory& memory) {
+    const auto factor = static_cast<float>(memory.settings().scale_factor);
     split_elements(p.rows * p.cols, [&](std::uint64_t begin, std::uint64_t end) {
-        scale_loop(memory[0] + begin, memory[1] + begin, end - begin);
+        scale_loop(memory[0] + begin, memory[1] + begin, end - begin, factor);
     });
 }
 

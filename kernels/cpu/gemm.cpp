@@ -3,6 +3,8 @@
 #include <dnnl.h>
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "kernels/device.hpp"
 
 namespace orrery::kernels::cpu {
@@ -35,12 +37,35 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matri
             "status 1 is out of memory");
 }
 
-void run_gemm(const Gemm& g, const float* a, const float* b, float* c) {
+namespace {
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_row(const float* __restrict from,
+                                                                                   float* __restrict to,
+                                                                                   std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+/// Every row of c becomes the bias, or the bias is added to it.
+void place_bias(const float* bias, float* c, std::uint64_t rows, std::uint64_t cols, bool accumulate) {
+    for (std::uint64_t r = 0; r < rows; ++r)
+        accumulate ? add_row(bias, c + r * cols, cols)
+                   : static_cast<void>(std::memcpy(c + r * cols, bias, cols * sizeof(float)));
+}
+
+}  // namespace
+
+void run_gemm(const Gemm& g, const Memory& memory) {
+    const float *const a = memory[0], *const b = memory[1];
+    float* const c = memory[2];
+    const Settings& settings = memory.settings();
+    const auto* const bias = static_cast<const float*>(settings.bias);
     const std::uint64_t m = g.m, n = g.n, k = g.k;
     const bool a_turned = g.pass == GemmPass::weight_gradient, b_turned = g.pass == GemmPass::forward;
+    if (bias != nullptr) place_bias(bias, c, g.batch * m, n, settings.accumulate);
+    const float beta = bias != nullptr || settings.accumulate ? 1.0f : 0.0f;
     for (std::uint64_t i = 0; i < g.batch; ++i)
         multiply(g.m, g.n, g.k, 1.0f, {a + i * m * k, a_turned ? g.m : g.k, a_turned},
-                 {b + i * k * n, b_turned ? g.k : g.n, b_turned}, 0.0f, c + i * m * n, g.n);
+                 {b + i * k * n, b_turned ? g.k : g.n, b_turned}, beta, c + i * m * n, g.n);
 }
 
 std::string gemm_software() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cpu/pointwise.hpp"
 #include "kernels/kernel.hpp"
 
 namespace orrery::kernels::cpu {
@@ -20,7 +21,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matri
               float* c, std::int64_t stride);
 
 /// The products of a Gemm of fp32, laid out as operands.hpp says.
-void run_gemm(const Gemm& g, const float* a, const float* b, float* c);
+void run_gemm(const Gemm& g, const Memory& memory);
 
 /// "oneDNN 2.6.3 (AVX512_CORE_BF16)": the version, and the instructions it found.
 std::string gemm_software();

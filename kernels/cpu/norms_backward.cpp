@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "kernels/cpu/parallel.hpp"
@@ -30,14 +31,14 @@ struct Operands {
     float *dx, *dgamma, *dbeta;                 ///< dbeta: null for RMSNorm
 };
 
-void add_into(float* sum, const std::vector<float>& parts, std::size_t cols) {
-    std::fill(sum, sum + cols, 0.0f);
+void add_into(float* sum, const std::vector<float>& parts, std::size_t cols, bool accumulate) {
+    if (!accumulate) std::fill(sum, sum + cols, 0.0f);
     for (std::size_t at = 0; at < parts.size(); at += cols)
         for (std::size_t c = 0; c < cols; ++c) sum[c] += parts[at + c];
 }
 
 /// Each part of the rows sums the weights' gradients on its own.
-void run(const Pointwise& p, const Operands& o) {
+void run(const Pointwise& p, const Operands& o, bool accumulate) {
     const int parts = parts_of(p.rows, least_elements / p.cols + 1);
     std::vector<float> dgamma(static_cast<std::size_t>(parts) * p.cols), dbeta(dgamma.size());
     split(p.rows, parts, 1, [&](int part, std::uint64_t begin, std::uint64_t end) {
@@ -47,18 +48,18 @@ void run(const Pointwise& p, const Operands& o) {
                               dbeta.data() + own, p.cols, o.mean != nullptr ? o.mean[r] : 0.0f, o.rstd[r],
                               o.mean != nullptr);
     });
-    add_into(o.dgamma, dgamma, p.cols);
-    if (o.dbeta != nullptr) add_into(o.dbeta, dbeta, p.cols);
+    add_into(o.dgamma, dgamma, p.cols, accumulate);
+    if (o.dbeta != nullptr) add_into(o.dbeta, dbeta, p.cols, accumulate);
 }
 
 }  // namespace
 
 void run_layernorm_backward(const Pointwise& p, const Memory& m) {
-    run(p, {m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7]});
+    run(p, {m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7]}, m.settings().accumulate);
 }
 
 void run_rmsnorm_backward(const Pointwise& p, const Memory& m) {
-    run(p, {m[0], m[1], m[2], nullptr, m[3], m[4], m[5], nullptr});
+    run(p, {m[0], m[1], m[2], nullptr, m[3], m[4], m[5], nullptr}, m.settings().accumulate);
 }
 
 }  // namespace orrery::kernels::cpu

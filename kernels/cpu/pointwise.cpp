@@ -38,6 +38,9 @@ constexpr std::array<Row, pointwise_kinds> table{{
     {embedding_backward, run_embedding_backward},
     {cross_entropy, run_cross_entropy},
     {cross_entropy_backward, run_cross_entropy_backward},
+    {cross_entropy_maximum, run_cross_entropy_maximum},
+    {cross_entropy_part, run_cross_entropy_part},
+    {cross_entropy_part_backward, run_cross_entropy_part_backward},
     {bias_gradient, run_bias_gradient},
     {transpose, run_transpose},
     {cast, run_cast},
@@ -53,8 +56,6 @@ static_assert(by_kind(table), "the table follows the order of PointwiseKind");
 
 }  // namespace
 
-void run_pointwise(const Pointwise& p, std::span<void* const> operands) {
-    table[static_cast<std::size_t>(p.kind)].run(p, Memory(operands));
-}
+void run_pointwise(const Pointwise& p, const Memory& memory) { table[static_cast<std::size_t>(p.kind)].run(p, memory); }
 
 }  // namespace orrery::kernels::cpu

@@ -5,25 +5,28 @@
 #include <span>
 
 #include "kernels/kernel.hpp"
+#include "kernels/settings.hpp"
 
 namespace orrery::kernels::cpu {
 
-/// Operands of a launch, in the order of operands(kernel).
+/// Operands of a launch, in the order of operands(kernel), and its settings.
 class Memory {
 public:
-    explicit Memory(std::span<void* const> pointers) : pointers_(pointers) {}
+    Memory(std::span<void* const> pointers, const Settings& settings) : pointers_(pointers), settings_(settings) {}
     [[nodiscard]] float* operator[](std::size_t i) const { return static_cast<float*>(pointers_[i]); }
     template <class T>
     [[nodiscard]] T* as(std::size_t i) const {
         return static_cast<T*>(pointers_[i]);
     }
+    [[nodiscard]] const Settings& settings() const { return settings_; }
 
 private:
     std::span<void* const> pointers_;
+    const Settings& settings_;
 };
 
 /// Runs on the OpenMP threads of the calling thread. The kernel's dtype is fp32.
-void run_pointwise(const Pointwise& p, std::span<void* const> operands);
+void run_pointwise(const Pointwise& p, const Memory& memory);
 
 using Run = void (*)(const Pointwise& p, const Memory& memory);
 
@@ -46,6 +49,9 @@ void run_embedding(const Pointwise& p, const Memory& memory);
 void run_embedding_backward(const Pointwise& p, const Memory& memory);
 void run_cross_entropy(const Pointwise& p, const Memory& memory);
 void run_cross_entropy_backward(const Pointwise& p, const Memory& memory);
+void run_cross_entropy_maximum(const Pointwise& p, const Memory& memory);
+void run_cross_entropy_part(const Pointwise& p, const Memory& memory);
+void run_cross_entropy_part_backward(const Pointwise& p, const Memory& memory);
 void run_bias_gradient(const Pointwise& p, const Memory& memory);
 void run_transpose(const Pointwise& p, const Memory& memory);
 void run_cast(const Pointwise& p, const Memory& memory);

@@ -28,8 +28,7 @@ constexpr std::size_t chunk = 8192;
     return total;
 }
 
-void column_sums(const float* x, float* sums, std::uint64_t rows, std::uint64_t stride, std::uint64_t cols) {
-    std::fill(sums, sums + cols, 0.0f);
+void add_columns(const float* x, float* sums, std::uint64_t rows, std::uint64_t stride, std::uint64_t cols) {
     for (std::uint64_t at = 0; at < cols; at += column_block)
         for (std::uint64_t r = 0; r < rows; ++r)
             add_row(x + r * stride + at, sums + at, std::min<std::uint64_t>(column_block, cols - at));
@@ -41,7 +40,8 @@ void column_sums(const float* x, float* sums, std::uint64_t rows, std::uint64_t 
 void run_bias_gradient(const Pointwise& p, const Memory& memory) {
     const int parts = parts_of(p.cols, least_elements / p.rows + 16);
     split(p.cols, parts, 16, [&](int, std::uint64_t begin, std::uint64_t end) {
-        column_sums(memory[0] + begin, memory[1] + begin, p.rows, p.cols, end - begin);
+        if (!memory.settings().accumulate) std::fill(memory[1] + begin, memory[1] + end, 0.0f);
+        add_columns(memory[0] + begin, memory[1] + begin, p.rows, p.cols, end - begin);
     });
 }
 
@@ -57,7 +57,7 @@ void run_sum_of_squares(const Pointwise& p, const Memory& memory) {
     });
     double total = 0;
     for (const double sum : sums) total += sum;
-    memory[1][0] = static_cast<float>(total);
+    memory[1][0] = static_cast<float>(total + (memory.settings().accumulate ? memory[1][0] : 0.0f));
 }
 
 }  // namespace orrery::kernels::cpu

@@ -7,26 +7,33 @@ namespace orrery::kernels::cpu {
 namespace {
 
 /// One row; sign -1 rotates back.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void rope_row(
-    const float* __restrict x, const float* __restrict cos, const float* __restrict sin, float* __restrict y,
-    std::size_t cols, std::size_t head, float sign) {
-    for (std::size_t at = 0; at < cols; at += head)
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void rope_row(const float* x,
+                                                                                    const float* __restrict cos,
+                                                                                    const float* __restrict sin,
+                                                                                    float* y, std::size_t cols,
+                                                                                    std::size_t head, float sign) {
+    for (std::size_t at = 0; at < cols; at += head) {
+#pragma omp simd
         for (std::size_t i = 0; i < head / 2; ++i) {
             const float even = x[at + 2 * i], odd = x[at + 2 * i + 1], s = sign * sin[i];
             y[at + 2 * i] = even * cos[i] - odd * s;
             y[at + 2 * i + 1] = even * s + odd * cos[i];
         }
+    }
 }
 
 }  // namespace
 
 void run_rope(const Pointwise& p, const Memory& memory) {
-    const std::uint64_t head = rope_head(p.cols), positions = std::min(p.rows, rope_positions);
+    const Settings& settings = memory.settings();
+    const std::uint64_t head = settings.head != 0 ? settings.head : rope_head(p.cols);
+    const std::uint64_t positions = settings.positions != 0 ? settings.positions : std::min(p.rows, rope_positions);
+    const std::uint64_t stride = settings.row_stride != 0 ? settings.row_stride : p.cols;
     const float sign = p.kind == PointwiseKind::rope ? 1.0f : -1.0f;
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t r = begin; r < end; ++r) {
             const std::uint64_t angles = r % positions * (head / 2);
-            rope_row(memory[0] + r * p.cols, memory[1] + angles, memory[2] + angles, memory[3] + r * p.cols, p.cols,
+            rope_row(memory[0] + r * stride, memory[1] + angles, memory[2] + angles, memory[3] + r * stride, p.cols,
                      head, sign);
         }
     });

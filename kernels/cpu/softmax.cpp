@@ -1,4 +1,4 @@
-// Softmax and what is built on it: loss over a vocabulary, choice of experts.
+// Softmax and the choice of experts that is built on it.
 #include <cmath>
 #include <limits>
 
@@ -39,13 +39,6 @@ namespace {
     for (std::size_t c = 0; c < cols; ++c) dx[c] = factor * y[c] * (dy[c] - dot);
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void scaled_copy(const float* __restrict from,
-                                                                                       float* __restrict to,
-                                                                                       std::size_t count,
-                                                                                       float factor) {
-    for (std::size_t i = 0; i < count; ++i) to[i] = from[i] * factor;
-}
-
 /// Number of the largest logit but for `without`, of equals the lowest; without branches, which would be mispredicted.
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] std::int32_t largest_but(const float* logits,
                                                                                                std::int32_t experts,
@@ -80,28 +73,6 @@ void run_softmax_backward(const Pointwise& p, const Memory& memory) {
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t at = begin * p.cols; at < end * p.cols; at += p.cols)
             softmax_backward_row(memory[0] + at, memory[1] + at, memory[2] + at, p.cols);
-    });
-}
-
-void run_cross_entropy(const Pointwise& p, const Memory& memory) {
-    const auto* const target = memory.as<std::int32_t>(1);
-    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t r = begin; r < end; ++r) {
-            const float* const logits = memory[0] + r * p.cols;
-            memory[3][r] = softmax_row(logits, memory[2] + r * p.cols, p.cols, 1.0f) - logits[target[r]];
-        }
-    });
-}
-
-void run_cross_entropy_backward(const Pointwise& p, const Memory& memory) {
-    const auto* const target = memory.as<std::int32_t>(1);
-    const float share = 1.0f / static_cast<float>(p.rows);
-    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t r = begin; r < end; ++r) {
-            float* const gradient = memory[2] + r * p.cols;
-            scaled_copy(memory[0] + r * p.cols, gradient, p.cols, share);
-            gradient[target[r]] = (memory[0][r * p.cols + static_cast<std::uint64_t>(target[r])] - 1.0f) * share;
-        }
     });
 }
 

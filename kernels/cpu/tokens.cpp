@@ -32,11 +32,27 @@ void gather(const Pointwise& p, const float* x, float* y, const From& from) {
     });
 }
 
+/// Whether a rank that holds `rows` rows of the table holds this one; 0: it holds all.
+bool inside(std::int32_t id, std::uint64_t rows) {
+    return rows == 0 || (id >= 0 && static_cast<std::uint64_t>(id) < rows);
+}
+
 }  // namespace
 
 void run_embedding(const Pointwise& p, const Memory& memory) {
     const auto* const ids = memory.as<std::int32_t>(0);
-    gather(p, memory[1], memory[2], [ids](std::uint64_t r) { return static_cast<std::uint64_t>(ids[r]); });
+    const std::uint64_t rows = memory.settings().table_rows;
+    if (rows == 0)
+        return gather(p, memory[1], memory[2], [ids](std::uint64_t r) { return static_cast<std::uint64_t>(ids[r]); });
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = begin; r < end; ++r) {
+            if (inside(ids[r], rows))
+                std::memcpy(memory[2] + r * p.cols, memory[1] + static_cast<std::uint64_t>(ids[r]) * p.cols,
+                            p.cols * sizeof(float));
+            else
+                std::memset(memory[2] + r * p.cols, 0, p.cols * sizeof(float));
+        }
+    });
 }
 
 void run_permute(const Pointwise& p, const Memory& memory) {
@@ -51,8 +67,9 @@ void run_embedding_backward(const Pointwise& p, const Memory& memory) {
     const int parts = parts_of(p.cols, least_elements / p.rows + 16);
     split(p.cols, parts, 16, [&](int, std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t r = 0; r < p.rows; ++r)
-            add_row(memory[1] + r * p.cols + begin, memory[2] + static_cast<std::uint64_t>(ids[r]) * p.cols + begin,
-                    end - begin);
+            if (inside(ids[r], memory.settings().table_rows))
+                add_row(memory[1] + r * p.cols + begin, memory[2] + static_cast<std::uint64_t>(ids[r]) * p.cols + begin,
+                        end - begin);
     });
 }
 

@@ -61,7 +61,8 @@ CudaDevice::CudaDevice(int ordinal, int gemm_candidates) : ordinal_(ordinal) {
               static_cast<std::uint32_t>(properties.multiProcessorCount)};
     gemm_ = std::make_unique<GemmLibrary>(capability_, std::clamp(gemm_candidates, 1, 32));
     check(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming), "creating an event");
-    state(0);
+    check(cudaEventCreate(&origin_), "creating an event");
+    check(cudaEventRecord(origin_, state(0).stream), "recording an event");
 }
 
 CudaDevice::~CudaDevice() {
@@ -70,6 +71,7 @@ CudaDevice::~CudaDevice() {
     gemm_.reset();
     for (const cudaEvent_t event : events_) cudaEventDestroy(event);
     cudaEventDestroy(order_);
+    cudaEventDestroy(origin_);
     for (const StreamState& s : streams_) {
         cudaFree(s.scratch);
         if (s.stream != nullptr) cudaStreamDestroy(s.stream);
@@ -137,8 +139,12 @@ void CudaDevice::release_host(void* memory) noexcept {
     cudaFreeHost(memory);
 }
 
-void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) {
+void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
+                        const Settings& settings) {
     use();
+    if (settings != Settings{})
+        throw Error(fmt::format("{}: a GPU runs kernels with their default settings alone", to_text(kernel)),
+                    "real training runs with --device cpu");
     for (const void* operand : operands)
         if (reinterpret_cast<std::uintptr_t>(operand) % 16 != 0)
             throw DeviceError(fmt::format("{}: an operand is not at a multiple of 16 bytes", to_text(kernel)),
@@ -194,6 +200,27 @@ double CudaDevice::seconds(Mark from, Mark to) {
     free_events_.push_back(from);
     free_events_.push_back(to);
     return milliseconds * 1e-3;
+}
+
+void CudaDevice::wait_for(Stream waiting, Mark mark) {
+    use();
+    check(cudaStreamWaitEvent(this->stream(waiting), events_.at(mark), 0), "queueing a wait");
+}
+
+void CudaDevice::finish(Mark mark) {
+    use();
+    check(cudaEventSynchronize(events_.at(mark)), "waiting for a mark");
+}
+
+double CudaDevice::moment(Mark mark) {
+    use();
+    float milliseconds = 0.0f;
+    check(cudaEventElapsedTime(&milliseconds, origin_, events_.at(mark)), "reading the time of a mark");
+    return milliseconds * 1e-3;
+}
+
+void CudaDevice::forget(std::span<const Mark> marks) {
+    free_events_.insert(free_events_.end(), marks.begin(), marks.end());
 }
 
 ClockReading CudaDevice::clocks() { return nvml_->read(); }

@@ -30,13 +30,19 @@ public:
     void release(void* memory) noexcept override;
     [[nodiscard]] void* allocate_host(std::uint64_t bytes) override;
     void release_host(void* memory) noexcept override;
-    /// Operands must be at multiples of 16 bytes.
-    void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) override;
+    /// Operands must be at multiples of 16 bytes. Throws Error for settings other than the defaults: real
+    /// training does not run here yet.
+    void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
+                const Settings& settings = {}) override;
     void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) override;
     void wait(Stream waiting, Stream on) override;
     void synchronize() override;
     [[nodiscard]] Mark mark(Stream stream) override;
     [[nodiscard]] double seconds(Mark from, Mark to) override;
+    void wait_for(Stream waiting, Mark mark) override;
+    void finish(Mark mark) override;
+    [[nodiscard]] double moment(Mark mark) override;
+    void forget(std::span<const Mark> marks) override;
     [[nodiscard]] ClockReading clocks() override;
 
     /// CUDA calls of this thread go to this GPU from now on. From any thread.
@@ -61,7 +67,8 @@ private:
     std::vector<StreamState> streams_;
     std::vector<cudaEvent_t> events_;  ///< by Mark
     std::vector<Mark> free_events_;
-    cudaEvent_t order_ = nullptr;  ///< of wait()
+    cudaEvent_t order_ = nullptr;   ///< of wait()
+    cudaEvent_t origin_ = nullptr;  ///< of moment()
 };
 
 }  // namespace orrery::kernels::cuda

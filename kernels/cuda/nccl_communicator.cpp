@@ -127,7 +127,7 @@ void NcclCommunicator::throw_if_failed() const {
 }
 
 ncclResult_t NcclCommunicator::queue(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes,
-                                     Dtype dtype, cudaStream_t stream) {
+                                     Dtype dtype, ncclRedOp_t reduction, cudaStream_t stream) {
     const ncclDataType_t type = type_of(dtype);
     const std::uint64_t count = bytes / size_of(dtype), share = bytes / ranks();
     const int n = static_cast<int>(ranks()), own = static_cast<int>(rank());
@@ -135,11 +135,11 @@ ncclResult_t NcclCommunicator::queue(CollectiveKind kind, const void* send, void
     auto* const to = static_cast<char*>(receive);
     switch (kind) {
         case CollectiveKind::all_reduce:
-            return ncclAllReduce(send, receive, count, type, ncclSum, communicator_, stream);
+            return ncclAllReduce(send, receive, count, type, reduction, communicator_, stream);
         case CollectiveKind::all_gather:
             return ncclAllGather(send, receive, count / ranks(), type, communicator_, stream);
         case CollectiveKind::reduce_scatter:
-            return ncclReduceScatter(send, receive, count / ranks(), type, ncclSum, communicator_, stream);
+            return ncclReduceScatter(send, receive, count / ranks(), type, reduction, communicator_, stream);
         case CollectiveKind::broadcast: return ncclBroadcast(send, receive, count, type, 0, communicator_, stream);
         case CollectiveKind::all_to_all:
             ncclGroupStart();
@@ -158,27 +158,54 @@ ncclResult_t NcclCommunicator::queue(CollectiveKind kind, const void* send, void
     return ncclInvalidArgument;
 }
 
+template <class Ask>
+void NcclCommunicator::ask(Stream stream, const std::string& doing, const Ask& ask) {
+    // Held while NCCL is asked: the watchdog may not abort meanwhile, and settle() has a timeout of its own.
+    const std::lock_guard lock(mutex_);
+    throw_if_failed();
+    const cudaStream_t cuda_stream = device_.stream(stream);
+    settle(ask(cuda_stream), doing);
+    check(cudaEventRecord(latest_, cuda_stream), "recording an event");
+    queued_at_ = Clock::now();
+    queued_ = true;
+}
+
 void NcclCommunicator::run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
-                           Stream stream) {
+                           Stream stream, Reduction reduction) {
     const bool shared = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter ||
                         kind == CollectiveKind::all_to_all;
     const std::uint64_t unit = std::uint64_t{size_of(dtype)} * (shared ? ranks() : 1);
     if (bytes % unit != 0)
         throw Error(fmt::format("{} of {} bytes over {} ranks in {}", name(kind), bytes, ranks(), name(dtype)),
                     fmt::format("give a multiple of {} bytes", unit));
-    // Held while NCCL is asked: the watchdog may not abort meanwhile, and settle() has a timeout of its own.
-    const std::lock_guard lock(mutex_);
-    throw_if_failed();
-    const cudaStream_t cuda_stream = device_.stream(stream);
-    settle(queue(kind, send, receive, bytes, dtype, cuda_stream), fmt::format("queueing {}", name(kind)));
-    check(cudaEventRecord(latest_, cuda_stream), "recording an event");
-    queued_at_ = Clock::now();
-    queued_ = true;
+    ask(stream, fmt::format("queueing {}", name(kind)), [&](cudaStream_t on) {
+        return queue(kind, send, receive, bytes, dtype, reduction == Reduction::sum ? ncclSum : ncclMax, on);
+    });
 }
 
-void NcclCommunicator::abort(const std::string& why) {
+void NcclCommunicator::send(const void* memory, std::uint64_t bytes, std::uint32_t to, Stream stream) {
+    ask(stream, "queueing a send",
+        [&](cudaStream_t on) { return ncclSend(memory, bytes, ncclChar, static_cast<int>(to), communicator_, on); });
+}
+
+void NcclCommunicator::receive(void* memory, std::uint64_t bytes, std::uint32_t from, Stream stream) {
+    ask(stream, "queueing a receive",
+        [&](cudaStream_t on) { return ncclRecv(memory, bytes, ncclChar, static_cast<int>(from), communicator_, on); });
+}
+
+std::unique_ptr<Communicator> NcclCommunicator::split(std::uint32_t color) {
+    return std::make_unique<NcclCommunicator>(device_, part_of(*group_, color),
+                                              std::chrono::duration<double>(timeout_).count());
+}
+
+void NcclCommunicator::give_up(const std::string& why) {
     failure_ = why;
     ncclCommAbort(communicator_);
+}
+
+void NcclCommunicator::abort(const std::string& why) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) give_up(why);
 }
 
 void NcclCommunicator::watch() {
@@ -186,15 +213,17 @@ void NcclCommunicator::watch() {
     while (!ending_) {
         std::this_thread::sleep_for(glance);
         const std::lock_guard lock(mutex_);
+        if (!failure_.empty()) return;
         ncclResult_t state = ncclSuccess;
         if (ncclCommGetAsyncError(communicator_, &state) != ncclSuccess ||
             (state != ncclSuccess && state != ncclInProgress)) {
-            abort(fmt::format("a collective failed: {}", ncclGetErrorString(state)));
+            give_up(fmt::format("a collective failed: {}", ncclGetErrorString(state)));
             return;
         }
         if (queued_ && cudaEventQuery(latest_) != cudaErrorNotReady) queued_ = false;
         if (queued_ && Clock::now() - queued_at_ > timeout_) {
-            abort(fmt::format("a collective did not end in {:.0f} s", std::chrono::duration<double>(timeout_).count()));
+            give_up(
+                fmt::format("a collective did not end in {:.0f} s", std::chrono::duration<double>(timeout_).count()));
             return;
         }
     }
@@ -213,6 +242,8 @@ double NcclCommunicator::maximum(double value) {
     for (const std::string& bytes : group_->all_gather(text_of(value))) largest = std::max(largest, value_of(bytes));
     return largest;
 }
+
+std::vector<std::string> NcclCommunicator::texts(const std::string& text) { return group_->all_gather(text); }
 
 std::string NcclCommunicator::from_first(const std::string& text) { return group_->all_gather(text)[0]; }
 

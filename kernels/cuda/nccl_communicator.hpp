@@ -31,22 +31,32 @@ public:
     [[nodiscard]] std::uint32_t ranks() const override { return group_->ranks(); }
     [[nodiscard]] std::uint32_t nodes() const override { return nodes_; }
     [[nodiscard]] std::string software() const override;
-    void run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
-             Stream stream) override;
+    void run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype, Stream stream,
+             Reduction reduction = Reduction::sum) override;
+    void send(const void* memory, std::uint64_t bytes, std::uint32_t to, Stream stream) override;
+    void receive(void* memory, std::uint64_t bytes, std::uint32_t from, Stream stream) override;
+    /// Host-side calls of the parts are made by all ranks of the whole together, which outlives them.
+    [[nodiscard]] std::unique_ptr<Communicator> split(std::uint32_t color) override;
     void barrier() override;
     [[nodiscard]] double maximum(double value) override;
     [[nodiscard]] std::string from_first(const std::string& text) override;
+    [[nodiscard]] std::vector<std::string> texts(const std::string& text) override;
+    /// Aborts the communicator, whereupon the queued work of every rank ends or times out.
+    void abort(const std::string& why) noexcept override;
 
 private:
     using Clock = std::chrono::steady_clock;
 
     void connect();
     ncclResult_t queue(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
-                       cudaStream_t stream);
+                       ncclRedOp_t reduction, cudaStream_t stream);
+    /// Asks NCCL for something on a stream and remembers when.
+    template <class Ask>
+    void ask(Stream stream, const std::string& doing, const Ask& ask);
     /// Waits until NCCL has taken what was asked, and throws what went wrong.
     void settle(ncclResult_t result, std::string_view doing);
-    void throw_if_failed() const;  ///< with mutex_ held
-    void abort(const std::string& why);
+    void throw_if_failed() const;          ///< with mutex_ held
+    void give_up(const std::string& why);  ///< with mutex_ held
     void watch();
 
     CudaDevice& device_;

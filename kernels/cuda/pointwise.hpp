@@ -28,7 +28,8 @@ void launch_sum_of_squares(const Place& place, const Pointwise& kernel, Operands
 /// out[c] = sum over rows of values[rows, cols], always in the same order.
 void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, float* out);
 
-/// Whether launch_pointwise runs it: every kind in fp32, tf32 (as fp32), fp16 and bf16, below 2^32 - 2^16 columns.
+/// Whether launch_pointwise runs it: every kind but the loss over a part of the vocabulary, in fp32, tf32 (as fp32),
+/// fp16 and bf16, below 2^32 - 2^16 columns.
 bool supports(const Pointwise& kernel);
 /// Scratch that launch_pointwise uses.
 std::uint64_t scratch_bytes(const Pointwise& kernel, std::uint32_t multiprocessors);

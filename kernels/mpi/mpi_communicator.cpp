@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -23,11 +28,35 @@ void check(int status, std::string_view what) {
     throw DeviceError(fmt::format("MPI: {}: {}", what, text.data()), "see whether another rank ended");
 }
 
-MPI_Comm duplicate() {
+/// Errors in it are returned, and not fatal.
+MPI_Comm checked(MPI_Comm group) {
+    check(MPI_Comm_set_errhandler(group, MPI_ERRORS_RETURN), "setting an error handler");
+    return group;
+}
+
+MPI_Comm duplicate(MPI_Comm group) {
     MPI_Comm copy = MPI_COMM_NULL;
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &copy), "duplicating the communicator");
-    check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "setting its error handler");
-    return copy;
+    check(MPI_Comm_dup(group, &copy), "duplicating a communicator");
+    return checked(copy);
+}
+
+/// Waits for a message: awake for as long as a message between two idle ranks takes, then in short sleeps.
+void await(MPI_Request request, std::string_view what) {
+    constexpr int awake = 200;  // calls of MPI_Test, some ten microseconds
+    constexpr std::chrono::microseconds nap{20};
+    for (int call = 0;; ++call) {
+        int done = 0;
+        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what);
+        if (done != 0) return;
+        if (call > awake) std::this_thread::sleep_for(nap);
+    }
+}
+
+/// Bytes as a number of elements that MPI takes.
+int count_of(std::uint64_t bytes) {
+    if (bytes > std::numeric_limits<int>::max())
+        throw Error(fmt::format("a message of {} bytes is more than one MPI call takes", bytes), "at most 2^31 - 1");
+    return static_cast<int>(bytes);
 }
 
 std::uint32_t count_nodes(MPI_Comm all, std::uint32_t ranks) {
@@ -50,14 +79,35 @@ struct Transfer {
     int whole, part;  ///< elements of the whole vector and of one rank's share of it
     MPI_Datatype type;
     int rank, ranks;
+    MPI_Op reduction;
 };
+
+/// reduce_scatter into the rank's own part of `send`: MPI's in-place form would leave it in the first part.
+int scatter_in_place(const Transfer& t, MPI_Comm group) {
+    std::vector<float> part(static_cast<std::size_t>(t.part));
+    const int status = MPI_Reduce_scatter_block(t.send, part.data(), t.part, t.type, t.reduction, group);
+    std::memcpy(t.receive, part.data(), part.size() * sizeof(float));
+    return status;
+}
+
+/// Whether `receive` (or `send`) is a rank's part of the other.
+bool inside(const void* part, const void* whole, const Transfer& t) {
+    int size = 1;
+    MPI_Type_size(t.type, &size);
+    return part == static_cast<const char*>(whole) + std::int64_t{t.rank} * t.part * size;
+}
 
 int perform(const Transfer& t, MPI_Comm group) {
     switch (t.kind) {
-        case CollectiveKind::all_reduce: return MPI_Allreduce(t.send, t.receive, t.whole, t.type, MPI_SUM, group);
-        case CollectiveKind::all_gather: return MPI_Allgather(t.send, t.part, t.type, t.receive, t.part, t.type, group);
+        case CollectiveKind::all_reduce:
+            return MPI_Allreduce(t.send == t.receive ? MPI_IN_PLACE : t.send, t.receive, t.whole, t.type, t.reduction,
+                                 group);
+        case CollectiveKind::all_gather:
+            return MPI_Allgather(inside(t.send, t.receive, t) ? MPI_IN_PLACE : t.send, t.part, t.type, t.receive,
+                                 t.part, t.type, group);
         case CollectiveKind::reduce_scatter:
-            return MPI_Reduce_scatter_block(t.send, t.receive, t.part, t.type, MPI_SUM, group);
+            if (inside(t.receive, t.send, t)) return scatter_in_place(t, group);
+            return MPI_Reduce_scatter_block(t.send, t.receive, t.part, t.type, t.reduction, group);
         case CollectiveKind::all_to_all: return MPI_Alltoall(t.send, t.part, t.type, t.receive, t.part, t.type, group);
         case CollectiveKind::broadcast: {
             // MPI's has one buffer: the root sends from `send` and passes it to its own `receive` as NCCL's does.
@@ -81,7 +131,7 @@ bool shared_out(CollectiveKind kind) {
 }
 
 Transfer plan(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
-              std::uint32_t rank, std::uint32_t ranks) {
+              std::uint32_t rank, std::uint32_t ranks, Reduction reduction) {
     const bool sums = kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
     if (sums && dtype != Dtype::fp32)
         throw Error(fmt::format("MPI cannot sum {}", name(dtype)), "CPU ranks reduce fp32 alone");
@@ -100,36 +150,49 @@ Transfer plan(CollectiveKind kind, const void* send, void* receive, std::uint64_
             whole / static_cast<int>(ranks),
             sums ? MPI_FLOAT : MPI_BYTE,
             static_cast<int>(rank),
-            static_cast<int>(ranks)};
+            static_cast<int>(ranks),
+            reduction == Reduction::sum ? MPI_SUM : MPI_MAX};
 }
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(Device& device) : device_(device), exceptions_(std::uncaught_exceptions()) {
-    int before = 0, provided = 0, rank = 0, ranks = 1;
+MpiSession::MpiSession() : exceptions_(std::uncaught_exceptions()) {
+    int before = 0, provided = 0;
     MPI_Initialized(&before);
     if (before != 0)
         throw Error("MPI was started before in this process", "hold one communicator for as long as it is needed");
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "starting");
     concurrent_ = provided == MPI_THREAD_MULTIPLE;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+}
+
+MpiSession::~MpiSession() {
+    if (std::uncaught_exceptions() == exceptions_) MPI_Finalize();  // which otherwise would wait for the others
+}
+
+MpiCommunicator::MpiCommunicator(Device& device, std::shared_ptr<MpiSession> session, MPI_Comm parent,
+                                 std::uint32_t color)
+    : device_(device), session_(std::move(session)), exceptions_(std::uncaught_exceptions()) {
+    int rank = 0, ranks = 1;
+    check(MPI_Comm_split(parent, static_cast<int>(color), 0, &control_), "splitting a communicator");
+    checked(control_);
+    MPI_Comm_rank(control_, &rank);
+    MPI_Comm_size(control_, &ranks);
     rank_ = static_cast<std::uint32_t>(rank);
     ranks_ = static_cast<std::uint32_t>(ranks);
-    control_ = duplicate();
+    messages_ = duplicate(control_);
     nodes_ = count_nodes(control_, ranks_);
 }
 
 MpiCommunicator::~MpiCommunicator() {
-    if (std::uncaught_exceptions() > exceptions_) return;  // finalising would wait for the others
+    if (std::uncaught_exceptions() > exceptions_) return;  // freeing would wait for the others
     try {
         device_.synchronize();
     } catch (...) {
         return;
     }
     for (auto& [stream, group] : streams_) MPI_Comm_free(&group);
+    MPI_Comm_free(&messages_);
     MPI_Comm_free(&control_);
-    MPI_Finalize();
 }
 
 std::string MpiCommunicator::software() const {
@@ -142,18 +205,48 @@ std::string MpiCommunicator::software() const {
     return version;
 }
 
-MPI_Comm MpiCommunicator::of(Stream stream) {
-    if (stream != 0 && !concurrent_)
+void MpiCommunicator::require_thread(Stream stream) const {
+    if (stream != 0 && !session_->concurrent())
         throw Error("this MPI takes calls from one thread alone", "use stream 0, or an MPI with MPI_THREAD_MULTIPLE");
+}
+
+MPI_Comm MpiCommunicator::of(Stream stream) {
+    require_thread(stream);
     const auto [place, is_new] = streams_.try_emplace(stream, MPI_COMM_NULL);
-    if (is_new) place->second = duplicate();
+    if (is_new) place->second = duplicate(control_);
     return place->second;
 }
 
 void MpiCommunicator::run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
-                          Stream stream) {
-    const Transfer transfer = plan(kind, send, receive, bytes, dtype, rank_, ranks_);
+                          Stream stream, Reduction reduction) {
+    const Transfer transfer = plan(kind, send, receive, bytes, dtype, rank_, ranks_, reduction);
     device_.run([transfer, group = of(stream)] { check(perform(transfer, group), name(transfer.kind)); }, stream);
+}
+
+void MpiCommunicator::send(const void* memory, std::uint64_t bytes, std::uint32_t to, Stream stream) {
+    require_thread(stream);
+    device_.run(
+        [memory, count = count_of(bytes), to = static_cast<int>(to), group = messages_] {
+            MPI_Request request = MPI_REQUEST_NULL;
+            check(MPI_Isend(memory, count, MPI_BYTE, to, 0, group, &request), "sending");
+            await(request, "sending");
+        },
+        stream);
+}
+
+void MpiCommunicator::receive(void* memory, std::uint64_t bytes, std::uint32_t from, Stream stream) {
+    require_thread(stream);
+    device_.run(
+        [memory, count = count_of(bytes), from = static_cast<int>(from), group = messages_] {
+            MPI_Request request = MPI_REQUEST_NULL;
+            check(MPI_Irecv(memory, count, MPI_BYTE, from, 0, group, &request), "receiving");
+            await(request, "receiving");
+        },
+        stream);
+}
+
+std::unique_ptr<Communicator> MpiCommunicator::split(std::uint32_t color) {
+    return std::make_unique<MpiCommunicator>(device_, session_, control_, color);
 }
 
 void MpiCommunicator::barrier() { check(MPI_Barrier(control_), "barrier"); }
@@ -174,6 +267,33 @@ std::string MpiCommunicator::from_first(const std::string& text) {
     return received;
 }
 
-std::unique_ptr<Communicator> mpi_world(Device& device) { return std::make_unique<MpiCommunicator>(device); }
+std::vector<std::string> MpiCommunicator::texts(const std::string& text) {
+    int own = count_of(text.size());
+    std::vector<int> counts(ranks_), offsets(ranks_);
+    check(MPI_Allgather(&own, 1, MPI_INT, counts.data(), 1, MPI_INT, control_), "gathering texts' lengths");
+    std::uint64_t all = 0;
+    for (std::uint32_t r = 0; r < ranks_; ++r) {
+        offsets[r] = static_cast<int>(all);
+        all += static_cast<std::uint64_t>(counts[r]);
+    }
+    std::string joined(static_cast<std::size_t>(count_of(all)), '\0');
+    check(MPI_Allgatherv(text.data(), own, MPI_CHAR, joined.data(), counts.data(), offsets.data(), MPI_CHAR, control_),
+          "gathering texts");
+    std::vector<std::string> each;
+    for (std::uint32_t r = 0; r < ranks_; ++r)
+        each.push_back(joined.substr(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(counts[r])));
+    return each;
+}
+
+void MpiCommunicator::abort(const std::string& why) noexcept {
+    if (!why.empty()) std::fprintf(stderr, "%s\n", why.c_str());
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+std::unique_ptr<Communicator> mpi_world(Device& device) {
+    auto session = std::make_shared<MpiSession>();
+    return std::make_unique<MpiCommunicator>(device, std::move(session), MPI_COMM_WORLD, 0);
+}
 
 }  // namespace orrery::kernels

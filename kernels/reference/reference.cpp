@@ -30,6 +30,7 @@ std::uint64_t terms_pointwise(const Pointwise& p, std::size_t operand) {
         case moe_gate: return p.cols;
         case layernorm_backward: return operand == 5 ? p.cols : p.rows;
         case rmsnorm_backward: return operand == 4 ? p.cols : p.rows;
+        case cross_entropy_part: return operand == 4 ? p.cols : 1;
         case bias_gradient:
         case embedding_backward: return p.rows;
         case sum_of_squares: return p.rows * p.cols;

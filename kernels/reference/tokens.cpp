@@ -34,6 +34,20 @@ double cross_entropy(const Pointwise& p, Before v, std::size_t operand, std::uin
     return operand == 2 ? std::exp(v[0][index] - lse) : lse - v[0][at + whole(v[1], row)];
 }
 
+/// One rank's part of the vocabulary: the row's largest logit; exponentials, their sum and the target's logit.
+double part(const Pointwise& p, Before v, std::size_t operand, std::uint64_t index) {
+    if (p.kind == PointwiseKind::cross_entropy_maximum) {
+        double largest = v[0][index * p.cols];
+        for (std::uint64_t c = 1; c < p.cols; ++c) largest = std::max(largest, v[0][index * p.cols + c]);
+        return largest;
+    }
+    if (operand == 3) return std::exp(v[0][index] - v[1][index / p.cols]);
+    if (operand == 4)
+        return sum(p.cols, [&](std::uint64_t c) { return std::exp(v[0][index * p.cols + c] - v[1][index]); });
+    const double target = v[2][index];
+    return target >= 0 && target < static_cast<double>(p.cols) ? v[0][index * p.cols + whole(v[2], index)] : 0.0;
+}
+
 }  // namespace
 
 double reference_tokens(const Pointwise& p, Before v, std::size_t operand, std::uint64_t index) {
@@ -47,6 +61,11 @@ double reference_tokens(const Pointwise& p, Before v, std::size_t operand, std::
         case cross_entropy: return kernels::cross_entropy(p, v, operand, index);
         case cross_entropy_backward:
             return (v[0][index] - (whole(v[1], row) == c ? 1.0 : 0.0)) / static_cast<double>(p.rows);
+        case cross_entropy_maximum:
+        case cross_entropy_part: return part(p, v, operand, index);
+        case cross_entropy_part_backward:
+            return (v[0][index] / v[1][row] - (v[2][row] == static_cast<double>(c) ? 1.0 : 0.0)) /
+                   static_cast<double>(p.rows);
         case moe_gate: return gate(p, v, operand, index);
         case permute: return v[0][whole(v[1], row) / moe_top_k * p.cols + c];
         default:  // unpermute

@@ -97,7 +97,8 @@ void Sharder::linear_backward(const models::Linear& op, const Gemm& forward, Pie
                     Gemm{forward.dtype, 1, forward.k, forward.n, forward.m, GemmPass::weight_gradient}, 0,
                     gathered_flag});
     if (op.bias)
-        list.push_back({op.name + " bias gradient", pointwise(PointwiseKind::bias_gradient, forward.m, forward.n)});
+        list.push_back({op.name + " bias gradient",  // behind a reduction the bias sees this rank's tokens alone
+                        pointwise(PointwiseKind::bias_gradient, column ? forward.m : residual_tokens_, forward.n)});
     if (!plan_.training.gradient_accumulation_fusion) {
         const Dtype main = plan_.training.precision.grad_reduce;
         list.push_back({op.name + " accumulate", Pointwise{PointwiseKind::add, main, forward.k, forward.n}});
@@ -140,6 +141,10 @@ void Sharder::operator()(const models::Embedding& op) {
     if (op.dropout)
         piece.backward.push_back(
             {"dropout backward", pointwise(PointwiseKind::dropout_backward, residual_tokens_, op.hidden)});
+    if (op.positions > 0)
+        piece.backward.push_back({"position gradient", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
+    if (op.token_types > 0)
+        piece.backward.push_back({"token type gradient", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
     convert(piece.backward, "embedding gather gradient", residual_, Placement::replicated, op.hidden);
     piece.backward.push_back({"embedding backward", pointwise(PointwiseKind::embedding_backward, tokens_, op.hidden)});
     piece.saved_bytes = tokens_ * 8 + (op.dropout ? residual_tokens_ * op.hidden : 0);  // token ids, dropout mask
@@ -157,6 +162,9 @@ void Sharder::operator()(const models::Norm& op) {
     piece.backward.push_back(
         {op.name + " backward", pointwise(layer ? PointwiseKind::layernorm_backward : PointwiseKind::rmsnorm_backward,
                                           residual_tokens_, op.width)});
+    // The gradients of the two branches meet where the branch began.
+    if (op.begins_branch)
+        piece.backward.push_back({"sum branch gradients", pointwise(PointwiseKind::add, residual_tokens_, op.width)});
     piece.saved_bytes = residual_bytes(op.width);
     piece.working_bytes = 2 * residual_bytes(op.width);
     piece.parameters = piece.replicated_parameters = op.width * (layer ? 2 : 1);
@@ -202,8 +210,9 @@ void Sharder::operator()(const models::ResidualAdd& op) {
     if (op.dropout)
         piece.backward.push_back({"bias dropout add backward",
                                   pointwise(PointwiseKind::bias_dropout_add_backward, residual_tokens_, op.width)});
-    // The gradients of the two branches meet where the branch began.
-    piece.backward.push_back({"sum branch gradients", pointwise(PointwiseKind::add, residual_tokens_, op.width)});
+    // Without a norm before it, a branch begins with a linear layer: its input gradient is added here.
+    if (plan_.model.post_norm)
+        piece.backward.push_back({"sum branch gradients", pointwise(PointwiseKind::add, residual_tokens_, op.width)});
     piece.saved_bytes = op.dropout ? residual_tokens_ * op.width : 0;  // the mask
     piece.working_bytes = residual_bytes(op.width);
     out_.pieces.push_back(std::move(piece));
@@ -212,16 +221,22 @@ void Sharder::operator()(const models::ResidualAdd& op) {
 void Sharder::operator()(const models::Loss& op) {
     const std::uint64_t vocab = plan_.padded_vocab() / tensor_;
     (void)op;  // the padded vocabulary is what runs
-    const Pointwise forward{PointwiseKind::cross_entropy, Dtype::fp32, tokens_, vocab};
-    const Pointwise backward{PointwiseKind::cross_entropy_backward, Dtype::fp32, tokens_, vocab};
+    const auto over_logits = [&](PointwiseKind kind) { return Pointwise{kind, Dtype::fp32, tokens_, vocab}; };
     Piece piece{.name = "loss"};
     if (bytes_ == 2) piece.forward.push_back({"logits to fp32", pointwise(PointwiseKind::cast, tokens_, vocab)});
-    piece.forward.push_back({"cross entropy", forward});
-    // vocabulary-parallel loss: the maximum, the target's logit and the sum of exponentials, fp32 each
-    for (const char* part : {"loss maximum", "loss target", "loss sum"})
-        if (tensor_ > 1)
-            piece.forward.push_back({part, TensorCollective{kernels::CollectiveKind::all_reduce, tokens_ * 4}});
-    piece.backward.push_back({"cross entropy backward", backward});
+    if (tensor_ == 1) {
+        piece.forward.push_back({"cross entropy", over_logits(PointwiseKind::cross_entropy)});
+        piece.backward.push_back({"cross entropy backward", over_logits(PointwiseKind::cross_entropy_backward)});
+    } else {
+        // Vocabulary-parallel loss (Megatron-LM, tensor_parallel/cross_entropy.py): fp32 numbers of every token.
+        const TensorCollective agreed{kernels::CollectiveKind::all_reduce, tokens_ * 4};
+        piece.forward.push_back({"largest logits", over_logits(PointwiseKind::cross_entropy_maximum)});
+        piece.forward.push_back({"loss maximum", agreed});
+        piece.forward.push_back({"cross entropy", over_logits(PointwiseKind::cross_entropy_part)});
+        piece.forward.push_back({"loss target", agreed});
+        piece.forward.push_back({"loss sum", agreed});
+        piece.backward.push_back({"cross entropy backward", over_logits(PointwiseKind::cross_entropy_part_backward)});
+    }
     if (bytes_ == 2)
         piece.backward.push_back({"logits gradient to 16 bits", pointwise(PointwiseKind::cast, tokens_, vocab)});
     piece.saved_bytes = tokens_ * vocab * 4;

@@ -44,7 +44,7 @@ struct Piece {
     /// Of these, those that every tensor rank holds: norms, biases after a reduction, position tables. Under sequence
     /// parallelism each rank sees only its tokens, so that their gradients must be summed over the tensor axis.
     std::uint64_t replicated_parameters = 0;
-    bool attention_core = false;      ///< recomputed under selective recomputation
+    bool attention_core = false;  ///< recomputed under selective recomputation
 };
 
 /// A layer's pieces in forward order.

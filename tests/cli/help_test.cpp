@@ -25,8 +25,8 @@ TEST_P(HelpTest, ShowsAnExampleOfTheCommand) {
 
 INSTANTIATE_TEST_SUITE_P(
     Commands, HelpTest,
-    testing::Values(Arguments{}, Arguments{"simulate"}, Arguments{"explain"}, Arguments{"collective"},
-                    Arguments{"validate"}, Arguments{"list"}, Arguments{"list", "models"},
+    testing::Values(Arguments{}, Arguments{"simulate"}, Arguments{"explain"}, Arguments{"collective"}, Arguments{"run"},
+                    Arguments{"compare"}, Arguments{"validate"}, Arguments{"list"}, Arguments{"list", "models"},
                     Arguments{"list", "clusters"}, Arguments{"list", "strategies"}, Arguments{"list", "profiles"},
                     Arguments{"profile"}, Arguments{"profile", "show"}, Arguments{"profile", "import"},
                     Arguments{"calibrate"}, Arguments{"calibrate", "show"}, Arguments{"calibrate", "compare"},

@@ -29,11 +29,14 @@ const std::vector<Folder> folders{
     {"strategies", {"base", "kernels", "models"}},
     {"scenarios", {"base", "kernels", "models", "topology", "strategies"}},
     {"calibrate", {"base", "kernels"}},
+    {"run", {"base", "kernels", "models", "strategies"}},
     {"sim", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
-    {"validate", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "sim"}},
-    {"report", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "sim", "validate"}},
+    {"validate", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim"}},
+    {"report",
+     {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim", "validate"}},
     {"cli",
-     {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "sim", "validate", "report"}},
+     {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim", "validate",
+      "report"}},
 };
 
 struct Door {

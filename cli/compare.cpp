@@ -1,0 +1,70 @@
+// orrery compare: a prediction held against a measurement.
+#include "report/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+struct Options {
+    std::string predicted, measured, json;
+    double tolerance_percent = 10;
+    std::size_t rows = 12;
+    DisplayOptions display;
+};
+
+constexpr const char* footer = R"(Examples:
+  orrery simulate scenarios/gpt-tiny-cpu.json --operations --json predicted.json
+  orrery run scenarios/gpt-tiny-cpu.json --json measured.json
+  orrery compare predicted.json measured.json --tolerance 5
+Exit code 1 when the step time is outside the tolerance.)";
+
+nlohmann::json read(const std::string& file) {
+    std::ifstream in(file);
+    if (!in) throw Error(file, "", "cannot be read", "simulate --json and run --json write such files");
+    nlohmann::json document = nlohmann::json::parse(in, nullptr, false);
+    if (document.is_discarded()) throw Error(file, "", "is no JSON", "simulate --json and run --json write such files");
+    return document;
+}
+
+Exit compare(const Options& options) {
+    require_distinct({options.json}, {options.predicted, options.measured});
+    const auto predicted = read(options.predicted), measured = read(options.measured);
+    Output json(options.json);
+    const report::Comparison result = report::compare(predicted, options.predicted, measured, options.measured);
+    if (json.wanted()) json.write(report::to_json(result).dump(2) + '\n');
+    if (!json.to_stdout() && !options.display.quiet)
+        print(report::to_text(result, options.display.style(), options.rows));
+    json.finish();
+    return 100 * std::abs(result.step.error()) <= options.tolerance_percent ? Exit::done : Exit::outside_tolerance;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program, Exit& exit) {
+    CLI::App* const command =
+        program.add_subcommand("compare", "hold a prediction against a measured run: step, categories, operations");
+    const auto options = std::make_shared<Options>();
+    command->add_option("PREDICTED", options->predicted, "report of simulate --operations --json")->required();
+    command->add_option("MEASURED", options->measured, "report of run --json")->required();
+    command->add_option("--tolerance", options->tolerance_percent, "of the step time, in percent")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    command->add_option("--rows", options->rows, "groups of operations to list")->capture_default_str();
+    command->add_option("--json", options->json, "write the comparison as JSON; - for standard output")
+        ->type_name("FILE");
+    options->display.add_to(*command);
+    command->footer(footer);
+    command->callback([options, &exit] { exit = compare(*options); });
+}
+
+}  // namespace orrery::cli

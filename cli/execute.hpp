@@ -1,0 +1,35 @@
+// Real execution of a scenario, as commands use it.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "run/measured.hpp"
+#include "run/place.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace orrery::cli {
+
+struct Execution {
+    std::string device = "cpu", hosts;
+    std::uint32_t ranks = 0;  ///< 0: as the scenario's plan
+    run::RunSettings settings;
+    std::string keep;  ///< folder for what is left of a failed run; empty: one of our own
+};
+
+/// Runs a scenario's plan with orrery-device, started by mpirun, or as a rank of the job that this process belongs to.
+/// joined: whether it is such a rank, and not the first: the others have no result. Throws Error for a plan that cannot
+/// be executed or another number of ranks, and RunFailure when it fails.
+struct Executed {
+    run::MeasuredRun measured;
+    bool joined = false;
+};
+Executed execute(const scenarios::Scenario& scenario, const Execution& execution);
+
+/// A run that did not end well: which rank, on which host, at which operation, and what to do. Exit code 3.
+class RunFailure : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace orrery::cli

@@ -1,0 +1,83 @@
+#include "cli/post_mortem.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include "report/operation.hpp"
+#include "run/progress.hpp"
+#include "strategies/build.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+using run::RankState;
+using run::RankTrace;
+
+/// The operation that a rank's compute lane began last.
+std::string operation_of(const run::RunPlan& plan, std::uint32_t rank, const RankTrace& trace) {
+    const strategies::StepProgram step = strategies::unrolled(strategies::build(plan.plan));
+    const auto& ops = step.programs[step.role[rank]].ops;
+    const std::uint32_t item = trace.item[static_cast<std::size_t>(strategies::Lane::compute)];
+    if (item == 0 || item > ops.size()) return "before the first operation";
+    const strategies::Op& op = ops[item - 1];
+    std::string text = fmt::format("at {} ({}", step.names[op.label.name], name(op.label.phase));
+    if (op.label.layer >= 0) text += fmt::format(", layer {}", op.label.layer);
+    if (op.label.micro_batch >= 0) text += fmt::format(", micro-batch {}", op.label.micro_batch);
+    return text + ": " + report::describe(step, op) + ")";
+}
+
+/// The rank to blame: one that says why it failed; else one that was still running when the others were stopped.
+std::optional<std::uint32_t> culprit(const std::vector<std::optional<RankTrace>>& ranks) {
+    for (const RankState state : {RankState::failed, RankState::running, RankState::starting})
+        for (std::uint32_t r = 0; r < ranks.size(); ++r)
+            if (ranks[r] && ranks[r]->state == state) return r;
+    return std::nullopt;
+}
+
+std::size_t lines_of(const std::filesystem::path& file) {
+    std::ifstream in(file);
+    std::size_t lines = 0;
+    for (std::string line; std::getline(in, line);) ++lines;
+    return lines;
+}
+
+}  // namespace
+
+std::string post_mortem(const run::RunPlan& plan, const std::filesystem::path& progress,
+                        const std::filesystem::path& steps) {
+    std::vector<std::optional<RankTrace>> ranks;
+    for (std::uint32_t r = 0; r < plan.plan.ranks(); ++r)
+        ranks.push_back(run::read_progress(run::progress_file(progress, r)));
+    std::string text = "the run failed";
+    const auto rank = culprit(ranks);
+    if (!rank) {
+        text += std::ranges::any_of(ranks, [](const auto& one) { return one.has_value(); })
+                    ? " after its ranks had ended"
+                    : ": no rank was started\n  hint: the launcher's message above says why; are all hosts of the host "
+                      "file known and reachable without a password, with orrery-device at the same path?";
+        return text;
+    }
+    const RankTrace& trace = *ranks[*rank];
+    const bool says = trace.state == RankState::failed;
+    text += fmt::format(": rank {} on host {}", *rank, trace.host);
+    if (trace.state == RankState::starting)
+        text += says ? "" : " while it started";
+    else
+        text += fmt::format(" in step {}, {}", trace.step, operation_of(plan, *rank, trace));
+    text += says ? fmt::format(": {}", trace.message)
+                 : fmt::format(
+                       ": process {} is gone without a word\n  hint: was it killed, or did the host run out of "
+                       "memory (dmesg)?",
+                       trace.pid);
+    const std::size_t measured = lines_of(steps);
+    if (measured > 0)
+        text += fmt::format("\n  {} steps were run before; their times and losses are in {}", measured, steps.string());
+    return text;
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,95 @@
+// orrery run: execute a scenario for real and report it as a simulation is reported.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/execute.hpp"
+#include "cli/options.hpp"
+#include "report/chrome_trace.hpp"
+#include "report/json.hpp"
+#include "report/measured.hpp"
+#include "report/operations.hpp"
+#include "report/terminal.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+struct Options {
+    ScenarioOptions scenario;
+    DisplayOptions display;
+    Execution execution;
+    std::string json, trace;
+    bool undisturbed = false;
+};
+
+constexpr const char* footer = R"(Examples:
+  orrery run scenarios/gpt-tiny-cpu.json
+  orrery run scenarios/gpt-tiny-cpu.json --set strategy.data=2 --steps 50 --json measured.json
+  orrery run scenarios/gpt-tiny-cpu.json --data README.md --learning-rate 0.003
+  mpirun -n 2 orrery run scenarios/gpt-tiny-cpu.json --set strategy.tensor=2      # as the ranks of a job
+Trains for real: fp32 on CPUs, ranks over MPI. `orrery compare` holds the result against a prediction.)";
+
+Exit run_scenario(Options& options) {
+    require_distinct({options.json, options.trace},
+                     {options.scenario.file, options.execution.hosts, options.execution.settings.data});
+    const scenarios::Scenario scenario = options.scenario.load();
+    options.execution.settings.seed = scenario.seed;
+    options.execution.settings.warmup =
+        std::min(options.execution.settings.warmup, options.execution.settings.steps - 1);
+    Output json(options.json), trace(options.trace);
+    const Executed executed = execute(scenario, options.execution);
+    if (executed.joined) return Exit::done;
+    const sim::Prediction step = report::measured_step(
+        scenario, executed.measured, options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
+    if (json.wanted())
+        json.write(report::json(
+            scenario, step,
+            {{"operations", report::operations(step)}, {"measured", report::measured_facts(executed.measured)}}));
+    if (trace.wanted()) report::chrome_trace(scenario, step, [&](std::string_view text) { trace.write(text); });
+    if (!json.to_stdout() && !trace.to_stdout() && !options.display.quiet)
+        print(report::terminal(scenario, step, options.display.style()) +
+              report::measured_lines(scenario, executed.measured));
+    json.finish();
+    trace.finish();
+    return Exit::done;
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, Exit& exit) {
+    CLI::App* const command =
+        program.add_subcommand("run", "execute a scenario's training steps for real, time every operation and report");
+    const auto options = std::make_shared<Options>();
+    Execution& execution = options->execution;
+    options->scenario.add_to(*command);
+    command->add_option("--steps", execution.settings.steps, "steps to train")
+        ->check(CLI::Range(2U, 1000000U))
+        ->capture_default_str();
+    command->add_option("--warmup", execution.settings.warmup, "of these steps, those that are not measured")
+        ->capture_default_str();
+    command->add_option("--device", execution.device, "cpu, cpu:4 (threads a rank)")->capture_default_str();
+    command->add_option("--ranks", execution.ranks, "processes (default, and the only right number: the plan's)");
+    command->add_option("--hosts", execution.hosts, "Open MPI host file: one host a line, as in: node1 slots=2")
+        ->type_name("FILE");
+    command
+        ->add_option("--data", execution.settings.data, "train on the bytes of this text (default: synthetic tokens)")
+        ->type_name("FILE");
+    command->add_option("--learning-rate", execution.settings.adam.rate, "of Adam")->capture_default_str();
+    command->add_option("--folder", execution.keep, "where ranks leave word of what they do, kept when a run fails")
+        ->type_name("FOLDER");
+    command->add_flag("--undisturbed", options->undisturbed,
+                      "report the time that the operations took of the device, along the program's longest path, "
+                      "instead of the wall clock's: for a busy machine");
+    command->add_option("--json", options->json, "write the report with every operation's times as JSON; - for stdout")
+        ->type_name("FILE");
+    command->add_option("--trace", options->trace, "write the timeline as a Chrome trace; .gz compresses it")
+        ->type_name("FILE");
+    options->display.add_to(*command);
+    command->footer(footer);
+    command->callback([options, &exit] { exit = run_scenario(*options); });
+}
+
+}  // namespace orrery::cli

@@ -1,0 +1,151 @@
+#include "cli/validate_run.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "calibrate/profile_store.hpp"
+#include "cli/child.hpp"
+#include "cli/options.hpp"
+#include "report/compare.hpp"
+#include "report/json.hpp"
+#include "report/measured.hpp"
+#include "report/operations.hpp"
+#include "sim/predict.hpp"
+#include "validate/executed.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct Configuration {
+    std::string file, name;
+    std::vector<std::string> set;
+    scenarios::Scenario scenario;
+};
+
+Configuration configuration(const std::string& file, const std::string& overrides) {
+    Configuration one{file, fs::path(file).stem().string(), {}, {}};
+    std::vector<scenarios::Override> parsed;
+    std::istringstream words(overrides);
+    for (std::string word; words >> word;) {
+        one.set.push_back(word);
+        parsed.push_back(scenarios::parse_override(word));
+        one.name += ' ' + word.substr(word.find('.') + 1);
+    }
+    one.scenario = scenarios::load(file, parsed);
+    return one;
+}
+
+/// Measures what the configuration needs and the profile lacks; a profile for each number of ranks, because ranks that
+/// compute at once share caches and memory.
+void calibrate(const ValidateRun& options, const Configuration& one, const std::string& profile) {
+    const std::uint32_t ranks = one.scenario.plan.ranks();
+    std::vector<std::string> words{fs::read_symlink("/proc/self/exe").string(),
+                                   "calibrate",
+                                   "--device",
+                                   options.device,
+                                   "--for",
+                                   one.file,
+                                   "--ranks",
+                                   fmt::format("{}", ranks),
+                                   "--suite",
+                                   "launch",
+                                   "--budget",
+                                   "2min",
+                                   "--out",
+                                   profile,
+                                   "--quiet"};
+    for (const std::string& set : one.set) {
+        words.emplace_back("--set");
+        words.push_back(set);
+    }
+    if (run_child(words) != Exit::done)
+        throw RunFailure(fmt::format("{}: the calibration failed; its message is above", one.name));
+}
+
+/// Seconds that the kernels of the busiest rank may take more or less, by the profile's own uncertainty.
+double half_width(const strategies::StepProgram& step, const calibrate::Predictor& predictor) {
+    double most = 0;
+    for (const strategies::Program& program : step.programs) {
+        double sum = 0;
+        for (const strategies::Op& op : program.ops)
+            if (const auto* compute = std::get_if<strategies::Compute>(&op.what)) {
+                const calibrate::Estimate estimate = predictor.kernel(step.kernels[compute->kernel]);
+                sum += estimate.seconds * estimate.uncertainty;
+            }
+        most = std::max(most, sum);
+    }
+    return most;
+}
+
+ordered_json document(const scenarios::Scenario& scenario, const sim::Prediction& step, const run::MeasuredRun* run) {
+    ordered_json more{{"operations", report::operations(step)}};
+    if (run != nullptr) more["measured"] = report::measured_facts(*run);
+    return ordered_json::parse(report::json(scenario, step, more));
+}
+
+validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one) {
+    const std::string profile =
+        (fs::path(options.profiles) / fmt::format("{}-{}ranks.json", options.device, one.scenario.plan.ranks()))
+            .string();
+    calibrate(options, one, profile);
+    one.scenario.profile = profile;
+    calibrate::ProfileStore profiles;
+    const sim::Prediction predicted =
+        sim::predict(one.scenario, profiles,
+                     {.keep_trace = true, .scale_factor = false, .advice = false, .unroll = true, .fold = false});
+    Execution execution;
+    execution.device = options.device;
+    execution.settings.steps = options.steps;
+    execution.settings.seed = one.scenario.seed;
+    const Executed executed = execute(one.scenario, execution);
+    const sim::Prediction measured = report::measured_step(
+        one.scenario, executed.measured, options.wall ? report::Clock::wall : report::Clock::undisturbed);
+    const report::Comparison comparison =
+        report::compare(document(one.scenario, predicted, nullptr), "the prediction",
+                        document(one.scenario, measured, &executed.measured), "the run");
+    validate::ExecutedRow row{.name = one.name,
+                              .predicted = predicted.step_time_s,
+                              .half_width = half_width(predicted.program, profiles.find(profile)),
+                              .measured = measured.step_time_s,
+                              .wall = executed.measured.step_seconds(),
+                              .spread = executed.measured.step_spread(),
+                              .op_error = comparison.median_op_error};
+    if (!comparison.groups.empty()) {
+        const report::Pair& largest = comparison.groups.front().seconds;
+        row.largest = fmt::format("{} {:+.1f}%", largest.name, 100 * largest.difference() / measured.step_time_s);
+    }
+    return row;
+}
+
+}  // namespace
+
+Exit validate_run(const ValidateRun& options) {
+    require_distinct({options.json, options.svg}, options.scenarios);
+    std::vector<Configuration> all;
+    for (const std::string& file : options.scenarios)
+        for (const std::string& overrides : options.cases.empty() ? std::vector<std::string>{""} : options.cases)
+            all.push_back(configuration(file, overrides));
+    Output json(options.json), svg(options.svg);
+    fs::create_directories(options.profiles);
+    std::vector<validate::ExecutedRow> rows;
+    for (const Configuration& one : all) {
+        rows.push_back(validate_one(options, one));
+        if (!options.quiet)
+            fmt::print(stderr, "{} of {}: {} {:+.1f}%\n", rows.size(), all.size(), one.name, 100 * rows.back().error());
+    }
+    if (json.wanted()) json.write(validate::to_json(rows).dump(2) + '\n');
+    if (svg.wanted()) svg.write(validate::to_svg(rows));
+    if (!json.to_stdout() && !svg.to_stdout() && !options.quiet) print(validate::to_text(rows));
+    json.finish();
+    svg.finish();
+    return 100 * validate::summary(rows).median <= options.tolerance_percent ? Exit::done : Exit::outside_tolerance;
+}
+
+}  // namespace orrery::cli

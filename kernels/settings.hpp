@@ -1,0 +1,36 @@
+// What a launch may be told beyond its kernel and its operands. The defaults are what operands.hpp describes, and what
+// calibration measures; real training sets them.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/operands.hpp"
+
+namespace orrery::kernels {
+
+struct Settings {
+    /// Results are added to what is there: c of a Gemm, dgamma and dbeta of a norm, db of bias_gradient, the sum of
+    /// sum_of_squares.
+    bool accumulate = false;
+    /// Gemm: [n] in its dtype, added to every row of c.
+    const void* bias = nullptr;
+    /// Elements from one token to the next in q, k, v, dq, dk and dv of Attention, or in both tensors of rope: heads
+    /// inside a packed row of queries, keys and values. 0: contiguous. Rope may then work in place.
+    std::uint64_t row_stride = 0;
+    /// rope: columns of a head; 0: rope_head(cols).
+    std::uint64_t head = 0;
+    /// rope: rows of its tables; 0: min(rows, rope_positions).
+    std::uint64_t positions = 0;
+    /// scale.
+    double scale_factor = kernels::scale_factor;
+    Adam adam{};
+    /// Cross entropy and its parts: columns that stand for a class, the others have probability 0 and no gradient.
+    /// A part of a vocabulary may be padding alone.
+    std::uint64_t classes = ~std::uint64_t{0};
+    /// embedding and its backward: ids outside [0, table_rows) read zeros and add to nothing. 0: every id is inside.
+    std::uint64_t table_rows = 0;
+
+    bool operator==(const Settings&) const = default;
+};
+
+}  // namespace orrery::kernels

@@ -1,0 +1,85 @@
+// Binding: from an operation of a program to a call on a device, with every address known.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string_view>
+
+#include "kernels/device.hpp"
+#include "run/arena.hpp"
+#include "run/groups.hpp"
+#include "run/parameters.hpp"
+#include "run/place.hpp"
+
+namespace orrery::run {
+
+/// Queues what one operation does on a stream; called once a step.
+using Action = std::function<void(kernels::Stream)>;
+
+/// Actions one after the other.
+Action in_order(std::vector<Action> actions);
+
+/// Memory that lasts as long as its owner.
+class DeviceMemory {
+public:
+    DeviceMemory() = default;
+    DeviceMemory(kernels::Device& device, std::uint64_t bytes) : device_(&device), memory_(device.allocate(bytes)) {}
+    DeviceMemory(DeviceMemory&& other) noexcept;
+    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+    ~DeviceMemory();
+    template <class T>
+    [[nodiscard]] T* as() const {
+        return static_cast<T*>(memory_);
+    }
+
+private:
+    kernels::Device* device_ = nullptr;
+    void* memory_ = nullptr;
+};
+
+/// What the operators of a stage share while they are bound, in program order: micro-batches never interleave in it,
+/// so that one current activation and one current gradient are enough.
+struct Bind {
+    kernels::Device& device;
+    const Place& place;
+    Parameters& parameters;
+    const Groups& groups;
+    Arena& arena;
+
+    /// What the last operator left: its output, or the gradient of its input.
+    Tensor value{}, gradient{};
+    /// The input of the open branch, and the gradient that goes around it.
+    Tensor residual{}, skip{};
+
+    [[nodiscard]] void* at(const Tensor& tensor) const { return arena.at(tensor); }
+    [[nodiscard]] Action launch(const kernels::Kernel& kernel, std::vector<void*> operands,
+                                const kernels::Settings& settings = {}) const;
+    [[nodiscard]] Action copy(void* to, const void* from, std::uint64_t bytes) const;
+    /// Does nothing in a group of one rank whose send and receive are the same memory, and copies otherwise.
+    [[nodiscard]] Action collective(const strategies::Collective& what, strategies::Lane lane, const void* send,
+                                    void* receive, kernels::Reduction reduction = kernels::Reduction::sum) const;
+};
+
+/// One operation as an operator sees it.
+struct Site {
+    std::string_view work;  ///< its name in the program
+    strategies::Phase phase = strategies::Phase::forward;
+    std::int32_t micro_batch = 0;
+    strategies::Lane lane = strategies::Lane::compute;
+    const kernels::Kernel* kernel = nullptr;             ///< of a kernel
+    const strategies::Collective* collective = nullptr;  ///< of a collective
+    bool keeps_input =
+        true;  ///< forward: whether the operator's input, and the rest that its backward needs, stay until then
+    bool keeps_rest = true;
+
+    [[nodiscard]] bool forward() const {
+        return phase == strategies::Phase::forward || phase == strategies::Phase::recompute;
+    }
+};
+
+/// The value becomes the sum of the tensor ranks' values: in place, or this rank's rows of it.
+Action reduce(Bind& bind, const Site& site, Tensor& tensor);
+/// All tensor ranks' rows.
+Action gather(Bind& bind, const Site& site, const Tensor& rows, Tensor& whole);
+
+}  // namespace orrery::run

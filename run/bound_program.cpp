@@ -1,0 +1,241 @@
+#include "run/bound_program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "run/gradients.hpp"
+#include "strategies/hazards.hpp"
+
+namespace orrery::run {
+
+namespace {
+
+using namespace strategies;
+
+/// The last operation that uses each buffer.
+std::vector<std::uint32_t> last_uses(const Program& program) {
+    std::vector<std::uint32_t> last(program.buffers.size(), 0);
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i)
+        for (const auto list : {program.reads(program.ops[i]), program.writes(program.ops[i])})
+            for (const BufferId id : list) last[id] = i;
+    return last;
+}
+
+class Binder {
+public:
+    Binder(const StepProgram& step, kernels::Device& device, const Place& place, StageModel& model,
+           const Groups& groups, const StepNumbers& numbers, std::byte* base)
+        : step_(step),
+          program_(step.programs[step.role[place.rank]]),
+          place_(place),
+          model_(model),
+          numbers_(numbers),
+          arena_(base),
+          bind_{device, place, model.parameters(), groups, arena_},
+          hazards_(program_),
+          last_use_(last_uses(program_)) {
+        for (const Program& block : step.blocks) block_hazards_.emplace_back(block);
+        find_recomputed();
+        std::uint32_t buckets = 0;
+        for (BufferId id = 0; id < program_.buffers.size(); ++id)
+            if (program_.buffers[id].keep == Keep::gradient) bucket_[id] = buckets++;
+        gathers_left_ = buckets;
+    }
+
+    BoundProgram bind() &&;
+
+private:
+    void find_recomputed();
+    void bind_call(std::uint32_t index, const Op& op, const Call& call);
+    void bind_inner(std::uint32_t index, const Op& call_op, const Program& block, std::uint32_t inner,
+                    std::vector<std::uint32_t> waits);
+    Action bind_step_op(const Op& op);
+    Action bind_message(const Op& op);
+    Action gather_boundary(const Op& op, const Collective& collective);
+    void skip_to(std::vector<Made>& operators, std::int32_t from, std::int32_t to);
+    Item& begin_item(const Op& op, std::uint32_t index, std::int32_t inner);
+    void end_item(Item& item);
+
+    const StepProgram& step_;
+    const Program& program_;
+    const Place& place_;
+    StageModel& model_;
+    const StepNumbers& numbers_;
+    Arena arena_;
+    Bind bind_;
+    Hazards hazards_;
+    std::vector<Hazards> block_hazards_;
+    std::vector<std::uint32_t> last_use_;
+    std::map<std::int32_t, std::set<std::int16_t>> recomputed_;  ///< layer -> pieces that backward runs again
+    std::map<BufferId, std::uint32_t> bucket_;
+    std::map<BufferId, Tensor> boundary_;   ///< tensors between stages, by the program's buffer
+    std::vector<std::uint32_t> last_item_;  ///< operation -> its last item
+    Tensor received_, sum_;
+    std::uint32_t gathers_left_ = 0;
+    BoundProgram bound_;
+};
+
+void Binder::find_recomputed() {
+    for (const Op& op : program_.ops)
+        if (const auto* call = std::get_if<Call>(&op.what))
+            for (const Op& inner : step_.blocks[call->block].ops)
+                if (inner.label.phase == Phase::recompute) recomputed_[op.label.layer].insert(inner.label.piece);
+}
+
+Item& Binder::begin_item(const Op& op, std::uint32_t index, std::int32_t inner) {
+    arena_.begin(static_cast<std::uint32_t>(bound_.items.size()), op.lane);
+    Item& item = bound_.items.emplace_back();
+    item.lane = op.lane;
+    item.label = op.label;
+    item.op = index;
+    item.inner = inner;
+    return item;
+}
+
+void Binder::end_item(Item& item) {
+    item.waits.insert(item.waits.end(), arena_.waits().begin(), arena_.waits().end());
+    std::sort(item.waits.begin(), item.waits.end());
+    item.waits.erase(std::unique(item.waits.begin(), item.waits.end()), item.waits.end());
+}
+
+/// Operators that backward passes without work of their own.
+void Binder::skip_to(std::vector<Made>& operators, std::int32_t from, std::int32_t to) {
+    for (std::int32_t piece = from - 1; piece > to; --piece) operators[static_cast<std::size_t>(piece)]->passed(bind_);
+}
+
+void Binder::bind_inner(std::uint32_t index, const Op& call_op, const Program& block, std::uint32_t inner,
+                        std::vector<std::uint32_t> waits) {
+    const Op& op = block.ops[inner];
+    Item& item = begin_item(op, index, static_cast<std::int32_t>(inner));
+    item.label.micro_batch = call_op.label.micro_batch;
+    item.label.layer = call_op.label.layer;
+    item.waits = std::move(waits);
+    const auto& again = recomputed_[call_op.label.layer];
+    const bool dropped = op.label.phase == Phase::forward && again.contains(op.label.piece);
+    const bool leads = !again.contains(static_cast<std::int16_t>(op.label.piece - 1));
+    Site site{.work = step_.names[op.label.name],
+              .phase = op.label.phase,
+              .micro_batch = call_op.label.micro_batch,
+              .lane = op.lane,
+              .keeps_input = !dropped || leads,
+              .keeps_rest = !dropped};
+    if (const auto* compute = std::get_if<Compute>(&op.what)) site.kernel = &step_.kernels[compute->kernel];
+    site.collective = std::get_if<Collective>(&op.what);
+    auto& operators = model_.operators(call_op.label.layer);
+    Operator& acts = *operators[static_cast<std::size_t>(op.label.piece)];
+    item.action = acts.bind(bind_, site);
+    const Op* next = inner + 1 < block.ops.size() ? &block.ops[inner + 1] : nullptr;
+    if (next == nullptr || next->label.piece != op.label.piece || next->label.phase != op.label.phase)
+        acts.finished(site);
+    end_item(item);
+}
+
+void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
+    const Program& block = step_.blocks[call.block];
+    const bool forward = op.label.phase == Phase::forward;
+    for (const BufferId id : program_.reads(op))
+        if (const auto found = boundary_.find(id); found != boundary_.end())
+            (forward ? bind_.value : bind_.gradient) = found->second;
+    for (const BufferId id : program_.reads(op))
+        if (last_use_[id] == index) boundary_.erase(id);
+    auto& operators = model_.operators(op.label.layer);
+    auto piece = static_cast<std::int32_t>(operators.size());
+    const auto base = static_cast<std::uint32_t>(bound_.items.size());
+    for (std::uint32_t inner = 0; inner < block.ops.size(); ++inner) {
+        const Label& label = block.ops[inner].label;
+        if (label.phase == Phase::backward && label.piece != piece) {
+            skip_to(operators, piece, label.piece);
+            piece = label.piece;
+            bind_.value.reset();  // what recomputation left
+            bind_.residual.reset();
+        }
+        std::vector<std::uint32_t> waits;
+        for (const std::uint32_t other : block_hazards_[call.block].of(inner)) waits.push_back(base + other);
+        if (inner == 0)
+            for (const std::uint32_t other : hazards_.of(index)) waits.push_back(last_item_[other]);
+        bind_inner(index, op, block, inner, std::move(waits));
+    }
+    if (!forward) skip_to(operators, piece, -1);
+    for (const BufferId id : program_.writes(op))
+        if (program_.buffers[id].keep == Keep::scratch)
+            boundary_[id] = std::move(forward ? bind_.value : bind_.gradient);
+}
+
+/// The part of a boundary tensor that this rank sends: all of it, or its share of the rows.
+Action Binder::bind_message(const Op& op) {
+    const bool exchange = step_.names[op.label.name] == "embedding gradient exchange";
+    if (const auto* recv = std::get_if<Recv>(&op.what)) {
+        const Tensor memory = arena_.take(recv->bytes);
+        (exchange ? received_ : boundary_[program_.writes(op).front()]) = memory;
+        kernels::Communicator& group = bind_.groups.pipeline(op.lane == Lane::recv_forward);
+        const std::uint32_t from = place_.mesh.peer(place_.rank, recv->axis, recv->delta);
+        return [&group, to = bind_.at(memory), bytes = recv->bytes, from](kernels::Stream stream) {
+            group.receive(to, bytes, from, stream);
+        };
+    }
+    const auto& send = std::get<Send>(op.what);
+    const std::byte* memory = nullptr;
+    if (exchange) {
+        memory = reinterpret_cast<const std::byte*>(bind_.parameters.gradient("embedding.words"));
+    } else {
+        const Tensor& tensor = boundary_.at(program_.reads(op).front());
+        const std::uint64_t whole = place_.residual_tokens() * place_.plan.model.hidden * sizeof(float);
+        memory = arena_.at(tensor);
+        if (memory != nullptr && send.bytes < whole) memory += place_.tensor() * send.bytes;
+    }
+    kernels::Communicator& group = bind_.groups.pipeline(op.lane == Lane::send_forward);
+    const std::uint32_t to = place_.mesh.peer(place_.rank, send.axis, send.delta);
+    return [&group, memory, bytes = send.bytes, to](kernels::Stream stream) { group.send(memory, bytes, to, stream); };
+}
+
+Action Binder::gather_boundary(const Op& op, const Collective& collective) {
+    const Tensor part = boundary_.at(program_.reads(op).front()), whole = arena_.take(collective.bytes);
+    boundary_[program_.writes(op).front()] = whole;
+    return bind_.collective(collective, op.lane, bind_.at(part), bind_.at(whole));
+}
+
+Action Binder::bind_step_op(const Op& op) {
+    if (std::holds_alternative<Send>(op.what) || std::holds_alternative<Recv>(op.what)) return bind_message(op);
+    StepSite site{.name = step_.names[op.label.name], .phase = op.label.phase, .lane = op.lane};
+    site.collective = std::get_if<Collective>(&op.what);
+    if (site.name == "gather boundary") return gather_boundary(op, *site.collective);
+    for (const BufferId id : program_.reads(op))
+        if (const auto found = bucket_.find(id); found != bucket_.end()) site.bucket = found->second;
+    if (site.name == "gather weights" && op.label.phase == Phase::forward) site.bucket = --gathers_left_;
+    if (site.name == "gradient norm" && !sum_) sum_ = arena_.take(sizeof(float));
+    if (sum_) site.sum = static_cast<float*>(bind_.at(sum_));
+    site.received = &received_;
+    return bind_gradients(bind_, site, numbers_);
+}
+
+BoundProgram Binder::bind() && {
+    for (std::uint32_t i = 0; i < program_.ops.size(); ++i) {
+        const Op& op = program_.ops[i];
+        if (const auto* call = std::get_if<Call>(&op.what)) {
+            bind_call(i, op, *call);
+        } else {
+            Item& item = begin_item(op, i, -1);
+            for (const std::uint32_t other : hazards_.of(i)) item.waits.push_back(last_item_[other]);
+            item.host = std::holds_alternative<HostSync>(op.what);
+            if (!item.host) item.action = bind_step_op(op);
+            end_item(item);
+        }
+        for (const auto list : {program_.reads(op), program_.writes(op)})
+            for (const BufferId id : list)
+                if (last_use_[id] == i) boundary_.erase(id);
+        last_item_.push_back(static_cast<std::uint32_t>(bound_.items.size() - 1));
+    }
+    bound_.peak_bytes = arena_.peak();
+    bound_.extent_bytes = arena_.extent();
+    return std::move(bound_);
+}
+
+}  // namespace
+
+BoundProgram bind_program(const StepProgram& step, kernels::Device& device, const Place& place, StageModel& model,
+                          const Groups& groups, const StepNumbers& numbers, std::byte* base) {
+    return Binder(step, device, place, model, groups, numbers, base).bind();
+}
+
+}  // namespace orrery::run

@@ -1,0 +1,118 @@
+#include "run/executor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "run/support.hpp"
+
+namespace orrery::run {
+
+namespace {
+
+/// Stream 0 of a CPU device works in the calling thread: lanes take the ones behind it.
+kernels::Stream stream_of(strategies::Lane lane) { return static_cast<kernels::Stream>(lane) + 1; }
+
+const strategies::Plan& checked(const strategies::Plan& plan) {
+    require_executable(plan);
+    return plan;
+}
+
+}  // namespace
+
+Executor::Executor(kernels::Device& device, kernels::Communicator* world, const strategies::Plan& plan,
+                   const strategies::StepProgram& step, const RunSettings& settings)
+    : device_(device),
+      world_(world),
+      place_{checked(plan), step.mesh, world == nullptr ? 0 : world->rank()},
+      program_(step),
+      tokens_(settings.data, plan.model.vocab, plan.training.seq, settings.seed) {
+    groups_ = std::make_unique<Groups>(world, step);
+    host_norm_ = static_cast<float*>(device.allocate_host(sizeof(float)));
+    numbers_ = {settings.adam, host_norm_};
+    model_ = std::make_unique<StageModel>(device, place_, settings);
+    const BoundProgram plan_of_memory = bind_program(step, device, place_, *model_, *groups_, numbers_, nullptr);
+    arena_ = DeviceMemory(device, plan_of_memory.extent_bytes);
+    bound_ = bind_program(step, device, place_, *model_, *groups_, numbers_, arena_.as<std::byte>());
+    marks_.resize(bound_.items.size());
+}
+
+Executor::~Executor() { device_.release_host(host_norm_); }
+
+RankMemory Executor::memory() const {
+    const std::uint64_t flat = model_->parameters().elements() * sizeof(float);
+    return {flat, flat, 2 * model_->parameters().owned_elements() * sizeof(float), bound_.peak_bytes};
+}
+
+/// Every sample of the global batch goes to one data rank and micro-batch.
+void Executor::upload() {
+    const strategies::Plan& plan = place_.plan;
+    std::vector<std::vector<std::int32_t>> sequences;
+    for (std::uint32_t m = 0; m < plan.micro_batches(); ++m)
+        for (std::uint32_t i = 0; i < plan.training.micro_batch; ++i)
+            sequences.push_back(tokens_.sequence(
+                step_, (std::uint64_t{m} * plan.strategy.data + place_.data()) * plan.training.micro_batch + i));
+    model_->upload(sequences);
+}
+
+/// In the order of the lane, where the device's streams are threads of the host.
+void Executor::note(std::uint32_t index, kernels::Stream stream) {
+    if (progress_ == nullptr) return;
+    auto& item = progress_->record().item[static_cast<std::size_t>(bound_.items[index].lane)];
+    if (device_.facts().kind == "cpu")
+        device_.run([&item, index] { item.store(index + 1, std::memory_order_relaxed); }, stream);
+    else
+        item = index + 1;
+}
+
+void Executor::queue(std::uint32_t index) {
+    const Item& item = bound_.items[index];
+    const kernels::Stream stream = stream_of(item.lane);
+    if (item.host) {
+        marks_[index].begin = device_.mark(stream);
+        for (const std::uint32_t other : item.waits) device_.finish(marks_[other].end);
+    } else {
+        for (const std::uint32_t other : item.waits)
+            if (bound_.items[other].lane != item.lane) device_.wait_for(stream, marks_[other].end);
+        note(index, stream);
+        marks_[index].begin = device_.mark(stream);
+        item.action(stream);
+    }
+    marks_[index].end = device_.mark(stream);
+}
+
+void Executor::read_times(StepResult& result) {
+    result.origin = device_.moment(marks_.front().begin);
+    for (const Marks& marks : marks_) {
+        Span span{device_.moment(marks.begin) - result.origin, device_.moment(marks.end) - result.origin, 0};
+        result.seconds = std::max(result.seconds, span.end);
+        span.device = device_.seconds(marks.begin, marks.end);
+        result.spans.push_back(span);
+    }
+}
+
+StepResult Executor::step() {
+    upload();
+    numbers_.adam.step = static_cast<int>(step_) + 1;
+    if (world_ != nullptr) world_->barrier();
+    try {
+        for (std::uint32_t i = 0; i < bound_.items.size(); ++i) queue(i);
+        device_.synchronize();
+    } catch (const kernels::DeviceError& error) {
+        throw kernels::DeviceError(fmt::format("rank {}, step {}: {}", place_.rank, step_, error.what()), "");
+    }
+    ++step_;
+    StepResult result;
+    read_times(result);
+    if (model_->last_stage()) {
+        result.loss = model_->loss();
+        if (!std::isfinite(*result.loss))
+            throw kernels::DeviceError(
+                fmt::format("rank {}, step {}: the loss is not a number", place_.rank, step_ - 1),
+                "lower the learning rate");
+    }
+    return result;
+}
+
+}  // namespace orrery::run

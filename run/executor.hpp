@@ -1,0 +1,78 @@
+// One rank executes a plan's program on a device.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/communicator.hpp"
+#include "run/bound_program.hpp"
+#include "run/progress.hpp"
+#include "run/tokens.hpp"
+
+namespace orrery::run {
+
+/// Wall seconds from the step's first operation.
+struct Span {
+    double begin = 0, end = 0;
+    double device = 0;  ///< device time between them: CPU time of the lane's thread on a CPU of one thread
+};
+
+struct StepResult {
+    double origin = 0;           ///< Device::moment() of the first operation's begin
+    double seconds = 0;          ///< from there until all lanes were done
+    std::optional<double> loss;  ///< mean over this rank's sequences, on the last stage
+    std::vector<Span> spans;     ///< of every item
+};
+
+/// Bytes of device memory that this rank holds.
+struct RankMemory {
+    std::uint64_t weights = 0, gradients = 0, moments = 0;
+    std::uint64_t activations = 0;  ///< the most that were in use at once, with scratch
+    [[nodiscard]] std::uint64_t total() const { return weights + gradients + moments + activations; }
+};
+
+class Executor {
+public:
+    /// All ranks of the world call it together; world: null for a single rank. What is passed by reference must outlive
+    /// it. Throws Error for a plan that require_executable() refuses, or a world of another size.
+    Executor(kernels::Device& device, kernels::Communicator* world, const strategies::Plan& plan,
+             const strategies::StepProgram& step, const RunSettings& settings);
+    ~Executor();
+
+    /// The next step. Throws DeviceError, with the rank in its message, when the device fails or the loss is not a
+    /// number; the caller then aborts the world.
+    StepResult step();
+
+    [[nodiscard]] const std::vector<Item>& items() const { return bound_.items; }
+    [[nodiscard]] const StageModel& model() const { return *model_; }
+    [[nodiscard]] RankMemory memory() const;
+    /// Keeps a record of what every lane is doing from now on; null: none. It must outlive the executor's steps.
+    void follow(Progress* progress) { progress_ = progress; }
+
+private:
+    void upload();
+    void note(std::uint32_t index, kernels::Stream stream);
+    void queue(std::uint32_t index);
+    void read_times(StepResult& result);
+
+    kernels::Device& device_;
+    kernels::Communicator* world_;
+    Place place_;
+    const strategies::StepProgram& program_;
+    Tokens tokens_;
+    StepNumbers numbers_;
+    float* host_norm_ = nullptr;
+    std::unique_ptr<StageModel> model_;
+    std::unique_ptr<Groups> groups_;
+    DeviceMemory arena_;
+    BoundProgram bound_;
+    std::uint64_t step_ = 0;
+    Progress* progress_ = nullptr;
+    struct Marks {
+        kernels::Device::Mark begin = 0, end = 0;
+    };
+    std::vector<Marks> marks_;
+};
+
+}  // namespace orrery::run

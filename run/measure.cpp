@@ -1,0 +1,206 @@
+#include "run/measure.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <span>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "run/clock.hpp"
+#include "strategies/build.hpp"
+
+namespace orrery::run {
+
+namespace {
+
+using strategies::StepProgram;
+
+/// Every rank's numbers, on every rank.
+std::vector<std::vector<double>> gathered(kernels::Communicator* world, const std::vector<double>& own) {
+    if (world == nullptr) return {own};
+    std::string text;
+    for (const double value : own) text += fmt::format("{} ", value);
+    std::vector<std::vector<double>> all;
+    for (const std::string& part : world->texts(text)) {
+        std::istringstream in(part);
+        auto& values = all.emplace_back();
+        for (double value = 0; in >> value;) values.push_back(value);
+    }
+    return all;
+}
+
+/// The mean over the ranks that have one.
+double mean_loss(kernels::Communicator* world, const std::optional<double>& own) {
+    double total = 0;
+    std::size_t count = 0;
+    for (const auto& values : gathered(world, own ? std::vector{*own} : std::vector<double>{}))
+        for (const double loss : values) {
+            total += loss;
+            ++count;
+        }
+    return total / static_cast<double>(count);
+}
+
+/// Device seconds that one mark takes.
+double seconds_per_mark(kernels::Device& device, kernels::Stream stream) {
+    constexpr int count = 400;
+    std::vector<kernels::Device::Mark> marks;
+    for (int i = 0; i < count; ++i) marks.push_back(device.mark(stream));
+    device.synchronize();
+    const double seconds = device.seconds(marks.front(), marks.back()) / (count - 1);
+    device.forget(std::span(marks).subspan(1, count - 2));
+    return seconds;
+}
+
+/// Device seconds between the marks around an operation that does nothing, as operations are queued and timed.
+double seconds_of_nothing(kernels::Device& device, kernels::Stream stream) {
+    constexpr int count = 200;
+    std::vector<std::pair<kernels::Device::Mark, kernels::Device::Mark>> marks;
+    for (int i = 0; i < count; ++i) {
+        const auto begin = device.mark(stream);
+        if (device.facts().kind == "cpu") device.run([] {}, stream);
+        marks.emplace_back(begin, device.mark(stream));
+    }
+    device.synchronize();
+    std::vector<double> seconds;
+    for (const auto& [begin, end] : marks) seconds.push_back(device.seconds(begin, end));
+    return median(std::move(seconds));
+}
+
+/// What one rank remembers of a step: its spans on rank 0's clock.
+struct Taken {
+    double start = 0, end = 0;
+    std::vector<Span> spans;
+};
+
+class Measurement {
+public:
+    Measurement(kernels::Device& device, kernels::Communicator* world, const RunPlan& plan, const MeasureHooks& hooks)
+        : device_(device),
+          world_(world),
+          plan_(plan),
+          hooks_(hooks),
+          program_(strategies::build(plan.plan)),
+          executor_(device, world, plan.plan, program_, plan.settings) {
+        executor_.follow(hooks.progress);
+    }
+
+    MeasuredRun run() && {
+        const ClockOffset before = offset();
+        const double first = now(device_);
+        take_steps();
+        const double last = now(device_);
+        const ClockOffset after = offset();
+        // Clocks that drift do so evenly over a run.
+        for (Taken& step : taken_) {
+            const double share = last > first ? (step.start - first) / (last - first) : 0;
+            const double shift = before.seconds + share * (after.seconds - before.seconds);
+            step.start -= shift;
+            step.end -= shift;
+        }
+        const std::vector<double> origins = step_times();
+        MeasuredRank own = own_rank(origins);
+        own.clock_offset = before.seconds;
+        own.clock_uncertainty = std::max(before.uncertainty, after.uncertainty);
+        collect(own);
+        return std::move(result_);
+    }
+
+private:
+    [[nodiscard]] ClockOffset offset() { return world_ == nullptr ? ClockOffset{} : clock_offset(device_, *world_); }
+
+    void take_steps() {
+        result_.warmup = plan_.settings.warmup;
+        for (std::uint32_t i = 0; i < plan_.settings.steps; ++i) {
+            if (hooks_.progress != nullptr) hooks_.progress->record().step = i;
+            StepResult step = executor_.step();
+            result_.steps.push_back({step.seconds, mean_loss(world_, step.loss)});
+            taken_.push_back({step.origin, step.origin + step.seconds, std::move(step.spans)});
+            if (hooks_.on_step) hooks_.on_step(i, result_.steps.back());
+        }
+    }
+
+    /// A step lasts from the first rank's start to the last rank's end. Returns the starts.
+    std::vector<double> step_times() {
+        std::vector<double> starts, ends;
+        for (const Taken& step : taken_) {
+            starts.push_back(step.start);
+            ends.push_back(step.end);
+        }
+        const auto all_starts = gathered(world_, starts), all_ends = gathered(world_, ends);
+        for (std::size_t i = 0; i < taken_.size(); ++i) {
+            for (const auto& other : all_starts) starts[i] = std::min(starts[i], other[i]);
+            for (const auto& other : all_ends) ends[i] = std::max(ends[i], other[i]);
+            result_.steps[i].seconds = ends[i] - starts[i];
+        }
+        return starts;
+    }
+
+    MeasuredRank own_rank(const std::vector<double>& origins) {
+        MeasuredRank own;
+        own.rank = world_ == nullptr ? 0 : world_->rank();
+        std::array<char, 256> host{};
+        gethostname(host.data(), host.size() - 1);
+        own.host = host.data();
+        own.device = device_.facts().name;
+        own.software = device_.facts().software;
+        own.memory = executor_.memory();
+        const std::size_t items = executor_.items().size();
+        own.overhead = 2 * static_cast<double>(items) * seconds_per_mark(device_, 1);
+        own.empty = seconds_of_nothing(device_, 1);
+        for (std::size_t op = 0; op < items; ++op) {
+            std::vector<double> begins, ends, durations, device;
+            for (std::size_t i = result_.warmup; i < taken_.size(); ++i) {
+                const Span& span = taken_[i].spans[op];
+                const double shift = taken_[i].start - origins[i];
+                begins.push_back(span.begin + shift);
+                ends.push_back(span.end + shift);
+                durations.push_back(span.end - span.begin);
+                device.push_back(span.device);
+            }
+            own.ops.push_back(
+                {median(begins), median(ends), median(durations), median(device), half_quartile_range(durations)});
+        }
+        return own;
+    }
+
+    void collect(const MeasuredRank& own) {
+        if (world_ == nullptr) {
+            result_.ranks.push_back(own);
+            return;
+        }
+        result_.communication = world_->software();
+        result_.nodes = world_->nodes();
+        const auto texts = world_->texts(rank_to_json(own));
+        if (world_->rank() == 0)
+            for (const std::string& text : texts) result_.ranks.push_back(rank_from_json(text));
+    }
+
+    kernels::Device& device_;
+    kernels::Communicator* world_;
+    const RunPlan& plan_;
+    const MeasureHooks& hooks_;
+    StepProgram program_;
+    Executor executor_;
+    std::vector<Taken> taken_;
+    MeasuredRun result_;
+};
+
+}  // namespace
+
+MeasuredRun measure(kernels::Device& device, kernels::Communicator* world, const RunPlan& plan,
+                    const MeasureHooks& hooks) {
+    if (plan.settings.steps <= plan.settings.warmup)
+        throw Error(
+            fmt::format("{} steps, of which {} are warm-up, leave none", plan.settings.steps, plan.settings.warmup),
+            "take more steps");
+    if (device.facts().kind == "cuda")
+        throw Error("GPUs cannot execute programs yet: their kernels follow no settings", "run with --device cpu");
+    return Measurement(device, world, plan, hooks).run();
+}
+
+}  // namespace orrery::run

@@ -1,0 +1,61 @@
+// What a run measured, of all ranks: written by orrery-device, read by orrery.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "run/executor.hpp"
+
+namespace orrery::run {
+
+/// One operation of a rank's unrolled program over the measured steps: medians, seconds from the step's start, which
+/// is when the first rank began, on rank 0's clock.
+struct OpTimes {
+    double begin = 0, end = 0;
+    double seconds = 0;  ///< from its begin to its end
+    double device = 0;   ///< of device time: CPU time of the lane's thread on a CPU of one thread
+    double spread = 0;   ///< half the range between the quartiles of `seconds`
+};
+
+struct MeasuredRank {
+    std::uint32_t rank = 0;
+    std::string host, device, software;
+    RankMemory memory;
+    double clock_offset = 0, clock_uncertainty = 0;  ///< against rank 0's
+    double overhead = 0;                             ///< device seconds a step that taking the times took
+    double empty = 0;                                ///< device seconds that an operation without work seems to take
+    std::vector<OpTimes> ops;
+};
+
+struct MeasuredStep {
+    double seconds = 0, loss = 0;
+};
+
+struct MeasuredRun {
+    std::vector<MeasuredStep> steps;
+    std::uint32_t warmup = 0;  ///< steps at the beginning that count for nothing but their loss
+    std::string communication;
+    std::uint32_t nodes = 1;
+    std::vector<MeasuredRank> ranks;
+
+    /// Median and half the range between the quartiles over the steps behind the warm-up.
+    [[nodiscard]] double step_seconds() const;
+    [[nodiscard]] double step_spread() const;
+};
+
+/// Middle value; the mean of both for an even count. 0 of none.
+double median(std::vector<double> values);
+/// Half the distance between the quartiles.
+double half_quartile_range(std::vector<double> values);
+
+std::string rank_to_json(const MeasuredRank& rank);
+MeasuredRank rank_from_json(const std::string& text);
+
+/// Writes beside and renames. Throws Error.
+void save(const MeasuredRun& run, const std::filesystem::path& file);
+/// Throws Error for a file that is no such run.
+MeasuredRun load_measured(const std::filesystem::path& file);
+
+}  // namespace orrery::run

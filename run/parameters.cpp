@@ -1,0 +1,156 @@
+#include "run/parameters.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.hpp"
+
+namespace orrery::run {
+
+namespace {
+
+/// SplitMix64 (Steele, Lea and Flood 2014): a bijection whose outputs look random.
+std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9E3779B97F4A7C15ULL;
+    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
+    return x ^ (x >> 31U);
+}
+
+/// FNV-1a.
+std::uint64_t hash_of(const std::string& text) {
+    std::uint64_t hash = 0xCBF29CE484222325ULL;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+    return hash;
+}
+
+/// In (0, 1).
+double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11U) + 0.5) * 0x1.0p-53; }
+
+template <class T>
+T* allocate_elements(kernels::Device& device, std::uint64_t elements) {
+    return static_cast<T*>(device.allocate(elements * sizeof(T)));
+}
+
+void zero(kernels::Device& device, float* memory, std::uint64_t elements) {
+    if (elements == 0) return;
+    void* const operand = memory;
+    device.launch(kernels::Pointwise{kernels::PointwiseKind::fill, kernels::Dtype::fp32, 1, elements}, {&operand, 1},
+                  0);
+}
+
+/// Merges ranges that touch; they come in ascending order.
+void append(std::vector<Range>& ranges, Range range) {
+    if (range.begin >= range.end) return;
+    if (!ranges.empty() && ranges.back().end == range.begin)
+        ranges.back().end = range.end;
+    else
+        ranges.push_back(range);
+}
+
+}  // namespace
+
+std::uint64_t Slice::elements() const {
+    std::uint64_t all = 0;
+    for (const auto& [first, count] : rows) all += count;
+    return all * cols;
+}
+
+double initial_value(const Slice& slice, std::uint64_t seed, std::uint64_t row, std::uint64_t col) {
+    if (row >= slice.real_rows || slice.initial == Initial::zeros) return 0;
+    if (slice.initial == Initial::ones) return 1;
+    // Box and Muller 1958: two uniform numbers make a normal one.
+    const std::uint64_t key = mixed(mixed(seed ^ hash_of(slice.name)) + row * slice.global_cols + col);
+    const double radius = std::sqrt(-2 * std::log(uniform(mixed(key)))), angle = uniform(mixed(key + 1));
+    return slice.deviation * radius * std::cos(2 * std::numbers::pi * angle);
+}
+
+Parameters::~Parameters() {
+    for (float* const memory : {weights_, gradients_, moments_})
+        if (memory != nullptr) device_.release(memory);
+}
+
+void Parameters::close_bucket() {
+    if (buckets_.empty()) return;
+    const std::uint64_t ranks = place_.sharded_optimizer() ? place_.plan.strategy.data : 1;
+    cursor_ = buckets_.back().begin + (cursor_ - buckets_.back().begin + ranks - 1) / ranks * ranks;
+    buckets_.back().end = cursor_;
+}
+
+void Parameters::begin_bucket(std::uint32_t bucket) {
+    if (bucket < buckets_.size()) return;
+    close_bucket();
+    buckets_.push_back({cursor_, cursor_});
+}
+
+void Parameters::add(Slice slice) {
+    offset_[slice.name] = cursor_;
+    cursor_ += slice.elements();
+    slices_.push_back(std::move(slice));
+}
+
+void Parameters::allocate(std::uint64_t seed) {
+    close_bucket();
+    weights_ = allocate_elements<float>(device_, cursor_);
+    gradients_ = allocate_elements<float>(device_, cursor_);
+    moments_ = allocate_elements<float>(device_, 2 * owned_elements());
+    const std::vector<float> values = initial_values(seed);
+    device_.copy(kernels::CopyKind::host_to_device, weights_, values.data(), cursor_ * sizeof(float), 0);
+    zero(device_, gradients_, cursor_);
+    zero(device_, moments_, 2 * owned_elements());
+    device_.synchronize();
+}
+
+std::vector<float> Parameters::initial_values(std::uint64_t seed) const {
+    std::vector<float> values(cursor_);
+    for (const Slice& slice : slices_) {
+        std::uint64_t out = offset_.at(slice.name);
+        for (const auto& [first, count] : slice.rows)
+            for (std::uint64_t row = first; row < first + count; ++row)
+                for (std::uint64_t col = 0; col < slice.cols; ++col)
+                    values[out++] = static_cast<float>(initial_value(slice, seed, row, slice.first_col + col));
+    }
+    return values;
+}
+
+Range Parameters::owned(std::uint32_t bucket) const {
+    const Range whole = buckets_[bucket];
+    if (!place_.sharded_optimizer()) return whole;
+    const std::uint64_t share = whole.elements() / place_.plan.strategy.data;
+    return {whole.begin + place_.data() * share, whole.begin + (place_.data() + 1) * share};
+}
+
+std::uint64_t Parameters::owned_elements() const {
+    std::uint64_t all = 0;
+    for (std::uint32_t b = 0; b < buckets_.size(); ++b) all += owned(b).elements();
+    return all;
+}
+
+std::vector<Range> Parameters::counted() const {
+    std::vector<Range> ranges;
+    for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
+        const Range mine = owned(b);
+        for (const Slice& slice : slices_) {
+            if (!slice.counted || (slice.replicated && place_.tensor() != 0)) continue;
+            const std::uint64_t begin = offset_.at(slice.name);
+            append(ranges, {std::max(mine.begin, begin), std::min(mine.end, begin + slice.elements())});
+        }
+    }
+    return ranges;
+}
+
+std::vector<Range> Parameters::replicated() const {
+    std::vector<Range> ranges;
+    for (const Slice& slice : slices_)
+        if (slice.replicated) append(ranges, {offset_.at(slice.name), offset_.at(slice.name) + slice.elements()});
+    return ranges;
+}
+
+std::uint64_t Parameters::at(const std::string& name) const {
+    const auto found = offset_.find(name);
+    if (found == offset_.end()) throw Error("this rank holds no parameter " + name, "");
+    return found->second;
+}
+
+}  // namespace orrery::run

@@ -1,0 +1,89 @@
+// The parameters of one rank: slices of named tensors in flat buffers, in the order in which backward finishes them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/device.hpp"
+#include "run/place.hpp"
+
+namespace orrery::run {
+
+/// How the values of a parameter begin (GPT-2: normal with deviation 0.02, norms one, biases zero).
+enum class Initial : std::uint8_t { normal, zeros, ones };
+
+/// Rows and columns of a global [rows, cols] tensor that a rank holds, one after the other.
+struct Slice {
+    std::string name;
+    Initial initial = Initial::normal;
+    double deviation = 0.02;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> rows;  ///< (first, count) in the order of the rank's rows
+    std::uint64_t first_col = 0, cols = 1, global_cols = 1;
+    std::uint64_t real_rows = ~std::uint64_t{0};  ///< rows from here on are padding: zero
+    bool replicated = false;                      ///< every tensor rank holds the same
+    bool counted = true;                          ///< this rank adds it to the gradient norm
+
+    [[nodiscard]] std::uint64_t elements() const;
+};
+
+/// The value of one element of a global tensor: a hash of the seed, its name and its index, so that every mesh begins
+/// with the same model.
+double initial_value(const Slice& slice, std::uint64_t seed, std::uint64_t row, std::uint64_t col);
+
+/// Consecutive elements of the flat buffers.
+struct Range {
+    std::uint64_t begin = 0, end = 0;
+    [[nodiscard]] std::uint64_t elements() const { return end - begin; }
+};
+
+class Parameters {
+public:
+    Parameters(kernels::Device& device, const Place& place) : device_(device), place_(place) {}
+    ~Parameters();
+    Parameters(const Parameters&) = delete;
+    Parameters& operator=(const Parameters&) = delete;
+
+    /// The slices added from now on belong to this gradient bucket; buckets come in ascending order.
+    void begin_bucket(std::uint32_t bucket);
+    void add(Slice slice);
+    /// Allocates and fills. Buckets are padded to a multiple of the data size when the optimizer is sharded.
+    void allocate(std::uint64_t seed);
+
+    [[nodiscard]] float* weight(const std::string& name) const { return weights_ + at(name); }
+    [[nodiscard]] float* gradient(const std::string& name) const { return gradients_ + at(name); }
+    [[nodiscard]] const std::map<std::string, std::uint64_t>& offsets() const { return offset_; }
+    [[nodiscard]] const std::vector<Slice>& slices() const { return slices_; }
+    [[nodiscard]] std::uint64_t elements() const { return cursor_; }
+
+    [[nodiscard]] float* weights() const { return weights_; }
+    [[nodiscard]] float* gradients() const { return gradients_; }
+    [[nodiscard]] float* first_moments() const { return moments_; }
+    [[nodiscard]] float* second_moments() const { return moments_ + owned_elements(); }
+
+    [[nodiscard]] const std::vector<Range>& buckets() const { return buckets_; }
+    /// The part of a bucket that this rank's optimizer updates: all of it, or one data rank's share.
+    [[nodiscard]] Range owned(std::uint32_t bucket) const;
+    [[nodiscard]] std::uint64_t owned_elements() const;
+    /// Parts of the owned ranges that this rank adds to the gradient norm.
+    [[nodiscard]] std::vector<Range> counted() const;
+    /// Replicated slices, merged where they touch.
+    [[nodiscard]] std::vector<Range> replicated() const;
+
+private:
+    [[nodiscard]] std::uint64_t at(const std::string& name) const;
+    void close_bucket();
+    [[nodiscard]] std::vector<float> initial_values(std::uint64_t seed) const;
+
+    kernels::Device& device_;
+    const Place& place_;
+    std::vector<Slice> slices_;
+    std::map<std::string, std::uint64_t> offset_;
+    std::vector<Range> buckets_;
+    std::uint64_t cursor_ = 0;
+    float *weights_ = nullptr, *gradients_ = nullptr, *moments_ = nullptr;
+};
+
+}  // namespace orrery::run

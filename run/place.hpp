@@ -1,0 +1,46 @@
+// Where one rank stands, and how a run is set up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/operands.hpp"
+#include "strategies/mesh.hpp"
+#include "strategies/plan.hpp"
+
+namespace orrery::run {
+
+/// What a scenario does not say.
+struct RunSettings {
+    std::uint32_t steps = 20;
+    std::uint32_t warmup = 3;  ///< of the steps: not measured
+    std::uint64_t seed = 1;
+    std::string data;  ///< a text file read byte by byte; empty: synthetic tokens
+    kernels::Adam adam{.rate = 1e-3, .b1 = 0.9, .b2 = 0.95, .epsilon = 1e-8, .decay = 0, .step = 1};
+};
+
+/// One rank of a plan's mesh.
+struct Place {
+    const strategies::Plan& plan;
+    strategies::Mesh mesh;
+    std::uint32_t rank = 0;
+
+    [[nodiscard]] std::uint32_t along(strategies::Axis axis) const { return mesh.coordinate(rank, axis); }
+    [[nodiscard]] std::uint32_t tensor() const { return along(strategies::Axis::tensor); }
+    [[nodiscard]] std::uint32_t data() const { return along(strategies::Axis::data); }
+    [[nodiscard]] std::uint32_t stage() const { return along(strategies::Axis::pipeline); }
+    [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{plan.training.micro_batch} * plan.training.seq; }
+    [[nodiscard]] bool sequence_split() const { return plan.strategy.sequence_parallel && plan.strategy.tensor > 1; }
+    /// Rows of the residual stream that this rank holds, and the first of them.
+    [[nodiscard]] std::uint64_t residual_tokens() const {
+        return sequence_split() ? tokens() / plan.strategy.tensor : tokens();
+    }
+    [[nodiscard]] std::uint64_t first_residual_token() const {
+        return sequence_split() ? tensor() * residual_tokens() : 0;
+    }
+    [[nodiscard]] bool sharded_optimizer() const {
+        return plan.strategy.sharding == strategies::Sharding::zero1 && plan.strategy.data > 1;
+    }
+};
+
+}  // namespace orrery::run

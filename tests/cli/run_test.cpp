@@ -1,0 +1,154 @@
+// orrery run and orrery compare: real steps of a tiny model, alone and as two ranks, and runs that fail.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "run/progress.hpp"
+#include "tests/cli/process.hpp"
+
+namespace orrery::cli {
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr const char* tiny = "scenarios/gpt-tiny-cpu.json";
+
+class RunTest : public testing::Test {
+protected:
+    [[nodiscard]] Json run(const std::vector<std::string>& more = {}, const std::string& steps = "6") const {
+        std::vector<std::string> arguments{"run", tiny, "--steps", steps, "--json", "-"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Result result = orrery(arguments);
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return result.exit == 0 ? Json::parse(result.out) : Json();
+    }
+
+    static std::vector<double> losses(const Json& report) {
+        std::vector<double> all;
+        for (const Json& step : report.at("measured").at("steps")) all.push_back(step.at("loss"));
+        return all;
+    }
+
+    Folder folder_;
+};
+
+TEST_F(RunTest, TrainsAndReportsAsASimulationDoes) {
+    const Result result = orrery({"run", tiny, "--steps", "6"});
+    EXPECT_EQ(result.exit, 0) << result.err;
+    for (const char* word :
+         {"1 GPUs  TP1 PP1 DP1", "time (ms)", "GEMM", "memory (MiB)", "LOSS", "3 of warm-up", "held by"})
+        EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
+}
+
+TEST_F(RunTest, TwoRanksLearnWhatOneLearns) {
+    const Json one = run();
+    const std::vector<double> expected = losses(one);
+    ASSERT_EQ(expected.size(), 6U);
+    EXPECT_LT(expected.back(), expected.front());
+    EXPECT_GT(one.at("step_time_s"), 0);
+    for (const char* change : {"strategy.tensor=2", "strategy.pipeline=2", "strategy.data=2"}) {
+        SCOPED_TRACE(change);
+        const Json two = run({"--set", change});
+        EXPECT_EQ(two.at("measured").at("ranks").size(), 2U);
+        EXPECT_EQ(two.at("operations").at("ranks").size(), 2U);
+        const std::vector<double> found = losses(two);
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4 * expected[i]);
+    }
+}
+
+TEST_F(RunTest, TrainsOnText) {
+    const std::string text = folder_.file("text", std::string(4000, 'a') + std::string(4000, 'b'));
+    const std::vector<double> found = losses(run({"--data", text}, "12"));
+    EXPECT_LT(found.back(), 0.6 * found.front());
+}
+
+TEST_F(RunTest, IsComparedWithItsPrediction) {
+    const std::string predicted = folder_ / "predicted.json", measured = folder_ / "measured.json";
+    ASSERT_EQ(orrery({"simulate", tiny, "--operations", "--json", predicted, "--quiet"}).exit, 0);
+    ASSERT_EQ(orrery({"run", tiny, "--steps", "6", "--json", measured, "--quiet"}).exit, 0);
+    const Result far = orrery({"compare", predicted, measured, "--tolerance", "100000"});
+    EXPECT_EQ(far.exit, 0) << far.err;
+    for (const char* word : {"step predicted", "operations joined on (rank, operation)", "attention", "peak memory"})
+        EXPECT_NE(far.out.find(word), std::string::npos) << word << " is missing from\n" << far.out;
+    EXPECT_EQ(orrery({"compare", predicted, measured, "--tolerance", "0"}).exit, 1);
+    const Result itself = orrery({"compare", measured, measured, "--tolerance", "0", "--json", "-"});
+    EXPECT_EQ(itself.exit, 0);
+    EXPECT_EQ(Json::parse(itself.out).at("median_op_error"), 0);
+}
+
+TEST_F(RunTest, RefusesWhatCannotRun) {
+    const std::string hosts = folder_.file("hosts", "# none\n");
+    const std::vector<std::vector<std::string>> cases{{"--ranks", "3"},
+                                                      {"--steps", "1"},
+                                                      {"--hosts", folder_ / "absent"},
+                                                      {"--hosts", hosts},
+                                                      {"--set", "model.dropout=0.1"},
+                                                      {"--set", "training.fused_attention=false"},
+                                                      {"--data", folder_ / "absent"},
+                                                      {"--device", "cpu:none"}};
+    for (const auto& more : cases) {
+        std::vector<std::string> arguments{"run", tiny};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Result result = orrery(arguments);
+        EXPECT_EQ(result.exit, 2) << more[0] << ' ' << more[1] << ": " << result.err;
+        EXPECT_NE(result.err.find("hint:"), std::string::npos) << result.err;
+    }
+    EXPECT_EQ(orrery({"compare", tiny, tiny}).exit, 2);
+    EXPECT_EQ(orrery({"compare", folder_ / "absent", tiny}).exit, 2);
+}
+
+TEST_F(RunTest, ALossThatIsNoNumberEndsTheRun) {
+    for (const char* ranks : {"strategy.data=1", "strategy.data=2"}) {
+        const Result result = orrery({"run", tiny, "--set", ranks, "--learning-rate", "1e30"});
+        EXPECT_EQ(result.exit, 3);
+        for (const char* word : {"rank", "on host", "the loss is not a number", "learning rate"})
+            EXPECT_NE(result.err.find(word), std::string::npos) << word << " is missing from\n" << result.err;
+    }
+}
+
+TEST_F(RunTest, AnUnknownHostEndsTheRun) {
+    const std::string hosts = folder_.file("hosts", "no-such-host.invalid slots=2\n");
+    const auto begin = steady_clock::now();
+    const Result result = orrery({"run", tiny, "--set", "strategy.data=2", "--hosts", hosts});
+    EXPECT_EQ(result.exit, 3) << result.out;
+    EXPECT_LT(steady_clock::now() - begin, seconds(60));
+    EXPECT_NE(result.err.find("no rank was started"), std::string::npos) << result.err;
+}
+
+/// The process of a rank once it has begun a step; 0 when it does not in time.
+std::int64_t process_of(const std::string& folder, std::uint32_t rank) {
+    const auto deadline = steady_clock::now() + seconds(60);
+    while (steady_clock::now() < deadline) {
+        const auto trace = run::read_progress(run::progress_file(folder, rank));
+        if (trace && trace->state == run::RankState::running && trace->step > 2) return trace->pid;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return 0;
+}
+
+TEST_F(RunTest, ARankThatDiesEndsTheRun) {
+    const std::string left = folder_ / "left";
+    auto run = std::async(std::launch::async, [&] {
+        return orrery({"run", tiny, "--set", "strategy.data=2", "--steps", "1000000", "--folder", left});
+    });
+    const std::int64_t victim = process_of(left + "/ranks", 1);
+    ASSERT_GT(victim, 0);
+    ASSERT_EQ(::kill(static_cast<pid_t>(victim), SIGKILL), 0);
+    ASSERT_EQ(run.wait_for(seconds(60)), std::future_status::ready);
+    const Result result = run.get();
+    EXPECT_EQ(result.exit, 3);
+    for (const char* word :
+         {"rank 1 on host", "in step", " at ", "gone without a word", "their times and losses are in"})
+        EXPECT_NE(result.err.find(word), std::string::npos) << word << " is missing from\n" << result.err;
+    EXPECT_FALSE(content_of(left + "/measured.json.steps").empty());
+}
+
+}  // namespace
+}  // namespace orrery::cli

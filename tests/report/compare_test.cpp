@@ -1,0 +1,89 @@
+#include "report/compare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+
+namespace orrery::report {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* keys[]{"gemm",      "attention", "memory_bound", "tensor_comm", "pipeline_comm",
+                             "data_comm", "optimizer", "launch",       "bubble"};
+
+/// A step of three operations: two products of one name, and an optimizer.
+Json sample(double first, double second, double adam) {
+    Json breakdown;
+    for (const char* key : keys) breakdown[key] = 0.0;
+    breakdown["gemm"] = first + second;
+    breakdown["optimizer"] = adam;
+    const double end = first + second;
+    return {{"step_time_s", end + adam},
+            {"stages", {{{"stage", 0}, {"breakdown_s", breakdown}}}},
+            {"peak_memory_bytes", {1000}},
+            {"operations",
+             {{"names", {"up", "adam"}},
+              {"roles",
+               {{{"name", {0, 0, 1}},
+                 {"phase", {"forward", "forward", "optimizer"}},
+                 {"kind", {"gemm", "gemm", "memory-bound"}}}}},
+              {"ranks",
+               {{{"rank", 0}, {"role", 0}, {"begin_s", {0.0, first, end}}, {"end_s", {first, end, end + adam}}}}}}}};
+}
+
+TEST(Compare, JoinsOperationsByRankAndOrder) {
+    const Comparison c = compare(sample(1, 2, 1), "p", sample(2, 2, 1), "m");
+    EXPECT_DOUBLE_EQ(c.step.error(), -0.2);
+    EXPECT_EQ(c.joined, 3U);
+    ASSERT_EQ(c.groups.size(), 2U);
+    EXPECT_EQ(c.groups[0].seconds.name, "up (forward)");
+    EXPECT_DOUBLE_EQ(c.groups[0].seconds.difference(), -1);
+    EXPECT_DOUBLE_EQ(c.groups[0].median_error, 0.25);
+    EXPECT_DOUBLE_EQ(c.groups[1].seconds.difference(), 0);
+    EXPECT_DOUBLE_EQ(c.median_op_error, 0);
+    const std::string text = to_text(c, {});
+    for (const char* word : {"-20.0%", "up (forward)", "3 operations joined", "GEMM"})
+        EXPECT_NE(text.find(word), std::string::npos) << word << " is missing from\n" << text;
+    EXPECT_EQ(to_json(c)["joined"], 3);
+}
+
+TEST(Compare, LeavesOperationsOutWhereOneSideHasNone) {
+    Json predicted = sample(1, 2, 1);
+    predicted.erase("operations");
+    const Comparison c = compare(predicted, "p", sample(1, 2, 1), "m");
+    EXPECT_TRUE(c.groups.empty());
+    EXPECT_DOUBLE_EQ(c.step.error(), 0);
+    EXPECT_NE(to_text(c, {}).find("--operations"), std::string::npos);
+}
+
+TEST(Compare, NamesTheFileAndPlaceOfWhatIsWrong) {
+    const Json good = sample(1, 2, 1);
+    struct Case {
+        const char* pointer;
+        Json value;
+    };
+    const Case cases[]{{"/step_time_s", 0.0},
+                       {"/step_time_s", "fast"},
+                       {"/stages", Json::array()},
+                       {"/operations/names", Json::array({"up"})},
+                       {"/operations/ranks/0/begin_s", Json::array({0.0})},
+                       {"/operations/ranks/0/end_s/1", nullptr}};
+    for (const Case& one : cases) {
+        Json bad = good;
+        bad[Json::json_pointer(one.pointer)] = one.value;
+        try {
+            compare(good, "p.json", bad, "m.json");
+            ADD_FAILURE() << one.pointer << " was taken";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.file(), "m.json");
+            EXPECT_EQ(error.pointer(), one.pointer);
+        }
+    }
+    EXPECT_THROW(compare(Json::array(), "p", good, "m"), Error);
+}
+
+}  // namespace
+}  // namespace orrery::report

@@ -1,0 +1,236 @@
+// Every mesh and every mode trains the same model as a plain implementation in double precision.
+#include <gtest/gtest.h>
+
+#include "tests/run/ranks.hpp"
+#include "tests/run/reference_model.hpp"
+
+namespace orrery::run {
+namespace {
+
+using strategies::Plan;
+using strategies::Recompute;
+using strategies::ScheduleKind;
+using strategies::Sharding;
+
+constexpr std::uint32_t steps = 10;
+
+/// Learned positions, biases, GELU, LayerNorm, tied logits; a vocabulary that needs padding.
+models::ModelSpec gpt() {
+    return {.name = "gpt",
+            .layers = 4,
+            .hidden = 16,
+            .heads = 4,
+            .kv_heads = 4,
+            .head_dim = 4,
+            .ffn = 24,
+            .vocab = 200,
+            .max_positions = 8};
+}
+
+/// Rotary positions, grouped heads, SwiGLU, RMSNorm, untied logits, no biases.
+models::ModelSpec llama() {
+    models::ModelSpec spec = gpt();
+    spec.name = "llama";
+    spec.family = models::Family::llama;
+    spec.kv_heads = 2;
+    spec.gated = true;
+    spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
+    spec.norm = models::NormKind::rmsnorm;
+    spec.position = models::PositionKind::rope;
+    spec.max_positions = 0;
+    return spec;
+}
+
+Plan plan_of(const models::ModelSpec& spec) {
+    Plan plan;
+    plan.model = spec;
+    plan.training.seq = 8;
+    plan.training.micro_batch = 2;
+    plan.training.global_batch = 8;
+    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
+    plan.training.grad_clip = 0.5;  // below the norm of these gradients: clipping acts
+    return plan;
+}
+
+RunSettings fast() {
+    RunSettings settings;
+    settings.adam.rate = 5e-3;
+    return settings;
+}
+
+struct Case {
+    const char* name;
+    void (*change)(Plan&);
+};
+
+class EveryMesh : public testing::TestWithParam<Case> {};
+
+const std::vector<ReferenceStep>& reference_of(const models::ModelSpec& spec) {
+    static std::map<std::string, std::vector<ReferenceStep>> references;
+    auto& reference = references[spec.name];
+    if (reference.empty()) reference = train_reference(plan_of(spec), fast(), steps);
+    return reference;
+}
+
+void expect_the_reference(const Plan& plan, const models::ModelSpec& spec) {
+    const auto& reference = reference_of(spec);
+    ASSERT_LT(reference.back().loss, reference.front().loss - 0.1) << "the reference does not learn";
+    ASSERT_GT(reference.front().gradient_norm, plan.training.grad_clip) << "clipping does nothing";
+    const Trained trained = train(plan, fast(), steps);
+    ASSERT_EQ(trained.losses.size(), steps);
+    for (std::uint32_t step = 0; step < steps; ++step)
+        EXPECT_NEAR(trained.losses[step], reference[step].loss, 2e-5 * reference[step].loss) << "step " << step;
+}
+
+TEST_P(EveryMesh, TrainsGptAsTheReference) {
+    Plan plan = plan_of(gpt());
+    GetParam().change(plan);
+    if (plan.strategy.pipeline > 1 && plan.strategy.sharding == Sharding::zero1 && plan.strategy.data > 1) {
+        plan.model.tied_embeddings = false;  // tied ones are refused
+        plan.model.name = "gpt, untied";
+    }
+    expect_the_reference(plan, plan.model);
+}
+
+TEST_P(EveryMesh, TrainsLlamaAsTheReference) {
+    Plan plan = plan_of(llama());
+    GetParam().change(plan);
+    expect_the_reference(plan, plan.model);
+}
+
+/// Adam and clipping hide a wrong scale of gradients: these do not.
+TEST_P(EveryMesh, FindsTheReferencesGradients) {
+    Plan plan = plan_of(llama());
+    GetParam().change(plan);
+    const ReferenceStep& reference = reference_of(plan.model).front();
+    const double clip = plan.training.grad_clip / (reference.gradient_norm + 1e-6);
+    const Trained trained = train(plan, fast(), 1);
+    for (const auto& [name, expected] : reference.gradients) {
+        const auto found = trained.gradients.find(name);
+        ASSERT_NE(found, trained.gradients.end()) << name;
+        double largest = 0, difference = 0;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const auto element = found->second.find(i);
+            ASSERT_NE(element, found->second.end()) << name << " lacks element " << i;
+            largest = std::max(largest, std::abs(clip * expected[i]));
+            difference = std::max(difference, std::abs(element->second - clip * expected[i]));
+        }
+        EXPECT_GT(largest, 0) << name;
+        EXPECT_LT(difference, 2e-5 * largest) << name;
+    }
+}
+
+const Case one_rank_cases[]{
+    {"OneRank", [](Plan&) {}},
+    {"OneMicroBatch", [](Plan& p) { p.training.micro_batch = 8; }},
+    {"MoreMicroBatches", [](Plan& p) { p.training.micro_batch = 1; }},
+    {"UnfusedAccumulation", [](Plan& p) { p.training.gradient_accumulation_fusion = false; }},
+    {"SelectiveRecompute", [](Plan& p) { p.strategy.recompute = Recompute::selective; }},
+    {"FullRecompute", [](Plan& p) { p.strategy.recompute = Recompute::full; }},
+    {"FullRecomputeOfOneLayer",
+     [](Plan& p) {
+         p.strategy.recompute = Recompute::full;
+         p.strategy.recompute_num_layers = 1;
+     }},
+};
+
+const Case tensor_cases[]{
+    {"Tensor2", [](Plan& p) { p.strategy.tensor = 2; }},
+    {"Tensor2Synchronous",
+     [](Plan& p) {
+         p.strategy.tensor = 2;
+         p.strategy.async_tensor_allreduce = false;
+     }},
+    {"Sequence2",
+     [](Plan& p) {
+         p.strategy.tensor = 2;
+         p.strategy.sequence_parallel = true;
+     }},
+    {"Sequence2FullRecompute",
+     [](Plan& p) {
+         p.strategy.tensor = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.recompute = Recompute::full;
+     }},
+    {"Sequence2SelectiveRecompute",
+     [](Plan& p) {
+         p.strategy.tensor = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.recompute = Recompute::selective;
+     }},
+};
+
+const Case data_cases[]{
+    {"Data2", [](Plan& p) { p.strategy.data = 2; }},
+    {"Data2Overlap",
+     [](Plan& p) {
+         p.strategy.data = 2;
+         p.strategy.overlap_grad_reduce = true;
+         p.strategy.bucket_bytes = 6000;
+     }},
+    {"Zero1",
+     [](Plan& p) {
+         p.strategy.data = 2;
+         p.strategy.sharding = Sharding::zero1;
+     }},
+    {"Zero1Overlap",
+     [](Plan& p) {
+         p.strategy.data = 2;
+         p.strategy.sharding = Sharding::zero1;
+         p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
+         p.strategy.bucket_bytes = 6000;
+     }},
+    {"Tensor2Data2", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; }},
+    {"Sequence2Zero1",
+     [](Plan& p) {
+         p.strategy.tensor = p.strategy.data = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.sharding = Sharding::zero1;
+     }},
+};
+
+const Case pipeline_cases[]{
+    {"Pipeline2", [](Plan& p) { p.strategy.pipeline = 2; }},
+    {"Pipeline4GPipe",
+     [](Plan& p) {
+         p.strategy.pipeline = 4;
+         p.strategy.schedule = ScheduleKind::gpipe;
+     }},
+    {"Interleaved",
+     [](Plan& p) {
+         p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
+         p.strategy.schedule = ScheduleKind::interleaved;
+     }},
+    {"InterleavedOverlap",
+     [](Plan& p) {
+         p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
+         p.strategy.schedule = ScheduleKind::interleaved;
+         p.strategy.overlap_p2p = true;
+         p.training.micro_batch = 1;
+     }},
+    {"Tensor2Pipeline2", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = 2; }},
+    {"Tensor2Pipeline2Whole",
+     [](Plan& p) {
+         p.strategy.tensor = p.strategy.pipeline = 2;
+         p.strategy.scatter_gather = false;
+     }},
+    {"Everything",
+     [](Plan& p) {
+         p.strategy.tensor = p.strategy.pipeline = p.strategy.data = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.recompute = Recompute::full;
+         p.strategy.sharding = Sharding::zero1;
+         p.strategy.overlap_grad_reduce = true;
+         p.strategy.bucket_bytes = 6000;
+     }},
+};
+
+std::string name_of(const testing::TestParamInfo<Case>& one) { return one.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(OneRank, EveryMesh, testing::ValuesIn(one_rank_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Tensor, EveryMesh, testing::ValuesIn(tensor_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Data, EveryMesh, testing::ValuesIn(data_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Pipeline, EveryMesh, testing::ValuesIn(pipeline_cases), name_of);
+
+}  // namespace
+}  // namespace orrery::run

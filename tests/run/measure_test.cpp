@@ -1,0 +1,192 @@
+// What surrounds the executor: files, clocks, statistics, progress, memory.
+#include "run/measure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "base/error.hpp"
+#include "run/clock.hpp"
+#include "strategies/build.hpp"
+#include "strategies/memory.hpp"
+#include "tests/run/ranks.hpp"
+
+namespace orrery::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+RunPlan small() {
+    RunPlan plan;
+    plan.name = "small";
+    plan.plan.model = {.name = "small",
+                       .layers = 2,
+                       .hidden = 16,
+                       .heads = 2,
+                       .kv_heads = 2,
+                       .head_dim = 8,
+                       .ffn = 32,
+                       .vocab = 64,
+                       .max_positions = 8};
+    plan.plan.training.seq = 8;
+    plan.plan.training.micro_batch = 2;
+    plan.plan.training.global_batch = 4;
+    plan.plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
+    plan.settings.steps = 6;
+    plan.settings.warmup = 2;
+    return plan;
+}
+
+class Here {
+public:
+    Here() : path_(fs::temp_directory_path() / ("orrery-run-test-" + std::to_string(::getpid()))) {
+        fs::create_directories(path_);
+    }
+    ~Here() { fs::remove_all(path_); }
+    fs::path operator/(const char* name) const { return path_ / name; }
+
+private:
+    fs::path path_;
+};
+
+TEST(PlanFile, IsReadAsItWasWritten) {
+    RunPlan plan = small();
+    plan.plan.strategy.recompute = strategies::Recompute::full;
+    plan.settings.adam.rate = 0.1 + 0.2;
+    const std::string text = to_json(plan);
+    const RunPlan back = plan_from_json(text, "plan.json");
+    EXPECT_EQ(to_json(back), text);
+    EXPECT_EQ(back.plan.model, plan.plan.model);
+    EXPECT_EQ(back.plan.strategy.recompute, strategies::Recompute::full);
+    EXPECT_EQ(back.settings.adam.rate, plan.settings.adam.rate);
+}
+
+TEST(PlanFile, RefusesWhatIsNone) {
+    const std::string text = to_json(small());
+    for (const std::string& bad :
+         {std::string(), std::string("{}"), std::string("[1]"), text.substr(0, text.size() / 2)})
+        EXPECT_THROW(plan_from_json(bad, "plan.json"), Error) << bad;
+    std::string other = text;
+    other.replace(other.find("\"plan_version\": 1"), 17, "\"plan_version\": 9");
+    EXPECT_THROW(plan_from_json(other, "plan.json"), Error);
+}
+
+TEST(Statistics, MedianAndQuartiles) {
+    EXPECT_EQ(median({}), 0);
+    EXPECT_EQ(median({3, 1, 2}), 2);
+    EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+    EXPECT_EQ(half_quartile_range({1, 2, 3, 4, 5}), 1);
+    EXPECT_EQ(half_quartile_range({7}), 0);
+}
+
+/// Two clocks, one 3 s ahead; messages take random times, never less than 10 us.
+TEST(Clock, FindsTheOffsetWithinItsUncertainty) {
+    constexpr std::uint64_t seed = 11;
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    std::exponential_distribution<double> delay(1 / 50e-6);
+    constexpr double offset = 3.0;
+    std::vector<double> first_stamps, first_afters, stamps, afters;
+    double time = 100;
+    for (int round = 0; round < 40; ++round) {
+        const double a = time + delay(random), b = time + delay(random);
+        first_stamps.push_back(a);
+        stamps.push_back(b + offset);
+        first_afters.push_back(std::max(a, b + 10e-6 + delay(random)));
+        afters.push_back(std::max(b, a + 10e-6 + delay(random)) + offset);
+        time += 1e-3;
+    }
+    const ClockOffset found = offset_between(first_stamps, first_afters, stamps, afters);
+    EXPECT_LE(std::abs(found.seconds - offset), found.uncertainty);
+    EXPECT_GT(found.uncertainty, 0);
+    EXPECT_LT(found.uncertainty, 100e-6);
+}
+
+TEST(Progress, OutlivesItsRank) {
+    const Here here;
+    const fs::path file = progress_file(here / "ranks", 3);
+    EXPECT_FALSE(read_progress(file));
+    {
+        Progress progress(file);
+        progress.record().state = RankState::running;
+        progress.record().step = 7;
+        progress.record().item[0] = 42;
+        progress.fail("out of memory");
+    }
+    const auto trace = read_progress(file);
+    ASSERT_TRUE(trace);
+    EXPECT_EQ(trace->state, RankState::failed);
+    EXPECT_EQ(trace->step, 7U);
+    EXPECT_EQ(trace->item[0], 42U);
+    EXPECT_EQ(trace->message, "out of memory");
+    EXPECT_EQ(trace->pid, ::getpid());
+    std::ofstream(file) << "short";
+    EXPECT_FALSE(read_progress(file));
+}
+
+TEST(Measure, TimesEveryOperationOfOneRank) {
+    const Here here;
+    const auto device = kernels::open_device("cpu");
+    Progress progress(here / "rank-0");
+    const RunPlan plan = small();
+    const MeasuredRun run = measure(*device, nullptr, plan, {&progress, nullptr});
+    const auto step = strategies::unrolled(strategies::build(plan.plan));
+    ASSERT_EQ(run.ranks.size(), 1U);
+    ASSERT_EQ(run.ranks[0].ops.size(), step.programs[0].ops.size());
+    EXPECT_EQ(run.steps.size(), 6U);
+    EXPECT_LT(run.steps.back().loss, run.steps.front().loss);
+    EXPECT_EQ(progress.record().item[0], step.programs[0].ops.size());
+    double last = 0;
+    for (std::size_t i = 0; i < run.ranks[0].ops.size(); ++i) {
+        const OpTimes& op = run.ranks[0].ops[i];
+        EXPECT_GE(op.begin, 0);
+        EXPECT_GE(op.end, op.begin);
+        EXPECT_GE(op.device, 0);
+        last = std::max(last, op.end);
+    }
+    EXPECT_GT(run.step_seconds(), 0);
+    EXPECT_GT(run.ranks[0].overhead, 0);
+    save(run, here / "run.json");
+    const MeasuredRun back = load_measured(here / "run.json");
+    EXPECT_EQ(back.step_seconds(), run.step_seconds());
+    EXPECT_EQ(back.ranks[0].ops.back().end, run.ranks[0].ops.back().end);
+    std::ofstream(here / "run.json") << "{\"run_version\": 1}";
+    EXPECT_THROW(load_measured(here / "run.json"), Error);
+}
+
+TEST(Measure, RefusesStepsThatAreAllWarmUp) {
+    const auto device = kernels::open_device("cpu");
+    RunPlan plan = small();
+    plan.settings.warmup = plan.settings.steps;
+    EXPECT_THROW(measure(*device, nullptr, plan), Error);
+}
+
+/// A rate so high that the weights overflow.
+TEST(Measure, StopsAtALossThatIsNoNumber) {
+    const auto device = kernels::open_device("cpu");
+    RunPlan plan = small();
+    plan.settings.adam.rate = 1e30;
+    EXPECT_THROW(measure(*device, nullptr, plan), kernels::DeviceError);
+}
+
+TEST(Memory, HeldIsCloseToPredicted) {
+    for (const auto recompute : {strategies::Recompute::none, strategies::Recompute::full}) {
+        RunPlan plan = small();
+        plan.plan.strategy.recompute = recompute;
+        // Wide enough that activations decide, and not small tables and alignment.
+        plan.plan.model.hidden = 128;
+        plan.plan.model.ffn = 512;
+        plan.plan.model.head_dim = 64;
+        plan.plan.model.vocab = 256;
+        plan.plan.training.seq = plan.plan.model.max_positions = 64;
+        const Trained trained = train(plan.plan, plan.settings, 1);
+        const auto held = static_cast<double>(trained.memory[0].total());
+        const auto predicted = static_cast<double>(strategies::memory(strategies::build(plan.plan), 0).peak);
+        EXPECT_NEAR(held / predicted, 1, 0.03);
+    }
+}
+
+}  // namespace
+}  // namespace orrery::run

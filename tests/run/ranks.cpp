@@ -1,0 +1,84 @@
+#include "tests/run/ranks.hpp"
+
+#include <exception>
+#include <thread>
+
+#include "kernels/thread_communicator.hpp"
+#include "strategies/build.hpp"
+
+namespace orrery::run {
+
+namespace {
+
+struct RankRun {
+    std::vector<StepResult> steps;
+    RankMemory memory;
+    std::map<std::string, std::map<std::uint64_t, double>> gradients;
+    std::exception_ptr failure;
+};
+
+/// The gradients that this rank's optimizer saw. A CPU device's memory is the host's.
+void read_gradients(const Parameters& parameters, RankRun& out) {
+    for (const Slice& slice : parameters.slices()) {
+        std::uint64_t at = parameters.offsets().at(slice.name);
+        for (const auto& [first, count] : slice.rows)
+            for (std::uint64_t row = first; row < first + count; ++row)
+                for (std::uint64_t col = slice.first_col; col < slice.first_col + slice.cols; ++col, ++at)
+                    for (std::uint32_t b = 0; b < parameters.buckets().size(); ++b)
+                        if (const Range mine = parameters.owned(b); at >= mine.begin && at < mine.end)
+                            out.gradients[slice.name][row * slice.global_cols + col] = parameters.gradients()[at];
+    }
+}
+
+void run_rank(kernels::Device& device, kernels::Communicator& world, const strategies::Plan& plan,
+              const strategies::StepProgram& program, const RunSettings& settings, std::uint32_t steps, RankRun& out) {
+    try {
+        Executor executor(device, &world, plan, program, settings);
+        for (std::uint32_t i = 0; i < steps; ++i) out.steps.push_back(executor.step());
+        out.memory = executor.memory();
+        read_gradients(executor.model().parameters(), out);
+    } catch (const std::exception& error) {
+        out.failure = std::current_exception();
+        world.abort(error.what());
+    }
+}
+
+}  // namespace
+
+Trained train(const strategies::Plan& plan, const RunSettings& settings, std::uint32_t steps) {
+    strategies::validate(plan);
+    const strategies::StepProgram program = strategies::build(plan);
+    std::vector<std::unique_ptr<kernels::Device>> devices;
+    std::vector<kernels::Device*> pointers;
+    for (std::uint32_t r = 0; r < plan.ranks(); ++r) {
+        devices.push_back(kernels::open_device("cpu"));
+        pointers.push_back(devices.back().get());
+    }
+    const auto world = kernels::thread_world(pointers);
+    std::vector<RankRun> runs(plan.ranks());
+    {
+        std::vector<std::jthread> threads;
+        for (std::uint32_t r = 0; r < plan.ranks(); ++r)
+            threads.emplace_back([&, r] { run_rank(*devices[r], *world[r], plan, program, settings, steps, runs[r]); });
+    }
+    Trained trained;
+    for (const RankRun& run : runs) {
+        if (run.failure) std::rethrow_exception(run.failure);
+        trained.memory.push_back(run.memory);
+        for (const auto& [name, elements] : run.gradients)
+            trained.gradients[name].insert(elements.begin(), elements.end());
+    }
+    for (std::uint32_t step = 0; step < steps; ++step) {
+        double total = 0;
+        int count = 0;
+        for (const RankRun& run : runs)
+            if (const auto& loss = run.steps[step].loss) {
+                total += *loss;
+                ++count;
+            }
+        trained.losses.push_back(total / count);
+    }
+    return trained;
+}
+
+}  // namespace orrery::run

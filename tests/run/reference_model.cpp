@@ -1,0 +1,150 @@
+#include "tests/run/reference_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "run/parameters.hpp"
+#include "run/tokens.hpp"
+#include "tests/run/matrices.hpp"
+
+namespace orrery::run {
+
+namespace {
+
+class ReferenceModel {
+public:
+    ReferenceModel(const strategies::Plan& plan, const RunSettings& settings)
+        : spec_(plan.model), seed_(settings.seed) {
+        parameter("embedding.words", spec_.vocab, spec_.hidden);
+        if (learned()) parameter("embedding.positions", spec_.max_positions, spec_.hidden);
+        const std::size_t qkv = std::size_t{spec_.heads + 2 * spec_.kv_heads} * spec_.head_dim;
+        for (std::uint32_t l = 0; l < spec_.layers; ++l) {
+            const std::string at = "layer." + std::to_string(l) + ".";
+            norm(at + "attention_norm");
+            linear(at + "qkv", qkv, spec_.hidden, spec_.qkv_bias);
+            linear(at + "projection", spec_.hidden, std::size_t{spec_.heads} * spec_.head_dim, spec_.linear_bias);
+            norm(at + "mlp_norm");
+            linear(at + "up", spec_.ffn * (spec_.gated ? 2 : 1), spec_.hidden, spec_.linear_bias);
+            linear(at + "down", spec_.hidden, spec_.ffn, spec_.linear_bias);
+        }
+        norm("final_norm");
+        if (!spec_.tied_embeddings) parameter("logits.weight", spec_.vocab, spec_.hidden);
+    }
+
+    std::map<std::string, M>& parameters() { return parameters_; }
+
+    /// The mean loss of one sequence and its targets.
+    M loss(Tape& tape, const std::vector<std::int32_t>& sequence) {
+        const std::vector<std::int32_t> ids(sequence.begin(), sequence.end() - 1);
+        const std::vector<std::int32_t> targets(sequence.begin() + 1, sequence.end());
+        M x = tape.rows_of(get("embedding.words"), ids);
+        if (learned()) x = tape.plus(x, tape.first_rows(get("embedding.positions"), ids.size()));
+        for (std::uint32_t l = 0; l < spec_.layers; ++l) x = block(tape, x, "layer." + std::to_string(l) + ".");
+        x = normed(tape, x, "final_norm");
+        const M logits = tape.product(x, get(spec_.tied_embeddings ? "embedding.words" : "logits.weight"));
+        return tape.cross_entropy(logits, targets, spec_.vocab);
+    }
+
+private:
+    [[nodiscard]] bool learned() const { return spec_.position == models::PositionKind::learned; }
+    M get(const std::string& name) { return parameters_.at(name); }
+
+    void parameter(const std::string& name, std::size_t rows, std::size_t cols, Initial initial = Initial::normal) {
+        const M matrix = std::make_shared<Matrix>(rows, cols);
+        Slice slice{.name = name, .initial = initial, .rows = {{0, rows}}};
+        slice.global_cols = cols;
+        for (std::size_t r = 0; r < rows; ++r)
+            for (std::size_t c = 0; c < cols; ++c) matrix->value[r * cols + c] = initial_value(slice, seed_, r, c);
+        parameters_[name] = matrix;
+    }
+    void linear(const std::string& name, std::size_t out, std::size_t in, bool bias) {
+        parameter(name + ".weight", out, in);
+        if (bias) parameter(name + ".bias", 1, out, Initial::zeros);
+    }
+    void norm(const std::string& name) {
+        parameter(name + ".weight", 1, spec_.hidden, Initial::ones);
+        if (spec_.norm == models::NormKind::layernorm) parameter(name + ".bias", 1, spec_.hidden, Initial::zeros);
+    }
+    M normed(Tape& tape, const M& x, const std::string& name) {
+        if (spec_.norm == models::NormKind::rmsnorm) return tape.rmsnorm(x, get(name + ".weight"));
+        return tape.layernorm(x, get(name + ".weight"), get(name + ".bias"));
+    }
+    M applied(Tape& tape, const M& x, const std::string& name) {
+        const M y = tape.product(x, get(name + ".weight"));
+        return parameters_.contains(name + ".bias") ? tape.plus_row(y, get(name + ".bias")) : y;
+    }
+    M block(Tape& tape, const M& x, const std::string& at) {
+        M a = applied(tape, normed(tape, x, at + "attention_norm"), at + "qkv");
+        if (spec_.position == models::PositionKind::rope)
+            a = tape.rope(a, spec_.heads + spec_.kv_heads, spec_.head_dim);
+        a = tape.attention(a, spec_.heads, spec_.kv_heads, spec_.head_dim, spec_.causal);
+        const M middle = tape.plus(x, applied(tape, a, at + "projection"));
+        M b = applied(tape, normed(tape, middle, at + "mlp_norm"), at + "up");
+        b = spec_.gated ? tape.swiglu(b) : tape.gelu(b);
+        return tape.plus(middle, applied(tape, b, at + "down"));
+    }
+
+    models::ModelSpec spec_;
+    std::uint64_t seed_;
+    std::map<std::string, M> parameters_;
+};
+
+/// Gradients of the whole batch; returns the loss.
+double differentiate(ReferenceModel& model, const strategies::Plan& plan, const Tokens& tokens, std::uint32_t step) {
+    double loss = 0;
+    const double share = 1.0 / plan.training.global_batch;
+    for (std::uint32_t sample = 0; sample < plan.training.global_batch; ++sample) {
+        Tape tape;
+        const M one = model.loss(tape, tokens.sequence(step, sample));
+        loss += one->value[0] * share;
+        tape.backward(one, share);
+    }
+    return loss;
+}
+
+}  // namespace
+
+std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
+                                           std::uint32_t steps) {
+    ReferenceModel model(plan, settings);
+    const Tokens tokens(settings.data, plan.model.vocab, plan.training.seq, settings.seed);
+    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> moments;
+    std::vector<ReferenceStep> results;
+    for (std::uint32_t step = 0; step < steps; ++step) {
+        for (auto& [name, p] : model.parameters()) std::fill(p->gradient.begin(), p->gradient.end(), 0.0);
+        ReferenceStep& result = results.emplace_back();
+        result.loss = differentiate(model, plan, tokens, step);
+        double squares = 0;
+        for (auto& [name, p] : model.parameters()) {
+            result.gradients[name] = p->gradient;
+            for (const double g : p->gradient) squares += g * g;
+        }
+        result.gradient_norm = std::sqrt(squares);
+        const double clip =
+            plan.training.grad_clip > 0 ? std::min(1.0, plan.training.grad_clip / (result.gradient_norm + 1e-6)) : 1.0;
+        const kernels::Adam& s = settings.adam;
+        for (auto& [name, p] : model.parameters()) {
+            auto& [m, v] = moments[name];
+            m.resize(p->value.size());
+            v.resize(p->value.size());
+            for (std::size_t i = 0; i < m.size(); ++i) {
+                const double g = clip * p->gradient[i];
+                m[i] = s.b1 * m[i] + (1 - s.b1) * g;
+                v[i] = s.b2 * v[i] + (1 - s.b2) * g * g;
+                const double mean = m[i] / (1 - std::pow(s.b1, step + 1)),
+                             square = v[i] / (1 - std::pow(s.b2, step + 1));
+                p->value[i] -= s.rate * (mean / (std::sqrt(square) + s.epsilon) + s.decay * p->value[i]);
+            }
+        }
+    }
+    return results;
+}
+
+double reference_loss(const strategies::Plan& plan, const RunSettings& settings, const std::string& parameter,
+                      std::size_t element, double delta) {
+    ReferenceModel model(plan, settings);
+    model.parameters().at(parameter)->value.at(element) += delta;
+    return differentiate(model, plan, Tokens(settings.data, plan.model.vocab, plan.training.seq, settings.seed), 0);
+}
+
+}  // namespace orrery::run
