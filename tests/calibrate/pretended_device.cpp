@@ -40,7 +40,8 @@ void PretendedDevice::queue(double seconds, kernels::Stream stream) {
     busy_until_[stream] += seconds + pretence_.gap;
 }
 
-void PretendedDevice::launch(const kernels::Kernel& kernel, std::span<void* const> operands, kernels::Stream stream) {
+void PretendedDevice::launch(const kernels::Kernel& kernel, std::span<void* const> operands, kernels::Stream stream,
+                             const kernels::Settings&) {
     ++launches_;
     const bool hot = operands[0] == last_operand_ && stays_cached(kernel);
     last_operand_ = operands[0];
@@ -53,6 +54,14 @@ void PretendedDevice::copy(kernels::CopyKind, void*, const void*, std::uint64_t 
 
 void PretendedDevice::wait(kernels::Stream waiting, kernels::Stream on) {
     busy_until_[waiting] = std::max(busy_until_[waiting], busy_until_[on]);
+}
+
+void PretendedDevice::wait_for(kernels::Stream waiting, Mark mark) {
+    busy_until_[waiting] = std::max(busy_until_[waiting], marks_.at(mark));
+}
+
+void PretendedDevice::forget(std::span<const Mark> marks) {
+    for (const Mark mark : marks) marks_.erase(mark);
 }
 
 void PretendedDevice::synchronize() {

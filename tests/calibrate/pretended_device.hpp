@@ -37,12 +37,17 @@ public:
     void release(void* memory) noexcept override { std::free(memory); }
     [[nodiscard]] void* allocate_host(std::uint64_t bytes) override { return std::malloc(bytes); }
     void release_host(void* memory) noexcept override { std::free(memory); }
-    void launch(const kernels::Kernel& kernel, std::span<void* const> operands, kernels::Stream stream) override;
+    void launch(const kernels::Kernel& kernel, std::span<void* const> operands, kernels::Stream stream,
+                const kernels::Settings& settings) override;
     void copy(kernels::CopyKind kind, void* to, const void* from, std::uint64_t bytes, kernels::Stream stream) override;
     void wait(kernels::Stream waiting, kernels::Stream on) override;
     void synchronize() override;
     [[nodiscard]] Mark mark(kernels::Stream stream) override;
     [[nodiscard]] double seconds(Mark from, Mark to) override;
+    void wait_for(kernels::Stream waiting, Mark mark) override;
+    void finish(Mark) override {}
+    [[nodiscard]] double moment(Mark mark) override { return marks_.at(mark); }
+    void forget(std::span<const Mark> marks) override;
     [[nodiscard]] kernels::ClockReading clocks() override;
 
     [[nodiscard]] std::uint32_t launches() const { return launches_; }

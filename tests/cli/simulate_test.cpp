@@ -40,7 +40,7 @@ TEST_F(SimulateTest, PrintsTheReport) {
     EXPECT_EQ(result.exit, 0);
     EXPECT_EQ(result.err, "");
     for (const char* word : {"small", "16 GPUs  TP4 PP2 DP2", "MFU", "scale factor", "1.00B tokens in", "time (ms)",
-                             "memory (GiB)", "BOTTLENECK", "orrery " ORRERY_VERSION})
+                             "memory (MiB)", "BOTTLENECK", "orrery " ORRERY_VERSION})
         EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
     EXPECT_EQ(result.out.find('\x1b'), std::string::npos);
 }

@@ -28,7 +28,10 @@ std::uint64_t extra_bytes(const Pointwise& p) {
         case embedding:
         case embedding_backward:
         case cross_entropy_backward:
+        case cross_entropy_maximum:
         case permute: return 4 * rows;
+        case cross_entropy_part: return 16 * rows;
+        case cross_entropy_part_backward:
         case cross_entropy:
         case unpermute: return 8 * rows;
         case moe_gate: return 8 * moe_top_k * rows;

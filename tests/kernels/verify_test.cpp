@@ -25,8 +25,9 @@ public:
     void release(void* memory) noexcept override { real_.release(memory); }
     void* allocate_host(std::uint64_t bytes) override { return real_.allocate_host(bytes); }
     void release_host(void* memory) noexcept override { real_.release_host(memory); }
-    void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream) override {
-        real_.launch(kernel, operands, stream);
+    void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
+                const Settings& settings) override {
+        real_.launch(kernel, operands, stream, settings);
         real_.synchronize();
         spoil_(kernel, operands);
     }
@@ -37,6 +38,10 @@ public:
     void synchronize() override { real_.synchronize(); }
     Mark mark(Stream stream) override { return real_.mark(stream); }
     double seconds(Mark from, Mark to) override { return real_.seconds(from, to); }
+    void wait_for(Stream waiting, Mark mark) override { real_.wait_for(waiting, mark); }
+    void finish(Mark mark) override { real_.finish(mark); }
+    double moment(Mark mark) override { return real_.moment(mark); }
+    void forget(std::span<const Mark> marks) override { real_.forget(marks); }
     ClockReading clocks() override { return real_.clocks(); }
 
 private:
