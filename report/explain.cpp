@@ -25,6 +25,7 @@ using Align = Table::Align;
 struct Machine {
     const calibrate::Predictor& predictor;
     std::uint32_t gpus_per_node;
+    const strategies::RankPlacement& placement;
 };
 
 std::string share(double seconds, double step) { return fmt::format("{:.2f}%", 100 * seconds / step); }
@@ -80,7 +81,7 @@ TransferRow timed(const TransferUse& use) {
 /// A group inside one node has a time from the profile; another's is what its flows took.
 TransferRow collective_row(const TransferUse& use, const Collective& collective, const strategies::Mesh& mesh,
                            const Machine& machine, std::uint32_t rank) {
-    const std::vector<std::uint32_t> group = mesh.group(rank, collective.group);
+    const std::vector<std::uint32_t> group = machine.placement.gpus(mesh.group(rank, collective.group));
     const auto ranks = static_cast<std::uint32_t>(group.size());
     const auto bytes = static_cast<double>(collective.bytes);
     TransferRow row = timed(use);
@@ -141,7 +142,7 @@ std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& 
     text += kernel_table(uses, predictor, prediction.step_time_s) + '\n';
     if (!uses.transfers.empty()) {
         text += "transfers, in the conventions of nccl-tests\n";
-        text += transfer_table(uses, step, {predictor, gpus_per_node}, rank) + '\n';
+        text += transfer_table(uses, step, {predictor, gpus_per_node, scenario.plan.placement}, rank) + '\n';
     }
     text += fmt::format("constants of profile {}\n", predictor.profile().name);
     return text + constants_table(predictor.profile());

@@ -100,21 +100,24 @@ Json of(const topology::ClusterSpec& c) {
 }
 
 Json of(const strategies::Strategy& s) {
-    return {{"tensor", s.tensor},
-            {"pipeline", s.pipeline},
-            {"virtual_pipeline", s.virtual_pipeline},
-            {"data", s.data},
-            {"sequence_parallel", s.sequence_parallel},
-            {"schedule", word(schedules, s.schedule)},
-            {"sharding", word(shardings, s.sharding)},
-            {"recompute", word(recomputes, s.recompute)},
-            {"recompute_num_layers", s.recompute_num_layers},
-            {"overlap_grad_reduce", s.overlap_grad_reduce},
-            {"overlap_param_gather", s.overlap_param_gather},
-            {"overlap_p2p", s.overlap_p2p},
-            {"scatter_gather", s.scatter_gather},
-            {"async_tensor_allreduce", s.async_tensor_allreduce},
-            {"bucket_size", fmt::format("{} B", s.bucket_bytes)}};
+    Json strategy = {{"tensor", s.tensor},
+                     {"pipeline", s.pipeline},
+                     {"virtual_pipeline", s.virtual_pipeline},
+                     {"data", s.data},
+                     {"sequence_parallel", s.sequence_parallel},
+                     {"schedule", word(schedules, s.schedule)},
+                     {"sharding", word(shardings, s.sharding)},
+                     {"recompute", word(recomputes, s.recompute)},
+                     {"recompute_num_layers", s.recompute_num_layers},
+                     {"overlap_grad_reduce", s.overlap_grad_reduce},
+                     {"overlap_param_gather", s.overlap_param_gather},
+                     {"overlap_p2p", s.overlap_p2p},
+                     {"scatter_gather", s.scatter_gather},
+                     {"async_tensor_allreduce", s.async_tensor_allreduce},
+                     {"bucket_size", fmt::format("{} B", s.bucket_bytes)}};
+    if (!s.placement.empty()) strategy["placement"] = s.placement;
+    if (!s.placement_file.empty()) strategy["placement_file"] = s.placement_file;
+    return strategy;
 }
 
 Json of(const strategies::Training& t, double dropout) {

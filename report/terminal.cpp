@@ -37,17 +37,23 @@ std::string recompute_text(const strategies::Strategy& s) {
     return fmt::format("full recomputation of {} layers a chunk", s.recompute_num_layers);
 }
 
+std::string placement_text(const strategies::Strategy& s) {
+    if (!s.placement_file.empty()) return "placed by " + s.placement_file;
+    constexpr std::size_t most = 40;  // a list may be long
+    return "placed " + (s.placement.size() > most ? s.placement.substr(0, most) + "..." : s.placement);
+}
+
 std::string headline(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    const auto& [model, s, training] = scenario.plan;
+    const auto& [model, s, training, placement] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     text += fmt::format("   {} GPUs  TP{} PP{} DP{}  micro-batch {} x {}   profile {}\n", grouped(p.gpus), s.tensor,
                         s.pipeline, s.data, training.micro_batch, scenario.plan.micro_batches(), p.profile);
     const std::string sharding = s.sharding == strategies::Sharding::zero1 ? "ZeRO-1, " : "";
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
-    return text + fmt::format("{} on {}: {}, {}, {}{}{}, batch {} x {} tokens\n", model.name, p.cluster,
-                              schedule_text(s), recompute_text(s), sharding, sequence,
-                              kernels::name(training.precision.compute), grouped(training.global_batch),
-                              grouped(training.seq));
+    return text + fmt::format("{} on {}{}: {}, {}, {}{}{}, batch {} x {} tokens\n", model.name, p.cluster,
+                              placement.linear() ? "" : " " + placement_text(s), schedule_text(s), recompute_text(s),
+                              sharding, sequence, kernels::name(training.precision.compute),
+                              grouped(training.global_batch), grouped(training.seq));
 }
 
 std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {

@@ -159,11 +159,11 @@ json parse_document(std::string_view bytes, const std::string& file) {
     }
 }
 
-json read_document(const std::filesystem::path& file) {
+std::string read_bytes(const std::filesystem::path& file, const std::string& hint) {
     const std::string name = file.string();
     std::error_code ignored;
     if (std::filesystem::is_directory(file, ignored)) {
-        throw Error(name, "", fmt::format("'{}' is a folder", printable(name)), "name a JSON file inside it");
+        throw Error(name, "", fmt::format("'{}' is a folder", printable(name)), "name a file inside it");
     }
     std::ifstream stream(file, std::ios::binary);
     if (!stream) {
@@ -178,10 +178,15 @@ json read_document(const std::filesystem::path& file) {
     }
     bytes.resize(static_cast<std::size_t>(stream.gcount()));
     if (bytes.size() > max_document_bytes) {
-        throw Error(name, "", fmt::format("the file is larger than {} MiB", max_document_bytes >> 20U),
-                    "this is no scenario: name a file such as scenarios/gpt3-175b-superpod-a100.json");
+        throw Error(name, "", fmt::format("the file is larger than {} MiB", max_document_bytes >> 20U), hint);
     }
-    return parse_document(bytes, name);
+    return bytes;
+}
+
+json read_document(const std::filesystem::path& file) {
+    return parse_document(
+        read_bytes(file, "this is no scenario: name a file such as scenarios/gpt3-175b-superpod-a100.json"),
+        file.string());
 }
 
 }  // namespace orrery::scenarios

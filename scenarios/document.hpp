@@ -16,6 +16,10 @@ inline constexpr int max_document_depth = 64;
 /// of nesting beyond max_document_depth).
 nlohmann::json parse_document(std::string_view bytes, const std::string& file);
 
+/// What a file holds. Throws Error for a folder, a missing or unreadable file, and more than max_document_bytes (hint:
+/// what to name instead).
+std::string read_bytes(const std::filesystem::path& file, const std::string& hint);
+
 /// Reads and parses a file. Throws Error for a folder, a missing or unreadable file, more than max_document_bytes,
 /// and everything parse_document() refuses.
 nlohmann::json read_document(const std::filesystem::path& file);

@@ -112,6 +112,8 @@ constexpr std::array key_table{
     Key{strategy, "scatter_gather", boolean},
     Key{strategy, "async_tensor_allreduce", boolean},
     Key{strategy, "bucket_size", bytes, 1e6, 1e12},
+    Key{strategy, "placement", text},
+    Key{strategy, "placement_file", text},
 
     Key{training, "seq_length", integer, 1, max_seq, {}, true},
     Key{training, "micro_batch_size", integer, 1, max_batch},
@@ -148,6 +150,7 @@ constexpr std::array alias_table{
     Alias{strategy, "recompute_granularity", "recompute"},
     Alias{strategy, "overlap_p2p_communication", "overlap_p2p"},
     Alias{strategy, "scatter_gather_tensors_in_pipeline", "scatter_gather"},
+    Alias{strategy, "use_tp_pp_dp_mapping", "placement", "\"tp-cp-ep-pp-dp\"", ""},
     Alias{training, "fp16", "precision", "\"fp16\"", ""},
     Alias{training, "bf16", "precision", "\"bf16\"", ""},
     Alias{training, "accumulate_allreduce_grads_in_fp32", "grad_reduce_precision", "\"fp32\"", ""},

@@ -11,6 +11,7 @@
 #include "scenarios/document.hpp"
 #include "scenarios/model_section.hpp"
 #include "scenarios/override.hpp"
+#include "scenarios/placement.hpp"
 #include "scenarios/reader.hpp"
 #include "topology/cluster.hpp"
 
@@ -35,6 +36,12 @@ struct Sections {
           perturbations(top.object("perturbations", Place::perturbations)) {}
 };
 
+/// A path, relative to the scenario's folder; "" when absent.
+std::string path_of(const Reader& reader, std::string_view key) {
+    const std::filesystem::path folder = std::filesystem::path(reader.file()).parent_path();
+    return reader.has(key) ? (folder / reader.text(key)).string() : std::string();
+}
+
 topology::ClusterSpec read_cluster(const Reader& reader) {
     topology::ClusterSpec spec;
     spec.preset = reader.text("preset");
@@ -54,12 +61,8 @@ topology::ClusterSpec read_cluster(const Reader& reader) {
                    .global_links = reader.integer32("global_links"),
                    .groups = reader.integer32("groups"),
                    .link_bytes_per_second = reader.bytes_per_second("link_rate")};
-    const auto path = [&](std::string_view key) {
-        const std::filesystem::path folder = std::filesystem::path(reader.file()).parent_path();
-        return reader.has(key) ? (folder / reader.text(key)).string() : std::string();
-    };
-    spec.node_file = path("node_file");
-    spec.fabric_file = path("fabric_file");
+    spec.node_file = path_of(reader, "node_file");
+    spec.fabric_file = path_of(reader, "fabric_file");
     spec.more_nodes = reader.texts("more_nodes");
     spec.routing = reader.choice("routing", "");
     spec.routing_seed = reader.integer("routing_seed", spec.routing_seed);
@@ -96,6 +99,8 @@ strategies::Strategy read_strategy(const Reader& reader) {
     strategy.scatter_gather = reader.boolean("scatter_gather", usual.scatter_gather);
     strategy.async_tensor_allreduce = reader.boolean("async_tensor_allreduce", usual.async_tensor_allreduce);
     strategy.bucket_bytes = reader.bytes("bucket_size", usual.bucket_bytes);
+    strategy.placement = reader.text("placement");
+    strategy.placement_file = path_of(reader, "placement_file");
     return strategy;
 }
 
@@ -241,6 +246,7 @@ Scenario read(const Sections& sections) {
     check_precision(scenario.plan.training.precision.compute, cluster.gpu(), sections);
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
+    scenario.plan.placement = resolve_placement(scenario.plan, cluster);
     scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.gpus);
     return scenario;
 }

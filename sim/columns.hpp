@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "strategies/mesh.hpp"
+#include "strategies/rank_placement.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
@@ -18,8 +19,10 @@ struct Columns {
 };
 
 /// Columns of whole tensor groups where shifting every rank along the tensor axis provably changes nothing
-/// (sim/folding.md): tensor groups tile the nodes, and the cluster's rails are alike. Else columns of one rank.
-Columns tensor_columns(const strategies::Mesh& mesh, const topology::Cluster& cluster);
+/// (sim/folding.md): tensor groups tile the nodes, each in order on GPUs next to each other, and the cluster's rails
+/// are alike. Else columns of one rank.
+Columns tensor_columns(const strategies::Mesh& mesh, const strategies::RankPlacement& placement,
+                       const topology::Cluster& cluster);
 
 /// Every rank for itself.
 Columns single_ranks(const strategies::Mesh& mesh);

@@ -46,6 +46,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
              const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding)
     : network_(network),
       folding_(folding),
+      placement_(plan.placement),
       gap_(predictor.constant("kernel_gap_seconds")),
       dispatch_(plan.training.cuda_graph ? 0.0 : predictor.constant("dispatch_seconds")),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
@@ -70,13 +71,14 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     slow_down_beside_collectives(step);
 }
 
-/// Ranks are GPUs, and any group of the tensor axis has the same shape.
+/// One group stands for all of its set: those of the tensor axis in blocks lie inside nodes, and take as long;
+/// elsewhere its time only says how much of the kernels beside it is slowed down.
 const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet set) const {
     const auto [place, fresh] = groups_.try_emplace(set.bits());
     if (!fresh) return place->second;
     const std::uint32_t number = folding_ == nullptr ? Folding::none : folding_->group_of_rank(0, set);
     if (number == Folding::none) {
-        place->second.gpus = step.mesh.group(0, set);
+        place->second.gpus = placement_.gpus(step.mesh.group(0, set));
         place->second.alone = network_.tightest(network_.path(place->second.gpus));
     } else {
         place->second.gpus = folding_->groups[number].gpus;

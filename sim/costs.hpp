@@ -76,6 +76,7 @@ private:
 
     const Network& network_;
     const Folding* folding_;
+    strategies::RankPlacement placement_;
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     double gap_, dispatch_, slowdown_;
     std::vector<KernelCost> kernels_;

@@ -1,6 +1,7 @@
 #include "sim/flows.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/link_pressure.hpp"
 
@@ -24,8 +25,9 @@ void Flows::add_messages(const Traffic& traffic) {
         for (const std::uint32_t number : traffic.sends_of[traffic.role[rank]]) {
             const Channel& channel = traffic.channels[number];
             const std::uint32_t to = traffic.mesh.peer(rank, channel.axis, channel.delta);
-            const bool inside = cluster_.node_of(rank) == cluster_.node_of(to);
-            messages_.push_back({column, columns_.of(to), number, inside ? no_hop : hops_.add(rank, to, true)});
+            const topology::GpuId here = traffic.gpu(rank), there = traffic.gpu(to);
+            const bool inside = cluster_.node_of(here) == cluster_.node_of(there);
+            messages_.push_back({column, columns_.of(to), number, inside ? no_hop : hops_.add(here, there, true)});
         }
     }
 }
@@ -42,16 +44,13 @@ void Flows::add_groups(const Traffic& traffic, std::uint32_t set, const Network&
         if (!traffic.mesh.leads(rank, across)) continue;
         const auto& joined = traffic.groups_of[traffic.role[rank]];
         if (std::find(joined.begin(), joined.end(), set) == joined.end()) continue;
-        const std::vector<std::uint32_t> ranks = traffic.mesh.group(rank, across);
-        Group group{set,
-                    static_cast<std::uint32_t>(members_.size()),
-                    static_cast<std::uint32_t>(ranks.size()),
-                    network.nodes_of(ranks),
-                    hops_.size(),
-                    0,
-                    0};
+        std::vector<std::uint32_t> ranks = traffic.mesh.group(rank, across);
+        const auto first_member = static_cast<std::uint32_t>(members_.size());
         for (const std::uint32_t member : ranks) members_.push_back(columns_.of(member));
-        for (const Network::Hop& hop : network.hops(ranks)) {
+        const std::vector<topology::GpuId> gpus = traffic.placement.gpus(std::move(ranks));
+        const auto [nodes, rails] = network.spread_of(gpus);
+        Group group{set, first_member, static_cast<std::uint32_t>(gpus.size()), nodes, rails, hops_.size(), 0, 0};
+        for (const Network::Hop& hop : network.hops(gpus)) {
             hops_.add(hop.from, hop.to, contends);
             group.share = hop.share / (whole ? columns_.width : 1);
         }

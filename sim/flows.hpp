@@ -27,7 +27,7 @@ public:
     struct Group {
         std::uint32_t set;
         std::uint32_t first_member, members;
-        std::uint32_t nodes;
+        std::uint32_t nodes, rails;     ///< rails: of the node with the fewest (Network::spread_of)
         std::uint32_t first_hop, hops;  ///< none inside a node
         double share;                   ///< of the ring's traffic that each hop carries
     };

@@ -74,7 +74,7 @@ private:
         if (!contends)
             for (const LinkUse& use : path)
                 alone = std::max(alone, use.weight / network_.capacity(flows_.hops().link(use.link)));
-        graph_.colour.push_back(colour({2, group.set, group.nodes, alone, 0}));
+        graph_.colour.push_back(colour({2, group.set, group.nodes, alone, group.rails}));
         for (const std::uint32_t column : flows_.members(group)) join(column, vertex, first_set + group.set);
         if (!contends) return;
         for (const LinkUse& use : path) join(vertex, first_link_ + use.link, weight(use.weight));

@@ -110,8 +110,8 @@ private:
             number = static_cast<std::uint32_t>(folding_.messages.size());
             const std::uint32_t from = flows_.columns().first_rank(message.from);
             const Channel& channel = folding_.traffic.channels[message.channel];
-            MessageRoute route{class_of(message.to), from,
-                               folding_.traffic.mesh.peer(from, channel.axis, channel.delta), 0, 0};
+            const std::uint32_t to = folding_.traffic.mesh.peer(from, channel.axis, channel.delta);
+            MessageRoute route{class_of(message.to), folding_.traffic.gpu(from), folding_.traffic.gpu(to), 0, 0};
             path.clear();
             flows_.each_link(message, [&](std::uint32_t link, double share) { path.push_back({link, share}); });
             use(route, path, members[classes_.message[i]]);
@@ -152,7 +152,7 @@ private:
         for (const std::uint32_t number : route.classes)
             folding_.group_of[number * folding_.traffic.sets.size() + set] = next;
         const std::uint32_t rank = flows_.columns().first_rank(columns.front());
-        route.gpus = folding_.traffic.mesh.group(rank, folding_.traffic.sets[set].axes);
+        route.gpus = folding_.traffic.gpus(rank, folding_.traffic.sets[set].axes);
         return route;
     }
 
@@ -166,8 +166,9 @@ private:
 };
 
 /// Columns hold only if all ranks of each have one mark.
-Columns marked_columns(const strategies::Mesh& mesh, const topology::Cluster& cluster, const Marks& marks) {
-    const Columns columns = tensor_columns(mesh, cluster);
+Columns marked_columns(const Traffic& traffic, const topology::Cluster& cluster, const Marks& marks) {
+    const strategies::Mesh& mesh = traffic.mesh;
+    const Columns columns = tensor_columns(mesh, traffic.placement, cluster);
     for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank)
         if (marks.of_rank(rank) != marks.of_rank(columns.first_rank(columns.of(rank)))) return single_ranks(mesh);
     return marks.link.empty() ? columns : single_ranks(mesh);
@@ -177,10 +178,10 @@ Columns marked_columns(const strategies::Mesh& mesh, const topology::Cluster& cl
 
 std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, const topology::Cluster& cluster,
                                           const Network& network, bool fold, std::shared_ptr<const Folding> known,
-                                          const Marks& marks) {
-    Traffic traffic(step);
+                                          const Marks& marks, const strategies::RankPlacement& placement) {
+    Traffic traffic(step, placement);
     if (known && known->folded == fold && known->traffic == traffic) return known;
-    const Columns columns = fold ? marked_columns(traffic.mesh, cluster, marks) : single_ranks(traffic.mesh);
+    const Columns columns = fold ? marked_columns(traffic, cluster, marks) : single_ranks(traffic.mesh);
     const Flows flows(traffic, cluster, network, columns, marks);
     const FlowClasses classes =
         fold ? equitable_classes(flows, traffic, cluster, network, marks) : single_classes(flows);

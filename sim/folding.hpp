@@ -29,7 +29,7 @@ struct GroupRoute {
 };
 
 /// An engine link stands for a class of cluster links: a flow on it stands for a class of flows and uses
-/// (flows x crossings / links) of its capacity (folding.md). Ranks are GPUs of the same number.
+/// (flows x crossings / links) of its capacity (folding.md).
 struct Folding {
     static constexpr std::uint32_t none = Traffic::none;
 
@@ -71,6 +71,7 @@ struct Folding {
 /// would come out: plans that differ in time and memory alone fold alike.
 std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, const topology::Cluster& cluster,
                                           const Network& network, bool fold,
-                                          std::shared_ptr<const Folding> known = nullptr, const Marks& marks = {});
+                                          std::shared_ptr<const Folding> known = nullptr, const Marks& marks = {},
+                                          const strategies::RankPlacement& placement = {});
 
 }  // namespace orrery::sim

@@ -54,14 +54,15 @@ Transfer Network::message(GpuId from, GpuId to, double bytes) const {
     return {.latency = launch_ + send_latency_seconds(machine_), .bytes = bytes};
 }
 
-std::uint32_t Network::nodes_of(std::span<const GpuId> group) const {
-    std::uint32_t nodes = 0, last = 0;
-    for (const GpuId gpu : group) {
-        const std::uint32_t node = cluster_.node_of(gpu);
-        if (nodes == 0 || node != last) ++nodes;
-        last = node;
+Network::Spread Network::spread_of(std::span<const GpuId> group) const {
+    Spread spread{0, static_cast<std::uint32_t>(group.size())};
+    for (std::size_t first = 0, next = 0; first < group.size(); first = next) {
+        const std::uint32_t node = cluster_.node_of(group[first]);
+        while (next < group.size() && cluster_.node_of(group[next]) == node) ++next;
+        ++spread.nodes;
+        spread.rails = std::min(spread.rails, static_cast<std::uint32_t>(next - first));
     }
-    return nodes;
+    return spread;
 }
 
 std::vector<Network::Hop> Network::hops(std::span<const GpuId> gpus) const {

@@ -35,8 +35,12 @@ public:
         return link.bytes_per_second * (link.tier == 0 ? 1.0 : payload_);
     }
 
-    /// Nodes over which a group (ascending) is spread.
-    [[nodiscard]] std::uint32_t nodes_of(std::span<const topology::GpuId> group) const;
+    /// How a group is spread: its nodes, and its GPUs in the node that has the fewest.
+    struct Spread {
+        std::uint32_t nodes = 0, rails = 0;
+    };
+    /// group: ascending.
+    [[nodiscard]] Spread spread_of(std::span<const topology::GpuId> group) const;
 
     /// Links that a message uses, empty inside a node.
     [[nodiscard]] std::vector<LinkUse> path(topology::GpuId from, topology::GpuId to) const;

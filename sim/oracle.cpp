@@ -24,8 +24,9 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 /// Sweeps over all operations in program order until every time is known; no queues, no events, no classes.
 class LongestPath {
 public:
-    LongestPath(const strategies::StepProgram& step, const Costs& costs, const Network& network)
-        : step_(step), costs_(costs), network_(network) {
+    LongestPath(const strategies::StepProgram& step, const Costs& costs, const Network& network,
+                const strategies::RankPlacement& placement)
+        : step_(step), costs_(costs), network_(network), placement_(placement) {
         for (const auto& program : step.programs) hazards_.emplace_back(program);
         for (std::uint32_t rank = 0; rank < step.mesh.ranks(); ++rank) {
             const std::size_t ops = program(rank).ops.size();
@@ -107,8 +108,8 @@ private:
         from.erase(from.begin());
         to.erase(to.begin());
         const double start = std::max(ready_[sender][send], ready_[receiver][recv]);
-        const double end =
-            start + network_.alone(network_.message(sender, receiver, bytes), network_.path(sender, receiver));
+        const topology::GpuId here = placement_.gpu(sender), there = placement_.gpu(receiver);
+        const double end = start + network_.alone(network_.message(here, there, bytes), network_.path(here, there));
         settle(sender, send, {start, end});
         settle(receiver, recv, {start, end});
         return true;
@@ -123,10 +124,11 @@ private:
         if (waiting.size() < group.size()) return true;
         double start = 0;
         for (const auto& [who, op] : waiting) start = std::max(start, ready_[who][op]);
-        const auto path = network_.path(group);
+        const auto gpus = placement_.gpus(group);
+        const auto path = network_.path(gpus);
         const double end =
             start + network_.alone(
-                        network_.collective(collective.kind, group, static_cast<double>(collective.bytes), path), path);
+                        network_.collective(collective.kind, gpus, static_cast<double>(collective.bytes), path), path);
         for (const auto& [who, op] : waiting) settle(who, op, {start, end});
         waiting.clear();
         return true;
@@ -135,6 +137,7 @@ private:
     const strategies::StepProgram& step_;
     const Costs& costs_;
     const Network& network_;
+    const strategies::RankPlacement& placement_;
     std::vector<strategies::Hazards> hazards_;
     std::vector<std::vector<Span>> spans_;
     std::vector<std::vector<double>> ready_;
@@ -146,8 +149,8 @@ private:
 }  // namespace
 
 std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const Costs& costs,
-                                            const Network& network) {
-    return LongestPath(step, costs, network).run();
+                                            const Network& network, const strategies::RankPlacement& placement) {
+    return LongestPath(step, costs, network, placement).run();
 }
 
 }  // namespace orrery::sim

@@ -11,6 +11,6 @@ namespace orrery::sim {
 
 /// [rank][op] -> span, every rank for itself, every transfer as if it were alone on the wire.
 std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const Costs& costs,
-                                            const Network& network);
+                                            const Network& network, const strategies::RankPlacement& placement = {});
 
 }  // namespace orrery::sim

@@ -52,7 +52,7 @@ void warnings(const RanStep& ran, Prediction& p) {
                         outside.size(), *outside.begin()));
 }
 
-/// Weak scaling against one model replica (data = 1): T_n / (n T_1) in tokens per second and GPU.
+/// Weak scaling against one model replica (data = 1), placed linearly: T_n / (n T_1) in tokens per second and GPU.
 void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
            Prediction& p) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
@@ -61,6 +61,7 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     if (strategy.data == 1) return;
     strategies::Plan replica = scenario.plan;
     replica.strategy.data = 1;
+    replica.placement = {};
     replica.training.global_batch /= strategy.data;
     const RanStep base(replica, cluster, predictor);
     p.scale_factor = base.replayed.end / p.step_time_s;

@@ -16,9 +16,8 @@ constexpr std::size_t most_span_bytes = std::size_t{64} << 20U;
 constexpr double same_end = 1e-12;
 
 /// Whether each tensor group lies inside a node, so that nothing contends inside a block.
-bool blocks_are_local(const strategies::StepProgram& step, const strategies::Plan& plan, const Network& network) {
-    return network.path(step.mesh.group(0, {strategies::Axis::tensor})).empty() &&
-           plan.strategy.tensor <= network.gpus_per_node() && network.gpus_per_node() % plan.strategy.tensor == 0;
+bool blocks_are_local(const strategies::Plan& plan, const Network& network) {
+    return strategies::tensor_groups_are_local(plan.mesh(), plan.placement, network.gpus_per_node());
 }
 
 bool slows_kernels(const Running& how) { return how.perturbed != nullptr && how.perturbed->kernels(); }
@@ -27,7 +26,7 @@ bool slows_kernels(const Running& how) { return how.perturbed != nullptr && how.
 /// unrolled. What is returned as it is is moved from.
 strategies::StepProgram timeable(strategies::StepProgram& step, const strategies::Plan& plan, const Network& network,
                                  const Running& how) {
-    if (slows_kernels(how) || !blocks_are_local(step, plan, network)) return strategies::unrolled(step);
+    if (slows_kernels(how) || !blocks_are_local(plan, network)) return strategies::unrolled(step);
     return std::move(step);
 }
 
@@ -38,7 +37,7 @@ Costs costs_of(const strategies::StepProgram& built, const strategies::StepProgr
     const auto costs = [&](const strategies::StepProgram& step) {
         return Costs(step, plan, cluster.gpu(), predictor, network, true, &folding);
     };
-    if (slows_kernels(how) && blocks_are_local(built, plan, network)) return costs(built).unrolled(built);
+    if (slows_kernels(how) && blocks_are_local(plan, network)) return costs(built).unrolled(built);
     return costs(program);
 }
 
@@ -72,7 +71,7 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
       program(timeable(built, plan, network, how)),
       folding(fold_ranks(program, cluster, network,
                          how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank()), how.known_folding,
-                         how.perturbed != nullptr ? how.perturbed->marks() : Marks{})),
+                         how.perturbed != nullptr ? how.perturbed->marks() : Marks{}, plan.placement)),
       costs(costs_of(built, program, plan, cluster, predictor, network, *folding, how)) {
     if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes) {
         std::vector<std::uint32_t> all(folding->classes.size());

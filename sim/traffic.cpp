@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace orrery::sim {
 
@@ -17,7 +18,8 @@ constexpr std::uint64_t contends_from_bytes = 64 * 1024;
 
 }  // namespace
 
-Traffic::Traffic(const strategies::StepProgram& step) : mesh(step.mesh), role(step.role) {
+Traffic::Traffic(const strategies::StepProgram& step, strategies::RankPlacement place)
+    : mesh(step.mesh), placement(std::move(place)), role(step.role) {
     std::vector<std::set<Channel>> sent;
     std::vector<std::set<std::uint8_t>> joined;
     std::map<std::uint8_t, GroupSet> by_bits;
@@ -48,7 +50,8 @@ Traffic::Traffic(const strategies::StepProgram& step) : mesh(step.mesh), role(st
 
 bool Traffic::operator==(const Traffic& other) const {
     return mesh.extent == other.mesh.extent && channels == other.channels && sets == other.sets &&
-           sends_of == other.sends_of && groups_of == other.groups_of && role == other.role;
+           sends_of == other.sends_of && groups_of == other.groups_of && role == other.role &&
+           placement == other.placement;
 }
 
 std::uint32_t Traffic::number(Channel channel) const {

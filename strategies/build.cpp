@@ -7,11 +7,10 @@ namespace orrery::strategies {
 
 StepProgram build(const Plan& plan) {
     StepProgram step;
-    const Strategy& strategy = plan.strategy;
-    step.mesh.extent = {strategy.tensor, 1, 1, strategy.data, strategy.pipeline};
+    step.mesh = plan.mesh();
     Intern intern(step);
     const ModelBlocks blocks = add_model_blocks(step, intern, plan);
-    for (std::uint32_t p = 0; p < strategy.pipeline; ++p)
+    for (std::uint32_t p = 0; p < plan.strategy.pipeline; ++p)
         step.programs.push_back(stage_program(plan, blocks, place_layers(blocks, plan, p), intern));
     step.role.resize(step.mesh.ranks());
     for (std::uint32_t rank = 0; rank < step.mesh.ranks(); ++rank)

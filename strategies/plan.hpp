@@ -6,6 +6,8 @@
 
 #include "kernels/kernel.hpp"
 #include "models/model_spec.hpp"
+#include "strategies/mesh.hpp"
+#include "strategies/rank_placement.hpp"
 
 namespace orrery::strategies {
 
@@ -31,6 +33,9 @@ struct Strategy {
     bool overlap_p2p = false;    ///< overlap-p2p-communication of the interleaved schedule
     bool scatter_gather = true;  ///< tensor ranks send 1/tensor of a boundary tensor each (SC'21, 4.1)
     std::uint64_t bucket_bytes = 40'000'000 * 4ULL;  ///< gradient bucket, ddp-bucket-size in bytes
+    /// Where ranks run, as the scenario says it: a layout's name or a list of GPUs, else the path of a file with one.
+    /// Both empty: linear. Plan::placement is what it means on the scenario's cluster.
+    std::string placement = {}, placement_file = {};
 };
 
 struct Precision {
@@ -55,8 +60,10 @@ struct Plan {
     models::ModelSpec model;
     Strategy strategy;
     Training training;
+    RankPlacement placement = {};
 
     [[nodiscard]] std::uint32_t ranks() const { return strategy.tensor * strategy.pipeline * strategy.data; }
+    [[nodiscard]] Mesh mesh() const { return {{strategy.tensor, 1, 1, strategy.data, strategy.pipeline}}; }
     [[nodiscard]] std::uint32_t micro_batches() const {
         return training.global_batch / (training.micro_batch * strategy.data);
     }

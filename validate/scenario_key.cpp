@@ -40,9 +40,10 @@ std::string key(const models::ModelSpec& spec) {
 
 std::string key(const strategies::Strategy& strategy) {
     const auto& [tensor, pipeline, chunks, data, sequence, schedule, sharding, recompute, recompute_layers, async,
-                 overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket] = strategy;
+                 overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket, placement, placement_file] =
+        strategy;
     return list(tensor, pipeline, chunks, data, sequence, schedule, sharding, recompute, recompute_layers, async,
-                overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket);
+                overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket, placement, placement_file);
 }
 
 std::string key(const strategies::Training& training) {
@@ -72,7 +73,7 @@ std::string key(const scenarios::Perturbations& perturbations) {
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
     const auto& [name, plan, cluster, gpus, profile, seed, outputs, perturbations] = scenario;
-    const auto& [model, strategy, training] = plan;
+    const auto& [model, strategy, training, placement] = plan;  // placement follows from strategy and cluster
     const auto& [token_budget] = outputs;
     return key(model) + key(strategy) + key(training) + key(cluster) + list(gpus, profile, seed, token_budget) +
            key(perturbations);

@@ -60,15 +60,17 @@ TEST(Resolved, ModelsOfTheCatalogComeBack) {
 
 TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
     std::vector<scenarios::Override> perturbed;
-    for (const char* text : {"perturbations.stragglers=[\"rank 3 x 1.5 to 1 s\"]",
-                             "perturbations.slow_links=[\"leaf 0 x 4\"]", "perturbations.jitter=0.1"}) {
+    for (const char* text :
+         {"perturbations.stragglers=[\"rank 3 x 1.5 to 1 s\"]", "perturbations.slow_links=[\"leaf 0 x 4\"]",
+          "perturbations.jitter=0.1", "strategy.placement=tp-pp-dp"}) {
         perturbed.push_back(scenarios::parse_override(text));
     }
     const scenarios::Scenario scenario = scenarios::load("scenarios/gpt3-175b-superpod-a100.json", perturbed);
     expect_round_trip(scenario);
     const Json document = Json::parse(resolved(scenario).dump());
-    // Comments; what names other keys' values; what overrides a preset; the only optimizer.
-    const std::set<std::string> beside{"$schema", "description", "hugging_face", "model_type", "optimizer"};
+    // Comments; what names other keys' values; what overrides a preset or a placement; the only optimizer.
+    const std::set<std::string> beside{"$schema",    "description", "hugging_face",
+                                       "model_type", "optimizer",   "placement_file"};
     const std::set<std::string> of_preset{"preset", "nodes"};
     for (const scenarios::Key& key : scenarios::keys()) {
         const std::string name(key.name);

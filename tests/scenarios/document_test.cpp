@@ -40,7 +40,7 @@ TEST(Document, DepthIsBounded) {
 }
 
 TEST(Document, FoldersMissingAndUnreadableFilesAreRefused) {
-    expect_error([] { (void)read_document("/tmp"); }, "", "/tmp", "JSON file");
+    expect_error([] { (void)read_document("/tmp"); }, "", "/tmp", "name a file inside it");
     expect_error([] { (void)read_document("/no/such/file.json"); }, "", "No such file");
     expect_error([] { (void)read_document(""); }, "", "cannot open");
     const TemporaryFile file("{}");

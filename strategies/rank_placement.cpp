@@ -1,0 +1,148 @@
+#include "strategies/rank_placement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+/// Megatron-LM's, in the order of Axis.
+constexpr std::array<std::string_view, axes> short_names{"tp", "cp", "ep", "dp", "pp"};
+constexpr std::array<std::string_view, 5> layouts{"linear", "round_robin", "row", "column", "average"};
+
+Axis axis_named(std::string_view word) {
+    for (std::size_t i = 0; i < axes; ++i) {
+        const auto axis = static_cast<Axis>(i);
+        if (word == short_names[i] || word == to_text(axis)) return axis;
+    }
+    throw Error(fmt::format("\"{}\" is neither a layout nor an axis", word),
+                fmt::format("write {}, an order of axes such as \"tp-pp-dp\", or GPU numbers such as \"0-3,8-11\"",
+                            join(layouts)));
+}
+
+/// Throws unless each GPU appears once.
+void require_distinct(const std::vector<std::uint32_t>& gpus) {
+    constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+    if (gpus.empty()) return;
+    std::vector<std::uint32_t> owner(std::size_t{*std::max_element(gpus.begin(), gpus.end())} + 1, nobody);
+    for (std::uint32_t rank = 0; rank < gpus.size(); ++rank) {
+        std::uint32_t& other = owner[gpus[rank]];
+        if (other != nobody)
+            throw Error(fmt::format("ranks {} and {} are both on GPU {}", other, rank, gpus[rank]),
+                        "name each GPU once");
+        other = rank;
+    }
+}
+
+}  // namespace
+
+RankPlacement::RankPlacement(std::vector<std::uint32_t> gpus) {
+    require_distinct(gpus);
+    bool identity = true;
+    for (std::uint32_t rank = 0; rank < gpus.size(); ++rank) identity = identity && gpus[rank] == rank;
+    if (!identity) gpu_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(gpus));
+}
+
+std::vector<std::uint32_t> RankPlacement::gpus(std::vector<std::uint32_t> ranks) const {
+    if (linear()) return ranks;
+    for (std::uint32_t& each : ranks) each = gpu(each);
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+}
+
+bool RankPlacement::operator==(const RankPlacement& other) const {
+    return gpu_ == other.gpu_ || (gpu_ != nullptr && other.gpu_ != nullptr && *gpu_ == *other.gpu_);
+}
+
+AxisOrder parse_axis_order(std::string_view text, const Mesh& mesh) {
+    AxisOrder order;
+    for (std::string_view rest = text; !rest.empty() || order.empty();) {
+        const std::size_t dash = rest.find('-');
+        const Axis axis = axis_named(rest.substr(0, dash));
+        if (std::find(order.begin(), order.end(), axis) != order.end())
+            throw Error(fmt::format("\"{}\" names {} twice", text, to_text(axis)), "name each axis once");
+        order.push_back(axis);
+        if (dash == std::string_view::npos) break;
+        rest.remove_prefix(dash + 1);
+        if (rest.empty()) (void)axis_named(rest);  // a dash at the end
+    }
+    for (std::size_t i = 0; i < axes; ++i) {
+        const auto axis = static_cast<Axis>(i);
+        if (mesh.along(axis) > 1 && std::find(order.begin(), order.end(), axis) == order.end())
+            throw Error(fmt::format("\"{}\" leaves out {}, of {} ranks", text, to_text(axis), mesh.along(axis)),
+                        fmt::format("add \"{}\"; the axis that varies fastest stands first", short_names[i]));
+    }
+    return order;
+}
+
+std::string to_text(const AxisOrder& order) {
+    std::vector<std::string_view> words;
+    words.reserve(order.size());
+    for (const Axis axis : order) words.push_back(short_names[static_cast<std::size_t>(axis)]);
+    return join(words, "-");
+}
+
+RankPlacement by_axes(const Mesh& mesh, const AxisOrder& order) {
+    std::vector<std::uint32_t> gpus(mesh.ranks());
+    std::uint32_t stride = 1;
+    for (const Axis axis : order) {
+        for (std::uint32_t rank = 0; rank < gpus.size(); ++rank) gpus[rank] += mesh.coordinate(rank, axis) * stride;
+        stride *= mesh.along(axis);
+    }
+    return RankPlacement(std::move(gpus));
+}
+
+std::vector<AxisOrder> axis_orders(const Mesh& mesh) {
+    AxisOrder order;
+    for (std::size_t i = 0; i < axes; ++i)
+        if (mesh.extent[i] > 1) order.push_back(static_cast<Axis>(i));
+    std::vector<AxisOrder> all;
+    do all.push_back(order);
+    while (std::next_permutation(order.begin(), order.end()));
+    return all;
+}
+
+RankPlacement round_robin(std::uint32_t ranks, const Nodes& nodes) {
+    std::vector<std::uint32_t> gpus;
+    gpus.reserve(ranks);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+        gpus.push_back(rank % nodes.count * nodes.gpus + rank / nodes.count);
+    return RankPlacement(std::move(gpus));
+}
+
+RankPlacement evenly(std::uint32_t ranks, const Nodes& nodes) {
+    std::vector<std::uint32_t> gpus;
+    gpus.reserve(ranks);
+    for (std::uint32_t node = 0; node < nodes.count; ++node) {
+        const std::uint32_t here = ranks / nodes.count + (node < ranks % nodes.count ? 1 : 0);
+        for (std::uint32_t local = 0; local < here; ++local) gpus.push_back(node * nodes.gpus + local);
+    }
+    return RankPlacement(std::move(gpus));
+}
+
+RankPlacement named_placement(std::string_view name, const Mesh& mesh, const Nodes& nodes) {
+    if (name == "linear" || name == "row") return {};
+    if (name == "round_robin" || name == "column") return round_robin(mesh.ranks(), nodes);
+    if (name == "average") return evenly(mesh.ranks(), nodes);
+    return by_axes(mesh, parse_axis_order(name, mesh));
+}
+
+std::span<const std::string_view> layout_names() { return layouts; }
+
+bool tensor_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node) {
+    const std::uint32_t tensor = mesh.along(Axis::tensor);
+    if (placement.linear()) return gpus_per_node % tensor == 0;
+    for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank)
+        if (placement.gpu(rank) / gpus_per_node != placement.gpu(rank - rank % tensor) / gpus_per_node) return false;
+    return true;
+}
+
+}  // namespace orrery::strategies
