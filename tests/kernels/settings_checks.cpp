@@ -263,10 +263,10 @@ void check_attention(Device& device, Attention shape) {
 void attention_reads_heads_inside_packed_rows(Device& device) {
     for (const bool causal : {true, false}) {
         check_attention(device, {Dtype::fp32, false, causal, 2, 8, 4, 2, 4});
-        check_attention(device, {Dtype::fp32, false, causal, 1, 70, 4, 4, 16});
-        check_attention(device, {Dtype::fp32, false, causal, 2, 130, 2, 1, 64});
-        check_attention(device, {Dtype::fp32, false, causal, 1, 65, 3, 3, 96});
-        check_attention(device, {Dtype::fp32, false, causal, 1, 100, 2, 2, 128});
+        check_attention(device, {Dtype::fp32, false, causal, 1, 70, 2, 1, 8});
+        check_attention(device, {Dtype::fp32, false, causal, 1, 66, 1, 1, 64});
+        check_attention(device, {Dtype::fp32, false, causal, 1, 40, 2, 2, 96});
+        check_attention(device, {Dtype::fp32, false, causal, 1, 35, 1, 1, 128});
     }
 }
 
