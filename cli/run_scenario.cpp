@@ -33,7 +33,8 @@ constexpr const char* footer = R"(Examples:
   orrery run scenarios/gpt-tiny-cpu.json --data README.md --learning-rate 0.003
   mpirun -n 2 orrery run scenarios/gpt-tiny-cpu.json --set strategy.tensor=2      # as the ranks of a job
   orrery run scenarios/gpt-tiny-cpu.json --plan plan.json                         # for `orrery-device run plan.json`
-Trains for real: fp32 on CPUs, ranks over MPI; fp32 and tf32 on GPUs, ranks over NCCL. `orrery compare` holds the result against a prediction.)";
+Trains for real: fp32 on CPUs, ranks over MPI; fp32 and tf32 on GPUs, ranks over NCCL. `orrery compare` holds
+the result against a prediction.)";
 
 Exit run_scenario(Options& options) {
     require_distinct({options.json, options.trace, options.plan},
