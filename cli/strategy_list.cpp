@@ -12,7 +12,7 @@ constexpr std::string_view megatron_v1 = "Shoeybi et al. 2019, arXiv:1909.08053"
 constexpr std::string_view korthikanti = "Korthikanti et al. 2022, arXiv:2205.05198";
 constexpr std::string_view megatron_lm = "Megatron-LM";
 
-constexpr std::array<StrategyKey, 15> table{{
+constexpr std::array<StrategyKey, 17> table{{
     {"tensor", "<ranks>", "each layer's matrices are split over ranks", megatron_v1},
     {"pipeline", "<stages>", "layers are split into stages", "Huang et al. 2019, arXiv:1811.06965"},
     {"virtual_pipeline", "<chunks>", "model chunks a stage; more than 1 with the interleaved schedule", sc21},
@@ -31,6 +31,10 @@ constexpr std::array<StrategyKey, 15> table{{
     {"scatter_gather", "true | false", "tensor ranks send a part of a boundary tensor each", sc21},
     {"async_tensor_allreduce", "true | false", "backward collectives run beside the weight gradient", megatron_lm},
     {"bucket_size", "<bytes>", "gradients are reduced in buckets of this size", "arXiv:2006.15704"},
+    {"placement", "linear | round_robin | row | column | average | <axes> | <GPUs>",
+     "where ranks run; axes, the fastest first: tp-cp-ep-dp-pp; GPUs by rank: 0-3,8-11",
+     "Megatron-LM; Jia et al., USENIX ATC'22 (Whale)"},
+    {"placement_file", "<path>", "a list of GPUs by rank, text or JSON", "the same"},
 }};
 
 }  // namespace

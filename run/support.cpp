@@ -42,6 +42,8 @@ void require_executable(const strategies::Plan& plan) {
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
             "set it to true");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
+    require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
+            "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
     const bool exchanged = plan.model.tied_embeddings && strategy.pipeline > 1;
     require(!exchanged || strategy.sharding == strategies::Sharding::none || strategy.data == 1, "/strategy/sharding",
             "a distributed optimizer cannot exchange the gradients of tied embeddings between stages yet: first and "

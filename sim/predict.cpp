@@ -69,13 +69,16 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
 
 }  // namespace
 
+topology::Cluster uniform_cluster(const topology::ClusterSpec& spec) {
+    topology::Cluster cluster = topology::build(spec);
+    if (cluster.groups().size() == 1) return cluster;
+    throw Error("", "/cluster/more_nodes", "a prediction takes one kind of GPU",
+                "leave more_nodes out; `orrery topology` shows clusters of several kinds");
+}
+
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options) {
     const calibrate::Predictor& predictor = profiles.find(scenario.profile);
-    const topology::Cluster cluster = topology::build(scenario.cluster);
-    if (cluster.groups().size() > 1) {
-        throw Error("", "/cluster/more_nodes", "a prediction takes one kind of GPU",
-                    "leave more_nodes out; `orrery topology` shows clusters of several kinds");
-    }
+    const topology::Cluster cluster = uniform_cluster(scenario.cluster);
     strategies::StepProgram program = strategies::build(scenario.plan);
     if (options.unroll) program = strategies::unrolled(program);
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());

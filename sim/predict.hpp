@@ -17,6 +17,9 @@ struct Options {
     EngineKind engine = EngineKind::fast;
 };
 
+/// The cluster, built. Throws Error when its nodes are of several kinds.
+topology::Cluster uniform_cluster(const topology::ClusterSpec& spec);
+
 /// Throws Error for whatever makes the scenario impossible.
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options = {});
 Prediction predict(const scenarios::Scenario& scenario, const Options& options = {});

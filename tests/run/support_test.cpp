@@ -39,6 +39,7 @@ TEST(Support, RefusesByKey) {
         {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::bf16; }},
         {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
         {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
+        {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
         {"/strategy/sharding",
          [](Plan& p) {
              p.model.tied_embeddings = true;

@@ -1,0 +1,53 @@
+// orrery placement: which rank on which GPU, and what a better order would save.
+#include "report/placement.hpp"
+
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+struct Options {
+    ScenarioOptions scenario;
+    DisplayOptions display;
+    std::string json;
+};
+
+constexpr const char* footer = R"(Each is simulated: the scenario's own placement, all orders of its axes, round robin.
+Orders name the axis that varies fastest over GPUs first, as Megatron-LM does.
+Examples:
+  orrery placement scenarios/gpt3-175b-superpod-a100.json
+  orrery placement scenarios/gpt-neox-20b-ethernet.json --set strategy.placement=tp-pp-dp
+  orrery placement scenarios/gpt3-175b-superpod-a100.json --set strategy.placement_file=gpus.txt
+  orrery placement scenarios/gpt3-175b-superpod-a100.json --json - | jq .recommended)";
+
+void compare(const Options& options) {
+    require_distinct({options.json}, {options.scenario.file});
+    const scenarios::Scenario scenario = options.scenario.load();
+    Output json(options.json);
+    calibrate::ProfileStore profiles;
+    const sim::PlacementComparison comparison = sim::compare_placements(scenario, profiles);
+    if (json.wanted()) json.write(report::placement_json(scenario, comparison));
+    if (!json.to_stdout() && !options.display.quiet)
+        print(report::placement_text(scenario, comparison, options.display.style()));
+    json.finish();
+}
+
+}  // namespace
+
+void add_placement(CLI::App& program, Exit&) {
+    CLI::App* const command =
+        program.add_subcommand("placement", "compare placements of a scenario's ranks on GPUs, fastest first");
+    const auto options = std::make_shared<Options>();
+    options->scenario.add_to(*command);
+    command->add_option("--json", options->json, "write the comparison as JSON; - for standard output")
+        ->type_name("FILE");
+    options->display.add_to(*command);
+    command->footer(footer);
+    command->callback([options] { compare(*options); });
+}
+
+}  // namespace orrery::cli
