@@ -12,6 +12,8 @@
 #include "report/measured.hpp"
 #include "report/operations.hpp"
 #include "report/terminal.hpp"
+#include "run/plan_file.hpp"
+#include "run/support.hpp"
 
 namespace orrery::cli {
 
@@ -21,7 +23,7 @@ struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
     Execution execution;
-    std::string json, trace;
+    std::string json, trace, plan;
     bool undisturbed = false;
 };
 
@@ -30,16 +32,25 @@ constexpr const char* footer = R"(Examples:
   orrery run scenarios/gpt-tiny-cpu.json --set strategy.data=2 --steps 50 --json measured.json
   orrery run scenarios/gpt-tiny-cpu.json --data README.md --learning-rate 0.003
   mpirun -n 2 orrery run scenarios/gpt-tiny-cpu.json --set strategy.tensor=2      # as the ranks of a job
-Trains for real: fp32 on CPUs, ranks over MPI. `orrery compare` holds the result against a prediction.)";
+  orrery run scenarios/gpt-tiny-cpu.json --plan plan.json                         # for `orrery-device run plan.json`
+Trains for real: fp32 on CPUs, ranks over MPI; fp32 and tf32 on GPUs, ranks over NCCL. `orrery compare` holds
+the result against a prediction.)";
 
 Exit run_scenario(Options& options) {
-    require_distinct({options.json, options.trace},
+    require_distinct({options.json, options.trace, options.plan},
                      {options.scenario.file, options.execution.hosts, options.execution.settings.data});
     const scenarios::Scenario scenario = options.scenario.load();
     options.execution.settings.seed = scenario.seed;
     options.execution.settings.warmup =
         std::min(options.execution.settings.warmup, options.execution.settings.steps - 1);
     Output json(options.json), trace(options.trace);
+    if (!options.plan.empty()) {
+        run::require_executable(scenario.plan);
+        Output plan(options.plan);
+        plan.write(run::to_json({scenario.name, scenario.plan, options.execution.settings}));
+        plan.finish();
+        return Exit::done;
+    }
     const Executed executed = execute(scenario, options.execution);
     if (executed.joined) return Exit::done;
     const sim::Prediction step = report::measured_step(
@@ -70,7 +81,7 @@ void add_run(CLI::App& program, Exit& exit) {
         ->capture_default_str();
     command->add_option("--warmup", execution.settings.warmup, "of these steps, those that are not measured")
         ->capture_default_str();
-    command->add_option("--device", execution.device, "cpu, cpu:4 (threads a rank)")->capture_default_str();
+    command->add_option("--device", execution.device, "cpu, cpu:4 (threads a rank), cuda")->capture_default_str();
     command->add_option("--ranks", execution.ranks, "processes (default, and the only right number: the plan's)");
     command->add_option("--hosts", execution.hosts, "Open MPI host file: one host a line, as in: node1 slots=2")
         ->type_name("FILE");
@@ -86,6 +97,10 @@ void add_run(CLI::App& program, Exit& exit) {
     command->add_option("--json", options->json, "write the report with every operation's times as JSON; - for stdout")
         ->type_name("FILE");
     command->add_option("--trace", options->trace, "write the timeline as a Chrome trace; .gz compresses it")
+        ->type_name("FILE");
+    command
+        ->add_option("--plan", options->plan,
+                     "write the plan that orrery-device executes, for a machine that has it alone, and run nothing")
         ->type_name("FILE");
     options->display.add_to(*command);
     command->footer(footer);

@@ -52,6 +52,9 @@ private:
                     std::vector<std::uint32_t> waits);
     Action bind_step_op(const Op& op);
     Action bind_message(const Op& op);
+    [[nodiscard]] std::uint32_t stage_of(std::uint32_t rank) const {
+        return place_.mesh.coordinate(rank, Axis::pipeline);
+    }
     Action gather_boundary(const Op& op, const Collective& collective);
     void skip_to(std::vector<Made>& operators, std::int32_t from, std::int32_t to);
     Item& begin_item(const Op& op, std::uint32_t index, std::int32_t inner);
@@ -168,8 +171,9 @@ Action Binder::bind_message(const Op& op) {
     if (const auto* recv = std::get_if<Recv>(&op.what)) {
         const Tensor memory = arena_.take(recv->bytes);
         (exchange ? received_ : boundary_[program_.writes(op).front()]) = memory;
-        kernels::Communicator& group = bind_.groups.pipeline(op.lane == Lane::recv_forward);
         const std::uint32_t from = place_.mesh.peer(place_.rank, recv->axis, recv->delta);
+        kernels::Communicator& group =
+            bind_.groups.pipeline(op.lane == Lane::recv_forward, stage_of(from), place_.stage());
         return [&group, to = bind_.at(memory), bytes = recv->bytes, from](kernels::Stream stream) {
             group.receive(to, bytes, from, stream);
         };
@@ -184,8 +188,8 @@ Action Binder::bind_message(const Op& op) {
         memory = arena_.at(tensor);
         if (memory != nullptr && send.bytes < whole) memory += place_.tensor() * send.bytes;
     }
-    kernels::Communicator& group = bind_.groups.pipeline(op.lane == Lane::send_forward);
     const std::uint32_t to = place_.mesh.peer(place_.rank, send.axis, send.delta);
+    kernels::Communicator& group = bind_.groups.pipeline(op.lane == Lane::send_forward, place_.stage(), stage_of(to));
     return [&group, memory, bytes = send.bytes, to](kernels::Stream stream) { group.send(memory, bytes, to, stream); };
 }
 

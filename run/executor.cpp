@@ -28,10 +28,12 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
       place_{checked(plan), step.mesh, world == nullptr ? 0 : world->rank()},
       program_(step),
       tokens_(settings.data, plan.model.vocab, plan.training.seq, settings.seed) {
+    require_runs_on(device, plan, step);
     groups_ = std::make_unique<Groups>(world, step);
     host_norm_ = static_cast<float*>(device.allocate_host(sizeof(float)));
     numbers_ = {settings.adam, host_norm_};
     model_ = std::make_unique<StageModel>(device, place_, settings);
+    require_runs_on(device, model_->parameters());
     const BoundProgram plan_of_memory = bind_program(step, device, place_, *model_, *groups_, numbers_, nullptr);
     arena_ = DeviceMemory(device, plan_of_memory.extent_bytes);
     bound_ = bind_program(step, device, place_, *model_, *groups_, numbers_, arena_.as<std::byte>());

@@ -35,7 +35,14 @@ Groups::Groups(kernels::Communicator* world, const strategies::StepProgram& step
     if (world == nullptr) return;
     for (const auto& [key, axes] : used_groups(step))
         if (step.mesh.group_size(axes) > 1) groups_[key] = world->split(step.mesh.group(world->rank(), axes).front());
-    for (auto& direction : pipeline_) direction = world->split(0);
+    if (step.mesh.along(strategies::Axis::pipeline) == 1) return;
+    for (auto& direction : pipeline_)
+        for (auto& link : direction) link = world->split(0);
+}
+
+kernels::Communicator& Groups::pipeline(bool forward, std::uint32_t from, std::uint32_t to) const {
+    const bool neighbours = from + 1 == to || to + 1 == from;
+    return *pipeline_[forward ? 0 : 1][neighbours ? from % 2 : from < to ? 2 : 3];
 }
 
 kernels::Communicator* Groups::of(AxisSet axes, Lane lane) const {

@@ -1,7 +1,8 @@
-// The communicators of one rank: one for every (axes, lane) that any program uses, and one for each direction of the
-// pipeline, so that lanes never wait for each other inside a library.
+// The communicators of one rank: one for every (axes, lane) that any program uses, and for each direction of the
+// pipeline one for every other link, so that lanes never wait for each other inside a library.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <utility>
@@ -19,13 +20,16 @@ public:
 
     /// Null for a group of one rank.
     [[nodiscard]] kernels::Communicator* of(strategies::AxisSet axes, strategies::Lane lane) const;
-    /// Messages towards later (forward) or earlier stages; ranks are those of the mesh.
-    [[nodiscard]] kernels::Communicator& pipeline(bool forward) const { return *pipeline_[forward ? 0 : 1]; }
+    /// Messages of one link between stages, towards later (forward) or earlier ones; ranks are those of the mesh. A
+    /// stage's sends and its receives never share a communicator: NCCL runs what one communicator is given in order,
+    /// whatever the streams, and a send would wait for a receive that was queued before it.
+    [[nodiscard]] kernels::Communicator& pipeline(bool forward, std::uint32_t from_stage, std::uint32_t to_stage) const;
 
 private:
     using Key = std::pair<std::uint8_t, strategies::Lane>;
     std::map<Key, std::unique_ptr<kernels::Communicator>> groups_;
-    std::unique_ptr<kernels::Communicator> pipeline_[2];
+    static constexpr std::size_t links = 4;  ///< from an even stage, from an odd one, to the last, to the first
+    std::array<std::array<std::unique_ptr<kernels::Communicator>, links>, 2> pipeline_;
 };
 
 }  // namespace orrery::run

@@ -198,8 +198,6 @@ MeasuredRun measure(kernels::Device& device, kernels::Communicator* world, const
         throw Error(
             fmt::format("{} steps, of which {} are warm-up, leave none", plan.settings.steps, plan.settings.warmup),
             "take more steps");
-    if (device.facts().kind == "cuda")
-        throw Error("GPUs cannot execute programs yet: their kernels follow no settings", "run with --device cpu");
     return Measurement(device, world, plan, hooks).run();
 }
 

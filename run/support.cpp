@@ -14,6 +14,9 @@ void require(bool holds, const std::string& pointer, const std::string& message,
     if (!holds) throw Error("", pointer, message, hint);
 }
 
+/// fp32 elements in the 16 bytes that a GPU's kernels move at once.
+constexpr std::uint64_t aligned = 4;
+
 void require_model(const models::ModelSpec& model) {
     require(model.dropout == 0, "/model/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
             "set it to 0");
@@ -33,8 +36,9 @@ void require_executable(const strategies::Plan& plan) {
     const strategies::Strategy& strategy = plan.strategy;
     const strategies::Training& training = plan.training;
     require_model(plan.model);
-    require(training.precision.compute == Dtype::fp32, "/training/precision",
-            fmt::format("{} cannot be executed yet", kernels::name(training.precision.compute)), "set it to fp32");
+    require(training.precision.compute == Dtype::fp32 || training.precision.compute == Dtype::tf32,
+            "/training/precision", fmt::format("{} cannot be executed yet", kernels::name(training.precision.compute)),
+            "set it to fp32");
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
             "set it to true");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
@@ -45,6 +49,32 @@ void require_executable(const strategies::Plan& plan) {
             "a distributed optimizer cannot exchange the gradients of tied embeddings between stages yet: first and "
             "last stage shard them differently",
             "set tied_embeddings to false, sharding to \"none\" or pipeline to 1");
+}
+
+void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
+    for (const kernels::Kernel& kernel : step.kernels)
+        require(device.supports(kernel), "/training/precision",
+                fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
+                "a CPU takes fp32; a GPU fp32 and tf32, with heads of up to 128 columns");
+    if (device.facts().kind != "cuda") return;
+    const std::uint64_t tokens = std::uint64_t{plan.training.micro_batch} * plan.training.seq;
+    require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),
+            "a GPU needs a multiple of 4");
+    const models::ModelSpec& model = plan.model;
+    for (const std::uint32_t extent : {model.head_dim, model.hidden})
+        require(extent % aligned == 0, "/model", fmt::format("rows of {} columns", extent),
+                "a GPU needs hidden and head_dim to be multiples of 4");
+}
+
+void require_runs_on(const kernels::Device& device, const Parameters& parameters) {
+    if (device.facts().kind != "cuda") return;
+    for (const auto& [name, offset] : parameters.offsets())
+        require(offset % aligned == 0, "/model", fmt::format("{} begins at element {}", name, offset),
+                "a GPU needs parameters of a multiple of 4 elements");
+    for (std::uint32_t b = 0; b < parameters.buckets().size(); ++b)
+        require(parameters.owned(b).begin % aligned == 0, "/strategy/data",
+                fmt::format("a share of gradients begins at element {}", parameters.owned(b).begin),
+                "a GPU needs shares of a multiple of 4 elements: take another number of data ranks or no sharding");
 }
 
 }  // namespace orrery::run

@@ -61,8 +61,12 @@ void launch_adam(const Place& place, const Pointwise& p, Operands o) {
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
         const auto run = [&](auto W) {
-            const Update<T, W.value> f{step_of(adam_settings), at<float>(o, 0), at<float>(o, 1),
-                                       at<float>(o, 2),        at<float>(o, 3), at<T>(o, 4)};
+            const Update<T, W.value> f{step_of(o.settings().adam),
+                                       at<float>(o, 0),
+                                       at<float>(o, 1),
+                                       at<float>(o, 2),
+                                       at<float>(o, 3),
+                                       at<T>(o, 4)};
             map_flat<W.value>(place, f, n);
         };
         n % width == 0 ? run(std::integral_constant<int, width>{}) : run(std::integral_constant<int, 1>{});

@@ -4,9 +4,12 @@
 #include <cuda_fp16.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
+#include "base/error.hpp"
 #include "kernels/cuda/attention_kernels.hpp"
+#include "kernels/cuda/attention_single.hpp"
 
 namespace orrery::kernels::cuda {
 
@@ -39,11 +42,42 @@ const Entry* find(const Attention& a) {
     return nullptr;
 }
 
+bool is_single(const Attention& a) { return a.dtype == Dtype::fp32 || a.dtype == Dtype::tf32; }
+
+void launch_single(const Place& place, const Attention& a, std::span<void* const> o, std::uint64_t row_stride) {
+    const auto tensor = [&](std::size_t i) { return static_cast<float*>(o[i]); };
+    const std::uint64_t wide = std::uint64_t{a.heads} * a.head_dim, narrow = std::uint64_t{a.kv_heads} * a.head_dim;
+    SingleAttention s{};
+    s.q = tensor(0);
+    s.k = tensor(1);
+    s.v = tensor(2);
+    s.o = tensor(3);
+    s.lse = tensor(4);
+    s.delta = static_cast<float*>(place.scratch);
+    s.seq = a.seq;
+    s.heads = a.heads;
+    s.kv_heads = a.kv_heads;
+    s.dim = a.head_dim;
+    s.q_stride = row_stride != 0 ? row_stride : wide;
+    s.kv_stride = row_stride != 0 ? row_stride : narrow;
+    s.o_stride = wide;
+    s.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(a.head_dim)));
+    s.causal = a.causal;
+    if (a.backward) {
+        s.d_o = tensor(5);
+        s.dq = tensor(6);
+        s.dk = tensor(7);
+        s.dv = tensor(8);
+    }
+    launch_single_attention(place, s, a.batch, a.backward);
+}
+
 }  // namespace
 
 bool supports(const Attention& a) {
     // Heads and batch are the y and z of a grid; positions are 32-bit with room for a tile beyond the last.
     const bool fits = a.heads <= 65535 && a.batch <= 65535 && a.seq <= std::numeric_limits<std::uint32_t>::max() / 2;
+    if (is_single(a)) return fits && a.head_dim <= longest_single_head && a.head_dim > 0;
     return fits && find(a) != nullptr;
 }
 
@@ -51,7 +85,10 @@ std::uint64_t scratch_bytes(const Attention& a) {
     return a.backward ? sizeof(float) * a.batch * std::uint64_t{a.heads} * a.seq : 0;
 }
 
-void launch_attention(const Place& place, const Attention& a, std::span<void* const> o) {
+void launch_attention(const Place& place, const Attention& a, std::span<void* const> o, std::uint64_t row_stride) {
+    if (is_single(a)) return launch_single(place, a, o, row_stride);
+    if (row_stride != 0)
+        throw Error("attention in 16 bits takes no heads inside packed rows", "train in fp32, or pack each tensor");
     const Entry* const entry = find(a);
     AttentionArguments arguments{o[0],    o[1],    o[2],       o[3],    static_cast<float*>(o[4]),
                                  nullptr, nullptr, nullptr,    nullptr, static_cast<float*>(place.scratch),

@@ -8,10 +8,12 @@
 
 namespace orrery::kernels::cuda {
 
-/// fp16 and bf16 with heads of 64, 96, 128 columns; any length.
+/// fp16 and bf16 with heads of 64, 80, 96, 128 columns; fp32 and tf32 (as fp32) with heads up to 128; any length.
 bool supports(const Attention& kernel);
 /// Scratch that launch_attention uses.
 std::uint64_t scratch_bytes(const Attention& kernel);
-void launch_attention(const Place& place, const Attention& kernel, std::span<void* const> operands);
+/// row_stride: that of Settings. Throws Error where it is not 0 in 16 bits.
+void launch_attention(const Place& place, const Attention& kernel, std::span<void* const> operands,
+                      std::uint64_t row_stride);
 
 }  // namespace orrery::kernels::cuda

@@ -31,24 +31,32 @@ struct Running {
     }
 };
 
+/// Columns from `classes` on are padding: no value, no probability. Probabilities may lie where the logits were.
 template <class T, int W, int N>
-__global__ void __launch_bounds__(1024) forward(const T* logits, const std::int32_t* target, T* probabilities,
-                                                float* loss, std::uint64_t rows, std::uint32_t cols) {
+__global__ void __launch_bounds__(1024)
+    forward(const T* logits, const std::int32_t* target, T* probabilities, float* loss, std::uint64_t rows,
+            std::uint32_t cols, std::uint32_t classes) {
     for (std::uint64_t r = blockIdx.x; r < rows; r += gridDim.x) {
         const T* const own = logits + r * cols;
+        const float picked = threadIdx.x == 0 ? to_float(own[target[r]]) : 0.0f;
         const Row<T, W, N> row(own, cols);
         Running running;
-        row.each([&](std::uint32_t, const float(&values)[W], int) { running.take(values); });
+        row.each([&](std::uint32_t column, const float(&values)[W], int) {
+            float real[W];
+#pragma unroll
+            for (int i = 0; i < W; ++i) real[i] = column + i < classes ? values[i] : -INFINITY;
+            running.take(real);
+        });
         const float largest = block_max(running.largest);
         const float sum = block_sum(running.share(largest));
         const float inverse = 1.0f / sum;
         row.each([&](std::uint32_t column, const float(&values)[W], int) {
             float out[W];
 #pragma unroll
-            for (int i = 0; i < W; ++i) out[i] = __expf(values[i] - largest) * inverse;
+            for (int i = 0; i < W; ++i) out[i] = column + i < classes ? __expf(values[i] - largest) * inverse : 0.0f;
             store(probabilities + r * cols + column, out);
         });
-        if (threadIdx.x == 0) loss[r] = largest + logf(sum) - to_float(own[target[r]]);
+        if (threadIdx.x == 0) loss[r] = largest + logf(sum) - picked;
     }
 }
 
@@ -57,14 +65,15 @@ struct Backward {
     const T* probabilities;
     const std::int32_t* target;
     T* dlogits;
-    std::uint32_t cols;
+    std::uint32_t cols, classes;
     float inverse_rows;
     __device__ void operator()(std::uint64_t r, std::uint32_t c) const {
         float p[W];
         load(probabilities + r * cols + c, p);
         const std::uint32_t hit = static_cast<std::uint32_t>(target[r]) - c;
 #pragma unroll
-        for (std::uint32_t e = 0; e < W; ++e) p[e] = (p[e] - (e == hit ? 1.0f : 0.0f)) * inverse_rows;
+        for (std::uint32_t e = 0; e < W; ++e)
+            p[e] = c + e < classes ? (p[e] - (e == hit ? 1.0f : 0.0f)) * inverse_rows : 0.0f;
         store(dlogits + r * cols + c, p);
     }
 };
@@ -73,19 +82,21 @@ struct Backward {
 
 void launch_cross_entropy(const Place& place, const Pointwise& p, Operands o) {
     const auto cols = static_cast<std::uint32_t>(p.cols);
+    const auto classes = static_cast<std::uint32_t>(std::min(p.cols, o.settings().classes));
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
         if (p.kind == PointwiseKind::cross_entropy) {
             with_row_shape<T, 1024>(p.cols, [&](auto W, auto N, unsigned threads) {
                 forward<T, W.value, N.value><<<place.blocks(p.rows, 64), threads, 0, place.stream>>>(
-                    at<T>(o, 0), at<std::int32_t>(o, 1), at<T>(o, 2), at<float>(o, 3), p.rows, cols);
+                    at<T>(o, 0), at<std::int32_t>(o, 1), at<T>(o, 2), at<float>(o, 3), p.rows, cols, classes);
             });
             check_launch("cross entropy");
             return;
         }
         with_width<T>(p.cols, [&](auto W) {
-            const Backward<T, W.value> f{at<T>(o, 0), at<std::int32_t>(o, 1), at<T>(o, 2), cols,
-                                         static_cast<float>(1.0 / static_cast<double>(p.rows))};
+            const Backward<T, W.value> f{at<T>(o, 0), at<std::int32_t>(o, 1),
+                                         at<T>(o, 2), cols,
+                                         classes,     static_cast<float>(1.0 / static_cast<double>(p.rows))};
             map_rows<W.value>(place, f, p.rows, p.cols);
         });
     });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/overloaded.hpp"
@@ -63,6 +64,7 @@ CudaDevice::CudaDevice(int ordinal, int gemm_candidates) : ordinal_(ordinal) {
     check(cudaEventCreateWithFlags(&order_, cudaEventDisableTiming), "creating an event");
     check(cudaEventCreate(&origin_), "creating an event");
     check(cudaEventRecord(origin_, state(0).stream), "recording an event");
+    anchored_ = std::chrono::steady_clock::now();
 }
 
 CudaDevice::~CudaDevice() {
@@ -142,20 +144,18 @@ void CudaDevice::release_host(void* memory) noexcept {
 void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
                         const Settings& settings) {
     use();
-    if (settings != Settings{})
-        throw Error(fmt::format("{}: a GPU runs kernels with their default settings alone", to_text(kernel)),
-                    "real training runs with --device cpu");
     for (const void* operand : operands)
         if (reinterpret_cast<std::uintptr_t>(operand) % 16 != 0)
             throw DeviceError(fmt::format("{}: an operand is not at a multiple of 16 bytes", to_text(kernel)),
                               "allocate() returns such memory; parts of it must begin at multiples too");
-    std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands); },
+    std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
                           [&](const Attention& attention) {
-                              launch_attention(place(stream, scratch_bytes(attention)), attention, operands);
+                              launch_attention(place(stream, scratch_bytes(attention)), attention, operands,
+                                               settings.row_stride);
                           },
                           [&](const Pointwise& pointwise) {
-                              const std::uint64_t scratch = scratch_bytes(pointwise, facts_.multiprocessors);
-                              launch_pointwise(place(stream, scratch), pointwise, operands);
+                              const std::uint64_t scratch = scratch_bytes(pointwise, settings, facts_.multiprocessors);
+                              launch_pointwise(place(stream, scratch), pointwise, Operands(operands, settings));
                           }},
                kernel);
 }
@@ -177,6 +177,21 @@ void CudaDevice::wait(Stream waiting, Stream on) {
 void CudaDevice::synchronize() {
     use();
     check(cudaDeviceSynchronize(), "waiting for the GPU");
+    if (std::chrono::steady_clock::now() - anchored_ > std::chrono::seconds(1)) move_origin();
+}
+
+/// CUDA tells times between events as a float of milliseconds, whose steps grow with the time: 4 us after a minute. So
+/// the event that moments are counted from follows them, while nothing is in flight; marks before it stay readable.
+void CudaDevice::move_origin() {
+    cudaEvent_t next = nullptr;
+    float milliseconds = 0.0f;
+    check(cudaEventCreate(&next), "creating an event");
+    check(cudaEventRecord(next, state(0).stream), "recording an event");
+    check(cudaEventSynchronize(next), "waiting for an event");
+    check(cudaEventElapsedTime(&milliseconds, origin_, next), "reading the time between two events");
+    origin_seconds_ += milliseconds * 1e-3;
+    cudaEventDestroy(std::exchange(origin_, next));
+    anchored_ = std::chrono::steady_clock::now();
 }
 
 Device::Mark CudaDevice::mark(Stream stream) {
@@ -216,7 +231,7 @@ double CudaDevice::moment(Mark mark) {
     use();
     float milliseconds = 0.0f;
     check(cudaEventElapsedTime(&milliseconds, origin_, events_.at(mark)), "reading the time of a mark");
-    return milliseconds * 1e-3;
+    return origin_seconds_ + milliseconds * 1e-3;
 }
 
 void CudaDevice::forget(std::span<const Mark> marks) {

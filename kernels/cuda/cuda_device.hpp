@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -30,8 +31,7 @@ public:
     void release(void* memory) noexcept override;
     [[nodiscard]] void* allocate_host(std::uint64_t bytes) override;
     void release_host(void* memory) noexcept override;
-    /// Operands must be at multiples of 16 bytes. Throws Error for settings other than the defaults: real
-    /// training does not run here yet.
+    /// Operands must be at multiples of 16 bytes. Throws Error for settings that the kernel does not take.
     void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
                 const Settings& settings = {}) override;
     void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) override;
@@ -59,6 +59,7 @@ private:
 
     StreamState& state(Stream stream);
     Place place(Stream stream, std::uint64_t scratch_bytes);
+    void move_origin();
 
     int ordinal_, capability_ = 0;
     DeviceFacts facts_;
@@ -69,6 +70,8 @@ private:
     std::vector<Mark> free_events_;
     cudaEvent_t order_ = nullptr;   ///< of wait()
     cudaEvent_t origin_ = nullptr;  ///< of moment()
+    double origin_seconds_ = 0;     ///< what moment() is there
+    std::chrono::steady_clock::time_point anchored_;
 };
 
 }  // namespace orrery::kernels::cuda

@@ -25,11 +25,12 @@ template <class T, int W>
 struct Scale {
     const T* a;
     T* b;
+    float factor;
     __device__ void operator()(std::uint64_t i) const {
         float x[W];
         load(a + i, x);
 #pragma unroll
-        for (int e = 0; e < W; ++e) x[e] *= static_cast<float>(scale_factor);
+        for (int e = 0; e < W; ++e) x[e] *= factor;
         store(b + i, x);
     }
 };
@@ -60,7 +61,8 @@ void launch_elementwise(const Place& place, const Pointwise& p, Operands o) {
             if (p.kind == PointwiseKind::add)
                 map_flat<W>(place, Add<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2)}, n);
             else if (p.kind == PointwiseKind::scale)
-                map_flat<W>(place, Scale<T, W>{at<T>(o, 0), at<T>(o, 1)}, n);
+                map_flat<W>(place, Scale<T, W>{at<T>(o, 0), at<T>(o, 1), static_cast<float>(o.settings().scale_factor)},
+                            n);
             else
                 map_flat<W>(place, Cast<T, W>{at<T>(o, 0), at<float>(o, 1)}, n);
         });

@@ -8,15 +8,21 @@ namespace orrery::kernels::cuda {
 
 namespace {
 
+/// Whether the table has the row: other rows are those of other ranks.
+__device__ __forceinline__ bool inside(std::int32_t id, std::uint64_t table_rows) {
+    return id >= 0 && static_cast<std::uint64_t>(id) < table_rows;
+}
+
 template <class T, int W>
 struct Gather {
     const std::int32_t* ids;
     const T* table;
     T* y;
     std::uint32_t cols;
+    std::uint64_t table_rows;
     __device__ void operator()(std::uint64_t r, std::uint32_t c) const {
-        Vector<T, W> vector;
-        vector.read(table + static_cast<std::uint64_t>(ids[r]) * cols + c);
+        Vector<T, W> vector{};  // all bits zero: 0 in every format
+        if (inside(ids[r], table_rows)) vector.read(table + static_cast<std::uint64_t>(ids[r]) * cols + c);
         vector.write(y + r * cols + c);
     }
 };
@@ -27,7 +33,10 @@ struct Gather {
 struct Count {
     const std::int32_t* ids;
     EmbeddingScratch s;
-    __device__ void operator()(std::uint64_t i) const { s.slot[i] = atomicAdd(&s.count[ids[i]], 1u); }
+    std::uint64_t table_rows;
+    __device__ void operator()(std::uint64_t i) const {
+        if (inside(ids[i], table_rows)) s.slot[i] = atomicAdd(&s.count[ids[i]], 1u);
+    }
 };
 
 struct Segment {
@@ -40,7 +49,9 @@ struct Segment {
 struct Collect {
     const std::int32_t* ids;
     EmbeddingScratch s;
+    std::uint64_t table_rows;
     __device__ void operator()(std::uint64_t i) const {
+        if (!inside(ids[i], table_rows)) return;
         s.any_order[s.start[ids[i]] + s.slot[i]] = static_cast<std::uint32_t>(i);
     }
 };
@@ -50,7 +61,9 @@ struct Collect {
 struct Rank {
     const std::int32_t* ids;
     EmbeddingScratch s;
+    std::uint64_t table_rows;
     __device__ void operator()(std::uint64_t i) const {
+        if (!inside(ids[i], table_rows)) return;
         const std::uint32_t start = s.start[ids[i]], count = s.count[ids[i]];
         std::uint32_t before = 0;
         for (std::uint32_t j = 0; j < count; ++j) before += s.any_order[start + j] < i ? 1 : 0;
@@ -79,12 +92,13 @@ struct Scatter {
     }
 };
 
-void sort_tokens(const Place& place, const EmbeddingScratch& s, const std::int32_t* ids, std::uint64_t rows) {
-    check(cudaMemsetAsync(s.count, 0, (rows + 1) * sizeof(std::uint32_t), place.stream), "clearing counters");
-    map_flat<1>(place, Count{ids, s}, rows);
-    map_flat<1>(place, Segment{s}, rows);
-    map_flat<1>(place, Collect{ids, s}, rows);
-    map_flat<1>(place, Rank{ids, s}, rows);
+void sort_tokens(const Place& place, const EmbeddingScratch& s, const std::int32_t* ids, std::uint64_t rows,
+                 std::uint64_t table) {
+    check(cudaMemsetAsync(s.count, 0, (table + 1) * sizeof(std::uint32_t), place.stream), "clearing counters");
+    map_flat<1>(place, Count{ids, s, table}, rows);
+    map_flat<1>(place, Segment{s}, table);
+    map_flat<1>(place, Collect{ids, s, table}, rows);
+    map_flat<1>(place, Rank{ids, s, table}, rows);
 }
 
 }  // namespace
@@ -92,15 +106,17 @@ void sort_tokens(const Place& place, const EmbeddingScratch& s, const std::int32
 void launch_embedding(const Place& place, const Pointwise& p, Operands o) {
     const auto cols = static_cast<std::uint32_t>(p.cols);
     const auto* const ids = at<std::int32_t>(o, 0);
-    const EmbeddingScratch scratch(place.scratch, p.rows);
-    if (p.kind == PointwiseKind::embedding_backward) sort_tokens(place, scratch, ids, p.rows);
+    const std::uint64_t table = table_rows(p, o.settings());
+    const EmbeddingScratch scratch(place.scratch, table, p.rows);
+    if (p.kind == PointwiseKind::embedding_backward) sort_tokens(place, scratch, ids, p.rows, table);
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
         with_width<T>(p.cols, [&](auto W) {
             if (p.kind == PointwiseKind::embedding)
-                map_rows<W.value>(place, Gather<T, W.value>{ids, at<T>(o, 1), at<T>(o, 2), cols}, p.rows, p.cols);
+                map_rows<W.value>(place, Gather<T, W.value>{ids, at<T>(o, 1), at<T>(o, 2), cols, table}, p.rows,
+                                  p.cols);
             else
-                map_rows<W.value>(place, Scatter<T, W.value>{at<T>(o, 1), at<T>(o, 2), scratch, cols}, p.rows, p.cols);
+                map_rows<W.value>(place, Scatter<T, W.value>{at<T>(o, 1), at<T>(o, 2), scratch, cols}, table, p.cols);
         });
     });
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/error.hpp"
 #include "kernels/cuda/check.hpp"
 #include "kernels/cuda/timer.hpp"
 #include "kernels/device.hpp"
@@ -151,16 +152,17 @@ bool GemmLibrary::supports(const Gemm& g) const {
 }
 
 cublasStatus_t GemmLibrary::run(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm, const Place& place,
-                                std::span<void* const> operands) const {
-    const float alpha = 1.0f, beta = 0.0f;
+                                std::span<void* const> operands, bool accumulate) const {
+    const float alpha = 1.0f, beta = accumulate ? 1.0f : 0.0f;
     return cublasLtMatmul(handle_, plan.product.get(), &alpha, operands[1], plan.left.get(), operands[0],
                           plan.right.get(), &beta, operands[2], plan.result.get(), operands[2], plan.result.get(),
                           &algorithm, place.scratch, least_scratch, place.stream);
 }
 
 /// Takes the heuristic's first algorithm, or the fastest of its first `candidates_`, each timed on the operands at hand
-/// (the result is written again and again, and is the same).
-void GemmLibrary::choose(Plan& plan, const Place& place, const Gemm& gemm, std::span<void* const> operands) const {
+/// (the result is written again and again, and is the same; what would be added to it is not timed).
+void GemmLibrary::choose(Plan& plan, const Place& place, const Gemm& gemm, std::span<void* const> operands,
+                         const Settings& settings) const {
     const Preference preference;
     std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(candidates_));
     int count = 0;
@@ -171,15 +173,15 @@ void GemmLibrary::choose(Plan& plan, const Place& place, const Gemm& gemm, std::
         throw DeviceError(fmt::format("cuBLASLt {} has no algorithm for {}", version(), to_text(gemm)),
                           "fp8 needs Hopper or newer and extents that are multiples of 16");
     plan.algorithm = found[0].algo;
-    if (count == 1) return;
+    if (count == 1 || settings.accumulate) return;
     double best = std::numeric_limits<double>::infinity();
     const Timer timer;
     for (int i = 0; i < count; ++i) {
         const cublasLtMatmulAlgo_t& algorithm = found[static_cast<std::size_t>(i)].algo;
-        if (run(plan, algorithm, place, operands) != CUBLAS_STATUS_SUCCESS) continue;  // warm-up
+        if (run(plan, algorithm, place, operands, false) != CUBLAS_STATUS_SUCCESS) continue;  // warm-up
         constexpr int repeats = 3;
         const double seconds = timer.seconds(place.stream, [&] {
-            for (int r = 0; r < repeats; ++r) check(run(plan, algorithm, place, operands), "timing a product");
+            for (int r = 0; r < repeats; ++r) check(run(plan, algorithm, place, operands, false), "timing a product");
         });
         if (seconds >= best) continue;
         best = seconds;
@@ -187,24 +189,37 @@ void GemmLibrary::choose(Plan& plan, const Place& place, const Gemm& gemm, std::
     }
 }
 
-GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std::span<void* const> operands) {
-    std::unique_ptr<Plan>& plan = plans_[Key{g.dtype, g.pass, g.batch, g.m, g.n, g.k}];
-    if (plan != nullptr) return *plan;
+GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std::span<void* const> operands,
+                                         const Settings& settings) {
+    const bool biased = settings.bias != nullptr;
+    std::unique_ptr<Plan>& plan = plans_[Key{g.dtype, g.pass, g.batch, g.m, g.n, g.k, settings.accumulate, biased}];
+    // In columns a row of c is a column, to each of which the epilogue adds the bias.
+    if (plan != nullptr) {
+        if (biased) plan->product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
+        return *plan;
+    }
     auto made = std::make_unique<Plan>(g);
+    if (biased) {
+        made->product.set(CUBLASLT_MATMUL_DESC_EPILOGUE, cublasLtEpilogue_t{CUBLASLT_EPILOGUE_BIAS});
+        made->product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
+    }
     if (g.dtype == Dtype::fp8) {
         made->product.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, one_);
         made->product.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, one_);
         // As Transformer Engine's forward pass: partial sums stay in the tensor core's accumulator.
         made->product.set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
     }
-    choose(*made, place, g, operands);
+    choose(*made, place, g, operands, settings);
     plan = std::move(made);
     return *plan;
 }
 
-void GemmLibrary::launch(const Place& place, const Gemm& gemm, std::span<void* const> operands) {
-    const Plan& plan = plan_for(place, gemm, operands);
-    check(run(plan, plan.algorithm, place, operands), "launching a product");
+void GemmLibrary::launch(const Place& place, const Gemm& gemm, std::span<void* const> operands,
+                         const Settings& settings) {
+    if (gemm.dtype == Dtype::fp8 && (settings.accumulate || settings.bias != nullptr))
+        throw Error(fmt::format("{} neither accumulates nor adds a bias", to_text(gemm)), "take another format");
+    const Plan& plan = plan_for(place, gemm, operands, settings);
+    check(run(plan, plan.algorithm, place, operands, settings.accumulate), "launching a product");
 }
 
 }  // namespace orrery::kernels::cuda

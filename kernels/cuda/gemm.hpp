@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/place.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/settings.hpp"
 
 namespace orrery::kernels::cuda {
 
@@ -27,20 +28,21 @@ public:
     /// cuBLASLt offers on Hopper, and training transposes the operands of the other passes beforehand.
     [[nodiscard]] bool supports(const Gemm& gemm) const;
 
-    /// operands: a, b, c.
-    void launch(const Place& place, const Gemm& gemm, std::span<void* const> operands);
+    /// operands: a, b, c. Of the settings: accumulate and bias, but for fp8.
+    void launch(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);
 
     /// "13.0.2".
     [[nodiscard]] static std::string version();
 
 private:
     struct Plan;
-    using Key = std::tuple<Dtype, GemmPass, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+    using Key = std::tuple<Dtype, GemmPass, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool, bool>;
 
-    Plan& plan_for(const Place& place, const Gemm& gemm, std::span<void* const> operands);
-    void choose(Plan& plan, const Place& place, const Gemm& gemm, std::span<void* const> operands) const;
+    Plan& plan_for(const Place& place, const Gemm& gemm, std::span<void* const> operands, const Settings& settings);
+    void choose(Plan& plan, const Place& place, const Gemm& gemm, std::span<void* const> operands,
+                const Settings& settings) const;
     cublasStatus_t run(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm, const Place& place,
-                       std::span<void* const> operands) const;
+                       std::span<void* const> operands, bool accumulate) const;
 
     int capability_, candidates_;
     cublasLtHandle_t handle_ = nullptr;

@@ -1,11 +1,8 @@
 #include "kernels/cuda/pointwise.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <limits>
 
-#include "base/error.hpp"
 #include "kernels/cuda/embedding.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/reductions.hpp"
@@ -47,9 +44,9 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {embedding_backward, launch_embedding},
     {cross_entropy, launch_cross_entropy},
     {cross_entropy_backward, launch_cross_entropy},
-    {cross_entropy_maximum, nullptr},
-    {cross_entropy_part, nullptr},
-    {cross_entropy_part_backward, nullptr},
+    {cross_entropy_maximum, launch_cross_entropy_part},
+    {cross_entropy_part, launch_cross_entropy_part},
+    {cross_entropy_part_backward, launch_cross_entropy_part},
     {bias_gradient, launch_bias_gradient},
     {transpose, launch_transpose},
     {cast, launch_elementwise},
@@ -68,25 +65,21 @@ static_assert(by_kind(table), "the table follows the order of PointwiseKind");
 bool supports(const Pointwise& p) {
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() - 65536;  // columns are 32-bit in kernels
     const bool counted = p.kind != embedding_backward || p.rows <= most;
-    const bool written = table[static_cast<std::size_t>(p.kind)].launch != nullptr;
-    return written && p.dtype != Dtype::fp8 && p.cols <= most && counted;
+    return p.dtype != Dtype::fp8 && p.cols <= most && counted;
 }
 
-std::uint64_t scratch_bytes(const Pointwise& p, std::uint32_t multiprocessors) {
+std::uint64_t scratch_bytes(const Pointwise& p, const Settings& settings, std::uint32_t multiprocessors) {
     switch (p.kind) {
         case layernorm_backward:
         case rmsnorm_backward: return norm_backward_scratch(p, multiprocessors);
-        case embedding_backward: return EmbeddingScratch::bytes(p.rows);
+        case embedding_backward: return EmbeddingScratch::bytes(table_rows(p, settings), p.rows);
         case bias_gradient: return column_scratch(p, multiprocessors);
         default: return least_scratch;  // sum_of_squares keeps one number a block
     }
 }
 
 void launch_pointwise(const Place& place, const Pointwise& kernel, Operands operands) {
-    const Launch launch = table[static_cast<std::size_t>(kernel.kind)].launch;
-    if (launch == nullptr)
-        throw Error(fmt::format("a GPU cannot run {} yet", to_text(Kernel{kernel})), "it runs on the CPU");
-    launch(place, kernel, operands);
+    table[static_cast<std::size_t>(kernel.kind)].launch(place, kernel, operands);
 }
 
 }  // namespace orrery::kernels::cuda

@@ -5,15 +5,27 @@
 
 #include "kernels/cuda/place.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/settings.hpp"
 
 namespace orrery::kernels::cuda {
 
-using Operands = std::span<void* const>;
+/// Operands of a launch, in the order of operands(kernel), and its settings.
+class Operands {
+public:
+    Operands(std::span<void* const> pointers, const Settings& settings) : pointers_(pointers), settings_(&settings) {}
+    [[nodiscard]] void* operator[](std::size_t i) const { return pointers_[i]; }
+    [[nodiscard]] const Settings& settings() const { return *settings_; }
+
+private:
+    std::span<void* const> pointers_;
+    const Settings* settings_;
+};
 
 void launch_norm(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_norm_backward(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_softmax(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_cross_entropy(const Place& place, const Pointwise& kernel, Operands operands);
+void launch_cross_entropy_part(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_activation(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_dropout(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_elementwise(const Place& place, const Pointwise& kernel, Operands operands);
@@ -25,14 +37,14 @@ void launch_moe(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_bias_gradient(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_sum_of_squares(const Place& place, const Pointwise& kernel, Operands operands);
 
-/// out[c] = sum over rows of values[rows, cols], always in the same order.
-void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, float* out);
+/// out[c] = sum over rows of values[rows, cols], always in the same order; accumulate: added to what is there.
+void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, float* out,
+                 bool accumulate);
 
-/// Whether launch_pointwise runs it: every kind but the loss over a part of the vocabulary, in fp32, tf32 (as fp32),
-/// fp16 and bf16, below 2^32 - 2^16 columns.
+/// Whether launch_pointwise runs it: every kind in fp32, tf32 (as fp32), fp16 and bf16, below 2^32 - 2^16 columns.
 bool supports(const Pointwise& kernel);
 /// Scratch that launch_pointwise uses.
-std::uint64_t scratch_bytes(const Pointwise& kernel, std::uint32_t multiprocessors);
+std::uint64_t scratch_bytes(const Pointwise& kernel, const Settings& settings, std::uint32_t multiprocessors);
 void launch_pointwise(const Place& place, const Pointwise& kernel, Operands operands);
 
 }  // namespace orrery::kernels::cuda

@@ -10,10 +10,10 @@ namespace {
 
 constexpr int tile_threads = 32, tile_rows = 16;
 
-/// Block (x, y) sums rows [y, y + 1) * rows_each of 32 W columns. Out is [gridDim.y, cols].
+/// Block (x, y) sums rows [y, y + 1) * rows_each of 32 W columns. Out is [gridDim.y, cols]; accumulate: added to it.
 template <class In, class Out, int W>
 __global__ void __launch_bounds__(tile_threads* tile_rows)
-    columns(const In* in, Out* out, std::uint64_t rows, std::uint64_t rows_each, std::uint32_t cols) {
+    columns(const In* in, Out* out, std::uint64_t rows, std::uint64_t rows_each, std::uint32_t cols, bool accumulate) {
     __shared__ float parts[tile_rows][tile_threads * W + 1];
     const std::uint64_t column = (std::uint64_t{blockIdx.x} * tile_threads + threadIdx.x) * W;
     const std::uint64_t begin = blockIdx.y * rows_each, end = begin + rows_each < rows ? begin + rows_each : rows;
@@ -36,15 +36,17 @@ __global__ void __launch_bounds__(tile_threads* tile_rows)
     float total = 0.0f;
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) total += parts[i][thread];
-    out[blockIdx.y * std::uint64_t{cols} + own] = from_float<Out>(total);
+    Out* const result = out + blockIdx.y * std::uint64_t{cols} + own;
+    *result = from_float<Out>(total + (accumulate ? to_float(*result) : 0.0f));
 }
 
 template <class In, class Out, int W>
-void sum(const Place& place, const In* in, Out* out, std::uint64_t rows, std::uint64_t cols, std::uint64_t chunks) {
+void sum(const Place& place, const In* in, Out* out, std::uint64_t rows, std::uint64_t cols, std::uint64_t chunks,
+         bool accumulate = false) {
     const std::uint64_t tiles = (cols + tile_threads * W - 1) / (tile_threads * W);
     columns<In, Out, W>
         <<<dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks)), dim3(tile_threads, tile_rows), 0,
-           place.stream>>>(in, out, rows, (rows + chunks - 1) / chunks, static_cast<std::uint32_t>(cols));
+           place.stream>>>(in, out, rows, (rows + chunks - 1) / chunks, static_cast<std::uint32_t>(cols), accumulate);
     check_launch("column sums");
 }
 
@@ -65,17 +67,18 @@ __global__ void __launch_bounds__(512) squares(const T* x, float* parts, std::ui
     if (threadIdx.x == 0) parts[blockIdx.x] = total;
 }
 
-__global__ void __launch_bounds__(1024) add_up(const float* parts, float* sum, unsigned count) {
+__global__ void __launch_bounds__(1024) add_up(const float* parts, float* sum, unsigned count, bool accumulate) {
     float own = 0.0f;
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x) own += parts[i];
     const float total = block_sum(own);
-    if (threadIdx.x == 0) *sum = total;
+    if (threadIdx.x == 0) *sum = total + (accumulate ? *sum : 0.0f);
 }
 
 }  // namespace
 
-void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, float* out) {
-    sum<float, float, 1>(place, values, out, rows, cols, 1);
+void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, float* out,
+                 bool accumulate) {
+    sum<float, float, 1>(place, values, out, rows, cols, 1, accumulate);
 }
 
 void launch_bias_gradient(const Place& place, const Pointwise& p, Operands o) {
@@ -87,7 +90,7 @@ void launch_bias_gradient(const Place& place, const Pointwise& p, Operands o) {
             sum<T, float, full_width<T>>(place, at<T>(o, 0), parts, p.rows, p.cols, chunks);
         else
             sum<T, float, 1>(place, at<T>(o, 0), parts, p.rows, p.cols, chunks);
-        sum<float, T, 1>(place, parts, at<T>(o, 1), chunks, p.cols, 1);
+        sum<float, T, 1>(place, parts, at<T>(o, 1), chunks, p.cols, 1, o.settings().accumulate);
     });
 }
 
@@ -100,7 +103,7 @@ void launch_sum_of_squares(const Place& place, const Pointwise& p, Operands o) {
             const std::uint64_t per_block = std::uint64_t{512} * W.value;
             const unsigned blocks = place.blocks((n + per_block - 1) / per_block, 4);
             squares<T, W.value><<<blocks, 512, 0, place.stream>>>(at<T>(o, 0), parts, n);
-            add_up<<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks);
+            add_up<<<1, 1024, 0, place.stream>>>(parts, at<float>(o, 1), blocks, o.settings().accumulate);
         };
         rows_aligned<T>(n) ? run(std::integral_constant<int, full_width<T>>{}) : run(std::integral_constant<int, 1>{});
     });

@@ -12,12 +12,12 @@ struct Rope {
     const T* x;
     const float *cos, *sin;  ///< [positions, head / 2]
     T* y;
-    std::uint32_t cols, head, positions;
+    std::uint32_t stride, head, positions;
     float direction;  ///< 1, or -1 for the transposed rotation
 
     __device__ void operator()(std::uint64_t r, std::uint32_t c) const {
         float v[W], cosine[W / 2], sine[W / 2];
-        load(x + r * cols + c, v);
+        load(x + r * stride + c, v);
         const std::uint32_t angle = static_cast<std::uint32_t>(r % positions) * (head / 2) + c % head / 2;
         load(cos + angle, cosine);
         load(sin + angle, sine);
@@ -27,17 +27,25 @@ struct Rope {
             v[2 * e] = a * cosine[e] - b * s;
             v[2 * e + 1] = a * s + b * cosine[e];
         }
-        store(y + r * cols + c, v);
+        store(y + r * stride + c, v);
     }
 };
 
+std::uint64_t head_of(const Pointwise& p, const Settings& s) { return s.head != 0 ? s.head : rope_head(p.cols); }
+std::uint64_t stride_of(const Pointwise& p, const Settings& s) { return s.row_stride != 0 ? s.row_stride : p.cols; }
+
 template <class T, int W>
 void launch(const Place& place, const Pointwise& p, Operands o) {
-    const auto head = static_cast<std::uint32_t>(rope_head(p.cols));
-    const auto positions = static_cast<std::uint32_t>(std::min(p.rows, rope_positions));
+    const Settings& s = o.settings();
     const float direction = p.kind == PointwiseKind::rope ? 1.0f : -1.0f;
-    const Rope<T, W> f{at<T>(o, 0), at<float>(o, 1), at<float>(o, 2), at<T>(o, 3), static_cast<std::uint32_t>(p.cols),
-                       head,        positions,       direction};
+    const Rope<T, W> f{at<T>(o, 0),
+                       at<float>(o, 1),
+                       at<float>(o, 2),
+                       at<T>(o, 3),
+                       static_cast<std::uint32_t>(stride_of(p, s)),
+                       static_cast<std::uint32_t>(head_of(p, s)),
+                       static_cast<std::uint32_t>(s.positions != 0 ? s.positions : std::min(p.rows, rope_positions)),
+                       direction};
     map_rows<W>(place, f, p.rows, p.cols);
 }
 
@@ -46,8 +54,9 @@ void launch(const Place& place, const Pointwise& p, Operands o) {
 void launch_rope(const Place& place, const Pointwise& p, Operands o) {
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
-        // A vector lies in one head: full_width divides cols, both are powers of two or multiples, so it divides head.
-        rows_aligned<T>(p.cols) ? launch<T, full_width<T>>(place, p, o) : launch<T, 2>(place, p, o);
+        const Settings& s = o.settings();
+        const bool wide = rows_aligned<T>(p.cols) && rows_aligned<T>(head_of(p, s)) && rows_aligned<T>(stride_of(p, s));
+        wide ? launch<T, full_width<T>>(place, p, o) : launch<T, 2>(place, p, o);
     });
 }
 

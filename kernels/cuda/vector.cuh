@@ -5,7 +5,6 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
-#include <span>
 
 #include "kernels/kernel.hpp"
 
@@ -112,8 +111,8 @@ void with_element(Dtype dtype, F f) {
 }
 
 /// The operand at place i, as elements of T.
-template <class T>
-T* at(std::span<void* const> operands, std::size_t i) {
+template <class T, class List>
+T* at(const List& operands, std::size_t i) {
     return static_cast<T*>(operands[i]);
 }
 

@@ -57,7 +57,18 @@ TEST_F(GpuAttentionShapes, RefusesWhatIsNotCompiled) {
     kernel.head_dim = 64;
     EXPECT_TRUE(gpu().supports(kernel));
     kernel.dtype = Dtype::fp32;
+    EXPECT_TRUE(gpu().supports(kernel));
+    kernel.head_dim = 132;
     EXPECT_FALSE(gpu().supports(kernel));
+}
+
+TEST_F(GpuAttentionShapes, AgreesWithTheReferenceInSinglePrecision) {
+    std::uint64_t seed = 401;
+    for (const bool backward : {false, true})
+        for (const std::uint32_t head_dim : {4u, 32u, 40u, 64u, 80u, 128u})
+            for (const std::uint32_t seq : {1u, 31u, 64u, 65u, 200u})
+                for (const bool causal : {true, false})
+                    expect_right(Attention{Dtype::fp32, backward, causal, 2, seq, 4, 2, head_dim}, seed++);
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "tests/gpu/gpu.hpp"
 
@@ -139,6 +141,21 @@ TEST_F(GpuDevice, MarksCanBeUsedAgainAndAgain) {
         ASSERT_GE(gpu().seconds(from, to), 0.0) << i;
         ASSERT_LT(std::max(from, to), 4u) << "forgotten marks are given out again";
     }
+}
+
+/// The origin of moments moves when a second has passed: times across it must agree.
+TEST_F(GpuDevice, MomentsFollowTheWallClock) {
+    const std::array from{gpu().mark(0)};
+    gpu().synchronize();
+    const double first = gpu().moment(from[0]);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    gpu().synchronize();  // the origin moves
+    const std::array to{gpu().mark(0)};
+    gpu().synchronize();
+    EXPECT_NEAR(gpu().moment(from[0]), first, 1e-5);
+    EXPECT_GT(gpu().moment(to[0]) - gpu().moment(from[0]), 1.2);
+    gpu().forget(from);
+    gpu().forget(to);
 }
 
 TEST_F(GpuDevice, ClocksAreThoseOfAGpuOrUnknown) {

@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "base/error.hpp"
+#include "run/plan_file.hpp"
+#include "strategies/build.hpp"
 
 namespace orrery::run {
 namespace {
@@ -51,6 +57,40 @@ TEST(Support, RefusesByKey) {
             EXPECT_EQ(error.pointer(), one.pointer);
             EXPECT_FALSE(error.hint().empty());
         }
+    }
+}
+
+/// What tests/gpu/run trains on a GPU.
+TEST(Support, TakesTheBundledPlans) {
+    int plans = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("tests/gpu/plans")) {
+        SCOPED_TRACE(entry.path());
+        std::ifstream in(entry.path());
+        const std::string text{std::istreambuf_iterator<char>(in), {}};
+        const RunPlan plan = plan_from_json(text, entry.path());
+        EXPECT_EQ(plan.name, entry.path().stem());
+        EXPECT_EQ(plan.plan.ranks(), 1U);
+        EXPECT_EQ(to_json(plan), text) << "written by another build";
+        EXPECT_NO_THROW(require_executable(plan.plan));
+        ++plans;
+    }
+    EXPECT_GE(plans, 5);
+}
+
+TEST(Support, ADeviceRefusesKernelsThatItDoesNotRun) {
+    const auto device = kernels::open_device("cpu");
+    Plan plan = executable();
+    plan.model = {
+        .name = "gpt", .layers = 1, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .ffn = 32, .vocab = 64};
+    plan.model.max_positions = plan.training.seq = 8;
+    plan.training.micro_batch = plan.training.global_batch = 1;
+    EXPECT_NO_THROW(require_runs_on(*device, plan, strategies::build(plan)));
+    plan.training.precision.compute = kernels::Dtype::tf32;
+    try {
+        require_runs_on(*device, plan, strategies::build(plan));
+        ADD_FAILURE() << "a CPU took tf32";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer(), "/training/precision");
     }
 }
 

@@ -1,0 +1,22 @@
+// A GPU under every setting of a launch: the checks that the CPU device passes.
+#include "tests/gpu/gpu.hpp"
+#include "tests/kernels/settings_checks.hpp"
+
+namespace orrery::kernels {
+namespace {
+
+class GpuSettings : public GpuTest {};
+
+TEST_F(GpuSettings, ProductsAccumulateAndAddABias) { settings_checks::products_accumulate_and_add_a_bias(gpu()); }
+TEST_F(GpuSettings, SumsAccumulate) { settings_checks::sums_accumulate(gpu()); }
+TEST_F(GpuSettings, ScaleAndAdamTakeTheirNumbers) { settings_checks::scale_and_adam_take_their_numbers(gpu()); }
+TEST_F(GpuSettings, RopeTurnsHeadsInsidePackedRows) { settings_checks::rope_turns_heads_inside_packed_rows(gpu()); }
+TEST_F(GpuSettings, AttentionReadsHeadsInsidePackedRows) {
+    settings_checks::attention_reads_heads_inside_packed_rows(gpu());
+}
+TEST_F(GpuSettings, LossesLeavePaddingOut) { settings_checks::losses_leave_padding_out(gpu()); }
+TEST_F(GpuSettings, PartsOfALossMakeTheWhole) { settings_checks::parts_of_a_loss_make_the_whole(gpu()); }
+TEST_F(GpuSettings, EmbeddingsLeaveRowsOfOthersOut) { settings_checks::embeddings_leave_rows_of_others_out(gpu()); }
+
+}  // namespace
+}  // namespace orrery::kernels

@@ -1,0 +1,128 @@
+// A GPU trains the same models as a plain implementation in double precision, as CPUs do in tests/run.
+#include <cmath>
+
+#include "base/error.hpp"
+#include "run/executor.hpp"
+#include "strategies/build.hpp"
+#include "tests/gpu/gpu.hpp"
+#include "tests/run/reference_model.hpp"
+
+namespace orrery::run {
+namespace {
+
+using strategies::Plan;
+using strategies::Recompute;
+
+constexpr std::uint32_t steps = 10;
+
+/// Learned positions, biases, GELU, LayerNorm, tied logits; a vocabulary that needs padding; clipping acts.
+Plan gpt() {
+    Plan plan;
+    plan.model = {.name = "gpt",
+                  .layers = 3,
+                  .hidden = 32,
+                  .heads = 4,
+                  .kv_heads = 4,
+                  .head_dim = 8,
+                  .ffn = 48,
+                  .vocab = 200,
+                  .max_positions = 16};
+    plan.training.seq = 16;
+    plan.training.micro_batch = 2;
+    plan.training.global_batch = 8;
+    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
+    plan.training.grad_clip = 0.5;
+    return plan;
+}
+
+/// Rotary positions, grouped heads, SwiGLU, RMSNorm, untied logits, no biases.
+Plan llama() {
+    Plan plan = gpt();
+    plan.model.name = "llama";
+    plan.model.family = models::Family::llama;
+    plan.model.kv_heads = 2;
+    plan.model.gated = true;
+    plan.model.tied_embeddings = plan.model.linear_bias = plan.model.qkv_bias = false;
+    plan.model.norm = models::NormKind::rmsnorm;
+    plan.model.position = models::PositionKind::rope;
+    plan.model.max_positions = 0;
+    return plan;
+}
+
+RunSettings fast() {
+    RunSettings settings;
+    settings.adam.rate = 5e-3;
+    return settings;
+}
+
+class GpuTraining : public kernels::GpuTest {
+protected:
+    /// tolerance: of every step's loss, relative.
+    static void expect_the_reference(const Plan& plan, double tolerance) {
+        const auto reference = train_reference(plan, fast(), steps);
+        ASSERT_LT(reference.back().loss, reference.front().loss - 0.1) << "the reference does not learn";
+        ASSERT_GT(reference.front().gradient_norm, plan.training.grad_clip) << "clipping does nothing";
+        const strategies::StepProgram program = strategies::build(plan);
+        Executor executor(gpu(), nullptr, plan, program, fast());
+        for (std::uint32_t step = 0; step < steps; ++step) {
+            const StepResult result = executor.step();
+            ASSERT_TRUE(result.loss.has_value());
+            EXPECT_NEAR(*result.loss, reference[step].loss, tolerance * reference[step].loss) << "step " << step;
+            EXPECT_GT(result.seconds, 0);
+        }
+    }
+};
+
+TEST_F(GpuTraining, TrainsAsTheReference) {
+    for (const Plan& plan : {gpt(), llama()}) {
+        SCOPED_TRACE(plan.model.name);
+        expect_the_reference(plan, 5e-5);
+    }
+}
+
+TEST_F(GpuTraining, TrainsAsTheReferenceInEveryMode) {
+    for (Plan plan : {gpt(), llama()}) {
+        SCOPED_TRACE(plan.model.name);
+        plan.strategy.recompute = Recompute::selective;
+        expect_the_reference(plan, 5e-5);
+        plan.strategy.recompute = Recompute::full;
+        expect_the_reference(plan, 5e-5);
+        plan.training.gradient_accumulation_fusion = false;
+        expect_the_reference(plan, 5e-5);
+    }
+}
+
+/// Operands of products keep 11 bits of their fractions: 5e-4 each.
+TEST_F(GpuTraining, FollowsTheReferenceInTf32) {
+    Plan plan = gpt();
+    plan.training.precision.compute = kernels::Dtype::tf32;
+    expect_the_reference(plan, 5e-3);
+}
+
+TEST_F(GpuTraining, MomentsStayInOrderOverSteps) {
+    const Plan plan = gpt();
+    const strategies::StepProgram program = strategies::build(plan);
+    Executor executor(gpu(), nullptr, plan, program, fast());
+    double last = 0;
+    for (int step = 0; step < 5; ++step) {
+        const StepResult result = executor.step();
+        EXPECT_GT(result.origin, last);
+        last = result.origin + result.seconds;
+        for (const Span& span : result.spans) {
+            EXPECT_GE(span.begin, -1e-6);
+            EXPECT_GE(span.end, span.begin - 1e-6);
+        }
+    }
+}
+
+TEST_F(GpuTraining, RefusesRowsThatItsVectorsDoNotFit) {
+    Plan plan = gpt();
+    plan.model.hidden = 30;
+    plan.model.head_dim = 6;
+    plan.model.heads = plan.model.kv_heads = 5;
+    const strategies::StepProgram program = strategies::build(plan);
+    EXPECT_THROW(Executor(gpu(), nullptr, plan, program, fast()), Error);
+}
+
+}  // namespace
+}  // namespace orrery::run

@@ -1,0 +1,17 @@
+// Launches with settings against plain loops in double precision: the same checks for every device, in fp32.
+#pragma once
+
+#include "kernels/device.hpp"
+
+namespace orrery::kernels::settings_checks {
+
+void products_accumulate_and_add_a_bias(Device& device);
+void sums_accumulate(Device& device);
+void scale_and_adam_take_their_numbers(Device& device);
+void rope_turns_heads_inside_packed_rows(Device& device);
+void attention_reads_heads_inside_packed_rows(Device& device);
+void losses_leave_padding_out(Device& device);
+void parts_of_a_loss_make_the_whole(Device& device);
+void embeddings_leave_rows_of_others_out(Device& device);
+
+}  // namespace orrery::kernels::settings_checks

@@ -1,0 +1,26 @@
+// The CPU device under every setting of a launch.
+#include <gtest/gtest.h>
+
+#include "tests/kernels/settings_checks.hpp"
+
+namespace orrery::kernels {
+namespace {
+
+class CpuSettings : public testing::Test {
+protected:
+    std::unique_ptr<Device> device_ = open_device("cpu");
+};
+
+TEST_F(CpuSettings, ProductsAccumulateAndAddABias) { settings_checks::products_accumulate_and_add_a_bias(*device_); }
+TEST_F(CpuSettings, SumsAccumulate) { settings_checks::sums_accumulate(*device_); }
+TEST_F(CpuSettings, ScaleAndAdamTakeTheirNumbers) { settings_checks::scale_and_adam_take_their_numbers(*device_); }
+TEST_F(CpuSettings, RopeTurnsHeadsInsidePackedRows) { settings_checks::rope_turns_heads_inside_packed_rows(*device_); }
+TEST_F(CpuSettings, AttentionReadsHeadsInsidePackedRows) {
+    settings_checks::attention_reads_heads_inside_packed_rows(*device_);
+}
+TEST_F(CpuSettings, LossesLeavePaddingOut) { settings_checks::losses_leave_padding_out(*device_); }
+TEST_F(CpuSettings, PartsOfALossMakeTheWhole) { settings_checks::parts_of_a_loss_make_the_whole(*device_); }
+TEST_F(CpuSettings, EmbeddingsLeaveRowsOfOthersOut) { settings_checks::embeddings_leave_rows_of_others_out(*device_); }
+
+}  // namespace
+}  // namespace orrery::kernels
