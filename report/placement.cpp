@@ -37,13 +37,14 @@ std::vector<Axis> axes_of(const strategies::Mesh& mesh) {
     return list;
 }
 
-std::string conclusion(const std::vector<PlacedStep>& steps, Style style) {
+std::string conclusion(const scenarios::Scenario& scenario, const std::vector<PlacedStep>& steps, Style style) {
     const PlacedStep &best = steps.front(), &now = current(steps);
     if (!worth(steps))
         return fmt::format("no placement here saves {:g}% or more: {} stays\n", 100 * worth_saying, now.placement);
-    return fmt::format("{} saves {} a step ({:.2f}%): --set strategy.placement={}\n",
+    const bool file = !scenario.plan.strategy.placement_file.empty();
+    return fmt::format("{} saves {} a step ({:.2f}%): --set strategy.placement={}{}\n",
                        paint(style, Ink::good, best.placement), format_seconds(now.step_time_s - best.step_time_s),
-                       -100 * change(best, now), best.placement);
+                       -100 * change(best, now), best.placement, file ? " --set strategy.placement_file=null" : "");
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ std::string placement_text(const scenarios::Scenario& scenario, const sim::Place
             ? ""
             : fmt::format("not simulated, tensor groups over nodes in so large a step: {}\n", join(too_large));
     return fmt::format("{}: {} GPUs, fastest placement first\n\n{}{}\n{}", paint(style, Ink::bold, scenario.name),
-                       scenario.gpus, table.to_text(), left_out, conclusion(steps, style));
+                       scenario.gpus, table.to_text(), left_out, conclusion(scenario, steps, style));
 }
 
 std::string placement_json(const scenarios::Scenario& scenario, const sim::PlacementComparison& comparison) {

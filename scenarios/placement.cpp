@@ -60,11 +60,13 @@ private:
 
 std::vector<std::uint32_t> from_json(const nlohmann::json& list, const GpuRange& range) {
     GpuList gpus(range);
-    for (const nlohmann::json& entry : list) {
-        if (!entry.is_number_unsigned())
-            throw Error(fmt::format("{} is no GPU number", shown(entry)), "write whole numbers: [0, 1, 4, 5]");
-        gpus.add(entry.get<std::uint64_t>());
-    }
+    for (std::size_t i = 0; i < list.size(); ++i) try {
+            if (!list[i].is_number_unsigned())
+                throw Error(fmt::format("{} is no GPU number", shown(list[i])), "write whole numbers: [0, 1, 4, 5]");
+            gpus.add(list[i].get<std::uint64_t>());
+        } catch (const Error& error) {
+            throw Error("", fmt::format("/{}", i), error.message(), error.hint());
+        }
     return std::move(gpus).finish();
 }
 

@@ -65,7 +65,7 @@ Agreement check_folding(const scenarios::Scenario& scenario, calibrate::ProfileS
 }
 
 Agreement check_engine(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool fold) {
-    Agreement agreement = run_both(scenario, profiles, {.fold = fold, .engine = EngineKind::fast},
+    Agreement agreement = run_both(scenario, profiles, {.fold = fold, .engine = EngineKind::fast_in_whole_bytes},
                                    {.fold = fold, .engine = EngineKind::simgrid});
     agreement.names = "fast engine and SimGrid's CM02, " + agreement.names + ",";
     return agreement;

@@ -26,7 +26,8 @@ struct Agreement {
 /// Ends of every rank, and of every operation of ranks that both have recorded. Both must be runs of one plan.
 Agreement compare(const RanStep& one, const RanStep& other);
 
-/// Runs the scenario both ways. Throws Error as predict() does, and when the reference cannot take the traffic.
+/// Runs the scenario both ways; on both engines in whole bytes, which is how CM02 counts. Throws Error as predict()
+/// does, and when the reference cannot take the traffic.
 Agreement check_folding(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, EngineKind engine);
 Agreement check_engine(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool fold);
 

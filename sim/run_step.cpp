@@ -1,8 +1,10 @@
 #include "sim/run_step.hpp"
 
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
+#include "sim/whole_bytes.hpp"
 #include "strategies/build.hpp"
 
 namespace orrery::sim {
@@ -18,6 +20,15 @@ constexpr double same_end = 1e-12;
 /// Whether each tensor group lies inside a node, so that nothing contends inside a block.
 bool blocks_are_local(const strategies::Plan& plan, const Network& network) {
     return strategies::tensor_groups_are_local(plan.mesh(), plan.placement, network.gpus_per_node());
+}
+
+std::unique_ptr<Engine> make_engine(EngineKind kind, const std::vector<double>& capacities) {
+    switch (kind) {
+        case EngineKind::fast: return make_fluid_engine(capacities);
+        case EngineKind::simgrid: return make_cm02_engine(capacities);
+        case EngineKind::fast_in_whole_bytes: return make_whole_byte_engine(capacities);
+    }
+    throw std::logic_error("an engine without a name");
 }
 
 bool slows_kernels(const Running& how) { return how.perturbed != nullptr && how.perturbed->kernels(); }
@@ -83,8 +94,7 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
 }
 
 void RanStep::run(const Running& how, const std::vector<std::uint32_t>& record) {
-    const auto engine =
-        how.engine == EngineKind::fast ? make_fluid_engine(folding->capacities) : make_cm02_engine(folding->capacities);
+    const auto engine = make_engine(how.engine, folding->capacities);
     replayed = replay(program, costs, network, *folding, *engine, record, how.perturbed);
     link_bytes.clear();
     for (std::uint32_t link = 0; link < folding->capacities.size(); ++link)

@@ -13,8 +13,9 @@
 namespace orrery::sim {
 
 enum class EngineKind : std::uint8_t {
-    fast,    ///< our own model of links and delays
-    simgrid  ///< SimGrid's CM02 network, the reference
+    fast,                 ///< our own model of links and delays
+    simgrid,              ///< SimGrid's CM02 network, the reference
+    fast_in_whole_bytes,  ///< ours, with flows rounded as that network must, for comparison with it
 };
 
 /// How to run a step.

@@ -71,12 +71,13 @@ TEST(Placement, LeavesOutWhatIsTooLarge) {
 
 TEST(Placement, AFileIsOneOfThem) {
     const Folder folder;
-    (void)folder.file("gpus.txt", "# the second half first\n32-63\n0-31\n");
+    (void)folder.file("gpus.txt", "# stages' neighbours in other nodes\n32-63\n1-31\n0\n");
     const std::string file = folder.file("s.json", scenario(R"(, "placement_file": "gpus.txt")"));
     const Result result = orrery({"placement", file});
     ASSERT_EQ(result.exit, 0) << result.err;
     EXPECT_NE(result.out.find("gpus.txt"), std::string::npos) << result.out;
-    const Result verified = orrery({"simulate", file, "--fold", "verify", "--engine", "verify"});
+    EXPECT_NE(result.out.find(" --set strategy.placement_file=null\n"), std::string::npos) << result.out;
+    const Result verified = orrery({"simulate", file, "--fold", "verify"});
     EXPECT_EQ(verified.exit, 0) << verified.out << verified.err;
     EXPECT_NE(verified.out.find("placed by"), std::string::npos) << verified.out;
 }

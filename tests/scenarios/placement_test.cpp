@@ -49,6 +49,8 @@ TEST(GpuList, ABadFileIsNamed) {
         EXPECT_EQ(error->file(), file.path().string()) << bytes;
         EXPECT_FALSE(error->hint().empty()) << bytes;
     }
+    const TemporaryFile file("[0, 1, 9]", "gpus.json");
+    expect_error([&] { (void)read_gpus(file.path().string(), {4, 8}); }, "/2", "GPU 9 of 8", "0 to 7");
     EXPECT_TRUE(error_of([] { (void)read_gpus("/nowhere/gpus.txt", {4, 8}); }));
 }
 
