@@ -32,6 +32,12 @@ std::vector<std::uint64_t> widths(const Bench& bench, PointwiseKind kind) {
     }
 }
 
+/// The next number of rows that the kernel can have: permutations move every copy of a token.
+std::uint64_t whole_tokens(PointwiseKind kind, std::uint64_t rows) {
+    const bool copies = kind == PointwiseKind::permute || kind == PointwiseKind::unpermute;
+    return copies ? (rows + kernels::moe_top_k - 1) / kernels::moe_top_k * kernels::moe_top_k : rows;
+}
+
 bool affordable(const Bench& bench, const Pointwise& p) {
     constexpr double cpu_bytes_per_second = 3e9, gpu_bytes_per_second = 500e9;
     const double rate = bench.is_cpu() ? cpu_bytes_per_second : gpu_bytes_per_second;
@@ -76,7 +82,7 @@ std::vector<Subject> pointwise_refine(const Bench& bench, std::span<const Record
         std::vector<SweepPoint> sweep;
         for (const auto& [count, seconds] : rows) sweep.push_back({static_cast<double>(count), seconds});
         const auto& [kind, dtype, cols] = key;
-        const Pointwise p{kind, dtype, static_cast<std::uint64_t>(worst_gap(sweep, target)), cols};
+        const Pointwise p{kind, dtype, whole_tokens(kind, static_cast<std::uint64_t>(worst_gap(sweep, target))), cols};
         if (p.rows > 0 && !rows.contains(p.rows) && affordable(bench, p)) out.emplace_back(kernels::Kernel(p));
     }
     return out;
