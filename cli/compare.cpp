@@ -57,7 +57,7 @@ void add_compare(CLI::App& program, Exit& exit) {
     command->add_option("PREDICTED", options->predicted, "report of simulate --operations --json")->required();
     command->add_option("MEASURED", options->measured, "report of run --json")->required();
     command->add_option("--tolerance", options->tolerance_percent, "of the step time, in percent")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(0.0, 1e6))
         ->capture_default_str();
     command->add_option("--rows", options->rows, "groups of operations to list")->capture_default_str();
     command->add_option("--json", options->json, "write the comparison as JSON; - for standard output")

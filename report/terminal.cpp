@@ -56,11 +56,16 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Prediction&
                               grouped(training.global_batch), grouped(training.seq));
 }
 
+/// In TFLOP/s; of a CPU's fraction two digits.
+std::string tera(double flops, int decimals) {
+    return flops < 1e12 ? fmt::format("{:.2g}", flops / 1e12) : fmt::format("{:.{}f}", flops / 1e12, decimals);
+}
+
 std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     std::string text =
-        fmt::format("{}   {} tokens/s   {:.1f} TFLOP/s per GPU (hardware {:.1f})   MFU {:.1f}%   HFU {:.1f}%\n",
+        fmt::format("{}   {} tokens/s   {} TFLOP/s per GPU (hardware {})   MFU {:.1f}%   HFU {:.1f}%\n",
                     paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)), format_count(p.tokens_per_s),
-                    p.model_flops_per_gpu / 1e12, p.hardware_flops_per_gpu / 1e12, 100 * p.mfu, 100 * p.hfu);
+                    tera(p.model_flops_per_gpu, 1), tera(p.hardware_flops_per_gpu, 1), 100 * p.mfu, 100 * p.hfu);
     if (p.scale_base_gpus > 0)
         text += fmt::format("scale factor {:.3f} against {} GPU{}", p.scale_factor, grouped(p.scale_base_gpus),
                             p.scale_base_gpus == 1 ? "" : "s");
@@ -109,10 +114,10 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p
     if (p.mfu > 0)
         text +=
             paint(style, Ink::dim,
-                  fmt::format(
-                      "MFU: model FLOPs without recomputation (SC'21, eq. 3); HFU: all executed; of {:.0f} TFLOP/s "
-                      "dense {}",
-                      p.model_flops_per_gpu / p.mfu / 1e12, kernels::name(scenario.plan.training.precision.compute))) +
+                  fmt::format("MFU: model FLOPs without recomputation (SC'21, eq. 3); HFU: all executed; of {} TFLOP/s "
+                              "dense {}",
+                              tera(p.model_flops_per_gpu / p.mfu, 0),
+                              kernels::name(scenario.plan.training.precision.compute))) +
             '\n';
     return text +
            paint(style, Ink::dim,
