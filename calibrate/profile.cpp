@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "calibrate/profile_check.hpp"
 #include "calibrate/profile_json.hpp"
 
@@ -209,9 +210,7 @@ std::string to_json_text(const Profile& profile) {
 }
 
 Profile load_profile(const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) throw Error(file.string(), "", "cannot be read", "scenarios/profiles/ holds the shipped profiles");
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string text = read_file(file, "scenarios/profiles/ holds the shipped profiles");
     try {
         Profile profile = profile_from(nlohmann::json::parse(text));
         check_profile(profile);

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/read_file.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 
@@ -29,10 +29,9 @@ constexpr const char* footer = R"(Examples:
 Exit code 1 when the step time is outside the tolerance.)";
 
 nlohmann::json read(const std::string& file) {
-    std::ifstream in(file);
-    if (!in) throw Error(file, "", "cannot be read", "simulate --json and run --json write such files");
-    nlohmann::json document = nlohmann::json::parse(in, nullptr, false);
-    if (document.is_discarded()) throw Error(file, "", "is no JSON", "simulate --json and run --json write such files");
+    constexpr const char* hint = "simulate --json and run --json write such files";
+    nlohmann::json document = nlohmann::json::parse(read_file(file, hint), nullptr, false);
+    if (document.is_discarded()) throw Error(file, "", "is no JSON", hint);
     return document;
 }
 

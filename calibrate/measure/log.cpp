@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "calibrate/measure/host.hpp"
 
 namespace orrery::calibrate {
@@ -119,9 +120,7 @@ Fingerprint fingerprint(kernels::Device& device, const kernels::Communicator* co
 }
 
 LogContent read_log(const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) throw Error(file.string(), "", "cannot be read");
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string text = read_file(file);
     LogContent out;
     std::size_t line = 0, begin = 0;
     for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 
+#include "base/read_file.hpp"
 #include "cli/device/commands.hpp"
 #include "kernels/communicator.hpp"
 #include "run/measure.hpp"
@@ -20,14 +20,6 @@ namespace fs = std::filesystem;
 struct Options {
     std::string plan, device = "cpu", out, progress;
 };
-
-std::string read_text(const std::string& file) {
-    std::ifstream in(file);
-    std::ostringstream text;
-    text << in.rdbuf();
-    if (!in) throw Error(file, "", "cannot be read", "orrery run writes it");
-    return text.str();
-}
 
 /// A line for each step, as it comes: what was measured stays when the run fails.
 class StepLog {
@@ -46,7 +38,7 @@ private:
 Exit execute(const Options& options, kernels::Device& device, kernels::Communicator* world, run::Progress* progress) {
     // Rank 0's plan goes to all: hosts need not share a file system.
     const bool first = world == nullptr || world->rank() == 0;
-    std::string text = first ? read_text(options.plan) : "";
+    std::string text = first ? read_file(options.plan, "orrery run writes it") : "";
     if (world != nullptr) text = world->from_first(text);
     const run::RunPlan plan = run::plan_from_json(text, options.plan);
     StepLog log(first ? options.out : "");

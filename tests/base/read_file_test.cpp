@@ -1,0 +1,38 @@
+#include "base/read_file.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/error.hpp"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(ReadFile, GivesEveryByte) {
+    const fs::path file = fs::temp_directory_path() / ("orrery-read-file-" + std::to_string(getpid()));
+    const std::string bytes("a\r\n\0b\n", 6);
+    std::ofstream(file, std::ios::binary) << bytes;
+    EXPECT_EQ(read_file(file), bytes);
+    std::ofstream(file, std::ios::trunc).flush();
+    EXPECT_EQ(read_file(file), "");
+    fs::remove(file);
+}
+
+TEST(ReadFile, NamesWhatIsNoFile) {
+    for (const fs::path& file : {fs::temp_directory_path(), fs::path("/no/such/file")}) {
+        try {
+            (void)read_file(file, "try another");
+            ADD_FAILURE() << file << " was read";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.file(), file.string());
+            EXPECT_EQ(error.hint(), "try another");
+        }
+    }
+}
+
+}  // namespace
+}  // namespace orrery
