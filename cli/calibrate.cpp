@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/child.hpp"
 #include "cli/command.hpp"
+#include "cli/launch.hpp"
 #include "cli/options.hpp"
 #include "cli/points.hpp"
 
@@ -62,15 +63,6 @@ private:
     fs::path path_;
 };
 
-/// How many, each started by mpirun. Ranks on a machine with fewer cores share them, and give way when they wait.
-std::vector<std::string> start(std::uint32_t ranks) {
-    if (ranks == 1) return {device_program().string()};
-    std::vector<std::string> words{"mpirun", "-n", fmt::format("{}", ranks), "--oversubscribe"};
-    if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");  // refused otherwise, in containers too
-    words.push_back(device_program().string());
-    return words;
-}
-
 std::string scenario_points(const Options& options) {
     std::vector<scenarios::Override> overrides;
     for (const std::string& text : options.set) overrides.push_back(scenarios::parse_override(text));
@@ -86,7 +78,8 @@ Exit calibrate_device(const Options& options) {
     if (options.ranks == 0) throw Error("--ranks is 0", "at least 1");
     std::unique_ptr<TemporaryFile> points;
     if (!options.scenario.empty()) points = std::make_unique<TemporaryFile>(scenario_points(options));
-    std::vector<std::string> words = start(options.ranks);
+    std::vector<std::string> words = launcher_words(launch_here(options.ranks, options.device));
+    words.push_back(device_program().string());
     const auto add = [&](const char* name, const std::string& value) {
         if (value.empty()) return;
         words.emplace_back(name);
@@ -161,8 +154,8 @@ void add_check(CLI::App& command, Exit& exit) {
             ->type_name("TEXT");
     check->footer("Example:\n  orrery calibrate check cpu.json --suite gemm,pointwise --shapes 200 --tolerance 5");
     check->callback([=, &exit] {
-        std::vector<std::string> all = start(std::max(1U, *ranks));
-        all.insert(all.end(), {"check", *profile});
+        std::vector<std::string> all = launcher_words(launch_here(std::max(1U, *ranks), "cpu"));
+        all.insert(all.end(), {device_program().string(), "check", *profile});
         all.insert(all.end(), words->begin(), words->end());
         exit = run_child(all);
     });

@@ -7,11 +7,13 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <thread>
 
 extern char** environ;  // NOLINT: POSIX names it so
 
@@ -51,6 +53,29 @@ private:
 
 bool runs(const fs::path& file) { return ::access(file.c_str(), X_OK) == 0 && !fs::is_directory(file); }
 
+pid_t wait_for(pid_t pid, int& status, int options) {
+    while (true)
+        if (const pid_t ended = waitpid(pid, &status, options); ended >= 0 || errno != EINTR) return ended;
+}
+
+/// Whether the child ended by itself.
+bool watch(pid_t pid, int& status, const std::function<bool()>& given_up) {
+    constexpr std::chrono::milliseconds nap{20};
+    constexpr int looks_between = 25, looks_of_grace = 150;
+    for (int look = 1; !(look % looks_between == 0 && given_up()); ++look) {
+        if (const pid_t ended = wait_for(pid, status, WNOHANG); ended != 0) return ended == pid;
+        std::this_thread::sleep_for(nap);
+    }
+    kill(pid, SIGTERM);
+    for (int look = 0; look < looks_of_grace; ++look) {
+        if (wait_for(pid, status, WNOHANG) != 0) return false;
+        std::this_thread::sleep_for(nap);
+    }
+    kill(pid, SIGKILL);
+    wait_for(pid, status, 0);
+    return false;
+}
+
 fs::path on_path(const std::string& name) {
     const char* const path = std::getenv("PATH");
     std::istringstream folders(path == nullptr ? "" : path);
@@ -76,7 +101,7 @@ fs::path device_program() {
                 "build its target, or name it with ORRERY_DEVICE");
 }
 
-Exit run_child(const std::vector<std::string>& arguments) {
+Exit run_child(const std::vector<std::string>& arguments, const std::function<bool()>& given_up) {
     std::vector<char*> words;
     for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
     words.push_back(nullptr);
@@ -89,8 +114,7 @@ Exit run_child(const std::vector<std::string>& arguments) {
                     "is it installed?");
     child = pid;
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return Exit::run_failure;
+    if (!(given_up ? watch(pid, status, given_up) : wait_for(pid, status, 0) == pid)) return Exit::run_failure;
     if (WIFEXITED(status) && WEXITSTATUS(status) <= 3) return static_cast<Exit>(WEXITSTATUS(status));
     const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
                                                 : fmt::format("ended with code {}", WEXITSTATUS(status));

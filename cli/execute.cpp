@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <thread>
+#include <optional>
 
 #include "base/error.hpp"
 #include "cli/child.hpp"
@@ -13,6 +16,7 @@
 #include "cli/post_mortem.hpp"
 #include "kernels/processes.hpp"
 #include "run/plan_file.hpp"
+#include "run/progress.hpp"
 #include "run/support.hpp"
 #include "run/tokens.hpp"
 
@@ -55,15 +59,18 @@ void write_text(const fs::path& file, const std::string& text) {
     if (!out) throw Error(file.string(), "", "cannot be written", "is there room in the folder?");
 }
 
-/// "cpu:4" has four threads a rank.
-std::uint32_t threads_of(const std::string& device) {
-    const std::size_t colon = device.find(':');
-    if (colon == std::string::npos || !device.starts_with("cpu")) return 1;
-    try {
-        return static_cast<std::uint32_t>(std::stoul(device.substr(colon + 1)));
-    } catch (const std::exception&) {
-        throw Error(fmt::format("device \"{}\" has no number of threads behind its colon", device), "such as cpu:4");
-    }
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Ranks on this host that outlived their launcher.
+void end_all(const fs::path& progress, std::uint32_t ranks) {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+        if (const auto trace = run::read_progress(run::progress_file(progress, rank));
+            trace && trace->host == host.data() && trace->pid > 1 && trace->state == run::RankState::running)
+            kill(static_cast<pid_t>(trace->pid), SIGKILL);
 }
 
 void require_ranks(const scenarios::Scenario& scenario, std::uint32_t ranks) {
@@ -77,12 +84,8 @@ void require_ranks(const scenarios::Scenario& scenario, std::uint32_t ranks) {
 std::vector<std::string> command_of(const Execution& execution, std::uint32_t ranks, bool member) {
     std::vector<std::string> words;
     if (!member) {
-        Launch launch{.ranks = ranks,
-                      .hosts = execution.hosts,
-                      .threads = threads_of(execution.device),
-                      .cores = std::max(1U, std::thread::hardware_concurrency()),
-                      .root = ::geteuid() == 0,
-                      .more = {}};
+        Launch launch = launch_here(ranks, execution.device);
+        launch.hosts = execution.hosts;
         words = launcher_words(launch);
     }
     words.push_back(device_program().string());
@@ -114,12 +117,20 @@ Executed execute(const scenarios::Scenario& scenario, const Execution& execution
                                     execution.device, std::string("--out"), (folder / "measured.json").string(),
                                     std::string("--progress"), (folder / "ranks").string()})
         words.push_back(word);
-    const Exit exit = run_child(words);
+    std::error_code ignored;
+    if (!member) fs::remove_all(folder / "ranks", ignored);  // what an earlier run left
+    Watchdog watchdog(folder / "ranks", scenario.plan.ranks(), execution.stall);
+    std::optional<Stall> stall;
+    const Exit exit = run_child(words, [&] {
+        stall = watchdog.look(seconds_now());
+        return stall.has_value();
+    });
     const bool first = !member || job->rank == 0;
     if (exit == Exit::done && (!first || fs::exists(folder / "measured.json")))
         return {first ? run::load_measured(folder / "measured.json") : run::MeasuredRun{}, !first};
     folder.keep();
-    throw RunFailure(post_mortem(plan, folder / "ranks", folder / "measured.json.steps"));
+    if (stall) end_all(folder / "ranks", scenario.plan.ranks());
+    throw RunFailure(post_mortem(plan, folder / "ranks", folder / "measured.json.steps", stall));
 }
 
 }  // namespace orrery::cli

@@ -15,6 +15,7 @@ struct Execution {
     std::string device = "cpu", hosts;
     std::uint32_t ranks = 0;  ///< 0: as the scenario's plan
     run::RunSettings settings;
+    double stall = 0;  ///< seconds in which no rank begins an operation that end a run; 0: Watchdog's own
     std::string keep;  ///< folder for what is left of a failed run; empty: one of our own
 };
 

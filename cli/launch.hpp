@@ -1,4 +1,4 @@
-// How the ranks of a run are started: by mpirun, or by whoever started this process.
+// How ranks are started by mpirun: those of a run as those of a calibration, so that one is measured as the other runs.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,17 @@ struct Launch {
     std::string hosts;              ///< an Open MPI host file; empty: this host
     std::uint32_t threads = 1;      ///< a rank's
     std::uint32_t cores = 1;        ///< of this host
+    bool bound = true;              ///< ranks to cores: not where a GPU's host threads need room
     bool root = false;              ///< of the user: mpirun refuses root without being told
     std::vector<std::string> more;  ///< words for mpirun
 };
 
+/// Ranks on this host by this user, each with a device such as "cpu:4" (four threads). Throws Error for its number.
+Launch launch_here(std::uint32_t ranks, const std::string& device);
+
 /// The words before the program: empty for one rank on this host. Every rank is bound to cores of its own where there
-/// are enough of them; where ranks share cores they give way to each other when they wait.
+/// are enough of them. Who waits gives way: to other ranks where they share cores, and always to the other lanes of the
+/// same rank, which share its core.
 std::vector<std::string> launcher_words(const Launch& launch);
 
 /// Throws Error for a host file that cannot be read, is empty, or has lines that are no "host [slots=N]".

@@ -49,12 +49,12 @@ std::size_t lines_of(const std::filesystem::path& file) {
 }  // namespace
 
 std::string post_mortem(const run::RunPlan& plan, const std::filesystem::path& progress,
-                        const std::filesystem::path& steps) {
+                        const std::filesystem::path& steps, const std::optional<Stall>& stall) {
     std::vector<std::optional<RankTrace>> ranks;
     for (std::uint32_t r = 0; r < plan.plan.ranks(); ++r)
         ranks.push_back(run::read_progress(run::progress_file(progress, r)));
     std::string text = "the run failed";
-    const auto rank = culprit(ranks);
+    const auto rank = stall ? std::optional(stall->rank) : culprit(ranks);
     if (!rank) {
         text += std::ranges::any_of(ranks, [](const auto& one) { return one.has_value(); })
                     ? " after its ranks had ended"
@@ -69,11 +69,17 @@ std::string post_mortem(const run::RunPlan& plan, const std::filesystem::path& p
         text += says ? "" : " while it started";
     else
         text += fmt::format(" in step {}, {}", trace.step, operation_of(plan, *rank, trace));
-    text += says ? fmt::format(": {}", trace.message)
-                 : fmt::format(
-                       ": process {} is gone without a word\n  hint: was it killed, or did the host run out of "
-                       "memory (dmesg)?",
-                       trace.pid);
+    if (says)
+        text += ": " + trace.message;
+    else if (stall)
+        text += fmt::format(
+            ": no rank has begun anything for {:.1f} s, and process {} is stopped or has done the least\n  hint: what "
+            "does it wait for? --stall sets how long a run may stand still",
+            stall->seconds, trace.pid);
+    else
+        text += fmt::format(
+            ": process {} is gone without a word\n  hint: was it killed, or did the host run out of memory (dmesg)?",
+            trace.pid);
     const std::size_t measured = lines_of(steps);
     if (measured > 0)
         text += fmt::format("\n  {} steps were run before; their times and losses are in {}", measured, steps.string());

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "cli/watchdog.hpp"
 #include "run/plan_file.hpp"
 
 namespace orrery::cli {
 
 /// Which rank failed first, on which host, in which step and at which operation, what to do, and what of the run is
-/// left. progress: the folder of the ranks' records; steps: the log of measured steps.
+/// left. progress: the folder of the ranks' records; steps: the log of measured steps; stall: why the run was ended,
+/// if for that.
 std::string post_mortem(const run::RunPlan& plan, const std::filesystem::path& progress,
-                        const std::filesystem::path& steps);
+                        const std::filesystem::path& steps, const std::optional<Stall>& stall = std::nullopt);
 
 }  // namespace orrery::cli

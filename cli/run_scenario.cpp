@@ -91,6 +91,11 @@ void add_run(CLI::App& program, Exit& exit) {
     command->add_option("--learning-rate", execution.settings.adam.rate, "of Adam")->capture_default_str();
     command->add_option("--folder", execution.keep, "where ranks leave word of what they do, kept when a run fails")
         ->type_name("FOLDER");
+    command
+        ->add_option("--stall", execution.stall,
+                     "seconds in which no rank begins an operation that end a run (default: ten times the longest "
+                     "step, at least 8)")
+        ->check(CLI::PositiveNumber);
     command->add_flag("--undisturbed", options->undisturbed,
                       "report the time that the operations took of the device, along the program's longest path, "
                       "instead of the wall clock's: for a busy machine");

@@ -44,6 +44,9 @@ public:
     /// here. Groups from different splits run at once, on streams of their own.
     [[nodiscard]] virtual std::unique_ptr<Communicator> split(std::uint32_t color) = 0;
 
+    /// Host-side, all ranks together: makes run() ready for a stream. Only needed before a stream's own thread calls
+    /// run() (Device::streams_are_threads).
+    virtual void prepare(Stream stream) { (void)stream; }
     /// Host-side: all ranks arrive before any leaves.
     virtual void barrier() = 0;
     /// Host-side: the largest of the ranks' values, on every rank.

@@ -52,7 +52,8 @@ private:
     std::string text_;
 };
 
-/// Thread-compatible. Every call may throw DeviceError.
+/// Thread-compatible; where streams are threads, each of these may call for its own stream meanwhile. Every call may
+/// throw DeviceError.
 class Device {
 public:
     virtual ~Device() = default;
@@ -74,8 +75,11 @@ public:
     virtual void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
                         const Settings& settings = {}) = 0;
     virtual void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) = 0;
-    /// Queues host work on a stream of a device whose streams are host threads (a CPU): how MPI takes part in the order
-    /// of a stream. Throws Error on a device that has streams of its own.
+    /// Whether streams are threads of the host (a CPU). What such a thread gives its own stream, by any call, is done
+    /// at once: a thread may work through a whole list by itself.
+    [[nodiscard]] virtual bool streams_are_threads() const { return false; }
+    /// Queues host work on a stream of such a device: how MPI takes part in the order of a stream. Throws Error on a
+    /// device that has streams of its own.
     virtual void run(std::function<void()> work, Stream stream);
     /// Work queued on `waiting` from now on begins after all that is queued on `on` so far.
     virtual void wait(Stream waiting, Stream on) = 0;
@@ -86,7 +90,7 @@ public:
     using Mark = std::uint64_t;
     [[nodiscard]] virtual Mark mark(Stream stream) = 0;
     /// Seconds of device time between two marks of one stream, after synchronize(): device events on a GPU, the
-    /// stream's thread CPU time on a CPU (facts().kind "cpu" with one thread) or wall time (several threads). Forgets
+    /// stream's thread CPU time on a CPU (facts().kind "cpu" with one thread) or wall time (several threads). Keeps
     /// both marks.
     [[nodiscard]] virtual double seconds(Mark from, Mark to) = 0;
     /// Work queued on `waiting` from now on begins after the moment, which was marked before.
@@ -95,6 +99,7 @@ public:
     virtual void finish(Mark mark) = 0;
     /// Wall seconds from one origin for all marks of this device; the moment has been reached. Keeps the mark.
     [[nodiscard]] virtual double moment(Mark mark) = 0;
+    /// Every mark is to be forgotten once.
     virtual void forget(std::span<const Mark> marks) = 0;
 
     /// Involuntary context switches between the two marks that seconds() took last: a time with one is no good sample

@@ -11,9 +11,6 @@ namespace orrery::run {
 
 namespace {
 
-/// Stream 0 of a CPU device works in the calling thread: lanes take the ones behind it.
-kernels::Stream stream_of(strategies::Lane lane) { return static_cast<kernels::Stream>(lane) + 1; }
-
 const strategies::Plan& checked(const strategies::Plan& plan) {
     require_executable(plan);
     return plan;
@@ -38,6 +35,7 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
     arena_ = DeviceMemory(device, plan_of_memory.extent_bytes);
     bound_ = bind_program(step, device, place_, *model_, *groups_, numbers_, arena_.as<std::byte>());
     marks_.resize(bound_.items.size());
+    if (device.streams_are_threads()) threads_.emplace(device, bound_.items);
 }
 
 Executor::~Executor() { device_.release_host(host_norm_); }
@@ -58,16 +56,6 @@ void Executor::upload() {
     model_->upload(sequences);
 }
 
-/// In the order of the lane, where the device's streams are threads of the host.
-void Executor::note(std::uint32_t index, kernels::Stream stream) {
-    if (progress_ == nullptr) return;
-    auto& item = progress_->record().item[static_cast<std::size_t>(bound_.items[index].lane)];
-    if (device_.facts().kind == "cpu")
-        device_.run([&item, index] { item.store(index + 1, std::memory_order_relaxed); }, stream);
-    else
-        item = index + 1;
-}
-
 void Executor::queue(std::uint32_t index) {
     const Item& item = bound_.items[index];
     const kernels::Stream stream = stream_of(item.lane);
@@ -77,7 +65,7 @@ void Executor::queue(std::uint32_t index) {
     } else {
         for (const std::uint32_t other : item.waits)
             if (bound_.items[other].lane != item.lane) device_.wait_for(stream, marks_[other].end);
-        note(index, stream);
+        if (progress_ != nullptr) progress_->record().item[static_cast<std::size_t>(item.lane)] = index + 1;
         marks_[index].begin = device_.mark(stream);
         item.action(stream);
     }
@@ -86,12 +74,18 @@ void Executor::queue(std::uint32_t index) {
 
 void Executor::read_times(StepResult& result) {
     result.origin = device_.moment(marks_.front().begin);
-    for (const Marks& marks : marks_) {
+    std::vector<kernels::Device::Mark> all;
+    for (const ItemMarks& marks : marks_) {
         Span span{device_.moment(marks.begin) - result.origin, device_.moment(marks.end) - result.origin, 0};
         result.seconds = std::max(result.seconds, span.end);
         span.device = device_.seconds(marks.begin, marks.end);
         result.spans.push_back(span);
+        all.insert(all.end(), {marks.begin, marks.end});
     }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    mark_count_ = all.size();
+    device_.forget(all);
 }
 
 StepResult Executor::step() {
@@ -99,7 +93,10 @@ StepResult Executor::step() {
     numbers_.adam.step = static_cast<int>(step_) + 1;
     if (world_ != nullptr) world_->barrier();
     try {
-        for (std::uint32_t i = 0; i < bound_.items.size(); ++i) queue(i);
+        if (threads_)
+            threads_->step(marks_, progress_);
+        else
+            for (std::uint32_t i = 0; i < bound_.items.size(); ++i) queue(i);
         device_.synchronize();
     } catch (const kernels::DeviceError& error) {
         throw kernels::DeviceError(fmt::format("rank {}, step {}: {}", place_.rank, step_, error.what()), "");

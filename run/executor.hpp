@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/communicator.hpp"
-#include "run/bound_program.hpp"
+#include "run/lane_threads.hpp"
 #include "run/progress.hpp"
 #include "run/tokens.hpp"
 
@@ -47,12 +47,13 @@ public:
     [[nodiscard]] const std::vector<Item>& items() const { return bound_.items; }
     [[nodiscard]] const StageModel& model() const { return *model_; }
     [[nodiscard]] RankMemory memory() const;
+    /// Marks that the last step set.
+    [[nodiscard]] std::size_t marks() const { return mark_count_; }
     /// Keeps a record of what every lane is doing from now on; null: none. It must outlive the executor's steps.
     void follow(Progress* progress) { progress_ = progress; }
 
 private:
     void upload();
-    void note(std::uint32_t index, kernels::Stream stream);
     void queue(std::uint32_t index);
     void read_times(StepResult& result);
 
@@ -68,11 +69,10 @@ private:
     DeviceMemory arena_;
     BoundProgram bound_;
     std::uint64_t step_ = 0;
+    std::size_t mark_count_ = 0;
     Progress* progress_ = nullptr;
-    struct Marks {
-        kernels::Device::Mark begin = 0, end = 0;
-    };
-    std::vector<Marks> marks_;
+    std::vector<ItemMarks> marks_;
+    std::optional<LaneThreads> threads_;  ///< where streams are threads
 };
 
 }  // namespace orrery::run

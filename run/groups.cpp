@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "run/streams.hpp"
 
 namespace orrery::run {
 
@@ -34,7 +35,10 @@ Groups::Groups(kernels::Communicator* world, const strategies::StepProgram& step
                     fmt::format("start {} ranks: mpirun -n {}", step.mesh.ranks(), step.mesh.ranks()));
     if (world == nullptr) return;
     for (const auto& [key, axes] : used_groups(step))
-        if (step.mesh.group_size(axes) > 1) groups_[key] = world->split(step.mesh.group(world->rank(), axes).front());
+        if (step.mesh.group_size(axes) > 1) {
+            auto& group = groups_[key] = world->split(step.mesh.group(world->rank(), axes).front());
+            group->prepare(stream_of(key.second));
+        }
     if (step.mesh.along(strategies::Axis::pipeline) == 1) return;
     for (auto& direction : pipeline_)
         for (auto& link : direction) link = world->split(0);

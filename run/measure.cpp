@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <span>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -45,30 +44,25 @@ double mean_loss(kernels::Communicator* world, const std::optional<double>& own)
     return total / static_cast<double>(count);
 }
 
-/// Device seconds that one mark takes.
-double seconds_per_mark(kernels::Device& device, kernels::Stream stream) {
-    constexpr int count = 400;
-    std::vector<kernels::Device::Mark> marks;
-    for (int i = 0; i < count; ++i) marks.push_back(device.mark(stream));
-    device.synchronize();
-    const double seconds = device.seconds(marks.front(), marks.back()) / (count - 1);
-    device.forget(std::span(marks).subspan(1, count - 2));
-    return seconds;
-}
+/// What marks cost on a stream, as a step sets them: device seconds of each.
+struct MarkCost {
+    double mean = 0;     ///< what it adds to a lane
+    double between = 0;  ///< median between two neighbours: how long an operation seems that does nothing
+};
 
-/// Device seconds between the marks around an operation that does nothing, as operations are queued and timed.
-double seconds_of_nothing(kernels::Device& device, kernels::Stream stream) {
-    constexpr int count = 200;
-    std::vector<std::pair<kernels::Device::Mark, kernels::Device::Mark>> marks;
-    for (int i = 0; i < count; ++i) {
-        const auto begin = device.mark(stream);
-        if (device.facts().kind == "cpu") device.run([] {}, stream);
-        marks.emplace_back(begin, device.mark(stream));
-    }
+MarkCost cost_of_marks(kernels::Device& device, kernels::Stream stream) {
+    constexpr std::size_t count = 400;
+    std::vector<kernels::Device::Mark> marks;
+    const auto set = [&] {
+        for (std::size_t i = 0; i < count; ++i) marks.push_back(device.mark(stream));
+    };
+    device.streams_are_threads() ? device.run(set, stream) : set();
     device.synchronize();
     std::vector<double> seconds;
-    for (const auto& [begin, end] : marks) seconds.push_back(device.seconds(begin, end));
-    return median(std::move(seconds));
+    for (std::size_t i = 1; i < count; ++i) seconds.push_back(device.seconds(marks[i - 1], marks[i]));
+    const double mean = device.seconds(marks.front(), marks.back()) / (count - 1);
+    device.forget(marks);
+    return {mean, median(std::move(seconds))};
 }
 
 /// What one rank remembers of a step: its spans on rank 0's clock.
@@ -150,8 +144,9 @@ private:
         own.software = device_.facts().software;
         own.memory = executor_.memory();
         const std::size_t items = executor_.items().size();
-        own.overhead = 2 * static_cast<double>(items) * seconds_per_mark(device_, 1);
-        own.empty = seconds_of_nothing(device_, 1);
+        const MarkCost marks = cost_of_marks(device_, 1);
+        own.overhead = static_cast<double>(executor_.marks()) * marks.mean;
+        own.empty = marks.between;
         for (std::size_t op = 0; op < items; ++op) {
             std::vector<double> begins, ends, durations, device;
             for (std::size_t i = result_.warmup; i < taken_.size(); ++i) {

@@ -128,6 +128,12 @@ void set_overheads(Constants& out, const LogContent& log) {
 }
 
 void set_overlap(Constants& out, const LogContent& log) {
+    if (log.fingerprint.kind == "cpu") {
+        out["overlap_slowdown"] = {2, "1",
+                                   "the lanes of a rank share its cores: what runs beside a kernel takes its time "
+                                   "from it, and the kernel takes as much longer"};
+        return;
+    }
     std::vector<double> slowdowns;
     for (const Record& r : log.records)
         if (r.failure.empty() && r.kernel_slowdown > 0) slowdowns.push_back(r.kernel_slowdown);

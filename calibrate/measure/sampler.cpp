@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -56,6 +57,12 @@ Sampler::Sampler(kernels::Device& device, kernels::Communicator* communicator, S
 /// The largest over the ranks: what they decide by it, they decide alike.
 double Sampler::agreed(double value) const { return communicator_ == nullptr ? value : communicator_->maximum(value); }
 
+double Sampler::elapsed(kernels::Device::Mark from, kernels::Device::Mark to) {
+    const double seconds = device_.seconds(from, to);
+    device_.forget(std::array{from, to});
+    return seconds;
+}
+
 double Sampler::timed(Workload& work, std::uint32_t runs, bool cold, Clock clock) {
     const auto run_all = [&] {
         for (std::uint32_t i = 0; i < runs; ++i) work.run(cold ? next_set_++ % work.sets() : 0, 0);
@@ -65,7 +72,7 @@ double Sampler::timed(Workload& work, std::uint32_t runs, bool cold, Clock clock
         run_all();
         const auto to = device_.mark(0);
         device_.synchronize();
-        return device_.seconds(from, to) / runs;
+        return elapsed(from, to) / runs;
     }
     if (communicator_ != nullptr) communicator_->barrier();
     const double from = around_.wall_seconds();
@@ -147,7 +154,7 @@ double Sampler::beside(Workload& timed_work, double alone, Workload& other, doub
     }
     const auto to = device_.mark(first);
     device_.synchronize();
-    return agreed(device_.seconds(from, to) / runs);
+    return agreed(elapsed(from, to) / runs);
 }
 
 /// Alone and together in turn, on the same ring of operands: what drifts meanwhile touches both.

@@ -33,6 +33,8 @@ private:
     /// Seconds a run, of `runs` runs one after the other, on the operands of one set or of all in turn.
     using Take = std::function<double(std::uint32_t runs)>;
 
+    /// Device seconds between two marks, which are forgotten.
+    [[nodiscard]] double elapsed(kernels::Device::Mark from, kernels::Device::Mark to);
     [[nodiscard]] double timed(Workload& work, std::uint32_t runs, bool cold, Clock clock);
     [[nodiscard]] Summary settle(const Take& take, Clock clock, Record& record);
     void hot_and_cold(Workload& work, Clock clock, Record& record);

@@ -23,7 +23,8 @@ namespace {
 constexpr std::uint64_t alignment = 256;
 constexpr Stream most_streams = 64;
 
-void run_kernel(const Kernel& kernel, const Memory& memory) {
+void run_kernel(const Kernel& kernel, const Memory& memory, std::uint32_t threads) {
+    const ThreadCount count(static_cast<int>(threads));
     std::visit(
         Overloaded{[&](const Gemm& g) { run_gemm(g, memory); }, [&](const Attention& a) { run_attention(a, memory); },
                    [&](const Pointwise& p) { run_pointwise(p, memory); }},
@@ -73,7 +74,7 @@ Worker& CpuDevice::worker(Stream stream) {
 }
 
 void CpuDevice::run(std::function<void()> work, Stream stream) {
-    if (stream == 0) return work();
+    if (is_callers(stream)) return work();
     worker(stream).queue(std::move(work));
 }
 
@@ -83,13 +84,9 @@ void CpuDevice::launch(const Kernel& kernel, std::span<void* const> operands, St
     if (operands.size() != kernels::operands(kernel).size())
         throw Error(fmt::format("{} was given {} operands", to_text(kernel), operands.size()),
                     fmt::format("it has {}", kernels::operands(kernel).size()));
-    run(
-        [kernel, given = std::vector<void*>(operands.begin(), operands.end()), settings,
-         threads = facts_.multiprocessors] {
-            const ThreadCount count(static_cast<int>(threads));
-            run_kernel(kernel, Memory(given, settings));
-        },
-        stream);
+    if (is_callers(stream)) return run_kernel(kernel, Memory(operands, settings), facts_.multiprocessors);
+    worker(stream).queue([kernel, given = std::vector<void*>(operands.begin(), operands.end()), settings,
+                          threads = facts_.multiprocessors] { run_kernel(kernel, Memory(given, settings), threads); });
 }
 
 void CpuDevice::copy(CopyKind, void* to, const void* from, std::uint64_t bytes, Stream stream) {
@@ -98,7 +95,7 @@ void CpuDevice::copy(CopyKind, void* to, const void* from, std::uint64_t bytes, 
 
 void CpuDevice::wait(Stream waiting, Stream on) {
     if (on == waiting || on == 0) return;  // what stream 0 was given has ended
-    if (waiting == 0) return worker(on).finish();
+    if (is_callers(waiting)) return worker(on).finish();
     auto reached = std::make_shared<std::promise<void>>();
     worker(on).queue([reached] { reached->set_value(); });
     worker(waiting).queue([reached] { reached->get_future().wait(); });
@@ -109,27 +106,36 @@ void CpuDevice::synchronize() {
         if (worker) worker->finish();
 }
 
+void CpuDevice::reach(Mark mark) {
+    const Moment now = facts_.multiprocessors == 1 ? thread_moment() : wall_moment();
+    const double wall = wall_seconds();
+    const std::lock_guard lock(mutex_);
+    moments_[mark] = {now, wall};
+    reached_.notify_all();
+}
+
 Device::Mark CpuDevice::mark(Stream stream) {
     const Mark mark = next_mark_++;
-    run(
-        [this, mark] {
-            const Moment now = facts_.multiprocessors == 1 ? thread_moment() : wall_moment();
-            const std::lock_guard lock(mutex_);
-            moments_[mark] = {now, wall_moment().seconds};
-            reached_.notify_all();
-        },
-        stream);
+    if (is_callers(stream))
+        reach(mark);
+    else
+        worker(stream).queue([this, mark] { reach(mark); });
     return mark;
+}
+
+const CpuDevice::Reached& CpuDevice::found(Mark mark) const {
+    const auto place = moments_.find(mark);
+    if (place == moments_.end())
+        throw DeviceError("a mark of the CPU device was never set, not reached or forgotten",
+                          "marks are read after synchronize(), before forget()");
+    return place->second;
 }
 
 double CpuDevice::seconds(Mark from, Mark to) {
     const std::lock_guard lock(mutex_);
-    const auto begin = moments_.extract(from), end = moments_.extract(to);
-    if (begin.empty() || end.empty())
-        throw DeviceError("a mark of the CPU device was never set, not reached or read before",
-                          "marks are read once, after synchronize()");
-    disturbances_ = end.mapped().moment.switches - begin.mapped().moment.switches;
-    return end.mapped().moment.seconds - begin.mapped().moment.seconds;
+    const Moment &begin = found(from).moment, &end = found(to).moment;
+    disturbances_ = end.switches - begin.switches;
+    return end.seconds - begin.seconds;
 }
 
 void CpuDevice::finish(Mark mark) {
@@ -143,10 +149,7 @@ void CpuDevice::wait_for(Stream waiting, Mark mark) {
 
 double CpuDevice::moment(Mark mark) {
     const std::lock_guard lock(mutex_);
-    const auto found = moments_.find(mark);
-    if (found == moments_.end())
-        throw DeviceError("a mark of the CPU device was never set, not reached or forgotten", "");
-    return found->second.wall;
+    return found(mark).wall;
 }
 
 void CpuDevice::forget(std::span<const Mark> marks) {

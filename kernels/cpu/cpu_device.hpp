@@ -1,6 +1,7 @@
 // The CPU as a device: fp32 kernels on one or several threads of this process.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -31,6 +32,7 @@ public:
     void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
                 const Settings& settings = {}) override;
     void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) override;
+    [[nodiscard]] bool streams_are_threads() const override { return true; }
     void run(std::function<void()> work, Stream stream) override;
     void wait(Stream waiting, Stream on) override;
     void synchronize() override;
@@ -46,6 +48,9 @@ public:
 private:
     /// The thread of a stream other than 0, started when it is first named.
     Worker& worker(Stream stream);
+    /// Whether the stream's work is done by the caller, at once.
+    [[nodiscard]] bool is_callers(Stream stream) { return stream == 0 || worker(stream).is_caller(); }
+    void reach(Mark mark);
 
     DeviceFacts facts_;
     std::vector<std::unique_ptr<Worker>> workers_;
@@ -54,10 +59,11 @@ private:
         Moment moment;    ///< of the clock that seconds() reads
         double wall = 0;  ///< CLOCK_MONOTONIC
     };
+    [[nodiscard]] const Reached& found(Mark mark) const;
     std::unordered_map<Mark, Reached> moments_;
     std::condition_variable reached_;
-    Mark next_mark_ = 0;
-    std::uint64_t disturbances_ = 0;
+    std::atomic<Mark> next_mark_ = 0;
+    std::atomic<std::uint64_t> disturbances_ = 0;
 };
 
 }  // namespace orrery::kernels::cpu

@@ -88,6 +88,7 @@ ClockReading read_clocks() {
 }
 
 Moment thread_moment() { return moment(CLOCK_THREAD_CPUTIME_ID); }
+double wall_seconds() { return seconds(CLOCK_MONOTONIC); }
 Moment wall_moment() { return moment(CLOCK_MONOTONIC); }
 
 }  // namespace orrery::kernels::cpu

@@ -27,7 +27,9 @@ struct Moment {
 };
 /// CLOCK_THREAD_CPUTIME_ID: untouched by what else the machine does, but for caches and memory.
 Moment thread_moment();
-/// CLOCK_MONOTONIC; switches of the calling thread alone.
+/// CLOCK_MONOTONIC.
+double wall_seconds();
+/// The same; switches of the calling thread alone.
 Moment wall_moment();
 
 }  // namespace orrery::kernels::cpu

@@ -20,6 +20,8 @@ public:
     Worker& operator=(const Worker&) = delete;
 
     void queue(std::function<void()> task);
+    /// Whether the caller is a task of this worker.
+    [[nodiscard]] bool is_caller() const { return std::this_thread::get_id() == thread_.get_id(); }
     /// Waits for all tasks; throws what the first failed one threw. Tasks after a failed one still run.
     void finish();
 

@@ -212,8 +212,6 @@ double CudaDevice::seconds(Mark from, Mark to) {
     use();
     float milliseconds = 0.0f;
     check(cudaEventElapsedTime(&milliseconds, events_.at(from), events_.at(to)), "reading the time between two marks");
-    free_events_.push_back(from);
-    free_events_.push_back(to);
     return milliseconds * 1e-3;
 }
 

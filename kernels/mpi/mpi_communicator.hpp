@@ -26,8 +26,8 @@ private:
     bool concurrent_ = false;
 };
 
-/// Collectives block their stream. Messages are polled for with short sleeps, because a lane that waits for one shares
-/// its core with lanes that compute.
+/// Collectives block their stream. A stream that waits for a message gives way between looks, because it shares its
+/// core with streams that compute.
 class MpiCommunicator final : public Communicator {
 public:
     /// The group of `parent`'s ranks that give the same color. All of them make one.
@@ -46,6 +46,7 @@ public:
     void send(const void* memory, std::uint64_t bytes, std::uint32_t to, Stream stream) override;
     void receive(void* memory, std::uint64_t bytes, std::uint32_t from, Stream stream) override;
     [[nodiscard]] std::unique_ptr<Communicator> split(std::uint32_t color) override;
+    void prepare(Stream stream) override { (void)of(stream); }
     void barrier() override;
     [[nodiscard]] double maximum(double value) override;
     [[nodiscard]] std::string from_first(const std::string& text) override;

@@ -150,5 +150,22 @@ TEST_F(RunTest, ARankThatDiesEndsTheRun) {
     EXPECT_FALSE(content_of(left + "/measured.json.steps").empty());
 }
 
+TEST_F(RunTest, ARankThatHangsEndsTheRun) {
+    const std::string left = folder_ / "left";
+    auto run = std::async(std::launch::async, [&] {
+        return orrery(
+            {"run", tiny, "--set", "strategy.data=2", "--steps", "1000000", "--folder", left, "--stall", "2"});
+    });
+    const std::int64_t victim = process_of(left + "/ranks", 1);
+    ASSERT_GT(victim, 0);
+    ASSERT_EQ(::kill(static_cast<pid_t>(victim), SIGSTOP), 0);
+    ASSERT_EQ(run.wait_for(seconds(60)), std::future_status::ready);
+    const Result result = run.get();
+    EXPECT_EQ(result.exit, 3);
+    for (const char* word : {"rank 1 on host", "in step", "no rank has begun anything for", "--stall", "are in"})
+        EXPECT_NE(result.err.find(word), std::string::npos) << word << " is missing from\n" << result.err;
+    EXPECT_NE(::kill(static_cast<pid_t>(victim), 0), 0) << "the rank that hung still lives";
+}
+
 }  // namespace
 }  // namespace orrery::cli

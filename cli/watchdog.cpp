@@ -1,0 +1,68 @@
+#include "cli/watchdog.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <limits>
+
+#include "run/progress.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+/// Whether a process of this host is stopped by a signal or a debugger (state T or t of proc(5)).
+bool is_stopped(const run::RankTrace& trace) {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    if (trace.host != host.data()) return false;
+    std::ifstream in(fmt::format("/proc/{}/stat", trace.pid));
+    std::string line;
+    std::getline(in, line);
+    const std::size_t name_end = line.rfind(") ");  // a program's name may hold anything
+    return name_end != line.npos && name_end + 2 < line.size() && (line[name_end + 2] | 0x20) == 't';
+}
+
+}  // namespace
+
+double Watchdog::patience() const {
+    if (patience_ > 0) return patience_;
+    return longest_step_ < 0 ? first_patience : std::max(least_patience, 10 * longest_step_);
+}
+
+std::optional<Stall> Watchdog::look(double now) {
+    std::uint64_t begun = 0, step = step_, fewest = std::numeric_limits<std::uint64_t>::max();
+    std::uint32_t last = ranks_;
+    std::optional<std::uint32_t> stopped;
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+        const auto trace = run::read_progress(run::progress_file(progress_, rank));
+        if (!trace || trace->state != run::RankState::running) continue;
+        std::uint64_t own = 0;
+        for (const std::uint32_t item : trace->item) own += item;
+        own += trace->step << 32U;  // more than the operations of a step
+        begun += own;
+        if (!stopped && moved_ >= 0 && now - moved_ >= patience() && is_stopped(*trace)) stopped = rank;
+        step = std::max(step, trace->step);
+        if (own < fewest) {
+            fewest = own;
+            last = rank;
+        }
+    }
+    if (step > step_) {
+        if (step_ > 0) longest_step_ = std::max(longest_step_, (now - step_began_) / static_cast<double>(step - step_));
+        step_ = step;
+        step_began_ = now;
+    }
+    if (begun != begun_ || last == ranks_ || moved_ < 0) {
+        begun_ = begun;
+        moved_ = now;
+        return std::nullopt;
+    }
+    if (now - moved_ < patience()) return std::nullopt;
+    return Stall{stopped.value_or(last), now - moved_};
+}
+
+}  // namespace orrery::cli

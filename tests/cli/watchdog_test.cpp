@@ -1,0 +1,76 @@
+// When a run has stalled, by records that the test writes and a clock that it keeps.
+#include "cli/watchdog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "run/progress.hpp"
+#include "tests/cli/process.hpp"
+
+namespace orrery::cli {
+namespace {
+
+class WatchdogTest : public testing::Test {
+protected:
+    void SetUp() override {
+        for (std::uint32_t rank = 0; rank < 2; ++rank) {
+            ranks_.push_back(std::make_unique<run::Progress>(run::progress_file(folder_ / "ranks", rank)));
+            ranks_.back()->record().state = run::RankState::running;
+        }
+    }
+    void begin(std::uint32_t rank, std::uint32_t item) { ranks_[rank]->record().item[0] = item; }
+    void step(std::uint64_t number) {
+        for (const auto& rank : ranks_) rank->record().step = number;
+    }
+
+    Folder folder_;
+    std::vector<std::unique_ptr<run::Progress>> ranks_;
+};
+
+TEST_F(WatchdogTest, BlamesTheRankThatDidLeastOnceNoneMoves) {
+    Watchdog dog(folder_ / "ranks", 2, 5);
+    begin(0, 7);
+    begin(1, 4);
+    EXPECT_FALSE(dog.look(100));
+    EXPECT_FALSE(dog.look(104.9));
+    const auto stall = dog.look(105);
+    ASSERT_TRUE(stall);
+    EXPECT_EQ(stall->rank, 1u);
+    EXPECT_DOUBLE_EQ(stall->seconds, 5);
+}
+
+TEST_F(WatchdogTest, OneRankThatMovesIsEnough) {
+    Watchdog dog(folder_ / "ranks", 2, 5);
+    for (std::uint32_t item = 1; item < 10; ++item) {
+        begin(0, item);
+        EXPECT_FALSE(dog.look(4.0 * item));
+    }
+}
+
+TEST_F(WatchdogTest, PatienceFollowsTheLongestStep) {
+    Watchdog dog(folder_ / "ranks", 2, 0);
+    EXPECT_FALSE(dog.look(0));
+    EXPECT_FALSE(dog.look(Watchdog::first_patience - 1)) << "the first step may take long";
+    step(1);
+    EXPECT_FALSE(dog.look(700));
+    step(2);
+    EXPECT_FALSE(dog.look(703));
+    EXPECT_FALSE(dog.look(732)) << "ten times a step of 3 s";
+    EXPECT_TRUE(dog.look(733));
+}
+
+TEST_F(WatchdogTest, RanksThatStartOrHaveEndedAreNotWaitedFor) {
+    for (const run::RankState state : {run::RankState::starting, run::RankState::finished, run::RankState::failed}) {
+        for (const auto& rank : ranks_) rank->record().state = state;
+        Watchdog dog(folder_ / "ranks", 2, 1);
+        EXPECT_FALSE(dog.look(0));
+        EXPECT_FALSE(dog.look(100));
+    }
+    Watchdog without(folder_ / "absent", 2, 1);
+    EXPECT_FALSE(without.look(0));
+    EXPECT_FALSE(without.look(100));
+}
+
+}  // namespace
+}  // namespace orrery::cli
