@@ -149,6 +149,28 @@ TEST(CpuDevice, MarksTellTheTimeOfTheirStream) {
     }
 }
 
+TEST(CpuDevice, AStreamsOwnThreadIsServedAtOnce) {
+    const auto device = open_device("cpu");
+    ASSERT_TRUE(device->streams_are_threads());
+    const Pointwise fill{PointwiseKind::fill, Dtype::fp32, 1, 64};
+    OperandMemory memory(*device, fill);
+    memory.fill(seed);
+    auto* const first = static_cast<float*>(memory.pointers()[0]);
+    bool cleared = false;
+    Device::Mark mark = 0;
+    device->run(
+        [&] {
+            *first = 1;
+            device->launch(fill, memory.pointers(), 3);
+            mark = device->mark(3);
+            cleared = *first == 0 && device->moment(mark) > 0;
+        },
+        3);
+    device->synchronize();
+    EXPECT_TRUE(cleared);
+    device->forget(std::array{mark});
+}
+
 TEST(CpuDevice, RefusesWhatItCannotDo) {
     EXPECT_THROW(open_device("cpu:0"), Error);
     EXPECT_THROW(open_device("cpu:"), Error);
