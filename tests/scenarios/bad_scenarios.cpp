@@ -85,7 +85,7 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
     static const std::vector<Wrong> texts{
         {"\"leaf 3\"", "leaf 3"}, {"3", "3"}, {"[3]", "3"}, {"[\"\"]", "empty"}, {"null", "null"}};
     static const std::vector<Wrong> named_texts{
-        {"3", "3"},      {"[\"a100\"]", "a100"}, {"\"\"", "empty"}, {"null", "null"},
+        {"3", "3"},      {"[\"a100\"]", "text"}, {"\"\"", "empty"}, {"null", "null"},
         {"{}", "empty"}, {"{\"A100\": 3}", "3"}, {"true", "true"},  {"{\"A100\": \"\"}", "empty"}};
     switch (kind) {
         case Kind::object: return object;

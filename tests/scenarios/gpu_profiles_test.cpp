@@ -20,7 +20,7 @@ Scenario read(const json& profile, std::vector<std::string> more = {"2 x H100"})
     if (!more.empty()) document["cluster"]["more_nodes"] = std::move(more);
     document["strategy"] = {{"tensor", 2}};
     document["training"]["precision"] = "bf16";
-    document["training"]["global_batch_size"] = 64;
+    document["training"]["global_batch_size"] = 96;
     if (!profile.is_null()) document["profile"] = profile;
     return from_json(document, "folder/x.json");
 }

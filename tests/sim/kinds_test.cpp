@@ -153,7 +153,7 @@ TEST(MixedStep, DoesNotFitWhereTheSmallGpusOverflow) {
         nlohmann::json patch = nlohmann::json::parse(R"({"model": {"hidden_size": 4096, "num_attention_heads": 32},
             "cluster": {"preset": "dgx-a100", "gpu": "A100-80GB", "nodes": 1},
             "strategy": {"tensor": 1, "pipeline": 2, "data": 8},
-            "training": {"seq_length": 4096, "micro_batch_size": 6, "global_batch_size": 96}})");
+            "training": {"seq_length": 4096, "micro_batch_size": 10, "global_batch_size": 160}})");
         patch["cluster"]["more_nodes"] = {more};
         return quick(small_scenario(patch.dump()));
     };
