@@ -2,16 +2,19 @@
 #include "cli/collective.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "base/text.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/predict.hpp"
 #include "topology/catalog.hpp"
 
 namespace orrery::cli {
@@ -81,6 +84,15 @@ topology::Cluster cluster_of(const Options& options) {
     return topology::build(spec);
 }
 
+/// "a100, h100": of the GPUs that take part.
+std::string profile_names(const Options& options, const topology::Cluster& cluster,
+                          const std::vector<topology::GpuId>& gpus) {
+    if (!options.profile.empty()) return options.profile;
+    std::set<std::string> names;
+    for (const topology::GpuId gpu : gpus) names.insert(cluster.gpu_of(gpu).profile);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
 void collective(const Options& options) {
     const CollectiveKind kind = kind_of(options.kind);
     const std::vector<double> sizes = parse_sizes(options.bytes, options.factor);
@@ -91,12 +103,12 @@ void collective(const Options& options) {
     const std::uint32_t ranks = ranks_of(options, cluster);
     Output json(options.json);
     calibrate::ProfileStore profiles;
-    const std::string profile = options.profile.empty() ? cluster.gpu().profile : options.profile;
+    const sim::Profiles timing = sim::profiles_of(cluster, options.profile, profiles);
     std::vector<topology::GpuId> gpus(ranks);
     std::iota(gpus.begin(), gpus.end(), 0U);
     const sim::Group group(gpus, cluster.gpus_per_node(), parse_grid(options.grid, ranks));
-    CollectiveTable table{cluster.name(), profile, kind, ranks, group.nodes(), {}};
-    sim::CollectiveTimer timer(cluster, profiles.find(profile), group);
+    CollectiveTable table{cluster.name(), profile_names(options, cluster, gpus), kind, ranks, group.nodes(), {}};
+    sim::CollectiveTimer timer(cluster, timing, group);
     for (const double bytes : sizes) table.rows.push_back({bytes, timer.time(kind, bytes, insisted)});
     if (json.wanted()) json.write(to_json(table).dump(2) + '\n');
     if (!json.to_stdout() && !options.quiet) print(to_text(table));

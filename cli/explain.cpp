@@ -1,6 +1,7 @@
 // orrery explain: what a rank does and where its times come from.
 #include "report/explain.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -28,8 +29,11 @@ void explain(const Options& options) {
     const sim::Prediction prediction =
         sim::predict(scenario, {.keep_trace = true, .scale_factor = false, .advice = false});
     calibrate::ProfileStore profiles;
-    const calibrate::Predictor& predictor = profiles.find(prediction.profile);
     const topology::Cluster cluster = topology::build(scenario.cluster);
+    // A rank that is not there has no GPU; explain() says so.
+    const std::uint32_t rank = std::min(options.rank, scenario.gpus - 1);
+    const topology::Gpu& gpu = cluster.gpu_of(scenario.plan.placement.gpu(rank));
+    const calibrate::Predictor& predictor = sim::profiles_of(scenario, cluster, profiles).of(gpu);
     print(report::explain(scenario, prediction, predictor, cluster.gpus_per_node(), options.rank));
 }
 

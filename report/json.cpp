@@ -28,7 +28,7 @@ Json seconds_by_category(const sim::Breakdown& breakdown) {
     return object;
 }
 
-Json memory_of(std::size_t stage, const sim::StageMemory& memory) {
+Json memory_of(std::size_t stage, const sim::StageMemory& memory, std::uint64_t capacity) {
     Json kinds = Json::object();
     for (std::size_t keep = 0; keep < strategies::keeps; ++keep)
         kinds[std::string(name(static_cast<strategies::Keep>(keep)))] = memory.at_peak[keep];
@@ -37,7 +37,8 @@ Json memory_of(std::size_t stage, const sim::StageMemory& memory) {
             {"at_peak", std::move(kinds)},
             {"before_backward", memory.before_backward},
             {"after_backward", memory.after_backward},
-            {"after_optimizer", memory.after_optimizer}};
+            {"after_optimizer", memory.after_optimizer},
+            {"capacity", capacity}};
 }
 
 Json key_figures(const sim::Prediction& p) {
@@ -64,11 +65,20 @@ void add_stages(Json& report, const sim::Prediction& p) {
         report["stages"].push_back({{"stage", stage}, {"breakdown_s", seconds_by_category(p.stages[stage])}});
 }
 
+void add_gpu_kinds(Json& report, const sim::Prediction& p) {
+    report["gpu_kinds"] = Json::array();
+    for (const sim::GpuUse& use : p.gpu_kinds)
+        report["gpu_kinds"].push_back({{"gpu", use.gpu},
+                                       {"profile", use.profile},
+                                       {"gpus", use.gpus},
+                                       {"breakdown_s", seconds_by_category(use.mean)}});
+}
+
 void add_memory(Json& report, const sim::Prediction& p) {
     Json peaks = Json::array(), detail = Json::array();
     for (std::size_t stage = 0; stage < p.memory.size(); ++stage) {
         peaks.push_back(p.memory[stage].peak);
-        detail.push_back(memory_of(stage, p.memory[stage]));
+        detail.push_back(memory_of(stage, p.memory[stage], p.capacity(stage)));
     }
     report["peak_memory_bytes"] = std::move(peaks);
     report["memory_capacity_bytes"] = p.memory_capacity;
@@ -85,6 +95,7 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) 
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p, const Json& more) {
     Json report = key_figures(p);
     add_stages(report, p);
+    add_gpu_kinds(report, p);
     add_memory(report, p);
     report["bottleneck"] = p.bottleneck;
     report["advice"] = p.advice;

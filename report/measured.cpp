@@ -115,7 +115,7 @@ sim::Prediction measured_step(const scenarios::Scenario& scenario, const run::Me
         p.ops += rank.ops.size();
     }
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    sim::fill_rates(scenario, cluster.gpu(), p.program, p);
+    sim::fill_rates(scenario, sim::peak_flops(cluster.gpu(), scenario.plan.training.precision.compute), p.program, p);
     stages(p);
     memories(measured, p);
     p.memory_capacity = cluster.gpu().memory_bytes;

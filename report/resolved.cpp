@@ -141,6 +141,14 @@ Json of(const scenarios::Perturbations& table) {
     return object;
 }
 
+/// By GPU where there are several kinds.
+Json profiles_of(const scenarios::Scenario& scenario) {
+    if (scenario.more_profiles.empty()) return scenario.profile;
+    Json profiles = {{topology::build(scenario.cluster).gpu().name, scenario.profile}};
+    for (const auto& [gpu, profile] : scenario.more_profiles) profiles[gpu] = profile;
+    return profiles;
+}
+
 }  // namespace
 
 nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
@@ -151,7 +159,7 @@ nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
                      {"strategy", of(plan.strategy)},
                      {"training", of(plan.training, plan.model.dropout)},
                      {"seed", scenario.seed}};
-    if (!scenario.profile.empty()) document["profile"] = scenario.profile;
+    if (!scenario.profile.empty()) document["profile"] = profiles_of(scenario);
     if (scenario.outputs.token_budget > 0) document["outputs"] = {{"token_budget", scenario.outputs.token_budget}};
     if (!scenario.perturbations.none()) document["perturbations"] = of(scenario.perturbations);
     return document;

@@ -95,7 +95,7 @@ std::string breakdown_table(const sim::Prediction& p) {
 
 std::string memory_table(const sim::Prediction& p) {
     if (p.memory.empty()) return "";
-    const std::size_t fullest = fullest_stage(p.memory);
+    const std::size_t fullest = fullest_stage(p);
     const MemoryUnit unit(p.memory[fullest].peak);
     StageTable table(fmt::format("memory ({})", unit.name()), shown_stages(p.memory.size(), fullest));
     const auto row = [&](std::string title, auto bytes) {
@@ -104,7 +104,10 @@ std::string memory_table(const sim::Prediction& p) {
     for (std::size_t keep = 0; keep < strategies::keeps; ++keep)
         row(std::string(name(static_cast<strategies::Keep>(keep))), [&](const auto& m) { return m.at_peak[keep]; });
     table.rule();
-    row("peak, of " + unit.text(p.memory_capacity), [](const auto& m) { return m.peak; });
+    const bool one_capacity = std::ranges::all_of(p.stage_capacity, [&](auto c) { return c == p.memory_capacity; });
+    row(one_capacity ? "peak, of " + unit.text(p.memory_capacity) : "peak", [](const auto& m) { return m.peak; });
+    if (!one_capacity)
+        table.row("of the smallest GPU's", [&](std::size_t stage) { return unit.text(p.capacity(stage)); });
     if (p.memory[fullest].after_optimizer == 0) return table.to_text();  // a run that knows its peak alone
     row("before backward", [](const auto& m) { return m.before_backward; });
     row("after backward", [](const auto& m) { return m.after_backward; });

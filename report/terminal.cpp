@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/table.hpp"
 #include "base/units.hpp"
 #include "report/breakdown.hpp"
 #include "report/stage_table.hpp"
@@ -91,13 +92,32 @@ std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Predi
 
 std::string fit_line(const sim::Prediction& p, Style style) {
     if (p.fits || p.memory.empty()) return "";
-    const std::size_t stage = fullest_stage(p.memory);
+    const std::size_t stage = fullest_stage(p);
     const auto& m = p.memory[stage];
     const auto largest = std::ranges::max_element(m.at_peak);
     const auto keep = static_cast<strategies::Keep>(std::distance(m.at_peak.begin(), largest));
     return fmt::format("{} stage {} needs {} of {}; largest: {}, {}\n", paint(style, Ink::bad, "DOES NOT FIT"), stage,
-                       format_bytes(static_cast<double>(m.peak)), format_bytes(static_cast<double>(p.memory_capacity)),
+                       format_bytes(static_cast<double>(m.peak)), format_bytes(static_cast<double>(p.capacity(stage))),
                        name(keep), format_bytes(static_cast<double>(*largest)));
+}
+
+/// How many GPUs of each kind, and what they do; nothing where all are alike.
+std::string gpu_lines(const sim::Prediction& p) {
+    if (p.gpu_kinds.size() < 2) return "";
+    Table table({{"GPUs"},
+                 {"kind", Table::Align::left},
+                 {"profile", Table::Align::left},
+                 {"computing"},
+                 {"communication"},
+                 {"host"},
+                 {"bubble"}});
+    const auto share = [&](double seconds) { return fmt::format("{:.1f}%", 100 * seconds / p.step_time_s); };
+    for (const sim::GpuUse& use : p.gpu_kinds) {
+        const sim::Breakdown& m = use.mean;
+        table.row({grouped(use.gpus), use.gpu, use.profile, share(m.busy()),
+                   share(m.tensor_comm + m.pipeline_comm + m.data_comm), share(m.launch), share(m.bubble)});
+    }
+    return table.to_text() + '\n';
 }
 
 /// "ADVICE  " before the first line, blanks before the others.
@@ -115,9 +135,10 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p
         text +=
             paint(style, Ink::dim,
                   fmt::format("MFU: model FLOPs without recomputation (SC'21, eq. 3); HFU: all executed; of {} TFLOP/s "
-                              "dense {}",
+                              "dense {}{}",
                               tera(p.model_flops_per_gpu / p.mfu, 0),
-                              kernels::name(scenario.plan.training.precision.compute))) +
+                              kernels::name(scenario.plan.training.precision.compute),
+                              p.gpu_kinds.size() > 1 ? ", the GPUs' mean" : "")) +
             '\n';
     return text +
            paint(style, Ink::dim,
@@ -133,7 +154,7 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     std::string text =
         headline(scenario, p, style) + '\n' + figures(scenario, p, style) + perturbed_line(scenario, p, style) + '\n';
-    text += breakdown_table(p) + '\n' + memory_table(p) + '\n';
+    text += gpu_lines(p) + breakdown_table(p) + '\n' + memory_table(p) + '\n';
     text += fit_line(p, style);
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
     text += list(style, Ink::good, "ADVICE", p.advice);

@@ -42,7 +42,7 @@ constexpr std::array key_table{
     Key{document, "cluster", object, 0, 0, {}, true},
     Key{document, "strategy", object},
     Key{document, "training", object, 0, 0, {}, true},
-    Key{document, "profile", text},
+    Key{document, "profile", named_texts},
     Key{document, "seed", integer, 0, max_exact},
     Key{document, "outputs", object},
     Key{document, "perturbations", object},

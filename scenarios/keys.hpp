@@ -19,7 +19,8 @@ std::string_view pointer(Place place);
 enum class Kind : std::uint8_t {
     object,
     text,
-    texts,  ///< a list of texts
+    texts,        ///< a list of texts
+    named_texts,  ///< a text, or an object of texts
     boolean,
     integer,  ///< whole number in [min, max]
     number,   ///< real number in [min, max]

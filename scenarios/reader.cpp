@@ -29,6 +29,7 @@ std::string remedy(const Key& key) {
         case Kind::object: return "write an object: {\"key\": value, ...}";
         case Kind::text: return "write a text in double quotes";
         case Kind::texts: return "write a list of texts: [\"...\", \"...\"]";
+        case Kind::named_texts: return "write a text in double quotes, or an object of texts: {\"name\": \"...\"}";
         case Kind::boolean: return "write true or false, without quotes";
         case Kind::integer:
             return fmt::format("write a whole number from {:.0f} to {:.0f}, without quotes", key.min, key.max);
@@ -150,6 +151,20 @@ std::vector<std::string> Reader::texts(std::string_view name) const {
     if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
     if (value->size() > longest) refuse(name, fmt::format("{} entries are too many", value->size()), "at most 10000");
     for (const json& entry : *value) all.push_back(short_text(known, entry));
+    return all;
+}
+
+std::map<std::string, std::string> Reader::named_texts(std::string_view name) const {
+    const Key& known = key(name, Kind::named_texts);
+    const json* value = find(name);
+    if (!value) return {};
+    if (!value->is_object()) return {{"", short_text(known, *value)}};
+    if (value->empty()) refuse(name, "{} is empty", "leave the key out, or name something");
+    std::map<std::string, std::string> all;
+    for (const auto& [each, text] : value->items()) {
+        if (each.empty()) refuse(name, "\"\" is no name", remedy(known));
+        all[each] = short_text(known, text);
+    }
     return all;
 }
 

@@ -28,6 +28,8 @@ public:
     [[nodiscard]] Reader object(std::string_view name, Place place) const;
     [[nodiscard]] std::string text(std::string_view name, std::string_view fallback = "") const;
     [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
+    /// A text stands under the name "", the texts of an object under their own.
+    [[nodiscard]] std::map<std::string, std::string> named_texts(std::string_view name) const;
     [[nodiscard]] bool boolean(std::string_view name, bool fallback) const;
     [[nodiscard]] std::uint64_t integer(std::string_view name, std::uint64_t fallback = 0) const;
     [[nodiscard]] std::uint32_t integer32(std::string_view name, std::uint32_t fallback = 0) const;

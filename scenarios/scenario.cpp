@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "kernels/kernel.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/gpu_profiles.hpp"
 #include "scenarios/model_section.hpp"
 #include "scenarios/override.hpp"
 #include "scenarios/placement.hpp"
@@ -174,13 +175,6 @@ void check_precision(Dtype wanted, const topology::Gpu& gpu, const Sections& sec
                 fmt::format("{} has no {} tensor cores", gpu.name, kernels::name(wanted)), "legal values: " + legal);
 }
 
-std::string profile_path(const Reader& top, const topology::Gpu& gpu) {
-    if (!top.has("profile")) return gpu.profile;
-    const std::filesystem::path named = top.text("profile");
-    const bool is_path = named.has_parent_path() || named.extension() == ".json";
-    return is_path ? (std::filesystem::path(top.file()).parent_path() / named).string() : named.string();
-}
-
 /// Calls read(text, i) for every text of a list; what it throws gets the text's place.
 template <class Read>
 void each_text(const Reader& reader, std::string_view key, const Read& read) {
@@ -241,9 +235,11 @@ Scenario read(const Sections& sections) {
     scenario.outputs.token_budget = sections.outputs.tokens("token_budget");
 
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    scenario.profile = profile_path(sections.top, cluster.gpu());
+    scenario.more_profiles = gpu_profiles(sections.top, cluster);
+    scenario.profile = scenario.more_profiles.extract(cluster.gpu().name).mapped();
     fit_to_cluster(scenario.plan.strategy, cluster.gpus(), sections);
-    check_precision(scenario.plan.training.precision.compute, cluster.gpu(), sections);
+    for (const topology::NodeGroup& group : cluster.groups())
+        check_precision(scenario.plan.training.precision.compute, group.gpu, sections);
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -23,8 +24,9 @@ struct Scenario {
     strategies::Plan plan;  ///< plan.strategy.data is derived from the cluster's GPUs when absent
     topology::ClusterSpec cluster;
     std::uint32_t gpus = 0;  ///< GPUs used: tensor x pipeline x data, at most the cluster's
-    std::string profile;     ///< name of a shipped profile or path; default: the GPU's
-    std::uint64_t seed = 1;  ///< of jitter; recorded in the provenance
+    std::string profile;     ///< of the cluster's first kind of GPU: a shipped profile's name or a path
+    std::map<std::string, std::string> more_profiles = {};  ///< of its other kinds, by the GPU's name
+    std::uint64_t seed = 1;                                 ///< of jitter; recorded in the provenance
     Outputs outputs;
     Perturbations perturbations;  ///< without those of factor 1
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -72,11 +73,29 @@ std::optional<Plan> changed(const Plan& plan, const Neighbour& neighbour) {
     return other;
 }
 
-std::uint64_t largest_peak(const strategies::StepProgram& step) {
+/// The stage with the least memory to spare.
+struct Fullest {
+    std::size_t stage = 0;
     std::uint64_t peak = 0;
+    double spare = std::numeric_limits<double>::infinity();  ///< bytes; below 0: it does not fit
+
+    void weigh(std::size_t other, std::uint64_t bytes, const Prediction& p) {
+        const double room = static_cast<double>(p.capacity(other)) - static_cast<double>(bytes);
+        if (room < spare) *this = {other, bytes, room};
+    }
+};
+
+Fullest fullest(const strategies::StepProgram& step, const Prediction& p) {
+    Fullest fullest;
     for (std::uint32_t role = 0; role < step.programs.size(); ++role)
-        peak = std::max(peak, strategies::memory(step, role).peak);
-    return peak;
+        fullest.weigh(role, strategies::memory(step, role).peak, p);
+    return fullest;
+}
+
+Fullest fullest(const Prediction& p) {
+    Fullest fullest;
+    for (std::size_t stage = 0; stage < p.memory.size(); ++stage) fullest.weigh(stage, p.memory[stage].peak, p);
+    return fullest;
 }
 
 /// That would be simulated if it folds like `folding`.
@@ -84,12 +103,6 @@ std::uint64_t operations(const strategies::StepProgram& step, const Folding& fol
     std::uint64_t sum = 0;
     for (const RankClass& rank : folding.classes) sum += step.programs[rank.role].ops.size();
     return sum;
-}
-
-std::uint64_t largest_peak(const std::vector<StageMemory>& stages) {
-    std::uint64_t peak = 0;
-    for (const StageMemory& stage : stages) peak = std::max(peak, stage.peak);
-    return peak;
 }
 
 std::string bottleneck(const Prediction& p) {
@@ -118,43 +131,42 @@ std::string bottleneck(const Prediction& p) {
 }
 
 void advise_memory(const Plan& plan, bool measured_fused, Prediction& p) {
-    const auto worst = std::max_element(p.memory.begin(), p.memory.end(),
-                                        [](const StageMemory& a, const StageMemory& b) { return a.peak < b.peak; });
-    const auto kind = std::max_element(worst->at_peak.begin(), worst->at_peak.end()) - worst->at_peak.begin();
-    p.advice.push_back(fmt::format("does not fit: stage {} needs {} of {}; the most, {}, is {}",
-                                   worst - p.memory.begin(), format_bytes(static_cast<double>(worst->peak)),
-                                   format_bytes(static_cast<double>(p.memory_capacity)),
-                                   format_bytes(static_cast<double>(worst->at_peak[static_cast<std::size_t>(kind)])),
+    const Fullest worst = fullest(p);
+    const auto& at_peak = p.memory[worst.stage].at_peak;
+    const auto kind = std::max_element(at_peak.begin(), at_peak.end()) - at_peak.begin();
+    p.advice.push_back(fmt::format("does not fit: stage {} needs {} of {}; the most, {}, is {}", worst.stage,
+                                   format_bytes(static_cast<double>(worst.peak)),
+                                   format_bytes(static_cast<double>(p.capacity(worst.stage))),
+                                   format_bytes(static_cast<double>(at_peak[static_cast<std::size_t>(kind)])),
                                    strategies::name(static_cast<strategies::Keep>(kind))));
     for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
-        const std::uint64_t peak = largest_peak(strategies::build(*other));
-        if (peak >= worst->peak) continue;
-        p.advice.push_back(fmt::format(
-            "{}: saves {}, peak {}{}", neighbour.name, format_bytes(static_cast<double>(worst->peak - peak)),
-            format_bytes(static_cast<double>(peak)), peak <= p.memory_capacity ? ", fits" : ""));
+        const Fullest now = fullest(strategies::build(*other), p);
+        if (now.spare <= worst.spare) continue;
+        p.advice.push_back(fmt::format("{}: saves {}, peak {}{}", neighbour.name, format_bytes(now.spare - worst.spare),
+                                       format_bytes(static_cast<double>(now.peak)), now.spare >= 0 ? ", fits" : ""));
     }
 }
 
-void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster,
-                 const calibrate::Predictor& predictor, const std::shared_ptr<const Folding>& folding, Prediction& p) {
+void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster, const Profiles& profiles,
+                 const std::shared_ptr<const Folding>& folding, Prediction& p) {
     struct Better {
         double seconds;
         std::string text;
     };
     std::vector<Better> better;
-    const std::uint64_t now = largest_peak(p.memory);
+    const Fullest now = fullest(p);
     for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
         strategies::StepProgram program = strategies::build(*other);
-        const std::uint64_t peak = largest_peak(program);
-        if (peak > p.memory_capacity || operations(program, *folding) > most_operations) continue;
-        const RanStep ran(std::move(program), *other, cluster, predictor, {.known_folding = folding});
+        const Fullest then = fullest(program, p);
+        if (then.spare < 0 || operations(program, *folding) > most_operations) continue;
+        const RanStep ran(std::move(program), *other, cluster, profiles, {.known_folding = folding});
         const double seconds = ran.replayed.end;
         if (seconds > p.step_time_s * (1 - worth_saying)) continue;
-        const double more = static_cast<double>(peak) - static_cast<double>(now);
+        const double more = now.spare - then.spare;
         better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),
                                                100 * (seconds / p.step_time_s - 1), more < 0 ? "-" : "+",
                                                format_bytes(std::abs(more)))});
@@ -165,15 +177,17 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
 
 }  // namespace
 
-void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-            const calibrate::Predictor& predictor, const std::shared_ptr<const Folding>& folding, Prediction& p) {
+void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
+            const std::shared_ptr<const Folding>& folding, Prediction& p) {
     p.bottleneck = bottleneck(p);
     if (!scenario.perturbations.none()) return;  // other plans are simulated as planned: no comparison
-    const bool measured_fused = !predictor.profile().attention.empty();
+    const bool measured_fused = std::ranges::all_of(cluster.groups(), [&](const topology::NodeGroup& group) {
+        return !profiles.of(group.gpu).profile().attention.empty();
+    });
     if (!p.fits)
         advise_memory(scenario.plan, measured_fused, p);
     else
-        advise_time(scenario.plan, measured_fused, cluster, predictor, folding, p);
+        advise_time(scenario.plan, measured_fused, cluster, profiles, folding, p);
 }
 
 }  // namespace orrery::sim

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "calibrate/predictor.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/folding.hpp"
+#include "sim/kinds.hpp"
 #include "sim/prediction.hpp"
 #include "topology/cluster.hpp"
 
@@ -15,8 +15,7 @@ namespace orrery::sim {
 /// legal is run, and only one that saves at least 1% of the step is named. When the plan does not fit, advice names the
 /// largest kind of memory and what each switch would save. folding: of the scenario's own plan; neighbours with the
 /// same traffic share it.
-void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-            const calibrate::Predictor& predictor, const std::shared_ptr<const Folding>& folding,
-            Prediction& prediction);
+void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
+            const std::shared_ptr<const Folding>& folding, Prediction& prediction);
 
 }  // namespace orrery::sim

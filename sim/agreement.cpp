@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "sim/predict.hpp"
 #include "topology/catalog.hpp"
 
 namespace orrery::sim {
@@ -13,14 +14,14 @@ namespace orrery::sim {
 namespace {
 
 /// Both runs of a scenario, compared.
-Agreement run_both(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Running& one,
+Agreement run_both(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Running& one,
                    const Running& other) {
-    const calibrate::Predictor& predictor = profiles.find(scenario.profile);
     const topology::Cluster cluster = topology::build(scenario.cluster);
+    const Profiles profiles = profiles_of(scenario, cluster, store);
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
     const auto run = [&](Running how) {
         if (!scenario.perturbations.none()) how.perturbed = &perturbed;
-        return std::make_unique<const RanStep>(scenario.plan, cluster, predictor, how);
+        return std::make_unique<const RanStep>(scenario.plan, cluster, profiles, how);
     };
     const auto one_run = run(one), other_run = run(other);
     const RanStep &first = *one_run, &second = *other_run;

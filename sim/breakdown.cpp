@@ -48,13 +48,19 @@ class Walk {
 public:
     Walk(const strategies::StepProgram& step, const Costs* costs, const RankClass& rank)
         : step_(step), costs_(costs), rank_(rank), program_(step.programs[rank.role]) {
+        auto wait = rank.data_waits.begin();
         for (std::size_t i = 0; i < program_.ops.size(); ++i) {
             const Op& op = program_.ops[i];
             if (op.lane == Lane::data) data_.add(rank.spans[i]);
+            if (op.lane == Lane::data && std::holds_alternative<Collective>(op.what) && wait != rank.data_waits.end()) {
+                waits_.add({rank.spans[i].begin - *wait, rank.spans[i].begin});
+                ++wait;
+            }
             if (std::holds_alternative<strategies::Send>(op.what) || std::holds_alternative<strategies::Recv>(op.what))
                 messages_.add(rank.spans[i]);
         }
         data_.sort();
+        waits_.sort();
         messages_.sort();
     }
 
@@ -78,7 +84,9 @@ private:
         const double data = data_.inside(from, to), messages = std::min(messages_.inside(from, to), to - from - data);
         sum_.data_comm += data;
         sum_.pipeline_comm += messages;
-        const double rest = to - from - data - messages;
+        const double waits = std::min(waits_.inside(from, to), to - from - data - messages);
+        sum_.bubble += waits;
+        const double rest = to - from - data - messages - waits;
         const bool stage_waits = messages > 0 || messages_.ends_within(from, to) || waits_for_others;
         (stage_waits ? sum_.bubble : sum_.launch) += rest;
     }
@@ -119,11 +127,23 @@ private:
     const Costs* costs_;  ///< null: the program holds no calls
     const RankClass& rank_;
     const strategies::Program& program_;
-    Sweep data_, messages_;
+    Sweep data_, messages_, waits_;  ///< waits_: of data-parallel collectives for other ranks
     Breakdown sum_;
 };
 
 }  // namespace
+
+void Breakdown::add(const Breakdown& other, double share) {
+    gemm += share * other.gemm;
+    attention += share * other.attention;
+    memory_bound += share * other.memory_bound;
+    tensor_comm += share * other.tensor_comm;
+    pipeline_comm += share * other.pipeline_comm;
+    data_comm += share * other.data_comm;
+    optimizer += share * other.optimizer;
+    launch += share * other.launch;
+    bubble += share * other.bubble;
+}
 
 Breakdown breakdown(const strategies::StepProgram& step, const Costs& costs, const RankClass& rank, double step_end) {
     return Walk(step, &costs, rank).run(step_end);

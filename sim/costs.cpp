@@ -43,9 +43,11 @@ Shares share_of(const kernels::Kernel& kernel, double seconds) {
 }
 
 Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
-             const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding)
+             const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding,
+             std::uint32_t rank)
     : network_(network),
       folding_(folding),
+      rank_(rank),
       placement_(plan.placement),
       gap_(predictor.constant("kernel_gap_seconds")),
       dispatch_(plan.training.cuda_graph ? 0.0 : predictor.constant("dispatch_seconds")),
@@ -76,9 +78,9 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
 const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet set) const {
     const auto [place, fresh] = groups_.try_emplace(set.bits());
     if (!fresh) return place->second;
-    const std::uint32_t number = folding_ == nullptr ? Folding::none : folding_->group_of_rank(0, set);
+    const std::uint32_t number = folding_ == nullptr ? Folding::none : folding_->group_of_rank(rank_, set);
     if (number == Folding::none) {
-        place->second.gpus = placement_.gpus(step.mesh.group(0, set));
+        place->second.gpus = placement_.gpus(step.mesh.group(rank_, set));
         place->second.alone = network_.tightest(network_.path(place->second.gpus));
     } else {
         place->second.gpus = folding_->groups[number].gpus;

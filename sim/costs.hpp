@@ -41,10 +41,10 @@ public:
     /// A GPU whose memory is slower or faster than the profile's device (A100 with 40 and 80 GB) takes proportionally
     /// longer or shorter over memory-bound kernels. slowed: kernels beside a collective take longer (the profile's
     /// overlap_slowdown). folding: of the step, where groups and their links are looked up; without it they are worked
-    /// out.
+    /// out. rank: one that runs on the GPU, whose groups stand for those of all.
     Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
           const calibrate::Predictor& predictor, const Network& network, bool slowed = true,
-          const Folding* folding = nullptr);
+          const Folding* folding = nullptr, std::uint32_t rank = 0);
 
     /// For the step with its calls unrolled: operations of a block keep the times that they have in it, so that both
     /// come to the same end. `step` is that of the constructor.
@@ -67,7 +67,7 @@ private:
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block) const;
     void slow_down_beside_collectives(const strategies::StepProgram& step);
 
-    /// Rank 0's group of a set, with the link that binds it alone.
+    /// The rank's group of a set, with the link that binds it alone.
     struct Group {
         std::vector<topology::GpuId> gpus;
         std::vector<LinkUse> alone;
@@ -76,6 +76,7 @@ private:
 
     const Network& network_;
     const Folding* folding_;
+    std::uint32_t rank_;
     strategies::RankPlacement placement_;
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     double gap_, dispatch_, slowdown_;

@@ -55,7 +55,8 @@ private:
     void add_columns() {
         for (std::uint32_t column = 0; column < columns_; ++column) {
             const std::uint32_t rank = flows_.columns().first_rank(column);
-            graph_.colour.push_back(colour({0, traffic_.role[rank], marks_.of_rank(rank), 0.0, 0}));
+            const std::uint32_t kind = network_.kinds().of(traffic_.gpu(rank));
+            graph_.colour.push_back(colour({0, traffic_.role[rank], marks_.of_rank(rank), 0.0, kind}));
         }
     }
     void add_message(std::uint32_t vertex, const Flows::Message& message) {

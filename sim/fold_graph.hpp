@@ -13,8 +13,8 @@ struct FlowClasses {
     std::vector<std::uint32_t> column, message, group, link;
 };
 
-/// The coarsest partition that is equitable: columns of one role, flows of one channel or set, links of one kind, rate
-/// and tier.
+/// The coarsest partition that is equitable: columns of one role on one kind of GPU, flows of one channel or set, links
+/// of one kind, rate and tier.
 FlowClasses equitable_classes(const Flows& flows, const Traffic& traffic, const topology::Cluster& cluster,
                               const Network& network, const Marks& marks);
 

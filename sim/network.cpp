@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -13,12 +15,28 @@ namespace orrery::sim {
 using kernels::CollectiveKind;
 using topology::GpuId;
 
-Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& predictor)
-    : cluster_(cluster),
-      predictor_(predictor),
-      launch_(predictor.constant("collective_launch_seconds")),
-      payload_(predictor.constant("network_efficiency")),
-      machine_(machine_of(cluster, 0, cluster.gpus() - 1)) {}
+namespace {
+
+double least_payload(const Kinds& kinds) {
+    std::vector<std::uint32_t> all(kinds.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return kinds.least(all, "network_efficiency");
+}
+
+}  // namespace
+
+Network::Network(const topology::Cluster& cluster, const Profiles& profiles)
+    : cluster_(cluster), kinds_(cluster, profiles), payload_(least_payload(kinds_)) {}
+
+/// Latencies are those of the farthest pair for all: which pairs are near must not split a folding's classes.
+const Network::Mixture& Network::mixture(std::span<const GpuId> gpus) const {
+    std::vector<std::uint32_t> numbers = kinds_.among(gpus);
+    const auto known = mixtures_.find(numbers);
+    if (known != mixtures_.end()) return known->second;
+    Mixture fresh{kinds_.most(numbers, "collective_launch_seconds"),
+                  Pricer(cluster_, kinds_, numbers, 0, cluster_.gpus() - 1)};
+    return mixtures_.try_emplace(std::move(numbers), std::move(fresh)).first->second;
+}
 
 std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
     std::vector<LinkUse> uses;
@@ -48,10 +66,11 @@ double Network::alone(const Transfer& transfer, std::span<const LinkUse> path) c
 }
 
 Transfer Network::message(GpuId from, GpuId to, double bytes) const {
+    const GpuId ends[] = {from, to};
+    const auto& [launch, pricer] = mixture(ends);
     if (cluster_.node_of(from) == cluster_.node_of(to))
-        return {.latency =
-                    launch_ + (from == to ? 0.0 : predictor_.collective(CollectiveKind::send_recv, 2, bytes).seconds)};
-    return {.latency = launch_ + send_latency_seconds(machine_), .bytes = bytes};
+        return {.latency = launch + (from == to ? 0.0 : pricer.inside_node(CollectiveKind::send_recv, 2, bytes))};
+    return {.latency = launch + send_latency_seconds(pricer.machine()), .bytes = bytes};
 }
 
 Network::Spread Network::spread_of(std::span<const GpuId> group) const {
@@ -90,7 +109,7 @@ std::vector<LinkUse> Network::path(std::span<const GpuId> group) const {
 }
 
 Cost Network::choose(CollectiveKind kind, const Group& group, double bytes, std::span<const LinkUse> path) const {
-    const Pricer pricer(predictor_, machine_);
+    const Pricer& pricer = mixture(group.gpus()).pricer;
     const Job job{kind, group.shape(), group.rails(), bytes};
     const double rate = bottleneck(path);
     Cost best;
@@ -110,10 +129,11 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
                              std::span<const LinkUse> path) const {
     if (gpus.size() <= 1) return {};
     const Group group(gpus, gpus_per_node());
-    if (group.nodes() == 1) return {.latency = launch_ + predictor_.collective(kind, group.ranks(), bytes).seconds};
+    const auto& [launch, pricer] = mixture(gpus);
+    if (group.nodes() == 1) return {.latency = launch + pricer.inside_node(kind, group.ranks(), bytes)};
     if (kind == CollectiveKind::send_recv) return message(gpus.front(), gpus.back(), bytes);
     const Cost cost = choose(kind, group, bytes, path);
-    Transfer transfer{launch_ + cost.latency_seconds, cost.wire_bytes};
+    Transfer transfer{launch + cost.latency_seconds, cost.wire_bytes};
     if (cost.inside_seconds > 0 && cost.wire_bytes > 0) transfer.rate_limit = cost.wire_bytes / cost.inside_seconds;
     return transfer;
 }
@@ -122,7 +142,7 @@ std::string Network::explain(CollectiveKind kind, std::span<const GpuId> gpus, d
     const auto ranks = static_cast<std::uint32_t>(gpus.size());
     if (ranks <= 1) return "one rank: nothing to move";
     const Group group(gpus, gpus_per_node());
-    if (group.nodes() == 1) return predictor_.explain(kind, ranks, bytes);
+    if (group.nodes() == 1) return predictor(gpus.front()).explain(kind, ranks, bytes);
     const auto uses = path(gpus);
     const Cost cost = choose(kind, group, bytes, uses);
     return fmt::format(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "calibrate/predictor.hpp"
 #include "sim/collective/pricing.hpp"
 #include "sim/engine.hpp"
+#include "sim/kinds.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
@@ -22,9 +24,14 @@ struct Transfer {
     double rate_limit = std::numeric_limits<double>::infinity();
 };
 
+/// On a cluster of several kinds of GPU what a node does alone takes its own profile's time; what nodes do together
+/// takes the launch and the pace of the slowest of their kinds, and fabric links carry the least share of payload of
+/// all profiles.
 class Network {
 public:
-    Network(const topology::Cluster& cluster, const calibrate::Predictor& predictor);
+    Network(const topology::Cluster& cluster, const Profiles& profiles);
+
+    [[nodiscard]] const Kinds& kinds() const { return kinds_; }
 
     [[nodiscard]] topology::LinkId first_fabric_link() const { return cluster_.first_fabric_link(); }
     [[nodiscard]] std::uint32_t gpus_per_node() const { return cluster_.gpus_per_node(); }
@@ -77,12 +84,20 @@ private:
     [[nodiscard]] Cost choose(kernels::CollectiveKind kind, const Group& group, double bytes,
                               std::span<const LinkUse> path) const;
 
+    /// What collectives of some kinds of GPU share.
+    struct Mixture {
+        double launch;  // of a collective: stream events around it
+        Pricer pricer;
+    };
+    [[nodiscard]] const Mixture& mixture(std::span<const topology::GpuId> gpus) const;
+    [[nodiscard]] const calibrate::Predictor& predictor(topology::GpuId gpu) const {
+        return *kinds_[kinds_.of(gpu)].predictor;
+    }
+
     const topology::Cluster& cluster_;
-    const calibrate::Predictor& predictor_;
-    double launch_;   // of a collective: stream events around it
-    double payload_;  // share of a link's rate that carries payload
-    Machine
-        machine_;  // latencies of the farthest pair for all: which pairs are near must not split a folding's classes
+    Kinds kinds_;
+    double payload_;                                                  // share of a link's rate that carries payload
+    mutable std::map<std::vector<std::uint32_t>, Mixture> mixtures_;  // by kinds
 };
 
 }  // namespace orrery::sim

@@ -24,7 +24,7 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 /// Sweeps over all operations in program order until every time is known; no queues, no events, no classes.
 class LongestPath {
 public:
-    LongestPath(const strategies::StepProgram& step, const Costs& costs, const Network& network,
+    LongestPath(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,
                 const strategies::RankPlacement& placement)
         : step_(step), costs_(costs), network_(network), placement_(placement) {
         for (const auto& program : step.programs) hazards_.emplace_back(program);
@@ -65,7 +65,7 @@ private:
                 double& lane = free[static_cast<std::size_t>(op.lane)];
                 moved |= visit(rank, i, op, later(device, lane), host);
                 lane = spans_[rank][i].end;
-                host += costs_.of(step_.role[rank], i).host;
+                host += costs_.of_rank(rank).of(step_.role[rank], i).host;
             }
         }
         return moved;
@@ -81,7 +81,7 @@ private:
     }
 
     bool visit(std::uint32_t rank, std::uint32_t i, const Op& op, double device, double host) {
-        const OpCost& cost = costs_.of(step_.role[rank], i);
+        const OpCost& cost = costs_.of_rank(rank).of(step_.role[rank], i);
         const double begin = later(device, host + cost.first_dispatch);
         if (!std::isnan(spans_[rank][i].end) || std::isnan(begin)) return false;
         if (const auto* send = std::get_if<Send>(&op.what))
@@ -135,7 +135,7 @@ private:
     }
 
     const strategies::StepProgram& step_;
-    const Costs& costs_;
+    const KindCosts& costs_;
     const Network& network_;
     const strategies::RankPlacement& placement_;
     std::vector<strategies::Hazards> hazards_;
@@ -148,7 +148,7 @@ private:
 
 }  // namespace
 
-std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const Costs& costs,
+std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const KindCosts& costs,
                                             const Network& network, const strategies::RankPlacement& placement) {
     return LongestPath(step, costs, network, placement).run();
 }

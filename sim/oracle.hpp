@@ -3,14 +3,14 @@
 
 #include <vector>
 
-#include "sim/costs.hpp"
+#include "sim/kind_costs.hpp"
 #include "sim/network.hpp"
 #include "sim/prediction.hpp"
 
 namespace orrery::sim {
 
 /// [rank][op] -> span, every rank for itself, every transfer as if it were alone on the wire.
-std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const Costs& costs,
+std::vector<std::vector<Span>> longest_path(const strategies::StepProgram& step, const KindCosts& costs,
                                             const Network& network, const strategies::RankPlacement& placement = {});
 
 }  // namespace orrery::sim

@@ -63,9 +63,9 @@ std::uint32_t most_nodes(const strategies::Mesh& mesh, Axis axis, const RankPlac
 
 }  // namespace
 
-PlacementComparison compare_placements(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
-    const calibrate::Predictor& predictor = profiles.find(scenario.profile);
-    const topology::Cluster cluster = uniform_cluster(scenario.cluster);
+PlacementComparison compare_placements(const scenarios::Scenario& scenario, calibrate::ProfileStore& store) {
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const Profiles profiles = profiles_of(scenario, cluster, store);
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
     const strategies::StepProgram program = strategies::build(scenario.plan);
     const bool large = operations(program) > most_operations;
@@ -79,7 +79,7 @@ PlacementComparison compare_placements(const scenarios::Scenario& scenario, cali
             too_large.push_back(std::move(candidate.name));
             continue;
         }
-        const RanStep ran(program, plan, cluster, predictor,
+        const RanStep ran(program, plan, cluster, profiles,
                           {.perturbed = scenario.perturbations.none() ? nullptr : &perturbed});
         PlacedStep step{std::move(candidate.name), ran.replayed.end, steps.empty(), {}};
         for (std::size_t axis = 0; axis < strategies::axes; ++axis)

@@ -1,10 +1,14 @@
 #include "sim/predict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "sim/advice.hpp"
@@ -19,19 +23,83 @@ namespace orrery::sim {
 
 namespace {
 
-/// One breakdown a stage: of the class that ends last.
-void stages(const RanStep& ran, std::uint32_t pipeline, Prediction& p) {
-    for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
-        p.stages.push_back(breakdown(ran.program, ran.costs, ran.slowest(stage), p.step_time_s));
-        p.memory.push_back(strategies::memory(ran.program, stage));
-        p.fits = p.fits && p.memory.back().peak <= p.memory_capacity;
+std::string profile_name(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+                         const topology::Gpu& gpu) {
+    if (gpu.name == cluster.gpu().name) return scenario.profile;
+    const auto named = scenario.more_profiles.find(gpu.name);
+    return named == scenario.more_profiles.end() ? gpu.profile : named->second;
+}
+
+/// A GPU's own profile need not be among those that are shipped.
+const calibrate::Predictor& find_profile(const topology::Gpu& gpu, const std::string& name,
+                                         calibrate::ProfileStore& profiles) {
+    const std::vector<std::string> shipped = calibrate::ProfileStore::shipped();
+    if (name != gpu.profile || std::ranges::find(shipped, name) != shipped.end()) return profiles.find(name);
+    throw Error(
+        "", "/profile", fmt::format("no profile is shipped for {}", gpu.name),
+        fmt::format("measure one (`orrery calibrate --help`) and name it: \"profile\": {{\"{}\": \"FILE.json\"}}; "
+                    "shipped are {}",
+                    gpu.name, fmt::join(shipped, ", ")));
+}
+
+/// One breakdown a stage: of the class that ends last; and what its smallest GPU holds.
+void stages(const RanStep& ran, const strategies::RankPlacement& placement, std::uint32_t pipeline, Prediction& p) {
+    const Kinds& kinds = ran.network.kinds();
+    p.stage_capacity.assign(pipeline, std::numeric_limits<std::uint64_t>::max());
+    for (std::uint32_t rank = 0; rank < ran.program.role.size(); ++rank) {
+        std::uint64_t& capacity = p.stage_capacity[ran.program.role[rank]];
+        capacity = std::min(capacity, kinds[kinds.of(placement.gpu(rank))].gpu.memory_bytes);
     }
+    p.memory_capacity = *std::ranges::min_element(p.stage_capacity);
+    for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
+        const RankClass& slowest = ran.slowest(stage);
+        p.stages.push_back(breakdown(ran.program, ran.costs.of_rank(slowest.representative), slowest, p.step_time_s));
+        p.memory.push_back(strategies::memory(ran.program, stage));
+        p.fits = p.fits && p.memory.back().peak <= p.capacity(stage);
+    }
+}
+
+/// What each kind of GPU does; ranks of one stage on one kind are taken for alike.
+void gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
+               Prediction& p) {
+    const Kinds& kinds = ran.network.kinds();
+    const std::size_t roles = ran.program.programs.size();
+    std::vector<std::uint32_t> ranks(ran.costs.size() * roles);
+    for (std::uint32_t rank = 0; rank < ran.program.role.size(); ++rank)
+        ++ranks[ran.costs.number(rank) * roles + ran.program.role[rank]];
+    for (std::uint32_t number = 0; number < ran.costs.size(); ++number) {
+        const topology::Gpu& gpu = kinds[kinds.of(scenario.plan.placement.gpu(ran.costs.first_rank(number)))].gpu;
+        const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(number * roles);
+        p.gpu_kinds.push_back({gpu.name,
+                               profile_name(scenario, cluster, gpu),
+                               std::accumulate(first, first + static_cast<std::ptrdiff_t>(roles), 0U),
+                               {}});
+    }
+    for (const std::uint32_t number : ran.slowest_of_kinds()) {
+        const RankClass& each = ran.replayed.classes[number];
+        const std::uint32_t kind = ran.costs.number(each.representative);
+        GpuUse& use = p.gpu_kinds[kind];
+        const double share = static_cast<double>(ranks[kind * roles + each.role]) / use.gpus;
+        use.mean.add(breakdown(ran.program, ran.costs[kind], each, p.step_time_s), share);
+    }
+}
+
+/// Of the GPUs that ranks run on, FLOP/s.
+double mean_peak(const RanStep& ran, const strategies::Plan& plan) {
+    const Kinds& kinds = ran.network.kinds();
+    double sum = 0;
+    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank)
+        sum += peak_flops(kinds[kinds.of(plan.placement.gpu(rank))].gpu, plan.training.precision.compute);
+    return sum / plan.ranks();
 }
 
 void provenance(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
                 Prediction& p) {
     p.version = version();
-    p.profile = scenario.profile;
+    std::vector<std::string> profiles;
+    for (const GpuUse& use : p.gpu_kinds)
+        if (std::ranges::find(profiles, use.profile) == profiles.end()) profiles.push_back(use.profile);
+    p.profile = fmt::format("{}", fmt::join(profiles, ", "));
     p.cluster = cluster.name();
     p.seed = scenario.seed;
     p.classes = static_cast<std::uint32_t>(ran.replayed.classes.size());
@@ -41,19 +109,34 @@ void provenance(const scenarios::Scenario& scenario, const topology::Cluster& cl
     for (const std::uint16_t role : ran.program.role) p.ops += ops[role];
 }
 
-void warnings(const RanStep& ran, Prediction& p) {
+void extrapolated(const RanStep& ran, Prediction& p) {
     std::set<std::string> outside;
-    for (std::size_t k = 0; k < ran.program.kernels.size(); ++k)
-        if (ran.costs.kernels()[k].extrapolated && !std::holds_alternative<kernels::Pointwise>(ran.program.kernels[k]))
-            outside.insert(kernels::to_text(ran.program.kernels[k]));
+    for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind)
+        for (std::size_t k = 0; k < ran.program.kernels.size(); ++k)
+            if (ran.costs[kind].kernels()[k].extrapolated &&
+                !std::holds_alternative<kernels::Pointwise>(ran.program.kernels[k]))
+                outside.insert(kernels::to_text(ran.program.kernels[k]));
     if (!outside.empty())
         p.warnings.push_back(
             fmt::format("{} kernel shapes lie outside the measured range and are extrapolated, among them {}",
                         outside.size(), *outside.begin()));
 }
 
+/// Kinds whose ranks compute for less of the step than those of the busiest kind.
+void idle_kinds(Prediction& p) {
+    constexpr double worth_saying = 0.1;
+    const auto busy = [&](const GpuUse& use) { return use.mean.busy() / p.step_time_s; };
+    const GpuUse& busiest = *std::ranges::max_element(p.gpu_kinds, {}, busy);
+    for (const GpuUse& use : p.gpu_kinds)
+        if (busy(use) < busy(busiest) - worth_saying)
+            p.warnings.push_back(fmt::format(
+                "{} ranks compute {:.0f}% of the step and wait for others {:.0f}%, {} ranks compute {:.0f}%: the work "
+                "is not divided by their rates",
+                use.gpu, 100 * busy(use), 100 * use.mean.bubble / p.step_time_s, busiest.gpu, 100 * busy(busiest)));
+}
+
 /// Weak scaling against one model replica (data = 1), placed linearly: T_n / (n T_1) in tokens per second and GPU.
-void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
+void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
            Prediction& p) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
     p.scale_base_gpus = strategy.tensor * strategy.pipeline;
@@ -63,27 +146,30 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     replica.strategy.data = 1;
     replica.placement = {};
     replica.training.global_batch /= strategy.data;
-    const RanStep base(replica, cluster, predictor);
+    const RanStep base(replica, cluster, profiles);
     p.scale_factor = base.replayed.end / p.step_time_s;
 }
 
 }  // namespace
 
-topology::Cluster uniform_cluster(const topology::ClusterSpec& spec) {
-    topology::Cluster cluster = topology::build(spec);
-    if (cluster.groups().size() == 1) return cluster;
-    throw Error("", "/cluster/more_nodes", "a prediction takes one kind of GPU",
-                "leave more_nodes out; `orrery topology` shows clusters of several kinds");
+Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+                     calibrate::ProfileStore& profiles) {
+    std::map<std::string, const calibrate::Predictor*> by_gpu;
+    for (const topology::NodeGroup& group : cluster.groups()) {
+        const std::string name = profile_name(scenario, cluster, group.gpu);
+        by_gpu[group.gpu.name] = &find_profile(group.gpu, name, profiles);
+    }
+    return Profiles(std::move(by_gpu));
 }
 
-Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options) {
-    const calibrate::Predictor& predictor = profiles.find(scenario.profile);
-    const topology::Cluster cluster = uniform_cluster(scenario.cluster);
+Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Options& options) {
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const Profiles profiles = profiles_of(scenario, cluster, store);
     strategies::StepProgram program = strategies::build(scenario.plan);
     if (options.unroll) program = strategies::unrolled(program);
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
     const bool as_planned = scenario.perturbations.none();
-    RanStep ran(std::move(program), scenario.plan, cluster, predictor,
+    RanStep ran(std::move(program), scenario.plan, cluster, profiles,
                 {.fold = options.fold,
                  .engine = options.engine,
                  .all_spans = options.keep_trace,
@@ -92,14 +178,15 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     p.gpus = scenario.plan.ranks();
     p.step_time_s = ran.replayed.end;
     if (!as_planned)
-        p.planned_step_time_s = RanStep(scenario.plan, cluster, predictor, {.engine = options.engine}).replayed.end;
-    p.memory_capacity = cluster.gpu().memory_bytes;
-    fill_rates(scenario, cluster.gpu(), ran.program, p);
-    stages(ran, scenario.plan.strategy.pipeline, p);
+        p.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).replayed.end;
+    fill_rates(scenario, mean_peak(ran, scenario.plan), ran.program, p);
+    stages(ran, scenario.plan.placement, scenario.plan.strategy.pipeline, p);
+    gpu_kinds(scenario, cluster, ran, p);
     provenance(scenario, cluster, ran, p);
-    warnings(ran, p);
-    if (options.scale_factor) scale(scenario, cluster, predictor, p);
-    if (options.advice) advise(scenario, cluster, predictor, ran.folding, p);
+    extrapolated(ran, p);
+    idle_kinds(p);
+    if (options.scale_factor) scale(scenario, cluster, profiles, p);
+    if (options.advice) advise(scenario, cluster, profiles, ran.folding, p);
     if (options.keep_trace) {
         p.trace = std::move(ran.replayed.classes);
         p.program = std::move(ran.program);
@@ -112,6 +199,17 @@ Prediction predict(const scenarios::Scenario& scenario, const Options& options) 
     return predict(scenario, profiles, options);
 }
 
+Profiles profiles_of(const topology::Cluster& cluster, const std::string& profile, calibrate::ProfileStore& profiles) {
+    std::map<std::string, const calibrate::Predictor*> by_gpu;
+    for (const topology::NodeGroup& group : cluster.groups()) {
+        if (!profile.empty() && group.gpu.profile != cluster.gpu().profile)
+            throw Error(fmt::format("\"{}\" would time both {} and {}", profile, cluster.gpu().name, group.gpu.name),
+                        "leave the profile out: each GPU has its own");
+        by_gpu[group.gpu.name] = &find_profile(group.gpu, profile.empty() ? group.gpu.profile : profile, profiles);
+    }
+    return Profiles(std::move(by_gpu));
+}
+
 double collective_seconds(const topology::ClusterSpec& spec, const std::string& profile, kernels::CollectiveKind kind,
                           std::uint32_t ranks, double bytes, calibrate::ProfileStore& profiles) {
     const topology::Cluster cluster = topology::build(spec);
@@ -119,8 +217,7 @@ double collective_seconds(const topology::ClusterSpec& spec, const std::string& 
         throw Error("", "/cluster/nodes", fmt::format("{} ranks on {} GPUs", ranks, cluster.gpus()), "name more nodes");
     std::vector<topology::GpuId> gpus(ranks);
     std::iota(gpus.begin(), gpus.end(), 0U);
-    CollectiveTimer timer(cluster, profiles.find(profile.empty() ? cluster.gpu().profile : profile),
-                          Group(gpus, cluster.gpus_per_node()));
+    CollectiveTimer timer(cluster, profiles_of(cluster, profile, profiles), Group(gpus, cluster.gpus_per_node()));
     return timer.seconds(kind, bytes);
 }
 

@@ -17,15 +17,20 @@ struct Options {
     EngineKind engine = EngineKind::fast;
 };
 
-/// The cluster, built. Throws Error when its nodes are of several kinds.
-topology::Cluster uniform_cluster(const topology::ClusterSpec& spec);
+/// The profile of every kind of GPU in the scenario's cluster. Throws Error for one that is not there.
+Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+                     calibrate::ProfileStore& profiles);
+
+/// The same for a collective by itself. profile "": each GPU's own; else one for all, which must then be boards of one
+/// chip.
+Profiles profiles_of(const topology::Cluster& cluster, const std::string& profile, calibrate::ProfileStore& profiles);
 
 /// Throws Error for whatever makes the scenario impossible.
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options = {});
 Prediction predict(const scenarios::Scenario& scenario, const Options& options = {});
 
 /// Seconds of one collective over the first `ranks` GPUs of a cluster (nccl-tests' size), nothing else running.
-/// profile "": the GPU's default. Throws Error.
+/// profile: as for profiles_of(). Throws Error.
 double collective_seconds(const topology::ClusterSpec& cluster, const std::string& profile,
                           kernels::CollectiveKind kind, std::uint32_t ranks, double bytes,
                           calibrate::ProfileStore& profiles);

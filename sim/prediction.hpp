@@ -20,6 +20,10 @@ struct Breakdown {
     double optimizer = 0;                              ///< gradient norm, clipping, Adam
     double launch = 0;                                 ///< the device waits for the host
     double bubble = 0;                                 ///< waiting for other stages
+    /// Seconds in which the GPU computes.
+    [[nodiscard]] double busy() const { return gemm + attention + memory_bound + optimizer; }
+    /// Adds a share of another one.
+    void add(const Breakdown& other, double share);
     [[nodiscard]] double total() const {
         return gemm + attention + memory_bound + tensor_comm + pipeline_comm + data_comm + optimizer + launch + bubble;
     }
@@ -37,6 +41,15 @@ struct RankClass {
     std::uint32_t representative = 0, size = 1, role = 0;
     std::vector<Span> spans;
     double end = 0;  ///< of its last operation
+    /// Where spans are recorded, of each collective of the data lane, in order: seconds until its last member came.
+    std::vector<double> data_waits = {};
+};
+
+/// The GPUs of one kind that a step runs on.
+struct GpuUse {
+    std::string gpu, profile;  ///< names
+    std::uint32_t gpus = 0;
+    Breakdown mean;  ///< over its ranks, those of one stage taken for alike
 };
 
 struct Prediction {
@@ -47,11 +60,13 @@ struct Prediction {
     double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products
     double mfu = 0, hfu = 0;            ///< of the datasheet's dense peak at the compute precision
     double scale_factor = 0;  ///< T_n / (n T_1) against one model replica's smallest placement, see report/README.md
-    std::uint32_t scale_base_gpus = 0;  ///< GPUs of that reference
-    double training_time_s = 0;         ///< for outputs.token_budget; 0 when not asked
-    std::vector<Breakdown> stages;      ///< by pipeline stage (its slowest rank)
-    std::vector<StageMemory> memory;    ///< by pipeline stage
-    std::uint64_t memory_capacity = 0;  ///< bytes per GPU
+    std::uint32_t scale_base_gpus = 0;          ///< GPUs of that reference
+    double training_time_s = 0;                 ///< for outputs.token_budget; 0 when not asked
+    std::vector<Breakdown> stages;              ///< by pipeline stage (its slowest rank)
+    std::vector<StageMemory> memory;            ///< by pipeline stage
+    std::uint64_t memory_capacity = 0;          ///< bytes per GPU, of the smallest that a rank runs on
+    std::vector<std::uint64_t> stage_capacity;  ///< by pipeline stage; empty: memory_capacity everywhere
+    std::vector<GpuUse> gpu_kinds;  ///< in the order of the cluster's nodes; one entry where all GPUs are alike
     bool fits = true;
     std::string bottleneck;  ///< "pipeline bubble 17%"
     std::vector<std::string> advice, warnings;
@@ -62,6 +77,11 @@ struct Prediction {
     std::uint32_t classes = 0;        ///< classes of ranks that were simulated
     strategies::StepProgram program;  ///< what was replayed
     std::vector<RankClass> trace;     ///< one entry per class, all with spans
+
+    /// Memory of the smallest GPU that a stage runs on.
+    [[nodiscard]] std::uint64_t capacity(std::size_t stage) const {
+        return stage_capacity.empty() ? memory_capacity : stage_capacity[stage];
+    }
 };
 
 }  // namespace orrery::sim

@@ -4,8 +4,6 @@
 
 namespace orrery::sim {
 
-namespace {
-
 double peak_flops(const topology::Gpu& gpu, kernels::Dtype dtype) {
     switch (dtype) {
         case kernels::Dtype::fp32: return gpu.fp32_flops;
@@ -16,6 +14,8 @@ double peak_flops(const topology::Gpu& gpu, kernels::Dtype dtype) {
     }
     return 0;
 }
+
+namespace {
 
 /// Floating-point operations of the matrix products that one step really executes, over all ranks.
 double executed_flops(const strategies::StepProgram& step) {
@@ -43,8 +43,7 @@ double executed_flops(const strategies::StepProgram& step) {
 
 }  // namespace
 
-void fill_rates(const scenarios::Scenario& scenario, const topology::Gpu& gpu, const strategies::StepProgram& step,
-                Prediction& p) {
+void fill_rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, Prediction& p) {
     const strategies::Training& training = scenario.plan.training;
     const models::Model model = models::build(scenario.plan.model);
     const double tokens = static_cast<double>(training.global_batch) * training.seq;
@@ -52,7 +51,6 @@ void fill_rates(const scenarios::Scenario& scenario, const topology::Gpu& gpu, c
     p.tokens_per_s = tokens / p.step_time_s;
     p.model_flops_per_gpu = models::model_flops(model, training.global_batch, training.seq) / gpu_seconds;
     p.hardware_flops_per_gpu = executed_flops(step) / gpu_seconds;
-    const double peak = peak_flops(gpu, training.precision.compute);
     p.mfu = peak > 0 ? p.model_flops_per_gpu / peak : 0;
     p.hfu = peak > 0 ? p.hardware_flops_per_gpu / peak : 0;
     p.training_time_s = scenario.outputs.token_budget / p.tokens_per_s;

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -22,6 +23,7 @@ using strategies::Lane;
 using strategies::lanes;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr auto data_lane = static_cast<std::size_t>(Lane::data);
 
 /// What a lane's next operation can wait for besides the place of an operation.
 constexpr std::uint32_t nothing = Place::none, a_sync = Place::none - 1;
@@ -53,17 +55,15 @@ struct Progress {
 
 class Replay final : public EventSink {
 public:
-    Replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
+    Replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network, const Folding& folding,
            Engine& engine, const std::vector<std::uint32_t>& record, const Perturbed* perturbed)
         : engine_(engine), rendezvous_(network, folding), perturbed_(perturbed) {
-        tapes_.reserve(step.programs.size());
-        for (std::uint32_t role = 0; role < step.programs.size(); ++role)
-            tapes_.emplace_back(step.programs[role], role, costs, folding.traffic);
         result_.classes = folding.classes;
+        lay_out(step, costs, folding.traffic);
         set_out();
         for (const std::uint32_t who : record) {
             RankClass& rank = result_.classes[who];
-            rank.spans.assign(tapes_[rank.role].ops.size(), {unknown, unknown});
+            rank.spans.assign(progress_[who].tape->ops.size(), {unknown, unknown});
             progress_[who].spans = &rank.spans;
         }
         if (perturbed_ != nullptr) change_capacities(folding, network.first_fabric_link());
@@ -92,15 +92,25 @@ public:
     }
 
 private:
+    /// A tape for every role on every kind of GPU that it runs on.
+    void lay_out(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic) {
+        std::vector<const Tape*> known(step.programs.size() * costs.size(), nullptr);
+        for (const RankClass& rank : result_.classes) {
+            const Tape*& tape = known[rank.role * costs.size() + costs.number(rank.representative)];
+            if (tape == nullptr)
+                tape = &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative),
+                                            traffic);
+            progress_.emplace_back().tape = tape;
+        }
+    }
+
     /// Every class at its beginning; their times lie one after the other in one array.
     void set_out() {
         std::size_t ends = 0;
-        for (const RankClass& rank : result_.classes) ends += tapes_[rank.role].slots;
+        for (const Progress& p : progress_) ends += p.tape->slots;
         ends_.assign(ends, 0.0);
         ends = 0;
-        for (const RankClass& rank : result_.classes) {
-            Progress& p = progress_.emplace_back();
-            p.tape = &tapes_[rank.role];
+        for (Progress& p : progress_) {
             p.blocked_on.fill(nothing);
             p.ends = ends_.data() + ends;
             ends += p.tape->slots;
@@ -233,6 +243,8 @@ private:
             const Tape::Op& op = p.tape->ops[party.op];
             p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane()));
             p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane());
+            if (p.spans != nullptr && op.kind == Tape::Kind::collective && op.lane() == data_lane)
+                result_.classes[party.who].data_waits.push_back(begin - party.ready);
             end_operation(p, op, party.op, begin, end);
             work_.push_back(party.who);
         }
@@ -256,7 +268,7 @@ private:
     /// Links and their new capacities; tags from `first_change` on are theirs, those below are transfers.
     static constexpr std::uint64_t first_change = std::uint64_t{1} << 32U;
     std::vector<std::pair<std::uint32_t, double>> changes_;
-    std::vector<Tape> tapes_;  // by role
+    std::deque<Tape> tapes_;  // of every role on every kind of GPU that it runs on
     std::vector<Progress> progress_;
     std::vector<double> ends_;
     std::vector<std::uint32_t> work_;
@@ -265,13 +277,14 @@ private:
 
 }  // namespace
 
-Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
-                Engine& engine, const std::vector<std::uint32_t>& record, const Perturbed* perturbed) {
+Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,
+                const Folding& folding, Engine& engine, const std::vector<std::uint32_t>& record,
+                const Perturbed* perturbed) {
     return Replay(step, costs, network, folding, engine, record, perturbed).run();
 }
 
-Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
-                Engine& engine) {
+Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,
+                const Folding& folding, Engine& engine) {
     std::vector<std::uint32_t> all(folding.classes.size());
     std::iota(all.begin(), all.end(), 0U);
     return replay(step, costs, network, folding, engine, all);

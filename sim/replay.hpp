@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "sim/costs.hpp"
 #include "sim/engine.hpp"
 #include "sim/folding.hpp"
+#include "sim/kind_costs.hpp"
 #include "sim/perturbed.hpp"
 
 namespace orrery::sim {
@@ -20,10 +20,11 @@ struct Replayed {
 /// begins when all its parties are there. perturbed (null: nothing is): its step must be unrolled if it slows kernels,
 /// and its marks must have gone into the folding. Spans are kept of the classes in `record` (numbers, ascending).
 /// Throws std::logic_error when an operation never ends, which verify() would have said.
-Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
-                Engine& engine, const std::vector<std::uint32_t>& record, const Perturbed* perturbed = nullptr);
+Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,
+                const Folding& folding, Engine& engine, const std::vector<std::uint32_t>& record,
+                const Perturbed* perturbed = nullptr);
 /// Spans of all classes.
-Replayed replay(const strategies::StepProgram& step, const Costs& costs, const Network& network, const Folding& folding,
-                Engine& engine);
+Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,
+                const Folding& folding, Engine& engine);
 
 }  // namespace orrery::sim

@@ -1,5 +1,6 @@
 #include "sim/run_step.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -42,11 +43,10 @@ strategies::StepProgram timeable(strategies::StepProgram& step, const strategies
 }
 
 /// Of `program`, that timeable() made of `built`.
-Costs costs_of(const strategies::StepProgram& built, const strategies::StepProgram& program,
-               const strategies::Plan& plan, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
-               const Network& network, const Folding& folding, const Running& how) {
+KindCosts costs_of(const strategies::StepProgram& built, const strategies::StepProgram& program,
+                   const strategies::Plan& plan, const Network& network, const Folding& folding, const Running& how) {
     const auto costs = [&](const strategies::StepProgram& step) {
-        return Costs(step, plan, cluster.gpu(), predictor, network, true, &folding);
+        return KindCosts(step, plan, network, true, &folding);
     };
     if (slows_kernels(how) && blocks_are_local(plan, network)) return costs(built).unrolled(built);
     return costs(program);
@@ -58,12 +58,14 @@ std::size_t span_bytes(const strategies::StepProgram& step, const Folding& foldi
     return spans * sizeof(Span);
 }
 
-/// The class of each role that ends last, first among equals; before anything ran, the role's first class.
-std::vector<std::uint32_t> last_of_each_role(const std::vector<RankClass>& classes, std::size_t roles) {
+/// The class of each role on each kind of GPU that ends last, first among equals; before anything ran, the first one.
+/// Ascending by role.
+std::vector<std::uint32_t> last_of_kinds(const std::vector<RankClass>& classes, std::size_t roles,
+                                         const KindCosts& costs) {
     constexpr std::uint32_t none = Folding::none;
-    std::vector<std::uint32_t> last(roles, none);
+    std::vector<std::uint32_t> last(roles * costs.size(), none);
     for (std::uint32_t i = 0; i < classes.size(); ++i) {
-        std::uint32_t& best = last[classes[i].role];
+        std::uint32_t& best = last[classes[i].role * costs.size() + costs.number(classes[i].representative)];
         if (best == none || classes[i].end > classes[best].end * (1 + same_end)) best = i;
     }
     std::erase(last, none);
@@ -72,18 +74,18 @@ std::vector<std::uint32_t> last_of_each_role(const std::vector<RankClass>& class
 
 }  // namespace
 
-RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
+RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const Profiles& profiles,
                  const Running& how)
-    : RanStep(strategies::build(plan), plan, cluster, predictor, how) {}
+    : RanStep(strategies::build(plan), plan, cluster, profiles, how) {}
 
 RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, const topology::Cluster& cluster,
-                 const calibrate::Predictor& predictor, const Running& how)
-    : network(cluster, predictor),
+                 const Profiles& profiles, const Running& how)
+    : network(cluster, profiles),
       program(timeable(built, plan, network, how)),
       folding(fold_ranks(program, cluster, network,
                          how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank()), how.known_folding,
                          how.perturbed != nullptr ? how.perturbed->marks() : Marks{}, plan.placement)),
-      costs(costs_of(built, program, plan, cluster, predictor, network, *folding, how)) {
+      costs(costs_of(built, program, plan, network, *folding, how)) {
     if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes) {
         std::vector<std::uint32_t> all(folding->classes.size());
         std::iota(all.begin(), all.end(), 0U);
@@ -101,19 +103,26 @@ void RanStep::run(const Running& how, const std::vector<std::uint32_t>& record) 
         link_bytes.push_back(engine->carried_bytes(link));
 }
 
-/// The slowest rank of a role is known only after the run: when it is not the one recorded, the run is repeated.
+/// The slowest ranks of a role are known only after the run: when they are not those recorded, the run is repeated.
 void RanStep::run_recording_few(const Running& how) {
-    const std::size_t roles = program.programs.size();
-    const auto first = last_of_each_role(folding->classes, roles);
+    const auto first = last_of_kinds(folding->classes, program.programs.size(), costs);
     run(how, first);
-    const auto last = last_of_each_role(replayed.classes, roles);
+    const auto last = slowest_of_kinds();
     if (last != first) run(how, last);
 }
 
+std::vector<std::uint32_t> RanStep::slowest_of_kinds() const {
+    return last_of_kinds(replayed.classes, program.programs.size(), costs);
+}
+
 const RankClass& RanStep::slowest(std::uint32_t role) const {
-    for (const std::uint32_t number : last_of_each_role(replayed.classes, program.programs.size()))
-        if (replayed.classes[number].role == role) return replayed.classes[number];
-    throw std::logic_error("a role without ranks");
+    const RankClass* slowest = nullptr;
+    for (const std::uint32_t number : slowest_of_kinds()) {
+        const RankClass& each = replayed.classes[number];
+        if (each.role == role && (slowest == nullptr || each.end > slowest->end * (1 + same_end))) slowest = &each;
+    }
+    if (slowest == nullptr) throw std::logic_error("a role without ranks");
+    return *slowest;
 }
 
 }  // namespace orrery::sim

@@ -3,9 +3,8 @@
 
 #include <memory>
 
-#include "calibrate/predictor.hpp"
-#include "sim/costs.hpp"
 #include "sim/folding.hpp"
+#include "sim/kind_costs.hpp"
 #include "sim/replay.hpp"
 #include "strategies/plan.hpp"
 #include "topology/cluster.hpp"
@@ -29,22 +28,24 @@ struct Running {
 
 /// Everything a step's reports are made from. Not copyable: its parts refer to each other.
 struct RanStep {
-    RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
+    RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const Profiles& profiles,
             const Running& how = {});
     /// The same for a plan whose program (strategies::build) is at hand.
     RanStep(strategies::StepProgram built, const strategies::Plan& plan, const topology::Cluster& cluster,
-            const calibrate::Predictor& predictor, const Running& how = {});
+            const Profiles& profiles, const Running& how = {});
     RanStep(const RanStep&) = delete;
     RanStep& operator=(const RanStep&) = delete;
 
     /// The class of a role that ends last (the first of several); its spans are recorded.
     [[nodiscard]] const RankClass& slowest(std::uint32_t role) const;
+    /// Of each role on each kind of GPU the class that ends last; their spans are recorded. By role.
+    [[nodiscard]] std::vector<std::uint32_t> slowest_of_kinds() const;
 
     Network network;
     strategies::StepProgram program;  ///< unrolled when tensor groups span nodes or kernels are perturbed
     std::shared_ptr<const Folding> folding;
-    Costs costs;
-    Replayed replayed;               ///< spans of all classes, or of each role's slowest where that would be too many
+    KindCosts costs;
+    Replayed replayed;               ///< spans of all classes, or of slowest_of_kinds() where that would be too many
     std::vector<double> link_bytes;  ///< carried, by engine link
 
 private:

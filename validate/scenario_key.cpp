@@ -72,10 +72,12 @@ std::string key(const scenarios::Perturbations& perturbations) {
 }  // namespace
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
-    const auto& [name, plan, cluster, gpus, profile, seed, outputs, perturbations] = scenario;
+    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations] = scenario;
     const auto& [model, strategy, training, placement] = plan;  // placement follows from strategy and cluster
     const auto& [token_budget] = outputs;
-    return key(model) + key(strategy) + key(training) + key(cluster) + list(gpus, profile, seed, token_budget) +
+    std::string profiles = list(profile);
+    for (const auto& [gpu, each] : more_profiles) profiles += list(gpu, each);
+    return key(model) + key(strategy) + key(training) + key(cluster) + list(gpus, profiles, seed, token_budget) +
            key(perturbations);
 }
 

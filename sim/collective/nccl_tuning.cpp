@@ -93,10 +93,12 @@ Protocol find_protocol(std::string_view wanted) {
     return all_protocols[static_cast<std::size_t>(found - spelled.begin())];
 }
 
-Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topology::GpuId to) {
+namespace {
+
+Machine machine_of_node(const topology::Cluster& cluster, std::uint32_t node) {
     Machine machine;
-    machine.generation = generation_of(cluster.gpu());
-    const topology::NodePlan& plan = cluster.plan_of(0);
+    machine.generation = generation_of(cluster.gpu_of(node * cluster.gpus_per_node()));
+    const topology::NodePlan& plan = cluster.plan_of(node);
     const auto& vertices = plan.vertices();
     machine.nics = std::max(1U, cluster.nics_per_node());
     const bool nvswitch = std::ranges::find(vertices, topology::VertexKind::nvswitch) != vertices.end();
@@ -105,12 +107,32 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
                      });
     machine.nvls = nvswitch && machine.generation >= Generation::hopper;
     if (machine.generation == Generation::ampere && machine.nvlink) machine.post_seconds = 2 * us;  // DGX A100: AMD
+    return machine;
+}
+
+}  // namespace
+
+Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topology::GpuId to,
+                   std::span<const std::uint32_t> nodes) {
+    Machine machine = machine_of_node(cluster, nodes.front());
+    for (const std::uint32_t node : nodes.subspan(1)) {
+        const Machine other = machine_of_node(cluster, node);
+        machine.generation = std::min(machine.generation, other.generation);
+        machine.nvlink = machine.nvlink && other.nvlink;
+        machine.nvls = machine.nvls && other.nvls;
+        machine.post_seconds = std::max(machine.post_seconds, other.post_seconds);
+    }
     if (cluster.node_of(from) == cluster.node_of(to)) return machine;
     // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
     machine.simple_only =
         machine.generation <= Generation::ampere && cluster.fabric().parts().adapter.name == topology::efa_adapter.name;
     machine.extra_latency_seconds = std::max(0.0, cluster.latency_seconds(from, to) - reference_network_seconds);
     return machine;
+}
+
+Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topology::GpuId to) {
+    const std::uint32_t node = cluster.node_of(from);
+    return machine_of(cluster, from, to, {&node, 1});
 }
 
 std::span<const Protocol> protocols_of(const Algorithm& algorithm, CollectiveKind, const Machine& machine) {

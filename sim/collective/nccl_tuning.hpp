@@ -29,7 +29,11 @@ struct Machine {
     double extra_latency_seconds = 0;  ///< of the network, beyond the InfiniBand that NCCL's table was taken on
     bool simple_only = false;          ///< the network gives no guarantee of order within 128 bytes
 };
-/// `from`, `to`: GPUs of different nodes whose distance counts (the same GPU: one node).
+/// `from`, `to`: GPUs of different nodes whose distance counts (the same GPU: one node). nodes: one of each kind that
+/// takes part; of several kinds what they have in common counts, as in NCCL, whose ranks exchange it (src/init.cc: the
+/// lowest compute capability, the slower type of link, the fewest channels) and which uses NVLS where all have it.
+Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topology::GpuId to,
+                   std::span<const std::uint32_t> nodes);
 Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topology::GpuId to);
 
 /// Protocols that an algorithm can use on the machine.

@@ -14,20 +14,39 @@ constexpr double saturating_bytes = 512.0 * 1024 * 1024;
 
 std::uint32_t local_ranks(const Shape& shape) { return std::max(1U, shape.ranks / shape.nodes); }
 
+std::vector<std::uint32_t> nodes_of(const Kinds& kinds, std::span<const std::uint32_t> numbers) {
+    std::vector<std::uint32_t> nodes;
+    for (const std::uint32_t number : numbers) nodes.push_back(kinds[number].node);
+    return nodes;
+}
+
 }  // namespace
+
+Pricer::Pricer(const topology::Cluster& cluster, const Kinds& kinds, std::span<const std::uint32_t> numbers,
+               topology::GpuId from, topology::GpuId to)
+    : machine_(machine_of(cluster, from, to, nodes_of(kinds, numbers))) {
+    for (const std::uint32_t number : numbers) profiles_.push_back(kinds[number].predictor);
+}
+
+double Pricer::inside_node(CollectiveKind kind, std::uint32_t ranks, double bytes) const {
+    double slowest = 0;
+    for (const calibrate::Predictor* profile : profiles_)
+        slowest = std::max(slowest, profile->collective(kind, ranks, bytes).seconds);
+    return slowest;
+}
 
 /// Bus traffic per second of a GPU inside its node. Where NVSwitches reduce, an all_reduce's table shows NVLS: rings
 /// and trees move at the rate of an all_gather.
 double Pricer::inside_rate(CollectiveKind kind, std::uint32_t local) const {
     if (kind == CollectiveKind::all_reduce && machine_.nvls) kind = CollectiveKind::all_gather;
-    const double seconds = predictor_.collective(kind, local, saturating_bytes).seconds;
+    const double seconds = inside_node(kind, local, saturating_bytes);
     return kernels::bus_factor(kind, local) * saturating_bytes / seconds;
 }
 
 double Pricer::inside_seconds(const Outline& outline, const Job& job, double payload_share) const {
     const std::uint32_t local = local_ranks(job.shape);
     if (local < 2) return 0;
-    if (outline.in_switch) return predictor_.collective(CollectiveKind::all_reduce, local, job.bytes).seconds;
+    if (outline.in_switch) return inside_node(CollectiveKind::all_reduce, local, job.bytes);
     return outline.rank_bytes * job.bytes / payload_share / inside_rate(job.kind, local);
 }
 
@@ -57,7 +76,7 @@ Cost Pricer::cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
                            fill_seconds(outline, protocol, job, seconds_per_byte);
     const std::uint32_t local = local_ranks(job.shape);
     if (job.kind == CollectiveKind::all_to_all || local < 2 || job.shape.nodes < 2) return cost;
-    const double floor = predictor_.collective(job.kind, local, job.bytes).seconds;
+    const double floor = inside_node(job.kind, local, job.bytes);
     cost.latency_seconds += std::max(0.0, floor - cost.seconds());
     return cost;
 }

@@ -6,14 +6,16 @@
 // latency: start-ups on the critical path (nccl_tuning.hpp). fill: a tree's first chunk on its way through all hops,
 // while the links behind it idle. Inside a node bytes flow at the rate that the profile's nccl-tests tables reach at
 // their largest size. A collective of several nodes is never faster than the same one among the members of one of them,
-// whose time is measured.
+// whose time is measured. Where nodes are of several kinds, each of these is that of the slowest kind: its ranks make
+// the others wait in every step of a ring or tree.
 #pragma once
 
-#include <optional>
-#include <string>
+#include <span>
+#include <vector>
 
 #include "calibrate/predictor.hpp"
 #include "sim/collective/nccl_tuning.hpp"
+#include "sim/kinds.hpp"
 
 namespace orrery::sim {
 
@@ -42,7 +44,9 @@ struct Job {
 
 class Pricer {
 public:
-    Pricer(const calibrate::Predictor& predictor, const Machine& machine) : predictor_(predictor), machine_(machine) {}
+    /// Of the kinds of GPU that take part, at least one. `from`, `to`: as in machine_of(). Keeps their profiles.
+    Pricer(const topology::Cluster& cluster, const Kinds& kinds, std::span<const std::uint32_t> numbers,
+           topology::GpuId from, topology::GpuId to);
 
     [[nodiscard]] const Machine& machine() const { return machine_; }
 
@@ -53,13 +57,16 @@ public:
     /// What NCCL weighs for the kind: ring, tree and NVLS tree; direct or PXN messages for all_to_all.
     [[nodiscard]] bool automatic(const Algorithm& algorithm, kernels::CollectiveKind kind, const Shape& shape) const;
 
+    /// Seconds of a collective among `ranks` GPUs of one node, of the slowest kind.
+    [[nodiscard]] double inside_node(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+
 private:
     [[nodiscard]] double inside_rate(kernels::CollectiveKind kind, std::uint32_t local) const;
     [[nodiscard]] double inside_seconds(const Outline& outline, const Job& job, double payload_share) const;
     [[nodiscard]] double fill_seconds(const Outline& outline, Protocol protocol, const Job& job,
                                       double seconds_per_byte) const;
 
-    const calibrate::Predictor& predictor_;
+    std::vector<const calibrate::Predictor*> profiles_;
     Machine machine_;
 };
 

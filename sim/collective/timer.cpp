@@ -14,12 +14,12 @@ namespace orrery::sim {
 using kernels::CollectiveKind;
 using topology::LinkId;
 
-CollectiveTimer::CollectiveTimer(const topology::Cluster& cluster, const calibrate::Predictor& predictor, Group group)
+CollectiveTimer::CollectiveTimer(const topology::Cluster& cluster, const Profiles& profiles, Group group)
     : cluster_(cluster),
-      predictor_(predictor),
+      kinds_(cluster, profiles),
       group_(std::move(group)),
-      pricer_(predictor, machine_of(cluster, group_.gpus().front(), group_.gpus().back())),
-      payload_(predictor.constant("network_efficiency")) {}
+      pricer_(cluster, kinds_, kinds_.among(group_.gpus()), group_.gpus().front(), group_.gpus().back()),
+      payload_(kinds_.least(kinds_.among(group_.gpus()), "network_efficiency")) {}
 
 double CollectiveTimer::capacity(LinkId link) const {
     const topology::Link l = cluster_.link(link);
@@ -54,8 +54,7 @@ const CollectiveTimer::Loads& CollectiveTimer::loads(const Algorithm& algorithm,
 /// One message from the first GPU to the second; every other pair does the same at the same time in nccl-tests' ring.
 CollectiveTimer::Answer CollectiveTimer::message(double bytes) const {
     const auto from = group_.gpus()[0], to = group_.gpus().back();
-    if (group_.nodes() == 1)
-        return {std::nullopt, predictor_.collective(CollectiveKind::send_recv, 2, bytes).seconds, {}};
+    if (group_.nodes() == 1) return {std::nullopt, pricer_.inside_node(CollectiveKind::send_recv, 2, bytes), {}};
     double rate = std::numeric_limits<double>::infinity();
     for (const LinkId link : cluster_.route(from, to)) rate = std::min(rate, capacity(link));
     return {std::nullopt, send_latency_seconds(pricer_.machine()) + bytes / rate, {}};
@@ -65,7 +64,7 @@ CollectiveTimer::Answer CollectiveTimer::answer(CollectiveKind kind, double byte
     if (group_.ranks() == 1) return {};
     if (kind == CollectiveKind::send_recv) return message(bytes);
     if (group_.nodes() == 1 && insisted.algorithm == nullptr && !insisted.protocol)
-        return {std::nullopt, predictor_.collective(kind, group_.ranks(), bytes).seconds, {}};
+        return {std::nullopt, pricer_.inside_node(kind, group_.ranks(), bytes), {}};
     const Job job{kind, group_.shape(), group_.rails(), bytes};
     Answer best;
     for (const Algorithm& algorithm : algorithms()) {
@@ -107,9 +106,10 @@ CollectiveTime CollectiveTimer::time(CollectiveKind kind, double bytes, const In
     time.algorithm = "measured";
     time.protocol = "-";
     if (!found.cost) {
-        time.why = group_.ranks() == 1   ? "one rank: nothing to move"
-                   : group_.nodes() == 1 ? predictor_.explain(kind, group_.ranks(), bytes)
-                                         : "one message: latency and the slowest link of its route";
+        time.why = group_.ranks() == 1 ? "one rank: nothing to move"
+                   : group_.nodes() == 1
+                       ? kinds_[kinds_.of(group_.gpus().front())].predictor->explain(kind, group_.ranks(), bytes)
+                       : "one message: latency and the slowest link of its route";
         return time;
     }
     time.algorithm = found.cost->algorithm->name;

@@ -9,6 +9,7 @@
 #include "calibrate/predictor.hpp"
 #include "sim/collective/link_load.hpp"
 #include "sim/collective/pricing.hpp"
+#include "sim/kinds.hpp"
 
 namespace orrery::sim {
 
@@ -36,7 +37,7 @@ struct CollectiveTime {
 class CollectiveTimer {
 public:
     /// Keeps references.
-    CollectiveTimer(const topology::Cluster& cluster, const calibrate::Predictor& predictor, Group group);
+    CollectiveTimer(const topology::Cluster& cluster, const Profiles& profiles, Group group);
 
     /// As nccl-tests times it: back to back, without the framework's launch. Throws Error when what is insisted on
     /// does not serve the kind or the group.
@@ -62,7 +63,7 @@ private:
     [[nodiscard]] std::vector<LinkShare> busiest(const Loads& loads, double bytes, double seconds) const;
 
     const topology::Cluster& cluster_;
-    const calibrate::Predictor& predictor_;
+    Kinds kinds_;
     Group group_;
     Pricer pricer_;
     double payload_;

@@ -57,6 +57,31 @@ TEST_F(SimulateTest, WritesNothingButJsonToStandardOutput) {
     EXPECT_NEAR(sum, report["step_time_s"].get<double>(), 1e-6 * sum);
 }
 
+/// A cluster of two kinds of GPU, from the scenario to every report.
+TEST_F(SimulateTest, PredictsTwoKindsOfGpu) {
+    const std::string shipped = "scenarios/gpt-1.3b-a100-h100.json", fewer = "training.global_batch_size=64";
+    const Result text = orrery({"simulate", shipped, "--set", fewer});
+    EXPECT_EQ(text.exit, 0) << text.err;
+    for (const char* word :
+         {"profile a100, h100", "16  A100-SXM4-80GB  a100", "16  H100-SXM5-80GB  h100", "H100-SXM5-80GB ranks compute"})
+        EXPECT_NE(text.out.find(word), std::string::npos) << word << " is missing from\n" << text.out;
+    const Result json = orrery({"simulate", shipped, "--set", fewer, "--json", "-"});
+    ASSERT_EQ(json.exit, 0) << json.err;
+    const Json report = Json::parse(json.out);
+    ASSERT_EQ(report["gpu_kinds"].size(), 2U);
+    EXPECT_EQ(report["gpu_kinds"][1]["profile"], "h100");
+    EXPECT_EQ(report["scenario"]["profile"], Json({{"A100-SXM4-80GB", "a100"}, {"H100-SXM5-80GB", "h100"}}));
+    EXPECT_EQ(report["provenance"]["profile"], "a100, h100");
+    for (const char* how : {"--fold", "--engine"})
+        EXPECT_EQ(orrery({"simulate", shipped, "--set", fewer, how, "verify"}).exit, 0) << how;
+    const Result refused = orrery({"simulate", shipped, "--set", "profile=a100"});
+    EXPECT_EQ(refused.exit, 2);
+    EXPECT_NE(refused.err.find("would time both"), std::string::npos) << refused.err;
+    const Result explained = orrery({"explain", shipped, "--set", fewer, "--rank", "31"});
+    EXPECT_NE(explained.out.find("constants of profile h100"), std::string::npos) << explained.err;
+    EXPECT_EQ(orrery({"placement", shipped, "--set", fewer}).exit, 0);
+}
+
 TEST_F(SimulateTest, GivesTheSameBytesTwice) {
     const std::string one = folder_ / "1.json", two = folder_ / "2.json";
     for (const std::string& file : {one, two})

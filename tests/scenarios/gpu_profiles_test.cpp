@@ -1,0 +1,66 @@
+// "profile" of clusters with one and with several kinds of GPU.
+#include "scenarios/gpu_profiles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "scenarios/scenario.hpp"
+#include "tests/scenarios/bad_scenarios.hpp"
+#include "tests/scenarios/expect_error.hpp"
+
+namespace orrery::scenarios {
+namespace {
+
+using nlohmann::json;
+
+Scenario read(const json& profile, std::vector<std::string> more = {"2 x H100"}) {
+    json document = sound_scenario();
+    document["cluster"] = {{"preset", "dgx-a100"}, {"nodes", 2}};
+    if (!more.empty()) document["cluster"]["more_nodes"] = std::move(more);
+    document["strategy"] = {{"tensor", 2}};
+    document["training"]["precision"] = "bf16";
+    document["training"]["global_batch_size"] = 96;
+    if (!profile.is_null()) document["profile"] = profile;
+    return from_json(document, "folder/x.json");
+}
+
+using Map = std::map<std::string, std::string>;
+
+TEST(GpuProfiles, EveryGpuHasItsOwnUnlessNamed) {
+    EXPECT_EQ(read({}).profile, "a100");
+    EXPECT_EQ(read({}).more_profiles, (Map{{"H100-SXM5-80GB", "h100"}}));
+    const Scenario named = read({{"H100", "mine.json"}, {"A100-80GB", "h200"}});
+    EXPECT_EQ(named.profile, "h200");
+    EXPECT_EQ(named.more_profiles, (Map{{"H100-SXM5-80GB", "folder/mine.json"}}));
+    EXPECT_EQ(read({{"A100", "h200"}}, {}).profile, "h200") << "an object is legal with one kind too";
+    EXPECT_TRUE(read({{"A100", "h200"}}, {}).more_profiles.empty());
+}
+
+TEST(GpuProfiles, OneTextIsForBoardsOfOneChip) {
+    EXPECT_EQ(read("mine.json", {"1 x A100-40GB"}).more_profiles, (Map{{"A100-SXM4-40GB", "folder/mine.json"}}));
+    expect_error([] { (void)read("a100"); }, "/profile", "would time both A100-SXM4-80GB and H100-SXM5-80GB",
+                 R"({"A100-SXM4-80GB": "a100", "H100-SXM5-80GB": "h100"})");
+}
+
+TEST(GpuProfiles, RefusesGpusThatAreNotThere) {
+    expect_error([] { (void)read({{"V100", "v100"}}); }, "/profile/V100", "no V100-SXM2-16GB", "A100-SXM4-80GB");
+    expect_error([] { (void)read({{"H1000", "h100"}}); }, "/profile/H1000", "unknown GPU", "H100");
+    expect_error(
+        [] {
+            (void)read({{"H100", "h100"}, {"H100-80GB", "h200"}});
+        },
+        "/profile/H100-80GB", "the same GPU", "keep one");
+}
+
+TEST(GpuProfiles, EveryKindMustOfferThePrecision) {
+    json document = sound_scenario();
+    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 1}, {"more_nodes", {"1 x A100-80GB"}}};
+    document["strategy"] = {{"tensor", 2}};
+    document["training"]["precision"] = "fp8";
+    expect_error([&] { (void)from_json(document, "x.json"); }, "/training/precision", "A100-SXM4-80GB has no fp8",
+                 "bf16");
+}
+
+}  // namespace
+}  // namespace orrery::scenarios
