@@ -12,7 +12,8 @@
 namespace orrery::cli {
 
 struct Execution {
-    std::string device = "cpu", hosts;
+    std::string device = "cpu", communication = "auto", hosts;
+    bool emulate = false;     ///< kernels sleep for the time that the scenario's profile predicts
     std::uint32_t ranks = 0;  ///< 0: as the scenario's plan
     run::RunSettings settings;
     std::string keep;  ///< folder for what is left of a failed run; empty: one of our own

@@ -68,6 +68,7 @@ private:
     DeviceMemory arena_;
     BoundProgram bound_;
     std::uint64_t step_ = 0;
+    bool emulated_ = false;  ///< kernels sleep; the loss is 0
     Progress* progress_ = nullptr;
     struct Marks {
         kernels::Device::Mark begin = 0, end = 0;
