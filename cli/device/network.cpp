@@ -18,7 +18,7 @@ namespace {
 struct Options {
     std::string communication = "auto";
     std::uint64_t bytes = std::uint64_t{4} << 20U;
-    std::uint32_t repeats = 9;
+    std::uint32_t repeats = 15;
 };
 
 /// Messages around the ring of all ranks: each sends to the next and receives from the one before.
@@ -61,7 +61,7 @@ Exit measure(const Options& options) {
     if (world == nullptr || world->nodes() != world->ranks())
         throw Error("a network is measured between hosts, one rank on each", "start a rank on every host");
     constexpr std::uint64_t small = 4;
-    constexpr std::uint32_t few = 2, many = 10, row = 100;
+    constexpr std::uint32_t few = 2, many = 18, row = 100;
     Ring ring(*device, *world, options.bytes);
     (void)ring.seconds(options.bytes, few, 2);  // connections grow their windows
     const double latency = ring.seconds(small, row, options.repeats) / row;
