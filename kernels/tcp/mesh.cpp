@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 namespace orrery::kernels::tcp {
 
 namespace {
@@ -12,6 +14,8 @@ constexpr std::uint32_t greeting = 0x4f52'5259;  // "ORRY": a stranger that conn
 /// Of a connection, at either end: ten times what 1 Gb/s carries in 200 us, and little enough that a rank cannot run
 /// far ahead of the others.
 constexpr int buffer_bytes = 256 * 1024;
+/// When the doors are known every rank is about to connect: one that does not has ended.
+constexpr std::chrono::seconds patience{60};
 
 void prepare(const Socket& socket) {
     no_delay(socket);
@@ -21,11 +25,11 @@ void prepare(const Socket& socket) {
 }  // namespace
 
 Mesh::Mesh(HostGroup& group, const std::string& address, Clock::duration timeout) : peers_(group.ranks()) {
-    const Clock::time_point deadline = Clock::now() + timeout;
     const std::uint32_t own = group.rank();
     const Socket door = listen_at(0);
     setsockopt(door.get(), SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);  // of what it accepts
     const auto doors = group.all_gather(fmt::format("{} {}", port_of(door), address));
+    const Clock::time_point deadline = Clock::now() + std::min<Clock::duration>(timeout, patience);
     for (std::uint32_t peer = 0; peer < own; ++peer)
         for (std::uint32_t purpose = 0; purpose < purposes; ++purpose) {
             const std::size_t space = doors[peer].find(' ');

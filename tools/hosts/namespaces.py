@@ -14,8 +14,8 @@ PORT = "orrery-port"
 LOCK = "/tmp/orrery-hosts.lock"
 # What a link that was idle lets through at once, faster than its rate: little beside a message, and enough for a timer
 # that is late. Packets leave a host in pieces of at most PACKET_BYTES before they are cut to the wire's size.
-BURST_BYTES = 48 * 1024
-PACKET_BYTES = 16 * 1024
+BURST_BYTES = 96 * 1024
+PACKET_BYTES = 32 * 1024
 LIMIT_BYTES = 4 * 1024 * 1024  # more than all windows together: nothing is dropped
 
 
