@@ -19,6 +19,7 @@
 #include "run/progress.hpp"
 #include "run/support.hpp"
 #include "run/tokens.hpp"
+#include "sim/predict.hpp"
 
 namespace orrery::cli {
 
@@ -110,12 +111,14 @@ Executed execute(const scenarios::Scenario& scenario, const Execution& execution
         throw Error(fmt::format("this job has {} ranks, the plan needs {}", job->ranks, scenario.plan.ranks()),
                     "start as many as the plan has");
     Folder folder(execution.keep);
-    const run::RunPlan plan{scenario.name, scenario.plan, execution.settings};
+    run::RunPlan plan{scenario.name, scenario.plan, execution.settings};
+    if (execution.emulate) plan.settings.kernel_seconds = sim::kernel_seconds(scenario);
     write_text(folder / "plan.json", run::to_json(plan));
     std::vector<std::string> words = command_of(execution, scenario.plan.ranks(), member);
-    for (const std::string& word : {std::string("run"), (folder / "plan.json").string(), std::string("--device"),
-                                    execution.device, std::string("--out"), (folder / "measured.json").string(),
-                                    std::string("--progress"), (folder / "ranks").string()})
+    for (const std::string& word :
+         {std::string("run"), (folder / "plan.json").string(), std::string("--device"), execution.device,
+          std::string("--communication"), execution.communication, std::string("--out"),
+          (folder / "measured.json").string(), std::string("--progress"), (folder / "ranks").string()})
         words.push_back(word);
     std::error_code ignored;
     if (!member) fs::remove_all(folder / "ranks", ignored);  // what an earlier run left

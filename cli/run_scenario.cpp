@@ -14,6 +14,7 @@
 #include "report/terminal.hpp"
 #include "run/plan_file.hpp"
 #include "run/support.hpp"
+#include "sim/predict.hpp"
 
 namespace orrery::cli {
 
@@ -47,6 +48,7 @@ Exit run_scenario(Options& options) {
     if (!options.plan.empty()) {
         run::require_executable(scenario.plan);
         Output plan(options.plan);
+        if (options.execution.emulate) options.execution.settings.kernel_seconds = sim::kernel_seconds(scenario);
         plan.write(run::to_json({scenario.name, scenario.plan, options.execution.settings}));
         plan.finish();
         return Exit::done;
@@ -82,6 +84,14 @@ void add_run(CLI::App& program, Exit& exit) {
     command->add_option("--warmup", execution.settings.warmup, "of these steps, those that are not measured")
         ->capture_default_str();
     command->add_option("--device", execution.device, "cpu, cpu:4 (threads a rank), cuda")->capture_default_str();
+    command
+        ->add_option("--communication", execution.communication,
+                     "auto (MPI on CPUs, NCCL on GPUs) or tcp (CPU ranks without MPI)")
+        ->check(CLI::IsMember({"auto", "tcp"}))
+        ->capture_default_str();
+    command->add_flag("--emulate-compute", execution.emulate,
+                      "kernels sleep for the time that the scenario's profile predicts instead of computing; "
+                      "communication is real (CPU ranks)");
     command->add_option("--ranks", execution.ranks, "processes (default, and the only right number: the plan's)");
     command->add_option("--hosts", execution.hosts, "Open MPI host file: one host a line, as in: node1 slots=2")
         ->type_name("FILE");

@@ -70,6 +70,7 @@ private:
     BoundProgram bound_;
     std::uint64_t step_ = 0;
     std::size_t mark_count_ = 0;
+    bool emulated_ = false;  ///< kernels sleep; the loss is 0
     Progress* progress_ = nullptr;
     std::vector<ItemMarks> marks_;
     std::optional<LaneThreads> threads_;  ///< where streams are threads

@@ -140,7 +140,7 @@ private:
         std::array<char, 256> host{};
         gethostname(host.data(), host.size() - 1);
         own.host = host.data();
-        own.device = device_.facts().name;
+        own.device = plan_.settings.kernel_seconds.empty() ? device_.facts().name : "emulated: kernels sleep";
         own.software = device_.facts().software;
         own.memory = executor_.memory();
         const std::size_t items = executor_.items().size();

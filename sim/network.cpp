@@ -18,7 +18,7 @@ Network::Network(const topology::Cluster& cluster, const calibrate::Predictor& p
       predictor_(predictor),
       launch_(predictor.constant("collective_launch_seconds")),
       payload_(predictor.constant("network_efficiency")),
-      machine_(machine_of(cluster, 0, cluster.gpus() - 1)) {}
+      machine_(machine_of(cluster, 0, cluster.gpus() - 1, predictor)) {}
 
 std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
     std::vector<LinkUse> uses;

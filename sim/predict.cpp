@@ -112,6 +112,14 @@ Prediction predict(const scenarios::Scenario& scenario, const Options& options) 
     return predict(scenario, profiles, options);
 }
 
+std::vector<double> kernel_seconds(const scenarios::Scenario& scenario) {
+    calibrate::ProfileStore profiles;
+    const RanStep ran(scenario.plan, uniform_cluster(scenario.cluster), profiles.find(scenario.profile));
+    std::vector<double> seconds;
+    for (const KernelCost& kernel : ran.costs.kernels()) seconds.push_back(kernel.seconds);
+    return seconds;
+}
+
 double collective_seconds(const topology::ClusterSpec& spec, const std::string& profile, kernels::CollectiveKind kind,
                           std::uint32_t ranks, double bytes, calibrate::ProfileStore& profiles) {
     const topology::Cluster cluster = topology::build(spec);

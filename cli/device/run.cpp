@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-    std::string plan, device = "cpu", out, progress;
+    std::string plan, device = "cpu", communication = "auto", out, progress;
 };
 
 /// A line for each step, as it comes: what was measured stays when the run fails.
@@ -57,7 +57,7 @@ Exit execute(const Options& options, kernels::Device& device, kernels::Communica
 /// A rank that fails ends all: none waits for it.
 Exit run_rank(const Options& options) {
     const auto device = kernels::open_device(options.device);
-    const auto world = kernels::world(*device);
+    const auto world = kernels::world(*device, options.communication);
     std::unique_ptr<run::Progress> progress;
     if (!options.progress.empty()) {
         progress =
@@ -82,6 +82,8 @@ void add_device_run(CLI::App& program, Exit& exit) {
     const auto options = std::make_shared<Options>();
     command->add_option("PLAN", options->plan, "plan file (JSON)")->required();
     command->add_option("--device", options->device, "cpu, cpu:4 (threads), cuda")->capture_default_str();
+    command->add_option("--communication", options->communication, "auto (MPI or NCCL) or tcp (CPU ranks without MPI)")
+        ->capture_default_str();
     command->add_option("--out", options->out, "what was measured (JSON); without it, steps are printed")
         ->type_name("FILE");
     command->add_option("--progress", options->progress, "folder where every rank notes what it is doing")

@@ -69,6 +69,7 @@ bool Pricer::automatic(const Algorithm& algorithm, CollectiveKind kind, const Sh
         return algorithm.name == (forwards ? "pxn" : "direct");
     }
     if (algorithm.name == "ring") return true;
+    if (machine_.host_message_seconds > 0) return false;
     if (kind != CollectiveKind::all_reduce) return false;
     if (algorithm.name == "tree") return true;
     return algorithm.name == "nvls_tree" && machine_.nvls && shape.nodes > 1 && shape.ranks >= 2 * shape.nodes;

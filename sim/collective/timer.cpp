@@ -18,7 +18,7 @@ CollectiveTimer::CollectiveTimer(const topology::Cluster& cluster, const calibra
     : cluster_(cluster),
       predictor_(predictor),
       group_(std::move(group)),
-      pricer_(predictor, machine_of(cluster, group_.gpus().front(), group_.gpus().back())),
+      pricer_(predictor, machine_of(cluster, group_.gpus().front(), group_.gpus().back(), predictor)),
       payload_(predictor.constant("network_efficiency")) {}
 
 double CollectiveTimer::capacity(LinkId link) const {

@@ -175,10 +175,10 @@ TEST(NcclTuning, LatenciesAreThoseOfItsModel) {
 
 TEST(NcclTuning, SlowerNetworksCostTheirLatency) {
     const auto cluster = topology::build({.preset = "efa", .nodes = 2});
-    const Machine machine = machine_of(cluster, 0, 8);
+    const Machine machine = machine_of(cluster, 0, 8, profiles().find("a100"));
     EXPECT_NEAR(machine.extra_latency_seconds, cluster.latency_seconds(0, 8) - 2.7e-6, 1e-12);
     EXPECT_TRUE(machine.simple_only);
-    EXPECT_EQ(machine_of(cluster, 0, 1).extra_latency_seconds, 0) << "inside a node";
+    EXPECT_EQ(machine_of(cluster, 0, 1, profiles().find("a100")).extra_latency_seconds, 0) << "inside a node";
 }
 
 TEST(CollectiveSeconds, RefusesMoreRanksThanThereAre) {
