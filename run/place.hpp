@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct RunSettings {
     std::string data;  ///< a text file read byte by byte; empty: synthetic tokens
     /// Of each of the program's kernels: they sleep for it instead of computing. Empty: they compute.
     std::vector<double> kernel_seconds = {};
+    /// The one rank of the plan that runs, alone, without communication; its numbers mean nothing and have no loss.
+    std::optional<std::uint32_t> only_rank = std::nullopt;
     kernels::Adam adam{.rate = 1e-3, .b1 = 0.9, .b2 = 0.95, .epsilon = 1e-8, .decay = 0, .step = 1};
 };
 

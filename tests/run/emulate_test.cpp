@@ -45,7 +45,7 @@ TEST(Emulate, KernelsTakeAtLeastTheirTime) {
     const auto device = kernels::open_device("cpu");
     Executor executor(*device, nullptr, plan, step, settings);
     const StepResult result = executor.step();
-    EXPECT_EQ(result.loss, 0.0);
+    EXPECT_FALSE(result.loss) << "nothing was computed";
     const strategies::StepProgram flat = strategies::unrolled(step);
     std::size_t kernels = 0;
     for (const strategies::Op& op : flat.programs[0].ops)
@@ -62,7 +62,7 @@ TEST(Emulate, RanksCommunicate) {
         plan.strategy.data = data;
         plan.strategy.overlap_grad_reduce = data > 1;
         const Trained trained = train(plan, emulated(strategies::build(plan)), 2);
-        EXPECT_EQ(trained.losses, (std::vector<double>{0, 0})) << pipeline << " x " << data;
+        EXPECT_TRUE(trained.losses.empty()) << pipeline << " x " << data;
     }
 }
 
