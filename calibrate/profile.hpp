@@ -128,7 +128,9 @@ struct Profile {
     /// overlap_slowdown (factor on kernels that run beside a collective), network_efficiency (payload share of the
     /// NIC's line rate that NCCL reaches).
     /// Optional: peak_single_flops, peak_tf32_flops, peak_fp8_flops, multiprocessors, tile_waves (present: GEMM tiles
-    /// run in whole waves over the multiprocessors), attention_backward_rate (flop/s of the backward over the forward).
+    /// run in whole waves over the multiprocessors), attention_backward_rate (flop/s of the backward over the forward),
+    /// host_message_seconds (of one message between two hosts, without its bytes: present, ranks communicate by
+    /// kernels/tcp's rings of messages and not by NCCL).
     std::map<std::string, Constant> constants;
     std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
     // Of measured devices only, and left out of the file when empty:

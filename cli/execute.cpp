@@ -19,6 +19,7 @@
 #include "run/progress.hpp"
 #include "run/support.hpp"
 #include "run/tokens.hpp"
+#include "sim/predict.hpp"
 
 namespace orrery::cli {
 
@@ -73,6 +74,11 @@ void end_all(const fs::path& progress, std::uint32_t ranks) {
             kill(static_cast<pid_t>(trace->pid), SIGKILL);
 }
 
+/// How many processes make the run.
+std::uint32_t processes_of(const scenarios::Scenario& scenario, const Execution& execution) {
+    return execution.settings.only_rank ? 1 : scenario.plan.ranks();
+}
+
 void require_ranks(const scenarios::Scenario& scenario, std::uint32_t ranks) {
     const strategies::Strategy& s = scenario.plan.strategy;
     if (ranks != 0 && ranks != scenario.plan.ranks())
@@ -106,20 +112,23 @@ Executed execute(const scenarios::Scenario& scenario, const Execution& execution
     (void)readable;  // its constructor throws for a text that cannot be trained on
     const auto job = kernels::processes(kernels::environment);
     const bool member = job && job->ranks > 1;
-    if (member && job->ranks != scenario.plan.ranks())
-        throw Error(fmt::format("this job has {} ranks, the plan needs {}", job->ranks, scenario.plan.ranks()),
-                    "start as many as the plan has");
+    const std::uint32_t count = processes_of(scenario, execution);
+    if (member && job->ranks != count)
+        throw Error(fmt::format("this job has {} ranks, the run needs {}", job->ranks, count),
+                    "start as many, or none");
     Folder folder(execution.keep);
-    const run::RunPlan plan{scenario.name, scenario.plan, execution.settings};
+    run::RunPlan plan{scenario.name, scenario.plan, execution.settings};
+    if (execution.emulate) plan.settings.kernel_seconds = sim::kernel_seconds(scenario);
     write_text(folder / "plan.json", run::to_json(plan));
-    std::vector<std::string> words = command_of(execution, scenario.plan.ranks(), member);
-    for (const std::string& word : {std::string("run"), (folder / "plan.json").string(), std::string("--device"),
-                                    execution.device, std::string("--out"), (folder / "measured.json").string(),
-                                    std::string("--progress"), (folder / "ranks").string()})
+    std::vector<std::string> words = command_of(execution, count, member);
+    for (const std::string& word :
+         {std::string("run"), (folder / "plan.json").string(), std::string("--device"), execution.device,
+          std::string("--communication"), execution.communication, std::string("--out"),
+          (folder / "measured.json").string(), std::string("--progress"), (folder / "ranks").string()})
         words.push_back(word);
     std::error_code ignored;
     if (!member) fs::remove_all(folder / "ranks", ignored);  // what an earlier run left
-    Watchdog watchdog(folder / "ranks", scenario.plan.ranks(), execution.stall);
+    Watchdog watchdog(folder / "ranks", count, execution.stall);
     std::optional<Stall> stall;
     const Exit exit = run_child(words, [&] {
         stall = watchdog.look(seconds_now());
@@ -129,7 +138,7 @@ Executed execute(const scenarios::Scenario& scenario, const Execution& execution
     if (exit == Exit::done && (!first || fs::exists(folder / "measured.json")))
         return {first ? run::load_measured(folder / "measured.json") : run::MeasuredRun{}, !first};
     folder.keep();
-    if (stall) end_all(folder / "ranks", scenario.plan.ranks());
+    if (stall) end_all(folder / "ranks", count);
     throw RunFailure(post_mortem(plan, folder / "ranks", folder / "measured.json.steps", stall));
 }
 

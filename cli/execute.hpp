@@ -12,7 +12,8 @@
 namespace orrery::cli {
 
 struct Execution {
-    std::string device = "cpu", hosts;
+    std::string device = "cpu", communication = "auto", hosts;
+    bool emulate = false;     ///< kernels sleep for the time that the scenario's profile predicts
     std::uint32_t ranks = 0;  ///< 0: as the scenario's plan
     run::RunSettings settings;
     double stall = 0;  ///< seconds in which no rank begins an operation that end a run; 0: Watchdog's own

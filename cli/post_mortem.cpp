@@ -21,7 +21,7 @@ using run::RankTrace;
 /// The operation that a rank's compute lane began last.
 std::string operation_of(const run::RunPlan& plan, std::uint32_t rank, const RankTrace& trace) {
     const strategies::StepProgram step = strategies::unrolled(strategies::build(plan.plan));
-    const auto& ops = step.programs[step.role[rank]].ops;
+    const auto& ops = step.programs[step.role[plan.settings.only_rank.value_or(rank)]].ops;
     const std::uint32_t item = trace.item[static_cast<std::size_t>(strategies::Lane::compute)];
     if (item == 0 || item > ops.size()) return "before the first operation";
     const strategies::Op& op = ops[item - 1];

@@ -9,11 +9,13 @@
 #include "cli/options.hpp"
 #include "report/chrome_trace.hpp"
 #include "report/json.hpp"
+#include "report/lone_rank.hpp"
 #include "report/measured.hpp"
 #include "report/operations.hpp"
 #include "report/terminal.hpp"
 #include "run/plan_file.hpp"
 #include "run/support.hpp"
+#include "sim/predict.hpp"
 
 namespace orrery::cli {
 
@@ -24,7 +26,7 @@ struct Options {
     DisplayOptions display;
     Execution execution;
     std::string json, trace, plan;
-    bool undisturbed = false;
+    bool undisturbed = false, elide = false;
 };
 
 constexpr const char* footer = R"(Examples:
@@ -33,8 +35,37 @@ constexpr const char* footer = R"(Examples:
   orrery run scenarios/gpt-tiny-cpu.json --data README.md --learning-rate 0.003
   mpirun -n 2 orrery run scenarios/gpt-tiny-cpu.json --set strategy.tensor=2      # as the ranks of a job
   orrery run scenarios/gpt-tiny-cpu.json --plan plan.json                         # for `orrery-device run plan.json`
+  orrery run big.json --set training.precision=tf32 --device cuda --only-rank 17 --elide-communication
 Trains for real: fp32 on CPUs, ranks over MPI; fp32 and tf32 on GPUs, ranks over NCCL. `orrery compare` holds
 the result against a prediction.)";
+
+/// A rank is run alone by name only, so that nobody takes its step for the plan's.
+void check_lone_rank(const Options& options, const scenarios::Scenario& scenario) {
+    const auto& rank = options.execution.settings.only_rank;
+    if (rank.has_value() != options.elide)
+        throw Error("--only-rank and --elide-communication go together: one rank has nobody to communicate with",
+                    rank ? "add --elide-communication" : "name a rank with --only-rank");
+    if (!rank) return;
+    if (*rank >= scenario.plan.ranks())
+        throw Error(fmt::format("--only-rank {}: the plan has {} ranks", *rank, scenario.plan.ranks()),
+                    fmt::format("a rank from 0 to {}", scenario.plan.ranks() - 1));
+    if (!options.trace.empty() || options.execution.emulate || !options.execution.hosts.empty())
+        throw Error("--only-rank takes no --trace, --emulate-compute or --hosts", "leave them out");
+}
+
+Exit run_lone_rank(const Options& options, const scenarios::Scenario& scenario) {
+    const std::vector<double> kernel_seconds = sim::kernel_seconds(scenario);  // before the run: a prediction
+    const Executed executed = execute(scenario, options.execution);
+    const report::LoneRank rank =
+        report::lone_rank(scenario, executed.measured, kernel_seconds,
+                          options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
+    Output json(options.json);
+    if (json.wanted()) json.write(report::to_json(rank, executed.measured).dump(2) + '\n');
+    if (!json.to_stdout() && !options.display.quiet)
+        print(report::to_text(rank, scenario, executed.measured, options.display.style()));
+    json.finish();
+    return Exit::done;
+}
 
 Exit run_scenario(Options& options) {
     require_distinct({options.json, options.trace, options.plan},
@@ -43,10 +74,13 @@ Exit run_scenario(Options& options) {
     options.execution.settings.seed = scenario.seed;
     options.execution.settings.warmup =
         std::min(options.execution.settings.warmup, options.execution.settings.steps - 1);
+    check_lone_rank(options, scenario);
+    if (options.execution.settings.only_rank && options.plan.empty()) return run_lone_rank(options, scenario);
     Output json(options.json), trace(options.trace);
     if (!options.plan.empty()) {
         run::require_executable(scenario.plan);
         Output plan(options.plan);
+        if (options.execution.emulate) options.execution.settings.kernel_seconds = sim::kernel_seconds(scenario);
         plan.write(run::to_json({scenario.name, scenario.plan, options.execution.settings}));
         plan.finish();
         return Exit::done;
@@ -82,6 +116,19 @@ void add_run(CLI::App& program, Exit& exit) {
     command->add_option("--warmup", execution.settings.warmup, "of these steps, those that are not measured")
         ->capture_default_str();
     command->add_option("--device", execution.device, "cpu, cpu:4 (threads a rank), cuda")->capture_default_str();
+    command
+        ->add_option("--communication", execution.communication,
+                     "auto (MPI on CPUs, NCCL on GPUs) or tcp (CPU ranks without MPI)")
+        ->check(CLI::IsMember({"auto", "tcp"}))
+        ->capture_default_str();
+    command->add_flag("--emulate-compute", execution.emulate,
+                      "kernels sleep for the time that the scenario's profile predicts instead of computing; "
+                      "communication is real (CPU ranks)");
+    command->add_option("--only-rank", execution.settings.only_rank,
+                        "run this rank of the plan alone, on one device: what it computes is timed and held against "
+                        "the profile");
+    command->add_flag("--elide-communication", options->elide,
+                      "with --only-rank: leave out what the rank would send and receive");
     command->add_option("--ranks", execution.ranks, "processes (default, and the only right number: the plan's)");
     command->add_option("--hosts", execution.hosts, "Open MPI host file: one host a line, as in: node1 slots=2")
         ->type_name("FILE");

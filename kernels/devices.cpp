@@ -6,6 +6,8 @@
 
 #include "base/error.hpp"
 #include "kernels/backends.hpp"
+#include "kernels/processes.hpp"
+#include "kernels/tcp_world.hpp"
 
 namespace orrery::kernels {
 
@@ -53,7 +55,14 @@ std::uint32_t launched_ranks() {
     return 1;
 }
 
-std::unique_ptr<Communicator> world(Device& device) {
+std::unique_ptr<Communicator> world(Device& device, std::string_view communication) {
+    if (communication == "tcp") {
+        if (device.facts().kind != "cpu") throw Error("TCP connects CPU ranks", "GPU ranks use NCCL: leave it out");
+        const auto started = processes(environment);
+        return started ? tcp_world(device, *started) : nullptr;
+    }
+    if (communication != "auto")
+        throw Error(fmt::format("unknown communication \"{}\"", communication), "auto (MPI or NCCL) or tcp");
     if (launched_ranks() == 1) return nullptr;
     return device.facts().kind == "cuda" ? nccl_world(device) : mpi_world(device);
 }

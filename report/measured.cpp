@@ -132,7 +132,7 @@ nlohmann::ordered_json measured_facts(const run::MeasuredRun& measured) {
     using Json = nlohmann::ordered_json;
     Json steps = Json::array(), ranks = Json::array();
     for (const run::MeasuredStep& step : measured.steps)
-        steps.push_back({{"seconds", step.seconds}, {"loss", step.loss}});
+        steps.push_back({{"seconds", step.seconds}, {"loss", step.loss ? Json(*step.loss) : Json(nullptr)}});
     for (const run::MeasuredRank& rank : measured.ranks) {
         Json device = Json::array(), spread = Json::array();
         for (const run::OpTimes& op : rank.ops) {
@@ -159,9 +159,13 @@ nlohmann::ordered_json measured_facts(const run::MeasuredRun& measured) {
 }
 
 std::string measured_lines(const scenarios::Scenario& scenario, const run::MeasuredRun& measured) {
-    std::string text = "LOSS     ";
-    for (const run::MeasuredStep& step : measured.steps) text += fmt::format(" {:.4f}", step.loss);
-    text += fmt::format("\nSTEPS     {} measured after {} of warm-up: median {} +- {} (half the quartiles' range)\n",
+    std::string text;
+    if (measured.steps.front().loss) {
+        text += "LOSS     ";
+        for (const run::MeasuredStep& step : measured.steps) text += fmt::format(" {:.4f}", step.loss.value_or(0));
+        text += '\n';
+    }
+    text += fmt::format("STEPS     {} measured after {} of warm-up: median {} +- {} (half the quartiles' range)\n",
                         measured.steps.size() - measured.warmup, measured.warmup,
                         format_seconds(measured.step_seconds()), format_seconds(measured.step_spread()));
     const double undisturbed =

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
+#include "run/emulate.hpp"
 #include "run/support.hpp"
 
 namespace orrery::run {
@@ -34,8 +36,24 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
     const BoundProgram plan_of_memory = bind_program(step, device, place_, *model_, *groups_, numbers_, nullptr);
     arena_ = DeviceMemory(device, plan_of_memory.extent_bytes);
     bound_ = bind_program(step, device, place_, *model_, *groups_, numbers_, arena_.as<std::byte>());
+    has_loss_ = model_->last_stage() && settings.kernel_seconds.empty() && !settings.only_rank;
+    if (settings.only_rank) fill_arena(plan_of_memory.extent_bytes, settings.seed);
+    if (!settings.kernel_seconds.empty())
+        emulate(bound_, step, step.programs[step.role[place_.rank]], device, settings.kernel_seconds);
     marks_.resize(bound_.items.size());
     if (device.streams_are_threads()) threads_.emplace(device, bound_.items);
+}
+
+/// Numbers where other ranks' would stand: what is not a number, or nothing but zeros, computes at other speeds.
+void Executor::fill_arena(std::uint64_t bytes, std::uint64_t seed) {
+    std::vector<float> values(std::min<std::uint64_t>(bytes / sizeof(float), std::uint64_t{1} << 22U));
+    std::mt19937_64 random(seed);
+    std::normal_distribution<float> normal;
+    for (float& value : values) value = normal(random);
+    for (std::uint64_t at = 0; at < bytes; at += values.size() * sizeof(float))
+        device_.copy(kernels::CopyKind::host_to_device, arena_.as<std::byte>() + at, values.data(),
+                     std::min<std::uint64_t>(bytes - at, values.size() * sizeof(float)), 0);
+    device_.synchronize();
 }
 
 Executor::~Executor() { device_.release_host(host_norm_); }
@@ -104,7 +122,7 @@ StepResult Executor::step() {
     ++step_;
     StepResult result;
     read_times(result);
-    if (model_->last_stage()) {
+    if (has_loss_) {
         result.loss = model_->loss();
         if (!std::isfinite(*result.loss))
             throw kernels::DeviceError(

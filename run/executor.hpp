@@ -21,7 +21,7 @@ struct Span {
 struct StepResult {
     double origin = 0;           ///< Device::moment() of the first operation's begin
     double seconds = 0;          ///< from there until all lanes were done
-    std::optional<double> loss;  ///< mean over this rank's sequences, on the last stage
+    std::optional<double> loss;  ///< mean over this rank's sequences, on the last stage of a real run
     std::vector<Span> spans;     ///< of every item
 };
 
@@ -47,6 +47,7 @@ public:
     [[nodiscard]] const std::vector<Item>& items() const { return bound_.items; }
     [[nodiscard]] const StageModel& model() const { return *model_; }
     [[nodiscard]] RankMemory memory() const;
+    [[nodiscard]] std::uint32_t rank() const { return place_.rank; }
     /// Marks that the last step set.
     [[nodiscard]] std::size_t marks() const { return mark_count_; }
     /// Keeps a record of what every lane is doing from now on; null: none. It must outlive the executor's steps.
@@ -54,6 +55,7 @@ public:
 
 private:
     void upload();
+    void fill_arena(std::uint64_t bytes, std::uint64_t seed);
     void queue(std::uint32_t index);
     void read_times(StepResult& result);
 
@@ -70,6 +72,7 @@ private:
     BoundProgram bound_;
     std::uint64_t step_ = 0;
     std::size_t mark_count_ = 0;
+    bool has_loss_ = true;  ///< false where numbers mean nothing: kernels sleep, or other ranks are not there
     Progress* progress_ = nullptr;
     std::vector<ItemMarks> marks_;
     std::optional<LaneThreads> threads_;  ///< where streams are threads

@@ -32,8 +32,8 @@ std::vector<std::vector<double>> gathered(kernels::Communicator* world, const st
     return all;
 }
 
-/// The mean over the ranks that have one.
-double mean_loss(kernels::Communicator* world, const std::optional<double>& own) {
+/// The mean over the ranks that have one, if any has.
+std::optional<double> mean_loss(kernels::Communicator* world, const std::optional<double>& own) {
     double total = 0;
     std::size_t count = 0;
     for (const auto& values : gathered(world, own ? std::vector{*own} : std::vector<double>{}))
@@ -41,6 +41,7 @@ double mean_loss(kernels::Communicator* world, const std::optional<double>& own)
             total += loss;
             ++count;
         }
+    if (count == 0) return std::nullopt;
     return total / static_cast<double>(count);
 }
 
@@ -75,7 +76,7 @@ class Measurement {
 public:
     Measurement(kernels::Device& device, kernels::Communicator* world, const RunPlan& plan, const MeasureHooks& hooks)
         : device_(device),
-          world_(world),
+          world_(plan.settings.only_rank ? nullptr : world),
           plan_(plan),
           hooks_(hooks),
           program_(strategies::build(plan.plan)),
@@ -109,6 +110,7 @@ private:
 
     void take_steps() {
         result_.warmup = plan_.settings.warmup;
+        result_.alone = plan_.settings.only_rank.has_value();
         for (std::uint32_t i = 0; i < plan_.settings.steps; ++i) {
             if (hooks_.progress != nullptr) hooks_.progress->record().step = i;
             StepResult step = executor_.step();
@@ -136,11 +138,11 @@ private:
 
     MeasuredRank own_rank(const std::vector<double>& origins) {
         MeasuredRank own;
-        own.rank = world_ == nullptr ? 0 : world_->rank();
+        own.rank = executor_.rank();
         std::array<char, 256> host{};
         gethostname(host.data(), host.size() - 1);
         own.host = host.data();
-        own.device = device_.facts().name;
+        own.device = plan_.settings.kernel_seconds.empty() ? device_.facts().name : "emulated: kernels sleep";
         own.software = device_.facts().software;
         own.memory = executor_.memory();
         const std::size_t items = executor_.items().size();
@@ -176,7 +178,7 @@ private:
     }
 
     kernels::Device& device_;
-    kernels::Communicator* world_;
+    kernels::Communicator* world_;  ///< whom times are exchanged with: null for a rank alone
     const RunPlan& plan_;
     const MeasureHooks& hooks_;
     StepProgram program_;

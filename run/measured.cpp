@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-constexpr int version = 1;
+constexpr int version = 2;
 
 /// Linear between the neighbouring order statistics.
 double quantile(const std::vector<double>& sorted, double share) {
@@ -94,11 +94,12 @@ MeasuredRank rank_from_json(const std::string& text) { return rank_of(Json::pars
 
 void save(const MeasuredRun& run, const fs::path& file) {
     Json steps = Json::array(), ranks = Json::array();
-    for (const MeasuredStep& step : run.steps) steps.push_back({{"seconds", step.seconds}, {"loss", step.loss}});
+    for (const MeasuredStep& step : run.steps)
+        steps.push_back({{"seconds", step.seconds}, {"loss", step.loss ? Json(*step.loss) : Json(nullptr)}});
     for (const MeasuredRank& rank : run.ranks) ranks.push_back(json_of(rank));
-    const Json document{{"run_version", version}, {"warmup", run.warmup},
-                        {"nodes", run.nodes},     {"communication", run.communication},
-                        {"steps", steps},         {"ranks", ranks}};
+    const Json document{
+        {"run_version", version}, {"warmup", run.warmup}, {"nodes", run.nodes}, {"communication", run.communication},
+        {"alone", run.alone},     {"steps", steps},       {"ranks", ranks}};
     const fs::path beside = file.string() + ".part";
     std::ofstream out(beside);
     out << document.dump();
@@ -119,7 +120,11 @@ MeasuredRun load_measured(const fs::path& file) {
         document.at("warmup").get_to(run.warmup);
         document.at("nodes").get_to(run.nodes);
         document.at("communication").get_to(run.communication);
-        for (const Json& step : document.at("steps")) run.steps.push_back({step.at("seconds"), step.at("loss")});
+        document.at("alone").get_to(run.alone);
+        for (const Json& step : document.at("steps")) {
+            run.steps.push_back({step.at("seconds"), std::nullopt});
+            if (const Json& loss = step.at("loss"); !loss.is_null()) run.steps.back().loss = loss.get<double>();
+        }
         for (const Json& rank : document.at("ranks")) run.ranks.push_back(rank_of(rank));
         return run;
     } catch (const Json::exception& error) {

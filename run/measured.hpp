@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ struct MeasuredRank {
 };
 
 struct MeasuredStep {
-    double seconds = 0, loss = 0;
+    double seconds = 0;
+    std::optional<double> loss;  ///< none where kernels slept, or the rank was alone
 };
 
 struct MeasuredRun {
@@ -38,6 +40,7 @@ struct MeasuredRun {
     std::uint32_t warmup = 0;  ///< steps at the beginning that count for nothing but their loss
     std::string communication;
     std::uint32_t nodes = 1;
+    bool alone = false;  ///< one rank of the plan, without communication
     std::vector<MeasuredRank> ranks;
 
     /// Median and half the range between the quartiles over the steps behind the warm-up.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/operands.hpp"
 #include "strategies/mesh.hpp"
@@ -16,6 +18,10 @@ struct RunSettings {
     std::uint32_t warmup = 3;  ///< of the steps: not measured
     std::uint64_t seed = 1;
     std::string data;  ///< a text file read byte by byte; empty: synthetic tokens
+    /// Of each of the program's kernels: they sleep for it instead of computing. Empty: they compute.
+    std::vector<double> kernel_seconds = {};
+    /// The one rank of the plan that runs, alone, without communication; its numbers mean nothing and have no loss.
+    std::optional<std::uint32_t> only_rank = std::nullopt;
     kernels::Adam adam{.rate = 1e-3, .b1 = 0.9, .b2 = 0.95, .epsilon = 1e-8, .decay = 0, .step = 1};
 };
 

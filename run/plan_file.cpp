@@ -118,6 +118,8 @@ std::string to_json(const RunPlan& plan) {
     strategy_fields(Writer{document["strategy"]}, plan.plan.strategy);
     training_fields(Writer{document["training"]}, plan.plan.training);
     settings_fields(Writer{document["run"]}, plan.settings);
+    if (!plan.settings.kernel_seconds.empty()) document["kernel_seconds"] = plan.settings.kernel_seconds;
+    if (plan.settings.only_rank) document["only_rank"] = *plan.settings.only_rank;
     return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -133,6 +135,8 @@ RunPlan plan_from_json(const std::string& text, const std::string& file) {
         strategy_fields(Reader{document.at("strategy")}, plan.plan.strategy);
         training_fields(Reader{document.at("training")}, plan.plan.training);
         settings_fields(Reader{document.at("run")}, plan.settings);
+        if (document.contains("kernel_seconds")) document["kernel_seconds"].get_to(plan.settings.kernel_seconds);
+        if (document.contains("only_rank")) plan.settings.only_rank = document["only_rank"].get<std::uint32_t>();
         strategies::validate(plan.plan);
         return plan;
     } catch (const nlohmann::json::exception& error) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -170,13 +171,14 @@ std::string read_bytes(const std::filesystem::path& file, const std::string& hin
         throw Error(name, "", fmt::format("cannot open '{}': {}", printable(name), std::strerror(errno)),
                     "check the path and its permissions");
     }
-    std::string bytes(max_document_bytes + 1, '\0');
-    stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::string bytes;
+    std::array<char, 65536> chunk{};
+    while (bytes.size() <= max_document_bytes && (stream.read(chunk.data(), chunk.size()), stream.gcount() > 0))
+        bytes.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
     if (stream.bad()) {
         throw Error(name, "", fmt::format("cannot read '{}': {}", printable(name), std::strerror(errno)),
                     "check the file and its disk");
     }
-    bytes.resize(static_cast<std::size_t>(stream.gcount()));
     if (bytes.size() > max_document_bytes) {
         throw Error(name, "", fmt::format("the file is larger than {} MiB", max_document_bytes >> 20U), hint);
     }

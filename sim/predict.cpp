@@ -210,6 +210,15 @@ Profiles profiles_of(const topology::Cluster& cluster, const std::string& profil
     return Profiles(std::move(by_gpu));
 }
 
+std::vector<double> kernel_seconds(const scenarios::Scenario& scenario) {
+    calibrate::ProfileStore profiles;
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const RanStep ran(scenario.plan, cluster, profiles_of(scenario, cluster, profiles));
+    std::vector<double> seconds;
+    for (const KernelCost& kernel : ran.costs.kernels()) seconds.push_back(kernel.seconds);
+    return seconds;
+}
+
 double collective_seconds(const topology::ClusterSpec& spec, const std::string& profile, kernels::CollectiveKind kind,
                           std::uint32_t ranks, double bytes, calibrate::ProfileStore& profiles) {
     const topology::Cluster cluster = topology::build(spec);

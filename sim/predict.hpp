@@ -29,6 +29,10 @@ Profiles profiles_of(const topology::Cluster& cluster, const std::string& profil
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options = {});
 Prediction predict(const scenarios::Scenario& scenario, const Options& options = {});
 
+/// Device time of each kernel of the scenario's program (strategies::build), as the prediction takes it: what emulated
+/// ranks sleep for. Throws Error.
+std::vector<double> kernel_seconds(const scenarios::Scenario& scenario);
+
 /// Seconds of one collective over the first `ranks` GPUs of a cluster (nccl-tests' size), nothing else running.
 /// profile: as for profiles_of(). Throws Error.
 double collective_seconds(const topology::ClusterSpec& cluster, const std::string& profile,

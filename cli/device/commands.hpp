@@ -10,6 +10,7 @@ namespace orrery::cli {
 
 void add_device_calibrate(CLI::App& program, Exit& exit);
 void add_device_run(CLI::App& program, Exit& exit);
+void add_device_network(CLI::App& program, Exit& exit);
 void add_device_check(CLI::App& program, Exit& exit);
 void add_device_list(CLI::App& program, Exit& exit);
 

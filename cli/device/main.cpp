@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
         "failed.");
     cli::add_device_calibrate(program, exit);
     cli::add_device_run(program, exit);
+    cli::add_device_network(program, exit);
     cli::add_device_check(program, exit);
     cli::add_device_list(program, exit);
     return static_cast<int>(cli::run_program(program, exit, argc, argv));

@@ -137,12 +137,16 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
 
 std::span<const Protocol> protocols_of(const Algorithm& algorithm, CollectiveKind, const Machine& machine) {
     const std::span all(all_protocols);
-    return algorithm.protocols && !machine.simple_only ? all : all.last(1);
+    const bool several = algorithm.protocols && !machine.simple_only && machine.host_message_seconds == 0;
+    return several ? all : all.last(1);
 }
 
 double latency_seconds(const Algorithm& algorithm, Protocol protocol, CollectiveKind kind, const Outline& outline,
                        const Shape& shape, const Machine& machine) {
     if (shape.ranks <= 1) return 0;
+    // The first message waits for the next rank's word that it is there.
+    if (machine.host_message_seconds > 0)
+        return (1 + outline.inner_steps + outline.outer_steps) * machine.host_message_seconds;
     const std::size_t p = index(protocol);
     const double flushed = 2 * machine.extra_latency_seconds;
     switch (algorithm.latencies) {
@@ -159,6 +163,8 @@ double latency_seconds(const Algorithm& algorithm, Protocol protocol, Collective
 }
 
 double send_latency_seconds(const Machine& machine) {
+    // The receiver's word that it is there, then the message.
+    if (machine.host_message_seconds > 0) return 2 * machine.host_message_seconds;
     return (base.ring[2] + net.ring[2]) * us + machine.extra_latency_seconds;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "calibrate/predictor.hpp"
 #include "sim/collective/algorithms.hpp"
 #include "topology/cluster.hpp"
 
@@ -28,6 +29,9 @@ struct Machine {
     double post_seconds = 1e-6;        ///< host's cost of a network message (getNetOverhead: Intel 1 us, AMD 2 us)
     double extra_latency_seconds = 0;  ///< of the network, beyond the InfiniBand that NCCL's table was taken on
     bool simple_only = false;          ///< the network gives no guarantee of order within 128 bytes
+    /// Of one message between hosts, without its bytes, measured (a profile's host_message_seconds). Positive: no NCCL,
+    /// but kernels/tcp's rings of messages, each step one message. Zero: NCCL.
+    double host_message_seconds = 0;
 };
 /// `from`, `to`: GPUs of different nodes whose distance counts (the same GPU: one node). nodes: one of each kind that
 /// takes part; of several kinds what they have in common counts, as in NCCL, whose ranks exchange it (src/init.cc: the

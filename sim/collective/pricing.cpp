@@ -25,7 +25,12 @@ std::vector<std::uint32_t> nodes_of(const Kinds& kinds, std::span<const std::uin
 Pricer::Pricer(const topology::Cluster& cluster, const Kinds& kinds, std::span<const std::uint32_t> numbers,
                topology::GpuId from, topology::GpuId to)
     : machine_(machine_of(cluster, from, to, nodes_of(kinds, numbers))) {
-    for (const std::uint32_t number : numbers) profiles_.push_back(kinds[number].predictor);
+    for (const std::uint32_t number : numbers) {
+        profiles_.push_back(kinds[number].predictor);
+        const auto& constants = profiles_.back()->profile().constants;
+        if (const auto found = constants.find("host_message_seconds"); found != constants.end())
+            machine_.host_message_seconds = std::max(machine_.host_message_seconds, found->second.value);
+    }
 }
 
 double Pricer::inside_node(CollectiveKind kind, std::uint32_t ranks, double bytes) const {
@@ -88,6 +93,7 @@ bool Pricer::automatic(const Algorithm& algorithm, CollectiveKind kind, const Sh
         return algorithm.name == (forwards ? "pxn" : "direct");
     }
     if (algorithm.name == "ring") return true;
+    if (machine_.host_message_seconds > 0) return false;
     if (kind != CollectiveKind::all_reduce) return false;
     if (algorithm.name == "tree") return true;
     return algorithm.name == "nvls_tree" && machine_.nvls && shape.nodes > 1 && shape.ranks >= 2 * shape.nodes;

@@ -105,6 +105,39 @@ TEST_F(RunTest, RefusesWhatCannotRun) {
     EXPECT_EQ(orrery({"compare", folder_ / "absent", tiny}).exit, 2);
 }
 
+TEST_F(RunTest, OneRankOfALargePlanRunsAlone) {
+    const std::vector<std::string> large{"run",   tiny,
+                                         "--set", "cluster.nodes=64",
+                                         "--set", "strategy.tensor=4",
+                                         "--set", "strategy.pipeline=4",
+                                         "--set", "strategy.data=8",
+                                         "--set", "training.global_batch_size=64"};
+    const auto alone = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = large;
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return orrery(arguments);
+    };
+    const Result result = alone({"--only-rank", "77", "--elide-communication", "--steps", "4", "--json", "-"});
+    ASSERT_EQ(result.exit, 0) << result.err;
+    const Json report = Json::parse(result.out);
+    EXPECT_EQ(report.at("only_rank"), 77);
+    EXPECT_EQ(report.at("stage"), 2);
+    double measured = 0, predicted = 0;
+    for (const Json& kernel : report.at("kernels")) {
+        EXPECT_GT(kernel.at("measured_s"), 0) << kernel;
+        measured += kernel.at("measured_s").get<double>();
+        predicted += kernel.at("predicted_s").get<double>();
+    }
+    EXPECT_NEAR(measured, report.at("measured_s"), 1e-9);
+    EXPECT_NEAR(predicted, report.at("predicted_s"), 1e-9);
+    EXPECT_GE(report.at("step_time_s").get<double>(), measured * 0.5);
+    const Result table = alone({"--only-rank", "0", "--elide-communication", "--steps", "4"});
+    EXPECT_NE(table.out.find("rank 0 of 128 alone (stage 0)"), std::string::npos) << table.out;
+    EXPECT_EQ(alone({"--only-rank", "0"}).exit, 2);
+    EXPECT_EQ(alone({"--elide-communication"}).exit, 2);
+    EXPECT_EQ(alone({"--only-rank", "128", "--elide-communication"}).exit, 2);
+}
+
 TEST_F(RunTest, ALossThatIsNoNumberEndsTheRun) {
     for (const char* ranks : {"strategy.data=1", "strategy.data=2"}) {
         const Result result = orrery({"run", tiny, "--set", ranks, "--learning-rate", "1e30"});

@@ -10,22 +10,13 @@
 
 #include "kernels/device.hpp"
 #include "kernels/host_group.hpp"
+#include "kernels/tcp/socket.hpp"
 
 namespace orrery::kernels {
 namespace {
 
 /// A port that nothing listens at just now.
-std::uint16_t free_port() {
-    const int door = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    EXPECT_EQ(bind(door, reinterpret_cast<sockaddr*>(&address), length), 0);
-    getsockname(door, reinterpret_cast<sockaddr*>(&address), &length);
-    close(door);
-    return ntohs(address.sin_port);
-}
+std::uint16_t free_port() { return tcp::port_of(tcp::listen_at(0)); }
 
 /// Runs f(group) as each rank.
 template <class F>

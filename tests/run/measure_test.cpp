@@ -136,7 +136,7 @@ TEST(Measure, TimesEveryOperationOfOneRank) {
     ASSERT_EQ(run.ranks.size(), 1U);
     ASSERT_EQ(run.ranks[0].ops.size(), step.programs[0].ops.size());
     EXPECT_EQ(run.steps.size(), 6U);
-    EXPECT_LT(run.steps.back().loss, run.steps.front().loss);
+    EXPECT_LT(run.steps.back().loss.value(), run.steps.front().loss.value());
     EXPECT_EQ(progress.record().item[0], step.programs[0].ops.size());
     double last = 0;
     for (std::size_t i = 0; i < run.ranks[0].ops.size(); ++i) {

@@ -76,7 +76,7 @@ Trained train(const strategies::Plan& plan, const RunSettings& settings, std::ui
                 total += *loss;
                 ++count;
             }
-        trained.losses.push_back(total / count);
+        if (count > 0) trained.losses.push_back(total / count);
     }
     return trained;
 }

@@ -10,7 +10,7 @@
 namespace orrery::run {
 
 struct Trained {
-    std::vector<double> losses;  ///< mean over the data ranks, by step
+    std::vector<double> losses;  ///< mean over the data ranks, by step; empty where none has one
     std::vector<RankMemory> memory;
     /// Of the last step, as the optimizer saw them: parameter -> element of the whole tensor -> gradient.
     std::map<std::string, std::map<std::uint64_t, double>> gradients;

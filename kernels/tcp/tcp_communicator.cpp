@@ -1,0 +1,187 @@
+#include "kernels/tcp/tcp_communicator.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "base/error.hpp"
+#include "kernels/processes.hpp"
+#include "kernels/tcp_world.hpp"
+
+namespace orrery::kernels {
+
+namespace tcp {
+
+namespace {
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
+bool reduces(CollectiveKind kind) {
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
+}
+
+bool shared_out(CollectiveKind kind) {
+    return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter ||
+           kind == CollectiveKind::all_to_all;
+}
+
+void copy_unless_same(void* to, const void* from, std::uint64_t bytes) {
+    if (to != from) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+struct TcpCommunicator::Job {
+    CollectiveKind kind;
+    const std::byte* send;
+    std::byte* receive;
+    std::uint64_t bytes;
+    Reduction reduction;
+};
+
+TcpCommunicator::TcpCommunicator(Device& device, std::unique_ptr<HostGroup> group, std::string address,
+                                 double timeout_seconds)
+    : device_(device),
+      group_(std::move(group)),
+      address_(std::move(address)),
+      timeout_seconds_(timeout_seconds),
+      timeout_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds))),
+      mesh_(*group_, address_, timeout_) {
+    const auto hosts = group_->all_gather(host_name());
+    nodes_ = static_cast<std::uint32_t>(std::set<std::string>(hosts.begin(), hosts.end()).size());
+}
+
+/// What is queued uses the connections.
+TcpCommunicator::~TcpCommunicator() {
+    try {
+        device_.synchronize();
+    } catch (...) {  // its error was, or will be, thrown to who waits for the work
+        return;
+    }
+}
+
+Ring TcpCommunicator::ring() const {
+    const std::uint32_t n = ranks();
+    return {rank(), n, &mesh_.to((rank() + 1) % n, Purpose::collective),
+            &mesh_.to((rank() + n - 1) % n, Purpose::collective), timeout_};
+}
+
+void TcpCommunicator::perform(const Job& job) const {
+    const Ring ring = this->ring();
+    const std::uint32_t n = ring.ranks;
+    const std::uint64_t part = job.bytes / n;
+    const bool messages = job.kind == CollectiveKind::all_to_all || job.kind == CollectiveKind::send_recv;
+    if (n > 1 && !messages) begin_together(ring);
+    std::vector<std::uint64_t> bounds = even_parts(job.bytes / sizeof(float), n);
+    const auto in_bytes = [&bounds](std::uint64_t size) {
+        for (std::uint64_t& bound : bounds) bound *= size;
+    };
+    auto* const floats = reinterpret_cast<const float*>(job.send);
+    switch (job.kind) {
+        case CollectiveKind::all_reduce:
+            if (n == 1) return copy_unless_same(job.receive, job.send, job.bytes);
+            reduce_scatter(ring, floats, reinterpret_cast<float*>(job.receive) + bounds[rank()], bounds, job.reduction);
+            in_bytes(sizeof(float));
+            return all_gather(ring, job.receive, bounds);
+        case CollectiveKind::reduce_scatter:
+            if (n == 1) return copy_unless_same(job.receive, job.send, job.bytes);
+            return reduce_scatter(ring, floats, reinterpret_cast<float*>(job.receive), bounds, job.reduction);
+        case CollectiveKind::all_gather:
+            bounds = even_parts(job.bytes, n);
+            copy_unless_same(job.receive + bounds[rank()], job.send, part);
+            return all_gather(ring, job.receive, bounds);
+        case CollectiveKind::broadcast:
+            if (rank() == 0) copy_unless_same(job.receive, job.send, job.bytes);
+            return broadcast(ring, job.receive, job.bytes);
+        case CollectiveKind::all_to_all:
+            copy_unless_same(job.receive + rank() * part, job.send + rank() * part, part);
+            for (std::uint32_t shift = 1; shift < n; ++shift) {
+                const std::uint32_t to = (rank() + shift) % n, from = (rank() + n - shift) % n;
+                exchange(mesh_.to(to, Purpose::collective), job.send + to * part, part,
+                         mesh_.to(from, Purpose::collective), job.receive + from * part, part, timeout_);
+            }
+            return;
+        case CollectiveKind::send_recv:
+            if (n == 1) return copy_unless_same(job.receive, job.send, job.bytes);
+            return exchange(*ring.next, job.send, job.bytes, *ring.previous, job.receive, job.bytes, timeout_);
+    }
+}
+
+void TcpCommunicator::run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
+                          Stream stream, Reduction reduction) {
+    if (reduces(kind) && dtype != Dtype::fp32)
+        throw Error(fmt::format("TCP ranks cannot sum {}", name(dtype)), "CPU ranks reduce fp32 alone");
+    const std::uint64_t elements = bytes / size_of(dtype);
+    if (bytes % size_of(dtype) != 0 || (shared_out(kind) && elements % ranks() != 0))
+        throw Error(fmt::format("{} of {} bytes among {} ranks", name(kind), bytes, ranks()),
+                    fmt::format("give a multiple of {} bytes", size_of(dtype) * (shared_out(kind) ? ranks() : 1)));
+    if (stream_.value_or(stream) != stream)
+        throw Error("collectives of one TCP communicator on two streams", "split it: a communicator for each stream");
+    stream_ = stream;
+    const Job job{kind, static_cast<const std::byte*>(send), static_cast<std::byte*>(receive), bytes, reduction};
+    device_.run([this, job] { perform(job); }, stream);
+}
+
+void TcpCommunicator::send(const void* memory, std::uint64_t bytes, std::uint32_t to, Stream stream) {
+    const Socket& socket = mesh_.to(to, to > rank() ? Purpose::upwards : Purpose::downwards);
+    device_.run(
+        [this, &socket, memory, bytes] {
+            const Clock::time_point deadline = Clock::now() + timeout_;
+            std::byte there{};
+            tcp::receive(socket, &there, 1, deadline);
+            tcp::send(socket, memory, bytes, deadline);
+        },
+        stream);
+}
+
+void TcpCommunicator::receive(void* memory, std::uint64_t bytes, std::uint32_t from, Stream stream) {
+    const Socket& socket = mesh_.to(from, rank() > from ? Purpose::upwards : Purpose::downwards);
+    device_.run(
+        [this, &socket, memory, bytes] {
+            const Clock::time_point deadline = Clock::now() + timeout_;
+            const std::byte here{1};
+            tcp::send(socket, &here, 1, deadline);
+            tcp::receive(socket, memory, bytes, deadline);
+        },
+        stream);
+}
+
+std::unique_ptr<Communicator> TcpCommunicator::split(std::uint32_t color) {
+    return std::make_unique<TcpCommunicator>(device_, part_of(*group_, color), address_, timeout_seconds_);
+}
+
+double TcpCommunicator::maximum(double value) {
+    for (const std::string& text : group_->all_gather(fmt::format("{}", value)))
+        value = std::max(value, std::stod(text));
+    return value;
+}
+
+std::string TcpCommunicator::from_first(const std::string& text) {
+    return group_->all_gather(rank() == 0 ? text : "").front();
+}
+
+void TcpCommunicator::abort(const std::string& why) noexcept {
+    if (!why.empty()) std::fprintf(stderr, "%s\n", why.c_str());
+    std::fflush(nullptr);
+    std::_Exit(3);
+}
+
+}  // namespace tcp
+
+std::unique_ptr<Communicator> tcp_world(Device& device, const Processes& processes, double timeout_seconds) {
+    const std::string address = tcp::address_towards(processes.address, processes.port);
+    return std::make_unique<tcp::TcpCommunicator>(device, connect_by_tcp(processes, timeout_seconds), address,
+                                                  timeout_seconds);
+}
+
+}  // namespace orrery::kernels
