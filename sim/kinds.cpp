@@ -40,11 +40,7 @@ std::vector<std::uint32_t> Kinds::among(std::span<const topology::GpuId> gpus) c
     return numbers;
 }
 
-double Kinds::least(std::span<const std::uint32_t> kinds, const std::string& constant) const {
-    double value = kinds_[kinds.front()].predictor->constant(constant);
-    for (const std::uint32_t kind : kinds) value = std::min(value, kinds_[kind].predictor->constant(constant));
-    return value;
-}
+double Kinds::payload_share() const { return kinds_.front().predictor->constant("network_efficiency"); }
 
 double Kinds::most(std::span<const std::uint32_t> kinds, const std::string& constant) const {
     double value = kinds_[kinds.front()].predictor->constant(constant);

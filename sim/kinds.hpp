@@ -43,8 +43,10 @@ public:
     [[nodiscard]] std::uint32_t of(topology::GpuId gpu) const;
     /// Of the GPUs of a group: numbers ascending, each once.
     [[nodiscard]] std::vector<std::uint32_t> among(std::span<const topology::GpuId> gpus) const;
-    /// The smallest and the largest value of a constant in the profiles of some kinds (at least one).
-    [[nodiscard]] double least(std::span<const std::uint32_t> kinds, const std::string& constant) const;
+    /// Of a fabric link's rate: all nodes have the NICs of the first (topology/cluster.hpp), for which its profile says
+    /// it.
+    [[nodiscard]] double payload_share() const;
+    /// The largest value of a constant in the profiles of some kinds (at least one).
     [[nodiscard]] double most(std::span<const std::uint32_t> kinds, const std::string& constant) const;
 
 private:

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
@@ -15,18 +14,8 @@ namespace orrery::sim {
 using kernels::CollectiveKind;
 using topology::GpuId;
 
-namespace {
-
-double least_payload(const Kinds& kinds) {
-    std::vector<std::uint32_t> all(kinds.size());
-    std::iota(all.begin(), all.end(), 0U);
-    return kinds.least(all, "network_efficiency");
-}
-
-}  // namespace
-
 Network::Network(const topology::Cluster& cluster, const Profiles& profiles)
-    : cluster_(cluster), kinds_(cluster, profiles), payload_(least_payload(kinds_)) {}
+    : cluster_(cluster), kinds_(cluster, profiles), payload_(kinds_.payload_share()) {}
 
 /// Latencies are those of the farthest pair for all: which pairs are near must not split a folding's classes.
 const Network::Mixture& Network::mixture(std::span<const GpuId> gpus) const {

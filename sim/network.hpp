@@ -25,8 +25,7 @@ struct Transfer {
 };
 
 /// On a cluster of several kinds of GPU what a node does alone takes its own profile's time; what nodes do together
-/// takes the launch and the pace of the slowest of their kinds, and fabric links carry the least share of payload of
-/// all profiles.
+/// takes the launch and the pace of the slowest of their kinds.
 class Network {
 public:
     Network(const topology::Cluster& cluster, const Profiles& profiles);

@@ -19,7 +19,7 @@ CollectiveTimer::CollectiveTimer(const topology::Cluster& cluster, const Profile
       kinds_(cluster, profiles),
       group_(std::move(group)),
       pricer_(cluster, kinds_, kinds_.among(group_.gpus()), group_.gpus().front(), group_.gpus().back()),
-      payload_(kinds_.least(kinds_.among(group_.gpus()), "network_efficiency")) {}
+      payload_(kinds_.payload_share()) {}
 
 double CollectiveTimer::capacity(LinkId link) const {
     const topology::Link l = cluster_.link(link);

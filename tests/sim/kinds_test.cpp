@@ -44,8 +44,8 @@ TEST(Kinds, NodesWithTheSameGpuAreOfOneKind) {
         EXPECT_EQ(kinds.of(gpu), gpu >= 16 && gpu < 32 ? 1U : 0U) << gpu;
     EXPECT_EQ(kinds.among(gpus(16, 24)), std::vector<std::uint32_t>{1});
     EXPECT_EQ(kinds.among(gpus(12, 20)), (std::vector<std::uint32_t>{0, 1}));
-    EXPECT_EQ(kinds.least(kinds.among(gpus(0, 40)), "network_efficiency"), 0.925);
-    EXPECT_EQ(kinds.most(kinds.among(gpus(0, 40)), "network_efficiency"), 0.95);
+    EXPECT_EQ(kinds.payload_share(), 0.95);
+    EXPECT_EQ(kinds.most(kinds.among(gpus(0, 40)), "memory_bytes_per_second"), 3.35e12);
 }
 
 TEST(Kinds, AGpuWithoutAProfileIsAMistakeOfTheProgram) {
