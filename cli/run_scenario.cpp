@@ -54,7 +54,8 @@ void check_lone_rank(const Options& options, const scenarios::Scenario& scenario
 }
 
 Exit run_lone_rank(const Options& options, const scenarios::Scenario& scenario) {
-    const std::vector<double> kernel_seconds = sim::kernel_seconds(scenario);  // before the run: a prediction
+    const std::vector<double> kernel_seconds =  // before the run: a prediction
+        sim::kernel_seconds(scenario, *options.execution.settings.only_rank);
     const Executed executed = execute(scenario, options.execution);
     const report::LoneRank rank =
         report::lone_rank(scenario, executed.measured, kernel_seconds,

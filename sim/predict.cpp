@@ -210,12 +210,12 @@ Profiles profiles_of(const topology::Cluster& cluster, const std::string& profil
     return Profiles(std::move(by_gpu));
 }
 
-std::vector<double> kernel_seconds(const scenarios::Scenario& scenario) {
+std::vector<double> kernel_seconds(const scenarios::Scenario& scenario, std::uint32_t rank) {
     calibrate::ProfileStore profiles;
     const topology::Cluster cluster = topology::build(scenario.cluster);
     const RanStep ran(scenario.plan, cluster, profiles_of(scenario, cluster, profiles));
     std::vector<double> seconds;
-    for (const KernelCost& kernel : ran.costs.kernels()) seconds.push_back(kernel.seconds);
+    for (const KernelCost& kernel : ran.costs.of_rank(rank).kernels()) seconds.push_back(kernel.seconds);
     return seconds;
 }
 
