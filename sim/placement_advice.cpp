@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.hpp"
 #include "sim/predict.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/build.hpp"
@@ -64,6 +65,8 @@ std::uint32_t most_nodes(const strategies::Mesh& mesh, Axis axis, const RankPlac
 }  // namespace
 
 PlacementComparison compare_placements(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
+    if (!scenario.other_jobs.empty())
+        throw Error("", "/other_jobs", "placements are compared for a job by itself", "leave the other jobs out");
     const calibrate::Predictor& predictor = profiles.find(scenario.profile);
     const topology::Cluster cluster = uniform_cluster(scenario.cluster);
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());

@@ -12,6 +12,7 @@
 #include "sim/collective/timer.hpp"
 #include "sim/rates.hpp"
 #include "sim/run_step.hpp"
+#include "sim/sharing.hpp"
 #include "sim/version.hpp"
 #include "strategies/build.hpp"
 
@@ -87,14 +88,16 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
                 {.fold = options.fold,
                  .engine = options.engine,
                  .all_spans = options.keep_trace,
-                 .perturbed = as_planned ? nullptr : &perturbed});
+                 .perturbed = as_planned ? nullptr : &perturbed,
+                 .others = scenario.other_jobs});
     Prediction p;
     p.gpus = scenario.plan.ranks();
     p.step_time_s = ran.replayed.end;
-    if (!as_planned)
+    if (!as_planned || !scenario.other_jobs.empty())
         p.planned_step_time_s = RanStep(scenario.plan, cluster, predictor, {.engine = options.engine}).replayed.end;
     p.memory_capacity = cluster.gpu().memory_bytes;
     fill_rates(scenario, cluster.gpu(), ran.program, p);
+    describe_sharing(scenario, cluster, predictor, ran, options.engine, p);
     stages(ran, scenario.plan.strategy.pipeline, p);
     provenance(scenario, cluster, ran, p);
     warnings(ran, p);

@@ -39,9 +39,26 @@ struct RankClass {
     double end = 0;  ///< of its last operation
 };
 
+/// One of several jobs on the cluster, and its first step.
+struct JobStep {
+    std::string name;
+    std::uint32_t gpus = 0;
+    double starts_at_s = 0;
+    double alone_s = 0, shared_s = 0;  ///< seconds of the step, as planned and by itself, and as it went
+};
+
+/// Links that carry the step's bytes and those of others.
+struct SharedLink {
+    std::string name;                       ///< of one of them: "leaf 0 to spine 1"
+    std::uint32_t links = 1;                ///< that are alike
+    double bytes_per_second = 0;            ///< capacity of one
+    double own_bytes = 0, other_bytes = 0;  ///< over one, during the step
+    double busy = 0;                        ///< share of its capacity that was used during the step
+};
+
 struct Prediction {
     double step_time_s = 0;
-    double planned_step_time_s = 0;  ///< without the perturbations; 0 where there are none
+    double planned_step_time_s = 0;  ///< without perturbations and other jobs; 0 where there are none
     double tokens_per_s = 0;
     double model_flops_per_gpu = 0;     ///< FLOP/s, no recomputation counted
     double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products
@@ -53,7 +70,9 @@ struct Prediction {
     std::vector<StageMemory> memory;    ///< by pipeline stage
     std::uint64_t memory_capacity = 0;  ///< bytes per GPU
     bool fits = true;
-    std::string bottleneck;  ///< "pipeline bubble 17%"
+    std::vector<JobStep> jobs;             ///< the scenario's own first; empty where it is alone
+    std::vector<SharedLink> shared_links;  ///< the busiest first; a few
+    std::string bottleneck;                ///< "pipeline bubble 17%"
     std::vector<std::string> advice, warnings;
     std::string version, profile, cluster;  ///< provenance
     std::uint64_t seed = 1;
