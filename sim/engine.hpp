@@ -51,9 +51,9 @@ public:
     /// does not exist or a negative capacity, and where the engine cannot do that (SimGrid's CM02).
     virtual void capacity(std::uint32_t link, double bytes_per_second) = 0;
 
-    /// Until nothing but streams is pending, or stop(); the sink may add timers and flows. An exception of the sink ends
-    /// the run and passes through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid has
-    /// one kernel a process.
+    /// Until nothing but streams is pending, or stop(); the sink may add timers and flows. An exception of the sink
+    /// ends the run and passes through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid
+    /// has one kernel a process.
     virtual void run(EventSink& sink) = 0;
 
     /// Called by the sink: the run ends once it has been told of all that happens at this moment. The engine can be

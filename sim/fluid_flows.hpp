@@ -28,8 +28,8 @@ public:
     [[nodiscard]] std::size_t links() const { return links_.size(); }
 
     /// bytes > 0, infinite for a stream; zero weights are left out. Returns the flow's number, which stop() takes.
-    std::uint32_t start(double now, std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t sequence,
-               std::uint64_t tag);
+    std::uint32_t start(double now, std::span<const LinkUse> uses, double bytes, double rate_limit,
+                        std::uint64_t sequence, std::uint64_t tag);
 
     /// Takes a stream away.
     void stop(std::uint32_t stream, double now);

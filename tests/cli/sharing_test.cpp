@@ -34,8 +34,8 @@ TEST(Sharing, IsPartOfTheJson) {
         before = link.at("busy");
     }
 
-    const Result alone = orrery({"simulate", shipped, "--set", "other_jobs=null", "--set", "perturbations=null",
-                                 "--json", "-"});
+    const Result alone =
+        orrery({"simulate", shipped, "--set", "other_jobs=null", "--set", "perturbations=null", "--json", "-"});
     ASSERT_EQ(alone.exit, 0) << alone.err;
     const Json by_itself = Json::parse(alone.out);
     EXPECT_EQ(by_itself.at("step_time_s"), report.at("planned_step_time_s"));
@@ -69,7 +69,8 @@ TEST(Sharing, SaysWhereItIsWrong) {
         EXPECT_EQ(result.exit, 2) << result.out;
         EXPECT_NE(result.err.find(where), std::string::npos) << result.err;
     };
-    refused({"simulate", shipped, "--set", "other_jobs.0.first_gpu=0", "--set", "other_jobs.0.set=[\"strategy.data=8\"]"},
+    const std::string few = "other_jobs.0.set=[\"strategy.data=8\"]";
+    refused({"simulate", shipped, "--set", "other_jobs.0.first_gpu=0", "--set", few},
             "/other_jobs/0: GPU 0 is wanted by this scenario");
     refused({"simulate", shipped, "--set", "perturbations.background=[\"node 99 to node 0 at 1 GB/s\"]"},
             "/perturbations/background/0: node 99 of 32");
