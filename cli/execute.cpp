@@ -106,6 +106,9 @@ Executed execute(const scenarios::Scenario& scenario, const Execution& execution
     if (!scenario.perturbations.none())
         throw Error("", "/perturbations", "a real run has its own stragglers; perturbations are simulated only",
                     "leave them out");
+    if (!scenario.other_jobs.empty())
+        throw Error("", "/other_jobs", "a real run has the machine as it is; other jobs are simulated only",
+                    "leave them out");
     if (!execution.hosts.empty()) check_hosts(execution.hosts);
     const strategies::Training& training = scenario.plan.training;
     const run::Tokens readable(execution.settings.data, scenario.plan.model.vocab, training.seq, scenario.seed);

@@ -35,6 +35,7 @@ constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --json - | jq .mfu
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --trace step.json.gz    # open it in ui.perfetto.dev
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --fold verify           # exact? simulate all 1,024 GPUs
+  orrery simulate scenarios/mistral-7b-beside-gpt-1.7b.json                      # two jobs and storage traffic
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --check --quiet && echo it fits)";
 
 /// Runs the step both ways where the options say so; prints what came of it. Whether all agree.

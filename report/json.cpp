@@ -86,6 +86,22 @@ void add_memory(Json& report, const sim::Prediction& p) {
     report["memory_bytes"] = std::move(detail);
 }
 
+void add_sharing(Json& report, const sim::Prediction& p) {
+    for (const sim::JobStep& job : p.jobs)
+        report["jobs"].push_back({{"name", job.name},
+                                  {"gpus", job.gpus},
+                                  {"starts_at_s", job.starts_at_s},
+                                  {"alone_s", job.alone_s},
+                                  {"shared_s", job.shared_s}});
+    for (const sim::SharedLink& link : p.shared_links)
+        report["shared_links"].push_back({{"name", link.name},
+                                          {"links", link.links},
+                                          {"bytes_per_second", link.bytes_per_second},
+                                          {"own_bytes", link.own_bytes},
+                                          {"other_bytes", link.other_bytes},
+                                          {"busy", link.busy}});
+}
+
 }  // namespace
 
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) {
@@ -97,6 +113,7 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p, 
     add_stages(report, p);
     add_gpu_kinds(report, p);
     add_memory(report, p);
+    add_sharing(report, p);
     report["bottleneck"] = p.bottleneck;
     report["advice"] = p.advice;
     report["warnings"] = p.warnings;

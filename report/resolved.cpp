@@ -138,6 +138,15 @@ Json of(const scenarios::Perturbations& table) {
     for (const scenarios::Straggler& straggler : table.stragglers) object["stragglers"].push_back(to_text(straggler));
     for (const scenarios::SlowLink& link : table.links) object["slow_links"].push_back(to_text(link));
     if (table.jitter > 0) object["jitter"] = table.jitter;
+    for (const scenarios::Background& traffic : table.background) object["background"].push_back(to_text(traffic));
+    return object;
+}
+
+Json of(const scenarios::OtherJob& job) {
+    Json object = {{"scenario", job.scenario}};
+    if (!job.set.empty()) object["set"] = job.set;
+    if (job.first_gpu) object["first_gpu"] = *job.first_gpu;
+    if (job.starts_at > 0) object["starts_at"] = fmt::format("{} s", job.starts_at);
     return object;
 }
 
@@ -162,6 +171,7 @@ nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
     if (!scenario.profile.empty()) document["profile"] = profiles_of(scenario);
     if (scenario.outputs.token_budget > 0) document["outputs"] = {{"token_budget", scenario.outputs.token_budget}};
     if (!scenario.perturbations.none()) document["perturbations"] = of(scenario.perturbations);
+    for (const scenarios::OtherJob& job : scenario.other_jobs) document["other_jobs"].push_back(of(job));
     return document;
 }
 

@@ -9,6 +9,7 @@
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "report/breakdown.hpp"
+#include "report/sharing.hpp"
 #include "report/stage_table.hpp"
 
 namespace orrery::report {
@@ -77,10 +78,11 @@ std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& 
 }
 
 std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    if (p.planned_step_time_s <= 0) return "";
+    if (p.planned_step_time_s <= 0 || scenario.perturbations.none()) return "";
     std::vector<std::string> causes;
     for (const auto& straggler : scenario.perturbations.stragglers) causes.push_back(to_text(straggler));
     for (const auto& link : scenario.perturbations.links) causes.push_back(to_text(link));
+    for (const auto& traffic : scenario.perturbations.background) causes.push_back(to_text(traffic));
     if (scenario.perturbations.jitter > 0) causes.push_back(fmt::format("jitter {}", scenario.perturbations.jitter));
     constexpr std::size_t most = 4;
     const std::size_t more = causes.size() > most ? causes.size() - most : 0;
@@ -155,6 +157,7 @@ std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction&
     std::string text =
         headline(scenario, p, style) + '\n' + figures(scenario, p, style) + perturbed_line(scenario, p, style) + '\n';
     text += gpu_lines(p) + breakdown_table(p) + '\n' + memory_table(p) + '\n';
+    text += sharing_text(p);
     text += fit_line(p, style);
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
     text += list(style, Ink::good, "ADVICE", p.advice);

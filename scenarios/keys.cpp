@@ -46,6 +46,7 @@ constexpr std::array key_table{
     Key{document, "seed", integer, 0, max_exact},
     Key{document, "outputs", object},
     Key{document, "perturbations", object},
+    Key{document, "other_jobs", objects},
 
     Key{model, "name", text},
     Key{model, "hugging_face", text},
@@ -132,6 +133,12 @@ constexpr std::array key_table{
     Key{perturbations, "stragglers", texts},
     Key{perturbations, "slow_links", texts},
     Key{perturbations, "jitter", number, 0, 1},
+    Key{perturbations, "background", texts},
+
+    Key{other_job, "scenario", text, 0, 0, {}, true},
+    Key{other_job, "set", texts},
+    Key{other_job, "first_gpu", integer, 0, (1 << 27) - 1},
+    Key{other_job, "starts_at", text},
 };
 
 constexpr std::array alias_table{
@@ -180,6 +187,7 @@ std::string_view pointer(Place place) {
         case training: return "/training";
         case outputs: return "/outputs";
         case perturbations: return "/perturbations";
+        case other_job: return "/other_jobs";
     }
     return "";
 }
@@ -212,7 +220,7 @@ std::string nearest_key(Place place, std::string_view unknown) {
 
 std::vector<Place> places_of(std::string_view name) {
     std::vector<Place> places;
-    for (const Place place : {document, model, cluster, strategy, training, outputs, perturbations}) {
+    for (const Place place : {document, model, cluster, strategy, training, outputs, perturbations, other_job}) {
         if (find_key(place, name) || find_alias(place, name)) places.push_back(place);
     }
     return places;

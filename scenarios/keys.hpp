@@ -11,13 +11,14 @@
 namespace orrery::scenarios {
 
 /// An object of the scenario file.
-enum class Place : std::uint8_t { document, model, cluster, strategy, training, outputs, perturbations };
+enum class Place : std::uint8_t { document, model, cluster, strategy, training, outputs, perturbations, other_job };
 
-/// "/strategy"; "" for the document itself.
+/// "/strategy"; "" for the document itself; of an object in a list that of the list.
 std::string_view pointer(Place place);
 
 enum class Kind : std::uint8_t {
     object,
+    objects,  ///< a list of objects
     text,
     texts,        ///< a list of texts
     named_texts,  ///< a text, or an object of texts

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -16,6 +17,10 @@ constexpr double most = 1000;  // of a factor: a rank that is a thousand times s
 
 constexpr const char* straggler_form = "write \"rank 17 x 1.5\" or \"ranks 8-15 x 1.5 from 100 ms to 2 s\"";
 constexpr const char* link_form = "write \"leaf 0 - spine 1 x 4 from 1 s to 2 s\" or \"node 4 nic 2 down to 2 s\"";
+
+constexpr const char* background_form =
+    "write \"node 4 nic 0 to node 9 nic 0 at 50 Gb/s from 1 s to 2 s\", \"gpus 0-7 to gpus 8-15 at 1 GB/s\" or "
+    "\"node 16 to nodes 0-7 at 2 GB/s\"";
 
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -56,6 +61,51 @@ double cut_factor(std::string_view& text, std::string_view whole, const char* fo
         throw Error(fmt::format("a factor of {:g}", factor),
                     fmt::format("legal values: 1 to {:g}, how many times as long it takes", most));
     return factor;
+}
+
+/// "4" or "0-7".
+bool read_range(std::string_view text, std::uint32_t& first, std::uint32_t& last) {
+    const std::size_t dash = std::min(text.find('-'), text.size());
+    if (!read(trimmed(text.substr(0, dash)), first)) return false;
+    last = first;
+    return dash == text.size() || read(trimmed(text.substr(dash + 1)), last);
+}
+
+TrafficEnd traffic_end(std::string_view text, std::string_view whole) {
+    using enum TrafficEnd::Kind;
+    TrafficEnd end;
+    std::string_view rest = text;
+    const auto begins = [&](std::string_view word) {
+        if (!rest.starts_with(word)) return false;
+        rest.remove_prefix(word.size());
+        return true;
+    };
+    bool known = begins("gpus ") || begins("gpu ");
+    if (!known) {
+        known = begins("nodes ") || begins("node ");
+        end.kind = nodes;
+        if (const std::string_view nic = cut(rest, " nic "); !nic.empty()) {
+            end.kind = nics;
+            known = known && read(nic, end.nic);
+        }
+    }
+    if (!known || !read_range(rest, end.first, end.last))
+        throw Error(fmt::format("\"{}\" names no GPU, node or NIC with \"{}\"", whole, text), background_form);
+    if (end.last < end.first) throw Error(fmt::format("\"{}\" falls", text), "name the lower number first");
+    return end;
+}
+
+std::string to_text(const TrafficEnd& end) {
+    const std::string word = end.kind == TrafficEnd::Kind::gpus ? "gpu" : "node";
+    const std::string which = end.first == end.last ? fmt::format("{} {}", word, end.first)
+                                                    : fmt::format("{}s {}-{}", word, end.first, end.last);
+    return end.kind == TrafficEnd::Kind::nics ? fmt::format("{} nic {}", which, end.nic) : which;
+}
+
+/// In Gb/s where that is the same number.
+std::string rate_text(double bytes_per_second) {
+    const std::string bits = fmt::format("{} Gb/s", bytes_per_second * 8 / 1e9);
+    return parse_bytes_per_second(bits) == bytes_per_second ? bits : fmt::format("{} B/s", bytes_per_second);
 }
 
 std::string to_text(const Window& window) {
@@ -107,6 +157,20 @@ SlowLink parse_slow_link(std::string_view text) {
     return link;
 }
 
+Background parse_background(std::string_view text) {
+    const std::size_t at = text.find(" at ");
+    if (at == std::string_view::npos) throw Error(fmt::format("\"{}\" names no rate", text), background_form);
+    std::string_view from = trimmed(text.substr(0, at)), rate = trimmed(text.substr(at + 4));
+    const std::string_view to = cut(from, " to ");
+    if (to.empty()) throw Error(fmt::format("\"{}\" does not say where to", text), background_form);
+    Background background;
+    background.from = traffic_end(from, text);
+    background.to = traffic_end(to, text);
+    background.when = cut_window(rate);
+    background.bytes_per_second = parse_bytes_per_second(rate);
+    return background;
+}
+
 std::string to_text(const Straggler& s) {
     const std::string who = s.first_rank == s.last_rank ? fmt::format("rank {}", s.first_rank)
                                                         : fmt::format("ranks {}-{}", s.first_rank, s.last_rank);
@@ -116,6 +180,11 @@ std::string to_text(const Straggler& s) {
 std::string to_text(const SlowLink& link) {
     const std::string how = std::isfinite(link.factor) ? fmt::format("x {}", link.factor) : "down";
     return fmt::format("{} {}{}", link.links, how, to_text(link.when));
+}
+
+std::string to_text(const Background& b) {
+    return fmt::format("{} to {} at {}{}", to_text(b.from), to_text(b.to), rate_text(b.bytes_per_second),
+                       to_text(b.when));
 }
 
 }  // namespace orrery::scenarios

@@ -1,5 +1,5 @@
-// What does not go to plan in a step: slow ranks, slow or stalled links, jitter. Not part of a step program; whoever
-// executes one applies this table to it.
+// What does not go to plan in a step: slow ranks, slow or stalled links, jitter, traffic of others. Not part of a step
+// program; whoever executes one applies this table to it.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,33 @@ struct SlowLink {
     bool operator==(const SlowLink&) const = default;
 };
 
+/// Where background traffic begins or ends: GPUs, or nodes by all their NICs or by one.
+struct TrafficEnd {
+    enum class Kind : std::uint8_t { gpus, nodes, nics };
+    Kind kind = Kind::gpus;
+    std::uint32_t first = 0, last = 0;  ///< GPUs or nodes
+    std::uint32_t nic = 0;              ///< of each node, where kind is nics
+    bool operator==(const TrafficEnd&) const = default;
+};
+
+/// Traffic of others between members of two ends, at most so many bytes per second a pair: as many as the max-min fair
+/// share of its links gives it. What it does not get is not sent later.
+struct Background {
+    TrafficEnd from, to;
+    double bytes_per_second = 0;
+    Window when;
+    bool operator==(const Background&) const = default;
+};
+
 struct Perturbations {
     std::vector<Straggler> stragglers = {};  ///< where several meet, factors multiply
     std::vector<SlowLink> links = {};
     /// Every kernel's time is multiplied by a log-normal factor of mean 1 whose logarithm has this standard deviation;
     /// the scenario's seed, the rank and the operation decide which.
     double jitter = 0;
+    std::vector<Background> background = {};
 
-    [[nodiscard]] bool none() const { return stragglers.empty() && links.empty() && jitter == 0; }
+    [[nodiscard]] bool none() const { return stragglers.empty() && links.empty() && jitter == 0 && background.empty(); }
     bool operator==(const Perturbations&) const = default;
 };
 
@@ -50,9 +69,13 @@ Straggler parse_straggler(std::string_view text);
 /// "leaf 0 - spine 1 x 4 from 1 s to 2 s"; "node 4 nic 2 down from 1 s to 2 s": no bytes move until the window ends,
 /// which it must. Throws Error without a place.
 SlowLink parse_slow_link(std::string_view text);
+/// "node 4 nic 0 to node 9 nic 0 at 50 Gb/s from 1 s to 2 s", "gpus 0-7 to gpus 8-15 at 1 GB/s",
+/// "node 16 to nodes 0-7 at 2 GB/s". Throws Error without a place.
+Background parse_background(std::string_view text);
 
 /// As the parsers read it.
 std::string to_text(const Straggler& straggler);
 std::string to_text(const SlowLink& link);
+std::string to_text(const Background& background);
 
 }  // namespace orrery::scenarios

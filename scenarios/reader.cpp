@@ -20,13 +20,15 @@ namespace {
 using nlohmann::json;
 
 std::string place_name(Place place) {
-    return place == Place::document ? "the document" : fmt::format("\"{}\"", pointer(place).substr(1));
+    if (place == Place::document) return "the document";
+    return fmt::format("{}\"{}\"", place == Place::other_job ? "an entry of " : "", pointer(place).substr(1));
 }
 
 /// "write ..., a whole number from 1 to 4096": what the key accepts.
 std::string remedy(const Key& key) {
     switch (key.kind) {
         case Kind::object: return "write an object: {\"key\": value, ...}";
+        case Kind::objects: return "write a list of objects: [{\"key\": value, ...}]";
         case Kind::text: return "write a text in double quotes";
         case Kind::texts: return "write a list of texts: [\"...\", \"...\"]";
         case Kind::named_texts: return "write a text in double quotes, or an object of texts: {\"name\": \"...\"}";
@@ -53,10 +55,13 @@ std::string unknown_key_hint(Place place, const std::string& spelling) {
 
 }  // namespace
 
-Reader::Reader(const json& value, Place place, std::string file) : file_(std::move(file)), place_(place) {
+Reader::Reader(const json& value, Place place, std::string file)
+    : Reader(value, place, std::move(file), std::string(scenarios::pointer(place))) {}
+
+Reader::Reader(const json& value, Place place, std::string file, std::string at)
+    : file_(std::move(file)), place_(place), at_(std::move(at)) {
     if (!value.is_object()) {
-        throw Error(file_, std::string(scenarios::pointer(place)),
-                    fmt::format("{} is {}, not an object", place_name(place), shown(value)),
+        throw Error(file_, at_, fmt::format("{} is {}, not an object", place_name(place), shown(value)),
                     "write an object: {\"key\": value, ...}");
     }
     for (const auto& [spelling, content] : value.items()) resolve(spelling, content);
@@ -64,7 +69,7 @@ Reader::Reader(const json& value, Place place, std::string file) : file_(std::mo
 }
 
 void Reader::resolve(const std::string& spelling, const json& value) {
-    const std::string at = child_pointer(scenarios::pointer(place_), spelling);
+    const std::string at = child_pointer(at_, spelling);
     const Alias* alias = find_alias(place_, spelling);
     if (!alias && !find_key(place_, spelling)) {
         throw Error(file_, at, fmt::format("unknown key \"{}\" in {}", printable(spelling), place_name(place_)),
@@ -98,7 +103,7 @@ void Reader::check_required() const {
 
 std::string Reader::pointer(std::string_view name) const {
     const auto found = values_.find(name);
-    return child_pointer(scenarios::pointer(place_), found == values_.end() ? name : found->second.spelling);
+    return child_pointer(at_, found == values_.end() ? name : found->second.spelling);
 }
 
 const Key& Reader::key(std::string_view name, Kind kind) const {
@@ -120,6 +125,19 @@ Reader Reader::object(std::string_view name, Place place) const {
     (void)key(name, Kind::object);
     const json* value = find(name);
     return Reader(value ? *value : json::object(), place, file_);
+}
+
+std::vector<Reader> Reader::objects(std::string_view name, Place place) const {
+    constexpr std::size_t longest = 1000;
+    const Key& known = key(name, Kind::objects);
+    const json* value = find(name);
+    std::vector<Reader> all;
+    if (!value) return all;
+    if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
+    if (value->size() > longest) refuse(name, fmt::format("{} entries are too many", value->size()), "at most 1000");
+    for (const json& entry : *value)
+        all.emplace_back(entry, place, file_, fmt::format("{}/{}", pointer(name), all.size()));
+    return all;
 }
 
 std::string Reader::short_text(const Key& key, const json& value) const {

@@ -20,12 +20,16 @@ public:
     /// Throws Error when value is no object, has an unknown key, or gives one key in two spellings, and when a
     /// required key is missing.
     Reader(const nlohmann::json& value, Place place, std::string file);
+    /// at: pointer of the object, where the place does not say it.
+    Reader(const nlohmann::json& value, Place place, std::string file, std::string at);
 
     [[nodiscard]] bool has(std::string_view name) const { return values_.contains(name); }
     [[nodiscard]] bool empty() const { return values_.empty(); }
 
     /// An object inside this one; an empty one when the key is absent.
     [[nodiscard]] Reader object(std::string_view name, Place place) const;
+    /// The objects of a list; none when the key is absent.
+    [[nodiscard]] std::vector<Reader> objects(std::string_view name, Place place) const;
     [[nodiscard]] std::string text(std::string_view name, std::string_view fallback = "") const;
     [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
     /// A text stands under the name "", the texts of an object under their own.
@@ -41,6 +45,8 @@ public:
 
     /// Where the key stands in the file, as the user spelled it; where it would stand when absent.
     [[nodiscard]] std::string pointer(std::string_view name) const;
+    /// Where the object itself stands.
+    [[nodiscard]] const std::string& pointer() const { return at_; }
     [[nodiscard]] const std::string& file() const { return file_; }
 
 private:
@@ -61,6 +67,7 @@ private:
 
     std::string file_;
     Place place_;
+    std::string at_;
     std::map<std::string, Entry, std::less<>> values_;  ///< by the table's name
 };
 

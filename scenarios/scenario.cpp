@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "kernels/kernel.hpp"
+#include "scenarios/background.hpp"
 #include "scenarios/document.hpp"
 #include "scenarios/gpu_profiles.hpp"
 #include "scenarios/model_section.hpp"
@@ -125,14 +126,15 @@ strategies::Training read_training(const Reader& reader) {
     return training;
 }
 
-/// Fills data from the cluster's size, and checks that the ranks fit into it.
-void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const Sections& sections) {
+/// Fills data from the number of GPUs, and checks that the ranks fit. have: "the cluster has 8 GPUs".
+void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const std::string& have,
+                    const Sections& sections) {
     const std::uint64_t replica = std::uint64_t{strategy.tensor} * strategy.pipeline;
     const std::string& file = sections.top.file();
     const std::string one = fmt::format("tensor {} x pipeline {}", strategy.tensor, strategy.pipeline);
     if (replica > gpus) {
         throw Error(file, sections.strategy.pointer(strategy.tensor >= strategy.pipeline ? "tensor" : "pipeline"),
-                    fmt::format("{} = {} ranks, but the cluster has {} GPUs", one, replica, gpus),
+                    fmt::format("{} = {} ranks, but {}", one, replica, have),
                     fmt::format("lower tensor or pipeline until their product is at most {}, or add nodes", gpus));
     }
     if (strategy.data == 0) {
@@ -146,10 +148,9 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const Se
     }
     const std::uint64_t ranks = replica * strategy.data;
     if (ranks > gpus) {
-        throw Error(
-            file, sections.strategy.pointer("data"),
-            fmt::format("{} x data {} = {} ranks, but the cluster has {} GPUs", one, strategy.data, ranks, gpus),
-            fmt::format("nearest legal value: {}; or add nodes", gpus / replica));
+        throw Error(file, sections.strategy.pointer("data"),
+                    fmt::format("{} x data {} = {} ranks, but {}", one, strategy.data, ranks, have),
+                    fmt::format("nearest legal value: {}; or add nodes", gpus / replica));
     }
 }
 
@@ -201,11 +202,16 @@ Perturbations read_perturbations(const Reader& reader, const topology::Cluster& 
         if (link.factor != 1) table.links.push_back(link);
     });
     table.jitter = reader.number("jitter");
+    each_text(reader, "background", [&](const std::string& text) {
+        table.background.push_back(parse_background(text));
+        (void)flows_of(table.background.back(), cluster);
+    });
     return table;
 }
 
 /// An error of models/, topology/ or strategies/ knows neither the file nor how the user spelled the key.
 Error located(const Error& error, const Sections& sections) {
+    if (!error.file().empty() && error.file() != sections.top.file()) return error;  // of another file
     std::string pointer = error.pointer();
     for (const Reader* section : {&sections.model, &sections.cluster, &sections.strategy, &sections.training}) {
         const std::string prefix = section->pointer("");  // "/model/"
@@ -220,31 +226,50 @@ Error located(const Error& error, const Sections& sections) {
     return Error(error.file().empty() ? sections.top.file() : error.file(), pointer, error.message(), hint);
 }
 
-Scenario read(const Sections& sections) {
+/// What a file says of a job, on a cluster that is there. gpus: as many may it use.
+Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, const topology::Cluster& cluster,
+                  std::uint32_t gpus) {
     Scenario scenario;
     const std::filesystem::path file(sections.top.file());
     scenario.name = sections.top.text("name", file.stem().string());
     (void)sections.top.text("$schema");
     (void)sections.top.text("description");
     scenario.plan.model = read_model(sections.model);
-    scenario.cluster = read_cluster(sections.cluster);
+    scenario.cluster = spec;
     scenario.plan.strategy = read_strategy(sections.strategy);
     scenario.plan.training = read_training(sections.training);
     scenario.plan.model.dropout = sections.training.number("dropout", scenario.plan.model.dropout);
     scenario.seed = sections.top.integer("seed", scenario.seed);
     scenario.outputs.token_budget = sections.outputs.tokens("token_budget");
 
-    const topology::Cluster cluster = topology::build(scenario.cluster);
     scenario.more_profiles = gpu_profiles(sections.top, cluster);
     scenario.profile = scenario.more_profiles.extract(cluster.gpu().name).mapped();
-    fit_to_cluster(scenario.plan.strategy, cluster.gpus(), sections);
+    const char* have = gpus == cluster.gpus() ? "the cluster has {} GPUs" : "{} GPUs of the cluster are left";
+    fit_to_cluster(scenario.plan.strategy, gpus, fmt::format(fmt::runtime(have), gpus), sections);
     for (const topology::NodeGroup& group : cluster.groups())
         check_precision(scenario.plan.training.precision.compute, group.gpu, sections);
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);
-    scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.gpus);
     return scenario;
+}
+
+Scenario read(const Sections& sections) {
+    const topology::ClusterSpec spec = read_cluster(sections.cluster);
+    const topology::Cluster cluster = topology::build(spec);
+    Scenario scenario = read_job(sections, spec, cluster, cluster.gpus());
+    scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.gpus);
+    scenario.other_jobs = read_other_jobs(sections.top, scenario.plan, spec, cluster);
+    return scenario;
+}
+
+/// A job beside others: only what is its own.
+Scenario read_on(const Sections& sections, const topology::ClusterSpec& spec, std::uint32_t gpus) {
+    for (const char* key : {"other_jobs", "perturbations"})
+        if (sections.top.has(key))
+            throw Error(sections.top.file(), sections.top.pointer(key), "the scenario of another job has its own",
+                        fmt::format("leave it out: \"set\": [\"{}=null\"]", key));
+    return read_job(sections, spec, topology::build(spec), gpus);
 }
 
 /// The override that put a wrong value there: messages name it instead of the file.
@@ -256,9 +281,9 @@ const Override* culprit(const std::vector<Override>& overrides, const std::strin
     return nullptr;
 }
 
-}  // namespace
-
-Scenario from_json(const nlohmann::json& document, const std::filesystem::path& file) {
+/// read(sections), its errors located.
+template <class Read>
+Scenario sectioned(const nlohmann::json& document, const std::filesystem::path& file, const Read& read) {
     const Sections sections(document, file.string());
     try {
         return read(sections);
@@ -266,8 +291,6 @@ Scenario from_json(const nlohmann::json& document, const std::filesystem::path& 
         throw located(error, sections);
     }
 }
-
-namespace {
 
 /// Reads the document with its overrides through `read`; an error that an override caused names it.
 template <class Read>
@@ -284,6 +307,17 @@ auto load_with(const std::filesystem::path& file, const std::vector<Override>& o
 }
 
 }  // namespace
+
+Scenario from_json(const nlohmann::json& document, const std::filesystem::path& file) {
+    return sectioned(document, file, read);
+}
+
+Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const std::filesystem::path& file,
+                 const std::vector<Override>& overrides) {
+    return load_with(file, overrides, [&](const nlohmann::json& document) {
+        return sectioned(document, file, [&](const Sections& sections) { return read_on(sections, cluster, gpus); });
+    });
+}
 
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
     return load_with(file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/model_spec.hpp"
+#include "scenarios/other_jobs.hpp"
 #include "scenarios/perturbations.hpp"
 #include "strategies/plan.hpp"
 #include "topology/catalog.hpp"
@@ -29,6 +30,7 @@ struct Scenario {
     std::uint64_t seed = 1;                                 ///< of jitter; recorded in the provenance
     Outputs outputs;
     Perturbations perturbations;  ///< without those of factor 1
+    std::vector<OtherJob> other_jobs;
 };
 
 /// `--set strategy.tensor=4`: the value is read as JSON when it parses as JSON, else as a string.
@@ -41,6 +43,11 @@ Override parse_override(const std::string& text);
 /// Reads, overrides, checks everything (schema, units, model, plan, cluster size). Throws Error with file, pointer,
 /// message and hint.
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+
+/// The same on a cluster that is given, whatever the file says of its own, and on `gpus` of its GPUs at most, from
+/// which `data` is derived. Neither perturbations nor other jobs may be in the file. Throws Error.
+Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const std::filesystem::path& file,
+                 const std::vector<Override>& overrides);
 
 /// Only the cluster of a scenario, whatever the rest of the file says; it can be built. Throws Error.
 topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std::vector<Override>& overrides = {});

@@ -180,7 +180,8 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
 void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
             const std::shared_ptr<const Folding>& folding, Prediction& p) {
     p.bottleneck = bottleneck(p);
-    if (!scenario.perturbations.none()) return;  // other plans are simulated as planned: no comparison
+    // Other plans are simulated as planned and by themselves: no comparison.
+    if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return;
     const bool measured_fused = std::ranges::all_of(cluster.groups(), [&](const topology::NodeGroup& group) {
         return !profiles.of(group.gpu).profile().attention.empty();
     });

@@ -21,6 +21,7 @@ Agreement run_both(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
     const auto run = [&](Running how) {
         if (!scenario.perturbations.none()) how.perturbed = &perturbed;
+        how.others = scenario.other_jobs;
         return std::make_unique<const RanStep>(scenario.plan, cluster, profiles, how);
     };
     const auto one_run = run(one), other_run = run(other);
@@ -48,13 +49,18 @@ Agreement compare(const RanStep& one, const RanStep& other) {
         agreement.difference = difference;
         agreement.rank = rank;
     };
-    for (std::uint32_t rank = 0; rank < one.folding->class_of.size(); ++rank) {
-        const RankClass& a = one.replayed.classes[one.folding->class_of[rank]];
-        const RankClass& b = other.replayed.classes[other.folding->class_of[rank]];
-        differ(a.end, b.end, rank);
-        for (std::size_t i = 0; i < std::min(a.spans.size(), b.spans.size()); ++i)
-            differ(a.spans[i].end, b.spans[i].end, rank);
-    }
+    const auto each_rank = [&](const Folding& here, const Replayed& a, const Folding& there, const Replayed& b) {
+        for (std::uint32_t rank = 0; rank < here.class_of.size(); ++rank) {
+            const RankClass &of_a = a.classes[here.class_of[rank]], &of_b = b.classes[there.class_of[rank]];
+            differ(of_a.end, of_b.end, rank);
+            for (std::size_t i = 0; i < std::min(of_a.spans.size(), of_b.spans.size()); ++i)
+                differ(of_a.spans[i].end, of_b.spans[i].end, rank);
+        }
+    };
+    each_rank(*one.folding, one.replayed, *other.folding, other.replayed);
+    for (std::size_t job = 0; job < one.others.size(); ++job)
+        each_rank(*one.others[job].folding, one.others[job].replayed, *other.others[job].folding,
+                  other.others[job].replayed);
     return agreement;
 }
 

@@ -23,7 +23,8 @@ struct Agreement {
     [[nodiscard]] std::string text() const;
 };
 
-/// Ends of every rank, and of every operation of ranks that both have recorded. Both must be runs of one plan.
+/// Ends of every rank of every job, and of every operation of ranks that both have recorded. Both must be runs of one
+/// plan.
 Agreement compare(const RanStep& one, const RanStep& other);
 
 /// Runs the scenario both ways; on both engines in whole bytes, which is how CM02 counts. Throws Error as predict()

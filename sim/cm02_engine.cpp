@@ -26,6 +26,9 @@ namespace sg = simgrid;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// How long a stream can last: SimGrid knows no flow without end, and of 1e16 bytes a double still counts each.
+constexpr double longest_stream_seconds = 1e6;
+
 /// Two hosts and all links; whatever goes from one to the other takes the links named last. So a flow over any list of
 /// links is a communication between the same two hosts. SimGrid owns and deletes its zones.
 class DirectedZone final : public sg::kernel::routing::NetZoneImpl {
@@ -74,8 +77,10 @@ struct Cm02Flow {
     std::vector<LinkUse> uses;
     double bytes, rate_limit, weight;
     std::uint64_t sequence, tag;
+    bool stream;
     sg::s4u::CommPtr comm;  // null until it starts in a run
 
+    [[nodiscard]] double moved() const { return comm == nullptr ? 0.0 : bytes - comm->get_remaining(); }
     [[nodiscard]] bool ended() const { return comm->get_state() == sg::s4u::Activity::State::FINISHED; }
 };
 
@@ -91,6 +96,9 @@ public:
     }
 
     void flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) override;
+    void stream(std::span<const LinkUse> uses, double rate_limit, std::uint64_t tag) override;
+    void end_stream(std::uint64_t tag) override;
+    void stop() override { stopped_ = true; }
     void capacity(std::uint32_t, double) override {
         throw Error("the reference engine keeps the capacities of links", "use --engine fast with slow links");
     }
@@ -101,6 +109,8 @@ public:
     double happen(double clock, EventSink& sink);
 
 private:
+    void start(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag, bool stream);
+    void cancel(Cm02Flow& flow);
     bool take_due(double by);
 
     std::vector<double> capacity_, carried_;
@@ -111,10 +121,38 @@ private:
     std::vector<Cm02Flow> flows_;
     std::vector<TimedEvent> due_;
     DirectedZone* zone_ = nullptr;  // while running
+    std::vector<sg::s4u::ActivityPtr> cancelled_;  // SimGrid still looks at them in its next turn
+    bool stopped_ = false;
 };
 
 void Cm02Engine::flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) {
     check_flow(uses, bytes, rate_limit, capacity_.size());
+    start(uses, bytes, rate_limit, tag, false);
+}
+
+void Cm02Engine::stream(std::span<const LinkUse> uses, double rate_limit, std::uint64_t tag) {
+    const auto same = [&](const Cm02Flow& flow) { return flow.stream && flow.tag == tag; };
+    check_stream(uses, rate_limit, std::any_of(flows_.begin(), flows_.end(), same), capacity_.size());
+    start(uses, rate_limit * longest_stream_seconds, rate_limit, tag, true);
+}
+
+void Cm02Engine::end_stream(std::uint64_t tag) {
+    const auto found = std::find_if(flows_.begin(), flows_.end(),
+                                    [&](const Cm02Flow& flow) { return flow.stream && flow.tag == tag; });
+    if (found == flows_.end()) throw Error("no such stream is under way");
+    cancel(*found);
+    flows_.erase(found);
+}
+
+/// What it has moved stays counted.
+void Cm02Engine::cancel(Cm02Flow& flow) {
+    for (const LinkUse& use : flow.uses) carried_[use.link] += flow.moved();
+    // Cancelled, it would hold its share until SimGrid's next turn; suspended, it leaves its share at once.
+    if (flow.comm != nullptr) cancelled_.push_back(flow.comm->suspend()->cancel());
+    flow.comm = nullptr;
+}
+
+void Cm02Engine::start(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag, bool stream) {
     std::set<std::uint32_t> seen;
     const double weight = uses.empty() ? 1.0 : uses.front().weight;
     for (const LinkUse& use : uses) {
@@ -132,7 +170,7 @@ void Cm02Engine::flow(std::span<const LinkUse> uses, double bytes, double rate_l
         timers_.push({now_ + bytes / rate_limit, sequence_++, tag, true});
         return;
     }
-    flows_.push_back({{uses.begin(), uses.end()}, bytes, rate_limit, weight, sequence_++, tag, nullptr});
+    flows_.push_back({{uses.begin(), uses.end()}, bytes, rate_limit, weight, sequence_++, tag, stream, nullptr});
     if (zone_ != nullptr) flows_.back().comm = zone_->start(flows_.back().uses, bytes, rate_limit, weight);
 }
 
@@ -141,7 +179,7 @@ double Cm02Engine::carried_bytes(std::uint32_t link) const {
     double carried = carried_[link];
     for (const Cm02Flow& flow : flows_)
         for (const LinkUse& use : flow.uses)
-            if (use.link == link && flow.comm != nullptr) carried += flow.bytes - flow.comm->get_remaining();
+            if (use.link == link) carried += flow.moved();
     return carried;
 }
 
@@ -150,6 +188,7 @@ bool Cm02Engine::take_due(double by) {
     timers_.take(by, due_);
     for (Cm02Flow& flow : flows_) {
         if (!flow.ended()) continue;
+        if (flow.stream) throw Error(fmt::format("the reference engine streams for {} s", longest_stream_seconds));
         due_.push_back({now_, flow.sequence, flow.tag, true});
         for (const LinkUse& use : flow.uses) carried_[use.link] += flow.bytes;
         flow.comm = nullptr;
@@ -164,11 +203,17 @@ double Cm02Engine::happen(double clock, EventSink& sink) {
     now_ = std::max(now_, clock - origin_);
     // A timer closer than the clock can resolve is due: SimGrid could not move towards it.
     const double by = now_ + 4.0 * std::numeric_limits<double>::epsilon() * clock;
-    while (take_due(by)) {
+    while (!stopped_ && take_due(by)) {
         for (const TimedEvent& event : due_) {
             now_ = std::max(now_, event.at);
             event.tell(sink);
         }
+    }
+    const auto ends = [](const Cm02Flow& flow) { return !flow.stream; };
+    if (stopped_ || (timers_.next() == infinity && std::none_of(flows_.begin(), flows_.end(), ends))) {
+        for (Cm02Flow& flow : flows_) cancel(flow);
+        flows_.clear();
+        return -1.0;
     }
     return timers_.next() < infinity ? timers_.next() - now_ : -1.0;
 }
@@ -209,6 +254,7 @@ void Cm02Engine::run(EventSink& sink) {
     for (Cm02Flow& flow : flows_) flow.comm = zone_->start(flow.uses, flow.bytes, flow.rate_limit, flow.weight);
     kernel.run();
     zone_ = nullptr;
+    cancelled_.clear();
     turns->rethrow();
 }
 

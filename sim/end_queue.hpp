@@ -27,6 +27,18 @@ public:
         join(flow, moments_.at(at));
     }
 
+    /// Removes one flow that has an end.
+    void remove(std::uint32_t flow) {
+        const std::uint32_t moment = flows_[flow].moment;
+        if (flows_[flow].next == flow) {
+            first_[moment] = none;
+            moments_.remove(moment);
+        } else {
+            leave(flow);
+        }
+        flows_[flow].moment = none;
+    }
+
     /// Removes all of the first moment and appends them to `flows`, in the order in which they came to it.
     void take(std::vector<std::uint32_t>& flows) {
         const std::uint32_t moment = moments_.first(), first = first_[moment];

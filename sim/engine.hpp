@@ -40,14 +40,25 @@ public:
     /// size, or a limit that is not positive.
     virtual void flow(std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t tag) = 0;
 
+    /// A flow without end, at most rate_limit (finite) bytes per second: background traffic. It shares links as flows
+    /// do, keeps no run going and tells nobody anything, until end_stream() with its tag, which names no other stream
+    /// under way. Throws Error as flow() does.
+    virtual void stream(std::span<const LinkUse> uses, double rate_limit, std::uint64_t tag) = 0;
+    /// Throws Error when no such stream is under way.
+    virtual void end_stream(std::uint64_t tag) = 0;
+
     /// A link's capacity from now on, in bytes per second; with 0 nothing moves over it. Throws Error on a link that
     /// does not exist or a negative capacity, and where the engine cannot do that (SimGrid's CM02).
     virtual void capacity(std::uint32_t link, double bytes_per_second) = 0;
 
-    /// Until nothing is pending; the sink may add timers and flows. An exception of the sink ends the run and passes
-    /// through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid has one kernel a
-    /// process.
+    /// Until nothing but streams is pending, or stop(); the sink may add timers and flows. An exception of the sink
+    /// ends the run and passes through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid
+    /// has one kernel a process.
     virtual void run(EventSink& sink) = 0;
+
+    /// Called by the sink: the run ends once it has been told of all that happens at this moment. The engine can be
+    /// asked what links have carried, and nothing else.
+    virtual void stop() = 0;
 
     /// Weight x bytes that `link` has carried so far, for link-load reports.
     [[nodiscard]] virtual double carried_bytes(std::uint32_t link) const = 0;

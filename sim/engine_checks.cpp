@@ -42,4 +42,11 @@ void check_flow(std::span<const LinkUse> uses, double bytes, double rate_limit, 
     }
 }
 
+void check_stream(std::span<const LinkUse> uses, double rate_limit, bool under_way, std::size_t links) {
+    check_flow(uses, 1.0, rate_limit, links);
+    if (!std::isfinite(rate_limit)) throw Error("a stream without a limit", "give it a rate in bytes per second");
+    if (uses.empty()) throw Error("a stream over no link", "name a link");
+    if (under_way) throw Error("two streams of one tag are under way");
+}
+
 }  // namespace orrery::sim

@@ -10,13 +10,21 @@ namespace orrery::sim {
 using strategies::Axis;
 using strategies::AxisSet;
 
+SharedFlows::SharedFlows(const std::vector<Traffic>& traffic, const std::vector<Columns>& columns,
+                         const topology::Cluster& cluster, const Network& network, const Marks& marks)
+    : hops(cluster, first_link_that_matters(cluster, network)) {
+    for (std::size_t job = 0; job < traffic.size(); ++job)
+        jobs.emplace_back(traffic[job], cluster, network, columns[job], hops);
+    for (const scenarios::BackgroundFlow& flow : marks.background)
+        background.push_back(hops.add(flow.from, flow.to, true, flow.fabric_only ? cluster.first_fabric_link() : 0));
+    hops.drop_links(slack_links(hops, cluster, network, marks));
+}
+
 Flows::Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns,
-             const Marks& marks)
-    : cluster_(cluster), columns_(columns), hops_(cluster, first_link_that_matters(cluster, network)) {
+             HopTable& hops)
+    : cluster_(cluster), columns_(columns), hops_(&hops) {
     add_messages(traffic);
     for (std::uint32_t set = 0; set < traffic.sets.size(); ++set) add_groups(traffic, set, network);
-    hops_.drop_links(slack_links(hops_, cluster, network, marks));
-    place_.assign(hops_.used_links(), 0);
 }
 
 void Flows::add_messages(const Traffic& traffic) {
@@ -27,7 +35,7 @@ void Flows::add_messages(const Traffic& traffic) {
             const std::uint32_t to = traffic.mesh.peer(rank, channel.axis, channel.delta);
             const topology::GpuId here = traffic.gpu(rank), there = traffic.gpu(to);
             const bool inside = cluster_.node_of(here) == cluster_.node_of(there);
-            messages_.push_back({column, columns_.of(to), number, inside ? no_hop : hops_.add(here, there, true)});
+            messages_.push_back({column, columns_.of(to), number, inside ? no_hop : hops_->add(here, there, true)});
         }
     }
 }
@@ -49,20 +57,21 @@ void Flows::add_groups(const Traffic& traffic, std::uint32_t set, const Network&
         for (const std::uint32_t member : ranks) members_.push_back(columns_.of(member));
         const std::vector<topology::GpuId> gpus = traffic.placement.gpus(std::move(ranks));
         const auto [nodes, rails] = network.spread_of(gpus);
-        Group group{set, first_member, static_cast<std::uint32_t>(gpus.size()), nodes, rails, hops_.size(), 0, 0};
+        Group group{set, first_member, static_cast<std::uint32_t>(gpus.size()), nodes, rails, hops_->size(), 0, 0};
         for (const Network::Hop& hop : network.hops(gpus)) {
-            hops_.add(hop.from, hop.to, contends);
+            hops_->add(hop.from, hop.to, contends);
             group.share = hop.share / (whole ? columns_.width : 1);
         }
-        group.hops = hops_.size() - group.first_hop;
+        group.hops = hops_->size() - group.first_hop;
         groups_.push_back(group);
     }
 }
 
 std::span<const LinkUse> Flows::path(const Group& group) const {
     path_.clear();
+    place_.resize(hops_->used_links(), 0);
     for (std::uint32_t hop = group.first_hop; hop < group.first_hop + group.hops; ++hop)
-        hops_.each_link(hop, [&](std::uint32_t link, double part) {
+        hops_->each_link(hop, [&](std::uint32_t link, double part) {
             if (place_[link] == 0) {
                 path_.push_back({link, 0.0});
                 place_[link] = static_cast<std::uint32_t>(path_.size());

@@ -1,4 +1,5 @@
-// Every message and every collective of a step, once, with the links that can bind it.
+// Every message and every collective of the steps that run at once, and background traffic, once each, with the links
+// that can bind it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 namespace orrery::sim {
 
 /// Between columns: a flow of the table stands for the flows of all ranks of its column, which are alike. Links are
-/// those of the first ranks, numbered as in `hops`, without slack links (link_pressure.hpp).
+/// those of the first ranks, numbered as in the table of hops.
 class Flows {
 public:
     static constexpr std::uint32_t no_hop = 0xffffffff;
@@ -32,8 +33,9 @@ public:
         double share;                   ///< of the ring's traffic that each hop carries
     };
 
+    /// Adds its hops to the table, which must outlive it.
     Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns,
-          const Marks& marks = {});
+          HopTable& hops);
 
     [[nodiscard]] const Columns& columns() const { return columns_; }
     [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
@@ -42,12 +44,10 @@ public:
     [[nodiscard]] std::span<const std::uint32_t> members(const Group& group) const {
         return {members_.data() + group.first_member, group.members};
     }
-    [[nodiscard]] const HopTable& hops() const { return hops_; }
-
     /// fill(link, share of the message) for each link of a message.
     template <class Fill>
     void each_link(const Message& message, const Fill& fill) const {
-        if (message.hop != no_hop) hops_.each_link(message.hop, fill);
+        if (message.hop != no_hop) hops_->each_link(message.hop, fill);
     }
     /// Each link of the group's ring once, with its weight for one byte of ring traffic. Valid until the next call.
     [[nodiscard]] std::span<const LinkUse> path(const Group& group) const;
@@ -65,9 +65,22 @@ private:
     std::vector<Group> groups_;
     std::vector<std::uint32_t> members_;
     std::vector<bool> single_;
-    HopTable hops_;
+    HopTable* hops_;
     mutable std::vector<std::uint32_t> place_;  // of a link in path_, one more
     mutable std::vector<LinkUse> path_;
+};
+
+/// The flows of all steps of a cluster and its background traffic, over one table of hops.
+struct SharedFlows {
+    HopTable hops;  ///< without slack links (link_pressure.hpp)
+    std::vector<Flows> jobs;
+    std::vector<std::uint32_t> background;  ///< hop of each of marks.background
+
+    /// columns: of each job.
+    SharedFlows(const std::vector<Traffic>& jobs, const std::vector<Columns>& columns, const topology::Cluster& cluster,
+                const Network& network, const Marks& marks);
+    SharedFlows(const SharedFlows&) = delete;  // flows refer to its hops
+    SharedFlows& operator=(const SharedFlows&) = delete;
 };
 
 }  // namespace orrery::sim

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <map>
 #include <simgrid/s4u/NetZone.hpp>
 
+#include "base/error.hpp"
 #include "sim/engine.hpp"
 #include "sim/engine_checks.hpp"
 #include "sim/fluid_flows.hpp"
@@ -30,7 +32,19 @@ public:
         if (bytes == 0.0)
             timers_.push({now_, sequence_++, tag, true});
         else
-            flows_.start(now_, uses, bytes, rate_limit, sequence_++, tag);
+            (void)flows_.start(now_, uses, bytes, rate_limit, sequence_++, tag);
+    }
+
+    void stream(std::span<const LinkUse> uses, double rate_limit, std::uint64_t tag) override {
+        check_stream(uses, rate_limit, streams_.contains(tag), flows_.links());
+        streams_[tag] =
+            flows_.start(now_, uses, std::numeric_limits<double>::infinity(), rate_limit, sequence_++, tag);
+    }
+    void end_stream(std::uint64_t tag) override {
+        const auto stream = streams_.find(tag);
+        if (stream == streams_.end()) throw Error("no such stream is under way");
+        flows_.stop(stream->second, now_);
+        streams_.erase(stream);
     }
 
     void capacity(std::uint32_t link, double bytes_per_second) override {
@@ -46,8 +60,13 @@ public:
         return flows_.carried_bytes(link, now_);
     }
 
+    void stop() override { stopped_ = true; }
+
     /// Seconds at which something happens next; infinity when nothing will.
-    double next() { return std::min(timers_.next(), flows_.next_end(now_)); }
+    double next() {
+        const double end = flows_.next_end(now_);  // settles the rates, which carried_bytes() asks for
+        return stopped_ ? std::numeric_limits<double>::infinity() : std::min(timers_.next(), end);
+    }
 
     /// Moves the clock to `at`, next()'s last answer, and tells the sink all that happens then, including what the
     /// sink adds for the same moment. Rates are settled afterwards, once for all of it.
@@ -70,6 +89,8 @@ private:
     std::uint64_t sequence_ = 0;
     TimerQueue timers_;
     FluidFlows flows_;
+    std::map<std::uint64_t, std::uint32_t> streams_;  // by tag
+    bool stopped_ = false;
     std::vector<FluidFlows::Ended> ended_;
     std::vector<TimedEvent> due_;
 };

@@ -52,7 +52,7 @@ std::uint32_t FluidFlows::take_uses(std::uint32_t count) {
     return static_cast<std::uint32_t>(first);
 }
 
-void FluidFlows::start(double now, std::span<const LinkUse> uses, double bytes, double rate_limit,
+std::uint32_t FluidFlows::start(double now, std::span<const LinkUse> uses, double bytes, double rate_limit,
                        std::uint64_t sequence, std::uint64_t tag) {
     const auto used = [](const LinkUse& use) { return use.weight > 0.0; };
     const auto count = static_cast<std::uint32_t>(std::count_if(uses.begin(), uses.end(), used));
@@ -71,6 +71,7 @@ void FluidFlows::start(double now, std::span<const LinkUse> uses, double bytes, 
         if (link.capacity < infinity) link.demand += use.weight * alone;
     }
     started_.push_back(id);
+    return id;
 }
 
 /// The flows of a contended link are to be solved again.
@@ -106,7 +107,7 @@ void FluidFlows::leave_links(const Flow& flow) {
         const Use& use = uses_[u];
         Link& link = links_[use.link];
         touch(use.link);
-        link.carried += use.weight * flow.bytes;
+        if (flow.bytes < infinity) link.carried += use.weight * flow.bytes;
         link.crossings[use.place] = link.crossings.back();
         uses_[link.crossings[use.place].use].place = use.place;
         link.crossings.pop_back();
@@ -115,6 +116,28 @@ void FluidFlows::leave_links(const Flow& flow) {
         else if (link.capacity < infinity)
             link.demand -= use.weight * flow.alone;
     }
+}
+
+/// Its number and its uses may be taken again.
+void FluidFlows::free(std::uint32_t id) {
+    const Flow& flow = flows_[id];
+    if (free_uses_.size() <= flow.uses) free_uses_.resize(flow.uses + 1);
+    free_uses_[flow.uses].push_back(flow.first_use);
+    free_flows_.push_back(id);
+}
+
+/// What a stream has moved at its rate so far counts for its links; finite flows are counted when they end.
+void FluidFlows::carry(const Flow& stream, double now) {
+    for (std::uint32_t u = stream.first_use; u < stream.first_use + stream.uses; ++u)
+        links_[uses_[u].link].carried += uses_[u].weight * stream.rate * (now - stream.since);
+}
+
+void FluidFlows::stop(std::uint32_t stream, double now) {
+    carry(flows_[stream], now);
+    leave_links(flows_[stream]);
+    if (ends_.has(stream)) ends_.remove(stream);
+    std::erase(started_, stream);
+    free(stream);
 }
 
 double FluidFlows::next_end(double now) {
@@ -129,9 +152,7 @@ void FluidFlows::take_ended(double now, std::vector<Ended>& ended) {
         const Flow& flow = flows_[id];
         leave_links(flow);
         ended.push_back({flow.sequence, flow.tag});
-        if (free_uses_.size() <= flow.uses) free_uses_.resize(flow.uses + 1);
-        free_uses_[flow.uses].push_back(flow.first_use);
-        free_flows_.push_back(id);
+        free(id);
     }
 }
 
@@ -186,6 +207,7 @@ void FluidFlows::solve_component(std::uint32_t seed, double now) {
 void FluidFlows::set_rate(std::uint32_t id, double rate, double now) {
     Flow& flow = flows_[id];
     if (ends_.has(id) && std::abs(rate - flow.rate) <= same_rate * rate) return;
+    if (flow.bytes == infinity) carry(flow, now);
     if (flow.rate > 0.0) flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now - flow.since));
     flow.since = now;
     flow.rate = rate;
@@ -196,7 +218,8 @@ double FluidFlows::carried_bytes(std::uint32_t link, double now) const {
     double carried = links_[link].carried;
     for (const Crossing& crossing : links_[link].crossings) {
         const Flow& flow = flows_[crossing.flow];
-        const double moved = flow.bytes - flow.remaining + flow.rate * (now - flow.since);
+        const double before = flow.bytes < infinity ? flow.bytes - flow.remaining : 0.0;
+        const double moved = before + flow.rate * (now - flow.since);
         carried += uses_[crossing.use].weight * std::min(flow.bytes, moved);
     }
     return carried;

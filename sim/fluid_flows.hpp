@@ -27,9 +27,12 @@ public:
 
     [[nodiscard]] std::size_t links() const { return links_.size(); }
 
-    /// bytes > 0; zero weights are left out.
-    void start(double now, std::span<const LinkUse> uses, double bytes, double rate_limit, std::uint64_t sequence,
-               std::uint64_t tag);
+    /// bytes > 0, infinite for a stream; zero weights are left out. Returns the flow's number, which stop() takes.
+    std::uint32_t start(double now, std::span<const LinkUse> uses, double bytes, double rate_limit,
+                        std::uint64_t sequence, std::uint64_t tag);
+
+    /// Takes a stream away.
+    void stop(std::uint32_t stream, double now);
 
     /// From the time of the next next_end() on. 0: nothing moves.
     void set_capacity(std::uint32_t link, double bytes_per_second);
@@ -74,6 +77,8 @@ private:
     std::uint32_t take_flow();
     std::uint32_t take_uses(std::uint32_t count);
     void leave_links(const Flow& flow);
+    void free(std::uint32_t flow);
+    void carry(const Flow& stream, double now);
     void reconsider(std::uint32_t flow);
     void touch(std::uint32_t link);
     void settle(double now);

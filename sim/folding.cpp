@@ -38,20 +38,81 @@ std::vector<std::uint32_t> sizes(const std::vector<std::uint32_t>& classes) {
     return size;
 }
 
+/// Engine links, in the order in which routes first cross their classes.
+class EngineLinks {
+public:
+    EngineLinks(const HopTable& hops, const std::vector<std::uint32_t>& classes, const Network& network,
+                std::uint32_t width)
+        : hops_(hops), classes_(classes), network_(network), width_(width), members_(sizes(classes)) {
+        number_.assign(members_.size(), none);
+    }
+
+    std::uint32_t of(std::uint32_t link) {
+        std::uint32_t& number = number_[classes_[link]];
+        if (number == none) {
+            number = static_cast<std::uint32_t>(capacities_.size());
+            const topology::LinkId id = hops_.link(link);
+            capacities_.push_back(network_.capacity(id));
+            link_members_.push_back(members_[classes_[link]] * width_);
+            examples_.push_back(id);
+        }
+        return number;
+    }
+    /// Links of a link's class, of the first ranks of columns.
+    [[nodiscard]] std::uint32_t members(std::uint32_t link) const { return members_[classes_[link]]; }
+
+    void write_to(Folding& folding) const {
+        folding.capacities = capacities_;
+        folding.link_members = link_members_;
+        folding.link_example = examples_;
+    }
+
+private:
+    const HopTable& hops_;
+    const std::vector<std::uint32_t>& classes_;
+    const Network& network_;
+    std::uint32_t width_;
+    std::vector<std::uint32_t> members_, number_;  // by class
+    std::vector<double> capacities_;
+    std::vector<std::uint32_t> link_members_;
+    std::vector<topology::LinkId> examples_;
+};
+
+/// Folds one job.
 class Folder {
 public:
-    Folder(Traffic traffic, const Network& network, const Flows& flows, const FlowClasses& classes)
-        : network_(network), flows_(flows), classes_(classes), folding_(std::move(traffic)) {}
-
-    Folding fold() && {
+    Folder(Traffic traffic, const Network& network, const HopTable& hops, const Flows& flows,
+           const FlowClasses::Job& classes, EngineLinks& links)
+        : network_(network),
+          hops_(hops),
+          flows_(flows),
+          classes_(classes),
+          links_(links),
+          folding_(std::move(traffic)) {
         fold_ranks();
-        link_members_ = sizes(classes_.link);
-        engine_link_.assign(link_members_.size(), none);
         fold_messages();
         fold_groups();
         fold_single_columns();
-        return std::move(folding_);
     }
+
+    void fold_background(const std::vector<scenarios::BackgroundFlow>& background, const SharedFlows& flows,
+                         const std::vector<std::uint32_t>& classes) {
+        const std::vector<std::uint32_t> members = sizes(classes);
+        Dense dense(classes);
+        std::vector<LinkUse> path;
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            if (!dense.of(classes[i]).second) continue;
+            BackgroundRoute route{background[i].bytes_per_second, background[i].when, 0, 0};
+            path.clear();
+            hops_.each_link(flows.background[i], [&](std::uint32_t link, double share) {
+                path.push_back({link, share});
+            });
+            use(route, path, members[classes[i]]);
+            folding_.background.push_back(route);
+        }
+    }
+
+    [[nodiscard]] Folding take() && { return std::move(folding_); }
 
 private:
     void fold_ranks() {
@@ -72,29 +133,18 @@ private:
         return folding_.class_of[flows_.columns().first_rank(column)];
     }
 
-    std::uint32_t engine_link(std::uint32_t link) {
-        std::uint32_t& number = engine_link_[classes_.link[link]];
-        if (number == none) {
-            number = static_cast<std::uint32_t>(folding_.capacities.size());
-            const topology::LinkId id = flows_.hops().link(link);
-            folding_.capacities.push_back(network_.capacity(id));
-            folding_.link_members.push_back(link_members_[classes_.link[link]] * flows_.columns().width);
-            folding_.link_example.push_back(id);
-            place_.push_back(none);
-        }
-        return number;
-    }
     /// The links of one of `flows` flows: of its class's columns, as links are counted too.
     template <class Route>
     void use(Route& route, std::span<const LinkUse> path, std::uint32_t flows) {
         route.first_use = static_cast<std::uint32_t>(folding_.uses.size());
         for (const auto& [link, crossings] : path) {
-            const std::uint32_t number = engine_link(link);
+            const std::uint32_t number = links_.of(link);
+            if (place_.size() <= number) place_.resize(number + 1, none);
             if (place_[number] < route.first_use || place_[number] == none) {
                 place_[number] = static_cast<std::uint32_t>(folding_.uses.size());
                 folding_.uses.push_back({number, 0.0});
             }
-            folding_.uses[place_[number]].weight += crossings * flows / link_members_[classes_.link[link]];
+            folding_.uses[place_[number]].weight += crossings * flows / links_.members(link);
         }
         route.uses = static_cast<std::uint32_t>(folding_.uses.size()) - route.first_use;
     }
@@ -127,7 +177,7 @@ private:
             GroupRoute route = group_route(group.set, flows_.members(group));
             const auto path = flows_.path(group);
             std::vector<LinkUse> alone;
-            for (const LinkUse& use : path) alone.push_back({flows_.hops().link(use.link), use.weight});
+            for (const LinkUse& use : path) alone.push_back({hops_.link(use.link), use.weight});
             route.alone = network_.tightest(alone);
             if (folding_.traffic.sets[group.set].contends) use(route, path, members[classes_.group[i]]);
             folding_.groups.push_back(std::move(route));
@@ -157,37 +207,65 @@ private:
     }
 
     const Network& network_;
+    const HopTable& hops_;
     const Flows& flows_;
-    const FlowClasses& classes_;
+    const FlowClasses::Job& classes_;
+    EngineLinks& links_;
     Folding folding_;
-    std::vector<std::uint32_t> link_members_;  // by class of links
-    std::vector<std::uint32_t> engine_link_;   // by class of links
-    std::vector<std::uint32_t> place_;         // by engine link: where the last route that crosses it names it
+    std::vector<std::uint32_t> place_;  // by engine link: where the last route that crosses it names it
 };
 
-/// Columns hold only if all ranks of each have one mark.
+/// Columns hold only if all ranks of each have one mark, and no traffic tells their rails apart.
 Columns marked_columns(const Traffic& traffic, const topology::Cluster& cluster, const Marks& marks) {
     const strategies::Mesh& mesh = traffic.mesh;
     const Columns columns = tensor_columns(mesh, traffic.placement, cluster);
     for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank)
         if (marks.of_rank(rank) != marks.of_rank(columns.first_rank(columns.of(rank)))) return single_ranks(mesh);
-    return marks.link.empty() ? columns : single_ranks(mesh);
+    return marks.link.empty() && marks.background.empty() ? columns : single_ranks(mesh);
+}
+
+std::vector<std::shared_ptr<const Folding>> fold_traffic(std::vector<Traffic> traffic, const topology::Cluster& cluster,
+                                                         const Network& network, bool fold, const Marks& marks) {
+    std::vector<Columns> columns;
+    for (const Traffic& job : traffic)
+        columns.push_back(fold && traffic.size() == 1 ? marked_columns(job, cluster, marks) : single_ranks(job.mesh));
+    const SharedFlows flows(traffic, columns, cluster, network, marks);
+    const FlowClasses classes =
+        fold ? equitable_classes(flows, traffic, cluster, network, marks) : single_classes(flows);
+    EngineLinks links(flows.hops, classes.link, network, columns.front().width);
+    std::vector<Folding> foldings;
+    for (std::size_t job = 0; job < traffic.size(); ++job) {
+        Folder folder(std::move(traffic[job]), network, flows.hops, flows.jobs[job], classes.jobs[job], links);
+        if (job == 0) folder.fold_background(marks.background, flows, classes.background);
+        foldings.push_back(std::move(folder).take());
+    }
+    std::vector<std::shared_ptr<const Folding>> shared;
+    for (Folding& folding : foldings) {
+        links.write_to(folding);
+        folding.folded = fold;
+        shared.push_back(std::make_shared<const Folding>(std::move(folding)));
+    }
+    return shared;
 }
 
 }  // namespace
+
+std::vector<std::shared_ptr<const Folding>> fold_jobs(std::span<const PlacedProgram> jobs,
+                                                      const topology::Cluster& cluster, const Network& network,
+                                                      bool fold, const Marks& marks) {
+    std::vector<Traffic> traffic;
+    for (const PlacedProgram& job : jobs) traffic.emplace_back(*job.step, *job.placement);
+    return fold_traffic(std::move(traffic), cluster, network, fold, marks);
+}
 
 std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, const topology::Cluster& cluster,
                                           const Network& network, bool fold, std::shared_ptr<const Folding> known,
                                           const Marks& marks, const strategies::RankPlacement& placement) {
     Traffic traffic(step, placement);
     if (known && known->folded == fold && known->traffic == traffic) return known;
-    const Columns columns = fold ? marked_columns(traffic, cluster, marks) : single_ranks(traffic.mesh);
-    const Flows flows(traffic, cluster, network, columns, marks);
-    const FlowClasses classes =
-        fold ? equitable_classes(flows, traffic, cluster, network, marks) : single_classes(flows);
-    Folding folding = Folder(std::move(traffic), network, flows, classes).fold();
-    folding.folded = fold;
-    return std::make_shared<const Folding>(std::move(folding));
+    std::vector<Traffic> one;
+    one.push_back(std::move(traffic));
+    return fold_traffic(std::move(one), cluster, network, fold, marks).front();
 }
 
 }  // namespace orrery::sim

@@ -28,6 +28,13 @@ struct GroupRoute {
     std::uint32_t first_use = 0, uses = 0;
 };
 
+/// One class of background flows.
+struct BackgroundRoute {
+    double bytes_per_second = 0;  ///< of each flow at most
+    scenarios::Window when;
+    std::uint32_t first_use = 0, uses = 0;
+};
+
 /// An engine link stands for a class of cluster links: a flow on it stands for a class of flows and uses
 /// (flows x crossings / links) of its capacity (folding.md).
 struct Folding {
@@ -44,9 +51,10 @@ struct Folding {
     std::vector<topology::LinkId> link_example;  ///< one of them
     std::vector<MessageRoute> messages;
     std::vector<GroupRoute> groups;
-    std::vector<LinkUse> uses;              ///< engine links of all routes
-    std::vector<std::uint32_t> message_of;  ///< [class][channel] -> messages, none where the class does not send
-    std::vector<std::uint32_t> group_of;    ///< [class][set] -> groups, none where the class takes no part
+    std::vector<BackgroundRoute> background;  ///< in the first job's folding only
+    std::vector<LinkUse> uses;                ///< engine links of all routes
+    std::vector<std::uint32_t> message_of;    ///< [class][channel] -> messages, none where the class does not send
+    std::vector<std::uint32_t> group_of;      ///< [class][set] -> groups, none where the class takes no part
 
     /// Number of a class's route along a channel or in a set of the traffic's numbering; none without one.
     [[nodiscard]] std::uint32_t message(std::uint32_t number, std::uint32_t channel) const {
@@ -65,6 +73,19 @@ struct Folding {
     }
 };
 
+/// A step program and where its ranks run.
+struct PlacedProgram {
+    const strategies::StepProgram* step;
+    const strategies::RankPlacement* placement;
+};
+
+/// Jobs that share a cluster, on different GPUs: a folding of each, over the same engine links. marks: those of ranks
+/// are of the first job's; background flows become routes of its folding.
+std::vector<std::shared_ptr<const Folding>> fold_jobs(std::span<const PlacedProgram> jobs,
+                                                      const topology::Cluster& cluster, const Network& network,
+                                                      bool fold, const Marks& marks = {});
+
+/// The same for a job by itself.
 /// fold true: the coarsest partition of ranks, flows and links for which max-min rates and times are exactly those of
 /// the unfolded cluster (equitable.hpp, folding.md). fold false: every rank and link for itself.
 /// Ranks and links of different marks are never alike. `known`, folded without marks, is given back when it is what

@@ -22,7 +22,7 @@ std::uint32_t HopTable::number_of(topology::LinkId link) {
 }
 
 /// In the order of the usual route, so that a hop's first NIC is the sender's and its last the receiver's.
-void HopTable::add_sprayed(topology::GpuId from, topology::GpuId to) {
+void HopTable::add_sprayed(topology::GpuId from, topology::GpuId to, topology::LinkId first_link) {
     cluster_.shares(from, to, sprayed_);
     const auto place = [&](const topology::LinkShare& share) {
         const auto found = std::find(route_.begin(), route_.end(), share.link);
@@ -31,20 +31,21 @@ void HopTable::add_sprayed(topology::GpuId from, topology::GpuId to) {
     std::stable_sort(sprayed_.begin(), sprayed_.end(),
                      [&](const auto& a, const auto& b) { return place(a) < place(b); });
     for (const auto& [link, share] : sprayed_) {
-        if (link < first_link_) continue;
+        if (link < first_link) continue;
         links_.push_back(number_of(link));
         shares_.push_back(share);
     }
 }
 
-std::uint32_t HopTable::add(topology::GpuId from, topology::GpuId to, bool contends) {
+std::uint32_t HopTable::add(topology::GpuId from, topology::GpuId to, bool contends, topology::LinkId first_link) {
+    first_link = std::max(first_link, first_link_);
     if (cluster_.node_of(from) != cluster_.node_of(to)) {
         cluster_.route(from, to, route_);
         if (cluster_.routing().policy == topology::RoutingPolicy::spray)
-            add_sprayed(from, to);
+            add_sprayed(from, to, first_link);
         else
             for (const topology::LinkId link : route_)
-                if (link >= first_link_) links_.push_back(number_of(link));
+                if (link >= first_link) links_.push_back(number_of(link));
     }
     from_.push_back(from);
     to_.push_back(to);

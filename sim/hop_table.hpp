@@ -17,8 +17,9 @@ public:
     explicit HopTable(const topology::Cluster& cluster, topology::LinkId first_link = 0);
 
     /// Adds the hop from one GPU to another; inside a node it crosses no link. contends: its traffic is large enough
-    /// to count when slack links are looked for. Returns its number, one more than the hop's before.
-    std::uint32_t add(topology::GpuId from, topology::GpuId to, bool contends);
+    /// to count when slack links are looked for. first_link: links before it are left out of this hop. Returns its
+    /// number, one more than the hop's before.
+    std::uint32_t add(topology::GpuId from, topology::GpuId to, bool contends, topology::LinkId first_link = 0);
 
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(from_.size()); }
     [[nodiscard]] topology::GpuId from(std::uint32_t hop) const { return from_[hop]; }
@@ -47,7 +48,7 @@ public:
 
 private:
     std::uint32_t number_of(topology::LinkId link);
-    void add_sprayed(topology::GpuId from, topology::GpuId to);
+    void add_sprayed(topology::GpuId from, topology::GpuId to, topology::LinkId first_link);
 
     const topology::Cluster& cluster_;
     topology::LinkId first_link_;

@@ -124,6 +124,8 @@ Perturbed::Perturbed(const scenarios::Perturbations& table, std::uint64_t seed, 
         }
         marks_.link = marker.mark(slow, link_paces_);
     }
+    for (const scenarios::Background& background : table.background)
+        for (const scenarios::BackgroundFlow& flow : flows_of(background, cluster)) marks_.background.push_back(flow);
 }
 
 }  // namespace orrery::sim

@@ -5,15 +5,18 @@
 #include <span>
 #include <vector>
 
+#include "scenarios/background.hpp"
 #include "scenarios/perturbations.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
 
-/// For folding: ranks or links with different marks are never alike. Empty: all have mark 0.
+/// For folding: ranks or links with different marks are never alike. Empty: all have mark 0. Ranks are those of the
+/// scenario's own job.
 struct Marks {
     std::vector<std::uint32_t> rank;
     std::vector<std::uint32_t> link;  ///< of the fabric's links, in order
+    std::vector<scenarios::BackgroundFlow> background;
 
     [[nodiscard]] std::uint32_t of_rank(std::uint32_t number) const { return rank.empty() ? 0 : rank[number]; }
     /// Of a link `after` the first of the fabric; links before it have none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.hpp"
 #include "sim/predict.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/build.hpp"
@@ -64,6 +65,8 @@ std::uint32_t most_nodes(const strategies::Mesh& mesh, Axis axis, const RankPlac
 }  // namespace
 
 PlacementComparison compare_placements(const scenarios::Scenario& scenario, calibrate::ProfileStore& store) {
+    if (!scenario.other_jobs.empty())
+        throw Error("", "/other_jobs", "placements are compared for a job by itself", "leave the other jobs out");
     const topology::Cluster cluster = topology::build(scenario.cluster);
     const Profiles profiles = profiles_of(scenario, cluster, store);
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());

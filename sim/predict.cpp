@@ -16,6 +16,7 @@
 #include "sim/collective/timer.hpp"
 #include "sim/rates.hpp"
 #include "sim/run_step.hpp"
+#include "sim/sharing.hpp"
 #include "sim/version.hpp"
 #include "strategies/build.hpp"
 
@@ -173,13 +174,15 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
                 {.fold = options.fold,
                  .engine = options.engine,
                  .all_spans = options.keep_trace,
-                 .perturbed = as_planned ? nullptr : &perturbed});
+                 .perturbed = as_planned ? nullptr : &perturbed,
+                 .others = scenario.other_jobs});
     Prediction p;
     p.gpus = scenario.plan.ranks();
     p.step_time_s = ran.replayed.end;
-    if (!as_planned)
+    if (!as_planned || !scenario.other_jobs.empty())
         p.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).replayed.end;
     fill_rates(scenario, mean_peak(ran, scenario.plan), ran.program, p);
+    describe_sharing(scenario, cluster, profiles, ran, options.engine, p);
     stages(ran, scenario.plan.placement, scenario.plan.strategy.pipeline, p);
     gpu_kinds(scenario, cluster, ran, p);
     provenance(scenario, cluster, ran, p);

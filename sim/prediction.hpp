@@ -52,9 +52,26 @@ struct GpuUse {
     Breakdown mean;  ///< over its ranks, those of one stage taken for alike
 };
 
+/// One of several jobs on the cluster, and its first step.
+struct JobStep {
+    std::string name;
+    std::uint32_t gpus = 0;
+    double starts_at_s = 0;
+    double alone_s = 0, shared_s = 0;  ///< seconds of the step, as planned and by itself, and as it went
+};
+
+/// Links that carry the step's bytes and those of others.
+struct SharedLink {
+    std::string name;                       ///< of one of them: "leaf 0 to spine 1"
+    std::uint32_t links = 1;                ///< that are alike
+    double bytes_per_second = 0;            ///< capacity of one
+    double own_bytes = 0, other_bytes = 0;  ///< over one, during the step
+    double busy = 0;                        ///< share of its capacity that was used during the step
+};
+
 struct Prediction {
     double step_time_s = 0;
-    double planned_step_time_s = 0;  ///< without the perturbations; 0 where there are none
+    double planned_step_time_s = 0;  ///< without perturbations and other jobs; 0 where there are none
     double tokens_per_s = 0;
     double model_flops_per_gpu = 0;     ///< FLOP/s, no recomputation counted
     double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products
@@ -68,7 +85,9 @@ struct Prediction {
     std::vector<std::uint64_t> stage_capacity;  ///< by pipeline stage; empty: memory_capacity everywhere
     std::vector<GpuUse> gpu_kinds;  ///< in the order of the cluster's nodes; one entry where all GPUs are alike
     bool fits = true;
-    std::string bottleneck;  ///< "pipeline bubble 17%"
+    std::vector<JobStep> jobs;             ///< the scenario's own first; empty where it is alone
+    std::vector<SharedLink> shared_links;  ///< the busiest first; a few
+    std::string bottleneck;                ///< "pipeline bubble 17%"
     std::vector<std::string> advice, warnings;
     std::string version, profile, cluster;  ///< provenance
     std::uint64_t seed = 1;

@@ -72,6 +72,30 @@ std::vector<std::uint32_t> last_of_kinds(const std::vector<RankClass>& classes, 
     return last;
 }
 
+/// Programs of the other jobs, which run as planned.
+std::vector<RanBeside> beside(const Running& how, const Network& network) {
+    std::vector<RanBeside> others;
+    for (const scenarios::OtherJob& job : how.others) {
+        strategies::StepProgram built = strategies::build(job.plan);
+        others.push_back({timeable(built, job.plan, network, {}), nullptr, std::nullopt, {}});
+    }
+    return others;
+}
+
+/// The folding of the step; those of the others are written into them.
+std::shared_ptr<const Folding> fold(const strategies::StepProgram& program, const strategies::Plan& plan,
+                                    const topology::Cluster& cluster, const Network& network, const Running& how,
+                                    std::vector<RanBeside>& others) {
+    const bool fold = how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank());
+    const Marks marks = how.perturbed != nullptr ? how.perturbed->marks() : Marks{};
+    if (others.empty()) return fold_ranks(program, cluster, network, fold, how.known_folding, marks, plan.placement);
+    std::vector<PlacedProgram> jobs{{&program, &plan.placement}};
+    for (std::size_t i = 0; i < others.size(); ++i) jobs.push_back({&others[i].program, &how.others[i].plan.placement});
+    const auto foldings = fold_jobs(jobs, cluster, network, fold, marks);
+    for (std::size_t i = 0; i < others.size(); ++i) others[i].folding = foldings[i + 1];
+    return foldings.front();
+}
+
 }  // namespace
 
 RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const Profiles& profiles,
@@ -82,10 +106,11 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
                  const Profiles& profiles, const Running& how)
     : network(cluster, profiles),
       program(timeable(built, plan, network, how)),
-      folding(fold_ranks(program, cluster, network,
-                         how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank()), how.known_folding,
-                         how.perturbed != nullptr ? how.perturbed->marks() : Marks{}, plan.placement)),
+      others(beside(how, network)),
+      folding(fold(program, plan, cluster, network, how, others)),
       costs(costs_of(built, program, plan, network, *folding, how)) {
+    for (std::size_t i = 0; i < others.size(); ++i)
+        others[i].costs.emplace(others[i].program, how.others[i].plan, network, true, others[i].folding.get());
     if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes) {
         std::vector<std::uint32_t> all(folding->classes.size());
         std::iota(all.begin(), all.end(), 0U);
@@ -97,10 +122,13 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
 
 void RanStep::run(const Running& how, const std::vector<std::uint32_t>& record) {
     const auto engine = make_engine(how.engine, folding->capacities);
-    replayed = replay(program, costs, network, *folding, *engine, record, how.perturbed);
-    link_bytes.clear();
-    for (std::uint32_t link = 0; link < folding->capacities.size(); ++link)
-        link_bytes.push_back(engine->carried_bytes(link));
+    std::vector<ReplayJob> jobs{{&program, &costs, folding.get(), record}};
+    for (std::size_t i = 0; i < others.size(); ++i)
+        jobs.push_back({&others[i].program, &*others[i].costs, others[i].folding.get(), {}, how.others[i].starts_at});
+    ReplayedJobs ran = replay(jobs, network, *engine, how.perturbed);
+    replayed = std::move(ran.jobs.front());
+    for (std::size_t i = 0; i < others.size(); ++i) others[i].replayed = std::move(ran.jobs[i + 1]);
+    link_bytes = std::move(ran.link_bytes);
 }
 
 /// The slowest ranks of a role are known only after the run: when they are not those recorded, the run is repeated.

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 
+#include "scenarios/other_jobs.hpp"
 #include "sim/folding.hpp"
 #include "sim/kind_costs.hpp"
 #include "sim/replay.hpp"
@@ -24,6 +27,15 @@ struct Running {
     bool all_spans = false;                             ///< record every class, whatever the memory it takes
     std::shared_ptr<const Folding> known_folding = {};  ///< of a similar plan on the same cluster; not if perturbed
     const Perturbed* perturbed = nullptr;               ///< null: all goes to plan. Not kept
+    std::span<const scenarios::OtherJob> others = {};   ///< jobs on other GPUs of the cluster, at the same time
+};
+
+/// A job that ran beside the step.
+struct RanBeside {
+    strategies::StepProgram program;
+    std::shared_ptr<const Folding> folding;
+    std::optional<KindCosts> costs;
+    Replayed replayed;  ///< its first step, without spans
 };
 
 /// Everything a step's reports are made from. Not copyable: its parts refer to each other.
@@ -43,10 +55,11 @@ struct RanStep {
 
     Network network;
     strategies::StepProgram program;  ///< unrolled when tensor groups span nodes or kernels are perturbed
+    std::vector<RanBeside> others;    ///< in the order of Running::others; folded over the same engine links
     std::shared_ptr<const Folding> folding;
     KindCosts costs;
     Replayed replayed;               ///< spans of all classes, or of slowest_of_kinds() where that would be too many
-    std::vector<double> link_bytes;  ///< carried, by engine link
+    std::vector<double> link_bytes;  ///< carried during the step, by engine link
 
 private:
     void run(const Running& how, const std::vector<std::uint32_t>& record);

@@ -17,6 +17,11 @@ public:
         const double weight = uses.empty() ? 1.0 : uses.front().weight;
         engine_->flow(uses, weight > 0 ? std::round(bytes * weight) / weight : bytes, rate_limit, tag);
     }
+    void stream(std::span<const LinkUse> uses, double rate_limit, std::uint64_t tag) override {
+        engine_->stream(uses, rate_limit, tag);
+    }
+    void end_stream(std::uint64_t tag) override { engine_->end_stream(tag); }
+    void stop() override { engine_->stop(); }
     void capacity(std::uint32_t link, double bytes_per_second) override { engine_->capacity(link, bytes_per_second); }
     void run(EventSink& sink) override { engine_->run(sink); }
     [[nodiscard]] double carried_bytes(std::uint32_t link) const override { return engine_->carried_bytes(link); }

@@ -62,23 +62,30 @@ std::string key(const topology::ClusterSpec& cluster) {
 }
 
 std::string key(const scenarios::Perturbations& perturbations) {
-    const auto& [stragglers, links, jitter] = perturbations;
+    const auto& [stragglers, links, jitter, background] = perturbations;
     std::string text = list(jitter);
     for (const scenarios::Straggler& straggler : stragglers) text += to_text(straggler) + ";";
     for (const scenarios::SlowLink& link : links) text += to_text(link) + ";";
+    for (const scenarios::Background& traffic : background) text += to_text(traffic) + ";";
     return text;
+}
+
+std::string key(const scenarios::OtherJob& job) {
+    const auto& [scenario, set, first_gpu, starts_at, name, plan] = job;  // name and plan follow from these
+    return list(scenario, join(set), first_gpu.value_or(~0U), starts_at);
 }
 
 }  // namespace
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
-    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations] = scenario;
+    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs] = scenario;
     const auto& [model, strategy, training, placement] = plan;  // placement follows from strategy and cluster
     const auto& [token_budget] = outputs;
-    std::string profiles = list(profile);
+    std::string profiles = list(profile), others;
     for (const auto& [gpu, each] : more_profiles) profiles += list(gpu, each);
+    for (const scenarios::OtherJob& job : other_jobs) others += key(job);
     return key(model) + key(strategy) + key(training) + key(cluster) + list(gpus, profiles, seed, token_budget) +
-           key(perturbations);
+           key(perturbations) + others;
 }
 
 }  // namespace orrery::validate

@@ -42,6 +42,22 @@ TEST(JsonReport, AgreesWithItsSchema) {
         EXPECT_EQ(schema_complaints(Json::parse(json(sample_scenario(stages), sample_prediction(stages)))), "");
 }
 
+TEST(JsonReport, AgreesWithItsSchemaAboutSharing) {
+    sim::Prediction p = sample_prediction();
+    p.jobs = {{"own", 8, 0, 1, 1.25}, {"other", 16, 0.5, 2, 2}};
+    p.shared_links = {{"leaf 0 to spine 1", 4, 25e9, 1e9, 2e9, 0.75}};
+    const Json report = Json::parse(json(sample_scenario(), p));
+    EXPECT_EQ(schema_complaints(report), "");
+    EXPECT_EQ(report.at("jobs").at(1).at("name"), "other");
+    EXPECT_EQ(report.at("shared_links").at(0).at("busy"), 0.75);
+    Json wrong = report;
+    wrong["jobs"][0]["shared_s"] = 0;
+    EXPECT_NE(schema_complaints(wrong), "");
+    wrong = report;
+    wrong["shared_links"][0].erase("busy");
+    EXPECT_NE(schema_complaints(wrong), "");
+}
+
 TEST(JsonReport, SchemaKnowsEveryKeyAndMissesNone) {
     const Json report = Json::parse(json(sample_scenario(), sample_prediction()));
     for (const auto& [key, value] : report.items()) {

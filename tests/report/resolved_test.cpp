@@ -62,7 +62,10 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
     std::vector<scenarios::Override> perturbed;
     for (const char* text :
          {"perturbations.stragglers=[\"rank 3 x 1.5 to 1 s\"]", "perturbations.slow_links=[\"leaf 0 x 4\"]",
-          "perturbations.jitter=0.1", "strategy.placement=tp-pp-dp"}) {
+          "perturbations.jitter=0.1", "strategy.placement=tp-pp-dp", "strategy.data=4",
+          "perturbations.background=[\"node 0 to node 1 at 1 GB/s\"]",
+          "other_jobs=[{\"scenario\": \"gpt-tiny-cpu.json\", \"set\": [\"strategy.data=1\"], \"first_gpu\": 1000, "
+          "\"starts_at\": \"1 s\"}]"}) {
         perturbed.push_back(scenarios::parse_override(text));
     }
     const scenarios::Scenario scenario = scenarios::load("scenarios/gpt3-175b-superpod-a100.json", perturbed);
@@ -76,7 +79,7 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
         const std::string name(key.name);
         const std::string pointer(scenarios::pointer(key.place));
         if (pointer.starts_with("/cluster") && !of_preset.contains(name)) continue;
-        const Json::json_pointer place(pointer);
+        const Json::json_pointer place(key.place == scenarios::Place::other_job ? pointer + "/0" : pointer);
         EXPECT_TRUE(beside.contains(name) || document.at(place).contains(name)) << place.to_string() << '/' << name;
     }
 }

@@ -37,6 +37,20 @@ TEST(Terminal, OfAPerturbedStep) {
     EXPECT_NE(terminal(scenario, p, {}).find("rank 2 x 2, and 8 more\n"), std::string::npos);
 }
 
+TEST(Terminal, OfAStepThatSharesItsCluster) {
+    sim::Prediction p = sample_prediction();
+    EXPECT_EQ(terminal(sample_scenario(), p, {}).find("shared"), std::string::npos);
+    p.planned_step_time_s = 0.8;
+    p.jobs = {{"own", 8, 0, 0.8, 1}, {"other", 16, 0.5, 2, 2}};
+    p.shared_links = {{"leaf 0 to spine 1", 4, 25e9, 1 << 30, 2e9, 0.756}};
+    const std::string text = terminal(sample_scenario(), p, {});
+    for (const char* line : {"\nown       8          0      800 ms  1.00 s  25.00%\n",
+                             "\nother    16     500 ms      2.00 s  2.00 s   0.00%\n",
+                             "\nleaf 0 to spine 1      4  25 GB/s  1.00 GiB   1.86 GiB  75.6%\n"})
+        EXPECT_NE(text.find(line), std::string::npos) << line << " is missing from\n" << text;
+    EXPECT_EQ(text.find("PERTURBED"), std::string::npos) << "it goes to plan";
+}
+
 TEST(Terminal, PlainTextHasNoEscapes) {
     EXPECT_EQ(terminal(sample_scenario(), sample_prediction(), {}).find('\x1b'), std::string::npos);
 }

@@ -43,7 +43,17 @@ std::string file_name(std::string text) {
     return text.substr(0, 60);
 }
 
-std::string pointer_of(const Key& key) { return child_pointer(pointer(key.place), key.name); }
+/// In a list of objects its first.
+std::string pointer_of(const Key& key) {
+    const std::string at(pointer(key.place));
+    return child_pointer(key.place == Place::other_job ? at + "/0" : at, key.name);
+}
+
+/// What a key's object must hold for the key to be read.
+std::vector<Change> around(const Key& key) {
+    if (key.place != Place::other_job) return {};
+    return {{key.required ? "/other_jobs/0/first_gpu" : "/other_jobs/0/scenario", key.required ? "0" : "\"a.json\""}};
+}
 
 /// A value of the wrong kind, and how messages show it.
 struct Wrong {
@@ -53,6 +63,7 @@ struct Wrong {
 const std::vector<Wrong>& wrong_values(Kind kind) {
     static const std::vector<Wrong> object{
         {"7", "7"}, {"\"x\"", "x"}, {"[]", "[]"}, {"null", "null"}, {"true", "true"}};
+    static const std::vector<Wrong> objects{{"7", "7"}, {"\"x\"", "x"}, {"{}", "{}"}, {"null", "null"}};
     static const std::vector<Wrong> text{{"5", "5"},   {"true", "true"},        {"null", "null"}, {"[\"a\"]", "list"},
                                          {"{}", "{}"}, {"{\"a\": 1}", "\"a\""}, {"\"\"", "\"\""}};
     static const std::vector<Wrong> boolean{{"1", "1"},         {"0", "0"},   {"\"true\"", "true"}, {"null", "null"},
@@ -89,6 +100,7 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
         {"{}", "empty"}, {"{\"A100\": 3}", "3"}, {"true", "true"},  {"{\"A100\": \"\"}", "empty"}};
     switch (kind) {
         case Kind::object: return object;
+        case Kind::objects: return objects;
         case Kind::text: return text;
         case Kind::texts: return texts;
         case Kind::named_texts: return named_texts;
@@ -107,8 +119,10 @@ void add_wrong_kinds(std::vector<BadScenario>& all) {
     for (const Key& key : keys()) {
         for (const Wrong& wrong : wrong_values(key.kind)) {
             const std::string at = pointer_of(key);
-            all.push_back({file_name(fmt::format("{}-is-{}", at.substr(1), wrong.text)), changed({{at, wrong.text}}),
-                           at, wrong.shown, true});
+            std::vector<Change> changes = around(key);
+            changes.push_back({at, wrong.text});
+            all.push_back({file_name(fmt::format("{}-is-{}", at.substr(1), wrong.text)), changed(changes), at,
+                           wrong.shown, true});
         }
     }
 }
@@ -117,7 +131,9 @@ void add_missing(std::vector<BadScenario>& all) {
     for (const Key& key : keys()) {
         if (!key.required) continue;
         const std::string at = pointer_of(key);
-        all.push_back({file_name("missing-" + at.substr(1)), changed({{at, ""}}), at, std::string(key.name), true});
+        std::vector<Change> changes = around(key);
+        if (changes.empty()) changes.push_back({at, ""});
+        all.push_back({file_name("missing-" + at.substr(1)), changed(changes), at, std::string(key.name), true});
     }
 }
 
@@ -149,7 +165,8 @@ void add_unknown(std::vector<BadScenario>& all) {
                                             "/training/lr",
                                             "/training/tensor",
                                             "/outputs/trace",
-                                            "/outputs/token_budgets"};
+                                            "/outputs/token_budgets",
+                                            "/other_jobs/0/gpus"};
     for (const std::string& at : pointers) {
         const std::string key = json::json_pointer(at).back();
         all.push_back({file_name("unknown-" + at.substr(1)), changed({{at, "1"}}), at, key, true});

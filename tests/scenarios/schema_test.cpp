@@ -39,17 +39,21 @@ bool schema_accepts(const json& document) {
     return validator.validate(*schema, valijson::adapters::NlohmannJsonAdapter(document), nullptr);
 }
 
-const json& properties_of(Place place) {
-    const json& top = schema_text();
-    return place == Place::document ? top["properties"] : top["properties"][pointer(place).substr(1)]["properties"];
+/// What the schema says of an object; of one in a list, of each.
+const json& object_of(Place place) {
+    if (place == Place::document) return schema_text();
+    const json& entry = schema_text()["properties"][pointer(place).substr(1)];
+    return entry["type"] == "array" ? entry["items"] : entry;
 }
+
+const json& properties_of(Place place) { return object_of(place)["properties"]; }
 
 /// The schema's entry must say what the table says.
 void expect_same(const Key& key, const json& entry) {
     SCOPED_TRACE(std::string(pointer(key.place)) + "/" + std::string(key.name));
-    static const std::map<Kind, std::string> types{{Kind::object, "object"},   {Kind::text, "string"},
-                                                   {Kind::texts, "array"},     {Kind::boolean, "boolean"},
-                                                   {Kind::integer, "integer"}, {Kind::number, "number"}};
+    static const std::map<Kind, std::string> types{
+        {Kind::object, "object"},   {Kind::objects, "array"},   {Kind::text, "string"},  {Kind::texts, "array"},
+        {Kind::boolean, "boolean"}, {Kind::integer, "integer"}, {Kind::number, "number"}};
     static const std::map<Kind, std::string> definitions{
         {Kind::bytes, "bytes"}, {Kind::rate, "rate"}, {Kind::tokens, "tokens"}};
     if (types.contains(key.kind)) {
@@ -82,12 +86,9 @@ TEST(Schema, HasTheKeysOfTheLoaderAndNoOthers) {
 }
 
 TEST(Schema, RefusesUnknownKeysEverywhere) {
-    EXPECT_EQ(schema_text()["additionalProperties"], false);
-    for (const Place place :
-         {Place::model, Place::cluster, Place::strategy, Place::training, Place::outputs, Place::perturbations}) {
-        EXPECT_EQ(schema_text()["properties"][pointer(place).substr(1)]["additionalProperties"], false)
-            << pointer(place);
-    }
+    for (const Place place : {Place::document, Place::model, Place::cluster, Place::strategy, Place::training,
+                              Place::outputs, Place::perturbations, Place::other_job})
+        EXPECT_EQ(object_of(place)["additionalProperties"], false) << pointer(place);
 }
 
 TEST(Schema, HasTheKindsAndBoundsOfTheLoader) {
@@ -100,9 +101,7 @@ TEST(Schema, RequiresWhatTheLoaderRequires) {
         if (key.required) required[key.place].emplace(key.name);
     }
     for (const auto& [place, names] : required) {
-        const json& object =
-            place == Place::document ? schema_text() : schema_text()["properties"][pointer(place).substr(1)];
-        EXPECT_EQ(object.at("required").get<std::set<std::string>>(), names) << pointer(place);
+        EXPECT_EQ(object_of(place).at("required").get<std::set<std::string>>(), names) << pointer(place);
     }
 }
 

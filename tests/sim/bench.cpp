@@ -31,6 +31,9 @@ public:
         for (const LinkUse& use : uses) rate = std::min(rate, capacity_.at(use.link) / use.weight);
         events_.emplace(now_ + bytes / rate, std::pair{true, tag});
     }
+    void stream(std::span<const LinkUse>, double, std::uint64_t) override {}
+    void end_stream(std::uint64_t) override {}
+    void stop() override { events_.clear(); }
     void capacity(std::uint32_t link, double bytes_per_second) override { capacity_.at(link) = bytes_per_second; }
     void run(EventSink& sink) override {
         while (!events_.empty()) {

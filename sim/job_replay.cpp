@@ -1,0 +1,253 @@
+#include "sim/job_replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+using strategies::Lane;
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+/// A job's step may be repeated so often: beyond, steps are too unlike for a step of one to say anything of the other.
+constexpr std::uint32_t most_steps = 10'000;
+
+}  // namespace
+
+JobReplay::JobReplay(const ReplayJob& job, std::uint64_t first_tag, const Network& network, Engine& engine,
+                     const Perturbed* perturbed, bool count_bytes)
+    : engine_(engine),
+      rendezvous_(network, *job.folding),
+      perturbed_(perturbed),
+      first_tag_(first_tag),
+      starts_at_(job.starts_at) {
+    result_.classes = job.folding->classes;
+    if (count_bytes) result_.own_bytes.resize(job.folding->capacities.size());
+    lay_out(*job.step, *job.costs, job.folding->traffic);
+    set_out();
+    for (const std::uint32_t who : job.record) {
+        RankClass& rank = result_.classes[who];
+        rank.spans.assign(progress_[who].tape->ops.size(), {unknown, unknown});
+        progress_[who].spans = &rank.spans;
+    }
+}
+
+void JobReplay::start() { starts_at_ > 0 ? engine_.timer(starts_at_, first_tag_ + step_begins) : begin(0); }
+
+void JobReplay::begin(double at) {
+    std::fill(ends_.begin(), ends_.end(), at);
+    end_ = at;
+    left_ = 0;
+    for (Progress& p : progress_) {
+        p.begin(at);
+        left_ += p.tape->ops.size();
+    }
+    for (std::uint32_t who = 0; who < progress_.size(); ++who) advance(who);
+    work();
+}
+
+void JobReplay::transfer(Rendezvous::Number number) {
+    const Meeting meeting = rendezvous_.meeting(number);
+    if (steps_ == 0 && !result_.own_bytes.empty())
+        for (const LinkUse& use : meeting.uses) result_.own_bytes[use.link] += use.weight * meeting.transfer.bytes;
+    engine_.flow(meeting.uses, meeting.transfer.bytes, meeting.transfer.rate_limit, first_tag_ + number);
+}
+
+void JobReplay::end_transfer(Rendezvous::Number number) {
+    finish(number, rendezvous_.meeting(number).begin, engine_.now());
+    work();
+}
+
+bool JobReplay::end_step() {
+    if (++steps_ > 1) {
+        if (steps_ < most_steps) return false;
+        throw Error("", "/other_jobs",
+                    fmt::format("a job repeats its step {} times before another has ended its first", most_steps),
+                    "choose jobs whose steps are less unlike, or that start sooner");
+    }
+    result_.end = end_;
+    for (std::size_t who = 0; who < progress_.size(); ++who) {
+        Progress& p = progress_[who];
+        result_.classes[who].end = std::max(*std::max_element(p.lane_free.begin(), p.lane_free.end()), p.last_sync);
+        p.spans = nullptr;
+    }
+    return true;
+}
+
+Replayed JobReplay::result() && {
+    if (steps_ == 0) refuse();
+    return std::move(result_);
+}
+
+/// A tape for every role on every kind of GPU that it runs on, and its own for every class.
+void JobReplay::lay_out(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic) {
+    std::vector<const Tape*> known(step.programs.size() * costs.size(), nullptr);
+    for (const RankClass& rank : result_.classes) {
+        const Tape*& tape = known[rank.role * costs.size() + costs.number(rank.representative)];
+        if (tape == nullptr)
+            tape = &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative),
+                                        traffic);
+        progress_.emplace_back().tape = tape;
+    }
+}
+
+/// The times of all classes lie one after the other in one array.
+void JobReplay::set_out() {
+    std::size_t ends = 0;
+    for (const Progress& p : progress_) ends += p.tape->slots;
+    ends_.assign(ends, 0.0);
+    ends = 0;
+    for (Progress& p : progress_) {
+        p.ends = ends_.data() + ends;
+        ends += p.tape->slots;
+    }
+}
+
+/// All that a class can do now.
+void JobReplay::advance(std::uint32_t who) {
+    Progress& p = progress_[who];
+    while (p.ready != 0) {
+        const auto lane = static_cast<std::size_t>(std::countr_zero(p.ready));
+        p.ready = static_cast<std::uint16_t>(p.ready & ~(1U << lane));
+        lane == sync_lane ? pass_syncs(p) : run_lane(who, p, lane);
+    }
+}
+
+/// Also tells the engine when the step ends, once that is known.
+void JobReplay::work() {
+    while (!work_.empty()) {
+        const std::uint32_t who = work_.back();
+        work_.pop_back();
+        advance(who);
+    }
+    if (left_ == 0) engine_.timer(end_, first_tag_ + step_ends);
+}
+
+/// When everything an operation must wait for on the device has ended; unknown while something has not, which the
+/// lane then waits for.
+double JobReplay::waits_end(Progress& p, const Tape::Op& op, std::size_t lane) {
+    double latest = 0;
+    for (const Tape::Wait& wait : p.tape->waits_of(op)) {
+        if (p.done[Place::lane(wait.place)] <= Place::number(wait.place)) {
+            p.blocked_on[lane] = wait.place;
+            return unknown;
+        }
+        latest = std::max(latest, p.ends[wait.slot]);
+    }
+    return latest;
+}
+
+void JobReplay::pass_syncs(Progress& p) {
+    while (p.passed < p.tape->syncs.size()) {
+        const std::uint32_t index = p.tape->syncs[p.passed];
+        const Tape::Op& op = p.tape->ops[index];
+        const double end = waits_end(p, op, sync_lane);
+        if (std::isnan(end)) return;
+        const double host = p.ends[op.start] + op.issue;
+        p.last_sync = std::max(host, end);
+        ++p.passed;
+        record(p, op, index, {host, p.last_sync});
+        p.wake(Progress::a_sync);
+    }
+}
+
+void JobReplay::run_lane(std::uint32_t who, Progress& p, std::size_t lane) {
+    const auto& queue = p.tape->queue[lane];
+    while ((p.waiting >> lane & 1U) == 0 && p.next[lane] < queue.size()) {
+        const std::uint32_t index = queue[p.next[lane]];
+        const Tape::Op& op = p.tape->ops[index];
+        if (op.segment > p.passed) {
+            p.blocked_on[lane] = Progress::a_sync;
+            return;
+        }
+        const double waits = waits_end(p, op, lane);
+        if (std::isnan(waits)) return;
+        ++p.next[lane];
+        time(who, p, index, std::max(p.lane_free[lane], waits));
+    }
+}
+
+/// device: when the lane and everything waited for is free.
+void JobReplay::time(std::uint32_t who, Progress& p, std::uint32_t index, double device) {
+    const Tape::Op& op = p.tape->ops[index];
+    const double start = p.ends[op.start];
+    const double begin = std::max(device, start + op.issue);
+    if (op.kind == Tape::Kind::local) {
+        const double end = perturbed_ != nullptr && perturbed_->kernels()
+                               ? perturbed_->end(result_.classes[who].representative, index, begin, op.device)
+                               : std::max(device + op.device, start + op.done);
+        return end_operation(p, op, index, begin, end);
+    }
+    p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
+    const Party party{who, index, begin};
+    switch (op.kind) {
+        case Tape::Kind::send:
+            return begin_transfer(rendezvous_.send(op.route, std::get<strategies::Send>(*op.what).bytes, party));
+        case Tape::Kind::receive:
+            return begin_transfer(rendezvous_.receive(op.route, std::get<strategies::Recv>(*op.what).bytes, party));
+        default:
+            return begin_transfer(rendezvous_.join(op.route, std::get<strategies::Collective>(*op.what),
+                                                   static_cast<Lane>(op.lane()), party));
+    }
+}
+
+void JobReplay::end_operation(Progress& p, const Tape::Op& op, std::uint32_t index, double begin, double end) {
+    p.lane_free[op.lane()] = end;
+    end_ = std::max(end_, end);
+    record(p, op, index, {begin, end});
+}
+
+void JobReplay::record(Progress& p, const Tape::Op& op, std::uint32_t index, Span span) {
+    ++p.ended;
+    --left_;
+    ++p.done[Place::lane(op.place)];
+    if (op.slot != Slots::none) {
+        p.ends[op.slot] = span.end;
+        p.wake(op.place);
+    }
+    if (p.spans != nullptr) (*p.spans)[index] = span;
+}
+
+/// Transfers that cross no contended link end after a time that is known now; the others go to the engine.
+void JobReplay::begin_transfer(std::optional<Rendezvous::Number> number) {
+    if (!number) return;
+    const Meeting meeting = rendezvous_.meeting(*number);
+    if (meeting.uses.empty() || meeting.transfer.bytes <= 0)
+        return finish(*number, meeting.begin, meeting.begin + meeting.alone);
+    engine_.timer(meeting.begin + meeting.transfer.latency, first_tag_ + *number);
+}
+
+void JobReplay::finish(Rendezvous::Number number, double begin, double end) {
+    for (const Party& party : rendezvous_.part(number)) {
+        Progress& p = progress_[party.who];
+        const Tape::Op& op = p.tape->ops[party.op];
+        p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane()));
+        p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane());
+        end_operation(p, op, party.op, begin, end);
+        work_.push_back(party.who);
+    }
+}
+
+/// Not everything has ended.
+void JobReplay::refuse() const {
+    for (std::size_t who = 0; who < progress_.size(); ++who) {
+        const Progress& p = progress_[who];
+        if (p.ended != p.tape->ops.size())
+            throw std::logic_error(fmt::format("rank {}: {} of {} operations never end",
+                                               result_.classes[who].representative, p.tape->ops.size() - p.ended,
+                                               p.tape->ops.size()));
+    }
+    throw std::logic_error("a step without an end");
+}
+
+}  // namespace orrery::sim
