@@ -84,13 +84,15 @@ void gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& clu
     }
 }
 
-/// Of the GPUs that ranks run on, FLOP/s.
-double mean_peak(const RanStep& ran, const strategies::Plan& plan) {
-    const Kinds& kinds = ran.network.kinds();
-    double sum = 0;
-    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank)
-        sum += peak_flops(kinds[kinds.of(plan.placement.gpu(rank))].gpu, plan.training.precision.compute);
-    return sum / plan.ranks();
+/// Of the GPUs that ranks run on, FLOP/s; with one kind its own, to the bit.
+double mean_peak(const strategies::Plan& plan, const Prediction& p) {
+    const auto peak = [&](const GpuUse& use) {
+        return peak_flops(topology::find_gpu(use.gpu), plan.training.precision.compute);
+    };
+    const double first = peak(p.gpu_kinds.front());
+    double mean = first;
+    for (const GpuUse& use : p.gpu_kinds) mean += (peak(use) - first) * use.gpus / p.gpus;
+    return mean;
 }
 
 void provenance(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
@@ -179,9 +181,9 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     p.step_time_s = ran.replayed.end;
     if (!as_planned)
         p.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).replayed.end;
-    fill_rates(scenario, mean_peak(ran, scenario.plan), ran.program, p);
-    stages(ran, scenario.plan.placement, scenario.plan.strategy.pipeline, p);
     gpu_kinds(scenario, cluster, ran, p);
+    fill_rates(scenario, mean_peak(scenario.plan, p), ran.program, p);
+    stages(ran, scenario.plan.placement, scenario.plan.strategy.pipeline, p);
     provenance(scenario, cluster, ran, p);
     extrapolated(ran, p);
     idle_kinds(p);
