@@ -85,13 +85,15 @@ void gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& clu
     }
 }
 
-/// Of the GPUs that ranks run on, FLOP/s.
-double mean_peak(const RanStep& ran, const strategies::Plan& plan) {
-    const Kinds& kinds = ran.network.kinds();
-    double sum = 0;
-    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank)
-        sum += peak_flops(kinds[kinds.of(plan.placement.gpu(rank))].gpu, plan.training.precision.compute);
-    return sum / plan.ranks();
+/// Of the GPUs that ranks run on, FLOP/s; with one kind its own, to the bit.
+double mean_peak(const strategies::Plan& plan, const Prediction& p) {
+    const auto peak = [&](const GpuUse& use) {
+        return peak_flops(topology::find_gpu(use.gpu), plan.training.precision.compute);
+    };
+    const double first = peak(p.gpu_kinds.front());
+    double mean = first;
+    for (const GpuUse& use : p.gpu_kinds) mean += (peak(use) - first) * use.gpus / p.gpus;
+    return mean;
 }
 
 void provenance(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
@@ -151,6 +153,37 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     p.scale_factor = base.replayed.end / p.step_time_s;
 }
 
+/// The step itself, which takes most of a prediction's memory and is gone afterwards, but for its folding.
+std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+                                                const Profiles& profiles, const Options& options, Prediction& p) {
+    strategies::StepProgram program = strategies::build(scenario.plan);
+    if (options.unroll) program = strategies::unrolled(program);
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const bool as_planned = scenario.perturbations.none();
+    RanStep ran(std::move(program), scenario.plan, cluster, profiles,
+                {.fold = options.fold,
+                 .engine = options.engine,
+                 .all_spans = options.keep_trace,
+                 .perturbed = as_planned ? nullptr : &perturbed,
+                 .others = scenario.other_jobs});
+    p.gpus = scenario.plan.ranks();
+    p.step_time_s = ran.replayed.end;
+    if (!as_planned || !scenario.other_jobs.empty())
+        p.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).replayed.end;
+    gpu_kinds(scenario, cluster, ran, p);
+    fill_rates(scenario, mean_peak(scenario.plan, p), ran.program, p);
+    describe_sharing(scenario, cluster, profiles, ran, options.engine, p);
+    stages(ran, scenario.plan.placement, scenario.plan.strategy.pipeline, p);
+    provenance(scenario, cluster, ran, p);
+    extrapolated(ran, p);
+    idle_kinds(p);
+    if (options.keep_trace) {
+        p.trace = std::move(ran.replayed.classes);
+        p.program = std::move(ran.program);
+    }
+    return ran.folding;
+}
+
 }  // namespace
 
 Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
@@ -166,34 +199,10 @@ Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluste
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Options& options) {
     const topology::Cluster cluster = topology::build(scenario.cluster);
     const Profiles profiles = profiles_of(scenario, cluster, store);
-    strategies::StepProgram program = strategies::build(scenario.plan);
-    if (options.unroll) program = strategies::unrolled(program);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
-    const bool as_planned = scenario.perturbations.none();
-    RanStep ran(std::move(program), scenario.plan, cluster, profiles,
-                {.fold = options.fold,
-                 .engine = options.engine,
-                 .all_spans = options.keep_trace,
-                 .perturbed = as_planned ? nullptr : &perturbed,
-                 .others = scenario.other_jobs});
     Prediction p;
-    p.gpus = scenario.plan.ranks();
-    p.step_time_s = ran.replayed.end;
-    if (!as_planned || !scenario.other_jobs.empty())
-        p.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).replayed.end;
-    fill_rates(scenario, mean_peak(ran, scenario.plan), ran.program, p);
-    describe_sharing(scenario, cluster, profiles, ran, options.engine, p);
-    stages(ran, scenario.plan.placement, scenario.plan.strategy.pipeline, p);
-    gpu_kinds(scenario, cluster, ran, p);
-    provenance(scenario, cluster, ran, p);
-    extrapolated(ran, p);
-    idle_kinds(p);
+    const auto folding = run_and_describe(scenario, cluster, profiles, options, p);
     if (options.scale_factor) scale(scenario, cluster, profiles, p);
-    if (options.advice) advise(scenario, cluster, profiles, ran.folding, p);
-    if (options.keep_trace) {
-        p.trace = std::move(ran.replayed.classes);
-        p.program = std::move(ran.program);
-    }
+    if (options.advice) advise(scenario, cluster, profiles, folding, p);
     return p;
 }
 
