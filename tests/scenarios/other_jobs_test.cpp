@@ -88,9 +88,9 @@ TEST_F(OtherJobs, ErrorsOfTheirFilesNameThem) {
     ASSERT_TRUE(missing);
     EXPECT_NE(missing->file().find("none.json"), std::string::npos);
     const auto wrong =
-        error_of([&] { (void)load_with(R"([{"scenario": "other.json", "set": ["strategy.tensor=5"]}])"); });
+        error_of([&] { (void)load_with(R"([{"scenario": "other.json", "set": ["strategy.tensor=32"]}])"); });
     ASSERT_TRUE(wrong);
-    EXPECT_EQ(wrong->file(), "--set strategy.tensor=5");
+    EXPECT_EQ(wrong->file(), "--set strategy.tensor=32");
 }
 
 }  // namespace

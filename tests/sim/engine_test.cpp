@@ -88,66 +88,6 @@ TEST_P(AnyEngine, ALimitLeavesTheRestToOthers) {
     EXPECT_NEAR(sink.flow_end(2), 1.8, 1e-10);  // 0.8e9 at 0.8e9 per second, then 0.8e9 at the full rate
 }
 
-TEST_P(AnyEngine, AStreamTakesItsRateFromItsBeginToItsEnd) {
-    const auto engine = GetParam()({1e9});
-    Recorder sink(*engine);
-    start(*engine, {{0, 1}}, 2e9, 1);
-    engine->timer(0.5, 10);
-    engine->timer(1.5, 11);
-    const std::vector<LinkUse> uses{{0, 1}};
-    sink.then = [&](const Seen& event) {
-        if (event.tag == 10) engine->stream(uses, 2e8, 5);
-        if (event.tag == 11) engine->end_stream(5);
-    };
-    engine->run(sink);
-    EXPECT_NEAR(sink.flow_end(1), 2.2, 1e-10) << "0.8e9 in the stream's second";
-    EXPECT_NEAR(engine->carried_bytes(0), 2.2e9, 1);
-    EXPECT_EQ(sink.seen.size(), 3U) << "nobody hears of a stream";
-}
-
-TEST_P(AnyEngine, StreamsGetTheirFairShareAtMost) {
-    const auto engine = GetParam()({1e9});
-    Recorder sink(*engine);
-    start(*engine, {{0, 1}}, 1e9, 1);
-    engine->timer(0.0, 10);
-    sink.then = [&](const Seen& event) {
-        if (event.tag != 10) return;
-        engine->stream(std::vector<LinkUse>{{0, 1}}, 5e9, 5);
-        engine->stream(std::vector<LinkUse>{{0, 1}}, 5e9, 6);
-    };
-    engine->run(sink);
-    EXPECT_NEAR(sink.flow_end(1), 3.0, 1e-10) << "a third of the link";
-    EXPECT_NEAR(engine->now(), 3.0, 1e-10) << "streams keep no run going";
-    EXPECT_NEAR(engine->carried_bytes(0), 3e9, 10);
-}
-
-TEST_P(AnyEngine, StopDropsWhatIsPending) {
-    const auto engine = GetParam()({1e9});
-    Recorder sink(*engine);
-    start(*engine, {{0, 1}}, 4e9, 1);
-    engine->timer(1.0, 10);
-    engine->timer(9.0, 11);
-    sink.then = [&](const Seen&) { engine->stop(); };
-    engine->run(sink);
-    EXPECT_EQ(sink.seen.size(), 1U);
-    EXPECT_NEAR(engine->now(), 1.0, 1e-10);
-    EXPECT_NEAR(engine->carried_bytes(0), 1e9, 1);
-}
-
-TEST_P(AnyEngine, BadStreamsAreRefused) {
-    const auto engine = GetParam()({1e9});
-    const std::vector<LinkUse> uses{{0, 1}};
-    EXPECT_THROW(engine->stream(uses, infinity, 1), Error);
-    EXPECT_THROW(engine->stream(uses, 0, 1), Error);
-    EXPECT_THROW(engine->stream({}, 1e8, 1), Error);
-    EXPECT_THROW(engine->stream(std::vector<LinkUse>{{1, 1}}, 1e8, 1), Error);
-    EXPECT_THROW(engine->end_stream(1), Error);
-    engine->stream(uses, 1e8, 1);
-    EXPECT_THROW(engine->stream(uses, 1e8, 1), Error) << "the same tag twice";
-    engine->end_stream(1);
-    engine->stream(uses, 1e8, 1);
-}
-
 TEST_P(AnyEngine, TimersInterleaveWithFlows) {
     const auto engine = GetParam()({1e9});
     Recorder sink(*engine);
