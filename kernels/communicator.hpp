@@ -62,8 +62,8 @@ std::uint64_t send_bytes(CollectiveKind kind, std::uint64_t bytes, std::uint32_t
 std::uint64_t receive_bytes(CollectiveKind kind, std::uint64_t bytes, std::uint32_t ranks);
 
 /// The group of all processes that were started together (mpirun, srun): NCCL for a CUDA device, MPI for a CPU; null
-/// when this process was started alone. communication: "auto", or "tcp" for ranks on CPUs without MPI. Throws Error when
-/// the build lacks what the device needs, or for another name.
+/// when this process was started alone. communication: "auto", or "tcp" for ranks on CPUs without MPI. Throws Error
+/// when the build lacks what the device needs, or for another name.
 std::unique_ptr<Communicator> world(Device& device, std::string_view communication = "auto");
 
 }  // namespace orrery::kernels

@@ -62,8 +62,8 @@ def shaping(rate):
 class Hosts:
     """with Hosts(4, "1gbit") as hosts: four hosts; they are gone afterwards, whatever happens.
 
-    priority: words before the ranks' command. Round robin, the default, comes before all that is not real time: whatever
-    else runs here, a rank that can go on does. Ranks that compute for long share their cores by niceness instead."""
+    priority: words before the ranks' command. Round robin, the default, comes before all that is not real time:
+    whatever else runs here, a rank that can go on does. Ranks that compute for long share cores by niceness instead."""
 
     def __init__(self, count, rate, priority=("chrt", "-r", "1")):
         self.names = [f"{PREFIX}{i}" for i in range(count)]

@@ -8,6 +8,7 @@ import os
 import statistics
 import sys
 import time
+from collections import namedtuple
 
 import torch
 import torch.distributed as dist
@@ -17,54 +18,59 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-LAYERS, HIDDEN, HEADS, VOCAB, SEQ, BATCH = 6, 384, 6, 2048, 64, 1
+Size = namedtuple("Size", "layers hidden heads vocab seq batch")
+SIZE = Size(6, 384, 6, 2048, 64, 1)
+TINY = Size(6, 12, 6, 8, 2, 1)  # as many operations, whose arithmetic takes no time
 COLD_BYTES = 96 << 20  # three times the last-level cache of the machine that this was written on
 MEGABYTE = 1 << 20
-SIZES = [MEGABYTE // 4, MEGABYTE, 4 * MEGABYTE, 16 * MEGABYTE, 32 * MEGABYTE]
+BYTES = [MEGABYTE // 4, MEGABYTE, 4 * MEGABYTE, 16 * MEGABYTE, 32 * MEGABYTE]
 
 
 class Block(nn.Module):
     """A GPT layer out of PyTorch's plain operations."""
 
-    def __init__(self):
+    def __init__(self, size):
         super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(HIDDEN), nn.LayerNorm(HIDDEN)
-        self.qkv, self.out = nn.Linear(HIDDEN, 3 * HIDDEN), nn.Linear(HIDDEN, HIDDEN)
-        self.up, self.down = nn.Linear(HIDDEN, 4 * HIDDEN), nn.Linear(4 * HIDDEN, HIDDEN)
-        self.mask = torch.ones(SEQ, SEQ).tril().view(1, 1, SEQ, SEQ) == 0  # no buffer: DDP would send it every step
+        hidden, self.heads = size.hidden, size.heads
+        self.norm1, self.norm2 = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
+        self.qkv, self.out = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
+        self.up, self.down = nn.Linear(hidden, 4 * hidden), nn.Linear(4 * hidden, hidden)
+        # No buffer: DDP would send it every step.
+        self.mask = torch.ones(size.seq, size.seq).tril().view(1, 1, size.seq, size.seq) == 0
 
     def forward(self, x):
         batch, seq, hidden = x.shape
-        q, k, v = (t.view(batch, seq, HEADS, hidden // HEADS).transpose(1, 2)
+        q, k, v = (t.view(batch, seq, self.heads, hidden // self.heads).transpose(1, 2)
                    for t in self.qkv(self.norm1(x)).split(hidden, dim=2))
-        scores = (q @ k.transpose(-2, -1)) * (hidden // HEADS) ** -0.5
+        scores = (q @ k.transpose(-2, -1)) * (hidden // self.heads) ** -0.5
         shares = F.softmax(scores.masked_fill(self.mask, float("-inf")), dim=-1)
         x = x + self.out((shares @ v).transpose(1, 2).contiguous().view(batch, seq, hidden))
         return x + self.down(F.gelu(self.up(self.norm2(x))))
 
 
 class Gpt(nn.Module):
-    def __init__(self):
+    def __init__(self, size):
         super().__init__()
-        self.words, self.places = nn.Embedding(VOCAB, HIDDEN), nn.Embedding(SEQ, HIDDEN)
-        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
-        self.norm, self.head = nn.LayerNorm(HIDDEN), nn.Linear(HIDDEN, VOCAB, bias=False)
+        self.size = size
+        self.words, self.places = nn.Embedding(size.vocab, size.hidden), nn.Embedding(size.seq, size.hidden)
+        self.blocks = nn.ModuleList(Block(size) for _ in range(size.layers))
+        self.norm, self.head = nn.LayerNorm(size.hidden), nn.Linear(size.hidden, size.vocab, bias=False)
 
     def forward(self, ids, targets):
-        x = self.words(ids) + self.places(torch.arange(SEQ))
+        x = self.words(ids) + self.places(torch.arange(self.size.seq))
         for block in self.blocks:
             x = block(x)
-        return F.cross_entropy(self.head(self.norm(x)).view(-1, VOCAB), targets.reshape(-1))
+        return F.cross_entropy(self.head(self.norm(x)).view(-1, self.size.vocab), targets.reshape(-1))
 
 
 class Training:
     """Steps of the model under DDP with plain Adam, an operation for every line of its formula."""
 
-    def __init__(self):
+    def __init__(self, size=SIZE, group=None):
         torch.manual_seed(1)
-        self.model = DistributedDataParallel(Gpt())
+        self.model = DistributedDataParallel(Gpt(size), process_group=group)
         self.adam = torch.optim.Adam(self.model.parameters(), foreach=False)
-        self.ids = torch.randint(VOCAB, (BATCH, SEQ + 1))
+        self.ids = torch.randint(size.vocab, (size.batch, size.seq + 1))
 
     def step(self):
         self.adam.zero_grad(set_to_none=True)
@@ -102,9 +108,9 @@ class Trace(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def trace():
+def trace(size, alone):
     """A step under DDP with one rank: the same buckets, and what leaves is noted instead of sent."""
-    training = Training()
+    training = Training(size, alone)
     recorded = Trace()
 
     def leave(_, bucket):
@@ -120,6 +126,20 @@ def trace():
     with recorded:
         training.step()
     return recorded
+
+
+def framework_seconds(alone):
+    """What Python, autograd and DDP take of a step besides its operations: a step of as many operations on tiny tensors,
+    less these operations by themselves."""
+    recorded = trace(TINY, alone)
+    times = [seconds_of(call, False) for call in recorded.calls]
+    operations = sum(times[event] for event in recorded.events if isinstance(event, int))
+    training, samples = Training(TINY, alone), []
+    for _ in range(40):
+        begin = time.thread_time()
+        training.step()
+        samples.append(time.thread_time() - begin)
+    return statistics.median(samples[10:]) - operations
 
 
 def made(value):
@@ -156,40 +176,41 @@ def seconds_of(call, cold):
 
 
 def all_reduce_seconds(size):
-    """Wall seconds alone, and seconds of processor time that all of it takes on a host."""
-    vector = torch.ones(size // 4)
-    for _ in range(3):
-        dist.all_reduce(vector)
-    wall, used = [], time.process_time()
-    for _ in range(15):
+    """Of an all_reduce: alone, beside products of matrices, and what these lose meanwhile: the hosts share the processor
+    between computing, copying and the network's interrupts."""
+    vector, left, out = torch.ones(size // 4), torch.rand(64, 384), torch.empty(64, 384)
+    right = torch.rand(384, 384)
+    product = statistics.median(timed(lambda: torch.mm(left, right, out=out)) for _ in range(100))
+    alone, beside, lost = [], [], []
+    for i in range(18):
         dist.barrier()
-        begin = time.perf_counter()
-        dist.all_reduce(vector)
-        wall.append(time.perf_counter() - begin)
-    return {"bytes": size, "seconds": statistics.median(wall), "processor": (time.process_time() - used) / 15}
+        alone.append(timed(lambda: dist.all_reduce(vector)))
+        dist.barrier()
+        begin, products = time.perf_counter(), 0
+        work = dist.all_reduce(vector, async_op=True)
+        while not work.is_completed():
+            torch.mm(left, right, out=out)
+            products += 1
+        beside.append(time.perf_counter() - begin)
+        lost.append(max(0.0, beside[-1] - products * product))
+    return {"bytes": size, "alone": statistics.median(alone[3:]), "beside": statistics.median(beside[3:]),
+            "lost": statistics.median(lost[3:])}
+
+
+def timed(call):
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
 
 
 def measure():
-    recorded = trace_alone()
+    groups = [dist.new_group([rank]) for rank in range(dist.get_world_size())]
+    alone = groups[dist.get_rank()]
+    recorded = trace(SIZE, alone)
     times = [(seconds_of(call, False), seconds_of(call, True)) for call in recorded.calls]
     return {"events": recorded.events, "names": [str(call[0]) for call in recorded.calls],
             "hot": [hot for hot, _ in times], "cold": [cold for _, cold in times],
-            "all_reduce": [all_reduce_seconds(size) for size in SIZES]}
-
-
-def trace_alone():
-    """The trace needs a group of one: made beside that of all ranks."""
-    groups = [dist.new_group([r]) for r in range(dist.get_world_size())]
-    original = DistributedDataParallel.__init__
-
-    def alone(self, module):
-        original(self, module, process_group=groups[dist.get_rank()])
-
-    DistributedDataParallel.__init__ = alone
-    try:
-        return trace()
-    finally:
-        DistributedDataParallel.__init__ = original
+            "framework": framework_seconds(alone), "all_reduce": [all_reduce_seconds(size) for size in BYTES]}
 
 
 def step(count=14):
