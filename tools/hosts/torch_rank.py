@@ -129,8 +129,8 @@ def trace(size, alone):
 
 
 def framework_seconds(alone):
-    """What Python, autograd and DDP take of a step besides its operations: a step of as many operations on tiny tensors,
-    less these operations by themselves."""
+    """What Python, autograd and DDP take of a step besides its operations: a step of as many operations on tiny
+    tensors, less these operations by themselves."""
     recorded = trace(TINY, alone)
     times = [seconds_of(call, False) for call in recorded.calls]
     operations = sum(times[event] for event in recorded.events if isinstance(event, int))
@@ -176,8 +176,8 @@ def seconds_of(call, cold):
 
 
 def all_reduce_seconds(size):
-    """Of an all_reduce: alone, beside products of matrices, and what these lose meanwhile: the hosts share the processor
-    between computing, copying and the network's interrupts."""
+    """Of an all_reduce: alone, beside products of matrices, and what these lose meanwhile: computing, copying and the
+    network's interrupts share the processor."""
     vector, left, out = torch.ones(size // 4), torch.rand(64, 384), torch.empty(64, 384)
     right = torch.rand(384, 384)
     product = statistics.median(timed(lambda: torch.mm(left, right, out=out)) for _ in range(100))
