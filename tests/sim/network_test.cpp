@@ -181,6 +181,25 @@ TEST(NcclTuning, SlowerNetworksCostTheirLatency) {
     EXPECT_EQ(machine_of(cluster, 0, 1).extra_latency_seconds, 0) << "inside a node";
 }
 
+/// Rings of kernels/tcp: a word that the next rank is there, then 2 (n - 1) messages of a part each.
+TEST(HostNetwork, PricesRingsOfMessages) {
+    calibrate::Profile profile = profiles().find("a100").profile();
+    profile.constants["host_message_seconds"] = {1e-4, "s", "test"};
+    const calibrate::Predictor predictor(profile);
+    const auto cluster = topology::build({.preset = "cpu-hosts", .nodes = 4, .gpus_per_node = 1});
+    const Network network(cluster, predictor);
+    const std::vector<GpuId> all{0, 1, 2, 3};
+    const double launch = predictor.constant("collective_launch_seconds");
+    for (const double bytes : {4.0, 4e6}) {
+        const Transfer sum = network.collective(CollectiveKind::all_reduce, all, bytes, network.path(all));
+        EXPECT_NEAR(sum.latency, launch + 7e-4, 1e-12);
+        EXPECT_NEAR(sum.bytes, 1.5 * bytes, 1e-6) << "no tree, and no flags beside the data";
+        const Transfer gather = network.collective(CollectiveKind::all_gather, all, bytes, network.path(all));
+        EXPECT_NEAR(gather.latency, launch + 4e-4, 1e-12);
+    }
+    EXPECT_NEAR(network.message(0, 1, 1e6).latency, launch + 2e-4, 1e-12);
+}
+
 TEST(CollectiveSeconds, RefusesMoreRanksThanThereAre) {
     EXPECT_THROW((void)collective_seconds({.preset = "superpod-a100", .nodes = 2}, "", CollectiveKind::all_reduce, 17,
                                           mebibyte, profiles()),

@@ -60,11 +60,15 @@ def shaping(rate):
 
 
 class Hosts:
-    """with Hosts(4, "1gbit") as hosts: four hosts; they are gone afterwards, whatever happens."""
+    """with Hosts(4, "1gbit") as hosts: four hosts; they are gone afterwards, whatever happens.
 
-    def __init__(self, count, rate):
+    priority: words before the ranks' command. Round robin, the default, comes before all that is not real time:
+    whatever else runs here, a rank that can go on does. Ranks that compute for long share cores by niceness instead."""
+
+    def __init__(self, count, rate, priority=("chrt", "-r", "1")):
         self.names = [f"{PREFIX}{i}" for i in range(count)]
         self.rate = rate
+        self.priority = list(priority)
         self.lock = None
 
     def __enter__(self):
@@ -139,8 +143,7 @@ class Hosts:
         name = self.names[i]
         own = dict(os.environ, RANK=str(i), WORLD_SIZE=str(len(self.names)), LOCAL_RANK="0",
                    MASTER_ADDR=self.address(0), MASTER_PORT=str(port), **environment)
-        # Round robin before all that is not real time: whatever else runs here, a rank that can go on does.
-        into = ["chrt", "-r", "1", "ip", "netns", "exec", name, "unshare", "--uts"]
+        into = self.priority + ["ip", "netns", "exec", name, "unshare", "--uts"]
         with open(log, "w", encoding="utf-8") as file:
             return subprocess.Popen(into + ["sh", "-c", 'hostname "$0" && exec "$@"', name] + list(words), env=own,
                                     stdout=file, stderr=subprocess.STDOUT)
