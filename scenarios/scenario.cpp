@@ -87,6 +87,8 @@ strategies::Strategy read_strategy(const Reader& reader) {
     strategy.pipeline = reader.integer32("pipeline", 1);
     strategy.virtual_pipeline = reader.integer32("virtual_pipeline", 1);
     strategy.data = reader.integer32("data", 0);  // 0: derived from the cluster
+    strategy.expert = reader.integer32("expert", usual.expert);
+    strategy.expert_tensor = reader.integer32("expert_tensor", usual.expert_tensor);
     strategy.sequence_parallel = reader.boolean("sequence_parallel", usual.sequence_parallel);
     strategy.schedule = schedule_of(reader.choice("schedule", strategy.virtual_pipeline > 1 ? "interleaved" : "1f1b"));
     strategy.sharding =
@@ -120,6 +122,8 @@ strategies::Training read_training(const Reader& reader) {
     training.gradient_accumulation_fusion = reader.boolean("gradient_accumulation_fusion", true);
     training.cuda_graph = reader.boolean("cuda_graph", false);
     training.grad_clip = reader.number("clip_grad", 1.0);
+    training.expert_capacity = reader.number("moe_expert_capacity_factor");
+    training.pad_to_capacity = reader.boolean("moe_pad_expert_input_to_capacity", false);
     (void)reader.choice("optimizer", "adam");  // the only one so far
     return training;
 }

@@ -75,7 +75,7 @@ PlacementComparison compare_placements(const scenarios::Scenario& scenario, cali
         strategies::Plan plan = scenario.plan;
         plan.placement = std::move(candidate.placement);
         if (large && !steps.empty() &&
-            !strategies::tensor_groups_are_local(plan.mesh(), plan.placement, cluster.gpus_per_node())) {
+            !strategies::layer_groups_are_local(plan.mesh(), plan.placement, cluster.gpus_per_node())) {
             too_large.push_back(std::move(candidate.name));
             continue;
         }

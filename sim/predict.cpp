@@ -52,17 +52,19 @@ void warnings(const RanStep& ran, Prediction& p) {
                         outside.size(), *outside.begin()));
 }
 
-/// Weak scaling against one model replica (data = 1), placed linearly: T_n / (n T_1) in tokens per second and GPU.
+/// Weak scaling against one model replica (data = 1, or what its experts are divided among), placed linearly: T_n / (n
+/// T_1) in tokens per second and GPU.
 void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const calibrate::Predictor& predictor,
            Prediction& p) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
-    p.scale_base_gpus = strategy.tensor * strategy.pipeline;
+    const std::uint32_t least = scenario.plan.expert_extent();  // data ranks that hold all experts
+    p.scale_base_gpus = strategy.tensor * strategy.pipeline * least;
     p.scale_factor = 1;
-    if (strategy.data == 1) return;
+    if (strategy.data == least) return;
     strategies::Plan replica = scenario.plan;
-    replica.strategy.data = 1;
+    replica.strategy.data = least;
     replica.placement = {};
-    replica.training.global_batch /= strategy.data;
+    replica.training.global_batch /= scenario.plan.expert_data();
     const RanStep base(replica, cluster, predictor);
     p.scale_factor = base.replayed.end / p.step_time_s;
 }
