@@ -151,6 +151,8 @@ Json of(const scenarios::Perturbations& table) {
     for (const scenarios::Straggler& straggler : table.stragglers) object["stragglers"].push_back(to_text(straggler));
     for (const scenarios::SlowLink& link : table.links) object["slow_links"].push_back(to_text(link));
     if (table.jitter > 0) object["jitter"] = table.jitter;
+    if (table.expert_imbalance != 1) object["expert_imbalance"] = table.expert_imbalance;
+    for (const scenarios::ExpertLoad& load : table.expert_loads) object["expert_loads"].push_back(to_text(load));
     return object;
 }
 

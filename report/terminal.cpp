@@ -94,6 +94,9 @@ std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Predi
     std::vector<std::string> causes;
     for (const auto& straggler : scenario.perturbations.stragglers) causes.push_back(to_text(straggler));
     for (const auto& link : scenario.perturbations.links) causes.push_back(to_text(link));
+    for (const auto& load : scenario.perturbations.expert_loads) causes.push_back(to_text(load));
+    if (scenario.perturbations.expert_imbalance != 1)
+        causes.push_back(fmt::format("expert imbalance {}", scenario.perturbations.expert_imbalance));
     if (scenario.perturbations.jitter > 0) causes.push_back(fmt::format("jitter {}", scenario.perturbations.jitter));
     constexpr std::size_t most = 4;
     const std::size_t more = causes.size() > most ? causes.size() - most : 0;

@@ -142,6 +142,8 @@ constexpr std::array key_table{
     Key{perturbations, "stragglers", texts},
     Key{perturbations, "slow_links", texts},
     Key{perturbations, "jitter", number, 0, 1},
+    Key{perturbations, "expert_imbalance", number, 1, 1000},
+    Key{perturbations, "expert_loads", texts},
 };
 
 constexpr std::array alias_table{

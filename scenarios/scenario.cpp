@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -196,7 +197,29 @@ void each_text(const Reader& reader, std::string_view key, const Read& read) {
         }
 }
 
-Perturbations read_perturbations(const Reader& reader, const topology::Cluster& cluster, std::uint32_t ranks) {
+/// One of two ways to say who receives how many tokens.
+void read_expert_loads(const Reader& reader, const strategies::Plan& plan, Perturbations& table) {
+    const auto check = [&](const Perturbations& so_far, const std::string& pointer) {
+        try {
+            (void)expert_loads(so_far, plan.strategy.expert);
+        } catch (const Error& error) {
+            throw Error(reader.file(), pointer, error.message(), error.hint());
+        }
+    };
+    table.expert_imbalance = reader.number("expert_imbalance", 1);
+    check(table, reader.pointer("expert_imbalance"));
+    each_text(reader, "expert_loads", [&](const std::string& text) {
+        table.expert_loads.push_back(parse_expert_load(text));
+        if (table.expert_imbalance != 1)
+            throw Error("given beside expert_imbalance", "keep one of expert_imbalance and expert_loads");
+    });
+    check(table, reader.pointer("expert_loads"));
+    const std::vector<double> loads = expert_loads(table, plan.strategy.expert);
+    if (std::ranges::all_of(loads, [](double load) { return load == 1; })) table.expert_loads.clear();
+}
+
+Perturbations read_perturbations(const Reader& reader, const topology::Cluster& cluster, const strategies::Plan& plan) {
+    const std::uint32_t ranks = plan.ranks();
     Perturbations table;
     each_text(reader, "stragglers", [&](const std::string& text) {
         const Straggler straggler = parse_straggler(text);
@@ -211,6 +234,7 @@ Perturbations read_perturbations(const Reader& reader, const topology::Cluster& 
         if (link.factor != 1) table.links.push_back(link);
     });
     table.jitter = reader.number("jitter");
+    read_expert_loads(reader, plan, table);
     return table;
 }
 
@@ -251,7 +275,7 @@ Scenario read(const Sections& sections) {
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);
-    scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.gpus);
+    scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.plan);
     return scenario;
 }
 

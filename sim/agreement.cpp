@@ -17,7 +17,7 @@ Agreement run_both(const scenarios::Scenario& scenario, calibrate::ProfileStore&
                    const Running& other) {
     const calibrate::Predictor& predictor = profiles.find(scenario.profile);
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const auto run = [&](Running how) {
         if (!scenario.perturbations.none()) how.perturbed = &perturbed;
         return std::make_unique<const RanStep>(scenario.plan, cluster, predictor, how);

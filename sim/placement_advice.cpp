@@ -66,7 +66,7 @@ std::uint32_t most_nodes(const strategies::Mesh& mesh, Axis axis, const RankPlac
 PlacementComparison compare_placements(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
     const calibrate::Predictor& predictor = profiles.find(scenario.profile);
     const topology::Cluster cluster = uniform_cluster(scenario.cluster);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const strategies::StepProgram program = strategies::build(scenario.plan);
     const bool large = operations(program) > most_operations;
     PlacementComparison comparison;

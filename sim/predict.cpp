@@ -83,7 +83,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     const topology::Cluster cluster = uniform_cluster(scenario.cluster);
     strategies::StepProgram program = strategies::build(scenario.plan);
     if (options.unroll) program = strategies::unrolled(program);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const bool as_planned = scenario.perturbations.none();
     RanStep ran(std::move(program), scenario.plan, cluster, predictor,
                 {.fold = options.fold,

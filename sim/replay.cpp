@@ -185,9 +185,10 @@ private:
         const double start = p.ends[op.start];
         const double begin = std::max(device, start + op.issue);
         if (op.kind == Tape::Kind::local) {
-            const double end = perturbed_ != nullptr && perturbed_->kernels()
-                                   ? perturbed_->end(result_.classes[who].representative, index, begin, op.device)
-                                   : std::max(device + op.device, start + op.done);
+            const double end =
+                perturbed_ != nullptr && perturbed_->kernels()
+                    ? perturbed_->end(result_.classes[who].representative, index, begin, op.device, op.routed)
+                    : std::max(device + op.device, start + op.done);
             return end_operation(p, op, index, begin, end);
         }
         p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
@@ -198,9 +199,17 @@ private:
             case Tape::Kind::receive:
                 return begin_transfer(rendezvous_.receive(op.route, std::get<strategies::Recv>(*op.what).bytes, party));
             default:
-                return begin_transfer(rendezvous_.join(op.route, std::get<strategies::Collective>(*op.what),
-                                                       static_cast<Lane>(op.lane()), party));
+                return begin_transfer(
+                    rendezvous_.join(op.route, collective(op, who), static_cast<Lane>(op.lane()), party));
         }
+    }
+
+    /// As planned, or with the bytes that perturbed routers make of it.
+    [[nodiscard]] strategies::Collective collective(const Tape::Op& op, std::uint32_t who) const {
+        strategies::Collective what = std::get<strategies::Collective>(*op.what);
+        if (op.routed && perturbed_ != nullptr)
+            what.bytes = perturbed_->routed_bytes(what, result_.classes[who].representative);
+        return what;
     }
 
     void end_operation(Progress& p, const Tape::Op& op, std::uint32_t index, double begin, double end) {

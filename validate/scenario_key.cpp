@@ -65,8 +65,9 @@ std::string key(const topology::ClusterSpec& cluster) {
 }
 
 std::string key(const scenarios::Perturbations& perturbations) {
-    const auto& [stragglers, links, jitter] = perturbations;
-    std::string text = list(jitter);
+    const auto& [stragglers, links, jitter, imbalance, loads] = perturbations;
+    std::string text = list(jitter, imbalance);
+    for (const scenarios::ExpertLoad& load : loads) text += to_text(load) + ";";
     for (const scenarios::Straggler& straggler : stragglers) text += to_text(straggler) + ";";
     for (const scenarios::SlowLink& link : links) text += to_text(link) + ";";
     return text;
