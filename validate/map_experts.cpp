@@ -51,7 +51,8 @@ void map_expert_parallelism(const Row& row, Software software, strategies::Plan&
     const auto split = first_count(row, {"switches.expert_tp", "switches.expert-tensor-parallel-size"});
     if (split && *split != 1 && *split != strategy.tensor)
         throw Skip("experts split otherwise than the tensor axis are not supported");
-    strategy.expert_tensor = split.value_or(0);
+    // Not published: Megatron-LM's default, as the rest. More expert ranks than data ranks leave only whole experts.
+    strategy.expert_tensor = split.value_or(strategy.expert > strategy.data ? 1 : 0);
     if (strategy.tensor > 1 && !strategy.sequence_parallel)
         throw Skip("experts beside tensor without sequence parallelism are not supported");
     const std::string dispatcher = row.words("switches.moe-token-dispatcher-type");
@@ -59,6 +60,7 @@ void map_expert_parallelism(const Row& row, Software software, strategies::Plan&
     if (gathers && strategy.expert > 1) throw Skip("token dispatcher not supported: allgather");
     plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
+    strategies::validate(plan);  // groups of experts that do not divide the ranks make no mesh
 }
 
 }  // namespace orrery::validate

@@ -27,11 +27,11 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.plan.strategy = map_strategy(row, software, degrees);
     const Batch batch = map_batch(row, degrees, map_precision(row));
     scenario.plan.training = map_training(row, software, gpu, batch);
-    map_expert_parallelism(row, software, scenario.plan);
     scenario.cluster = map_cluster(row, gpu, degrees.gpus);
     scenario.gpus = degrees.gpus;
     scenario.profile = gpu.profile;
     check_pipeline(scenario.plan);
+    map_expert_parallelism(row, software, scenario.plan);
     return scenario;
 }
 
