@@ -18,7 +18,8 @@ namespace {
 
 std::vector<ModelSpec> all_families() {
     std::vector<ModelSpec> all = gpt_models();
-    for (const auto& family : {llama_models(), bert_models()}) all.insert(all.end(), family.begin(), family.end());
+    for (const auto& family : {llama_models(), bert_models(), moe_models()})
+        all.insert(all.end(), family.begin(), family.end());
     return all;
 }
 
@@ -42,6 +43,8 @@ ModelSpec with_derived_widths(ModelSpec spec) {
     if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
     if (spec.head_dim == 0) spec.head_dim = spec.hidden / spec.heads;
     if (spec.ffn == 0) spec.ffn = 4 * spec.hidden;
+    if (spec.experts > 0 && spec.expert_ffn == 0) spec.expert_ffn = spec.ffn;
+    if (spec.experts > 0 && spec.moe_layer_freq == 0) spec.moe_layer_freq = 1;
     return spec;
 }
 
@@ -55,8 +58,7 @@ const ModelSpec& find(std::string_view name) {
     for (const ModelSpec& spec : catalog())
         if (spec.name == wanted) return spec;
     const std::string shown = wanted.substr(0, 64);  // a name of any length keeps the message and the search short
-    throw Error(fmt::format("unknown model \"{}\"", shown),
-                "nearest names: " + join(nearest_names(shown)));
+    throw Error(fmt::format("unknown model \"{}\"", shown), "nearest names: " + join(nearest_names(shown)));
 }
 
 }  // namespace orrery::models

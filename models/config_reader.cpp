@@ -44,6 +44,11 @@ const nlohmann::json* ConfigReader::value(std::string_view key) const {
     return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
+bool ConfigReader::has_entries(std::string_view key) const {
+    const nlohmann::json* found = value(key);
+    return found != nullptr && found->is_array() && !found->empty();
+}
+
 bool ConfigReader::has_null(std::string_view key) const {
     const auto found = object_.find(std::string(key));
     return found != object_.end() && found->is_null();

@@ -30,6 +30,8 @@ public:
 
     [[nodiscard]] bool has(std::string_view key) const { return value(key) != nullptr; }
     [[nodiscard]] bool has_null(std::string_view key) const;
+    /// Whether the key holds an array that is not empty.
+    [[nodiscard]] bool has_entries(std::string_view key) const;
 
     [[noreturn]] void fail(std::string_view key, std::string message, std::string hint = "") const;
     [[nodiscard]] const std::string& file() const { return file_; }

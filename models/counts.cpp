@@ -5,6 +5,12 @@ namespace orrery::models {
 
 namespace {
 
+/// Of one expert's MLP.
+std::uint64_t expert_parameters(const Experts& moe) {
+    const std::uint64_t inner = (moe.gated ? 2 : 1) * moe.ffn;
+    return moe.hidden * (inner + moe.ffn) + (moe.bias ? inner + moe.hidden : 0);
+}
+
 struct Parameters {
     std::uint64_t operator()(const Linear& linear) const {
         const std::uint64_t weight = linear.shares_embedding ? 0 : linear.in_features * linear.out_features;
@@ -19,6 +25,7 @@ struct Parameters {
     std::uint64_t operator()(const Rope& rope) const { return rope.norm ? 2 * rope.head_dim : 0; }
     std::uint64_t operator()(const AttentionCore&) const { return 0; }
     std::uint64_t operator()(const Activation&) const { return 0; }
+    std::uint64_t operator()(const Experts& moe) const { return moe.experts * (moe.hidden + expert_parameters(moe)); }
     std::uint64_t operator()(const ResidualAdd&) const { return 0; }
     std::uint64_t operator()(const Loss&) const { return 0; }
 };
@@ -32,6 +39,10 @@ struct ForwardFlops {
     }
     double operator()(const AttentionCore& core) const {
         return 4.0 * seq * static_cast<double>(core.heads * core.head_dim);  // Q K^T and P V over the full square
+    }
+    double operator()(const Experts& moe) const {
+        const std::uint64_t products = moe.hidden * moe.ffn * (moe.gated ? 3 : 2);
+        return 2.0 * static_cast<double>(moe.experts * moe.hidden + moe.top_k * products);
     }
     template <class Other>
     double operator()(const Other&) const {
@@ -50,7 +61,9 @@ double tokens(std::uint64_t sequences, std::uint64_t seq) {
 }
 
 double block_flops(const Model& model, std::uint64_t seq) {
-    return model.spec.layers * forward_flops(model.block, static_cast<double>(seq));
+    const std::uint32_t moe = model.spec.moe_layers();
+    return (model.spec.layers - moe) * forward_flops(model.block, static_cast<double>(seq)) +
+           moe * forward_flops(model.moe_block, static_cast<double>(seq));
 }
 
 }  // namespace
@@ -64,7 +77,16 @@ std::uint64_t parameters(const Layer& layer) {
 }
 
 std::uint64_t parameters(const Model& model) {
-    return parameters(model.embedding) + model.spec.layers * parameters(model.block) + parameters(model.head);
+    const std::uint64_t moe = model.spec.moe_layers(), dense = model.spec.layers - moe;
+    return parameters(model.embedding) + dense * parameters(model.block) + moe * parameters(model.moe_block) +
+           parameters(model.head);
+}
+
+std::uint64_t active_parameters(const Model& model) {
+    std::uint64_t idle = 0;  // of one MoE layer
+    for (const Operator& op : model.moe_block.operators)
+        if (const auto* moe = std::get_if<Experts>(&op)) idle += (moe->experts - moe->top_k) * expert_parameters(*moe);
+    return parameters(model) - model.spec.moe_layers() * idle;
 }
 
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {

@@ -10,8 +10,10 @@ namespace orrery::models {
 std::vector<ModelSpec> gpt_models();
 std::vector<ModelSpec> llama_models();
 std::vector<ModelSpec> bert_models();
+std::vector<ModelSpec> moe_models();
 
-/// Fills what a row of a table leaves 0: kv_heads = heads, head_dim = hidden / heads, ffn = 4 hidden.
+/// Fills what a row of a table leaves 0: kv_heads = heads, head_dim = hidden / heads, ffn = 4 hidden; of a model
+/// with experts expert_ffn = ffn, and all layers have them.
 ModelSpec with_derived_widths(ModelSpec spec);
 
 }  // namespace orrery::models

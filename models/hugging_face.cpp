@@ -19,9 +19,11 @@ namespace orrery::models {
 namespace {
 
 /// Structures that no operator here stands for, recognised by the keys that announce them.
-void refuse_structures(const ConfigReader& config) {
+void refuse_structures(const ConfigReader& config, bool experts) {
     for (const auto key : {"num_local_experts", "num_experts", "n_routed_experts", "moe_intermediate_size"})
-        if (config.has(key)) config.fail(key, "mixture-of-experts models are not supported", "a dense model");
+        if (!experts && config.has(key))
+            config.fail(key, "mixture-of-experts models of this family are not supported",
+                        "mixtral, qwen3_moe, or a dense model");
     if (config.flag("is_encoder_decoder", false))
         config.fail("is_encoder_decoder", "encoder-decoder models are not supported", "a decoder or an encoder");
 }
@@ -65,7 +67,7 @@ const FamilyReader& reader_of(const ConfigReader& config) {
 
 /// validate() names the keys of ModelSpec; the user wrote those of the file.
 std::string file_pointer(const std::string& pointer, const Keys& keys) {
-    const std::array<std::pair<std::string_view, std::string_view>, 9> names{
+    const std::array<std::pair<std::string_view, std::string_view>, 12> names{
         {{"/model/layers", keys.layers},
          {"/model/hidden", keys.hidden},
          {"/model/heads", keys.heads},
@@ -74,7 +76,10 @@ std::string file_pointer(const std::string& pointer, const Keys& keys) {
          {"/model/ffn", keys.ffn},
          {"/model/vocab", "vocab_size"},
          {"/model/max_positions", keys.positions},
-         {"/model/token_types", "type_vocab_size"}}};
+         {"/model/token_types", "type_vocab_size"},
+         {"/model/experts", keys.experts},
+         {"/model/experts_per_token", "num_experts_per_tok"},
+         {"/model/expert_ffn", "moe_intermediate_size"}}};
     for (const auto& [ours, theirs] : names)
         if (ours == pointer) return fmt::format("/{}", theirs);
     return "";
@@ -91,7 +96,7 @@ std::string name_of(const std::filesystem::path& file) {
 ModelSpec import_hugging_face(const std::filesystem::path& file) {
     const ConfigReader config(file);
     const FamilyReader& reader = reader_of(config);
-    refuse_structures(config);
+    refuse_structures(config, !reader.keys.experts.empty());
     ModelSpec spec = reader.read(config);
     spec.name = name_of(file);
     try {

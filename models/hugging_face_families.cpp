@@ -16,6 +16,7 @@ namespace {
 constexpr Keys common_keys{};
 constexpr Keys gpt2_keys{
     .layers = "n_layer", .hidden = "n_embd", .heads = "n_head", .ffn = "n_inner", .positions = "n_positions"};
+constexpr Keys mixtral_keys{.experts = "num_local_experts"}, qwen3_moe_keys{.experts = "num_experts"};
 
 std::uint32_t even_head_dim(const ConfigReader& config, const Keys& keys, const ModelSpec& spec) {
     if (spec.hidden % spec.heads != 0)
@@ -150,6 +151,33 @@ ModelSpec read_qwen3(const ConfigReader& config) {
     return spec;
 }
 
+/// Mistral's layers; each MLP is one of several experts.
+ModelSpec read_mixtral(const ConfigReader& config) {
+    ModelSpec spec = read_gated(config);
+    spec.kv_heads = kv_heads(config, spec.heads);
+    const auto head_dim = config.optional_count("head_dim");
+    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, common_keys, spec);
+    spec.attention_window = config.optional_count("sliding_window").value_or(0);
+    spec.experts = config.count(mixtral_keys.experts);
+    spec.experts_per_token = config.optional_count("num_experts_per_tok").value_or(2);
+    spec.expert_ffn = spec.ffn;
+    spec.moe_layer_freq = 1;
+    return spec;
+}
+
+ModelSpec read_qwen3_moe(const ConfigReader& config) {
+    ModelSpec spec = read_qwen3(config);
+    spec.experts = config.count(qwen3_moe_keys.experts);
+    spec.experts_per_token = config.optional_count("num_experts_per_tok").value_or(8);
+    spec.expert_ffn = config.count("moe_intermediate_size");
+    spec.moe_layer_freq = 1;
+    if (config.optional_count("decoder_sparse_step").value_or(1) != 1)
+        config.fail("decoder_sparse_step", "layers without experts between those with them are not supported", "1");
+    if (config.has_entries("mlp_only_layers"))
+        config.fail("mlp_only_layers", "single layers without experts are not supported", "[]");
+    return spec;
+}
+
 ModelSpec read_bert(const ConfigReader& config) {
     ModelSpec spec = common(config, common_keys);
     spec.family = Family::bert;
@@ -168,7 +196,7 @@ ModelSpec read_bert(const ConfigReader& config) {
     return spec;
 }
 
-constexpr std::array<FamilyReader, 7> readers{{
+constexpr std::array<FamilyReader, 9> readers{{
     {"gpt2", "GPT2LMHeadModel", gpt2_keys, read_gpt2},
     {"gpt_neox", "GPTNeoXForCausalLM", common_keys, read_gpt_neox},
     {"llama", "LlamaForCausalLM", common_keys, read_llama},
@@ -176,6 +204,8 @@ constexpr std::array<FamilyReader, 7> readers{{
     {"qwen2", "Qwen2ForCausalLM", common_keys, read_qwen2},
     {"qwen3", "Qwen3ForCausalLM", common_keys, read_qwen3},
     {"bert", "BertForMaskedLM", common_keys, read_bert},
+    {"mixtral", "MixtralForCausalLM", mixtral_keys, read_mixtral},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys, read_qwen3_moe},
 }};
 
 }  // namespace

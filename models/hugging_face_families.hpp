@@ -13,6 +13,7 @@ namespace orrery::models {
 struct Keys {
     std::string_view layers = "num_hidden_layers", hidden = "hidden_size", heads = "num_attention_heads",
                      ffn = "intermediate_size", positions = "max_position_embeddings";
+    std::string_view experts = "";  ///< empty: the family has none
 };
 
 /// A family's model_type, the one architecture of it that is supported, and the function that reads it.

@@ -36,6 +36,19 @@ struct ModelSpec {
     bool embedding_norm = false;         ///< BERT, BLOOM: a norm between the embedding and the first block
     bool qk_norm = false;                ///< Qwen3: RMS norm over each head of queries and keys before the rotation
     std::uint32_t attention_window = 0;  ///< Mistral: tokens a query sees; 0: all. Longer sequences are refused
+
+    // Mixture of experts (Shazeer et al. 2017; Mixtral, Jiang et al. 2024): all 0 in a dense model.
+    std::uint32_t experts = 0;            ///< num_experts, num_local_experts: MLPs of an MoE layer
+    std::uint32_t experts_per_token = 0;  ///< num_experts_per_tok, moe-router-topk
+    std::uint32_t expert_ffn = 0;         ///< moe_intermediate_size, moe-ffn-hidden-size: `ffn` of one expert
+    std::uint32_t shared_expert_ffn = 0;  ///< moe-shared-expert-intermediate-size: of an MLP that every token takes
+    std::uint32_t moe_layer_freq = 0;     ///< moe-layer-freq: layers 0, freq, 2 freq, ... have experts; 1: all
+
+    /// Whether layer `index` has experts, and how many layers do.
+    [[nodiscard]] bool has_experts(std::uint32_t index) const { return experts > 0 && index % moe_layer_freq == 0; }
+    [[nodiscard]] std::uint32_t moe_layers() const {
+        return experts > 0 ? (layers + moe_layer_freq - 1) / moe_layer_freq : 0;
+    }
     bool operator==(const ModelSpec&) const = default;
 };
 

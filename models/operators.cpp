@@ -70,6 +70,22 @@ void append_mlp(std::vector<Operator>& operators, const ModelSpec& spec) {
     operators.emplace_back(down(spec));
 }
 
+/// Megatron-LM's MoELayer: the shared expert is an ordinary MLP, the router has no bias.
+void append_experts(std::vector<Operator>& operators, const ModelSpec& spec) {
+    if (spec.shared_expert_ffn > 0) {
+        ModelSpec shared = spec;
+        shared.ffn = spec.shared_expert_ffn;
+        append_mlp(operators, shared);
+    }
+    operators.emplace_back(Experts{.experts = spec.experts,
+                                   .top_k = spec.experts_per_token,
+                                   .hidden = spec.hidden,
+                                   .ffn = spec.expert_ffn,
+                                   .gated = spec.gated,
+                                   .bias = spec.linear_bias,
+                                   .adds_shared = spec.shared_expert_ffn > 0});
+}
+
 Layer embedding(const ModelSpec& spec) {
     const bool learned = spec.position == PositionKind::learned;
     Layer layer{.name = "embedding", .operators = {}};
@@ -82,8 +98,8 @@ Layer embedding(const ModelSpec& spec) {
     return layer;
 }
 
-Layer block(const ModelSpec& spec) {
-    Layer layer{.name = "block", .operators = {}};
+Layer block(const ModelSpec& spec, bool experts) {
+    Layer layer{.name = experts ? "moe block" : "block", .operators = {}};
     auto& operators = layer.operators;
     if (!spec.post_norm) operators.emplace_back(norm(spec, "attention_norm", true));
     append_attention(operators, spec);
@@ -91,7 +107,7 @@ Layer block(const ModelSpec& spec) {
     // With a parallel residual both norms read the same input: one branch.
     operators.emplace_back(
         norm(spec, spec.post_norm ? "attention_norm" : "mlp_norm", !spec.post_norm && !spec.parallel_residual));
-    append_mlp(operators, spec);
+    experts ? append_experts(operators, spec) : append_mlp(operators, spec);
     operators.emplace_back(residual(spec));
     if (spec.post_norm) operators.emplace_back(norm(spec, "mlp_norm"));
     return layer;
@@ -122,7 +138,11 @@ Layer head(const ModelSpec& spec) {
 
 Model build(const ModelSpec& spec) {
     validate(spec);
-    return {.spec = spec, .embedding = embedding(spec), .block = block(spec), .head = head(spec)};
+    return {.spec = spec,
+            .embedding = embedding(spec),
+            .block = block(spec, false),
+            .moe_block = spec.experts > 0 ? block(spec, true) : Layer{},
+            .head = head(spec)};
 }
 
 }  // namespace orrery::models

@@ -67,12 +67,20 @@ struct ResidualAdd {
     bool bias = true, dropout = false;
 };
 
+/// A router and the MLPs among which it sends each token to `top_k`; their results, weighted, are summed per token.
+struct Experts {
+    std::uint64_t experts = 0, top_k = 0, hidden = 0;
+    std::uint64_t ffn = 0;  ///< of one expert
+    bool gated = false, bias = true;
+    bool adds_shared = false;  ///< the result of an MLP that every token takes (the Linears before it) is added
+};
+
 /// Cross entropy over the vocabulary.
 struct Loss {
     std::uint64_t vocab = 0;
 };
 
-using Operator = std::variant<Linear, Embedding, Norm, Rope, AttentionCore, Activation, ResidualAdd, Loss>;
+using Operator = std::variant<Linear, Embedding, Norm, Rope, AttentionCore, Activation, Experts, ResidualAdd, Loss>;
 
 /// A run of operators that is placed on one pipeline stage as a whole.
 struct Layer {
@@ -83,7 +91,8 @@ struct Layer {
 struct Model {
     ModelSpec spec;
     Layer embedding;  ///< first stage
-    Layer block;      ///< repeated spec.layers times
+    Layer block;      ///< a layer without experts
+    Layer moe_block;  ///< a layer with experts (ModelSpec::has_experts); empty in a dense model
     Layer head;       ///< last stage: final norm, logits, loss
 };
 
@@ -103,10 +112,13 @@ std::uint64_t parameters(const Operator& op);
 std::uint64_t parameters(const Layer& layer);
 std::uint64_t parameters(const Model& model);
 
+/// Of these, those that one token meets: top_k of the experts of each layer ("12.9B of 46.7B").
+std::uint64_t active_parameters(const Model& model);
+
 /// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens: forward
 /// plus backward (three times the forward), no recomputation, attention over the full square as in
-/// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT). This is the
-/// numerator of MFU.
+/// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT). Of experts those
+/// that a token is sent to count. This is the numerator of MFU.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
 
 /// The same with the forward pass of every block counted once more: the numerator of HFU under full recomputation

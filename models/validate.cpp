@@ -13,7 +13,8 @@ namespace {
 
 /// Upper limits are far above any published model and low enough for every count to fit 64 bits:
 /// 10^5 layers of at most 2^20 x (3 + 1 + 2 + 1) x 2^22 parameters are 3.1e18.
-constexpr std::uint64_t most_layers = 100'000, most_hidden = 1 << 20, most_inner = 1 << 22, most_rows = 1 << 24;
+constexpr std::uint64_t most_layers = 100'000, most_hidden = 1 << 20, most_inner = 1 << 22, most_rows = 1 << 24,
+                        most_experts = 1 << 16;
 
 [[noreturn]] void fail(std::string_view key, std::string message, std::string hint = "") {
     throw Error("", fmt::format("/model/{}", key), std::move(message), std::move(hint));
@@ -74,6 +75,25 @@ void check_structure(const ModelSpec& spec) {
         fail("dropout", fmt::format("{} is not a probability below 1", spec.dropout));
 }
 
+void check_experts(const ModelSpec& spec) {
+    if (spec.experts == 0) {
+        const bool stray = spec.experts_per_token + spec.expert_ffn + spec.shared_expert_ffn + spec.moe_layer_freq > 0;
+        if (stray) fail("experts", "0, but the model states sizes of experts", "give their number");
+        return;
+    }
+    check_range("experts", spec.experts, 1, most_experts);
+    check_range("experts_per_token", spec.experts_per_token, 1, spec.experts);
+    check_range("expert_ffn", spec.expert_ffn, 1, most_inner);
+    check_range("shared_expert_ffn", spec.shared_expert_ffn, 0, most_inner);
+    check_range("moe_layer_freq", spec.moe_layer_freq, 1, spec.layers);
+    if (const double all = 3.0 * spec.moe_layers() * spec.experts * spec.hidden * spec.expert_ffn; all > 1e18)
+        fail("experts", fmt::format("{} experts make {:.3g} parameters: out of range", spec.experts, all),
+             "at most 1e18");
+    if (spec.post_norm) fail("post_norm", "experts are known only behind a norm", "set it to false");
+    if (spec.parallel_residual)
+        fail("parallel_residual", "experts are known only without a parallel residual", "set it to false");
+}
+
 }  // namespace
 
 void validate(const ModelSpec& spec) {
@@ -81,6 +101,7 @@ void validate(const ModelSpec& spec) {
     check_attention(spec);
     check_positions(spec);
     check_structure(spec);
+    check_experts(spec);
 }
 
 void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::string& pointer) {

@@ -16,11 +16,12 @@ struct Category {
     double sim::Breakdown::*seconds;  ///< the member of a stage's breakdown
 };
 
-inline constexpr std::array<Category, 9> categories{{
+inline constexpr std::array<Category, 10> categories{{
     {"gemm", "GEMM", &sim::Breakdown::gemm},
     {"attention", "attention", &sim::Breakdown::attention},
     {"memory_bound", "memory-bound", &sim::Breakdown::memory_bound},
     {"tensor_comm", "TP comm", &sim::Breakdown::tensor_comm},
+    {"expert_comm", "EP comm", &sim::Breakdown::expert_comm},
     {"pipeline_comm", "PP exposed", &sim::Breakdown::pipeline_comm},
     {"data_comm", "DP exposed", &sim::Breakdown::data_comm},
     {"optimizer", "optimizer", &sim::Breakdown::optimizer},

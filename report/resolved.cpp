@@ -60,6 +60,12 @@ Json of(const models::ModelSpec& m) {
                       {"qk_layernorm", m.qk_norm},
                       {"normalization", word(norms, m.norm)},
                       {"position_embedding_type", word(positions, m.position)}});
+    if (m.experts > 0)
+        model.update(Json{{"num_experts", m.experts},
+                          {"num_experts_per_tok", m.experts_per_token},
+                          {"moe_intermediate_size", m.expert_ffn},
+                          {"moe_shared_expert_intermediate_size", m.shared_expert_ffn},
+                          {"moe_layer_freq", m.moe_layer_freq}});
     if (m.max_positions > 0) model["max_position_embeddings"] = m.max_positions;
     return model;
 }
@@ -115,22 +121,29 @@ Json of(const strategies::Strategy& s) {
                      {"scatter_gather", s.scatter_gather},
                      {"async_tensor_allreduce", s.async_tensor_allreduce},
                      {"bucket_size", fmt::format("{} B", s.bucket_bytes)}};
+    if (s.expert > 1) strategy["expert"] = s.expert;
+    if (s.expert_tensor > 0) strategy["expert_tensor"] = s.expert_tensor;
     if (!s.placement.empty()) strategy["placement"] = s.placement;
     if (!s.placement_file.empty()) strategy["placement_file"] = s.placement_file;
     return strategy;
 }
 
 Json of(const strategies::Training& t, double dropout) {
-    return {{"seq_length", t.seq},
-            {"micro_batch_size", t.micro_batch},
-            {"global_batch_size", t.global_batch},
-            {"precision", kernels::name(t.precision.compute)},
-            {"grad_reduce_precision", kernels::name(t.precision.grad_reduce)},
-            {"fused_attention", t.fused_attention},
-            {"gradient_accumulation_fusion", t.gradient_accumulation_fusion},
-            {"cuda_graph", t.cuda_graph},
-            {"clip_grad", t.grad_clip},
-            {"dropout", dropout}};
+    Json training = {{"seq_length", t.seq},
+                     {"micro_batch_size", t.micro_batch},
+                     {"global_batch_size", t.global_batch},
+                     {"precision", kernels::name(t.precision.compute)},
+                     {"grad_reduce_precision", kernels::name(t.precision.grad_reduce)},
+                     {"fused_attention", t.fused_attention},
+                     {"gradient_accumulation_fusion", t.gradient_accumulation_fusion},
+                     {"cuda_graph", t.cuda_graph},
+                     {"clip_grad", t.grad_clip},
+                     {"dropout", dropout}};
+    if (t.expert_capacity > 0) {
+        training["moe_expert_capacity_factor"] = t.expert_capacity;
+        training["moe_pad_expert_input_to_capacity"] = t.pad_to_capacity;
+    }
+    return training;
 }
 
 Json of(const scenarios::Perturbations& table) {
@@ -139,6 +152,8 @@ Json of(const scenarios::Perturbations& table) {
     for (const scenarios::SlowLink& link : table.links) object["slow_links"].push_back(to_text(link));
     if (table.jitter > 0) object["jitter"] = table.jitter;
     for (const scenarios::Background& traffic : table.background) object["background"].push_back(to_text(traffic));
+    if (table.expert_imbalance != 1) object["expert_imbalance"] = table.expert_imbalance;
+    for (const scenarios::ExpertLoad& load : table.expert_loads) object["expert_loads"].push_back(to_text(load));
     return object;
 }
 

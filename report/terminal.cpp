@@ -8,6 +8,7 @@
 
 #include "base/table.hpp"
 #include "base/units.hpp"
+#include "models/operators.hpp"
 #include "report/breakdown.hpp"
 #include "report/sharing.hpp"
 #include "report/stage_table.hpp"
@@ -45,14 +46,27 @@ std::string placement_text(const strategies::Strategy& s) {
     return "placed " + (s.placement.size() > most ? s.placement.substr(0, most) + "..." : s.placement);
 }
 
+/// " (8 experts, top 2, 12.9 of 46.7 B parameters active)"
+std::string experts_text(const models::ModelSpec& spec, const strategies::Training& training) {
+    if (spec.experts == 0) return "";
+    const models::Model model = models::build(spec);
+    const std::string capacity =
+        training.expert_capacity > 0 ? fmt::format(", capacity factor {:g}", training.expert_capacity) : "";
+    return fmt::format(" ({} experts, top {}{}, {:.1f} of {:.1f} B parameters active)", spec.experts,
+                       spec.experts_per_token, capacity, static_cast<double>(models::active_parameters(model)) / 1e9,
+                       static_cast<double>(models::parameters(model)) / 1e9);
+}
+
 std::string headline(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     const auto& [model, s, training, placement] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
-    text += fmt::format("   {} GPUs  TP{} PP{} DP{}  micro-batch {} x {}   profile {}\n", grouped(p.gpus), s.tensor,
-                        s.pipeline, s.data, training.micro_batch, scenario.plan.micro_batches(), p.profile);
+    const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
+    text += fmt::format("   {} GPUs  TP{} PP{} DP{}{}  micro-batch {} x {}   profile {}\n", grouped(p.gpus), s.tensor,
+                        s.pipeline, s.data, experts, training.micro_batch, scenario.plan.micro_batches(), p.profile);
     const std::string sharding = s.sharding == strategies::Sharding::zero1 ? "ZeRO-1, " : "";
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
-    return text + fmt::format("{} on {}{}: {}, {}, {}{}{}, batch {} x {} tokens\n", model.name, p.cluster,
+    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}, batch {} x {} tokens\n", model.name,
+                              experts_text(model, training), p.cluster,
                               placement.linear() ? "" : " " + placement_text(s), schedule_text(s), recompute_text(s),
                               sharding, sequence, kernels::name(training.precision.compute),
                               grouped(training.global_batch), grouped(training.seq));
@@ -83,6 +97,9 @@ std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Predi
     for (const auto& straggler : scenario.perturbations.stragglers) causes.push_back(to_text(straggler));
     for (const auto& link : scenario.perturbations.links) causes.push_back(to_text(link));
     for (const auto& traffic : scenario.perturbations.background) causes.push_back(to_text(traffic));
+    for (const auto& load : scenario.perturbations.expert_loads) causes.push_back(to_text(load));
+    if (scenario.perturbations.expert_imbalance != 1)
+        causes.push_back(fmt::format("expert imbalance {}", scenario.perturbations.expert_imbalance));
     if (scenario.perturbations.jitter > 0) causes.push_back(fmt::format("jitter {}", scenario.perturbations.jitter));
     constexpr std::size_t most = 4;
     const std::size_t more = causes.size() > most ? causes.size() - most : 0;

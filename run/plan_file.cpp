@@ -63,6 +63,11 @@ void model_fields(const Archive& each, Model& m) {
     each("embedding_norm", m.embedding_norm);
     each("qk_norm", m.qk_norm);
     each("attention_window", m.attention_window);
+    each("experts", m.experts);
+    each("experts_per_token", m.experts_per_token);
+    each("expert_ffn", m.expert_ffn);
+    each("shared_expert_ffn", m.shared_expert_ffn);
+    each("moe_layer_freq", m.moe_layer_freq);
 }
 
 template <class Archive, class Strategy>
@@ -71,6 +76,8 @@ void strategy_fields(const Archive& each, Strategy& s) {
     each("pipeline", s.pipeline);
     each("virtual_pipeline", s.virtual_pipeline);
     each("data", s.data);
+    each("expert", s.expert);
+    each("expert_tensor", s.expert_tensor);
     each("sequence_parallel", s.sequence_parallel);
     each("schedule", s.schedule);
     each("sharding", s.sharding);
@@ -95,6 +102,8 @@ void training_fields(const Archive& each, Training& t) {
     each("gradient_accumulation_fusion", t.gradient_accumulation_fusion);
     each("cuda_graph", t.cuda_graph);
     each("grad_clip", t.grad_clip);
+    each("expert_capacity", t.expert_capacity);
+    each("pad_to_capacity", t.pad_to_capacity);
 }
 
 template <class Archive, class Settings>

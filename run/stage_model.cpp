@@ -91,6 +91,9 @@ void StageModel::add_layer(std::int32_t index, const models::Layer& layer) {
                            [&](const models::Activation& op) {
                                return make_activation(op, bias_before(layer, i, prefix), zeros_.as<float>());
                            },
+                           [&](const models::Experts&) -> std::unique_ptr<Operator> {
+                               throw std::logic_error("experts are refused before a stage is made (support.hpp)");
+                           },
                            [&](const models::ResidualAdd&) { return make_residual(); },
                            [&](const models::Loss&) { return make_loss(place_, data_); },
                        },

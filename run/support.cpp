@@ -24,6 +24,7 @@ void require_model(const models::ModelSpec& model) {
             "BERT's post-norm layers, segment table and head cannot be executed yet", "take a GPT or Llama model");
     require(!model.parallel_residual, "/model/parallel_residual", "a parallel residual cannot be executed yet",
             "set it to false");
+    require(model.experts == 0, "/model/num_experts", "experts cannot be executed yet", "take a dense model");
     require(!model.qk_norm, "/model/qk_norm", "norms of queries and keys cannot be executed yet", "set it to false");
     require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",
             "take learned or rope");

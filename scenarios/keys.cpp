@@ -21,6 +21,7 @@ constexpr double max_layers = 8192;
 constexpr double max_width = 1 << 20;  // hidden, ffn
 constexpr double max_heads = 4096;
 constexpr double max_vocab = 1 << 24;
+constexpr double max_experts = 65536;
 constexpr double max_exact = 9007199254740991;  // 2^53 - 1: every JSON reader keeps it exactly
 
 constexpr std::array<std::string_view, 3> families{"gpt", "llama", "bert"};
@@ -61,6 +62,11 @@ constexpr std::array key_table{
     Key{model, "max_position_embeddings", integer, 1, max_seq},
     Key{model, "type_vocab_size", integer, 0, max_vocab},
     Key{model, "sliding_window", integer, 0, max_seq},
+    Key{model, "num_experts", integer, 0, max_experts},
+    Key{model, "num_experts_per_tok", integer, 0, max_experts},
+    Key{model, "moe_intermediate_size", integer, 0, max_width},
+    Key{model, "moe_shared_expert_intermediate_size", integer, 0, max_width},
+    Key{model, "moe_layer_freq", integer, 0, max_layers},
     Key{model, "swiglu", boolean},
     Key{model, "causal", boolean},
     Key{model, "tie_word_embeddings", boolean},
@@ -102,6 +108,8 @@ constexpr std::array key_table{
     Key{strategy, "pipeline", integer, 1, max_layers},
     Key{strategy, "virtual_pipeline", integer, 1, max_layers},
     Key{strategy, "data", integer, 1, 1 << 20},
+    Key{strategy, "expert", integer, 1, max_parallel},
+    Key{strategy, "expert_tensor", integer, 1, max_parallel},
     Key{strategy, "sequence_parallel", boolean},
     Key{strategy, "schedule", choice, 0, 0, schedules},
     Key{strategy, "sharding", choice, 0, 0, shardings},
@@ -126,6 +134,8 @@ constexpr std::array key_table{
     Key{training, "cuda_graph", boolean},
     Key{training, "clip_grad", number, 0, 1e9},
     Key{training, "dropout", number, 0, 0.99},
+    Key{training, "moe_expert_capacity_factor", number, 0, 1000},
+    Key{training, "moe_pad_expert_input_to_capacity", boolean},
     Key{training, "optimizer", choice, 0, 0, optimizers},
 
     Key{outputs, "token_budget", tokens, 1, 1e18},
@@ -134,6 +144,8 @@ constexpr std::array key_table{
     Key{perturbations, "slow_links", texts},
     Key{perturbations, "jitter", number, 0, 1},
     Key{perturbations, "background", texts},
+    Key{perturbations, "expert_imbalance", number, 1, 1000},
+    Key{perturbations, "expert_loads", texts},
 
     Key{other_job, "scenario", text, 0, 0, {}, true},
     Key{other_job, "set", texts},
@@ -147,12 +159,16 @@ constexpr std::array alias_table{
     Alias{model, "num_query_groups", "num_key_value_heads"},
     Alias{model, "kv_channels", "head_dim"},
     Alias{model, "ffn_hidden_size", "intermediate_size"},
+    Alias{model, "moe_router_topk", "num_experts_per_tok"},
+    Alias{model, "moe_ffn_hidden_size", "moe_intermediate_size"},
     Alias{model, "untie_embeddings_and_output_weights", "tie_word_embeddings", "false", "true"},
     Alias{model, "disable_bias_linear", "add_bias_linear", "false", "true"},
     Alias{strategy, "tensor_model_parallel_size", "tensor"},
     Alias{strategy, "pipeline_model_parallel_size", "pipeline"},
     Alias{strategy, "virtual_pipeline_model_parallel_size", "virtual_pipeline"},
     Alias{strategy, "data_parallel_size", "data"},
+    Alias{strategy, "expert_model_parallel_size", "expert"},
+    Alias{strategy, "expert_tensor_parallel_size", "expert_tensor"},
     Alias{strategy, "use_distributed_optimizer", "sharding", "\"zero1\"", "\"none\""},
     Alias{strategy, "recompute_granularity", "recompute"},
     Alias{strategy, "overlap_p2p_communication", "overlap_p2p"},
@@ -164,7 +180,8 @@ constexpr std::array alias_table{
     Alias{training, "use_flash_attn", "fused_attention"},
     Alias{training, "enable_cuda_graph", "cuda_graph"},
     Alias{training, "hidden_dropout", "dropout"},
-    // Hugging Face, older families
+    // Hugging Face, Mixtral and older families
+    Alias{model, "num_local_experts", "num_experts"},
     Alias{model, "n_layer", "num_hidden_layers"},
     Alias{model, "n_embd", "hidden_size"},
     Alias{model, "n_head", "num_attention_heads"},

@@ -21,7 +21,7 @@ using models::ModelSpec;
 using models::NormKind;
 using models::PositionKind;
 
-constexpr std::array<std::pair<std::string_view, std::uint32_t ModelSpec::*>, 10> widths{{
+constexpr std::array<std::pair<std::string_view, std::uint32_t ModelSpec::*>, 15> widths{{
     {"num_hidden_layers", &ModelSpec::layers},
     {"hidden_size", &ModelSpec::hidden},
     {"num_attention_heads", &ModelSpec::heads},
@@ -32,6 +32,11 @@ constexpr std::array<std::pair<std::string_view, std::uint32_t ModelSpec::*>, 10
     {"max_position_embeddings", &ModelSpec::max_positions},
     {"type_vocab_size", &ModelSpec::token_types},
     {"sliding_window", &ModelSpec::attention_window},
+    {"num_experts", &ModelSpec::experts},
+    {"num_experts_per_tok", &ModelSpec::experts_per_token},
+    {"moe_intermediate_size", &ModelSpec::expert_ffn},
+    {"moe_shared_expert_intermediate_size", &ModelSpec::shared_expert_ffn},
+    {"moe_layer_freq", &ModelSpec::moe_layer_freq},
 }};
 
 constexpr std::array<std::pair<std::string_view, bool ModelSpec::*>, 10> switches{{
@@ -47,7 +52,7 @@ constexpr std::array<std::pair<std::string_view, bool ModelSpec::*>, 10> switche
     {"qk_layernorm", &ModelSpec::qk_norm},
 }};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 18> field_keys{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> field_keys{{
     {"layers", "num_hidden_layers"},
     {"hidden", "hidden_size"},
     {"heads", "num_attention_heads"},
@@ -66,6 +71,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> field_ke
     {"embedding_norm", "embed_layernorm"},
     {"qk_norm", "qk_layernorm"},
     {"attention_window", "sliding_window"},
+    {"experts", "num_experts"},
+    {"experts_per_token", "num_experts_per_tok"},
+    {"expert_ffn", "moe_intermediate_size"},
+    {"shared_expert_ffn", "moe_shared_expert_intermediate_size"},
+    {"moe_layer_freq", "moe_layer_freq"},
 }};
 
 /// What a family's published members have in common; every field can be overridden.
@@ -108,6 +118,17 @@ void lay_over(ModelSpec& spec, const Reader& reader) {
     }
 }
 
+/// 0 experts make the model dense; Megatron-LM's defaults otherwise: two experts a token, in every layer, of the
+/// MLP's width.
+void derive_experts(ModelSpec& spec, const ModelSpec& base, bool width_follows) {
+    if (spec.experts == 0 && base.experts > 0)
+        spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = 0;
+    if (spec.experts == 0) return;
+    if (spec.experts_per_token == 0) spec.experts_per_token = 2;
+    if (spec.moe_layer_freq == 0) spec.moe_layer_freq = 1;
+    if (width_follows) spec.expert_ffn = spec.ffn;
+}
+
 /// Widths that the base derives from others follow an override of those.
 void derive_widths(ModelSpec& spec, const ModelSpec& base, const Reader& reader) {
     const auto follows = [&reader](std::string_view key, bool derived) { return derived && !reader.has(key); };
@@ -121,6 +142,7 @@ void derive_widths(ModelSpec& spec, const ModelSpec& base, const Reader& reader)
         spec.head_dim = spec.hidden / spec.heads;
     }
     if (follows("intermediate_size", base.ffn == 4 * base.hidden)) spec.ffn = 4 * spec.hidden;
+    derive_experts(spec, base, follows("moe_intermediate_size", base.expert_ffn == base.ffn || base.experts == 0));
     // Hugging Face states max_position_embeddings for rotary positions too; only learned ones have a table.
     if (spec.position != PositionKind::learned) spec.max_positions = 0;
 }

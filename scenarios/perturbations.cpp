@@ -16,6 +16,7 @@ namespace {
 constexpr double most = 1000;  // of a factor: a rank that is a thousand times slower has failed
 
 constexpr const char* straggler_form = "write \"rank 17 x 1.5\" or \"ranks 8-15 x 1.5 from 100 ms to 2 s\"";
+constexpr const char* load_form = "write \"expert rank 3 x 1.5\" or \"expert ranks 0-1 x 1.2\"";
 constexpr const char* link_form = "write \"leaf 0 - spine 1 x 4 from 1 s to 2 s\" or \"node 4 nic 2 down to 2 s\"";
 
 constexpr const char* background_form =
@@ -53,13 +54,14 @@ bool read(std::string_view text, Number& number) {
     return problem == std::errc() && end == text.data() + text.size();
 }
 
-double cut_factor(std::string_view& text, std::string_view whole, const char* form) {
+double cut_factor(std::string_view& text, std::string_view whole, const char* form, double least = 1,
+                  std::string_view meaning = "how many times as long it takes") {
     const std::string_view word = cut(text, " x ");
     double factor = 0;
     if (!read(word, factor)) throw Error(fmt::format("\"{}\" names no factor", whole), form);
-    if (!(factor >= 1 && factor <= most))
+    if (!(factor >= least && factor <= most))
         throw Error(fmt::format("a factor of {:g}", factor),
-                    fmt::format("legal values: 1 to {:g}, how many times as long it takes", most));
+                    fmt::format("legal values: {:g} to {:g}, {}", least, most, meaning));
     return factor;
 }
 
@@ -108,6 +110,28 @@ std::string rate_text(double bytes_per_second) {
     return parse_bytes_per_second(bits) == bytes_per_second ? bits : fmt::format("{} B/s", bytes_per_second);
 }
 
+/// "rank 17", "ranks 8-15".
+void read_ranks(std::string_view rest, std::string_view whole, const char* form, std::uint32_t& first,
+                std::uint32_t& last) {
+    const auto number = [&](std::string_view word, std::uint32_t& rank) {
+        if (!read(trimmed(word), rank)) throw Error(fmt::format("\"{}\" names no rank", whole), form);
+    };
+    if (rest.starts_with("ranks ")) {
+        rest.remove_prefix(6);
+        const std::size_t dash = rest.find('-');
+        number(rest.substr(0, dash), first);
+        number(dash == std::string_view::npos ? "" : rest.substr(dash + 1), last);
+    } else {
+        number(rest.starts_with("rank ") ? rest.substr(5) : "", first);
+        last = first;
+    }
+    if (last < first) throw Error(fmt::format("ranks {}-{}", first, last), "name the lower rank first");
+}
+
+std::string ranks_text(std::uint32_t first, std::uint32_t last) {
+    return first == last ? fmt::format("rank {}", first) : fmt::format("ranks {}-{}", first, last);
+}
+
 std::string to_text(const Window& window) {
     std::string text;
     if (window.from > 0) text += fmt::format(" from {} s", window.from);
@@ -122,20 +146,7 @@ Straggler parse_straggler(std::string_view text) {
     Straggler straggler;
     straggler.when = cut_window(rest);
     straggler.factor = cut_factor(rest, text, straggler_form);
-    const auto number = [&](std::string_view word, std::uint32_t& rank) {
-        if (!read(trimmed(word), rank)) throw Error(fmt::format("\"{}\" names no rank", text), straggler_form);
-    };
-    if (rest.starts_with("ranks ")) {
-        rest.remove_prefix(6);
-        const std::size_t dash = rest.find('-');
-        number(rest.substr(0, dash), straggler.first_rank);
-        number(dash == std::string_view::npos ? "" : rest.substr(dash + 1), straggler.last_rank);
-    } else {
-        number(rest.starts_with("rank ") ? rest.substr(5) : "", straggler.first_rank);
-        straggler.last_rank = straggler.first_rank;
-    }
-    if (straggler.last_rank < straggler.first_rank)
-        throw Error(fmt::format("ranks {}-{}", straggler.first_rank, straggler.last_rank), "name the lower rank first");
+    read_ranks(rest, text, straggler_form, straggler.first_rank, straggler.last_rank);
     return straggler;
 }
 
@@ -171,10 +182,49 @@ Background parse_background(std::string_view text) {
     return background;
 }
 
+ExpertLoad parse_expert_load(std::string_view text) {
+    std::string_view rest = trimmed(text);
+    ExpertLoad load;
+    load.factor = cut_factor(rest, text, load_form, 0, "how many times its mean share of tokens it receives");
+    if (!rest.starts_with("expert ")) throw Error(fmt::format("\"{}\" names no expert rank", text), load_form);
+    read_ranks(rest.substr(7), text, load_form, load.first_rank, load.last_rank);
+    return load;
+}
+
+std::vector<double> expert_loads(const Perturbations& table, std::uint32_t ranks) {
+    std::vector<ExpertLoad> entries = table.expert_loads;
+    if (table.expert_imbalance != 1) entries.push_back({0, 0, table.expert_imbalance});
+    std::vector<double> loads(ranks, -1);  // -1: not named
+    double rest = ranks;
+    std::uint32_t unnamed = ranks;
+    for (const ExpertLoad& entry : entries) {
+        if (entry.last_rank >= ranks)
+            throw Error(fmt::format("expert rank {} of {}", entry.last_rank, ranks),
+                        fmt::format("expert ranks are 0 to {}: strategy.expert divides the experts", ranks - 1));
+        for (std::uint32_t rank = entry.first_rank; rank <= entry.last_rank; ++rank) {
+            if (loads[rank] >= 0) throw Error(fmt::format("expert rank {} is named twice", rank), "name it once");
+            loads[rank] = entry.factor;
+            rest -= entry.factor;
+            --unnamed;
+        }
+    }
+    constexpr double rounding = 1e-9;
+    if (rest < -rounding * ranks || (unnamed == 0 && rest > rounding * ranks))
+        throw Error(
+            fmt::format("the expert ranks named receive {:g} times the tokens that there are", (ranks - rest) / ranks),
+            ranks == 1 ? "strategy.expert is 1: set it to 2 or more, or leave the imbalance out"
+                       : fmt::format("let the factors of all {} expert ranks have the mean 1", ranks));
+    for (double& load : loads)
+        if (load < 0) load = std::max(0.0, rest) / unnamed;
+    return loads;
+}
+
 std::string to_text(const Straggler& s) {
-    const std::string who = s.first_rank == s.last_rank ? fmt::format("rank {}", s.first_rank)
-                                                        : fmt::format("ranks {}-{}", s.first_rank, s.last_rank);
-    return fmt::format("{} x {}{}", who, s.factor, to_text(s.when));
+    return fmt::format("{} x {}{}", ranks_text(s.first_rank, s.last_rank), s.factor, to_text(s.when));
+}
+
+std::string to_text(const ExpertLoad& load) {
+    return fmt::format("expert {} x {}", ranks_text(load.first_rank, load.last_rank), load.factor);
 }
 
 std::string to_text(const SlowLink& link) {

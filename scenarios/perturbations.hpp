@@ -51,6 +51,13 @@ struct Background {
     bool operator==(const Background&) const = default;
 };
 
+/// These expert ranks (numbers within each group of strategy.expert) receive `factor` times their mean share of tokens.
+struct ExpertLoad {
+    std::uint32_t first_rank = 0, last_rank = 0;
+    double factor = 1;
+    bool operator==(const ExpertLoad&) const = default;
+};
+
 struct Perturbations {
     std::vector<Straggler> stragglers = {};  ///< where several meet, factors multiply
     std::vector<SlowLink> links = {};
@@ -58,8 +65,15 @@ struct Perturbations {
     /// the scenario's seed, the rank and the operation decide which.
     double jitter = 0;
     std::vector<Background> background = {};
+    /// Routers that do not balance, in every layer and micro-batch alike: the first expert rank receives this many
+    /// times its mean share, or `expert_loads` says who receives what. The others share the rest: no token is lost.
+    double expert_imbalance = 1;
+    std::vector<ExpertLoad> expert_loads = {};
 
-    [[nodiscard]] bool none() const { return stragglers.empty() && links.empty() && jitter == 0 && background.empty(); }
+    [[nodiscard]] bool none() const {
+        return stragglers.empty() && links.empty() && jitter == 0 && background.empty() && balanced();
+    }
+    [[nodiscard]] bool balanced() const { return expert_imbalance == 1 && expert_loads.empty(); }
     bool operator==(const Perturbations&) const = default;
 };
 
@@ -73,9 +87,18 @@ SlowLink parse_slow_link(std::string_view text);
 /// "node 16 to nodes 0-7 at 2 GB/s". Throws Error without a place.
 Background parse_background(std::string_view text);
 
+/// "expert rank 3 x 1.5", "expert ranks 0-1 x 0.5". The factor lies in [0, 1000]. Throws Error without a place.
+ExpertLoad parse_expert_load(std::string_view text);
+
+/// Tokens that each of `ranks` expert ranks receives, over their mean; the mean of the list is 1. Throws Error without
+/// a place where the table gives more than there is, leaves a rest that nobody takes, or names ranks that are not
+/// there.
+std::vector<double> expert_loads(const Perturbations& table, std::uint32_t ranks);
+
 /// As the parsers read it.
 std::string to_text(const Straggler& straggler);
 std::string to_text(const SlowLink& link);
 std::string to_text(const Background& background);
+std::string to_text(const ExpertLoad& load);
 
 }  // namespace orrery::scenarios

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -89,6 +90,8 @@ strategies::Strategy read_strategy(const Reader& reader) {
     strategy.pipeline = reader.integer32("pipeline", 1);
     strategy.virtual_pipeline = reader.integer32("virtual_pipeline", 1);
     strategy.data = reader.integer32("data", 0);  // 0: derived from the cluster
+    strategy.expert = reader.integer32("expert", usual.expert);
+    strategy.expert_tensor = reader.integer32("expert_tensor", usual.expert_tensor);
     strategy.sequence_parallel = reader.boolean("sequence_parallel", usual.sequence_parallel);
     strategy.schedule = schedule_of(reader.choice("schedule", strategy.virtual_pipeline > 1 ? "interleaved" : "1f1b"));
     strategy.sharding =
@@ -122,6 +125,8 @@ strategies::Training read_training(const Reader& reader) {
     training.gradient_accumulation_fusion = reader.boolean("gradient_accumulation_fusion", true);
     training.cuda_graph = reader.boolean("cuda_graph", false);
     training.grad_clip = reader.number("clip_grad", 1.0);
+    training.expert_capacity = reader.number("moe_expert_capacity_factor");
+    training.pad_to_capacity = reader.boolean("moe_pad_expert_input_to_capacity", false);
     (void)reader.choice("optimizer", "adam");  // the only one so far
     return training;
 }
@@ -187,7 +192,29 @@ void each_text(const Reader& reader, std::string_view key, const Read& read) {
         }
 }
 
-Perturbations read_perturbations(const Reader& reader, const topology::Cluster& cluster, std::uint32_t ranks) {
+/// One of two ways to say who receives how many tokens.
+void read_expert_loads(const Reader& reader, const strategies::Plan& plan, Perturbations& table) {
+    const auto check = [&](const Perturbations& so_far, const std::string& pointer) {
+        try {
+            (void)expert_loads(so_far, plan.strategy.expert);
+        } catch (const Error& error) {
+            throw Error(reader.file(), pointer, error.message(), error.hint());
+        }
+    };
+    table.expert_imbalance = reader.number("expert_imbalance", 1);
+    check(table, reader.pointer("expert_imbalance"));
+    each_text(reader, "expert_loads", [&](const std::string& text) {
+        table.expert_loads.push_back(parse_expert_load(text));
+        if (table.expert_imbalance != 1)
+            throw Error("given beside expert_imbalance", "keep one of expert_imbalance and expert_loads");
+    });
+    check(table, reader.pointer("expert_loads"));
+    const std::vector<double> loads = expert_loads(table, plan.strategy.expert);
+    if (std::ranges::all_of(loads, [](double load) { return load == 1; })) table.expert_loads.clear();
+}
+
+Perturbations read_perturbations(const Reader& reader, const topology::Cluster& cluster, const strategies::Plan& plan) {
+    const std::uint32_t ranks = plan.ranks();
     Perturbations table;
     each_text(reader, "stragglers", [&](const std::string& text) {
         const Straggler straggler = parse_straggler(text);
@@ -206,6 +233,7 @@ Perturbations read_perturbations(const Reader& reader, const topology::Cluster& 
         table.background.push_back(parse_background(text));
         (void)flows_of(table.background.back(), cluster);
     });
+    read_expert_loads(reader, plan, table);
     return table;
 }
 
@@ -258,7 +286,7 @@ Scenario read(const Sections& sections) {
     const topology::ClusterSpec spec = read_cluster(sections.cluster);
     const topology::Cluster cluster = topology::build(spec);
     Scenario scenario = read_job(sections, spec, cluster, cluster.gpus());
-    scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.gpus);
+    scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.plan);
     scenario.other_jobs = read_other_jobs(sections.top, scenario.plan, spec, cluster);
     return scenario;
 }

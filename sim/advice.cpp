@@ -116,6 +116,7 @@ std::string bottleneck(const Prediction& p) {
         {"attention", each(&Breakdown::attention)},
         {"memory-bound kernels", each(&Breakdown::memory_bound)},
         {"tensor-parallel communication", each(&Breakdown::tensor_comm)},
+        {"expert-parallel communication", each(&Breakdown::expert_comm)},
         {"pipeline communication", each(&Breakdown::pipeline_comm)},
         {"data-parallel communication", each(&Breakdown::data_comm)},
         {"optimizer", each(&Breakdown::optimizer)},

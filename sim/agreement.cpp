@@ -18,7 +18,7 @@ Agreement run_both(const scenarios::Scenario& scenario, calibrate::ProfileStore&
                    const Running& other) {
     const topology::Cluster cluster = topology::build(scenario.cluster);
     const Profiles profiles = profiles_of(scenario, cluster, store);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const auto run = [&](Running how) {
         if (!scenario.perturbations.none()) how.perturbed = &perturbed;
         how.others = scenario.other_jobs;

@@ -100,7 +100,9 @@ private:
         } else if (op.label.phase == Phase::gradient) {
             sum_.data_comm += seconds;
         } else {
-            sum_.tensor_comm += seconds;
+            const auto* collective = std::get_if<Collective>(&op.what);
+            const bool exchange = collective != nullptr && collective->kind == kernels::CollectiveKind::all_to_all;
+            (exchange ? sum_.expert_comm : sum_.tensor_comm) += seconds;
         }
     }
 
@@ -111,7 +113,7 @@ private:
         const double alone = costs_->block(number).device, slowed = costs_->of(rank_.role, index).device;
         add(kernels);
         const double kernel_seconds = kernels.gemm + kernels.attention + kernels.memory_bound;
-        sum_.tensor_comm += alone - kernel_seconds;
+        sum_.tensor_comm += alone - kernel_seconds - kernels.expert_comm;
         sum_.data_comm += slowed - alone;
         sum_.launch += seconds - slowed;
     }
@@ -121,6 +123,7 @@ private:
         sum_.attention += shares.attention;
         sum_.memory_bound += shares.memory_bound;
         sum_.tensor_comm += shares.tensor_comm;
+        sum_.expert_comm += shares.expert_comm;
     }
 
     const strategies::StepProgram& step_;

@@ -28,6 +28,7 @@ Shares& Shares::operator+=(const Shares& other) {
     attention += other.attention;
     memory_bound += other.memory_bound;
     tensor_comm += other.tensor_comm;
+    expert_comm += other.expert_comm;
     return *this;
 }
 
@@ -63,7 +64,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     for (const Program& block : step.blocks) {
         block_times_.push_back(block_times(step, block));
         blocks_.push_back(block_cost(block, block_times_.back()));
-        shares_.push_back(shares_of(step, block));
+        shares_.push_back(shares_of(step, block, block_times_.back()));
     }
     for (const Program& program : step.programs) {
         auto& costs = programs_.emplace_back();
@@ -73,8 +74,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     slow_down_beside_collectives(step);
 }
 
-/// One group stands for all of its set: those of the tensor axis in blocks lie inside nodes, and take as long;
-/// elsewhere its time only says how much of the kernels beside it is slowed down.
+/// One group stands for all of its set: those of the tensor and expert axes in blocks lie inside nodes, and take as
+/// long; elsewhere its time only says how much of the kernels beside it is slowed down.
 const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet set) const {
     const auto [place, fresh] = groups_.try_emplace(set.bits());
     if (!fresh) return place->second;
@@ -181,11 +182,15 @@ Costs Costs::unrolled(const StepProgram& step) && {
     return std::move(*this);
 }
 
-Shares Costs::shares_of(const StepProgram& step, const Program& block) const {
+Shares Costs::shares_of(const StepProgram& step, const Program& block, const std::vector<double>& times) const {
     Shares shares;
-    for (const Op& op : block.ops)
-        if (const auto* compute = std::get_if<Compute>(&op.what))
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+        const strategies::What& what = block.ops[i].what;
+        if (const auto* compute = std::get_if<Compute>(&what))
             shares += share_of(step.kernels[compute->kernel], kernels_[compute->kernel].seconds);
+        else if (std::get<Collective>(what).kind == kernels::CollectiveKind::all_to_all)
+            shares.expert_comm += times[i];
+    }
     return shares;
 }
 

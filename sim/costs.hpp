@@ -16,6 +16,7 @@ namespace orrery::sim {
 /// Where the device time of an operation or block goes.
 struct Shares {
     double gemm = 0, attention = 0, memory_bound = 0, tensor_comm = 0;
+    double expert_comm = 0;  ///< of a block: its exchanges of tokens
     Shares& operator+=(const Shares& other);
 };
 
@@ -37,11 +38,11 @@ struct KernelCost {
 
 class Costs {
 public:
-    /// `step` may hold calls or be unrolled. Collectives of blocks run inside one node: their group is the tensor axis.
-    /// A GPU whose memory is slower or faster than the profile's device (A100 with 40 and 80 GB) takes proportionally
-    /// longer or shorter over memory-bound kernels. slowed: kernels beside a collective take longer (the profile's
-    /// overlap_slowdown). folding: of the step, where groups and their links are looked up; without it they are worked
-    /// out. rank: one that runs on the GPU, whose groups stand for those of all.
+    /// `step` may hold calls or be unrolled. Collectives of blocks run inside one node, over the tensor and expert
+    /// axes. A GPU whose memory is slower or faster than the profile's device (A100 with 40 and 80 GB) takes
+    /// proportionally longer or shorter over memory-bound kernels. slowed: kernels beside a collective take longer (the
+    /// profile's overlap_slowdown). folding: of the step, where groups and their links are looked up; without it they
+    /// are worked out. rank: one that runs on the GPU, whose groups stand for those of all.
     Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
           const calibrate::Predictor& predictor, const Network& network, bool slowed = true,
           const Folding* folding = nullptr, std::uint32_t rank = 0);
@@ -64,7 +65,8 @@ private:
         return {seconds, dispatch_, dispatch_, dispatch_ + seconds};
     }
     [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
-    [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block) const;
+    [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block,
+                                   const std::vector<double>& times) const;
     void slow_down_beside_collectives(const strategies::StepProgram& step);
 
     /// The rank's group of a set, with the link that binds it alone.

@@ -185,7 +185,7 @@ void JobReplay::time(std::uint32_t who, Progress& p, std::uint32_t index, double
     const double begin = std::max(device, start + op.issue);
     if (op.kind == Tape::Kind::local) {
         const double end = perturbed_ != nullptr && perturbed_->kernels()
-                               ? perturbed_->end(result_.classes[who].representative, index, begin, op.device)
+                               ? perturbed_->end(result_.classes[who].representative, index, begin, op.device, op.routed)
                                : std::max(device + op.device, start + op.done);
         return end_operation(p, op, index, begin, end);
     }
@@ -197,9 +197,17 @@ void JobReplay::time(std::uint32_t who, Progress& p, std::uint32_t index, double
         case Tape::Kind::receive:
             return begin_transfer(rendezvous_.receive(op.route, std::get<strategies::Recv>(*op.what).bytes, party));
         default:
-            return begin_transfer(rendezvous_.join(op.route, std::get<strategies::Collective>(*op.what),
-                                                   static_cast<Lane>(op.lane()), party));
+            return begin_transfer(
+                rendezvous_.join(op.route, collective(op, who), static_cast<Lane>(op.lane()), party));
     }
+}
+
+/// As planned, or with the bytes that perturbed routers make of it.
+strategies::Collective JobReplay::collective(const Tape::Op& op, std::uint32_t who) const {
+    strategies::Collective what = std::get<strategies::Collective>(*op.what);
+    if (op.routed && perturbed_ != nullptr)
+        what.bytes = perturbed_->routed_bytes(what, result_.classes[who].representative);
+    return what;
 }
 
 void JobReplay::end_operation(Progress& p, const Tape::Op& op, std::uint32_t index, double begin, double end) {

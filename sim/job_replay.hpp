@@ -80,6 +80,7 @@ private:
     void pass_syncs(Progress& p);
     void run_lane(std::uint32_t who, Progress& p, std::size_t lane);
     void time(std::uint32_t who, Progress& p, std::uint32_t index, double device);
+    [[nodiscard]] strategies::Collective collective(const Tape::Op& op, std::uint32_t who) const;
     void end_operation(Progress& p, const Tape::Op& op, std::uint32_t index, double begin, double end);
     void record(Progress& p, const Tape::Op& op, std::uint32_t index, Span span);
     void begin_transfer(std::optional<Rendezvous::Number> number);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numbers>
+#include <utility>
 
 namespace orrery::sim {
 
@@ -100,8 +101,9 @@ double jitter_factor(double sigma, std::uint64_t seed, std::uint32_t rank, std::
 }
 
 Perturbed::Perturbed(const scenarios::Perturbations& table, std::uint64_t seed, const topology::Cluster& cluster,
-                     std::uint32_t ranks)
+                     const strategies::Plan& plan)
     : jitter_(table.jitter), seed_(seed), rank_paces_(1), link_paces_(1) {
+    const std::uint32_t ranks = plan.ranks();
     std::vector<Slow> slow;
     if (!table.stragglers.empty()) {
         Marker marker(ranks);
@@ -112,6 +114,7 @@ Perturbed::Perturbed(const scenarios::Perturbations& table, std::uint64_t seed, 
         }
         marks_.rank = marker.mark(slow, rank_paces_);
     }
+    if (!table.balanced()) load_experts(table, plan);
     slow.clear();
     if (!table.links.empty()) {
         const std::uint32_t links = cluster.fabric().links();
@@ -126,6 +129,30 @@ Perturbed::Perturbed(const scenarios::Perturbations& table, std::uint64_t seed, 
     }
     for (const scenarios::Background& background : table.background)
         for (const scenarios::BackgroundFlow& flow : flows_of(background, cluster)) marks_.background.push_back(flow);
+}
+
+/// Ranks whose experts take other numbers of tokens get other marks, each with the paces of the mark that it splits.
+void Perturbed::load_experts(const scenarios::Perturbations& table, const strategies::Plan& plan) {
+    const std::vector<double> loads = scenarios::expert_loads(table, plan.strategy.expert);
+    const strategies::Mesh mesh = plan.mesh();
+    const bool whole = plan.expert_group().has(strategies::Axis::tensor);
+    const double planned = plan.training.taken(1.0);
+    std::map<std::pair<std::uint32_t, double>, std::uint32_t> known;
+    std::vector<std::vector<Pace>> paces;
+    std::vector<std::uint32_t> marks;
+    for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank) {
+        std::uint32_t number = mesh.coordinate(rank, strategies::Axis::expert);
+        if (whole) number = number * plan.strategy.tensor + mesh.coordinate(rank, strategies::Axis::tensor);
+        const double scale = plan.training.taken(loads[number]) / planned;
+        expert_scale_.push_back(scale);
+        largest_scale_ = std::max(largest_scale_, scale);
+        const std::uint32_t before = marks_.of_rank(rank);
+        const auto [place, fresh] = known.try_emplace({before, scale}, static_cast<std::uint32_t>(known.size()));
+        marks.push_back(place->second);
+        if (fresh) paces.push_back(rank_paces_[before]);
+    }
+    marks_.rank = std::move(marks);
+    rank_paces_ = std::move(paces);
 }
 
 }  // namespace orrery::sim

@@ -7,6 +7,8 @@
 
 #include "scenarios/background.hpp"
 #include "scenarios/perturbations.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/step_program.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
@@ -40,7 +42,7 @@ double jitter_factor(double sigma, std::uint64_t seed, std::uint32_t rank, std::
 class Perturbed {
 public:
     Perturbed(const scenarios::Perturbations& table, std::uint64_t seed, const topology::Cluster& cluster,
-              std::uint32_t ranks);
+              const strategies::Plan& plan);
 
     [[nodiscard]] const Marks& marks() const { return marks_; }
     /// Whether kernels take other times than planned.
@@ -48,18 +50,33 @@ public:
     /// Whether no two ranks are alike.
     [[nodiscard]] bool each_rank() const { return jitter_ > 0; }
 
-    /// When a kernel of `work` seconds ends that begins then.
-    [[nodiscard]] double end(std::uint32_t rank, std::uint32_t operation, double begin, double work) const {
+    /// When a kernel of `work` seconds ends that begins then. routed: it works on the tokens that the rank's experts
+    /// receive (strategies::Label), in proportion to them.
+    [[nodiscard]] double end(std::uint32_t rank, std::uint32_t operation, double begin, double work,
+                             bool routed = false) const {
+        if (routed && !expert_scale_.empty()) work *= expert_scale_[rank];
         if (jitter_ > 0) work *= jitter_factor(jitter_, seed_, rank, operation);
         return paced_end(rank_paces_[marks_.of_rank(rank)], begin, work);
+    }
+    /// Of a collective that moves routed tokens, as the rank sees it: an exchange takes as long as the rank that
+    /// receives the most; tensor ranks share the tokens of their experts.
+    [[nodiscard]] std::uint64_t routed_bytes(const strategies::Collective& collective, std::uint32_t rank) const {
+        if (expert_scale_.empty()) return collective.bytes;
+        const bool exchange = collective.kind == kernels::CollectiveKind::all_to_all;
+        const double scale = exchange ? largest_scale_ : expert_scale_[rank];
+        return static_cast<std::uint64_t>(scale * static_cast<double>(collective.bytes) + 0.5);
     }
     /// How a link's rate changes.
     [[nodiscard]] std::span<const Pace> paces_of_link(std::uint32_t mark) const { return link_paces_[mark]; }
 
 private:
+    void load_experts(const scenarios::Perturbations& table, const strategies::Plan& plan);
+
     double jitter_;
     std::uint64_t seed_;
     Marks marks_;
+    std::vector<double> expert_scale_;  // by rank: tokens its experts take, over what is planned; empty: as planned
+    double largest_scale_ = 1;
     std::vector<std::vector<Pace>> rank_paces_, link_paces_;  // by mark
 };
 

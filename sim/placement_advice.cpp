@@ -69,7 +69,7 @@ PlacementComparison compare_placements(const scenarios::Scenario& scenario, cali
         throw Error("", "/other_jobs", "placements are compared for a job by itself", "leave the other jobs out");
     const topology::Cluster cluster = topology::build(scenario.cluster);
     const Profiles profiles = profiles_of(scenario, cluster, store);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const strategies::StepProgram program = strategies::build(scenario.plan);
     const bool large = operations(program) > most_operations;
     PlacementComparison comparison;
@@ -78,7 +78,7 @@ PlacementComparison compare_placements(const scenarios::Scenario& scenario, cali
         strategies::Plan plan = scenario.plan;
         plan.placement = std::move(candidate.placement);
         if (large && !steps.empty() &&
-            !strategies::tensor_groups_are_local(plan.mesh(), plan.placement, cluster.gpus_per_node())) {
+            !strategies::layer_groups_are_local(plan.mesh(), plan.placement, cluster.gpus_per_node())) {
             too_large.push_back(std::move(candidate.name));
             continue;
         }

@@ -138,17 +138,19 @@ void idle_kinds(Prediction& p) {
                 use.gpu, 100 * busy(use), 100 * use.mean.bubble / p.step_time_s, busiest.gpu, 100 * busy(busiest)));
 }
 
-/// Weak scaling against one model replica (data = 1), placed linearly: T_n / (n T_1) in tokens per second and GPU.
+/// Weak scaling against one model replica (data = 1, or what its experts are divided among), placed linearly: T_n / (n
+/// T_1) in tokens per second and GPU.
 void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
            Prediction& p) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
-    p.scale_base_gpus = strategy.tensor * strategy.pipeline;
+    const std::uint32_t least = scenario.plan.expert_extent();  // data ranks that hold all experts
+    p.scale_base_gpus = strategy.tensor * strategy.pipeline * least;
     p.scale_factor = 1;
-    if (strategy.data == 1) return;
+    if (strategy.data == least) return;
     strategies::Plan replica = scenario.plan;
-    replica.strategy.data = 1;
+    replica.strategy.data = least;
     replica.placement = {};
-    replica.training.global_batch /= strategy.data;
+    replica.training.global_batch /= scenario.plan.expert_data();
     const RanStep base(replica, cluster, profiles);
     p.scale_factor = base.replayed.end / p.step_time_s;
 }
@@ -158,7 +160,7 @@ std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scena
                                                 const Profiles& profiles, const Options& options, Prediction& p) {
     strategies::StepProgram program = strategies::build(scenario.plan);
     if (options.unroll) program = strategies::unrolled(program);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan.ranks());
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const bool as_planned = scenario.perturbations.none();
     RanStep ran(std::move(program), scenario.plan, cluster, profiles,
                 {.fold = options.fold,

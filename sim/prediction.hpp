@@ -15,6 +15,7 @@ namespace orrery::sim {
 struct Breakdown {
     double gemm = 0, attention = 0, memory_bound = 0;  ///< compute lane, forward + backward + recompute
     double tensor_comm = 0;                            ///< exposed: the compute lane waits for it or is occupied by it
+    double expert_comm = 0;                            ///< exchanges of tokens between experts (all-to-all)
     double pipeline_comm = 0;                          ///< exposed sends and receives, the transfer itself
     double data_comm = 0;                              ///< exposed gradient and parameter communication
     double optimizer = 0;                              ///< gradient norm, clipping, Adam
@@ -25,7 +26,8 @@ struct Breakdown {
     /// Adds a share of another one.
     void add(const Breakdown& other, double share);
     [[nodiscard]] double total() const {
-        return gemm + attention + memory_bound + tensor_comm + pipeline_comm + data_comm + optimizer + launch + bubble;
+        return gemm + attention + memory_bound + tensor_comm + expert_comm + pipeline_comm + data_comm + optimizer +
+               launch + bubble;
     }
 };
 

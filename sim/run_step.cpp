@@ -20,7 +20,7 @@ constexpr double same_end = 1e-12;
 
 /// Whether each tensor group lies inside a node, so that nothing contends inside a block.
 bool blocks_are_local(const strategies::Plan& plan, const Network& network) {
-    return strategies::tensor_groups_are_local(plan.mesh(), plan.placement, network.gpus_per_node());
+    return strategies::layer_groups_are_local(plan.mesh(), plan.placement, network.gpus_per_node());
 }
 
 std::unique_ptr<Engine> make_engine(EngineKind kind, const std::vector<double>& capacities) {

@@ -51,6 +51,7 @@ Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& 
         Op& op = ops[i];
         op.what = &program.ops[i].what;
         std::tie(op.kind, op.route) = read(*op.what, traffic);
+        op.routed = program.ops[i].label.routed;
         op.first_wait = static_cast<std::uint32_t>(waits.size());
         op.place = kept.place[i];
         op.slot = kept.slot[i];

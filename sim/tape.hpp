@@ -33,6 +33,7 @@ struct Tape {
         std::uint32_t first_wait = 0, waits = 0;  ///< in `waits`
         std::uint32_t route = none;               ///< channel (of the sender) or set, by the traffic's numbers
         Kind kind = Kind::local;
+        bool routed = false;  ///< as its label says
 
         [[nodiscard]] std::size_t lane() const { return Place::lane(place); }
     };

@@ -6,23 +6,53 @@
 
 namespace orrery::strategies {
 
+namespace {
+
+constexpr std::uint32_t none = GradientBuckets::none;
+
+/// Fills buckets one after the other with one kind of parameters.
+class Filler {
+public:
+    Filler(GradientBuckets& result, bool experts, std::uint64_t least)
+        : result_(result), experts_(experts), least_(least) {}
+
+    /// The bucket of a layer's parameters.
+    std::uint32_t add(std::uint64_t parameters, std::size_t chunk, std::size_t position) {
+        if (open_ == none) {
+            open_ = static_cast<std::uint32_t>(result_.buckets.size());
+            result_.buckets.push_back({.experts = experts_});
+        }
+        const std::uint32_t number = open_;
+        GradientBucket& bucket = result_.buckets[number];
+        bucket.parameters += parameters;
+        bucket.chunk = static_cast<std::uint32_t>(chunk);
+        bucket.position = position;
+        if (bucket.parameters >= least_) open_ = none;
+        return number;
+    }
+
+private:
+    GradientBuckets& result_;
+    bool experts_;
+    std::uint64_t least_;
+    std::uint32_t open_ = none;
+};
+
+}  // namespace
+
 GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters) {
     GradientBuckets result;
-    result.of_layer.resize(stage.chunks.size());
-    for (std::size_t c = 0; c < stage.chunks.size(); ++c) result.of_layer[c].resize(stage.chunks[c].size());
-    bool open = false;
-    for (std::size_t c = stage.chunks.size(); c-- > 0;) {
-        for (std::size_t i = stage.chunks[c].size(); i-- > 0;) {
-            if (!open) result.buckets.push_back({});
-            open = true;
-            GradientBucket& bucket = result.buckets.back();
-            bucket.parameters += stage.chunks[c][i].blocks->parameters;
-            bucket.chunk = static_cast<std::uint32_t>(c);
-            bucket.position = i;
-            result.of_layer[c][i] = static_cast<std::uint32_t>(result.buckets.size() - 1);
-            if (bucket.parameters >= bucket_parameters) open = false;
-        }
+    Filler rest(result, false, bucket_parameters), experts(result, true, bucket_parameters);
+    for (const auto& chunk : stage.chunks) {
+        result.of_layer.emplace_back(chunk.size(), none);
+        result.of_experts.emplace_back(chunk.size(), none);
     }
+    for (std::size_t c = stage.chunks.size(); c-- > 0;)
+        for (std::size_t i = stage.chunks[c].size(); i-- > 0;) {
+            const LayerBlocks& layer = *stage.chunks[c][i].blocks;
+            result.of_layer[c][i] = rest.add(layer.parameters - layer.expert_parameters, c, i);
+            if (layer.expert_parameters > 0) result.of_experts[c][i] = experts.add(layer.expert_parameters, c, i);
+        }
     return result;
 }
 

@@ -8,9 +8,11 @@
 
 namespace orrery::strategies {
 
-/// A bucket closes with the layer that fills it.
+/// A bucket closes with the layer that fills it. Parameters of experts have buckets of their own: fewer ranks hold
+/// them.
 struct GradientBucket {
     std::uint64_t parameters = 0;
+    bool experts = false;
     std::uint32_t chunk = 0;   ///< of the layer that closes it
     std::size_t position = 0;  ///< of that layer within the chunk
 };
@@ -18,7 +20,10 @@ struct GradientBucket {
 /// bucket_parameters: the least size at which a bucket closes; the last one takes what is left.
 struct GradientBuckets {
     std::vector<GradientBucket> buckets;
-    std::vector<std::vector<std::uint32_t>> of_layer;  ///< [chunk][position] -> bucket
+    static constexpr std::uint32_t none = 0xffffffff;
+
+    std::vector<std::vector<std::uint32_t>> of_layer;    ///< [chunk][position] -> bucket of all but experts
+    std::vector<std::vector<std::uint32_t>> of_experts;  ///< the same of its experts; none: it has no experts
 };
 GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters);
 /// The buckets that a plan's stage uses: one bucket when the reduction does not overlap with backward.

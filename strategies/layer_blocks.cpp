@@ -55,11 +55,12 @@ private:
         if (const auto* kernel = std::get_if<kernels::Kernel>(&work.what)) {
             what = intern_.kernel(*kernel);
         } else {
-            const auto& collective = std::get<TensorCollective>(work.what);
-            what = Collective{collective.kind, {Axis::tensor}, collective.bytes};
+            const auto& collective = std::get<LayerCollective>(work.what);
+            what = Collective{collective.kind, collective.group, collective.bytes};
         }
         Label label = intern_.label(work.name, phase);
         label.piece = piece_;
+        label.routed = work.routed;
         builder_.emit(beside ? Lane::tensor : Lane::compute, label, what, reads, writes);
         if (beside)
             running_[work.raises] = result;
@@ -122,7 +123,8 @@ std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
 LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute) {
     LayerBlocks blocks{.saved_bytes = saved_bytes(layer, recompute),
                        .parameters = layer.parameters(),
-                       .replicated_parameters = layer.replicated_parameters()};
+                       .replicated_parameters = layer.replicated_parameters(),
+                       .expert_parameters = layer.expert_parameters()};
     blocks.forward = static_cast<std::uint32_t>(step.blocks.size());
     step.blocks.push_back(forward_block(intern, layer));
     blocks.backward = static_cast<std::uint32_t>(step.blocks.size());

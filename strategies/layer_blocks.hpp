@@ -11,6 +11,7 @@ struct LayerBlocks {
     std::uint64_t saved_bytes = 0;            ///< kept per micro-batch between the two
     std::uint64_t parameters = 0;             ///< this rank's
     std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
+    std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
 };
 
 /// Appends the blocks to the step. none: everything that backward needs is kept. selective: the attention core is run

@@ -35,6 +35,24 @@ private:
     Intern& intern_;
 };
 
+bool distributed(const Plan& plan) { return plan.strategy.sharding == Sharding::zero1 && plan.strategy.data > 1; }
+
+/// Ranks that hold different gradients, or shares of them.
+AxisSet agreeing(const Plan& plan) {
+    const bool experts = plan.expert_extent() > 1;
+    if (distributed(plan))
+        return experts ? AxisSet{Axis::tensor, Axis::expert, Axis::data, Axis::pipeline}
+                       : AxisSet{Axis::tensor, Axis::data, Axis::pipeline};
+    return experts ? AxisSet{Axis::tensor, Axis::expert, Axis::pipeline} : AxisSet{Axis::tensor, Axis::pipeline};
+}
+
+/// Of a stage's parameters on one rank, those that it updates: all, or its share under a distributed optimizer.
+std::uint64_t owned_parameters(const Plan& plan, const Stage& stage) {
+    if (!distributed(plan)) return stage.parameters;
+    return (stage.parameters - stage.expert_parameters) / plan.strategy.data +
+           stage.expert_parameters / plan.expert_data();
+}
+
 }  // namespace
 
 BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Builder& builder,
@@ -62,12 +80,11 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
 
 void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
                     std::span<const BufferId> gradients) {
-    const bool sharded = plan.strategy.sharding == Sharding::zero1 && plan.strategy.data > 1;
-    const std::uint64_t owned = sharded ? stage.parameters / plan.strategy.data : stage.parameters;
+    const bool sharded = distributed(plan);
+    const std::uint64_t owned = owned_parameters(plan, stage);
     const Dtype reduced = plan.training.precision.grad_reduce;
     const bool half_gradients = kernels::size_of(reduced) == 2;
-    const AxisSet model_group =
-        sharded ? AxisSet{Axis::tensor, Axis::data, Axis::pipeline} : AxisSet{Axis::tensor, Axis::pipeline};
+    const AxisSet model_group = agreeing(plan);
     Optimizer out(builder, intern);
     if (half_gradients)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, owned, gradients);
@@ -86,10 +103,15 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const Dtype weights = kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
     builder.emit(Lane::compute, intern.label("adam", Phase::optimizer),
                  What{intern.kernel(Pointwise{PointwiseKind::adam, weights, 1, owned})}, {}, {updated});
-    if (sharded && !plan.strategy.overlap_param_gather)
-        builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
-                     Collective{CollectiveKind::all_gather, {Axis::data}, stage.parameters * kernels::size_of(weights)},
-                     {updated}, {});
+    if (!sharded || plan.strategy.overlap_param_gather) return;
+    const auto gather = [&](AxisSet group, std::uint64_t parameters) {
+        if (parameters > 0 && plan.mesh().group_size(group) > 1)
+            builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
+                         Collective{CollectiveKind::all_gather, group, parameters * kernels::size_of(weights)},
+                         {updated}, {});
+    };
+    gather(plan.data_group(), stage.parameters - stage.expert_parameters);
+    gather({Axis::data}, stage.expert_parameters);
 }
 
 }  // namespace orrery::strategies

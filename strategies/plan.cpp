@@ -59,6 +59,7 @@ void check_sizes(const Plan& plan) {
     check_positive("/strategy/pipeline", plan.strategy.pipeline);
     check_positive("/strategy/virtual_pipeline", plan.strategy.virtual_pipeline);
     check_positive("/strategy/data", plan.strategy.data);
+    check_positive("/strategy/expert", plan.strategy.expert);
     check_positive("/strategy/bucket_size", plan.strategy.bucket_bytes);
     check_positive("/training/micro_batch_size", plan.training.micro_batch);
     check_positive("/training/global_batch_size", plan.training.global_batch);
@@ -87,6 +88,57 @@ void check_tensor(const Plan& plan) {
                            tensor),
                nearest_multiples(plan.training.seq, tensor) + "; or set sequence_parallel to false");
     }
+}
+
+/// Keys that mean nothing without experts.
+void check_dense(const Plan& plan) {
+    const std::string hint = "leave it out, or name a model with experts";
+    if (plan.strategy.expert > 1)
+        refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint);
+    if (plan.strategy.expert_tensor > 1) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
+    if (plan.training.expert_capacity > 0)
+        refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint);
+}
+
+/// Experts are split over the tensor axis as the rest is, or not at all (Megatron-LM's parallel folding knows more).
+void check_expert_tensor(const Plan& plan) {
+    const uint64_t tensor = plan.strategy.tensor, expert = plan.strategy.expert;
+    if (plan.strategy.expert_tensor > 1 && plan.strategy.expert_tensor != tensor)
+        refuse("/strategy/expert_tensor", fmt::format("{} differs from tensor {}", plan.strategy.expert_tensor, tensor),
+               fmt::format("legal values: 1, {}", tensor));
+    if (tensor > 1 && !plan.strategy.sequence_parallel)
+        refuse("/strategy/sequence_parallel", "false beside tensor parallelism and experts, as Megatron-LM refuses it",
+               "set sequence_parallel to true, or tensor to 1");
+    if (plan.experts_split()) {
+        const auto check = [&](uint64_t width, std::string_view name) {
+            if (width % tensor != 0)
+                refuse("/strategy/tensor", fmt::format("{} does not divide the {} {}", tensor, width, name),
+                       "set expert_tensor to 1, or tensor to a divisor");
+        };
+        check(plan.model.expert_ffn, "columns of an expert (moe_intermediate_size)");
+        check(plan.model.shared_expert_ffn, "columns of the shared expert");
+    } else if (expert % tensor != 0) {
+        refuse("/strategy/expert", fmt::format("{} ranks are no multiple of tensor {}", expert, tensor),
+               nearest_multiples(expert, tensor) + "; or leave expert_tensor out");
+    }
+}
+
+/// Expert groups lie inside data groups (Rajbhandari et al. 2022; Megatron-LM, expert-model-parallel-size).
+void check_experts(const Plan& plan) {
+    if (plan.strategy.expert > plan.model.experts || plan.model.experts % plan.strategy.expert != 0)
+        refuse("/strategy/expert",
+               fmt::format("{} ranks do not divide the {} experts", plan.strategy.expert, plan.model.experts),
+               nearest_divisors(plan.strategy.expert, plan.model.experts));
+    check_expert_tensor(plan);
+    const uint64_t along = plan.expert_extent(), data = plan.strategy.data;
+    if (data % along != 0)
+        refuse("/strategy/expert",
+               fmt::format("{} expert ranks do not divide the {} data ranks that they are taken from", along, data),
+               nearest_divisors(along, data));
+    const double capacity = plan.training.expert_capacity;
+    if (plan.training.pad_to_capacity && capacity == 0)
+        refuse("/training/moe_pad_expert_input_to_capacity", "true needs a capacity",
+               "give moe_expert_capacity_factor, or set it to false");
 }
 
 void check_stages(const Plan& plan) {
@@ -198,9 +250,11 @@ void check_extent(const Plan& plan) {
                            plan.training.global_batch, plan.micro_batches(), model.layers),
                fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / model.layers));
     }
-    const double row = std::max({4.0 * model.hidden, double{1} * model.ffn, double{1} * model.vocab,
-                                 double{1} * model.heads * model.head_dim,
-                                 plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
+    const double taken = std::max(1.0, plan.training.expert_capacity) * model.experts_per_token;
+    const double row =
+        std::max({4.0 * model.hidden, taken * std::max(model.hidden, model.expert_ffn), double{1} * model.ffn,
+                  double{1} * model.vocab, double{1} * model.heads * model.head_dim,
+                  plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
     constexpr double most_elements = 1ULL << 55U;  // tens of tensors of 4 bytes stay below 2^63
     if (row * tokens * passes > most_elements) {
         refuse("/training/micro_batch_size",
@@ -222,6 +276,7 @@ void validate(const Plan& plan) {
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
     check_tensor(plan);
+    plan.model.experts > 0 ? check_experts(plan) : check_dense(plan);
     check_stages(plan);
     check_schedule(plan);
     check_batch(plan);

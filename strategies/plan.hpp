@@ -21,6 +21,10 @@ struct Strategy {
     std::uint32_t pipeline = 1;
     std::uint32_t virtual_pipeline = 1;  ///< model chunks per stage; > 1 needs the interleaved schedule
     std::uint32_t data = 1;
+    /// expert-model-parallel-size: ranks among which the experts of a layer are divided. They are ranks of one data
+    /// (and tensor) group; those that hold the same experts make up an expert-data group.
+    std::uint32_t expert = 1;
+    std::uint32_t expert_tensor = 0;  ///< expert-tensor-parallel-size: 1, or 0 for `tensor`
     bool sequence_parallel = false;
     ScheduleKind schedule = ScheduleKind::one_f_one_b;
     Sharding sharding = Sharding::none;      ///< zero1: use-distributed-optimizer
@@ -54,6 +58,16 @@ struct Training {
         true;                 ///< weight gradients are added inside the GEMM, not by a kernel of their own
     bool cuda_graph = false;  ///< kernels are replayed, not dispatched one by one by the host
     double grad_clip = 1.0;   ///< clip-grad; 0: no gradient norm
+    /// moe-expert-capacity-factor: an expert takes at most so many times its mean share of the tokens, the others are
+    /// dropped; 0: none are (dropless). pad: each takes exactly that many (moe-pad-expert-input-to-capacity).
+    double expert_capacity = 0;
+    bool pad_to_capacity = false;
+
+    /// Tokens that an expert rank takes when the routers send it `load` times its mean share, over that mean.
+    [[nodiscard]] double taken(double load) const {
+        if (expert_capacity == 0) return load;
+        return pad_to_capacity || load > expert_capacity ? expert_capacity : load;
+    }
 };
 
 struct Plan {
@@ -63,7 +77,26 @@ struct Plan {
     RankPlacement placement = {};
 
     [[nodiscard]] std::uint32_t ranks() const { return strategy.tensor * strategy.pipeline * strategy.data; }
-    [[nodiscard]] Mesh mesh() const { return {{strategy.tensor, 1, 1, strategy.data, strategy.pipeline}}; }
+    [[nodiscard]] Mesh mesh() const {
+        const std::uint32_t expert = expert_extent();
+        return {{strategy.tensor, 1, expert, strategy.data / expert, strategy.pipeline}};
+    }
+    /// Whether each expert is split over the tensor axis; else expert groups cover that axis.
+    [[nodiscard]] bool experts_split() const { return strategy.expert_tensor != 1 && strategy.tensor > 1; }
+    /// Of the mesh's axis `expert`: data ranks are those along it and along `data`.
+    [[nodiscard]] std::uint32_t expert_extent() const {
+        return experts_split() || strategy.tensor > strategy.expert ? strategy.expert
+                                                                    : strategy.expert / strategy.tensor;
+    }
+    /// Groups that exchange tokens, and those that hold the same parameters: of the experts, and all others.
+    [[nodiscard]] AxisSet expert_group() const {
+        return strategy.tensor > 1 && !experts_split() ? AxisSet{Axis::tensor, Axis::expert} : AxisSet{Axis::expert};
+    }
+    [[nodiscard]] AxisSet data_group() const {
+        return expert_extent() > 1 ? AxisSet{Axis::expert, Axis::data} : AxisSet{Axis::data};
+    }
+    /// Ranks of such a group of the experts' parameters, along the axis `data`.
+    [[nodiscard]] std::uint32_t expert_data() const { return strategy.data / expert_extent(); }
     [[nodiscard]] std::uint32_t micro_batches() const {
         return training.global_batch / (training.micro_batch * strategy.data);
     }
@@ -72,9 +105,9 @@ struct Plan {
 };
 
 /// Throws Error (pointer under "/strategy" or "/training") with the value, the rule and the nearest legal
-/// values: heads, kv_heads, ffn divisible by tensor; layers by pipeline x virtual_pipeline; global batch by
-/// micro-batch x data; interleaving needs pipeline > 1 and micro-batches divisible by pipeline; sequence
-/// parallelism needs tensor to divide seq; and so on.
+/// values: heads, kv_heads, ffn divisible by tensor; experts by expert, and data by what expert takes of it; layers by
+/// pipeline x virtual_pipeline; global batch by micro-batch x data; interleaving needs pipeline > 1 and micro-batches
+/// divisible by pipeline; sequence parallelism needs tensor to divide seq; and so on.
 void validate(const Plan& plan);
 
 }  // namespace orrery::strategies

@@ -137,11 +137,11 @@ RankPlacement named_placement(std::string_view name, const Mesh& mesh, const Nod
 
 std::span<const std::string_view> layout_names() { return layouts; }
 
-bool tensor_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node) {
-    const std::uint32_t tensor = mesh.along(Axis::tensor);
-    if (placement.linear()) return gpus_per_node % tensor == 0;
+bool layer_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node) {
+    const std::uint32_t together = mesh.group_size({Axis::tensor, Axis::context, Axis::expert});  // ranks in a row
+    if (placement.linear()) return gpus_per_node % together == 0;
     for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank)
-        if (placement.gpu(rank) / gpus_per_node != placement.gpu(rank - rank % tensor) / gpus_per_node) return false;
+        if (placement.gpu(rank) / gpus_per_node != placement.gpu(rank - rank % together) / gpus_per_node) return false;
     return true;
 }
 

@@ -58,7 +58,7 @@ RankPlacement evenly(std::uint32_t ranks, const Nodes& nodes);
 RankPlacement named_placement(std::string_view name, const Mesh& mesh, const Nodes& nodes);
 std::span<const std::string_view> layout_names();
 
-/// Whether every tensor group lies inside a node.
-bool tensor_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node);
+/// Whether the groups that a layer communicates in, over the tensor and expert axes, all lie inside nodes.
+bool layer_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node);
 
 }  // namespace orrery::strategies

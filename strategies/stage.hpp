@@ -13,6 +13,7 @@ namespace orrery::strategies {
 /// Blocks of every kind of layer, shared by all stages.
 struct ModelBlocks {
     LayerBlocks embedding, plain, recomputed, head;
+    LayerBlocks moe_plain, moe_recomputed;        ///< of layers with experts
     std::uint64_t word_embedding_parameters = 0;  ///< per rank; exchanged between first and last stage when tied
 };
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan);
@@ -29,6 +30,7 @@ struct Stage {
     std::vector<std::vector<PlacedLayer>> chunks;
     std::uint64_t parameters = 0;             ///< this rank's
     std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
+    std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
 };
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t stage);
 

@@ -35,6 +35,18 @@ public:
 private:
     [[nodiscard]] bool data_parallel() const { return plan_.strategy.data > 1; }
     [[nodiscard]] bool sharded() const { return data_parallel() && plan_.strategy.sharding == Sharding::zero1; }
+    /// Ranks that hold a bucket's parameters.
+    [[nodiscard]] AxisSet group_of(std::uint32_t bucket) const {
+        return buckets_.buckets[bucket].experts ? AxisSet{Axis::data} : plan_.data_group();
+    }
+    [[nodiscard]] bool alone(std::uint32_t bucket) const { return plan_.mesh().group_size(group_of(bucket)) == 1; }
+    /// fill(bucket) for those of a layer's parameters.
+    template <class Fill>
+    void each_bucket(std::size_t chunk, std::size_t layer, const Fill& fill) const {
+        fill(buckets_.of_layer[chunk][layer]);
+        if (const std::uint32_t bucket = buckets_.of_experts[chunk][layer]; bucket != GradientBuckets::none)
+            fill(bucket);
+    }
     [[nodiscard]] std::uint32_t weight_bytes() const {
         return kernels::size_of(plan_.training.precision.compute) == 4 ? 4 : 2;
     }
@@ -69,8 +81,10 @@ private:
 void StageWriter::persistent_buffers() {
     const StateBytes state = state_bytes(plan_.training.precision);
     builder_.buffer(stage_.parameters * state.weight, Keep::weight);
-    const std::uint64_t optimizer = stage_.parameters * state.optimizer;
-    builder_.buffer(sharded() ? optimizer / plan_.strategy.data : optimizer, Keep::optimizer);
+    const std::uint64_t experts = stage_.expert_parameters * state.optimizer,
+                        rest = (stage_.parameters - stage_.expert_parameters) * state.optimizer;
+    builder_.buffer(sharded() ? rest / plan_.strategy.data + experts / plan_.expert_data() : rest + experts,
+                    Keep::optimizer);
     buckets_ = gradient_buckets(stage_, plan_);
     for (const GradientBucket& bucket : buckets_.buckets)
         gradient_.push_back(builder_.buffer(bucket.parameters * state.gradient, Keep::gradient));
@@ -85,11 +99,12 @@ void StageWriter::persistent_buffers() {
 void StageWriter::gather_parameters() {
     gathered_.assign(buckets_.buckets.size(), 0);
     if (!sharded() || !plan_.strategy.overlap_param_gather) return;
-    for (std::size_t b = buckets_.buckets.size(); b-- > 0;) {
+    for (auto b = static_cast<std::uint32_t>(buckets_.buckets.size()); b-- > 0;) {
         gathered_[b] = builder_.buffer(0, Keep::scratch);
+        if (alone(b)) continue;
         builder_.emit(
             Lane::data, intern_.label("gather weights", Phase::forward),
-            Collective{CollectiveKind::all_gather, {Axis::data}, buckets_.buckets[b].parameters * weight_bytes()}, {},
+            Collective{CollectiveKind::all_gather, group_of(b), buckets_.buckets[b].parameters * weight_bytes()}, {},
             {gathered_[b]});
     }
 }
@@ -157,7 +172,7 @@ void StageWriter::forward(const Slot& slot) {
         saved.push_back(builder_.buffer(blocks.saved_bytes, Keep::activation));
         std::vector<BufferId> writes{saved.back()};
         if (slot.micro_batch == 0 && !gathered_.empty() && sharded() && plan_.strategy.overlap_param_gather)
-            reads.push_back(gathered_[buckets_.of_layer[slot.chunk][i]]);
+            each_bucket(slot.chunk, i, [&](std::uint32_t bucket) { reads.push_back(gathered_[bucket]); });
         if (i + 1 == chunk.size() && boundary_.sends(true, slot.chunk)) {
             const BufferId out = boundary_.output();
             writes.push_back(out);
@@ -178,8 +193,7 @@ void StageWriter::backward(const Slot& slot, bool last) {
     for (std::size_t i = chunk.size(); i-- > 0;) {
         reads.push_back(saved[i]);
         std::vector<BufferId> writes;
-        const std::uint32_t bucket = buckets_.of_layer[slot.chunk][i];
-        if (last) writes.push_back(gradient_[bucket]);
+        if (last) each_bucket(slot.chunk, i, [&](std::uint32_t bucket) { writes.push_back(gradient_[bucket]); });
         if (i == 0 && boundary_.sends(false, slot.chunk)) {
             const BufferId out = boundary_.output();
             writes.push_back(out);
@@ -188,20 +202,22 @@ void StageWriter::backward(const Slot& slot, bool last) {
         builder_.emit(Lane::compute, intern_.label("backward", Phase::backward, mb, chunk[i].layer),
                       What{Call{chunk[i].blocks->backward}}, reads, writes);
         reads.clear();
-        const GradientBucket& closing = buckets_.buckets[bucket];
-        if (last && plan_.strategy.overlap_grad_reduce && closing.chunk == slot.chunk && closing.position == i)
-            reduce(bucket);
+        if (!last || !plan_.strategy.overlap_grad_reduce) continue;
+        each_bucket(slot.chunk, i, [&](std::uint32_t bucket) {
+            const GradientBucket& closing = buckets_.buckets[bucket];
+            if (closing.chunk == slot.chunk && closing.position == i) reduce(bucket);
+        });
     }
 }
 
 void StageWriter::reduce(std::uint32_t bucket) {
-    if (!data_parallel()) return;
+    if (alone(bucket)) return;
     const std::uint64_t bytes =
         buckets_.buckets[bucket].parameters * kernels::size_of(plan_.training.precision.grad_reduce);
     reduced_[bucket] = builder_.buffer(0, Keep::scratch);
     builder_.emit(
         Lane::data, intern_.label("gradient reduction", Phase::gradient),
-        Collective{sharded() ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, {Axis::data}, bytes},
+        Collective{sharded() ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, group_of(bucket), bytes},
         {gradient_[bucket]}, {reduced_[bucket]});
 }
 

@@ -92,6 +92,7 @@ struct Label {
     std::int32_t micro_batch = -1;
     std::int32_t layer = -1;
     Phase phase = Phase::forward;
+    bool routed = false;      ///< its work grows with the tokens that routers send to this rank's experts
     std::int16_t piece = -1;  ///< in a block: which of ShardedLayer::pieces the operation belongs to
 };
 

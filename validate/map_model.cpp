@@ -120,6 +120,7 @@ models::ModelSpec map_model(const Row& row, Software software) {
     spec.name = name.empty() ? "model" : name;
     if (const auto gated = row.flag("model.gated")) spec.gated = *gated;
     set_dimensions(spec, row, known != nullptr ? *known : ModelSpec{.name = ""});
+    map_experts(row, known != nullptr ? *known : ModelSpec{.name = ""}, spec);
     apply_arguments(spec, row);
     if (!row.has("model.seq")) throw Skip("sequence length not published");
     const bool learned = spec.position == models::PositionKind::learned;

@@ -40,8 +40,16 @@ Nics parse_nics(const std::string& words);
 /// The model; checks family and dimensions.
 models::ModelSpec map_model(const Row& row, Software software);
 
-/// Throws Skip for work that is not a full training step of a dense decoder or encoder: mixture of experts, other
-/// families, LoRA, speculative heads, rows that contradict themselves.
+/// Its experts, those of `known` (the catalog's model, if any) where the row states none. Throws Skip where it has some
+/// and not how many.
+void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSpec& spec);
+/// How the plan's experts are divided, after everything else.
+void map_expert_parallelism(const Row& row, Software software, strategies::Plan& plan);
+/// Whether the model's name is that of a mixture of experts.
+bool names_experts(const Row& row);
+
+/// Throws Skip for work that is not a full training step of a decoder or encoder: other families, LoRA, speculative
+/// heads, rows that contradict themselves.
 void check_supported(const Row& row);
 
 struct Parallelism {

@@ -20,7 +20,7 @@ struct Predictor {
     std::function<sim::Prediction(const scenarios::Scenario&)> step;
     std::function<double(const topology::ClusterSpec&, const std::string& profile, kernels::CollectiveKind,
                          std::uint32_t ranks, double bytes)>
-        collective;                                               ///< seconds
+        collective;  ///< seconds
     /// Seconds of a collective inside a node from a table of its own instead of the profile's; set: validate_files()
     /// calibrates each one-node sweep with every second of its sizes and scores the sizes between.
     std::function<double(const calibrate::CollectiveTable&, double bytes)> calibrated = {};

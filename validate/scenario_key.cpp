@@ -32,24 +32,27 @@ std::string list(const T&... values) {
 std::string key(const models::ModelSpec& spec) {
     const auto& [name, family, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, token_types, gated,
                  causal, tied, linear_bias, qkv_bias, parallel_residual, post_norm, mlm_head, norm, position, dropout,
-                 embedding_norm, qk_norm, window] = spec;
+                 embedding_norm, qk_norm, window, experts, top_k, expert_ffn, shared_ffn, moe_freq] = spec;
     return list(family, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, token_types, gated, causal,
                 tied, linear_bias, qkv_bias, parallel_residual, post_norm, mlm_head, norm, position, dropout,
-                embedding_norm, qk_norm, window);
+                embedding_norm, qk_norm, window, experts, top_k, expert_ffn, shared_ffn, moe_freq);
 }
 
 std::string key(const strategies::Strategy& strategy) {
-    const auto& [tensor, pipeline, chunks, data, sequence, schedule, sharding, recompute, recompute_layers, async,
-                 overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket, placement, placement_file] =
-        strategy;
-    return list(tensor, pipeline, chunks, data, sequence, schedule, sharding, recompute, recompute_layers, async,
-                overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket, placement, placement_file);
+    const auto& [tensor, pipeline, chunks, data, expert, expert_tensor, sequence, schedule, sharding, recompute,
+                 recompute_layers, async, overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket,
+                 placement, placement_file] = strategy;
+    return list(tensor, pipeline, chunks, data, expert, expert_tensor, sequence, schedule, sharding, recompute,
+                recompute_layers, async, overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket, placement,
+                placement_file);
 }
 
 std::string key(const strategies::Training& training) {
-    const auto& [seq, micro, global, precision, fused_attention, accumulation_fusion, cuda_graph, clip] = training;
+    const auto& [seq, micro, global, precision, fused_attention, accumulation_fusion, cuda_graph, clip, capacity, pad] =
+        training;
     const auto& [compute, grad_reduce] = precision;
-    return list(seq, micro, global, compute, grad_reduce, fused_attention, accumulation_fusion, cuda_graph, clip);
+    return list(seq, micro, global, compute, grad_reduce, fused_attention, accumulation_fusion, cuda_graph, clip,
+                capacity, pad);
 }
 
 std::string key(const topology::ClusterSpec& cluster) {
@@ -62,8 +65,9 @@ std::string key(const topology::ClusterSpec& cluster) {
 }
 
 std::string key(const scenarios::Perturbations& perturbations) {
-    const auto& [stragglers, links, jitter, background] = perturbations;
-    std::string text = list(jitter);
+    const auto& [stragglers, links, jitter, background, imbalance, loads] = perturbations;
+    std::string text = list(jitter, imbalance);
+    for (const scenarios::ExpertLoad& load : loads) text += to_text(load) + ";";
     for (const scenarios::Straggler& straggler : stragglers) text += to_text(straggler) + ";";
     for (const scenarios::SlowLink& link : links) text += to_text(link) + ";";
     for (const scenarios::Background& traffic : background) text += to_text(traffic) + ";";

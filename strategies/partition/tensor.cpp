@@ -1,9 +1,11 @@
 #include "strategies/partition/tensor.hpp"
 
 #include <numeric>
+#include <utility>
 
 #include "strategies/layout.hpp"
 #include "strategies/partition/attention.hpp"
+#include "strategies/partition/experts.hpp"
 
 namespace orrery::strategies {
 
@@ -40,6 +42,9 @@ public:
     void operator()(const models::Rope& op);
     void operator()(const models::AttentionCore& op) { out_.pieces.push_back(attention_piece(op, plan_)); }
     void operator()(const models::Activation& op);
+    void operator()(const models::Experts& op) {
+        for (Piece& piece : expert_pieces(op, plan_)) out_.pieces.push_back(std::move(piece));
+    }
     void operator()(const models::ResidualAdd& op);
     void operator()(const models::Loss& op);
 
@@ -51,7 +56,7 @@ private:
                  std::uint8_t raises = 0) const {
         if (tensor_ == 1) return;
         if (const auto kind = conversion(from, to))
-            list.push_back({name, TensorCollective{*kind, tokens_ * width * bytes_}, raises, 0});
+            list.push_back({name, LayerCollective{*kind, tokens_ * width * bytes_}, raises, 0});
     }
     [[nodiscard]] Pointwise pointwise(PointwiseKind kind, std::uint64_t rows, std::uint64_t cols) const {
         return {kind, element_, rows, cols};
@@ -229,7 +234,7 @@ void Sharder::operator()(const models::Loss& op) {
         piece.backward.push_back({"cross entropy backward", over_logits(PointwiseKind::cross_entropy_backward)});
     } else {
         // Vocabulary-parallel loss (Megatron-LM, tensor_parallel/cross_entropy.py): fp32 numbers of every token.
-        const TensorCollective agreed{kernels::CollectiveKind::all_reduce, tokens_ * 4};
+        const LayerCollective agreed{kernels::CollectiveKind::all_reduce, tokens_ * 4};
         piece.forward.push_back({"largest logits", over_logits(PointwiseKind::cross_entropy_maximum)});
         piece.forward.push_back({"loss maximum", agreed});
         piece.forward.push_back({"cross entropy", over_logits(PointwiseKind::cross_entropy_part)});
@@ -264,6 +269,11 @@ std::uint64_t ShardedLayer::parameters() const {
 std::uint64_t ShardedLayer::replicated_parameters() const {
     return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const Piece& piece) { return sum + piece.replicated_parameters; });
+}
+
+std::uint64_t ShardedLayer::expert_parameters() const {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.expert_parameters; });
 }
 
 ShardedLayer shard(const models::Layer& layer, const Plan& plan) {

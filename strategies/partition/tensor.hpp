@@ -18,19 +18,21 @@
 
 namespace orrery::strategies {
 
-/// A collective over the tensor axis; bytes is nccl-tests' size.
-struct TensorCollective {
+/// A collective of one layer; bytes is nccl-tests' size.
+struct LayerCollective {
     kernels::CollectiveKind kind = kernels::CollectiveKind::all_reduce;
     std::uint64_t bytes = 0;
+    AxisSet group = {Axis::tensor};
 };
 
 /// One kernel or collective. An asynchronous collective runs on the tensor lane beside what follows, until work that
 /// needs its flag, or the next piece, waits for it.
 struct Work {
     std::string name;
-    std::variant<kernels::Kernel, TensorCollective> what;
+    std::variant<kernels::Kernel, LayerCollective> what;
     std::uint8_t raises = 0;  ///< flag that an asynchronous collective raises; 0: synchronous
     std::uint8_t needs = 0;   ///< flags that must have been raised
+    bool routed = false;      ///< grows with the tokens that routers send to this rank's experts
 };
 
 /// What one operator becomes on one rank, for one micro-batch.
@@ -44,7 +46,8 @@ struct Piece {
     /// Of these, those that every tensor rank holds: norms, biases after a reduction, position tables. Under sequence
     /// parallelism each rank sees only its tokens, so that their gradients must be summed over the tensor axis.
     std::uint64_t replicated_parameters = 0;
-    bool attention_core = false;  ///< recomputed under selective recomputation
+    std::uint64_t expert_parameters = 0;  ///< of `parameters`: reduced over the expert-data group
+    bool attention_core = false;          ///< recomputed under selective recomputation
 };
 
 /// A layer's pieces in forward order.
@@ -56,6 +59,7 @@ struct ShardedLayer {
     [[nodiscard]] std::uint64_t saved_bytes() const;
     [[nodiscard]] std::uint64_t parameters() const;
     [[nodiscard]] std::uint64_t replicated_parameters() const;
+    [[nodiscard]] std::uint64_t expert_parameters() const;
 };
 
 /// Format of activations outside the matrix products: the compute precision, 16 bits under fp8.

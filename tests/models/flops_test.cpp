@@ -51,7 +51,7 @@ TEST(Flops, ExceedSixPerWeightAndTokenByAttentionOnly) {
     for (const ModelSpec& spec : catalog()) {
         const Model model = build(spec);
         const double logits = spec.tied_embeddings ? static_cast<double>(spec.vocab) * spec.hidden : 0.0;
-        const double weights = static_cast<double>(parameters(model) - parameters(model.embedding)) + logits;
+        const double weights = static_cast<double>(active_parameters(model) - parameters(model.embedding)) + logits;
         const double per_token = model_flops(model, 1, 1) / (6.0 * weights);
         EXPECT_GT(per_token, 0.995) << spec.name;  // vectors (biases, norms) are parameters without products
         EXPECT_LT(per_token, 1.005) << spec.name;

@@ -192,13 +192,17 @@ TEST_F(HuggingFace, UnsupportedStructures) {
     EXPECT_EQ(refusal("bert-base", "position_embedding_type", "relative_key"), "/position_embedding_type");
     EXPECT_EQ(refusal("llama3-8b", "num_local_experts", 8), "/num_local_experts");
     EXPECT_NE(message_.find("mixture-of-experts"), std::string::npos);
+    EXPECT_EQ(refusal("mixtral-8x7b", "num_local_experts", nullptr), "/num_local_experts");
+    EXPECT_EQ(refusal("mixtral-8x7b", "num_experts_per_tok", 9), "/num_experts_per_tok");
+    EXPECT_EQ(refusal("qwen3-30b-a3b", "moe_intermediate_size", nullptr), "/moe_intermediate_size");
+    EXPECT_EQ(refusal("qwen3-30b-a3b", "decoder_sparse_step", 2), "/decoder_sparse_step");
+    EXPECT_EQ(refusal("qwen3-30b-a3b", "mlp_only_layers", {3}), "/mlp_only_layers");
     EXPECT_EQ(refusal("llama3-8b", "is_encoder_decoder", true), "/is_encoder_decoder");
 }
 
 TEST_F(HuggingFace, UnsupportedFamiliesSaySo) {
     const std::vector<std::array<std::string, 3>> families{
-        {"mixtral", "MixtralForCausalLM", "mixture of experts"},
-        {"qwen3_moe", "Qwen3MoeForCausalLM", "mixture of experts"},
+        {"qwen2_moe", "Qwen2MoeForCausalLM", "mixture of experts"},
         {"deepseek_v3", "DeepseekV3ForCausalLM", "mixture of experts"},
         {"t5", "T5ForConditionalGeneration", "encoder-decoder"},
         {"bart", "BartForConditionalGeneration", "encoder-decoder"},

@@ -18,6 +18,7 @@ struct Word {
     std::string operator()(const Rope&) const { return "rope"; }
     std::string operator()(const AttentionCore&) const { return "attention"; }
     std::string operator()(const Activation&) const { return "activation"; }
+    std::string operator()(const Experts&) const { return "experts"; }
     std::string operator()(const ResidualAdd&) const { return "residual"; }
     std::string operator()(const Loss&) const { return "loss"; }
 };

@@ -40,7 +40,7 @@ struct Bench {
         : scenario(of),
           cluster(topology::build(of.cluster)),
           predictor(profiles().find(of.profile)),
-          perturbed(of.perturbations, 1, cluster, of.gpus),
+          perturbed(of.perturbations, 1, cluster, of.plan),
           alone(of.plan, cluster, predictor),
           shared(of.plan, cluster, predictor,
                  {.perturbed = of.perturbations.none() ? nullptr : &perturbed, .others = of.other_jobs}) {}

@@ -79,10 +79,10 @@ TEST(RankPlacement, EveryOrderOfTheAxesOfSeveralRanksOnce) {
 }
 
 TEST(RankPlacement, TensorGroupsInsideNodes) {
-    EXPECT_TRUE(tensor_groups_are_local(mesh, {}, 4));
-    EXPECT_FALSE(tensor_groups_are_local(mesh, {}, 3)) << "ranks 2 and 3 lie on two nodes";
-    EXPECT_TRUE(tensor_groups_are_local(mesh, named_placement("tp-pp-dp", mesh, {3, 4}), 4));
-    EXPECT_FALSE(tensor_groups_are_local(mesh, named_placement("round_robin", mesh, {3, 4}), 4));
+    EXPECT_TRUE(layer_groups_are_local(mesh, {}, 4));
+    EXPECT_FALSE(layer_groups_are_local(mesh, {}, 3)) << "ranks 2 and 3 lie on two nodes";
+    EXPECT_TRUE(layer_groups_are_local(mesh, named_placement("tp-pp-dp", mesh, {3, 4}), 4));
+    EXPECT_FALSE(layer_groups_are_local(mesh, named_placement("round_robin", mesh, {3, 4}), 4));
 }
 
 void expect_refused(const std::function<void()>& code, const std::string& mention) {

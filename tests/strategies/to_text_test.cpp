@@ -15,8 +15,6 @@
 namespace orrery::strategies {
 namespace {
 
-constexpr const char* golden = "tests/strategies/golden/tiny_step.txt";
-
 /// Two stages of two tensor ranks, twice: tensor, sequence, pipeline and data parallelism, a distributed optimizer.
 Plan small_plan() {
     Plan plan = tiny_plan(2, 2, 2);
@@ -29,6 +27,22 @@ Plan small_plan() {
     return plan;
 }
 
+/// Four experts, two a token, on two expert ranks of four data ranks: what a layer with experts adds.
+Plan small_moe_plan() {
+    Plan plan = tiny_plan(1, 1, 4);
+    plan.model = tiny_llama();
+    plan.model.layers = 2;
+    plan.model.experts = 4;
+    plan.model.experts_per_token = 2;
+    plan.model.expert_ffn = 96;
+    plan.model.moe_layer_freq = 2;
+    plan.strategy.expert = 2;
+    plan.strategy.sharding = Sharding::zero1;
+    plan.training.fused_attention = true;
+    plan.training.global_batch = 2 * 4;
+    return plan;
+}
+
 std::string first_difference(const std::string& text, const std::string& expected) {
     std::istringstream one(text), other(expected);
     std::string a, b;
@@ -37,9 +51,7 @@ std::string first_difference(const std::string& text, const std::string& expecte
     return "one text goes on where the other ends";
 }
 
-TEST(ToText, TinyStepIsAsReviewed) {
-    const StepProgram step = build(small_plan());
-    const std::string text = to_text(step, 0) + "\n" + to_text(step, 1);
+void expect_as_reviewed(const std::string& text, const char* golden) {
     if (std::getenv("UPDATE_GOLDEN") != nullptr) {
         std::ofstream(golden, std::ios::binary) << text;
         return;
@@ -49,6 +61,15 @@ TEST(ToText, TinyStepIsAsReviewed) {
     const std::string expected{std::istreambuf_iterator<char>(in), {}};
     EXPECT_TRUE(text == expected) << first_difference(text, expected)
                                   << "\nrun with UPDATE_GOLDEN=1 and review the difference of " << golden;
+}
+
+TEST(ToText, TinyStepIsAsReviewed) {
+    const StepProgram step = build(small_plan());
+    expect_as_reviewed(to_text(step, 0) + "\n" + to_text(step, 1), "tests/strategies/golden/tiny_step.txt");
+}
+
+TEST(ToText, TinyStepWithExpertsIsAsReviewed) {
+    expect_as_reviewed(to_text(build(small_moe_plan()), 0), "tests/strategies/golden/tiny_moe_step.txt");
 }
 
 TEST(ToText, OneLineForEachOperationAndBuffer) {

@@ -30,13 +30,13 @@ TEST(Support, OtherFamiliesAreNamed) {
 }
 
 TEST(Support, ExpertsAreNamed) {
-    const std::string experts = "mixture of experts is not supported";
-    EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), experts);
-    EXPECT_EQ(reason({{"ep", 4}}), experts);
-    EXPECT_EQ(reason({{"ep", 1}, {"model", {{"experts", nullptr}}}}), "");
-    EXPECT_EQ(reason({{"model", {{"name", "deepseek-v3"}}}}), experts);
-    EXPECT_EQ(reason({{"model", {{"name", "DeepSeekV4 Flash"}}}}), experts);
-    EXPECT_EQ(reason({{"model", {{"name", "moe:gpt3_moe"}}}}), experts);
+    EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), "");
+    EXPECT_EQ(reason({{"ep", 4}}), "") << "the model says what it divides";
+    const std::string latent = "model family not supported: multi-latent attention";
+    EXPECT_EQ(reason({{"model", {{"name", "deepseek-v3"}}}}), latent);
+    EXPECT_EQ(reason({{"model", {{"name", "DeepSeekV4 Flash"}}}}), latent);
+    EXPECT_EQ(reason({{"switches", {{"overlap-moe-expert-parallel-comm", true}}}}),
+              "exchanges of tokens beside computation are not supported");
 }
 
 TEST(Support, OtherWorkIsNamed) {

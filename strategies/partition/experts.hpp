@@ -1,0 +1,31 @@
+// Experts of one layer on one rank: router, dispatch of tokens to the ranks that hold their experts, the experts' MLPs,
+// and the way back.
+#pragma once
+
+#include <vector>
+
+#include "models/operators.hpp"
+#include "strategies/partition/tensor.hpp"
+
+namespace orrery::strategies {
+
+/// What a rank sends and computes when every expert receives as many tokens (imbalance is a perturbation, not part of
+/// the plan). A rank holds T tokens of the residual stream.
+struct ExpertShapes {
+    std::uint64_t tokens = 0;     ///< T
+    std::uint64_t sent = 0;       ///< copies that leave for experts: T top_k, or what the capacity lets through
+    std::uint64_t rows = 0;       ///< copies that this rank's experts work on
+    std::uint32_t experts = 0;    ///< that this rank holds
+    std::uint32_t rows_each = 0;  ///< of one expert, rounded up
+    std::uint32_t inner = 0;      ///< outputs of an expert's first product on this rank, both halves when gated
+    std::uint32_t ffn = 0;        ///< inputs of its second product on this rank
+    bool exchanges = false;       ///< tokens go to other ranks
+    bool gathers = false;         ///< tensor ranks share the tokens of each other's parts of the sequence
+};
+ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan);
+
+/// Router, dispatch, first product, activation, second product, combination, as Megatron-LM's all-to-all dispatcher
+/// runs them. The products of a rank's experts are one grouped GEMM, written as a batched one of equal parts.
+std::vector<Piece> expert_pieces(const models::Experts& op, const Plan& plan);
+
+}  // namespace orrery::strategies

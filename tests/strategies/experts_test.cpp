@@ -1,0 +1,250 @@
+// Expert parallelism: who holds, sends and reduces what, counted by hand.
+#include "strategies/partition/experts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+
+#include "base/error.hpp"
+#include "strategies/build.hpp"
+#include "strategies/memory.hpp"
+#include "strategies/stage.hpp"
+#include "strategies/state_bytes.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+using kernels::CollectiveKind;
+using kernels::Gemm;
+
+/// tiny_llama whose four layers have 8 experts of 96, two a token; 256 tokens a micro-batch.
+Plan moe_plan(std::uint32_t tensor = 1, std::uint32_t pipeline = 1, std::uint32_t data = 4, std::uint32_t expert = 4) {
+    Plan plan = tiny_plan(tensor, pipeline, data);
+    plan.model = tiny_llama();
+    plan.model.experts = 8;
+    plan.model.experts_per_token = 2;
+    plan.model.expert_ffn = 96;
+    plan.model.moe_layer_freq = 1;
+    plan.strategy.expert = expert;
+    plan.strategy.sequence_parallel = tensor > 1;
+    return plan;
+}
+
+constexpr std::uint64_t tokens = 256, hidden = 64, one_expert = 3 * 64 * 96;
+
+models::Experts experts_of(const Plan& plan) {
+    const models::Model model = models::build(plan.model);
+    for (const auto& op : model.moe_block.operators)
+        if (const auto* experts = std::get_if<models::Experts>(&op)) return *experts;
+    throw std::logic_error("a layer without experts");
+}
+
+struct Sum {
+    std::uint32_t calls = 0;
+    std::uint64_t bytes = 0;
+};
+std::map<std::pair<CollectiveKind, std::uint8_t>, Sum> collectives(const Program& program) {
+    std::map<std::pair<CollectiveKind, std::uint8_t>, Sum> sums;
+    for (const Op& op : program.ops)
+        if (const auto* c = std::get_if<Collective>(&op.what)) {
+            Sum& sum = sums[{c->kind, c->group.bits()}];
+            ++sum.calls;
+            sum.bytes += c->bytes;
+        }
+    return sums;
+}
+
+TEST(ExpertParallel, GroupsLieInsideDataGroups) {
+    const Plan plan = moe_plan(2, 2, 8, 4);
+    validate(plan);
+    EXPECT_EQ(plan.mesh().extent, (std::array<std::uint32_t, axes>{2, 1, 4, 2, 2}));
+    EXPECT_EQ(plan.mesh().ranks(), plan.ranks());
+    EXPECT_EQ(plan.mesh().group(0, plan.expert_group()), (std::vector<std::uint32_t>{0, 2, 4, 6}));
+    EXPECT_EQ(plan.mesh().group(0, plan.data_group()), (std::vector<std::uint32_t>{0, 2, 4, 6, 8, 10, 12, 14}));
+    EXPECT_EQ(plan.expert_data(), 2U);
+}
+
+TEST(ExpertParallel, WholeExpertsTakeRanksOfTheTensorAxis) {
+    Plan plan = moe_plan(2, 1, 4, 4);
+    plan.strategy.expert_tensor = 1;
+    validate(plan);
+    EXPECT_EQ(plan.mesh().extent, (std::array<std::uint32_t, axes>{2, 1, 2, 2, 1}));
+    EXPECT_EQ(plan.mesh().group(0, plan.expert_group()), (std::vector<std::uint32_t>{0, 1, 2, 3}));
+    const ExpertShapes shapes = expert_shapes(experts_of(plan), plan);
+    EXPECT_EQ(shapes.ffn, 96U);
+    EXPECT_FALSE(shapes.gathers);
+}
+
+/// All ranks together work on each token's copies once, however the experts are divided.
+TEST(ExpertParallel, TokensAreConserved) {
+    for (const std::uint32_t tensor : {1U, 2U})
+        for (const std::uint32_t whole : {0U, 1U})
+            for (const std::uint32_t expert : {1U, 2U, 4U, 8U}) {
+                Plan plan = moe_plan(tensor, 1, 8, expert);
+                plan.strategy.expert_tensor = whole;
+                if (whole == 1 && expert < tensor) continue;
+                validate(plan);
+                SCOPED_TRACE(testing::Message() << tensor << " " << whole << " " << expert);
+                const ExpertShapes shapes = expert_shapes(experts_of(plan), plan);
+                const std::uint64_t split = plan.experts_split() ? tensor : 1;
+                EXPECT_EQ(shapes.rows * plan.ranks() / split, 2 * tokens * 8) << "copies in one micro-batch";
+                EXPECT_EQ(std::uint64_t{shapes.rows_each} * shapes.experts, shapes.rows);
+                EXPECT_EQ(shapes.ffn * split, 96U);
+                EXPECT_EQ(shapes.experts * expert, 8U);
+            }
+}
+
+/// Dispatch and combination, forward and backward: four exchanges of every copy, none with one expert rank.
+TEST(ExpertParallel, ExchangesByFormula) {
+    for (const auto recompute : {Recompute::none, Recompute::full}) {
+        Plan plan = moe_plan();
+        plan.strategy.recompute = recompute;
+        const StepProgram step = build(plan);
+        Sum sum;
+        for (const Program& block : step.blocks)
+            for (const auto& [key, found] : collectives(block)) {
+                EXPECT_EQ(key, std::pair(CollectiveKind::all_to_all, AxisSet{Axis::expert}.bits()));
+                sum.calls += found.calls;
+                sum.bytes += found.bytes;
+            }
+        // Under full recomputation the plain layer's blocks are there too.
+        const std::uint32_t calls = recompute == Recompute::full ? 4 + 2 + 4 : 4;
+        EXPECT_EQ(sum.calls, calls);
+        EXPECT_EQ(sum.bytes, calls * 2 * tokens * hidden * 2);
+    }
+    for (const Program& block : build(moe_plan(1, 1, 4, 1)).blocks) EXPECT_TRUE(collectives(block).empty());
+}
+
+TEST(ExpertParallel, SplitExpertsShareTokensOverTheTensorAxis) {
+    const StepProgram step = build(moe_plan(2, 1, 4, 4));
+    std::map<CollectiveKind, std::uint64_t> bytes;
+    for (const Op& op : step.blocks[2].ops)  // forward of the layers
+        if (const auto* c = std::get_if<Collective>(&op.what); c != nullptr && op.label.routed)
+            bytes[c->kind] += c->bytes;
+    EXPECT_EQ(bytes[CollectiveKind::all_to_all], 2 * tokens * hidden * 2) << "two exchanges of half of the sequence";
+    EXPECT_EQ(bytes[CollectiveKind::all_gather], 2 * tokens * hidden * 2);
+    EXPECT_EQ(bytes[CollectiveKind::reduce_scatter], 2 * tokens * hidden * 2);
+}
+
+TEST(ExpertParallel, ProductsAreGrouped) {
+    const StepProgram step = build(moe_plan());
+    const auto has = [&](const Gemm& gemm) {
+        for (const kernels::Kernel& kernel : step.kernels)
+            if (const auto* found = std::get_if<Gemm>(&kernel); found != nullptr && *found == gemm) return true;
+        return false;
+    };
+    using enum kernels::GemmPass;
+    constexpr auto bf16 = kernels::Dtype::bf16;
+    EXPECT_TRUE(has({bf16, 2, tokens, 192, hidden})) << "two local experts, 2 x 256 copies, both halves";
+    EXPECT_TRUE(has({bf16, 2, tokens, hidden, 192, data_gradient}));
+    EXPECT_TRUE(has({bf16, 2, hidden, 192, tokens, weight_gradient}));
+    EXPECT_TRUE(has({bf16, 2, tokens, hidden, 96}));
+    EXPECT_TRUE(has({bf16, 1, tokens, 8, hidden})) << "router";
+}
+
+TEST(ExpertParallel, CapacityBoundsWhatIsSent) {
+    Plan plan = moe_plan();
+    const auto sent = [&] {
+        validate(plan);
+        return expert_shapes(experts_of(plan), plan).sent;
+    };
+    plan.training.expert_capacity = 1.5;
+    EXPECT_EQ(sent(), 2 * tokens) << "balanced routers never reach it";
+    plan.training.pad_to_capacity = true;
+    EXPECT_EQ(sent(), 3 * tokens);
+    plan.training.pad_to_capacity = false;
+    plan.training.expert_capacity = 0.5;
+    EXPECT_EQ(sent(), tokens) << "half of the copies are dropped";
+}
+
+/// Experts are reduced among the ranks that hold the same ones, everything else among all data ranks.
+TEST(ExpertParallel, GradientsByGroup) {
+    for (const bool sharded : {false, true}) {
+        Plan plan = moe_plan(1, 1, 4, 2);
+        if (sharded) plan.strategy.sharding = Sharding::zero1;
+        const StepProgram step = build(plan);
+        EXPECT_TRUE(verify(step).empty());
+        const auto sums = collectives(step.programs[0]);
+        const CollectiveKind kind = sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+        const std::uint64_t experts = 4 * 4 * one_expert;  // four layers, half of eight
+        const std::uint64_t all = models::parameters(models::build(plan.model)) + 24 * 64 * 2;  // vocabulary padded
+        const std::uint64_t rest = all - 2 * experts;
+        EXPECT_EQ(sums.at({kind, AxisSet{Axis::data}.bits()}).bytes, experts * 2);
+        EXPECT_EQ(sums.at({kind, (AxisSet{Axis::expert, Axis::data}).bits()}).bytes, rest * 2);
+        const StateBytes state = state_bytes(plan.training.precision);
+        const auto at_peak = memory(step, 0).at_peak;
+        EXPECT_EQ(at_peak[static_cast<std::size_t>(Keep::weight)], (rest + experts) * state.weight);
+        EXPECT_EQ(at_peak[static_cast<std::size_t>(Keep::optimizer)],
+                  (sharded ? rest / 4 + experts / 2 : rest + experts) * state.optimizer);
+    }
+}
+
+TEST(ExpertParallel, OneCopyOfTheExpertsIsNotReduced) {
+    Plan plan = moe_plan();
+    plan.strategy.overlap_grad_reduce = true;
+    plan.strategy.sharding = Sharding::zero1;
+    plan.strategy.overlap_param_gather = true;
+    const StepProgram step = build(plan);
+    EXPECT_TRUE(verify(step).empty());
+    for (const auto& [key, sum] : collectives(step.programs[0]))
+        EXPECT_NE(key.second, AxisSet{Axis::data}.bits()) << sum.calls;
+}
+
+TEST(ExpertParallel, EverySecondLayerHasExperts) {
+    Plan plan = moe_plan(1, 2, 2, 2);
+    plan.model.moe_layer_freq = 2;
+    validate(plan);
+    const StepProgram step = build(plan);
+    EXPECT_TRUE(verify(step).empty());
+    std::map<std::string, int> calls;
+    for (const Op& op : step.programs[1].ops)
+        if (const auto* call = std::get_if<Call>(&op.what)) ++calls[step.blocks[call->block].name];
+    EXPECT_EQ(calls["moe block forward"], 4) << "of four micro-batches";
+    EXPECT_EQ(calls["block forward"], 4);
+}
+
+TEST(ExpertParallel, InterleavedStepsAreSound) {
+    Plan plan = moe_plan(2, 2, 4, 2);
+    plan.strategy.schedule = ScheduleKind::interleaved;
+    plan.strategy.virtual_pipeline = 2;
+    plan.strategy.recompute = Recompute::selective;
+    plan.strategy.sharding = Sharding::zero1;
+    plan.strategy.overlap_grad_reduce = plan.strategy.overlap_param_gather = true;
+    validate(plan);
+    EXPECT_TRUE(verify(build(plan)).empty());
+    EXPECT_TRUE(verify(unrolled(build(plan))).empty());
+}
+
+TEST(ExpertParallel, IllegalPlansNameTheirKey) {
+    const auto pointer = [](Plan plan, const std::function<void(Plan&)>& change) {
+        change(plan);
+        try {
+            validate(plan);
+        } catch (const Error& error) {
+            EXPECT_FALSE(error.hint().empty()) << error.message();
+            return error.pointer();
+        }
+        return std::string("legal");
+    };
+    EXPECT_EQ(pointer(moe_plan(), [](Plan&) {}), "legal");
+    EXPECT_EQ(pointer(tiny_plan(1, 1, 4), [](Plan& p) { p.strategy.expert = 2; }), "/strategy/expert");
+    EXPECT_EQ(pointer(tiny_plan(), [](Plan& p) { p.training.expert_capacity = 1; }),
+              "/training/moe_expert_capacity_factor");
+    EXPECT_EQ(pointer(moe_plan(), [](Plan& p) { p.strategy.expert = 0; }), "/strategy/expert");
+    EXPECT_EQ(pointer(moe_plan(), [](Plan& p) { p.strategy.expert = 3; }), "/strategy/expert");
+    EXPECT_EQ(pointer(moe_plan(), [](Plan& p) { p.strategy.expert = 8; }), "/strategy/expert") << "of four data ranks";
+    EXPECT_EQ(pointer(moe_plan(2), [](Plan& p) { p.strategy.sequence_parallel = false; }),
+              "/strategy/sequence_parallel");
+    EXPECT_EQ(pointer(moe_plan(4), [](Plan& p) { p.strategy.expert_tensor = 2; }), "/strategy/tensor")
+        << "four tensor ranks of two key-value heads come first";
+    EXPECT_EQ(pointer(moe_plan(2), [](Plan& p) { p.strategy.expert_tensor = 4; }), "/strategy/expert_tensor");
+    EXPECT_EQ(pointer(moe_plan(2, 1, 4, 1), [](Plan& p) { p.strategy.expert_tensor = 1; }), "/strategy/expert");
+    EXPECT_EQ(pointer(moe_plan(2), [](Plan& p) { p.model.expert_ffn = 33; }), "/strategy/tensor");
+    EXPECT_EQ(pointer(moe_plan(), [](Plan& p) { p.training.pad_to_capacity = true; }),
+              "/training/moe_pad_expert_input_to_capacity");
+}
+
+}  // namespace
+}  // namespace orrery::strategies

@@ -1,0 +1,66 @@
+// Mixture of experts of a row: the model's, and how they are divided.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "validate/map_row.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+/// The first of these fields that the row holds.
+std::optional<std::uint32_t> first_count(const Row& row, std::initializer_list<const char*> paths) {
+    for (const char* path : paths)
+        if (const auto value = row.count(path)) return value;
+    return std::nullopt;
+}
+
+/// Megatron-LM's moe-layer-freq: a number, or a list that only a number of layers apart can be written as one.
+std::uint32_t layer_frequency(const Row& row, std::uint32_t otherwise) {
+    const nlohmann::json* stated = row.find("switches.moe-layer-freq");
+    if (stated == nullptr) return otherwise;
+    if (!stated->is_number()) throw Skip("experts in an irregular choice of layers are not supported");
+    return *row.count("switches.moe-layer-freq");
+}
+
+}  // namespace
+
+void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSpec& spec) {
+    const std::uint32_t experts = first_count(row, {"model.experts", "switches.num-experts"}).value_or(known.experts);
+    if (experts <= 1) {
+        spec.experts = spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = 0;
+        if (names_experts(row) || row.number("ep").value_or(1) > 1)
+            throw Skip("model dimensions not published: experts");
+        return;
+    }
+    const bool same = known.experts == experts;
+    const auto top_k = first_count(row, {"model.topk", "switches.moe-router-topk"});
+    if (!top_k && !same) throw Skip("model dimensions not published: topk");
+    spec.experts = experts;
+    spec.experts_per_token = top_k ? *top_k : known.experts_per_token;
+    spec.expert_ffn = row.count("switches.moe-ffn-hidden-size").value_or(same ? known.expert_ffn : spec.ffn);
+    spec.shared_expert_ffn = row.count("switches.moe-shared-expert-intermediate-size").value_or(0);
+    spec.moe_layer_freq = layer_frequency(row, same ? known.moe_layer_freq : 1);
+}
+
+void map_expert_parallelism(const Row& row, Software software, strategies::Plan& plan) {
+    if (plan.model.experts == 0) return;
+    strategies::Strategy& strategy = plan.strategy;
+    strategy.expert = row.count("ep").value_or(1);
+    const auto split = first_count(row, {"switches.expert_tp", "switches.expert-tensor-parallel-size"});
+    if (split && *split != 1 && *split != strategy.tensor)
+        throw Skip("experts split otherwise than the tensor axis are not supported");
+    // Not published: Megatron-LM's default, as the rest. More expert ranks than data ranks leave only whole experts.
+    strategy.expert_tensor = split.value_or(strategy.expert > strategy.data ? 1 : 0);
+    if (strategy.tensor > 1 && !strategy.sequence_parallel)
+        throw Skip("experts beside tensor without sequence parallelism are not supported");
+    const std::string dispatcher = row.words("switches.moe-token-dispatcher-type");
+    const bool gathers = dispatcher == "allgather" || (dispatcher.empty() && software == Software::megatron_core);
+    if (gathers && strategy.expert > 1) throw Skip("token dispatcher not supported: allgather");
+    plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
+    plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
+    strategies::validate(plan);  // groups of experts that do not divide the ranks make no mesh
+}
+
+}  // namespace orrery::validate
