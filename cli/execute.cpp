@@ -102,13 +102,13 @@ std::vector<std::string> command_of(const Execution& execution, std::uint32_t ra
 
 Executed execute(const scenarios::Scenario& scenario, const Execution& execution) {
     require_ranks(scenario, execution.ranks);
-    run::require_executable(scenario.plan);
     if (!scenario.perturbations.none())
         throw Error("", "/perturbations", "a real run has its own stragglers; perturbations are simulated only",
                     "leave them out");
     if (!scenario.other_jobs.empty())
         throw Error("", "/other_jobs", "a real run has the machine as it is; other jobs are simulated only",
                     "leave them out");
+    run::require_executable(scenario.plan);
     if (!execution.hosts.empty()) check_hosts(execution.hosts);
     const strategies::Training& training = scenario.plan.training;
     const run::Tokens readable(execution.settings.data, scenario.plan.model.vocab, training.seq, scenario.seed);

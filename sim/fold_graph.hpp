@@ -17,8 +17,9 @@ struct FlowClasses {
     std::vector<std::uint32_t> background, link;
 };
 
-/// The coarsest partition that is equitable: columns of one role on one kind of GPU, flows of one channel or set, background flows of one
-/// rate and window, links of one kind, rate and tier. Jobs are never alike. traffic: of each job.
+/// The coarsest partition that is equitable: columns of one role on one kind of GPU, flows of one channel or set,
+/// background flows of one rate and window, links of one kind, rate and tier. Jobs are never alike. traffic: of each
+/// job.
 FlowClasses equitable_classes(const SharedFlows& flows, const std::vector<Traffic>& traffic,
                               const topology::Cluster& cluster, const Network& network, const Marks& marks);
 

@@ -96,8 +96,8 @@ void JobReplay::lay_out(const strategies::StepProgram& step, const KindCosts& co
     for (const RankClass& rank : result_.classes) {
         const Tape*& tape = known[rank.role * costs.size() + costs.number(rank.representative)];
         if (tape == nullptr)
-            tape = &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative),
-                                        traffic);
+            tape =
+                &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative), traffic);
         progress_.emplace_back().tape = tape;
     }
 }

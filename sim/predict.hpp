@@ -29,8 +29,8 @@ Profiles profiles_of(const topology::Cluster& cluster, const std::string& profil
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, const Options& options = {});
 Prediction predict(const scenarios::Scenario& scenario, const Options& options = {});
 
-/// Device time of each kernel of the scenario's program (strategies::build) on the GPU of a rank, as the prediction takes
-/// it: what emulated ranks sleep for. Throws Error.
+/// Device time of each kernel of the scenario's program (strategies::build) on the GPU of a rank, as the prediction
+/// takes it: what emulated ranks sleep for. Throws Error.
 std::vector<double> kernel_seconds(const scenarios::Scenario& scenario, std::uint32_t rank = 0);
 
 /// Seconds of one collective over the first `ranks` GPUs of a cluster (nccl-tests' size), nothing else running.

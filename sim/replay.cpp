@@ -73,8 +73,8 @@ ReplayedJobs replay(std::span<const ReplayJob> jobs, const Network& network, Eng
     return Replay(jobs, network, engine, perturbed).run();
 }
 
-Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network, const Folding& folding,
-                Engine& engine) {
+Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,
+                const Folding& folding, Engine& engine) {
     ReplayJob job{&step, &costs, &folding};
     job.record.resize(folding.classes.size());
     std::iota(job.record.begin(), job.record.end(), 0U);

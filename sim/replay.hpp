@@ -41,7 +41,7 @@ struct ReplayedJobs {
 ReplayedJobs replay(std::span<const ReplayJob> jobs, const Network& network, Engine& engine,
                     const Perturbed* perturbed = nullptr);
 /// One job, spans of all its classes.
-Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network, const Folding& folding,
-                Engine& engine);
+Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,
+                const Folding& folding, Engine& engine);
 
 }  // namespace orrery::sim

@@ -82,7 +82,8 @@ std::string key(const scenarios::OtherJob& job) {
 }  // namespace
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
-    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs] = scenario;
+    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs] =
+        scenario;
     const auto& [model, strategy, training, placement] = plan;  // placement follows from strategy and cluster
     const auto& [token_budget] = outputs;
     std::string profiles = list(profile), others;

@@ -56,7 +56,7 @@ TEST(Sharing, ItsResolvedScenarioSaysTheSame) {
     Json scenario = Json::parse(first.out).at("scenario");
     const std::string other = scenario.at("other_jobs").at(0).at("scenario");
     EXPECT_EQ(other, "scenarios/gpt-1.7b-dgx-a100.json");
-    folder.file("other.json", content_of(other));
+    (void)folder.file("other.json", content_of(other));
     scenario["other_jobs"][0]["scenario"] = "other.json";
     const Result second = orrery({"simulate", folder.file("again.json", scenario.dump()), "--json", "-"});
     ASSERT_EQ(second.exit, 0) << second.err;
