@@ -109,6 +109,32 @@ TEST_F(SimulateTest, TakesItsOwnResolvedScenario) {
     EXPECT_EQ(Json::parse(again.out), base);
 }
 
+TEST(SimulateExperts, TheShippedScenarioAndItsImbalance) {
+    const std::vector<std::string> mixtral{"simulate", "scenarios/mixtral-8x7b-superpod-h100.json"};
+    const Result planned = orrery(mixtral);
+    EXPECT_EQ(planned.exit, 0) << planned.err;
+    for (const char* word : {"DP16  EP8", "8 experts, top 2, 12.9 of 46.7 B parameters active", "EP comm"})
+        EXPECT_NE(planned.out.find(word), std::string::npos) << word << " is missing from\n" << planned.out;
+    const auto with = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = mixtral;
+        arguments.insert(arguments.end(), {"--json", "-"});
+        for (const std::string& change : more) arguments.insert(arguments.end(), {"--set", change});
+        return orrery(arguments);
+    };
+    const Json balanced = Json::parse(with({}).out);
+    EXPECT_GT(balanced["breakdown_s"]["expert_comm"], 0);
+    const Result loaded = with({"perturbations.expert_imbalance=1.5"});
+    ASSERT_EQ(loaded.exit, 0) << loaded.err;
+    const Json report = Json::parse(loaded.out);
+    EXPECT_GT(report["step_time_s"], balanced["step_time_s"]);
+    EXPECT_EQ(report["planned_step_time_s"], balanced["step_time_s"]);
+    EXPECT_EQ(report["scenario"]["perturbations"]["expert_imbalance"], 1.5);
+    EXPECT_EQ(with({"perturbations.expert_imbalance=9"}).exit, 2);
+    const Result odd = with({"strategy.expert=3"});
+    EXPECT_EQ(odd.exit, 2);
+    EXPECT_NE(odd.err.find("/strategy/expert: 3 ranks do not divide the 8 experts"), std::string::npos) << odd.err;
+}
+
 TEST_F(SimulateTest, WritesATraceOfEveryStage) {
     const std::string file = folder_ / "trace.json";
     const Result result = orrery({"simulate", scenario_, "--trace", file, "--quiet"});
