@@ -12,12 +12,16 @@ constexpr std::string_view megatron_v1 = "Shoeybi et al. 2019, arXiv:1909.08053"
 constexpr std::string_view korthikanti = "Korthikanti et al. 2022, arXiv:2205.05198";
 constexpr std::string_view megatron_lm = "Megatron-LM";
 
-constexpr std::array<StrategyKey, 17> table{{
+constexpr std::array<StrategyKey, 19> table{{
     {"tensor", "<ranks>", "each layer's matrices are split over ranks", megatron_v1},
     {"pipeline", "<stages>", "layers are split into stages", "Huang et al. 2019, arXiv:1811.06965"},
     {"virtual_pipeline", "<chunks>", "model chunks a stage; more than 1 with the interleaved schedule", sc21},
     {"data", "<replicas>", "the batch is split over replicas; derived from the GPUs when absent",
      "Li et al. 2020, arXiv:2006.15704"},
+    {"expert", "<ranks>", "experts are divided among so many ranks of data",
+     "Lepikhin et al. 2020, arXiv:2006.16668 (GShard); Megatron-LM"},
+    {"expert_tensor", "1 | <tensor>", "tensor ranks of an expert: whole experts, or split as the other layers are",
+     megatron_lm},
     {"sequence_parallel", "false | true", "norms and dropout are split along the sequence", korthikanti},
     {"schedule", "gpipe | 1f1b | interleaved", "order of the micro-batches",
      "arXiv:1811.06965; Narayanan et al. 2021, arXiv:2006.09503; SC'21"},

@@ -184,9 +184,10 @@ void JobReplay::time(std::uint32_t who, Progress& p, std::uint32_t index, double
     const double start = p.ends[op.start];
     const double begin = std::max(device, start + op.issue);
     if (op.kind == Tape::Kind::local) {
-        const double end = perturbed_ != nullptr && perturbed_->kernels()
-                               ? perturbed_->end(result_.classes[who].representative, index, begin, op.device, op.routed)
-                               : std::max(device + op.device, start + op.done);
+        const bool as_planned = perturbed_ == nullptr || !perturbed_->kernels();
+        const std::uint32_t rank = result_.classes[who].representative;
+        const double end = as_planned ? std::max(device + op.device, start + op.done)
+                                      : perturbed_->end(rank, index, begin, op.device, op.routed);
         return end_operation(p, op, index, begin, end);
     }
     p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
@@ -197,8 +198,7 @@ void JobReplay::time(std::uint32_t who, Progress& p, std::uint32_t index, double
         case Tape::Kind::receive:
             return begin_transfer(rendezvous_.receive(op.route, std::get<strategies::Recv>(*op.what).bytes, party));
         default:
-            return begin_transfer(
-                rendezvous_.join(op.route, collective(op, who), static_cast<Lane>(op.lane()), party));
+            return begin_transfer(rendezvous_.join(op.route, collective(op, who), static_cast<Lane>(op.lane()), party));
     }
 }
 

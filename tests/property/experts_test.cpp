@@ -65,7 +65,7 @@ TEST(Experts, OneThatAllTakeCostsADenseStepAndItsRouter) {
             const auto* kernel = std::get_if<strategies::Compute>(&op.what);
             const bool ours = name.find("router") != std::string::npos || name.find("gate") != std::string::npos ||
                               name.find("permute") != std::string::npos;
-            if (kernel != nullptr && ours) added += step.costs.kernels()[kernel->kernel].seconds;
+            if (kernel != nullptr && ours) added += step.costs[0].kernels()[kernel->kernel].seconds;
         }
     const auto busy = [](const Breakdown& s) { return s.gemm + s.attention + s.memory_bound; };
     const double more = busy(b.stages[0]) - busy(a.stages[0]);

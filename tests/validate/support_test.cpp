@@ -30,8 +30,8 @@ TEST(Support, OtherFamiliesAreNamed) {
 }
 
 TEST(Support, ExpertsAreNamed) {
-    EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), "");
-    EXPECT_EQ(reason({{"ep", 4}}), "") << "the model says what it divides";
+    EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), "model dimensions not published: topk");
+    EXPECT_EQ(reason({{"ep", 4}}), "model dimensions not published: experts");
     const std::string latent = "model family not supported: multi-latent attention";
     EXPECT_EQ(reason({{"model", {{"name", "deepseek-v3"}}}}), latent);
     EXPECT_EQ(reason({{"model", {{"name", "DeepSeekV4 Flash"}}}}), latent);
