@@ -62,15 +62,18 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
     std::vector<scenarios::Override> perturbed;
     for (const char* text :
          {"perturbations.stragglers=[\"rank 3 x 1.5 to 1 s\"]", "perturbations.slow_links=[\"leaf 0 x 4\"]",
-          "perturbations.jitter=0.1", "strategy.placement=tp-pp-dp"}) {
+          "perturbations.jitter=0.1", "strategy.placement=tp-ep-pp-dp", "model.num_experts=16", "strategy.expert=2",
+          "strategy.expert_tensor=8", "strategy.sequence_parallel=true", "training.moe_expert_capacity_factor=1.5",
+          "perturbations.expert_imbalance=1.25"}) {
         perturbed.push_back(scenarios::parse_override(text));
     }
     const scenarios::Scenario scenario = scenarios::load("scenarios/gpt3-175b-superpod-a100.json", perturbed);
     expect_round_trip(scenario);
     const Json document = Json::parse(resolved(scenario).dump());
-    // Comments; what names other keys' values; what overrides a preset or a placement; the only optimizer.
-    const std::set<std::string> beside{"$schema",    "description", "hugging_face",
-                                       "model_type", "optimizer",   "placement_file"};
+    // Comments; what names other keys' values; what overrides a preset, a placement or an imbalance; the only
+    // optimizer.
+    const std::set<std::string> beside{"$schema",   "description",    "hugging_face", "model_type",
+                                       "optimizer", "placement_file", "expert_loads"};
     const std::set<std::string> of_preset{"preset", "nodes"};
     for (const scenarios::Key& key : scenarios::keys()) {
         const std::string name(key.name);

@@ -30,8 +30,11 @@ TEST(Support, OtherFamiliesAreNamed) {
 }
 
 TEST(Support, ExpertsAreNamed) {
-    EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), "");
-    EXPECT_EQ(reason({{"ep", 4}}), "") << "the model says what it divides";
+    EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), "model dimensions not published: topk");
+    EXPECT_EQ(reason({{"model", {{"experts", 8}, {"topk", 2}}}}), "");
+    EXPECT_EQ(reason({{"ep", 4}}), "model dimensions not published: experts");
+    EXPECT_EQ(reason({{"ep", 1}, {"model", {{"experts", nullptr}}}}), "");
+    EXPECT_EQ(reason({{"model", {{"name", "moe:gpt3_moe"}}}}), "model dimensions not published: experts");
     const std::string latent = "model family not supported: multi-latent attention";
     EXPECT_EQ(reason({{"model", {{"name", "deepseek-v3"}}}}), latent);
     EXPECT_EQ(reason({{"model", {{"name", "DeepSeekV4 Flash"}}}}), latent);
