@@ -100,7 +100,7 @@ TEST(Straggler, SplitsTheClassesAndDelaysItsOwnGroupFirst) {
     const auto scenario =
         small_scenario(R"({"training": {"cuda_graph": true}, "perturbations": {"stragglers": ["rank 3 x 2"]}})");
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.gpus);
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const auto& predictor = profiles().find(scenario.profile);
     const RanStep ran(scenario.plan, cluster, predictor, {.perturbed = &perturbed});
     const RanStep planned(scenario.plan, cluster, predictor);
