@@ -31,7 +31,6 @@ TEST(Support, OtherFamiliesAreNamed) {
 
 TEST(Support, ExpertsAreNamed) {
     EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), "model dimensions not published: topk");
-    EXPECT_EQ(reason({{"sp", true}, {"model", {{"experts", 8}, {"topk", 2}}}}), "");
     EXPECT_EQ(reason({{"ep", 4}}), "model dimensions not published: experts");
     EXPECT_EQ(reason({{"ep", 1}, {"model", {{"experts", nullptr}}}}), "");
     EXPECT_EQ(reason({{"model", {{"name", "moe:gpt3_moe"}}}}), "model dimensions not published: experts");
