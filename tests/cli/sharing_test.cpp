@@ -76,7 +76,9 @@ TEST(Sharing, SaysWhereItIsWrong) {
     refused({"simulate", shipped, "--set", "perturbations.background=[\"node 99 to node 0 at 1 GB/s\"]"},
             "/perturbations/background/0: node 99 of 32");
     refused({"placement", shipped}, "/other_jobs: placements are compared for a job by itself");
-    refused({"run", shipped, "--set", "perturbations=null"}, "/other_jobs");
+    refused({"run", "scenarios/gpt-tiny-cpu.json", "--set",
+             "other_jobs=[{\"scenario\": \"gpt-tiny-cpu.json\", \"first_gpu\": 1}]"},
+            "/other_jobs: a real run has the machine as it is");
 }
 
 }  // namespace
