@@ -101,6 +101,7 @@ std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Predi
     if (scenario.perturbations.expert_imbalance != 1)
         causes.push_back(fmt::format("expert imbalance {}", scenario.perturbations.expert_imbalance));
     if (scenario.perturbations.jitter > 0) causes.push_back(fmt::format("jitter {}", scenario.perturbations.jitter));
+    for (const auto& job : scenario.other_jobs) causes.push_back(fmt::format("beside \"{}\"", job.name));
     constexpr std::size_t most = 4;
     const std::size_t more = causes.size() > most ? causes.size() - most : 0;
     causes.resize(causes.size() - more);

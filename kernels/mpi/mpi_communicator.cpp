@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -159,6 +160,8 @@ MpiSession::MpiSession() : exceptions_(std::uncaught_exceptions()) {
     MPI_Initialized(&before);
     if (before != 0)
         throw Error("MPI was started before in this process", "hold one communicator for as long as it is needed");
+    // Who waits gives way, whoever started the ranks: the streams of a rank share its cores. Open MPI reads it here.
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "starting");
     concurrent_ = provided == MPI_THREAD_MULTIPLE;
 }

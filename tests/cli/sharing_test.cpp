@@ -15,7 +15,8 @@ const std::string shipped = "scenarios/mistral-7b-beside-gpt-1.7b.json";
 TEST(Sharing, IsPartOfTheReport) {
     const Result result = orrery({"simulate", shipped});
     ASSERT_EQ(result.exit, 0) << result.err;
-    for (const char* word : {"PERTURBED", "node 30 to nodes", "step alone", "GPT 1.7B", "shared link", "leaf "})
+    for (const char* word :
+         {"PERTURBED", "node 31 to nodes 0-3", "beside \"GPT 1.7B", "step alone", "GPT 1.7B", "shared link", "leaf "})
         EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
 }
 
@@ -56,7 +57,7 @@ TEST(Sharing, ItsResolvedScenarioSaysTheSame) {
     Json scenario = Json::parse(first.out).at("scenario");
     const std::string other = scenario.at("other_jobs").at(0).at("scenario");
     EXPECT_EQ(other, "scenarios/gpt-1.7b-dgx-a100.json");
-    (void)folder.file("other.json", content_of(other));
+    EXPECT_FALSE(folder.file("other.json", content_of(other)).empty());
     scenario["other_jobs"][0]["scenario"] = "other.json";
     const Result second = orrery({"simulate", folder.file("again.json", scenario.dump()), "--json", "-"});
     ASSERT_EQ(second.exit, 0) << second.err;
@@ -75,7 +76,9 @@ TEST(Sharing, SaysWhereItIsWrong) {
     refused({"simulate", shipped, "--set", "perturbations.background=[\"node 99 to node 0 at 1 GB/s\"]"},
             "/perturbations/background/0: node 99 of 32");
     refused({"placement", shipped}, "/other_jobs: placements are compared for a job by itself");
-    refused({"run", shipped, "--set", "perturbations=null"}, "/other_jobs");
+    refused({"run", "scenarios/gpt-tiny-cpu.json", "--set",
+             "other_jobs=[{\"scenario\": \"gpt-tiny-cpu.json\", \"first_gpu\": 1}]"},
+            "/other_jobs: a real run has the machine as it is");
 }
 
 }  // namespace
