@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -62,6 +63,12 @@ public:
 private:
     fs::path path_;
 };
+
+/// What follows --device among these words.
+std::string device_of(const std::vector<std::string>& words) {
+    const auto option = std::ranges::find(words, "--device");
+    return option == words.end() ? "cpu" : *std::next(option);
+}
 
 std::string scenario_points(const Options& options) {
     std::vector<scenarios::Override> overrides;
@@ -154,7 +161,7 @@ void add_check(CLI::App& command, Exit& exit) {
             ->type_name("TEXT");
     check->footer("Example:\n  orrery calibrate check cpu.json --suite gemm,pointwise --shapes 200 --tolerance 5");
     check->callback([=, &exit] {
-        std::vector<std::string> all = launcher_words(launch_here(std::max(1U, *ranks), "cpu"));
+        std::vector<std::string> all = launcher_words(launch_here(std::max(1U, *ranks), device_of(*words)));
         all.insert(all.end(), {device_program().string(), "check", *profile});
         all.insert(all.end(), words->begin(), words->end());
         exit = run_child(all);

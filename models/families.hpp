@@ -16,4 +16,7 @@ std::vector<ModelSpec> moe_models();
 /// with experts expert_ffn = ffn, and all layers have them.
 ModelSpec with_derived_widths(ModelSpec spec);
 
+/// The same for Llama's structure: RMSNorm, rotary positions, SwiGLU, no biases, logits of their own.
+ModelSpec with_llama_structure(ModelSpec spec);
+
 }  // namespace orrery::models

@@ -5,17 +5,21 @@
 
 namespace orrery::models {
 
+ModelSpec with_llama_structure(ModelSpec spec) {
+    spec.family = Family::llama;
+    spec.gated = true;
+    spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
+    spec.norm = NormKind::rmsnorm;
+    spec.position = PositionKind::rope;
+    return with_derived_widths(std::move(spec));
+}
+
 namespace {
 
 /// vocab: 32000, the tokenizer of Llama 1, Llama 2 and Mistral, unless the row states another.
 ModelSpec llama(ModelSpec row) {
     if (row.vocab == 0) row.vocab = 32000;
-    row.family = Family::llama;
-    row.gated = true;
-    row.tied_embeddings = row.linear_bias = row.qkv_bias = false;
-    row.norm = NormKind::rmsnorm;
-    row.position = PositionKind::rope;
-    return with_derived_widths(std::move(row));
+    return with_llama_structure(std::move(row));
 }
 
 /// Every Llama 3 shares eight key-value heads between its heads.

@@ -7,21 +7,12 @@ namespace orrery::models {
 
 namespace {
 
-/// Llama's structure; every layer has experts.
-ModelSpec gated(ModelSpec row) {
-    row.family = Family::llama;
-    row.gated = true;
-    row.tied_embeddings = row.linear_bias = row.qkv_bias = false;
-    row.norm = NormKind::rmsnorm;
-    row.position = PositionKind::rope;
-    return with_derived_widths(std::move(row));
-}
-
+/// Llama's structure, here and below; every layer has experts.
 ModelSpec mixtral(ModelSpec row) {
     row.kv_heads = 8;
     row.experts = 8;
     row.experts_per_token = 2;
-    return gated(std::move(row));
+    return with_llama_structure(std::move(row));
 }
 
 /// ffn: of a dense layer, of which these models have none (mlp_only_layers is empty).
@@ -32,7 +23,7 @@ ModelSpec qwen3(ModelSpec row) {
     row.qk_norm = true;
     row.experts = 128;
     row.experts_per_token = 8;
-    return gated(std::move(row));
+    return with_llama_structure(std::move(row));
 }
 
 /// GPT-3's structure without dropout; one expert a token, in every other layer.

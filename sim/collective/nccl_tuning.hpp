@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 
-#include "calibrate/predictor.hpp"
 #include "sim/collective/algorithms.hpp"
 #include "topology/cluster.hpp"
 

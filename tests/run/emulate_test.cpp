@@ -12,23 +12,7 @@
 namespace orrery::run {
 namespace {
 
-strategies::Plan small() {
-    strategies::Plan plan;
-    plan.model = {.name = "small",
-                  .layers = 4,
-                  .hidden = 16,
-                  .heads = 2,
-                  .kv_heads = 2,
-                  .head_dim = 8,
-                  .ffn = 32,
-                  .vocab = 64,
-                  .max_positions = 8};
-    plan.training.seq = 8;
-    plan.training.micro_batch = 2;
-    plan.training.global_batch = 8;
-    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
-    return plan;
-}
+strategies::Plan small() { return small_plan(4, 8); }
 
 constexpr double each = 2e-4;  // seconds of a kernel
 

@@ -11,26 +11,13 @@ namespace orrery::run {
 namespace {
 
 RunPlan divided(std::uint32_t tensor, std::uint32_t pipeline, std::uint32_t data) {
-    RunPlan plan{"divided", {}, {}};
+    RunPlan plan{"divided", small_plan(4, 8), {}};
     plan.settings.steps = 3;
     plan.settings.warmup = 1;
-    plan.plan.model = {.name = "small",
-                       .layers = 4,
-                       .hidden = 16,
-                       .heads = 2,
-                       .kv_heads = 2,
-                       .head_dim = 8,
-                       .ffn = 32,
-                       .vocab = 64,
-                       .max_positions = 8};
     plan.plan.strategy.tensor = tensor;
     plan.plan.strategy.pipeline = pipeline;
     plan.plan.strategy.data = data;
     plan.plan.strategy.sequence_parallel = tensor > 1;
-    plan.plan.training.seq = 8;
-    plan.plan.training.micro_batch = 2;
-    plan.plan.training.global_batch = 8;
-    plan.plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
     return plan;
 }
 

@@ -19,21 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 RunPlan small() {
-    RunPlan plan;
-    plan.name = "small";
-    plan.plan.model = {.name = "small",
-                       .layers = 2,
-                       .hidden = 16,
-                       .heads = 2,
-                       .kv_heads = 2,
-                       .head_dim = 8,
-                       .ffn = 32,
-                       .vocab = 64,
-                       .max_positions = 8};
-    plan.plan.training.seq = 8;
-    plan.plan.training.micro_batch = 2;
-    plan.plan.training.global_batch = 4;
-    plan.plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
+    RunPlan plan{"small", small_plan(2, 4), {}};
     plan.settings.steps = 6;
     plan.settings.warmup = 2;
     return plan;

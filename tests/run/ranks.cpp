@@ -45,6 +45,24 @@ void run_rank(kernels::Device& device, kernels::Communicator& world, const strat
 
 }  // namespace
 
+strategies::Plan small_plan(std::uint32_t layers, std::uint32_t global_batch) {
+    strategies::Plan plan;
+    plan.model = {.name = "small",
+                  .layers = layers,
+                  .hidden = 16,
+                  .heads = 2,
+                  .kv_heads = 2,
+                  .head_dim = 8,
+                  .ffn = 32,
+                  .vocab = 64,
+                  .max_positions = 8};
+    plan.training.seq = 8;
+    plan.training.micro_batch = 2;
+    plan.training.global_batch = global_batch;
+    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
+    return plan;
+}
+
 Trained train(const strategies::Plan& plan, const RunSettings& settings, std::uint32_t steps) {
     strategies::validate(plan);
     const strategies::StepProgram program = strategies::build(plan);

@@ -16,6 +16,9 @@ struct Trained {
     std::map<std::string, std::map<std::uint64_t, double>> gradients;
 };
 
+/// A GPT of some layers, small enough to run in a moment, in fp32: 8 tokens a sequence, micro-batches of 2.
+strategies::Plan small_plan(std::uint32_t layers, std::uint32_t global_batch);
+
 /// Throws what the first failing rank threw.
 Trained train(const strategies::Plan& plan, const RunSettings& settings, std::uint32_t steps);
 
