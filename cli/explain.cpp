@@ -46,7 +46,7 @@ void add_explain(CLI::App& program, Exit&) {
     options->scenario.add_to(*command);
     command->add_option("--rank", options->rank, "global rank, tensor varying fastest")->capture_default_str();
     command->footer(footer);
-    command->callback([options] { explain(*options); });
+    command->callback([options] { options->scenario.blamed([&] { return explain(*options); }); });
 }
 
 }  // namespace orrery::cli

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "report/output_file.hpp"
 #include "report/style.hpp"
 #include "scenarios/scenario.hpp"
@@ -23,6 +24,15 @@ struct ScenarioOptions {
     [[nodiscard]] scenarios::Scenario load() const;
     /// Only its cluster. Throws Error.
     [[nodiscard]] topology::ClusterSpec load_cluster() const;
+    /// f(), whose errors that name a key and no file are of this scenario: what is found after it was read.
+    template <class F>
+    auto blamed(const F& f) const {
+        try {
+            return f();
+        } catch (const Error& error) {
+            throw error.pointer().empty() ? error : error.in_file(file);
+        }
+    }
 
 private:
     [[nodiscard]] std::vector<scenarios::Override> overrides() const;

@@ -47,7 +47,7 @@ void add_placement(CLI::App& program, Exit&) {
         ->type_name("FILE");
     options->display.add_to(*command);
     command->footer(footer);
-    command->callback([options] { compare(*options); });
+    command->callback([options] { options->scenario.blamed([&] { return compare(*options); }); });
 }
 
 }  // namespace orrery::cli

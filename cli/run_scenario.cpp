@@ -157,7 +157,7 @@ void add_run(CLI::App& program, Exit& exit) {
         ->type_name("FILE");
     options->display.add_to(*command);
     command->footer(footer);
-    command->callback([options, &exit] { exit = run_scenario(*options); });
+    command->callback([options, &exit] { exit = options->scenario.blamed([&] { return run_scenario(*options); }); });
 }
 
 }  // namespace orrery::cli

@@ -109,7 +109,7 @@ void add_simulate(CLI::App& program, Exit& exit) {
         ->type_name("WHICH");
     options->display.add_to(*command);
     command->footer(footer);
-    command->callback([options, &exit] { exit = simulate(*options); });
+    command->callback([options, &exit] { exit = options->scenario.blamed([&] { return simulate(*options); }); });
 }
 
 }  // namespace orrery::cli
