@@ -21,7 +21,6 @@ namespace orrery::kernels::cpu {
 namespace {
 
 constexpr std::uint64_t alignment = 256;
-constexpr Stream most_streams = 64;
 
 void run_kernel(const Kernel& kernel, const Memory& memory, std::uint32_t threads) {
     const ThreadCount count(static_cast<int>(threads));
@@ -67,8 +66,7 @@ void CpuDevice::release(void* memory) noexcept { std::free(memory); }
 Worker& CpuDevice::worker(Stream stream) {
     if (stream >= most_streams)
         throw Error(fmt::format("stream {} of the CPU device", stream), fmt::format("it has {}", most_streams));
-    if (workers_.size() < stream) workers_.resize(stream);
-    auto& worker = workers_[stream - 1];
+    auto& worker = workers_[stream];
     if (!worker) worker = std::make_unique<Worker>();
     return *worker;
 }

@@ -1,6 +1,7 @@
 // The CPU as a device: fp32 kernels on one or several threads of this process.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -53,7 +54,9 @@ private:
     void reach(Mark mark);
 
     DeviceFacts facts_;
-    std::vector<std::unique_ptr<Worker>> workers_;
+    static constexpr Stream most_streams = 64;
+    /// By stream. A place of its own for each: threads look for theirs while others are started.
+    std::array<std::unique_ptr<Worker>, most_streams> workers_;
     std::mutex mutex_;  ///< guards moments_, which streams write
     struct Reached {
         Moment moment;    ///< of the clock that seconds() reads
