@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/host_name.hpp"
 #include "cli/child.hpp"
 #include "cli/launch.hpp"
 #include "cli/post_mortem.hpp"
@@ -66,11 +66,10 @@ double seconds_now() {
 
 /// Ranks on this host that outlived their launcher.
 void end_all(const fs::path& progress, std::uint32_t ranks) {
-    std::array<char, 256> host{};
-    gethostname(host.data(), host.size() - 1);
+    const std::string here = host_name();
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
         if (const auto trace = run::read_progress(run::progress_file(progress, rank));
-            trace && trace->host == host.data() && trace->pid > 1 && trace->state == run::RankState::running)
+            trace && trace->host == here && trace->pid > 1 && trace->state == run::RankState::running)
             kill(static_cast<pid_t>(trace->pid), SIGKILL);
 }
 

@@ -36,7 +36,6 @@ std::vector<std::string> launcher_words(const Launch& launch) {
     const auto add = [&](std::initializer_list<const char*> list) {
         words.insert(words.end(), list.begin(), list.end());
     };
-    add({"--mca", "mpi_yield_when_idle", "1"});
     const std::uint64_t wanted = std::uint64_t{launch.ranks} * launch.threads;
     if (!launch.hosts.empty()) {
         add({"--hostfile", launch.hosts.c_str()});

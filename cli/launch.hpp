@@ -21,8 +21,7 @@ struct Launch {
 Launch launch_here(std::uint32_t ranks, const std::string& device);
 
 /// The words before the program: empty for one rank on this host. Every rank is bound to cores of its own where there
-/// are enough of them. Who waits gives way: to other ranks where they share cores, and always to the other lanes of the
-/// same rank, which share its core.
+/// are enough of them.
 std::vector<std::string> launcher_words(const Launch& launch);
 
 /// Throws Error for a host file that cannot be read, is empty, or has lines that are no "host [slots=N]".

@@ -1,13 +1,12 @@
 #include "cli/watchdog.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <limits>
 
+#include "base/host_name.hpp"
 #include "run/progress.hpp"
 
 namespace orrery::cli {
@@ -16,9 +15,7 @@ namespace {
 
 /// Whether a process of this host is stopped by a signal or a debugger (state T or t of proc(5)).
 bool is_stopped(const run::RankTrace& trace) {
-    std::array<char, 256> host{};
-    gethostname(host.data(), host.size() - 1);
-    if (trace.host != host.data()) return false;
+    if (trace.host != host_name()) return false;
     std::ifstream in(fmt::format("/proc/{}/stat", trace.pid));
     std::string line;
     std::getline(in, line);

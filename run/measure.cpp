@@ -1,14 +1,13 @@
 #include "run/measure.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/host_name.hpp"
 #include "run/clock.hpp"
 #include "strategies/build.hpp"
 
@@ -139,9 +138,7 @@ private:
     MeasuredRank own_rank(const std::vector<double>& origins) {
         MeasuredRank own;
         own.rank = executor_.rank();
-        std::array<char, 256> host{};
-        gethostname(host.data(), host.size() - 1);
-        own.host = host.data();
+        own.host = host_name();
         own.device = plan_.settings.kernel_seconds.empty() ? device_.facts().name : "emulated: kernels sleep";
         own.software = device_.facts().software;
         own.memory = executor_.memory();

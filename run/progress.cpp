@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/host_name.hpp"
 
 namespace orrery::run {
 
@@ -59,7 +60,7 @@ Progress::Progress(const fs::path& file) {
                     "ranks leave their progress there; is the folder writable?");
     record_ = new (memory) ProgressRecord;
     record_->pid = getpid();
-    gethostname(record_->host.data(), record_->host.size() - 1);
+    write_text(record_->host, host_name());
     record_->magic = magic;
 }
 

@@ -1,14 +1,13 @@
 #include "kernels/cuda/nccl_communicator.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/host_name.hpp"
 #include "kernels/cuda/check.hpp"
 
 namespace orrery::kernels::cuda {
@@ -40,12 +39,6 @@ double value_of(const std::string& bytes) {
     if (bytes.size() != sizeof value) throw DeviceError("ranks disagree on what they exchange", "");
     std::memcpy(&value, bytes.data(), sizeof value);
     return value;
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    gethostname(name.data(), name.size() - 1);
-    return name.data();
 }
 
 }  // namespace

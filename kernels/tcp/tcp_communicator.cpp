@@ -1,16 +1,15 @@
 #include "kernels/tcp/tcp_communicator.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/host_name.hpp"
 #include "kernels/processes.hpp"
 #include "kernels/tcp_world.hpp"
 
@@ -19,12 +18,6 @@ namespace orrery::kernels {
 namespace tcp {
 
 namespace {
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    gethostname(name.data(), name.size() - 1);
-    return name.data();
-}
 
 bool reduces(CollectiveKind kind) {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
