@@ -1,5 +1,6 @@
 #include "cli/child.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -53,6 +54,25 @@ private:
 
 bool runs(const fs::path& file) { return ::access(file.c_str(), X_OK) == 0 && !fs::is_directory(file); }
 
+/// What posix_spawn does to the child's descriptors.
+class FileActions {
+public:
+    explicit FileActions(const StandardFiles& files) {
+        posix_spawn_file_actions_init(&actions_);
+        if (!files.in.empty()) posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, files.in.c_str(), O_RDONLY, 0);
+        if (!files.out.empty())
+            posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, files.out.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                             0644);
+    }
+    ~FileActions() { posix_spawn_file_actions_destroy(&actions_); }
+    FileActions(const FileActions&) = delete;
+    FileActions& operator=(const FileActions&) = delete;
+    [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+private:
+    posix_spawn_file_actions_t actions_{};
+};
+
 pid_t wait_for(pid_t pid, int& status, int options) {
     while (true)
         if (const pid_t ended = waitpid(pid, &status, options); ended >= 0 || errno != EINTR) return ended;
@@ -101,14 +121,16 @@ fs::path device_program() {
                 "build its target, or name it with ORRERY_DEVICE");
 }
 
-Exit run_child(const std::vector<std::string>& arguments, const std::function<bool()>& given_up) {
+Exit run_child(const std::vector<std::string>& arguments, const std::function<bool()>& given_up,
+               const StandardFiles& files) {
     std::vector<char*> words;
     for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
     words.push_back(nullptr);
     std::fflush(stdout);
     const Forwarding forwarding;
+    const FileActions actions(files);
     pid_t pid = 0;
-    const int failed = posix_spawnp(&pid, words[0], nullptr, nullptr, words.data(), environ);
+    const int failed = posix_spawnp(&pid, words[0], actions.get(), nullptr, words.data(), environ);
     if (failed != 0)
         throw Error(fmt::format("\"{}\" cannot be started: {}", arguments[0], std::strerror(failed)),
                     "is it installed?");

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/host_name.hpp"
+#include "base/read_file.hpp"
 #include "cli/child.hpp"
 #include "cli/launch.hpp"
 #include "cli/post_mortem.hpp"
@@ -73,11 +74,6 @@ void end_all(const fs::path& progress, std::uint32_t ranks) {
             kill(static_cast<pid_t>(trace->pid), SIGKILL);
 }
 
-/// How many processes make the run.
-std::uint32_t processes_of(const scenarios::Scenario& scenario, const Execution& execution) {
-    return execution.settings.only_rank ? 1 : scenario.plan.ranks();
-}
-
 void require_ranks(const scenarios::Scenario& scenario, std::uint32_t ranks) {
     const strategies::Strategy& s = scenario.plan.strategy;
     if (ranks != 0 && ranks != scenario.plan.ranks())
@@ -86,20 +82,70 @@ void require_ranks(const scenarios::Scenario& scenario, std::uint32_t ranks) {
                     "leave --ranks out, or change the strategy with --set strategy.data=...");
 }
 
-std::vector<std::string> command_of(const Execution& execution, std::uint32_t ranks, bool member) {
-    std::vector<std::string> words;
-    if (!member) {
-        Launch launch = launch_here(ranks, execution.device);
-        launch.hosts = execution.hosts;
-        words = launcher_words(launch);
-    }
-    words.push_back(device_program().string());
-    return words;
+/// What a rank on another host printed: a line a step, then the document.
+void split_printed(const fs::path& printed, const fs::path& steps, const fs::path& measured) {
+    const std::string text = read_file(printed);
+    const std::size_t document = text.starts_with('{') ? 0 : text.find("\n{") + 1;  // npos + 1: none
+    const bool whole = document > 0 || text.starts_with('{');
+    write_text(steps, whole ? text.substr(0, document) : text);
+    if (whole) write_text(measured, text.substr(document));
 }
 
-}  // namespace
+/// The processes of a run and who starts them.
+struct Ranks {
+    std::uint32_t count = 1;
+    bool first = true;  ///< this process returns what is measured
+    Started started = Started::here;
+    std::vector<std::string> launcher;  ///< words before the program
+};
 
-Executed execute(const scenarios::Scenario& scenario, const Execution& execution) {
+Ranks ranks_of(const scenarios::Scenario& scenario, const Execution& execution) {
+    Ranks ranks;
+    ranks.count = execution.settings.only_rank ? 1 : scenario.plan.ranks();
+    const auto job = kernels::processes(kernels::environment);
+    if (job && job->ranks > 1) {
+        if (job->ranks != ranks.count)
+            throw Error(fmt::format("this job has {} ranks, the run needs {}", job->ranks, ranks.count),
+                        "start as many, or none");
+        ranks.first = job->rank == 0;
+        ranks.started = Started::by_job;
+        return ranks;
+    }
+    Launch launch = launch_here(ranks.count, execution.device);
+    launch.hosts = execution.hosts;
+    if (elsewhere(launch)) ranks.started = Started::on_hosts;
+    ranks.launcher = launcher_words(launch);
+    return ranks;
+}
+
+/// Starts the ranks and waits for them; the folder holds the plan before, and what was measured afterwards. The first
+/// rank may be on a host that does not see the folder: it then gets the plan and returns what it measured by its
+/// standard input and output, which mpirun passes on.
+Exit run_ranks(const Execution& execution, const Ranks& ranks, const Folder& folder, std::optional<Stall>& stall) {
+    const bool elsewhere = ranks.started == Started::on_hosts;
+    const std::string plan = folder / "plan.json", measured = folder / "measured.json", progress = folder / "ranks";
+    std::vector<std::string> words = ranks.launcher;
+    for (const std::string& word :
+         {device_program().string(), std::string("run"), elsewhere ? "-" : plan, std::string("--device"),
+          execution.device, std::string("--communication"), execution.communication, std::string("--out"),
+          elsewhere ? "-" : measured, std::string("--progress"), progress})
+        words.push_back(word);
+    std::error_code ignored;
+    if (ranks.started != Started::by_job) fs::remove_all(progress, ignored);  // what an earlier run left
+    fs::create_directories(progress, ignored);
+    const StandardFiles files = elsewhere ? StandardFiles{plan, folder / "printed"} : StandardFiles{};
+    Watchdog watchdog(progress, ranks.count, execution.stall, files.out);
+    const auto stands_still = [&] {
+        stall = watchdog.look(seconds_now());
+        return stall.has_value();
+    };
+    const Exit exit = run_child(words, stands_still, files);
+    if (elsewhere) split_printed(files.out, measured + ".steps", measured);
+    return exit;
+}
+
+/// Throws Error for what cannot be executed.
+void require_runnable(const scenarios::Scenario& scenario, const Execution& execution) {
     require_ranks(scenario, execution.ranks);
     if (!scenario.perturbations.none())
         throw Error("", "/perturbations", "a real run has its own stragglers; perturbations are simulated only",
@@ -109,39 +155,27 @@ Executed execute(const scenarios::Scenario& scenario, const Execution& execution
                     "leave them out");
     run::require_executable(scenario.plan);
     if (!execution.hosts.empty()) check_hosts(execution.hosts);
-    const strategies::Training& training = scenario.plan.training;
-    const run::Tokens readable(execution.settings.data, scenario.plan.model.vocab, training.seq, scenario.seed);
+    const run::Tokens readable(execution.settings.data, scenario.plan.model.vocab, scenario.plan.training.seq,
+                               scenario.seed);
     (void)readable;  // its constructor throws for a text that cannot be trained on
-    const auto job = kernels::processes(kernels::environment);
-    const bool member = job && job->ranks > 1;
-    const std::uint32_t count = processes_of(scenario, execution);
-    if (member && job->ranks != count)
-        throw Error(fmt::format("this job has {} ranks, the run needs {}", job->ranks, count),
-                    "start as many, or none");
+}
+
+}  // namespace
+
+Executed execute(const scenarios::Scenario& scenario, const Execution& execution) {
+    require_runnable(scenario, execution);
+    const Ranks ranks = ranks_of(scenario, execution);
     Folder folder(execution.keep);
     run::RunPlan plan{scenario.name, scenario.plan, execution.settings};
     if (execution.emulate) plan.settings.kernel_seconds = sim::kernel_seconds(scenario);
     write_text(folder / "plan.json", run::to_json(plan));
-    std::vector<std::string> words = command_of(execution, count, member);
-    for (const std::string& word :
-         {std::string("run"), (folder / "plan.json").string(), std::string("--device"), execution.device,
-          std::string("--communication"), execution.communication, std::string("--out"),
-          (folder / "measured.json").string(), std::string("--progress"), (folder / "ranks").string()})
-        words.push_back(word);
-    std::error_code ignored;
-    if (!member) fs::remove_all(folder / "ranks", ignored);  // what an earlier run left
-    Watchdog watchdog(folder / "ranks", count, execution.stall);
     std::optional<Stall> stall;
-    const Exit exit = run_child(words, [&] {
-        stall = watchdog.look(seconds_now());
-        return stall.has_value();
-    });
-    const bool first = !member || job->rank == 0;
-    if (exit == Exit::done && (!first || fs::exists(folder / "measured.json")))
-        return {first ? run::load_measured(folder / "measured.json") : run::MeasuredRun{}, !first};
+    const Exit exit = run_ranks(execution, ranks, folder, stall);
+    if (exit == Exit::done && (!ranks.first || fs::exists(folder / "measured.json")))
+        return {ranks.first ? run::load_measured(folder / "measured.json") : run::MeasuredRun{}, !ranks.first};
     folder.keep();
-    if (stall) end_all(folder / "ranks", count);
-    throw RunFailure(post_mortem(plan, folder / "ranks", folder / "measured.json.steps", stall));
+    if (stall) end_all(folder / "ranks", ranks.count);
+    throw RunFailure(post_mortem(plan, folder / "ranks", folder / "measured.json.steps", ranks.started, stall));
 }
 
 }  // namespace orrery::cli

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "kernels/processes.hpp"
 
 namespace orrery::cli {
 
@@ -18,6 +19,7 @@ Launch launch_here(std::uint32_t ranks, const std::string& device) {
     launch.cores = std::max(1U, std::thread::hardware_concurrency());
     launch.bound = device.starts_with("cpu");
     launch.root = ::geteuid() == 0;
+    launch.allocated = kernels::environment("SLURM_JOB_ID").has_value();
     const std::size_t colon = device.find(':');
     if (colon == std::string::npos || !launch.bound) return launch;
     try {
@@ -28,25 +30,30 @@ Launch launch_here(std::uint32_t ranks, const std::string& device) {
     return launch;
 }
 
+bool elsewhere(const Launch& launch) { return !launch.hosts.empty() || (launch.allocated && launch.ranks > 1); }
+
 std::vector<std::string> launcher_words(const Launch& launch) {
     if (launch.ranks == 1 && launch.hosts.empty()) return {};
-    // quiet: who failed, and where, is said by us.
-    std::vector<std::string> words{"mpirun", "--quiet", "-n", fmt::format("{}", launch.ranks)};
+    std::vector<std::string> words{"mpirun", "-n", fmt::format("{}", launch.ranks)};
+    // Who failed, and where, is said by us; but we see nothing of a rank on a host that shares no files with this one.
+    if (!elsewhere(launch)) words.emplace_back("--quiet");
     if (launch.root) words.emplace_back("--allow-run-as-root");  // refused otherwise, in containers too
     const auto add = [&](std::initializer_list<const char*> list) {
         words.insert(words.end(), list.begin(), list.end());
     };
-    const std::uint64_t wanted = std::uint64_t{launch.ranks} * launch.threads;
     if (!launch.hosts.empty()) {
         add({"--hostfile", launch.hosts.c_str()});
         add({"--mca", "plm_rsh_args", "-o BatchMode=yes -o ConnectTimeout=5"});
-        add({"--bind-to", launch.bound ? "core" : "none"});
-    } else if (launch.bound && wanted <= launch.cores) {
+    }
+    const std::uint64_t wanted = std::uint64_t{launch.ranks} * launch.threads;
+    const bool enough = elsewhere(launch) || wanted <= launch.cores;
+    if (launch.bound && enough) {
         words.emplace_back("--map-by");
         words.push_back(fmt::format("slot:pe={}", launch.threads));
         add({"--bind-to", "core"});
     } else {
-        add({"--oversubscribe", "--bind-to", "none"});
+        if (!elsewhere(launch)) words.emplace_back("--oversubscribe");
+        add({"--bind-to", "none"});
     }
     words.insert(words.end(), launch.more.begin(), launch.more.end());
     return words;

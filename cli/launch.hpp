@@ -13,11 +13,16 @@ struct Launch {
     std::uint32_t threads = 1;      ///< a rank's
     std::uint32_t cores = 1;        ///< of this host
     bool bound = true;              ///< ranks to cores: not where a GPU's host threads need room
+    bool allocated = false;         ///< inside a Slurm allocation (salloc, sbatch): mpirun takes its hosts
     bool root = false;              ///< of the user: mpirun refuses root without being told
     std::vector<std::string> more;  ///< words for mpirun
 };
 
-/// Ranks on this host by this user, each with a device such as "cpu:4" (four threads). Throws Error for its number.
+/// Whether ranks may run on hosts that share no files with this one.
+bool elsewhere(const Launch& launch);
+
+/// Ranks on this host, or in the allocation that this process is in, by this user, each with a device such as "cpu:4"
+/// (four threads). Throws Error for its number.
 Launch launch_here(std::uint32_t ranks, const std::string& device);
 
 /// The words before the program: empty for one rank on this host. Every rank is bound to cores of its own where there

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -39,6 +40,45 @@ std::optional<std::uint32_t> culprit(const std::vector<std::optional<RankTrace>>
     return std::nullopt;
 }
 
+/// What to look at when no rank left word.
+std::string hint_for(Started started) {
+    switch (started) {
+        case Started::here: return "the launcher's message above says why";
+        case Started::on_hosts:
+            return "the launcher's message above says why; are all hosts of the host file known and reachable without "
+                   "a "
+                   "password, with orrery-device at the same path?";
+        case Started::by_job:
+            return "the message above says why; MPI under srun needs `srun --mpi=pmix`: else start orrery without srun "
+                   "inside `salloc`, or take --communication tcp";
+    }
+    return "";
+}
+
+/// A run of which no record on this host says who failed.
+std::string without_culprit(const std::vector<std::optional<RankTrace>>& ranks, std::size_t steps, Started started,
+                            const std::optional<Stall>& stall) {
+    const auto seen = [](const auto& one) { return one.has_value(); };
+    const auto unseen = std::ranges::find_if_not(ranks, seen);
+    if (stall)
+        return fmt::format(
+            ": no step has ended for {:.1f} s\n  hint: what do its hosts wait for? --stall sets how long "
+            "a run may stand still",
+            stall->seconds);
+    if (unseen == ranks.end()) return " after its ranks had ended";
+    if (started == Started::on_hosts && (steps > 0 || std::ranges::any_of(ranks, seen)))
+        return fmt::format(
+            ": {} of {} ranks, rank {} the first, ran on hosts that share no files with this one\n  hint: the messages "
+            "above are theirs and the launcher's; a rank without a word was killed, or its host ran out of memory",
+            std::ranges::count_if(ranks, std::not_fn(seen)), ranks.size(), unseen - ranks.begin());
+    return ": no rank was started\n  hint: " + hint_for(started);
+}
+
+std::string steps_before(std::size_t measured, const std::filesystem::path& steps) {
+    if (measured == 0) return "";
+    return fmt::format("\n  {} steps were run before; their times and losses are in {}", measured, steps.string());
+}
+
 std::size_t lines_of(const std::filesystem::path& file) {
     std::ifstream in(file);
     std::size_t lines = 0;
@@ -49,19 +89,14 @@ std::size_t lines_of(const std::filesystem::path& file) {
 }  // namespace
 
 std::string post_mortem(const run::RunPlan& plan, const std::filesystem::path& progress,
-                        const std::filesystem::path& steps, const std::optional<Stall>& stall) {
+                        const std::filesystem::path& steps, Started started, const std::optional<Stall>& stall) {
     std::vector<std::optional<RankTrace>> ranks;
     for (std::uint32_t r = 0; r < plan.plan.ranks(); ++r)
         ranks.push_back(run::read_progress(run::progress_file(progress, r)));
     std::string text = "the run failed";
-    const auto rank = stall ? std::optional(stall->rank) : culprit(ranks);
-    if (!rank) {
-        text += std::ranges::any_of(ranks, [](const auto& one) { return one.has_value(); })
-                    ? " after its ranks had ended"
-                    : ": no rank was started\n  hint: the launcher's message above says why; are all hosts of the host "
-                      "file known and reachable without a password, with orrery-device at the same path?";
-        return text;
-    }
+    const auto rank = stall ? stall->rank : culprit(ranks);
+    const std::size_t measured = lines_of(steps);
+    if (!rank) return text + without_culprit(ranks, measured, started, stall) + steps_before(measured, steps);
     const RankTrace& trace = *ranks[*rank];
     const bool says = trace.state == RankState::failed;
     text += fmt::format(": rank {} on host {}", *rank, trace.host);
@@ -80,10 +115,7 @@ std::string post_mortem(const run::RunPlan& plan, const std::filesystem::path& p
         text += fmt::format(
             ": process {} is gone without a word\n  hint: was it killed, or did the host run out of memory (dmesg)?",
             trace.pid);
-    const std::size_t measured = lines_of(steps);
-    if (measured > 0)
-        text += fmt::format("\n  {} steps were run before; their times and losses are in {}", measured, steps.string());
-    return text;
+    return text + steps_before(measured, steps);
 }
 
 }  // namespace orrery::cli

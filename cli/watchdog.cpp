@@ -23,6 +23,13 @@ bool is_stopped(const run::RankTrace& trace) {
     return name_end != line.npos && name_end + 2 < line.size() && (line[name_end + 2] | 0x20) == 't';
 }
 
+/// 0: there is none.
+std::uint64_t size_of(const std::filesystem::path& file) {
+    std::error_code absent;
+    const std::uintmax_t size = std::filesystem::file_size(file, absent);
+    return absent ? 0 : size;
+}
+
 }  // namespace
 
 double Watchdog::patience() const {
@@ -30,10 +37,16 @@ double Watchdog::patience() const {
     return longest_step_ < 0 ? first_patience : std::max(least_patience, 10 * longest_step_);
 }
 
+void Watchdog::note_step(std::uint64_t step, double now) {
+    if (step <= step_) return;
+    if (step_ > 0) longest_step_ = std::max(longest_step_, (now - step_began_) / static_cast<double>(step - step_));
+    step_ = step;
+    step_began_ = now;
+}
+
 std::optional<Stall> Watchdog::look(double now) {
     std::uint64_t begun = 0, step = step_, fewest = std::numeric_limits<std::uint64_t>::max();
-    std::uint32_t last = ranks_;
-    std::optional<std::uint32_t> stopped;
+    std::optional<std::uint32_t> last, stopped;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const auto trace = run::read_progress(run::progress_file(progress_, rank));
         if (!trace || trace->state != run::RankState::running) continue;
@@ -48,18 +61,18 @@ std::optional<Stall> Watchdog::look(double now) {
             last = rank;
         }
     }
-    if (step > step_) {
-        if (step_ > 0) longest_step_ = std::max(longest_step_, (now - step_began_) / static_cast<double>(step - step_));
-        step_ = step;
-        step_began_ = now;
-    }
-    if (begun != begun_ || last == ranks_ || moved_ < 0) {
+    const std::uint64_t logged = size_of(log_);
+    const bool grown = logged > logged_;
+    if (grown && step == step_) ++step;  // at least one
+    logged_ = logged;
+    note_step(step, now);
+    if (begun != begun_ || grown || (!last && logged == 0) || moved_ < 0) {
         begun_ = begun;
         moved_ = now;
         return std::nullopt;
     }
     if (now - moved_ < patience()) return std::nullopt;
-    return Stall{stopped.value_or(last), now - moved_};
+    return Stall{stopped ? stopped : last, now - moved_};
 }
 
 }  // namespace orrery::cli

@@ -38,12 +38,23 @@ std::vector<std::vector<sim::Span>> wall_spans(const StepProgram& step, const ru
     return spans;
 }
 
-/// Device time, less what an operation without work shows, along the program's longest path.
+bool is_transfer(const strategies::Op& op) {
+    return std::holds_alternative<strategies::Collective>(op.what) ||
+           std::holds_alternative<strategies::Send>(op.what) || std::holds_alternative<strategies::Recv>(op.what);
+}
+
+/// Device time, less what an operation without work shows, along the program's longest path. What is sent to other
+/// hosts takes its wall-clock time: who waits for a network takes no time of the processor.
 std::vector<std::vector<sim::Span>> undisturbed_spans(const StepProgram& step, const run::MeasuredRun& measured) {
+    const bool network = measured.nodes > 1;
+    const auto walls = network ? wall_spans(step, measured) : std::vector<std::vector<sim::Span>>{};
     Seconds durations;
     for (const run::MeasuredRank& rank : measured.ranks) {
         auto& own = durations.emplace_back();
-        for (const run::OpTimes& op : rank.ops) own.push_back(std::max(0.0, op.device - rank.empty));
+        const auto& ops = step.programs[step.role[rank.rank]].ops;
+        for (std::size_t i = 0; i < rank.ops.size(); ++i)
+            own.push_back(network && is_transfer(ops[i]) ? walls[rank.rank][i].end - walls[rank.rank][i].begin
+                                                         : std::max(0.0, rank.ops[i].device - rank.empty));
     }
     return earliest(step, durations);
 }
@@ -172,8 +183,8 @@ std::string measured_lines(const scenarios::Scenario& scenario, const run::Measu
         end_of(undisturbed_spans(strategies::unrolled(strategies::build(scenario.plan)), measured));
     text += fmt::format(
         "ALONE     {} if no other process took the cores: the device time of every operation along "
-        "the program's longest path\n",
-        format_seconds(undisturbed));
+        "the program's longest path{}\n",
+        format_seconds(undisturbed), measured.nodes > 1 ? ", the network's by the wall clock" : "");
     double overhead = 0, uncertainty = 0;
     std::uint64_t held = 0, predicted = 0;
     for (const run::MeasuredRank& rank : measured.ranks) {

@@ -92,7 +92,7 @@ double MeasuredRun::step_spread() const { return half_quartile_range(counted(*th
 std::string rank_to_json(const MeasuredRank& rank) { return json_of(rank).dump(); }
 MeasuredRank rank_from_json(const std::string& text) { return rank_of(Json::parse(text)); }
 
-void save(const MeasuredRun& run, const fs::path& file) {
+std::string to_json(const MeasuredRun& run) {
     Json steps = Json::array(), ranks = Json::array();
     for (const MeasuredStep& step : run.steps)
         steps.push_back({{"seconds", step.seconds}, {"loss", step.loss ? Json(*step.loss) : Json(nullptr)}});
@@ -100,9 +100,13 @@ void save(const MeasuredRun& run, const fs::path& file) {
     const Json document{
         {"run_version", version}, {"warmup", run.warmup}, {"nodes", run.nodes}, {"communication", run.communication},
         {"alone", run.alone},     {"steps", steps},       {"ranks", ranks}};
+    return document.dump();
+}
+
+void save(const MeasuredRun& run, const fs::path& file) {
     const fs::path beside = file.string() + ".part";
     std::ofstream out(beside);
-    out << document.dump();
+    out << to_json(run);
     out.close();
     if (!out) throw Error(file.string(), "", "cannot be written", "is there room, and may the folder be written?");
     fs::rename(beside, file);

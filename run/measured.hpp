@@ -56,6 +56,7 @@ double half_quartile_range(std::vector<double> values);
 std::string rank_to_json(const MeasuredRank& rank);
 MeasuredRank rank_from_json(const std::string& text);
 
+std::string to_json(const MeasuredRun& run);
 /// Writes beside and renames. Throws Error.
 void save(const MeasuredRun& run, const std::filesystem::path& file);
 /// Throws Error for a file that is no such run.

@@ -72,5 +72,22 @@ TEST_F(WatchdogTest, RanksThatStartOrHaveEndedAreNotWaitedFor) {
     EXPECT_FALSE(without.look(100));
 }
 
+TEST_F(WatchdogTest, OfHostsThatShareNoFilesTheLogIsAllThatIsSeen) {
+    const std::string log = folder_.file("printed", "");
+    const auto print = [&](int steps) { (void)folder_.file("printed", std::string(10 * steps, 'x')); };
+    Watchdog dog(folder_ / "absent", 2, 0, log);
+    EXPECT_FALSE(dog.look(0));
+    EXPECT_FALSE(dog.look(1000)) << "the first step may take long";
+    print(1);
+    EXPECT_FALSE(dog.look(1001));
+    print(2);
+    EXPECT_FALSE(dog.look(1003));
+    EXPECT_FALSE(dog.look(1022)) << "ten times a step of 2 s";
+    const auto stall = dog.look(1023);
+    ASSERT_TRUE(stall);
+    EXPECT_FALSE(stall->rank) << "nobody to blame is in sight";
+    EXPECT_DOUBLE_EQ(stall->seconds, 20);
+}
+
 }  // namespace
 }  // namespace orrery::cli
