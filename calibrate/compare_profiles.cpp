@@ -70,10 +70,12 @@ std::vector<ComparedSuite> compare_profiles(const Predictor& first, const Predic
         finish(std::move(suite), out);
     }
     for (const auto& t : profile.collectives) {
-        ComparedSuite suite{fmt::format("{} among {}", kernels::name(t.kind), t.ranks), {}};
+        const std::string where = t.nodes > 1 ? fmt::format(" on {} nodes", t.nodes) : "";
+        ComparedSuite suite{fmt::format("{} among {}{}", kernels::name(t.kind), t.ranks, where), {}};
         for (const auto& p : t.points) try {
-                suite.rows.push_back(
-                    {fmt::format("{:.0f} B", p.bytes), p.seconds, second.collective(t.kind, t.ranks, p.bytes).seconds});
+                const auto other = second.measured(t.kind, t.ranks, t.nodes, p.bytes);
+                if (!other) break;
+                suite.rows.push_back({fmt::format("{:.0f} B", p.bytes), p.seconds, other->seconds});
             } catch (const Error&) {
                 break;
             }

@@ -54,11 +54,13 @@ public:
         if (!kind_) kind_ = kind_in(std::filesystem::path(file_).filename().string());
         if (!kind_) fail("does not say which collective it is", "--kind all_reduce, ...");
         if (ranks_ < 2) fail(fmt::format("lists {} ranks", ranks_), "the lines \"#  Rank  0 ...\" tell the ranks");
-        if (hosts_.size() > 1)
-            fail(fmt::format("ran on {} nodes", hosts_.size()), "a profile holds collectives inside one node");
+        const auto nodes = static_cast<std::uint32_t>(std::max<std::size_t>(1, hosts_.size()));
+        if (ranks_ % nodes != 0)
+            fail(fmt::format("{} ranks are spread unevenly over {} nodes", ranks_, nodes),
+                 "run nccl-tests with as many ranks on every node");
         if (rows_.empty()) fail("has no row of measurements", "the text of one of nccl-tests' *_perf programs");
         const double factor = kernels::bus_factor(*kind_, ranks_);
-        NcclTests out{{*kind_, ranks_, provenance(), {}}, device_, 1};
+        NcclTests out{{*kind_, ranks_, provenance(), {}, nodes}, device_};
         for (const Row& r : rows_) {
             line_ = r.line;
             if (r.algbw >= checkable_gbytes && std::abs(r.busbw / r.algbw / factor - 1) > factor_tolerance)
@@ -154,11 +156,10 @@ NcclTests import_nccl_tests(const std::filesystem::path& file, std::optional<ker
 }
 
 void put_table(Profile& profile, CollectiveTable table) {
-    std::erase_if(profile.collectives,
-                  [&](const CollectiveTable& t) { return t.kind == table.kind && t.ranks == table.ranks; });
+    const auto key = [](const CollectiveTable& t) { return std::tuple(t.kind, t.nodes, t.ranks); };
+    std::erase_if(profile.collectives, [&](const CollectiveTable& t) { return key(t) == key(table); });
     profile.collectives.push_back(std::move(table));
-    std::ranges::stable_sort(profile.collectives, {},
-                             [](const CollectiveTable& t) { return std::pair(t.kind, t.ranks); });
+    std::ranges::stable_sort(profile.collectives, {}, key);
     profile.held_out = held_out_errors(profile);
 }
 

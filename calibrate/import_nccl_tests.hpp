@@ -12,16 +12,15 @@ namespace orrery::calibrate {
 struct NcclTests {
     CollectiveTable table;
     std::string device;  ///< of rank 0
-    std::uint32_t nodes = 1;
 };
 
 /// kind: none to take it from the text ("all_reduce_perf" in a header line), else from the file's name. Ranks, nodes
 /// and devices come from the header, times from the out-of-place column; half of what the in-place column differs by
-/// becomes the half-width. Throws Error (file, line) for wrong results (#wrong), several nodes (a profile holds
-/// collectives inside one), bandwidths that do not belong to this kind of collective, and text of another program.
+/// becomes the half-width. Throws Error (file, line) for wrong results (#wrong), ranks spread unevenly over nodes,
+/// bandwidths that do not belong to this kind of collective, and text of another program.
 NcclTests import_nccl_tests(const std::filesystem::path& file, std::optional<kernels::CollectiveKind> kind);
 
-/// Puts the table into the profile, in place of one of the same kind and ranks.
+/// Puts the table into the profile, in place of one of the same kind, ranks and nodes.
 void put_table(Profile& profile, CollectiveTable table);
 
 /// A profile of this table alone, with the constants of a known GPU. Throws Error for another device.

@@ -31,7 +31,11 @@ double traffic_growth(Kind kind, std::uint32_t from, std::uint32_t to) {
 }  // namespace
 
 CollectivePredictor::CollectivePredictor(const Profile& profile) : profile_name_(profile.name) {
-    for (const auto& table : profile.collectives) kinds_[table.kind].emplace(table.ranks, Lookup{&table, sweep(table)});
+    for (const auto& table : profile.collectives)
+        if (table.nodes == 1)
+            kinds_[table.kind].emplace(table.ranks, Lookup{&table, sweep(table)});
+        else
+            among_nodes_.emplace(std::tuple(table.kind, table.ranks, table.nodes), Lookup{&table, sweep(table)});
 }
 
 /// Kinds without a table, by the ring algorithm's traffic (nccl-tests, doc/PERFORMANCE.md):
@@ -115,6 +119,13 @@ Estimate CollectivePredictor::estimate(Kind kind, std::uint32_t ranks, double by
     answer.seconds *= found.factor;
     answer.extrapolated = answer.extrapolated || !found.text.empty();
     return answer;
+}
+
+std::optional<Estimate> CollectivePredictor::among_nodes(Kind kind, std::uint32_t ranks, std::uint32_t nodes,
+                                                         double bytes) const {
+    const auto found = among_nodes_.find({kind, ranks, nodes});
+    if (found == among_nodes_.end()) return std::nullopt;
+    return sweep_time(found->second, bytes);
 }
 
 std::string CollectivePredictor::explain(Kind kind, std::uint32_t ranks, double bytes) const {

@@ -1,8 +1,11 @@
-// Collectives inside a node: measured sweeps, monotone in bytes, interpolated between rank counts.
+// Collectives inside a node: measured sweeps, monotone in bytes, interpolated between rank counts. Among nodes:
+// measured sweeps of the same ranks on the same number of nodes.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 
 #include "calibrate/interpolate.hpp"
 #include "calibrate/predictor.hpp"
@@ -15,6 +18,9 @@ public:
     /// Zero seconds for a single rank. Throws Error when the profile has no collective table at all, or bytes is
     /// negative or not finite.
     [[nodiscard]] Estimate estimate(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+    /// None where these ranks on these nodes have no table of this kind.
+    [[nodiscard]] std::optional<Estimate> among_nodes(kernels::CollectiveKind kind, std::uint32_t ranks,
+                                                      std::uint32_t nodes, double bytes) const;
     [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
 
 private:
@@ -36,6 +42,7 @@ private:
 
     std::string profile_name_;
     std::map<kernels::CollectiveKind, Sweeps> kinds_;
+    std::map<std::tuple<kernels::CollectiveKind, std::uint32_t, std::uint32_t>, Lookup> among_nodes_;  // ranks, nodes
 };
 
 }  // namespace orrery::calibrate

@@ -72,6 +72,12 @@ Estimate Predictor::collective(kernels::CollectiveKind kind, std::uint32_t ranks
     return tables_->collective.estimate(kind, ranks, bytes);
 }
 
+std::optional<Estimate> Predictor::measured(kernels::CollectiveKind kind, std::uint32_t ranks, std::uint32_t nodes,
+                                            double bytes) const {
+    if (nodes <= 1) return collective(kind, ranks, bytes);
+    return tables_->collective.among_nodes(kind, ranks, nodes, bytes);
+}
+
 std::string Predictor::explain(const kernels::Kernel& kernel) const {
     return std::visit(
         [&](const auto& k) -> std::string {

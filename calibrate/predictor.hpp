@@ -1,7 +1,8 @@
-// Time of any kernel or intra-node collective from a profile: interpolation of efficiency between measured points.
+// Time of any kernel or collective from a profile: interpolation of efficiency between measured points.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "calibrate/profile.hpp"
@@ -33,6 +34,11 @@ public:
     /// A collective among `ranks` GPUs of one node. Monotonic in bytes; ranks between measured counts are
     /// interpolated. Throws Error when the profile has no table for the kind and no formula stands in for it.
     [[nodiscard]] Estimate collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+
+    /// A collective of just so many ranks on just so many nodes: one node as above; several by the profile's own table
+    /// of them, none where it has no such table.
+    [[nodiscard]] std::optional<Estimate> measured(kernels::CollectiveKind kind, std::uint32_t ranks,
+                                                   std::uint32_t nodes, double bytes) const;
 
     /// Which rows of which table the answer was interpolated between, or which formula; for `orrery explain`.
     [[nodiscard]] std::string explain(const kernels::Kernel& kernel) const;

@@ -129,8 +129,10 @@ std::string to_text(const PointwiseTable& table) {
 
 std::string to_text(const CollectiveTable& table) {
     return fmt::format(
-        "{{\"kind\": \"{}\", \"ranks\": {}, \"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"us\": {}{}}}}}",
-        kernels::name(table.kind), table.ranks, to_text(table.provenance), bytes_column(table.points),
+        "{{\"kind\": \"{}\", \"ranks\": {}, {}\"provenance\": {},\n    \"rows\": {{\"bytes\": {},\n    \"us\": "
+        "{}{}}}}}",
+        kernels::name(table.kind), table.ranks, table.nodes > 1 ? fmt::format("\"nodes\": {}, ", table.nodes) : "",
+        to_text(table.provenance), bytes_column(table.points),
         list(table.points, [](const auto& p) { return us(p.seconds); }), half_widths(table.points));
 }
 

@@ -60,17 +60,20 @@ struct PointwiseTable {
     std::optional<kernels::Dtype> dtype = std::nullopt;  ///< none: bytes decide, whatever the format
 };
 
-/// Collectives inside one node (or one NVLink domain), nccl-tests' size and out-of-place time.
+/// A collective, nccl-tests' size and out-of-place time.
 struct CollectivePoint {
     double bytes;
     double seconds;
     double half_width = 0;
 };
+/// Inside one node (or one NVLink domain), from which other numbers of ranks follow too; or among several, where it
+/// stands for groups of just so many ranks on just so many nodes.
 struct CollectiveTable {
     kernels::CollectiveKind kind;
     std::uint32_t ranks;
     Provenance provenance;
     std::vector<CollectivePoint> points;  ///< ascending in bytes
+    std::uint32_t nodes = 1;              ///< that the ranks are spread over, as many on each
 };
 
 /// Copies within a device or between it and its host.

@@ -180,8 +180,12 @@ void check_transfers(const Profile& profile, const std::vector<CollectivePoint>&
 void check_collectives(const Profile& profile) {
     for (std::size_t t = 0; t < profile.collectives.size(); ++t) {
         const std::string pointer = fmt::format("/collectives/{}", t);
-        if (profile.collectives[t].ranks < 2) fail(pointer + "/ranks", "a collective has at least 2 ranks", "");
-        check_transfers(profile, profile.collectives[t].points, pointer);
+        const auto& [kind, ranks, provenance, points, nodes] = profile.collectives[t];
+        if (ranks < 2) fail(pointer + "/ranks", "a collective has at least 2 ranks", "");
+        if (nodes == 0 || ranks % nodes != 0)
+            fail(pointer + "/nodes", fmt::format("{} nodes cannot hold {} ranks, as many each", nodes, ranks),
+                 "measure with as many ranks on every node");
+        check_transfers(profile, points, pointer);
     }
 }
 

@@ -167,7 +167,8 @@ PointwiseTable pointwise_table(const Node& node) {
 
 CollectiveTable collective_table(const Node& node) {
     return {kernels::collective_from(node.at("kind").text()), node.at("ranks").count32(),
-            provenance(node.at("provenance")), transfers(node.at("rows"))};
+            provenance(node.at("provenance")), transfers(node.at("rows")),
+            node.has("nodes") ? node.at("nodes").count32() : 1};
 }
 
 CopyTable copy_table(const Node& node) {

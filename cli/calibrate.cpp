@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* footer = R"(Examples:
   orrery calibrate --device cuda:0 --budget 5min --out h100-node.json
   orrery calibrate --device cuda --ranks 8 --suite collective,overlap --out nvlink.json
+  orrery calibrate --device cuda --ranks 16 --hosts nodes --suite collective --out two-nodes.json
   orrery calibrate --device cpu --for scenarios/gpt2-xl-dgx-2.json --out cpu.json
   orrery calibrate show h100-node.json
   orrery calibrate compare h100 h100-node.json
@@ -34,7 +35,7 @@ constexpr const char* footer = R"(Examples:
 Points measured so far are kept in a log beside the profile: the same command goes on where it was stopped.)";
 
 struct Options {
-    std::string device = "cpu", budget = "5min", out, scenario, points;
+    std::string device = "cpu", budget = "5min", out, scenario, points, hosts;
     std::vector<std::string> suites, dtypes, set;
     std::uint32_t ranks = 1;
     std::uint64_t seed = 1;
@@ -85,7 +86,12 @@ Exit calibrate_device(const Options& options) {
     if (options.ranks == 0) throw Error("--ranks is 0", "at least 1");
     std::unique_ptr<TemporaryFile> points;
     if (!options.scenario.empty()) points = std::make_unique<TemporaryFile>(scenario_points(options));
-    std::vector<std::string> words = launcher_words(launch_here(options.ranks, options.device));
+    Launch launch = launch_here(options.ranks, options.device);
+    launch.hosts = options.hosts;
+    if (!launch.hosts.empty()) (void)count_hosts(launch.hosts);
+    StandardFiles files;  // the points go to the first rank that way where it may be on another host
+    if (elsewhere(launch)) files.in = points ? points->path() : options.points;
+    std::vector<std::string> words = launcher_words(launch);
     words.push_back(device_program().string());
     const auto add = [&](const char* name, const std::string& value) {
         if (value.empty()) return;
@@ -97,12 +103,16 @@ Exit calibrate_device(const Options& options) {
     add("--budget", options.budget);
     add("--suite", join(options.suites, ","));
     add("--dtype", join(options.dtypes, ","));
-    add("--points", points ? points->path() : options.points);
+    add("--points", !files.in.empty() ? "-" : points ? points->path() : options.points);
     add("--seed", fmt::format("{}", options.seed));
     add("--out", options.out);
     if (options.fresh) words.emplace_back("--fresh");
     if (options.quiet) words.emplace_back("--quiet");
-    return run_child(words);
+    const Exit exit = run_child(words, nullptr, files);
+    if (exit == Exit::done && !options.out.empty() && !fs::exists(options.out))
+        throw Error(options.out, "", "was written on the first rank's host, which does not share this folder",
+                    "start from that host, or give an --out that both see");
+    return exit;
 }
 
 void add_measuring(CLI::App& command, const std::shared_ptr<Options>& options) {
@@ -127,6 +137,12 @@ void add_measuring(CLI::App& command, const std::shared_ptr<Options>& options) {
         ->excludes(scenario);
     command.add_option("--ranks", options->ranks, "processes, for collectives; started with mpirun")
         ->capture_default_str();
+    command
+        .add_option(
+            "--hosts", options->hosts,
+            "Open MPI host file, one host a line, as in: node1 slots=2; what is measured among hosts then stands "
+            "for groups of as many ranks on as many nodes")
+        ->type_name("FILE");
     command.add_option("--dtype", options->dtypes, "number formats (default: bf16 on a GPU, fp32 on a CPU)")
         ->delimiter(',')
         ->allow_extra_args(false);

@@ -154,7 +154,7 @@ void require_runnable(const scenarios::Scenario& scenario, const Execution& exec
         throw Error("", "/other_jobs", "a real run has the machine as it is; other jobs are simulated only",
                     "leave them out");
     run::require_executable(scenario.plan);
-    if (!execution.hosts.empty()) check_hosts(execution.hosts);
+    if (!execution.hosts.empty()) (void)count_hosts(execution.hosts);
     const run::Tokens readable(execution.settings.data, scenario.plan.model.vocab, scenario.plan.training.seq,
                                scenario.seed);
     (void)readable;  // its constructor throws for a text that cannot be trained on

@@ -59,10 +59,11 @@ std::vector<std::string> launcher_words(const Launch& launch) {
     return words;
 }
 
-void check_hosts(const std::string& file) {
+std::uint32_t count_hosts(const std::string& file) {
     std::ifstream in(file);
     if (!in) throw Error(file, "", "cannot be read", "--hosts names a file with one host a line, as in: node1 slots=2");
-    std::size_t number = 0, hosts = 0;
+    std::size_t number = 0;
+    std::uint32_t hosts = 0;
     for (std::string line; std::getline(in, line);) {
         ++number;
         line.erase(std::min(line.find('#'), line.size()));
@@ -76,6 +77,7 @@ void check_hosts(const std::string& file) {
                             "a line is a host and perhaps slots=N");
     }
     if (hosts == 0) throw Error(file, "", "names no host", "one host a line, as in: node1 slots=2");
+    return hosts;
 }
 
 }  // namespace orrery::cli

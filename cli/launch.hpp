@@ -29,7 +29,8 @@ Launch launch_here(std::uint32_t ranks, const std::string& device);
 /// are enough of them.
 std::vector<std::string> launcher_words(const Launch& launch);
 
-/// Throws Error for a host file that cannot be read, is empty, or has lines that are no "host [slots=N]".
-void check_hosts(const std::string& file);
+/// How many hosts a host file names. Throws Error for one that cannot be read, is empty, or has lines that are no
+/// "host [slots=N]".
+std::uint32_t count_hosts(const std::string& file);
 
 }  // namespace orrery::cli

@@ -55,9 +55,11 @@ std::string coverage_table(const calibrate::Profile& profile) {
     for (const auto& t : profile.pointwise)
         table.row({std::string(kernels::name(t.kind)), whole(t.points.size()),
                    range(t.points, &calibrate::PointwisePoint::bytes, format_bytes), t.provenance.origin});
-    for (const auto& t : profile.collectives)
-        table.row({fmt::format("{}, {} ranks", kernels::name(t.kind), t.ranks), whole(t.points.size()),
+    for (const auto& t : profile.collectives) {
+        const std::string on = t.nodes > 1 ? fmt::format(" on {} nodes", t.nodes) : "";
+        table.row({fmt::format("{}, {} ranks{}", kernels::name(t.kind), t.ranks, on), whole(t.points.size()),
                    range(t.points, &calibrate::CollectivePoint::bytes, format_bytes), t.provenance.origin});
+    }
     for (const auto& t : profile.copies)
         table.row({fmt::format("copy {}", kernels::name(t.kind)), whole(t.points.size()),
                    range(t.points, &calibrate::CollectivePoint::bytes, format_bytes), t.provenance.origin});

@@ -31,6 +31,7 @@ constexpr const char* footer = R"(Examples:
   orrery validate --held-out scenarios/validation/aiconfigurator_collectives.json
   orrery validate --json errors.json --quiet
   orrery validate --run scenarios/gpt-tiny-cpu.json --case strategy.data=2 --case strategy.tensor=2   # on this machine
+  orrery validate --run two-hosts.json --hosts nodes --wall    # on a small cluster
   orrery validate --carry published/ --into rows/             # the compact form of other files)";
 
 /// advance() from a callback that says how many are done in all.
@@ -78,6 +79,9 @@ void add_running(CLI::App& command, Options& options) {
     command.add_option("--steps", run.steps, "steps of each run")
         ->check(CLI::Range(5U, 100000U))
         ->capture_default_str()
+        ->needs(flag);
+    command.add_option("--hosts", run.hosts, "Open MPI host file: one host a line, as in: node1 slots=2")
+        ->type_name("FILE")
         ->needs(flag);
     command.add_option("--profiles", run.profiles, "folder of the profiles that are measured")
         ->capture_default_str()

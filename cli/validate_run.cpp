@@ -8,12 +8,14 @@
 
 #include "calibrate/profile_store.hpp"
 #include "cli/child.hpp"
+#include "cli/launch.hpp"
 #include "cli/options.hpp"
 #include "report/compare.hpp"
 #include "report/json.hpp"
 #include "report/measured.hpp"
 #include "report/operations.hpp"
 #include "sim/predict.hpp"
+#include "topology/catalog.hpp"
 #include "validate/executed.hpp"
 
 namespace orrery::cli {
@@ -42,8 +44,22 @@ Configuration configuration(const std::string& file, const std::string& override
     return one;
 }
 
-/// Measures what the configuration needs and the profile lacks; a profile for each number of ranks, because ranks that
-/// compute at once share caches and memory.
+/// A profile for each number of ranks, because ranks that compute at once share caches and memory, and of hosts. Throws
+/// Error where the scenario's cluster has not as many nodes as there are hosts.
+std::string profile_of(const ValidateRun& options, const Configuration& one) {
+    std::string name = fmt::format("{}-{}ranks", options.device, one.scenario.plan.ranks());
+    if (!options.hosts.empty()) {
+        const std::uint32_t hosts = count_hosts(options.hosts), nodes = topology::build(one.scenario.cluster).nodes();
+        if (hosts != nodes)
+            throw Error(one.file, "/cluster/nodes",
+                        fmt::format("is {}; {} names {} hosts", nodes, options.hosts, hosts),
+                        fmt::format("--case \"cluster.nodes={} ...\"", hosts));
+        name += fmt::format("-{}hosts", hosts);
+    }
+    return (fs::path(options.profiles) / (name + ".json")).string();
+}
+
+/// Measures what the configuration needs and the profile lacks.
 void calibrate(const ValidateRun& options, const Configuration& one, const std::string& profile) {
     const std::uint32_t ranks = one.scenario.plan.ranks();
     std::vector<std::string> words{fs::read_symlink("/proc/self/exe").string(),
@@ -61,6 +77,7 @@ void calibrate(const ValidateRun& options, const Configuration& one, const std::
                                    "--out",
                                    profile,
                                    "--quiet"};
+    if (!options.hosts.empty()) words.insert(words.end(), {"--hosts", options.hosts});
     for (const std::string& set : one.set) {
         words.emplace_back("--set");
         words.push_back(set);
@@ -91,9 +108,7 @@ ordered_json document(const scenarios::Scenario& scenario, const sim::Prediction
 }
 
 validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one) {
-    const std::string profile =
-        (fs::path(options.profiles) / fmt::format("{}-{}ranks.json", options.device, one.scenario.plan.ranks()))
-            .string();
+    const std::string profile = profile_of(options, one);
     calibrate(options, one, profile);
     one.scenario.profile = profile;
     calibrate::ProfileStore profiles;
@@ -102,6 +117,7 @@ validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one
                      {.keep_trace = true, .scale_factor = false, .advice = false, .unroll = true, .fold = false});
     Execution execution;
     execution.device = options.device;
+    execution.hosts = options.hosts;
     execution.settings.steps = options.steps;
     execution.settings.seed = one.scenario.seed;
     const Executed executed = execute(one.scenario, execution);

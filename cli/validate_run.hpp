@@ -14,6 +14,7 @@ struct ValidateRun {
     /// Overrides of one configuration each, separated by spaces; none: the scenarios as they are.
     std::vector<std::string> cases;
     std::string device = "cpu";
+    std::string hosts;                    ///< an Open MPI host file; empty: this host
     std::string profiles = "calibrated";  ///< folder of the profiles that are made; they are kept and grow
     std::uint32_t steps = 20;
     bool wall = false;  ///< compare with the wall clock, and not with undisturbed steps

@@ -14,8 +14,29 @@ namespace orrery::sim {
 using kernels::CollectiveKind;
 using topology::GpuId;
 
+namespace {
+
+/// A transfer that takes `seconds` behind its launch when it is alone, of which `start_up` moves nothing.
+Transfer timed(double seconds, double launch, double start_up, double bytes) {
+    if (seconds <= start_up || bytes <= 0) return {.latency = launch + seconds};
+    return {launch + start_up, bytes, bytes / (seconds - start_up)};
+}
+
+bool among_nodes(const Kinds& kinds) {
+    for (std::uint32_t number = 0; number < kinds.size(); ++number)
+        if (std::ranges::any_of(kinds[number].predictor->profile().collectives,
+                                [](const auto& t) { return t.nodes > 1; }))
+            return true;
+    return false;
+}
+
+}  // namespace
+
 Network::Network(const topology::Cluster& cluster, const Profiles& profiles)
-    : cluster_(cluster), kinds_(cluster, profiles), payload_(kinds_.payload_share()) {}
+    : cluster_(cluster),
+      kinds_(cluster, profiles),
+      knows_nodes_(among_nodes(kinds_)),
+      payload_(kinds_.payload_share()) {}
 
 /// Latencies are those of the farthest pair for all: which pairs are near must not split a folding's classes.
 const Network::Mixture& Network::mixture(std::span<const GpuId> gpus) const {
@@ -59,7 +80,11 @@ Transfer Network::message(GpuId from, GpuId to, double bytes) const {
     const auto& [launch, pricer] = mixture(ends);
     if (cluster_.node_of(from) == cluster_.node_of(to))
         return {.latency = launch + (from == to ? 0.0 : pricer.inside_node(CollectiveKind::send_recv, 2, bytes))};
-    return {.latency = launch + send_latency_seconds(pricer.machine()), .bytes = bytes};
+    const double start_up = send_latency_seconds(pricer.machine());
+    if (knows_nodes_ && kinds_.of(from) == kinds_.of(to))
+        if (const auto known = predictor(from).measured(CollectiveKind::send_recv, 2, 2, bytes))
+            return timed(known->seconds, launch, start_up, bytes);
+    return {.latency = launch + start_up, .bytes = bytes};
 }
 
 Network::Spread Network::spread_of(std::span<const GpuId> group) const {
@@ -114,6 +139,20 @@ Cost Network::choose(CollectiveKind kind, const Group& group, double bytes, std:
     return best;
 }
 
+std::optional<Transfer> Network::measured(CollectiveKind kind, const Group& group, double bytes,
+                                          std::span<const LinkUse> path) const {
+    if (!knows_nodes_) return std::nullopt;
+    const std::vector<std::uint32_t> kinds = kinds_.among(group.gpus());
+    if (kinds.size() > 1 || group.rails() * group.nodes() != group.ranks()) return std::nullopt;
+    const auto known = kinds_[kinds.front()].predictor->measured(kind, group.ranks(), group.nodes(), bytes);
+    if (!known) return std::nullopt;
+    const Cost cost = choose(kind, group, bytes, path);
+    const double start_up = std::min(cost.latency_seconds, known->seconds);
+    // Never more than the links can carry in that time.
+    const double wire = std::min(cost.wire_bytes, (known->seconds - start_up) * bottleneck(path));
+    return timed(known->seconds, mixture(group.gpus()).launch, start_up, wire);
+}
+
 Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, double bytes,
                              std::span<const LinkUse> path) const {
     if (gpus.size() <= 1) return {};
@@ -121,6 +160,7 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
     const auto& [launch, pricer] = mixture(gpus);
     if (group.nodes() == 1) return {.latency = launch + pricer.inside_node(kind, group.ranks(), bytes)};
     if (kind == CollectiveKind::send_recv) return message(gpus.front(), gpus.back(), bytes);
+    if (const auto known = measured(kind, group, bytes, path)) return *known;
     const Cost cost = choose(kind, group, bytes, path);
     Transfer transfer{launch + cost.latency_seconds, cost.wire_bytes};
     if (cost.inside_seconds > 0 && cost.wire_bytes > 0) transfer.rate_limit = cost.wire_bytes / cost.inside_seconds;
@@ -133,6 +173,9 @@ std::string Network::explain(CollectiveKind kind, std::span<const GpuId> gpus, d
     const Group group(gpus, gpus_per_node());
     if (group.nodes() == 1) return predictor(gpus.front()).explain(kind, ranks, bytes);
     const auto uses = path(gpus);
+    if (const auto known = measured(kind, group, bytes, uses))
+        return fmt::format("{} ranks on {} nodes: measured so in profile \"{}\", {}", ranks, group.nodes(),
+                           predictor(gpus.front()).profile().name, format_seconds(alone(*known, uses)));
     const Cost cost = choose(kind, group, bytes, uses);
     return fmt::format(
         "{} ranks on {} nodes: {} with {}, {} start-ups and fill, {:.0f} bytes through each node's NICs in {}, "

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,8 +67,9 @@ public:
     /// The use that binds a transfer over `path` when it is alone, none on an empty path. It stands for the whole path
     /// in collective() and alone().
     [[nodiscard]] std::vector<LinkUse> tightest(std::span<const LinkUse> path) const;
-    /// Transfer of a collective (nccl-tests' size) over the links of `path`, choosing algorithm and protocol as NCCL
-    /// does: the least time when nothing else is on the wire.
+    /// Transfer of a collective (nccl-tests' size) over the links of `path`: as measured where the profile has just
+    /// this number of ranks on this number of nodes; else choosing algorithm and protocol as NCCL does: the least time
+    /// when nothing else is on the wire.
     [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group,
                                       double bytes, std::span<const LinkUse> path) const;
 
@@ -79,6 +81,10 @@ public:
                                       double bytes) const;
 
 private:
+    /// By the profile's own table of just such a group: a start-up, and the rest as bytes over the links, so that alone
+    /// it takes what was measured and shares the links as modelled. None without such a table.
+    [[nodiscard]] std::optional<Transfer> measured(kernels::CollectiveKind kind, const Group& group, double bytes,
+                                                   std::span<const LinkUse> path) const;
     [[nodiscard]] double bottleneck(std::span<const LinkUse> path) const;
     [[nodiscard]] Cost choose(kernels::CollectiveKind kind, const Group& group, double bytes,
                               std::span<const LinkUse> path) const;
@@ -95,6 +101,7 @@ private:
 
     const topology::Cluster& cluster_;
     Kinds kinds_;
+    bool knows_nodes_;                                                // a profile has collectives among nodes
     double payload_;                                                  // share of a link's rate that carries payload
     mutable std::map<std::vector<std::uint32_t>, Mixture> mixtures_;  // by kinds
 };

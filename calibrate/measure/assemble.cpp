@@ -105,6 +105,7 @@ void add_transfers(Profile& profile, const LogContent& log) {
             auto& table = collectives[{c->kind, c->ranks}];
             table.kind = c->kind;
             table.ranks = c->ranks;
+            table.nodes = log.fingerprint.nodes;
             table.points.push_back({static_cast<double>(c->bytes), r.seconds, r.half_width});
         } else if (const auto* copy = std::get_if<CopyShape>(&r.subject)) {
             auto& table = copies[copy->kind];

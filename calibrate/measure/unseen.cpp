@@ -1,5 +1,7 @@
 #include "calibrate/measure/unseen.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -34,7 +36,7 @@ Subject random_collective(const Bench& bench, std::mt19937_64& random) {
     return CollectiveShape{kind, bench.ranks, bytes / unit * unit};
 }
 
-Estimate predicted(const Predictor& predictor, const Subject& subject) {
+Estimate predicted(const Predictor& predictor, const Subject& subject, std::uint32_t nodes) {
     return std::visit(
         Overloaded{[&](const kernels::Kernel& k) {
                        Estimate out = predictor.at_table_clock(k);               // short repeats, like the table's rows
@@ -42,7 +44,11 @@ Estimate predicted(const Predictor& predictor, const Subject& subject) {
                        return out;
                    },
                    [&](const CollectiveShape& c) {
-                       return predictor.collective(c.kind, c.ranks, static_cast<double>(c.bytes));
+                       const auto known = predictor.measured(c.kind, c.ranks, nodes, static_cast<double>(c.bytes));
+                       if (known) return *known;
+                       throw Error(fmt::format("the profile has no {} among {} ranks on {} nodes",
+                                               kernels::name(c.kind), c.ranks, nodes),
+                                   "calibrate with as many ranks on as many hosts");
                    },
                    [](const auto&) -> Estimate { throw Error("only kernels and collectives are predicted"); }},
         subject);
@@ -71,13 +77,13 @@ std::vector<Subject> random_subjects(const Suite& suite, const Bench& bench, std
 
 double UnseenShape::error() const { return predicted / measured - 1; }
 
-UnseenErrors compare(const Predictor& predictor, const std::vector<Record>& records) {
+UnseenErrors compare(const Predictor& predictor, const std::vector<Record>& records, std::uint32_t nodes) {
     UnseenErrors out;
     std::vector<double> signed_errors, sizes;
     double within = 0;
     for (const Record& r : records) {
         if (!r.failure.empty()) continue;
-        const Estimate estimate = predicted(predictor, r.subject);
+        const Estimate estimate = predicted(predictor, r.subject, nodes);
         const UnseenShape& shape = out.shapes.emplace_back(
             UnseenShape{to_text(r.subject), r.seconds, estimate.seconds, estimate.uncertainty, r.settled});
         signed_errors.push_back(shape.error());

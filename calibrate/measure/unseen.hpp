@@ -26,7 +26,7 @@ struct UnseenErrors {
     double within = 0;  ///< share of shapes whose error is below twice the uncertainty that the profile states
 };
 
-/// What the records' subjects would have been predicted as. Failed records are left out.
-UnseenErrors compare(const Predictor& predictor, const std::vector<Record>& records);
+/// What the records' subjects, measured on so many nodes, would have been predicted as. Failed records are left out.
+UnseenErrors compare(const Predictor& predictor, const std::vector<Record>& records, std::uint32_t nodes);
 
 }  // namespace orrery::calibrate

@@ -43,11 +43,18 @@ std::string list_of_suites() {
     return join(names);
 }
 
-std::vector<calibrate::Subject> read_points(const std::string& file) {
-    std::ifstream in(file);
-    if (!in) throw Error(file, "", "cannot be read", "--points names a file that orrery calibrate --for writes");
+/// The points' text on every rank: the first one's file, because hosts need not share any.
+std::string points_text(const Options& options, kernels::Communicator* communicator) {
+    if (options.points.empty()) return "";
+    const bool first = communicator == nullptr || communicator->rank() == 0;
+    const std::string text =
+        first ? text_of(options.points, "--points names a file that orrery calibrate --for writes") : "";
+    return communicator == nullptr ? text : communicator->from_first(text);
+}
+
+std::vector<calibrate::Subject> read_points(const std::string& text, const std::string& file) {
     try {
-        const auto document = nlohmann::json::parse(in);
+        const auto document = nlohmann::json::parse(text);
         std::vector<calibrate::Subject> points;
         const auto& list = document.at("points");
         for (std::size_t i = 0; i < list.size(); ++i) {
@@ -89,11 +96,12 @@ std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Su
     return out;
 }
 
-calibrate::Plan make_plan(const Options& options, const kernels::Device& device) {
+/// points: the text of options.points.
+calibrate::Plan make_plan(const Options& options, const std::string& points, const kernels::Device& device) {
     calibrate::Plan plan;
     plan.dtypes = formats(options, device);
     if (!options.points.empty())
-        plan.points = in_known_formats(read_points(options.points), plan.dtypes.front(), device);
+        plan.points = in_known_formats(read_points(points, options.points), plan.dtypes.front(), device);
     for (const std::string& name : options.suites) plan.suites.push_back(&calibrate::suite_named(name));
     if (options.suites.empty() && options.points.empty())
         for (const auto& suite : calibrate::suites()) plan.suites.push_back(&suite);
@@ -151,7 +159,7 @@ std::string default_out(const std::string& device) {
 }
 
 /// Rank 0 keeps the log and writes the profile; the others measure along.
-Exit lead(Options options, kernels::Device& device, kernels::Communicator* communicator) {
+Exit lead(Options options, const std::string& points, kernels::Device& device, kernels::Communicator* communicator) {
     if (options.out.empty()) options.out = default_out(options.device);
     const std::filesystem::path log_file = options.out + ".log";
     if (options.fresh) std::filesystem::remove(log_file);
@@ -164,7 +172,7 @@ Exit lead(Options options, kernels::Device& device, kernels::Communicator* commu
         calibrate::Hooks hooks;
         hooks.stop = stop_requested;
         hooks.progress = [&](const calibrate::Progress& progress) { bar.draw(progress); };
-        return Campaign(device, communicator, make_plan(options, device), hooks).run(content, &writer);
+        return Campaign(device, communicator, make_plan(options, points, device), hooks).run(content, &writer);
     }();
     if (outcome.stopped) {
         fmt::print(stderr, "orrery-device: stopped; {} points are kept in {}: the same command goes on from there\n",
@@ -182,9 +190,10 @@ Exit calibrate_device(const Options& options) {
     (void)stop_requested();  // signals are held back before there are other threads
     const auto device = kernels::open_device(options.device);
     const auto communicator = kernels::world(*device);
-    if (communicator == nullptr || communicator->rank() == 0) return lead(options, *device, communicator.get());
+    const std::string points = points_text(options, communicator.get());
+    if (communicator == nullptr || communicator->rank() == 0) return lead(options, points, *device, communicator.get());
     calibrate::LogContent nothing;
-    (void)Campaign(*device, communicator.get(), make_plan(options, *device), {}).run(nothing, nullptr);
+    (void)Campaign(*device, communicator.get(), make_plan(options, points, *device), {}).run(nothing, nullptr);
     return Exit::done;
 }
 
@@ -200,8 +209,10 @@ void add_device_calibrate(CLI::App& program, Exit& exit) {
     command->add_option("--budget", options->budget, "time for the suites; --points come on top")
         ->capture_default_str();
     command
-        ->add_option("--points", options->points,
-                     "measure these points exactly, before any suite; in fp32 where the device has no such format")
+        ->add_option(
+            "--points", options->points,
+            "measure these points exactly, before any suite; in fp32 where the device has no such format; - for "
+            "standard input of the first rank")
         ->type_name("FILE");
     command->add_option("--dtype", options->dtypes, "number formats (default: bf16 on a GPU, fp32 on a CPU)")
         ->delimiter(',')

@@ -62,6 +62,7 @@ Exit check(const Options& options) {
     calibrate::Bench bench;
     bench.device = device.get();
     bench.ranks = communicator == nullptr ? 1 : communicator->ranks();
+    const std::uint32_t nodes = communicator == nullptr ? 1 : communicator->nodes();
     for (const std::string& name : options.dtypes) bench.dtypes.push_back(kernels::dtype_from(name));
     if (bench.dtypes.empty()) bench.dtypes.push_back(bench.is_cpu() ? kernels::Dtype::fp32 : kernels::Dtype::bf16);
     calibrate::StopRule rule;
@@ -81,7 +82,7 @@ Exit check(const Options& options) {
         const auto outcome = calibrate::Campaign(*device, communicator.get(), plan, hooks).run(content, nullptr);
         for (const std::string& failure : outcome.failures) fmt::print("failed {}\n", failure);
         if (outcome.stopped) return Exit::run_failure;
-        results.emplace_back(name, calibrate::compare(predictor, content.records));
+        results.emplace_back(name, calibrate::compare(predictor, content.records, nodes));
     }
     if (communicator != nullptr && communicator->rank() != 0) return Exit::done;
     print(results, options.worst);

@@ -6,8 +6,11 @@
 #include <cctype>
 #include <csignal>
 #include <cstdio>
+#include <iostream>
+#include <iterator>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "base/units.hpp"
 #include "kernels/device.hpp"
 
@@ -31,6 +34,11 @@ void list_devices() {
 }
 
 }  // namespace
+
+std::string text_of(const std::string& file, const std::string& hint) {
+    if (file != "-") return read_file(file, hint);
+    return {std::istreambuf_iterator<char>(std::cin), {}};
+}
 
 /// The signals are held back and asked for, and no handler ever runs: one that interrupts oneDNN 2.6's sgemm on AVX-512
 /// corrupts the heap, since the frame of a handler lands in memory that the product works in.

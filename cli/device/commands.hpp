@@ -21,4 +21,7 @@ bool stop_requested();
 /// "5min", "90 s", "2min": as parse_seconds, the space being optional. Throws Error.
 double budget_seconds(const std::string& text);
 
+/// A file's content; "-" is standard input, which a launcher gives to the first rank alone. Throws Error with the hint.
+std::string text_of(const std::string& file, const std::string& hint);
+
 }  // namespace orrery::cli

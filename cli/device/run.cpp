@@ -4,13 +4,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 
 #include "base/host_name.hpp"
-#include "base/read_file.hpp"
 #include "cli/device/commands.hpp"
 #include "kernels/communicator.hpp"
 #include "run/lone_rank.hpp"
@@ -61,16 +58,10 @@ private:
     std::ofstream steps_;
 };
 
-/// The plan's text: `-` is standard input, which a launcher gives to the first rank alone.
-std::string plan_text(const std::string& file) {
-    if (file != "-") return read_file(file, "orrery run writes it");
-    return {std::istreambuf_iterator<char>(std::cin), {}};
-}
-
 Exit execute(const Options& options, kernels::Device& device, kernels::Communicator* world, run::Progress* progress) {
     // Rank 0's plan goes to all: hosts need not share a file system.
     const bool first = world == nullptr || world->rank() == 0;
-    std::string text = first ? plan_text(options.plan) : "";
+    std::string text = first ? text_of(options.plan, "orrery run writes it") : "";
     if (world != nullptr) text = world->from_first(text);
     const run::RunPlan plan = run::plan_from_json(text, options.plan);
     std::optional<run::LoneRank> lone;

@@ -95,8 +95,26 @@ TEST_F(NcclTestsTest, RefusesOtherKindsThanTheBandwidthsBelongTo) {
     expect_refused(head + ranks(4) + titles + rows, "busbw/algbw is 1.750");
 }
 
-TEST_F(NcclTestsTest, RefusesSeveralNodesNoRanksAndNoRows) {
-    expect_refused(head + ranks(8, "node2") + titles + rows, "ran on 2 nodes");
+TEST_F(NcclTestsTest, SeveralNodesAreATableOfTheirOwn) {
+    const NcclTests tests = import_nccl_tests(file(head + ranks(8, "node2") + titles + rows), std::nullopt);
+    EXPECT_EQ(tests.table.nodes, 2U);
+    Profile profile = small_profile();
+    const double inside = Predictor(profile).collective(CollectiveKind::all_reduce, 8, 1048576).seconds;
+    const std::size_t tables = profile.collectives.size();
+    put_table(profile, tests.table);
+    put_table(profile, tests.table);  // again, in place of itself
+    EXPECT_NO_THROW(check_profile(profile));
+    EXPECT_EQ(profile.collectives.size(), tables + 1);
+    const Predictor predictor(profile);
+    EXPECT_EQ(predictor.collective(CollectiveKind::all_reduce, 8, 1048576).seconds, inside);
+    EXPECT_EQ(predictor.measured(CollectiveKind::all_reduce, 8, 1, 1048576)->seconds, inside);
+    EXPECT_DOUBLE_EQ(predictor.measured(CollectiveKind::all_reduce, 8, 2, 1048576)->seconds, 38.85e-6);
+    EXPECT_FALSE(predictor.measured(CollectiveKind::all_reduce, 16, 2, 1048576)) << "no other ranks follow from it";
+    EXPECT_FALSE(predictor.measured(CollectiveKind::all_gather, 8, 2, 1048576)) << "nor other kinds";
+}
+
+TEST_F(NcclTestsTest, RefusesUnevenNodesNoRanksAndNoRows) {
+    expect_refused(head + ranks(7, "node2") + titles + rows, "7 ranks are spread unevenly over 2 nodes");
     expect_refused(head + titles + rows, "lists 0 ranks");
     expect_refused(head + ranks(8) + titles, "no row of measurements");
     expect_refused("", "lists 0 ranks");

@@ -51,7 +51,9 @@ std::string message_of(const std::function<void()>& run) {
 
 TEST(Profile, SurvivesTheRoundTrip) {
     const fs::path file = scratch("small.json");
-    const Profile before = small_profile();
+    Profile before = small_profile();
+    before.collectives.push_back(before.collectives.back());
+    before.collectives.back().nodes = 4;
     save_profile(before, file);
     const Profile after = load_profile(file);
     EXPECT_EQ(after.name, "small");
@@ -65,6 +67,8 @@ TEST(Profile, SurvivesTheRoundTrip) {
     EXPECT_EQ(after.pointwise.at(0).points.at(1).bytes_per_second, 6e11);
     EXPECT_EQ(after.collectives.at(1).ranks, 8u);
     EXPECT_EQ(after.collectives[1].provenance.origin, "made up for a test");
+    EXPECT_EQ(after.collectives[1].nodes, 1u);
+    EXPECT_EQ(after.collectives.at(2).nodes, 4u);
 }
 
 TEST(Profile, SavesTheSameBytesTwice) {
@@ -132,6 +136,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"kind", "\"kind\": \"add\"", "\"kind\": \"subtract\"", "/pointwise/0"},
         BadText{"collective", "\"kind\": \"all_reduce\"", "\"kind\": \"none\"", "/collectives/0"},
         BadText{"ranks", "\"ranks\": 2", "\"ranks\": 1", "/collectives/0/ranks"},
+        BadText{"nodes", "\"ranks\": 2,", "\"ranks\": 2, \"nodes\": 3,", "/collectives/0/nodes: 3 nodes cannot hold 2"},
+        BadText{"no_nodes", "\"ranks\": 2,", "\"ranks\": 2, \"nodes\": 0,", "/collectives/0/nodes"},
         BadText{"ranks_negative", "\"ranks\": 2", "\"ranks\": -2", "not a whole number"},
         BadText{"truncated_grid", "\"m\": [256,1024,4096]", "\"m\": [256,1024]", "/gemm/0/grid/us: has 27 values"},
         BadText{"column_short", "\"us\": [10,20,1e+04]", "\"us\": [10,20]", "/collectives/0/rows/us: has 2 values"},

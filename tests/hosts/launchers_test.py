@@ -108,6 +108,25 @@ def program_of(pid):
         return ""
 
 
+def predict_and_run(stage, listed, agent):
+    """validate --run on hosts: their collectives are measured, the step is predicted, then run."""
+    case = "strategy.data=2 cluster.nodes={} cluster.gpus_per_node=1"
+    words = [ORRERY, "validate", "--run", stage.scenario, "--hosts", listed, "--steps", "5", "--tolerance", "1000"]
+    env = dict(os.environ, TMPDIR=stage.own, OMPI_MCA_plm_rsh_agent=agent)
+
+    def validate(nodes):
+        return subprocess.run(words + ["--case", case.format(nodes), "--json", "rows.json"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, cwd=stage.folder, env=env, timeout=100, check=False)
+    wrong = validate(4)
+    check(wrong.returncode == 2 and "/cluster/nodes: is 4" in wrong.stdout, wrong.stdout)
+    done = validate(2)
+    check(done.returncode == 0, done.stdout)
+    profile = json.loads(read(os.path.join(stage.folder, "calibrated", "cpu-2ranks-2hosts.json")))
+    check(all(table["nodes"] == 2 for table in profile["collectives"]) and profile["collectives"], profile)
+    row, = json.loads(read(os.path.join(stage.folder, "rows.json")))["rows"]
+    check(row["predicted_s"] > 0 and row["measured_s"] > 0, row)
+
+
 def ssh():
     """--hosts: mpirun reaches the hosts by ssh. One that is killed, and one that stands still, end the run."""
     need("sshd", "ssh", "ssh-keygen", "mpirun")
@@ -127,6 +146,7 @@ def ssh():
         try:
             wait_for(lambda: all(reached(agent, hosts.address(i)) for i in range(2)), "sshd")
             stage.same_as_alone([], ["--hosts", listed], OMPI_MCA_plm_rsh_agent=agent)
+            predict_and_run(stage, listed, agent)
             for signal, said in (("KILL", "share no files"), ("STOP", "no step has ended")):
                 long = stage.start([], TWO_RANKS + ["--hosts", listed, "--steps", "100000", "--stall", "3"],
                                    OMPI_MCA_plm_rsh_agent=agent)

@@ -200,6 +200,34 @@ TEST(HostNetwork, PricesRingsOfMessages) {
     EXPECT_NEAR(network.message(0, 1, 1e6).latency, launch + 2e-4, 1e-12);
 }
 
+/// A table of just such a group is what it takes; the links are shared as by any other transfer.
+TEST(MeasuredAmongNodes, StandsForItsGroupAlone) {
+    calibrate::Profile profile = profiles().find("a100").profile();
+    const std::vector<calibrate::CollectivePoint> points{{1e3, 5e-5}, {1e6, 4e-4}, {1e9, 3e-1}};
+    profile.collectives.push_back({CollectiveKind::all_reduce, 4, profile.collectives[0].provenance, points, 2});
+    profile.collectives.push_back({CollectiveKind::send_recv, 2, profile.collectives[0].provenance, points, 2});
+    const calibrate::Predictor predictor(profile), published(profiles().find("a100").profile());
+    const auto cluster = topology::build({.preset = "superpod-a100", .nodes = 4});
+    const Network network(cluster, predictor), model(cluster, published);
+    const double launch = predictor.constant("collective_launch_seconds");
+    const auto seconds = [&](const Network& of, const std::vector<GpuId>& gpus, double bytes) {
+        const auto path = of.path(gpus);
+        return of.alone(of.collective(CollectiveKind::all_reduce, gpus, bytes, path), path);
+    };
+    const std::vector<GpuId> measured{0, 1, 8, 9}, elsewhere{16, 17, 24, 25}, uneven{0, 1, 2, 8}, other{0, 8};
+    for (const auto& [bytes, time, half_width] : points) {
+        EXPECT_NEAR(seconds(network, measured, bytes), launch + time, 1e-9 * time);
+        EXPECT_NEAR(seconds(network, elsewhere, bytes), launch + time, 1e-9 * time);
+        for (const auto& group : {uneven, other})
+            EXPECT_EQ(seconds(network, group, bytes), seconds(model, group, bytes));
+        const auto path = network.path(0, 8);
+        EXPECT_NEAR(network.alone(network.message(0, 8, bytes), path), launch + time, 1e-9 * time);
+    }
+    const Transfer transfer = network.collective(CollectiveKind::all_reduce, measured, 1e9, network.path(measured));
+    EXPECT_GT(transfer.bytes, 1e9) << "what others on the same links see of it";
+    EXPECT_NE(network.explain(CollectiveKind::all_reduce, measured, 1e6).find("measured so"), std::string::npos);
+}
+
 TEST(CollectiveSeconds, RefusesMoreRanksThanThereAre) {
     EXPECT_THROW((void)collective_seconds({.preset = "superpod-a100", .nodes = 2}, "", CollectiveKind::all_reduce, 17,
                                           mebibyte, profiles()),
