@@ -26,7 +26,8 @@ void read_gradients(const Parameters& parameters, RankRun& out) {
                 for (std::uint64_t col = slice.first_col; col < slice.first_col + slice.cols; ++col, ++at)
                     for (std::uint32_t b = 0; b < parameters.buckets().size(); ++b)
                         if (const Range mine = parameters.owned(b); at >= mine.begin && at < mine.end)
-                            out.gradients[slice.name][row * slice.global_cols + col] = parameters.gradients()[at];
+                            out.gradients[slice.name][row * slice.global_cols + col] =
+                                static_cast<double>(*parameters.main_gradient(at));
     }
 }
 
