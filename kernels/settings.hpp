@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "kernels/operands.hpp"
 
@@ -12,6 +14,11 @@ struct Settings {
     /// Results are added to what is there: c of a Gemm, dgamma and dbeta of a norm, db of bias_gradient, the sum of
     /// sum_of_squares.
     bool accumulate = false;
+    /// The format of sums that outlive a micro-batch, where it is not the one that operands() says: gradients of
+    /// weights in fp32 beside 16-bit activations. c of a Gemm; dgamma and dbeta of a norm; db of bias_gradient; dtable
+    /// of embedding_backward; a and c of add, which adds b in the kernel's dtype. For cast it turns the direction:
+    /// x fp32 -> y in the kernel's dtype, when it is that dtype.
+    std::optional<Dtype> result = std::nullopt;
     /// Gemm: [n] in its dtype, added to every row of c.
     const void* bias = nullptr;
     /// Elements from one token to the next in q, k, v, dq, dk and dv of Attention, or in both tensors of rope: heads
@@ -21,8 +28,8 @@ struct Settings {
     std::uint64_t head = 0;
     /// rope: rows of its tables; 0: min(rows, rope_positions).
     std::uint64_t positions = 0;
-    /// scale.
-    double scale_factor = kernels::scale_factor;
+    /// scale: none is kernels::scale_factor. cast: y = scale_factor x; none is 1.
+    std::optional<double> scale_factor = std::nullopt;
     Adam adam{};
     /// Cross entropy and its parts: columns that stand for a class, the others have probability 0 and no gradient.
     /// A part of a vocabulary may be padding alone.
@@ -32,5 +39,8 @@ struct Settings {
 
     bool operator==(const Settings&) const = default;
 };
+
+/// operands(kernel) in the formats that settings.result makes them.
+std::vector<Operand> operands(const Kernel& kernel, const Settings& settings);
 
 }  // namespace orrery::kernels

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
+#include "kernels/bfloat16.hpp"
 
 namespace orrery::kernels {
 
@@ -77,22 +78,25 @@ private:
     std::array<Gate, 2> gates_;
 };
 
-float reduced(const std::vector<const std::byte*>& slots, std::uint64_t offset, Reduction reduction) {
+template <class T>
+T reduced(const std::vector<const std::byte*>& slots, std::uint64_t offset, Reduction reduction) {
     double total = 0;
     for (std::size_t r = 0; r < slots.size(); ++r) {
-        float value = 0;
-        std::memcpy(&value, slots[r] + offset, sizeof value);
-        total = r == 0 ? value : reduction == Reduction::sum ? total + value : std::max<double>(total, value);
+        T element{};
+        std::memcpy(&element, slots[r] + offset, sizeof element);
+        const double value = to_float(element);
+        total = r == 0 ? value : reduction == Reduction::sum ? total + value : std::max(total, value);
     }
-    return static_cast<float>(total);
+    return from_float<T>(static_cast<float>(total));
 }
 
-/// Bytes [from, from + count) of the reduced vector.
+/// Bytes [from, from + count) of the reduced vector of elements T, each rounded once.
+template <class T>
 std::vector<std::byte> reduced_range(const std::vector<const std::byte*>& slots, std::uint64_t from,
                                      std::uint64_t count, Reduction reduction) {
     std::vector<std::byte> result(count);
-    for (std::uint64_t at = 0; at < count; at += sizeof(float)) {
-        const float value = reduced(slots, from + at, reduction);
+    for (std::uint64_t at = 0; at < count; at += sizeof(T)) {
+        const T value = reduced<T>(slots, from + at, reduction);
         std::memcpy(result.data() + at, &value, sizeof value);
     }
     return result;
@@ -100,16 +104,17 @@ std::vector<std::byte> reduced_range(const std::vector<const std::byte*>& slots,
 
 /// What one rank receives; slots hold what each sends.
 std::vector<std::byte> result_of(CollectiveKind kind, const std::vector<const std::byte*>& slots, std::uint32_t rank,
-                                 std::uint64_t bytes, Reduction reduction) {
+                                 std::uint64_t bytes, Dtype dtype, Reduction reduction) {
     const auto ranks = static_cast<std::uint64_t>(slots.size());
     const std::uint64_t part = bytes / ranks;
+    const auto range = dtype == Dtype::fp32 ? reduced_range<float> : reduced_range<Bfloat16>;
     std::vector<std::byte> result;
     const auto append = [&](std::uint64_t from, std::uint64_t offset, std::uint64_t count) {
         result.insert(result.end(), slots[from] + offset, slots[from] + offset + count);
     };
     switch (kind) {
-        case CollectiveKind::all_reduce: return reduced_range(slots, 0, bytes, reduction);
-        case CollectiveKind::reduce_scatter: return reduced_range(slots, rank * part, part, reduction);
+        case CollectiveKind::all_reduce: return range(slots, 0, bytes, reduction);
+        case CollectiveKind::reduce_scatter: return range(slots, rank * part, part, reduction);
         case CollectiveKind::all_gather:
             for (std::uint64_t r = 0; r < ranks; ++r) append(r, 0, part);
             break;
@@ -134,10 +139,11 @@ public:
 
     void run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype, Stream stream,
              Reduction reduction) override {
-        if (dtype != Dtype::fp32) throw Error("ranks as threads communicate fp32 alone", "use MPI or NCCL");
+        if (dtype != Dtype::fp32 && dtype != Dtype::bf16)
+            throw Error("ranks as threads communicate fp32 and bf16", "use NCCL");
         const bool scattered = kind != CollectiveKind::broadcast && kind != CollectiveKind::send_recv &&
                                kind != CollectiveKind::all_reduce;
-        if (bytes % sizeof(float) != 0 || (scattered && bytes / sizeof(float) % ranks_ != 0))
+        if (bytes % size_of(dtype) != 0 || (scattered && bytes / size_of(dtype) % ranks_ != 0))
             throw Error(std::to_string(bytes) + " bytes cannot be shared by " + std::to_string(ranks_) + " ranks",
                         "give each rank whole elements");
         device_.run(
@@ -147,7 +153,7 @@ public:
                     group->slots[rank] = static_cast<const std::byte*>(send);
                 }
                 group->arrive(0);
-                const std::vector<std::byte> result = result_of(kind, group->slots, rank, bytes, reduction);
+                const std::vector<std::byte> result = result_of(kind, group->slots, rank, bytes, dtype, reduction);
                 group->arrive(0);  // nobody reads any more: the result may overwrite what was sent
                 std::memcpy(receive, result.data(), result.size());
             },

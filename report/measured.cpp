@@ -77,7 +77,7 @@ strategies::StageMemory memory_of(const run::RankMemory& held) {
     strategies::StageMemory memory;
     memory.at_peak[static_cast<std::size_t>(Keep::weight)] = held.weights;
     memory.at_peak[static_cast<std::size_t>(Keep::gradient)] = held.gradients;
-    memory.at_peak[static_cast<std::size_t>(Keep::optimizer)] = held.moments;
+    memory.at_peak[static_cast<std::size_t>(Keep::optimizer)] = held.optimizer;
     memory.at_peak[static_cast<std::size_t>(Keep::activation)] = held.activations;
     memory.peak = held.total();
     return memory;

@@ -39,14 +39,14 @@ Action Bind::copy(void* to, const void* from, std::uint64_t bytes) const {
 }
 
 Action Bind::collective(const strategies::Collective& what, strategies::Lane lane, const void* send, void* receive,
-                        kernels::Reduction reduction) const {
+                        kernels::Dtype dtype, kernels::Reduction reduction) const {
     kernels::Communicator* const group = groups.of(what.group, lane);
     if (group == nullptr) {
         if (send == receive) return [](kernels::Stream) {};
         return copy(receive, send, what.bytes);
     }
-    return [group, what, send, receive, reduction](kernels::Stream stream) {
-        group->run(what.kind, send, receive, what.bytes, kernels::Dtype::fp32, stream, reduction);
+    return [group, what, send, receive, dtype, reduction](kernels::Stream stream) {
+        group->run(what.kind, send, receive, what.bytes, dtype, stream, reduction);
     };
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/device.hpp"
 #include "run/arena.hpp"
+#include "run/elements.hpp"
 #include "run/groups.hpp"
 #include "run/parameters.hpp"
 #include "run/place.hpp"
@@ -55,9 +56,28 @@ struct Bind {
     [[nodiscard]] Action launch(const kernels::Kernel& kernel, std::vector<void*> operands,
                                 const kernels::Settings& settings = {}) const;
     [[nodiscard]] Action copy(void* to, const void* from, std::uint64_t bytes) const;
+    /// Elements of an activation, or of a gradient of one.
+    [[nodiscard]] Tensor take(std::uint64_t elements) const {
+        return arena.take(elements * kernels::size_of(place.activations()));
+    }
+    /// Its elements, for use by the current item.
+    [[nodiscard]] Elements activations(const Tensor& tensor) const { return {at(tensor), place.activations()}; }
+    /// What a kernel is told that adds to gradients of weights.
+    [[nodiscard]] kernels::Settings into_gradients() const {
+        kernels::Settings settings;
+        settings.accumulate = true;
+        settings.result = place.gradients();
+        return settings;
+    }
     /// Does nothing in a group of one rank whose send and receive are the same memory, and copies otherwise.
     [[nodiscard]] Action collective(const strategies::Collective& what, strategies::Lane lane, const void* send,
-                                    void* receive, kernels::Reduction reduction = kernels::Reduction::sum) const;
+                                    void* receive, kernels::Dtype dtype,
+                                    kernels::Reduction reduction = kernels::Reduction::sum) const;
+    /// A sum, or a move, of activations.
+    [[nodiscard]] Action collective(const strategies::Collective& what, strategies::Lane lane, const void* send,
+                                    void* receive) const {
+        return collective(what, lane, send, receive, place.activations());
+    }
 };
 
 /// One operation as an operator sees it.

@@ -181,10 +181,11 @@ Action Binder::bind_message(const Op& op) {
     const auto& send = std::get<Send>(op.what);
     const std::byte* memory = nullptr;
     if (exchange) {
-        memory = reinterpret_cast<const std::byte*>(bind_.parameters.gradient("embedding.words"));
+        memory = static_cast<const std::byte*>(bind_.parameters.gradient("embedding.words"));
     } else {
         const Tensor& tensor = boundary_.at(program_.reads(op).front());
-        const std::uint64_t whole = place_.residual_tokens() * place_.plan.model.hidden * sizeof(float);
+        const std::uint64_t whole =
+            place_.residual_tokens() * place_.plan.model.hidden * kernels::size_of(place_.activations());
         memory = arena_.at(tensor);
         if (memory != nullptr && send.bytes < whole) memory += place_.tensor() * send.bytes;
     }

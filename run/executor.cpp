@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "kernels/number_format.hpp"
 #include "run/emulate.hpp"
 #include "run/support.hpp"
 
@@ -44,12 +45,13 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
     if (device.streams_are_threads()) threads_.emplace(device, bound_.items);
 }
 
-/// Numbers where other ranks' would stand: what is not a number, or nothing but zeros, computes at other speeds.
+/// Numbers where other ranks' would stand: what is not a number, or nothing but zeros, computes at other speeds. Both
+/// halves of each fp32 are the same bf16, so that either format reads them as standard normal.
 void Executor::fill_arena(std::uint64_t bytes, std::uint64_t seed) {
-    std::vector<float> values(std::min<std::uint64_t>(bytes / sizeof(float), std::uint64_t{1} << 22U));
+    std::vector<std::uint32_t> values(std::min<std::uint64_t>(bytes / sizeof(float), std::uint64_t{1} << 22U));
     std::mt19937_64 random(seed);
-    std::normal_distribution<float> normal;
-    for (float& value : values) value = normal(random);
+    std::normal_distribution<double> normal;
+    for (std::uint32_t& value : values) value = kernels::to_bf16(normal(random)) * 0x10001U;
     for (std::uint64_t at = 0; at < bytes; at += values.size() * sizeof(float))
         device_.copy(kernels::CopyKind::host_to_device, arena_.as<std::byte>() + at, values.data(),
                      std::min<std::uint64_t>(bytes - at, values.size() * sizeof(float)), 0);
@@ -59,8 +61,8 @@ void Executor::fill_arena(std::uint64_t bytes, std::uint64_t seed) {
 Executor::~Executor() { device_.release_host(host_norm_); }
 
 RankMemory Executor::memory() const {
-    const std::uint64_t flat = model_->parameters().elements() * sizeof(float);
-    return {flat, flat, 2 * model_->parameters().owned_elements() * sizeof(float), bound_.peak_bytes};
+    const Parameters& p = model_->parameters();
+    return {p.weights().bytes(p.elements()), p.gradients().bytes(p.elements()), p.optimizer_bytes(), bound_.peak_bytes};
 }
 
 /// Every sample of the global batch goes to one data rank and micro-batch.

@@ -27,9 +27,10 @@ struct StepResult {
 
 /// Bytes of device memory that this rank holds.
 struct RankMemory {
-    std::uint64_t weights = 0, gradients = 0, moments = 0;
+    std::uint64_t weights = 0, gradients = 0;
+    std::uint64_t optimizer = 0;    ///< moments; with 16-bit weights their masters, with 16-bit gradients fp32 copies
     std::uint64_t activations = 0;  ///< the most that were in use at once, with scratch
-    [[nodiscard]] std::uint64_t total() const { return weights + gradients + moments + activations; }
+    [[nodiscard]] std::uint64_t total() const { return weights + gradients + optimizer + activations; }
 };
 
 class Executor {

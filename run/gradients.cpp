@@ -15,28 +15,23 @@ using strategies::Collective;
 
 Pointwise over(PointwiseKind kind, std::uint64_t elements) { return {kind, kernels::Dtype::fp32, 1, elements}; }
 
-std::vector<Range> owned(const Parameters& parameters) {
-    std::vector<Range> ranges;
-    for (std::uint32_t b = 0; b < parameters.buckets().size(); ++b) ranges.push_back(parameters.owned(b));
-    return ranges;
-}
-
 /// The gradients of one bucket: summed over the data axis, in place, whole or this rank's share.
 Action reduce_bucket(Bind& bind, const StepSite& site) {
     const Range bucket = bind.parameters.buckets()[site.bucket];
+    const Elements& gradients = bind.parameters.gradients();
     Collective what = *site.collective;
-    what.bytes = bucket.elements() * sizeof(float);
-    float* const send = bind.parameters.gradients() + bucket.begin;
-    float* const receive = bind.parameters.gradients() + bind.parameters.owned(site.bucket).begin;
-    return bind.collective(what, site.lane, send, receive);
+    what.bytes = gradients.bytes(bucket.elements());
+    return bind.collective(what, site.lane, gradients.at(bucket.begin),
+                           gradients.at(bind.parameters.owned(site.bucket).begin), gradients.dtype);
 }
 
 Action gather_bucket(Bind& bind, const StepSite& site, std::uint32_t index) {
     const Range bucket = bind.parameters.buckets()[index];
     Collective what = *site.collective;
-    what.bytes = bucket.elements() * sizeof(float);
-    float* const weights = bind.parameters.weights();
-    return bind.collective(what, site.lane, weights + bind.parameters.owned(index).begin, weights + bucket.begin);
+    const Elements& weights = bind.parameters.weights();
+    what.bytes = weights.bytes(bucket.elements());
+    return bind.collective(what, site.lane, weights.at(bind.parameters.owned(index).begin), weights.at(bucket.begin),
+                           weights.dtype);
 }
 
 Action gather_weights(Bind& bind, const StepSite& site) {
@@ -49,22 +44,23 @@ Action gather_weights(Bind& bind, const StepSite& site) {
 
 /// Packed, summed over the tensor axis, and put back.
 Action reduce_replicated(Bind& bind, const StepSite& site) {
-    std::uint64_t elements = 0;
+    std::uint64_t count = 0;
+    const Elements& gradients = bind.parameters.gradients();
     const std::vector<Range> ranges = bind.parameters.replicated();
-    for (const Range& range : ranges) elements += range.elements();
-    const Tensor packed = bind.arena.take(elements * sizeof(float));
-    auto* const memory = static_cast<float*>(bind.at(packed));
+    for (const Range& range : ranges) count += range.elements();
+    const Tensor taken = bind.arena.take(gradients.bytes(count));
+    const Elements packed{bind.at(taken), gradients.dtype};
     std::vector<Action> actions, back;
     std::uint64_t at = 0;
     for (const Range& range : ranges) {
-        float* const gradient = bind.parameters.gradients() + range.begin;
-        actions.push_back(bind.copy(memory + at, gradient, range.elements() * sizeof(float)));
-        back.push_back(bind.copy(gradient, memory + at, range.elements() * sizeof(float)));
+        void* const gradient = gradients.at(range.begin);
+        actions.push_back(bind.copy(packed.at(at), gradient, packed.bytes(range.elements())));
+        back.push_back(bind.copy(gradient, packed.at(at), packed.bytes(range.elements())));
         at += range.elements();
     }
     Collective what = *site.collective;
-    what.bytes = elements * sizeof(float);
-    actions.push_back(bind.collective(what, site.lane, memory, memory));
+    what.bytes = packed.bytes(count);
+    actions.push_back(bind.collective(what, site.lane, packed.memory, packed.memory, packed.dtype));
     actions.insert(actions.end(), back.begin(), back.end());
     return in_order(std::move(actions));
 }
@@ -76,13 +72,13 @@ Action sum_of_squares(Bind& bind, const StepSite& site) {
     settings.accumulate = true;
     for (const Range& range : bind.parameters.counted())
         actions.push_back(bind.launch(over(PointwiseKind::sum_of_squares, range.elements()),
-                                      {bind.parameters.gradients() + range.begin, site.sum}, settings));
+                                      {bind.parameters.main_gradient(range.begin), site.sum}, settings));
     return in_order(std::move(actions));
 }
 
 /// Summed over the ranks of a model, and copied to the host.
 Action agree_on_norm(Bind& bind, const StepSite& site, const StepNumbers& numbers) {
-    Action sum = bind.collective(*site.collective, site.lane, site.sum, site.sum);
+    Action sum = bind.collective(*site.collective, site.lane, site.sum, site.sum, kernels::Dtype::fp32);
     return [&device = bind.device, sum = std::move(sum), from = site.sum, to = numbers.norm](kernels::Stream stream) {
         sum(stream);
         device.copy(kernels::CopyKind::device_to_host, to, from, sizeof(float), stream);
@@ -92,29 +88,36 @@ Action agree_on_norm(Bind& bind, const StepSite& site, const StepNumbers& number
 /// f() is asked when the action runs.
 template <class Factor>
 Action scale_owned(Bind& bind, const Factor& factor) {
-    return [&device = bind.device, ranges = owned(bind.parameters), gradients = bind.parameters.gradients(),
-            factor](kernels::Stream stream) {
+    return [&device = bind.device, shares = bind.parameters.shares(), factor](kernels::Stream stream) {
         kernels::Settings settings;
         settings.scale_factor = factor();
-        for (const Range& range : ranges) {
-            void* const operands[]{gradients + range.begin, gradients + range.begin};
-            device.launch(over(PointwiseKind::scale, range.elements()), operands, stream, settings);
+        for (const Share& share : shares) {
+            void* const operands[]{share.gradient, share.gradient};
+            device.launch(over(PointwiseKind::scale, share.range.elements()), operands, stream, settings);
         }
     };
 }
 
+/// 16-bit gradients as the optimizer takes them: times `factor`, in fp32.
+Action widen_owned(Bind& bind, double factor) {
+    kernels::Settings settings;
+    settings.scale_factor = factor;
+    const Elements& gradients = bind.parameters.gradients();
+    std::vector<Action> actions;
+    for (const Share& share : bind.parameters.shares())
+        actions.push_back(bind.launch(Pointwise{PointwiseKind::cast, gradients.dtype, 1, share.range.elements()},
+                                      {gradients.at(share.range.begin), share.gradient}, settings));
+    return in_order(std::move(actions));
+}
+
 Action adam(Bind& bind, const StepNumbers& numbers) {
-    return [&device = bind.device, &p = bind.parameters, ranges = owned(bind.parameters),
+    return [&device = bind.device, shares = bind.parameters.shares(), copy = bind.parameters.weights().dtype,
             &numbers](kernels::Stream stream) {
         kernels::Settings settings;
         settings.adam = numbers.adam;
-        std::uint64_t at = 0;
-        for (const Range& range : ranges) {
-            float* const weights = p.weights() + range.begin;
-            void* const operands[]{p.gradients() + range.begin, weights, p.first_moments() + at,
-                                   p.second_moments() + at, weights};
-            device.launch(over(PointwiseKind::adam, range.elements()), operands, stream, settings);
-            at += range.elements();
+        for (const Share& s : shares) {
+            void* const operands[]{s.gradient, s.master, s.first_moment, s.second_moment, s.weight};
+            device.launch(Pointwise{PointwiseKind::adam, copy, 1, s.range.elements()}, operands, stream, settings);
         }
     };
 }
@@ -124,20 +127,22 @@ Action adam(Bind& bind, const StepNumbers& numbers) {
 Action bind_gradients(Bind& bind, const StepSite& site, const StepNumbers& numbers) {
     const strategies::Plan& plan = bind.place.plan;
     Parameters& p = bind.parameters;
-    if (site.name == "zero gradients") return bind.launch(over(PointwiseKind::fill, p.elements()), {p.gradients()});
+    if (site.name == "zero gradients")
+        return bind.launch(Pointwise{PointwiseKind::fill, p.gradients().dtype, 1, p.elements()},
+                           {p.gradients().memory});
     if (site.name == "gather weights") return gather_weights(bind, site);
     if (site.name == "gradient reduction") return reduce_bucket(bind, site);
     if (site.name == "norm gradient reduction") return reduce_replicated(bind, site);
     if (site.name == "embedding gradient sum") {
-        float* const words = p.gradient("embedding.words");
+        void* const words = p.gradient("embedding.words");
         const std::uint64_t elements = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
-        return bind.launch(over(PointwiseKind::add, elements), {words, bind.at(*site.received), words});
+        return bind.launch(Pointwise{PointwiseKind::add, p.gradients().dtype, 1, elements},
+                           {words, bind.at(*site.received), words});
     }
-    if (site.name == "gradient scaling") {
-        // Every micro-batch's loss is the mean over its tokens: the step's is the mean over them and the data ranks.
-        const double share = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data);
-        return scale_owned(bind, [share] { return share; });
-    }
+    // Every micro-batch's loss is the mean over its tokens: the step's is the mean over them and the data ranks.
+    const double share = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data);
+    if (site.name == "gradient scaling") return scale_owned(bind, [share] { return share; });
+    if (site.name == "gradients to fp32") return widen_owned(bind, share);
     if (site.name == "gradient norm")
         return site.collective != nullptr ? agree_on_norm(bind, site, numbers) : sum_of_squares(bind, site);
     if (site.name == "clip")

@@ -38,7 +38,7 @@ Json json_of(const MeasuredRank& rank) {
         {"host", rank.host},
         {"device", rank.device},
         {"software", rank.software},
-        {"memory_bytes", {rank.memory.weights, rank.memory.gradients, rank.memory.moments, rank.memory.activations}},
+        {"memory_bytes", {rank.memory.weights, rank.memory.gradients, rank.memory.optimizer, rank.memory.activations}},
         {"clock_offset_s", rank.clock_offset},
         {"clock_uncertainty_s", rank.clock_uncertainty},
         {"overhead_s", rank.overhead},

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
+#include <stdexcept>
 
 #include "base/error.hpp"
+#include "kernels/number_format.hpp"
 
 namespace orrery::run {
 
@@ -28,16 +31,17 @@ std::uint64_t hash_of(const std::string& text) {
 /// In (0, 1).
 double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11U) + 0.5) * 0x1.0p-53; }
 
-template <class T>
-T* allocate_elements(kernels::Device& device, std::uint64_t elements) {
-    return static_cast<T*>(device.allocate(elements * sizeof(T)));
+Elements allocate_elements(kernels::Device& device, kernels::Dtype dtype, std::uint64_t count) {
+    return {device.allocate(count * kernels::size_of(dtype)), dtype};
 }
 
-void zero(kernels::Device& device, float* memory, std::uint64_t elements) {
-    if (elements == 0) return;
-    void* const operand = memory;
-    device.launch(kernels::Pointwise{kernels::PointwiseKind::fill, kernels::Dtype::fp32, 1, elements}, {&operand, 1},
-                  0);
+float* allocate_singles(kernels::Device& device, std::uint64_t count) {
+    return static_cast<float*>(allocate_elements(device, kernels::Dtype::fp32, count).memory);
+}
+
+void zero(kernels::Device& device, const Elements& elements, std::uint64_t count) {
+    if (count == 0) return;
+    device.launch(kernels::Pointwise{kernels::PointwiseKind::fill, elements.dtype, 1, count}, {&elements.memory, 1}, 0);
 }
 
 /// Merges ranges that touch; they come in ascending order.
@@ -67,7 +71,8 @@ double initial_value(const Slice& slice, std::uint64_t seed, std::uint64_t row, 
 }
 
 Parameters::~Parameters() {
-    for (float* const memory : {weights_, gradients_, moments_})
+    for (void* const memory :
+         std::initializer_list<void*>{weights_.memory, gradients_.memory, moments_, masters_, main_gradients_})
         if (memory != nullptr) device_.release(memory);
 }
 
@@ -92,13 +97,31 @@ void Parameters::add(Slice slice) {
 
 void Parameters::allocate(std::uint64_t seed) {
     close_bucket();
-    weights_ = allocate_elements<float>(device_, cursor_);
-    gradients_ = allocate_elements<float>(device_, cursor_);
-    moments_ = allocate_elements<float>(device_, 2 * owned_elements());
-    const std::vector<float> values = initial_values(seed);
-    device_.copy(kernels::CopyKind::host_to_device, weights_, values.data(), cursor_ * sizeof(float), 0);
+    const std::uint64_t owned = owned_elements();
+    weights_ = allocate_elements(device_, place_.activations(), cursor_);
+    gradients_ = allocate_elements(device_, place_.gradients(), cursor_);
+    moments_ = allocate_singles(device_, 2 * owned);
+    if (weights_.dtype != kernels::Dtype::fp32) masters_ = allocate_singles(device_, owned);
+    if (gradients_.dtype != kernels::Dtype::fp32) main_gradients_ = allocate_singles(device_, owned);
+    fill_weights(seed);
     zero(device_, gradients_, cursor_);
-    zero(device_, moments_, 2 * owned_elements());
+    zero(device_, {moments_}, 2 * owned);
+    device_.synchronize();
+}
+
+/// Masters begin with the values themselves, their copies with these rounded.
+void Parameters::fill_weights(std::uint64_t seed) {
+    using kernels::CopyKind;
+    const std::vector<float> values = initial_values(seed);
+    const std::uint32_t size = kernels::size_of(weights_.dtype);
+    std::vector<std::byte> rounded(weights_.bytes(cursor_));
+    for (std::uint64_t i = 0; i < cursor_; ++i)
+        kernels::encode(kernels::format_of(weights_.dtype), static_cast<double>(values[i]), rounded.data() + i * size);
+    device_.copy(CopyKind::host_to_device, weights_.memory, rounded.data(), rounded.size(), 0);
+    for (const Share& share : shares())
+        if (share.master != share.weight && share.range.elements() > 0)
+            device_.copy(CopyKind::host_to_device, share.master, values.data() + share.range.begin,
+                         share.range.elements() * sizeof(float), 0);
     device_.synchronize();
 }
 
@@ -125,6 +148,33 @@ std::uint64_t Parameters::owned_elements() const {
     std::uint64_t all = 0;
     for (std::uint32_t b = 0; b < buckets_.size(); ++b) all += owned(b).elements();
     return all;
+}
+
+std::vector<Share> Parameters::shares() const {
+    std::vector<Share> all;
+    std::uint64_t at = 0;
+    for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
+        const Range range = owned(b);
+        void* const weight = weights_.at(range.begin);
+        float* const gradient =
+            main_gradients_ != nullptr ? main_gradients_ + at : static_cast<float*>(gradients_.at(range.begin));
+        float* const master = masters_ != nullptr ? masters_ + at : static_cast<float*>(weight);
+        all.push_back({range, gradient, master, moments_ + at, moments_ + owned_elements() + at, weight});
+        at += range.elements();
+    }
+    return all;
+}
+
+float* Parameters::main_gradient(std::uint64_t element) const {
+    for (const Share& share : shares())
+        if (element >= share.range.begin && element < share.range.end)
+            return share.gradient + (element - share.range.begin);
+    throw std::logic_error("an element that this rank's optimizer does not own");
+}
+
+std::uint64_t Parameters::optimizer_bytes() const {
+    const std::uint64_t copies = 2U + (masters_ != nullptr ? 1U : 0U) + (main_gradients_ != nullptr ? 1U : 0U);
+    return copies * owned_elements() * sizeof(float);
 }
 
 std::vector<Range> Parameters::counted() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/device.hpp"
+#include "run/elements.hpp"
 #include "run/place.hpp"
 
 namespace orrery::run {
@@ -39,6 +40,15 @@ struct Range {
     [[nodiscard]] std::uint64_t elements() const { return end - begin; }
 };
 
+/// A bucket's owned part as the optimizer sees it, in fp32 but for the weights that products read.
+struct Share {
+    Range range;
+    float *gradient, *master, *first_moment, *second_moment;
+    void* weight;  ///< the master itself, or its 16-bit copy
+};
+
+/// Weights in the format of activations, gradients in that of their sums. As in Megatron-LM, 16-bit weights are copies
+/// of fp32 masters, which the optimizer owns beside the moments; 16-bit gradients are copied to fp32 for it.
 class Parameters {
 public:
     Parameters(kernels::Device& device, const Place& place) : device_(device), place_(place) {}
@@ -52,16 +62,20 @@ public:
     /// Allocates and fills. Buckets are padded to a multiple of the data size when the optimizer is sharded.
     void allocate(std::uint64_t seed);
 
-    [[nodiscard]] float* weight(const std::string& name) const { return weights_ + at(name); }
-    [[nodiscard]] float* gradient(const std::string& name) const { return gradients_ + at(name); }
+    [[nodiscard]] void* weight(const std::string& name) const { return weights_.at(at(name)); }
+    [[nodiscard]] void* gradient(const std::string& name) const { return gradients_.at(at(name)); }
     [[nodiscard]] const std::map<std::string, std::uint64_t>& offsets() const { return offset_; }
     [[nodiscard]] const std::vector<Slice>& slices() const { return slices_; }
     [[nodiscard]] std::uint64_t elements() const { return cursor_; }
 
-    [[nodiscard]] float* weights() const { return weights_; }
-    [[nodiscard]] float* gradients() const { return gradients_; }
-    [[nodiscard]] float* first_moments() const { return moments_; }
-    [[nodiscard]] float* second_moments() const { return moments_ + owned_elements(); }
+    [[nodiscard]] const Elements& weights() const { return weights_; }
+    [[nodiscard]] const Elements& gradients() const { return gradients_; }
+    /// Of every bucket.
+    [[nodiscard]] std::vector<Share> shares() const;
+    /// The fp32 gradient of an owned element of the flat buffers, and of those behind it in its bucket.
+    [[nodiscard]] float* main_gradient(std::uint64_t element) const;
+    /// Bytes of moments, masters and fp32 gradients beside weights() and gradients().
+    [[nodiscard]] std::uint64_t optimizer_bytes() const;
 
     [[nodiscard]] const std::vector<Range>& buckets() const { return buckets_; }
     /// The part of a bucket that this rank's optimizer updates: all of it, or one data rank's share.
@@ -76,6 +90,7 @@ private:
     [[nodiscard]] std::uint64_t at(const std::string& name) const;
     void close_bucket();
     [[nodiscard]] std::vector<float> initial_values(std::uint64_t seed) const;
+    void fill_weights(std::uint64_t seed);
 
     kernels::Device& device_;
     const Place& place_;
@@ -83,7 +98,8 @@ private:
     std::map<std::string, std::uint64_t> offset_;
     std::vector<Range> buckets_;
     std::uint64_t cursor_ = 0;
-    float *weights_ = nullptr, *gradients_ = nullptr, *moments_ = nullptr;
+    Elements weights_, gradients_;
+    float *moments_ = nullptr, *masters_ = nullptr, *main_gradients_ = nullptr;  ///< of owned elements, or null
 };
 
 }  // namespace orrery::run

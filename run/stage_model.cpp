@@ -89,7 +89,7 @@ void StageModel::add_layer(std::int32_t index, const models::Layer& layer) {
                            [&](const models::Rope& op) { return make_rope(op, place_, data_); },
                            [&](const models::AttentionCore& op) { return make_attention(op, place_); },
                            [&](const models::Activation& op) {
-                               return make_activation(op, bias_before(layer, i, prefix), zeros_.as<float>());
+                               return make_activation(op, bias_before(layer, i, prefix), zeros_.as<void>());
                            },
                            [&](const models::Experts&) -> std::unique_ptr<Operator> {
                                throw std::logic_error("experts are refused before a stage is made (support.hpp)");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "strategies/partition/tensor.hpp"
 
 namespace orrery::run {
 
@@ -14,8 +15,8 @@ void require(bool holds, const std::string& pointer, const std::string& message,
     if (!holds) throw Error("", pointer, message, hint);
 }
 
-/// fp32 elements in the 16 bytes that a GPU's kernels move at once.
-constexpr std::uint64_t aligned = 4;
+/// Bytes that a GPU's kernels move at once.
+constexpr std::uint64_t vector_bytes = 16;
 
 void require_model(const models::ModelSpec& model) {
     require(model.dropout == 0, "/model/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
@@ -30,16 +31,24 @@ void require_model(const models::ModelSpec& model) {
             "take learned or rope");
 }
 
+void require_formats(const strategies::Precision& precision) {
+    using kernels::Dtype;
+    const Dtype compute = precision.compute, sums = precision.grad_reduce;
+    require(compute == Dtype::fp32 || compute == Dtype::tf32 || compute == Dtype::bf16, "/training/precision",
+            fmt::format("{} cannot be executed yet", kernels::name(compute)), "set it to bf16 or fp32");
+    require(
+        sums == Dtype::fp32 || sums == Dtype::tf32 || sums == compute, "/training/precision",
+        fmt::format("gradients in {} beside {} cannot be executed yet", kernels::name(sums), kernels::name(compute)),
+        "set grad_reduce to fp32, or both to bf16");
+}
+
 }  // namespace
 
 void require_executable(const strategies::Plan& plan) {
-    using kernels::Dtype;
     const strategies::Strategy& strategy = plan.strategy;
     const strategies::Training& training = plan.training;
     require_model(plan.model);
-    require(training.precision.compute == Dtype::fp32 || training.precision.compute == Dtype::tf32,
-            "/training/precision", fmt::format("{} cannot be executed yet", kernels::name(training.precision.compute)),
-            "set it to fp32");
+    require_formats(training.precision);
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
             "set it to true");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
@@ -54,28 +63,33 @@ void require_executable(const strategies::Plan& plan) {
 
 void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
     for (const kernels::Kernel& kernel : step.kernels)
-        require(device.supports(kernel), "/training/precision",
-                fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
-                "a CPU takes fp32; a GPU fp32 and tf32, with heads of up to 128 columns");
+        require(
+            device.supports(kernel), "/training/precision",
+            fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
+            "a CPU takes bf16 and fp32; a GPU tf32 too, with heads of up to 128 columns, in bf16 of 64, 80, 96 or 128");
     if (device.facts().kind != "cuda") return;
+    const std::uint64_t aligned = vector_bytes / kernels::size_of(strategies::activation_dtype(plan));
     const std::uint64_t tokens = std::uint64_t{plan.training.micro_batch} * plan.training.seq;
     require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),
-            "a GPU needs a multiple of 4");
+            fmt::format("a GPU needs a multiple of {} in {}", aligned, kernels::name(plan.training.precision.compute)));
     const models::ModelSpec& model = plan.model;
     for (const std::uint32_t extent : {model.head_dim, model.hidden})
         require(extent % aligned == 0, "/model", fmt::format("rows of {} columns", extent),
-                "a GPU needs hidden and head_dim to be multiples of 4");
+                fmt::format("a GPU needs hidden and head_dim to be multiples of {}", aligned));
 }
 
 void require_runs_on(const kernels::Device& device, const Parameters& parameters) {
     if (device.facts().kind != "cuda") return;
+    const std::uint64_t aligned = vector_bytes / kernels::size_of(parameters.weights().dtype);
     for (const auto& [name, offset] : parameters.offsets())
         require(offset % aligned == 0, "/model", fmt::format("{} begins at element {}", name, offset),
-                "a GPU needs parameters of a multiple of 4 elements");
+                fmt::format("a GPU needs parameters of a multiple of {} elements", aligned));
     for (std::uint32_t b = 0; b < parameters.buckets().size(); ++b)
         require(parameters.owned(b).begin % aligned == 0, "/strategy/data",
                 fmt::format("a share of gradients begins at element {}", parameters.owned(b).begin),
-                "a GPU needs shares of a multiple of 4 elements: take another number of data ranks or no sharding");
+                fmt::format(
+                    "a GPU needs shares of a multiple of {} elements: take another number of data ranks or no sharding",
+                    aligned));
 }
 
 }  // namespace orrery::run

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/operands.hpp"
@@ -8,14 +10,16 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
+/// Weights that are still in the first level of cache when they are copied.
+constexpr std::uint64_t block = 2048;
+
 /// What stays the same over a step: 1 / (1 - b^t) for both moments.
 struct Corrections {
     float m, v;
 };
 
 [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void adam_loop(const float* g, float* w, float* m,
-                                                                                     float* v, float* copy,
-                                                                                     std::size_t count,
+                                                                                     float* v, std::size_t count,
                                                                                      const Adam& adam,
                                                                                      Corrections corrections) {
     const auto b1 = static_cast<float>(adam.b1), b2 = static_cast<float>(adam.b2);
@@ -28,7 +32,6 @@ struct Corrections {
         v[i] = b2 * v[i] + rest2 * g[i] * g[i];
         const float step = m[i] * corrections.m / (std::sqrt(v[i] * corrections.v) + epsilon) + decay * w[i];
         w[i] -= rate * step;
-        copy[i] = w[i];
     }
 }
 
@@ -38,9 +41,13 @@ void run_adam(const Pointwise& p, const Memory& memory) {
     const Adam& s = memory.settings().adam;
     const Corrections corrections{static_cast<float>(1 / (1 - std::pow(s.b1, s.step))),
                                   static_cast<float>(1 / (1 - std::pow(s.b2, s.step)))};
-    split_elements(p.rows * p.cols, [&](std::uint64_t at, std::uint64_t end) {
-        adam_loop(memory[0] + at, memory[1] + at, memory[2] + at, memory[3] + at, memory[4] + at, end - at, s,
-                  corrections);
+    const Format copy = format_of(p.dtype);
+    split_elements(p.rows * p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t at = begin; at < end; at += block) {
+            const std::uint64_t count = std::min(block, end - at);
+            adam_loop(memory[0] + at, memory[1] + at, memory[2] + at, memory[3] + at, count, s, corrections);
+            if (memory.as<void>(4) != memory.as<void>(1)) store(copy, memory[1] + at, memory[4], at, count);
+        }
     });
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <mutex>
 #include <vector>
 
 #include "kernels/cpu/gemm.hpp"
@@ -15,24 +13,6 @@ namespace {
 
 /// Blocks of scores: 128 x 256 fp32 is 128 KiB, which a second level of cache holds twice.
 constexpr std::size_t query_block = 128, key_block = 256;
-
-/// f(unit) for [0, units) on as many threads; the first exception is thrown again here.
-template <class Function>
-void each_unit(std::size_t units, const Function& f) {
-    const int threads = static_cast<int>(std::min<std::size_t>(units, static_cast<std::size_t>(omp_get_max_threads())));
-    std::exception_ptr failure;
-    std::mutex mutex;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
-    for (std::size_t unit = 0; unit < units; ++unit) {
-        try {
-            f(unit);
-        } catch (...) {
-            const std::lock_guard lock(mutex);
-            failure = std::current_exception();
-        }
-    }
-    if (failure) std::rethrow_exception(failure);
-}
 
 /// Sizes and strides that both directions use.
 struct Shape {
@@ -166,6 +146,7 @@ private:
 }  // namespace
 
 void run_attention(const Attention& a, const Memory& memory) {
+    if (a.dtype == Dtype::bf16) return run_half_attention(a, memory);
     if (!a.backward) return forward(a, memory);
     const Shape s(a, memory.settings().row_stride);
     each_unit(a.batch * s.kv_heads,

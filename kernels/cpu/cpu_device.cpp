@@ -30,6 +30,10 @@ void run_kernel(const Kernel& kernel, const Memory& memory, std::uint32_t thread
         kernel);
 }
 
+Dtype dtype_of(const Kernel& kernel) {
+    return std::visit([](const auto& any) { return any.dtype; }, kernel);
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(std::uint32_t threads)
@@ -43,7 +47,8 @@ CpuDevice::CpuDevice(std::uint32_t threads)
 CpuDevice::~CpuDevice() = default;
 
 bool CpuDevice::supports(const Kernel& kernel) const {
-    if (!std::visit([](const auto& any) { return any.dtype == Dtype::fp32; }, kernel)) return false;
+    const Dtype dtype = dtype_of(kernel);
+    if (dtype != Dtype::fp32 && dtype != Dtype::bf16) return false;
     try {
         return !operands(kernel).empty();
     } catch (const Error&) {
@@ -78,7 +83,10 @@ void CpuDevice::run(std::function<void()> work, Stream stream) {
 
 void CpuDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream, const Settings& settings) {
     if (!supports(kernel))
-        throw Error(fmt::format("the CPU device cannot run {}", to_text(kernel)), "it runs fp32 alone");
+        throw Error(fmt::format("the CPU device cannot run {}", to_text(kernel)), "it runs fp32 and bf16");
+    if (settings.result.value_or(Dtype::fp32) != Dtype::fp32 && settings.result != dtype_of(kernel))
+        throw Error(fmt::format("{} cannot write {}", to_text(kernel), name(*settings.result)),
+                    "fp32, or its own format");
     if (operands.size() != kernels::operands(kernel).size())
         throw Error(fmt::format("{} was given {} operands", to_text(kernel), operands.size()),
                     fmt::format("it has {}", kernels::operands(kernel).size()));

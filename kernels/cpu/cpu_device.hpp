@@ -1,4 +1,4 @@
-// The CPU as a device: fp32 kernels on one or several threads of this process.
+// The CPU as a device: fp32 and bf16 kernels on one or several threads of this process.
 #pragma once
 
 #include <array>

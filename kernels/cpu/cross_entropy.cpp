@@ -53,10 +53,11 @@ void each_row(const Pointwise& p, const Function& f) {
     });
 }
 
-/// dlogits = (share x - [c = target]) / rows
-void gradient_row(const Pointwise& p, const float* x, float* dx, std::uint64_t count, std::int32_t target,
+/// dlogits = (share x - [c = target]) / rows, rows of the whole launch.
+void gradient_row(const Pointwise& p, const Memory& memory, const float* x, float* dx, std::int32_t target,
                   float share) {
-    const float part = 1.0f / static_cast<float>(p.rows);
+    const std::uint64_t count = classes(p, memory);
+    const float part = 1.0f / static_cast<float>(memory.all_rows(p));
     scaled(x, dx, count, share * part);
     if (is_class(target, count)) dx[target] -= part;
     std::fill(dx + count, dx + p.cols, 0.0f);
@@ -81,7 +82,7 @@ void run_cross_entropy(const Pointwise& p, const Memory& memory) {
 void run_cross_entropy_backward(const Pointwise& p, const Memory& memory) {
     const auto* const target = memory.as<std::int32_t>(1);
     each_row(p, [&](std::uint64_t r, std::uint64_t at) {
-        gradient_row(p, memory[0] + at, memory[2] + at, classes(p, memory), target[r], 1.0f);
+        gradient_row(p, memory, memory[0] + at, memory[2] + at, target[r], 1.0f);
     });
 }
 
@@ -104,7 +105,7 @@ void run_cross_entropy_part(const Pointwise& p, const Memory& memory) {
 void run_cross_entropy_part_backward(const Pointwise& p, const Memory& memory) {
     const auto* const target = memory.as<std::int32_t>(2);
     each_row(p, [&](std::uint64_t r, std::uint64_t at) {
-        gradient_row(p, memory[0] + at, memory[3] + at, classes(p, memory), target[r], 1.0f / memory[1][r]);
+        gradient_row(p, memory, memory[0] + at, memory[3] + at, target[r], 1.0f / memory[1][r]);
     });
 }
 

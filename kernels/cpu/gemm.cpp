@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "kernels/cpu/matmul.hpp"
 #include "kernels/device.hpp"
 
 namespace orrery::kernels::cpu {
@@ -52,9 +53,26 @@ void place_bias(const float* bias, float* c, std::uint64_t rows, std::uint64_t c
                    : static_cast<void>(std::memcpy(c + r * cols, bias, cols * sizeof(float)));
 }
 
+void run_half_gemm(const Gemm& g, const Memory& memory) {
+    const Settings& settings = memory.settings();
+    const HalfProduct product{g.m,
+                              g.n,
+                              g.k,
+                              g.pass == GemmPass::weight_gradient,
+                              g.pass == GemmPass::forward,
+                              settings.result == Dtype::fp32,
+                              settings.accumulate,
+                              settings.bias != nullptr};
+    const std::uint64_t m = g.m, n = g.n, k = g.k, size = product.single_result ? sizeof(float) : sizeof(Bfloat16);
+    for (std::uint64_t i = 0; i < g.batch; ++i)
+        multiply(product, memory.as<Bfloat16>(0) + i * m * k, memory.as<Bfloat16>(1) + i * k * n,
+                 static_cast<const Bfloat16*>(settings.bias), memory.as<std::byte>(2) + i * m * n * size);
+}
+
 }  // namespace
 
 void run_gemm(const Gemm& g, const Memory& memory) {
+    if (g.dtype == Dtype::bf16) return run_half_gemm(g, memory);
     const float *const a = memory[0], *const b = memory[1];
     float* const c = memory[2];
     const Settings& settings = memory.settings();

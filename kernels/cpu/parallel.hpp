@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 
 namespace orrery::kernels::cpu {
 
@@ -36,6 +38,24 @@ void split(std::uint64_t count, int parts, std::uint64_t unit, const Function& f
     };
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int part = 0; part < parts; ++part) f(part, boundary(part), part + 1 == parts ? count : boundary(part + 1));
+}
+
+/// f(unit) for [0, units) on as many threads; the first exception is thrown again here.
+template <class Function>
+void each_unit(std::size_t units, const Function& f) {
+    const int threads = static_cast<int>(std::min<std::size_t>(units, static_cast<std::size_t>(omp_get_max_threads())));
+    std::exception_ptr failure;
+    std::mutex mutex;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
+    for (std::size_t unit = 0; unit < units; ++unit) {
+        try {
+            f(unit);
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            failure = std::current_exception();
+        }
+    }
+    if (failure) std::rethrow_exception(failure);
 }
 
 /// Below this many elements a part is not worth a thread: about 10 microseconds of work.

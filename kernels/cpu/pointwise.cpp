@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "kernels/cpu/half.hpp"
 #include "kernels/kind_table.hpp"
 
 namespace orrery::kernels::cpu {
@@ -11,6 +12,7 @@ namespace {
 struct Row {
     PointwiseKind kind;
     Run run;
+    bool any_format = false;  ///< whether it takes bf16 itself
 };
 
 using enum PointwiseKind;
@@ -34,28 +36,31 @@ constexpr std::array<Row, pointwise_kinds> table{{
     {scale, run_scale},
     {rope, run_rope},
     {rope_backward, run_rope},
-    {embedding, run_embedding},
-    {embedding_backward, run_embedding_backward},
+    {embedding, run_embedding, true},
+    {embedding_backward, run_embedding_backward, true},
     {cross_entropy, run_cross_entropy},
     {cross_entropy_backward, run_cross_entropy_backward},
     {cross_entropy_maximum, run_cross_entropy_maximum},
     {cross_entropy_part, run_cross_entropy_part},
     {cross_entropy_part_backward, run_cross_entropy_part_backward},
     {bias_gradient, run_bias_gradient},
-    {transpose, run_transpose},
-    {cast, run_cast},
-    {fill, run_fill},
-    {moe_gate, run_moe_gate},
-    {permute, run_permute},
-    {unpermute, run_unpermute},
-    {adam, run_adam},
-    {sum_of_squares, run_sum_of_squares},
+    {transpose, run_transpose, true},
+    {cast, run_cast, true},
+    {fill, run_fill, true},
+    {moe_gate, run_moe_gate, true},
+    {permute, run_permute, true},
+    {unpermute, run_unpermute, true},
+    {adam, run_adam, true},
+    {sum_of_squares, run_sum_of_squares, true},
 }};
 
 static_assert(by_kind(table), "the table follows the order of PointwiseKind");
 
 }  // namespace
 
-void run_pointwise(const Pointwise& p, const Memory& memory) { table[static_cast<std::size_t>(p.kind)].run(p, memory); }
+void run_pointwise(const Pointwise& p, const Memory& memory) {
+    const Row& row = table[static_cast<std::size_t>(p.kind)];
+    p.dtype == Dtype::fp32 || row.any_format ? row.run(p, memory) : run_in_blocks(p, memory, row.run);
+}
 
 }  // namespace orrery::kernels::cpu

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 
@@ -51,8 +53,12 @@ void run_sum_of_squares(const Pointwise& p, const Memory& memory) {
     std::vector<double> sums(static_cast<std::size_t>(parts));
     split(count, parts, 16, [&](int part, std::uint64_t begin, std::uint64_t end) {
         double total = 0;
-        for (std::uint64_t i = begin; i < end; i += chunk)
-            total += static_cast<double>(squares(memory[0] + i, std::min<std::uint64_t>(chunk, end - i)));
+        std::array<float, chunk> unpacked;
+        for (std::uint64_t i = begin; i < end; i += chunk) {
+            const std::uint64_t length = std::min<std::uint64_t>(chunk, end - i);
+            if (p.dtype != Dtype::fp32) load(format_of(p.dtype), memory[0], i, unpacked.data(), length);
+            total += static_cast<double>(squares(p.dtype == Dtype::fp32 ? memory[0] + i : unpacked.data(), length));
+        }
         sums[static_cast<std::size_t>(part)] = total;
     });
     double total = 0;

@@ -32,7 +32,7 @@ void run_rope(const Pointwise& p, const Memory& memory) {
     const float sign = p.kind == PointwiseKind::rope ? 1.0f : -1.0f;
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t r = begin; r < end; ++r) {
-            const std::uint64_t angles = r % positions * (head / 2);
+            const std::uint64_t angles = (memory.first_row() + r) % positions * (head / 2);
             rope_row(memory[0] + r * stride, memory[1] + angles, memory[2] + angles, memory[3] + r * stride, p.cols,
                      head, sign);
         }

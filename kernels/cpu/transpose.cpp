@@ -1,3 +1,6 @@
+#include <array>
+
+#include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 
@@ -45,18 +48,32 @@ void turn_edge(const float* x, std::size_t cols, float* y, std::size_t rows, std
         for (std::size_t r = 0; r < height; ++r) y[c * rows + r] = x[r * cols + c];
 }
 
+void turn_any(const float* x, std::size_t cols, float* y, std::size_t rows, std::size_t height, std::size_t width) {
+    const std::size_t tall = height / tile * tile, wide = width / tile * tile;
+    turn_block(x, cols, y, rows, tall, wide);
+    turn_edge(x + wide, cols, y + wide * rows, rows, height, width - wide);
+    turn_edge(x + tall * cols, cols, y + tall, rows, height - tall, wide);
+}
+
+/// A block of 16-bit elements, turned in fp32; x and y: where it begins in both matrices.
+void turn_half(const Bfloat16* x, std::size_t cols, Bfloat16* y, std::size_t rows, std::size_t height,
+               std::size_t width) {
+    thread_local std::array<float, block * block> from, to;
+    for (std::size_t r = 0; r < height; ++r) unpack(x + r * cols, from.data() + r * block, width);
+    turn_any(from.data(), block, to.data(), block, height, width);
+    for (std::size_t c = 0; c < width; ++c) pack(to.data() + c * block, y + c * rows, height);
+}
+
 }  // namespace
 
 /// Threads share the columns, which are rows of the result.
 void run_transpose(const Pointwise& p, const Memory& memory) {
     const auto at_once = [&](std::uint64_t r, std::uint64_t c, std::uint64_t end) {
         const std::uint64_t height = std::min(block, p.rows - r), width = std::min(block, end - c);
-        const float* const from = memory[0] + r * p.cols + c;
-        float* const to = memory[1] + c * p.rows + r;
-        const std::uint64_t tall = height / tile * tile, wide = width / tile * tile;
-        turn_block(from, p.cols, to, p.rows, tall, wide);
-        turn_edge(from + wide, p.cols, to + wide * p.rows, p.rows, height, width - wide);
-        turn_edge(from + tall * p.cols, p.cols, to + tall, p.rows, height - tall, wide);
+        const std::uint64_t from = r * p.cols + c, to = c * p.rows + r;
+        p.dtype == Dtype::fp32
+            ? turn_any(memory[0] + from, p.cols, memory[1] + to, p.rows, height, width)
+            : turn_half(memory.as<Bfloat16>(0) + from, p.cols, memory.as<Bfloat16>(1) + to, p.rows, height, width);
     };
     const int parts = parts_of(p.cols, least_elements / p.rows + block);
     split(p.cols, parts, tile, [&](int, std::uint64_t begin, std::uint64_t end) {

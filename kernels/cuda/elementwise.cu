@@ -7,10 +7,12 @@ namespace orrery::kernels::cuda {
 
 namespace {
 
-template <class T, int W>
+/// c = a + b, of which a and c are sums that outlive b.
+template <class S, class T, int W>
 struct Add {
-    const T *a, *b;
-    T* c;
+    const S* a;
+    const T* b;
+    S* c;
     __device__ void operator()(std::uint64_t i) const {
         float x[W], y[W];
         load(a + i, x);
@@ -35,16 +37,29 @@ struct Scale {
     }
 };
 
-template <class T, int W>
+template <class From, class To, int W>
 struct Cast {
-    const T* x;
-    float* y;
+    const From* x;
+    To* y;
+    float factor;
     __device__ void operator()(std::uint64_t i) const {
         float values[W];
         load(x + i, values);
+#pragma unroll
+        for (int e = 0; e < W; ++e) values[e] *= factor;
         store(y + i, values);
     }
 };
+
+template <class T, int W>
+void launch_cast(const Place& place, const Pointwise& p, Operands o) {
+    const std::uint64_t n = p.rows * p.cols;
+    const auto factor = static_cast<float>(o.settings().scale_factor.value_or(1.0));
+    if (o.settings().result == p.dtype)
+        map_flat<W>(place, Cast<float, T, W>{at<float>(o, 0), at<T>(o, 1), factor}, n);
+    else
+        map_flat<W>(place, Cast<T, float, W>{at<T>(o, 0), at<float>(o, 1), factor}, n);
+}
 
 }  // namespace
 
@@ -54,17 +69,20 @@ void launch_elementwise(const Place& place, const Pointwise& p, Operands o) {
         check(cudaMemsetAsync(o[0], 0, n * size_of(p.dtype), place.stream), "clearing memory");
         return;
     }
+    const auto factor = static_cast<float>(o.settings().scale_factor.value_or(scale_factor));
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
         with_width<T>(n, [&](auto width) {
             constexpr int W = width.value;
             if (p.kind == PointwiseKind::add)
-                map_flat<W>(place, Add<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2)}, n);
+                with_result<T>(o.settings(), [&](auto sum) {
+                    using S = decltype(sum);
+                    map_flat<W>(place, Add<S, T, W>{at<S>(o, 0), at<T>(o, 1), at<S>(o, 2)}, n);
+                });
             else if (p.kind == PointwiseKind::scale)
-                map_flat<W>(place, Scale<T, W>{at<T>(o, 0), at<T>(o, 1), static_cast<float>(o.settings().scale_factor)},
-                            n);
+                map_flat<W>(place, Scale<T, W>{at<T>(o, 0), at<T>(o, 1), factor}, n);
             else
-                map_flat<W>(place, Cast<T, W>{at<T>(o, 0), at<float>(o, 1)}, n);
+                launch_cast<T, W>(place, p, o);
         });
     });
 }

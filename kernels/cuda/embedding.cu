@@ -71,10 +71,10 @@ struct Rank {
     }
 };
 
-template <class T, int W>
+template <class T, class S, int W>
 struct Scatter {
     const T* dy;
-    T* dtable;
+    S* dtable;
     EmbeddingScratch s;
     std::uint32_t cols;
     __device__ void operator()(std::uint64_t id, std::uint32_t c) const {
@@ -116,7 +116,11 @@ void launch_embedding(const Place& place, const Pointwise& p, Operands o) {
                 map_rows<W.value>(place, Gather<T, W.value>{ids, at<T>(o, 1), at<T>(o, 2), cols, table}, p.rows,
                                   p.cols);
             else
-                map_rows<W.value>(place, Scatter<T, W.value>{at<T>(o, 1), at<T>(o, 2), scratch, cols}, table, p.cols);
+                with_result<T>(o.settings(), [&](auto sum) {
+                    using S = decltype(sum);
+                    map_rows<W.value>(place, Scatter<T, S, W.value>{at<T>(o, 1), at<S>(o, 2), scratch, cols}, table,
+                                      p.cols);
+                });
         });
     });
 }

@@ -115,14 +115,14 @@ struct GemmLibrary::Plan {
     Layout left, right, result;
     cublasLtMatmulAlgo_t algorithm{};
 
-    explicit Plan(const Gemm& g)
+    Plan(const Gemm& g, Dtype format)
         : product(types_of(g.dtype).compute, g.pass == GemmPass::forward ? CUBLAS_OP_T : CUBLAS_OP_N,
                   g.pass == GemmPass::weight_gradient ? CUBLAS_OP_T : CUBLAS_OP_N),
           left(types_of(g.dtype).in, g.pass == GemmPass::forward ? g.k : g.n, g.pass == GemmPass::forward ? g.n : g.k,
                g.batch),
           right(types_of(g.dtype).in, g.pass == GemmPass::weight_gradient ? g.m : g.k,
                 g.pass == GemmPass::weight_gradient ? g.k : g.m, g.batch),
-          result(types_of(g.dtype).out, g.n, g.m, g.batch) {}
+          result(types_of(format).out, g.n, g.m, g.batch) {}
 };
 
 GemmLibrary::GemmLibrary(int capability, int candidates) : capability_(capability), candidates_(candidates) {
@@ -192,15 +192,18 @@ void GemmLibrary::choose(Plan& plan, const Place& place, const Gemm& gemm, std::
 GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std::span<void* const> operands,
                                          const Settings& settings) {
     const bool biased = settings.bias != nullptr;
-    std::unique_ptr<Plan>& plan = plans_[Key{g.dtype, g.pass, g.batch, g.m, g.n, g.k, settings.accumulate, biased}];
+    const Dtype format = settings.result.value_or(g.dtype);
+    const Key key{g.dtype, format, g.pass, g.batch, g.m, g.n, g.k, settings.accumulate, biased};
+    std::unique_ptr<Plan>& plan = plans_[key];
     // In columns a row of c is a column, to each of which the epilogue adds the bias.
     if (plan != nullptr) {
         if (biased) plan->product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
         return *plan;
     }
-    auto made = std::make_unique<Plan>(g);
+    auto made = std::make_unique<Plan>(g, format);
     if (biased) {
         made->product.set(CUBLASLT_MATMUL_DESC_EPILOGUE, cublasLtEpilogue_t{CUBLASLT_EPILOGUE_BIAS});
+        if (g.dtype != Dtype::tf32) made->product.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, types_of(g.dtype).in);
         made->product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
     }
     if (g.dtype == Dtype::fp8) {
@@ -216,8 +219,9 @@ GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std:
 
 void GemmLibrary::launch(const Place& place, const Gemm& gemm, std::span<void* const> operands,
                          const Settings& settings) {
-    if (gemm.dtype == Dtype::fp8 && (settings.accumulate || settings.bias != nullptr))
-        throw Error(fmt::format("{} neither accumulates nor adds a bias", to_text(gemm)), "take another format");
+    if (gemm.dtype == Dtype::fp8 && (settings.accumulate || settings.bias != nullptr || settings.result))
+        throw Error(fmt::format("{} neither accumulates, adds a bias nor writes another format", to_text(gemm)),
+                    "take another format");
     const Plan& plan = plan_for(place, gemm, operands, settings);
     check(run(plan, plan.algorithm, place, operands, settings.accumulate), "launching a product");
 }

@@ -178,8 +178,9 @@ void run_backward(const Place& place, const Pointwise& p, Operands o) {
         backward<T, W.value, N.value, centred><<<blocks, threads, 0, place.stream>>>(a);
     });
     check_launch("norm backward");
-    sum_columns(place, a.dgamma, blocks, p.cols, at<float>(o, tail + 1), o.settings().accumulate);
-    if constexpr (centred) sum_columns(place, a.dbeta, blocks, p.cols, at<float>(o, tail + 2), o.settings().accumulate);
+    const Dtype format = o.settings().result.value_or(Dtype::fp32);
+    sum_columns(place, a.dgamma, blocks, p.cols, format, o[tail + 1], o.settings().accumulate);
+    if constexpr (centred) sum_columns(place, a.dbeta, blocks, p.cols, format, o[tail + 2], o.settings().accumulate);
 }
 
 }  // namespace

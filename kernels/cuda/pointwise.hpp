@@ -21,6 +21,15 @@ private:
     const Settings* settings_;
 };
 
+/// Calls f with a value of the element type of sums that outlive a micro-batch (Settings::result): float, or T.
+template <class T, class F>
+void with_result(const Settings& settings, F f) {
+    if (settings.result == Dtype::fp32)
+        f(float{});
+    else
+        f(T{});
+}
+
 void launch_norm(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_norm_backward(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_softmax(const Place& place, const Pointwise& kernel, Operands operands);
@@ -37,9 +46,10 @@ void launch_moe(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_bias_gradient(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_sum_of_squares(const Place& place, const Pointwise& kernel, Operands operands);
 
-/// out[c] = sum over rows of values[rows, cols], always in the same order; accumulate: added to what is there.
-void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, float* out,
-                 bool accumulate);
+/// out[c] = sum over rows of values[rows, cols], always in the same order, in `format` (fp32, fp16 or bf16);
+/// accumulate: added to what is there.
+void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, Dtype format,
+                 void* out, bool accumulate);
 
 /// Whether launch_pointwise runs it: every kind in fp32, tf32 (as fp32), fp16 and bf16, below 2^32 - 2^16 columns.
 bool supports(const Pointwise& kernel);

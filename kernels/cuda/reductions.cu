@@ -76,9 +76,12 @@ __global__ void __launch_bounds__(1024) add_up(const float* parts, float* sum, u
 
 }  // namespace
 
-void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, float* out,
-                 bool accumulate) {
-    sum<float, float, 1>(place, values, out, rows, cols, 1, accumulate);
+void sum_columns(const Place& place, const float* values, std::uint64_t rows, std::uint64_t cols, Dtype format,
+                 void* out, bool accumulate) {
+    with_element(format, [&](auto zero) {
+        using T = decltype(zero);
+        sum<float, T, 1>(place, values, static_cast<T*>(out), rows, cols, 1, accumulate);
+    });
 }
 
 void launch_bias_gradient(const Place& place, const Pointwise& p, Operands o) {
@@ -90,7 +93,7 @@ void launch_bias_gradient(const Place& place, const Pointwise& p, Operands o) {
             sum<T, float, full_width<T>>(place, at<T>(o, 0), parts, p.rows, p.cols, chunks);
         else
             sum<T, float, 1>(place, at<T>(o, 0), parts, p.rows, p.cols, chunks);
-        sum<float, T, 1>(place, parts, at<T>(o, 1), chunks, p.cols, 1, o.settings().accumulate);
+        sum_columns(place, parts, chunks, p.cols, o.settings().result.value_or(p.dtype), o[1], o.settings().accumulate);
     });
 }
 

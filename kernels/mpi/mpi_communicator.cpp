@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "kernels/backends.hpp"
+#include "kernels/bfloat16.hpp"
 
 namespace orrery::kernels {
 
@@ -70,6 +71,30 @@ std::uint32_t count_nodes(MPI_Comm all, std::uint32_t ranks) {
     return static_cast<std::uint32_t>(distinct.size());
 }
 
+/// Combines bf16 elements, which MPI knows as 16-bit numbers: each sum is rounded, as NCCL's are.
+template <Reduction reduction>
+void combine_half(void* from, void* into, int* count, MPI_Datatype*) {
+    const auto* const one = static_cast<const Bfloat16*>(from);
+    auto* const two = static_cast<Bfloat16*>(into);
+    for (int i = 0; i < *count; ++i) {
+        const float a = to_float(one[i]), b = to_float(two[i]);
+        two[i] = to_bfloat16(reduction == Reduction::sum ? a + b : std::max(a, b));
+    }
+}
+
+MPI_Op made(MPI_User_function* function) {
+    MPI_Op operation = MPI_OP_NULL;
+    check(MPI_Op_create(function, 1, &operation), "making a reduction of bf16");
+    return operation;
+}
+
+/// They last as long as the process.
+MPI_Op operation_of(Dtype dtype, Reduction reduction) {
+    if (dtype == Dtype::fp32) return reduction == Reduction::sum ? MPI_SUM : MPI_MAX;
+    static const MPI_Op sum = made(combine_half<Reduction::sum>), largest = made(combine_half<Reduction::maximum>);
+    return reduction == Reduction::sum ? sum : largest;
+}
+
 /// What one collective moves, in elements of an MPI type.
 struct Transfer {
     CollectiveKind kind;
@@ -83,9 +108,11 @@ struct Transfer {
 
 /// reduce_scatter into the rank's own part of `send`: MPI's in-place form would leave it in the first part.
 int scatter_in_place(const Transfer& t, MPI_Comm group) {
-    std::vector<float> part(static_cast<std::size_t>(t.part));
+    int size = 1;
+    MPI_Type_size(t.type, &size);
+    std::vector<std::byte> part(static_cast<std::size_t>(t.part) * static_cast<std::size_t>(size));
     const int status = MPI_Reduce_scatter_block(t.send, part.data(), t.part, t.type, t.reduction, group);
-    std::memcpy(t.receive, part.data(), part.size() * sizeof(float));
+    std::memcpy(t.receive, part.data(), part.size());
     return status;
 }
 
@@ -132,8 +159,8 @@ bool shared_out(CollectiveKind kind) {
 Transfer plan(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
               std::uint32_t rank, std::uint32_t ranks, Reduction reduction) {
     const bool sums = kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
-    if (sums && dtype != Dtype::fp32)
-        throw Error(fmt::format("MPI cannot sum {}", name(dtype)), "CPU ranks reduce fp32 alone");
+    if (sums && dtype != Dtype::fp32 && dtype != Dtype::bf16)
+        throw Error(fmt::format("CPU ranks cannot sum {}", name(dtype)), "they reduce fp32 and bf16");
     const std::uint64_t size = size_of(dtype), elements = bytes / size;
     if (bytes % size != 0 || (shared_out(kind) && elements % ranks != 0))
         throw Error(fmt::format("{} of {} bytes among {} ranks", name(kind), bytes, ranks),
@@ -147,10 +174,12 @@ Transfer plan(CollectiveKind kind, const void* send, void* receive, std::uint64_
             receive,
             whole,
             whole / static_cast<int>(ranks),
-            sums ? MPI_FLOAT : MPI_BYTE,
+            !sums                  ? MPI_BYTE
+            : dtype == Dtype::fp32 ? MPI_FLOAT
+                                   : MPI_UINT16_T,
             static_cast<int>(rank),
             static_cast<int>(ranks),
-            reduction == Reduction::sum ? MPI_SUM : MPI_MAX};
+            sums ? operation_of(dtype, reduction) : MPI_OP_NULL};
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <functional>
 #include <span>
 
+#include "kernels/bfloat16.hpp"
+
 namespace orrery::kernels::tcp {
 
 namespace {
@@ -34,34 +36,39 @@ void move_both(const Socket& to, std::span<const std::byte> send, const Socket& 
     }
 }
 
-float combined(float a, float b, Reduction reduction) { return reduction == Reduction::sum ? a + b : std::max(a, b); }
+template <class T>
+T combined(T one, T two, Reduction reduction) {
+    const float a = to_float(one), b = to_float(two);
+    return from_float<T>(reduction == Reduction::sum ? a + b : std::max(a, b));
+}
 
-/// Receives floats and combines each with one of `with` into `out`, which may be the same.
+/// Receives elements and combines each with one of `with` into `out`, which may be the same.
+template <class T>
 class Combine {
 public:
-    Combine(const Socket& from, const float* with, float* out, Reduction reduction)
-        : from_(from), with_(with), out_(out), reduction_(reduction), piece_(piece_bytes / sizeof(float)) {}
+    Combine(const Socket& from, const T* with, T* out, Reduction reduction)
+        : from_(from), with_(with), out_(out), reduction_(reduction), piece_(piece_bytes / sizeof(T)) {}
 
     std::size_t operator()(std::uint64_t left) {
         auto* const memory = reinterpret_cast<std::byte*>(piece_.data());
         const std::size_t room = std::min<std::uint64_t>(piece_bytes - held_, left);
         const std::size_t got = receive_some(from_, memory + held_, room);
         held_ += got;
-        const std::size_t whole = held_ / sizeof(float);
+        const std::size_t whole = held_ / sizeof(T);
         for (std::size_t i = 0; i < whole; ++i) out_[i] = combined(piece_[i], with_[i], reduction_);
         with_ += whole;
         out_ += whole;
-        held_ -= whole * sizeof(float);
-        std::memmove(memory, memory + whole * sizeof(float), held_);
+        held_ -= whole * sizeof(T);
+        std::memmove(memory, memory + whole * sizeof(T), held_);
         return got;
     }
 
 private:
     const Socket& from_;
-    const float* with_;
-    float* out_;
+    const T* with_;
+    T* out_;
     Reduction reduction_;
-    std::vector<float> piece_;
+    std::vector<T> piece_;
     std::size_t held_ = 0;  ///< bytes of an element that is not whole yet
 };
 
@@ -92,25 +99,29 @@ void exchange(const Socket& to, const void* send, std::uint64_t send_bytes, cons
     move_both(to, {static_cast<const std::byte*>(send), send_bytes}, from, receive_bytes, take, timeout);
 }
 
-void reduce_scatter(const Ring& ring, const float* send, float* out, const std::vector<std::uint64_t>& bounds,
+template <class T>
+void reduce_scatter(const Ring& ring, const T* send, T* out, const std::vector<std::uint64_t>& bounds,
                     Reduction reduction) {
     const std::uint32_t n = ring.ranks;
     const auto size = [&](std::uint32_t part) { return bounds[part + 1] - bounds[part]; };
     std::uint32_t part = (ring.rank + n - 1) % n;
-    const float* outgoing = send + bounds[part];
-    std::vector<float> sums, arriving;
+    const T* outgoing = send + bounds[part];
+    std::vector<T> sums, arriving;
     for (std::uint32_t step = 0; step + 1 < n; ++step) {
         const std::uint32_t next = (part + n - 1) % n;
         const bool last = step + 2 == n;  // then `next` is this rank's own part
         if (!last) arriving.resize(size(next));
-        Combine combine(*ring.previous, send + bounds[next], last ? out : arriving.data(), reduction);
-        move_both(*ring.next, std::as_bytes(std::span(outgoing, size(part))), *ring.previous,
-                  size(next) * sizeof(float), std::ref(combine), ring.timeout);
+        Combine<T> combine(*ring.previous, send + bounds[next], last ? out : arriving.data(), reduction);
+        move_both(*ring.next, std::as_bytes(std::span(outgoing, size(part))), *ring.previous, size(next) * sizeof(T),
+                  std::ref(combine), ring.timeout);
         std::swap(sums, arriving);
         outgoing = sums.data();
         part = next;
     }
 }
+
+template void reduce_scatter(const Ring&, const float*, float*, const std::vector<std::uint64_t>&, Reduction);
+template void reduce_scatter(const Ring&, const Bfloat16*, Bfloat16*, const std::vector<std::uint64_t>&, Reduction);
 
 void all_gather(const Ring& ring, std::byte* vector, const std::vector<std::uint64_t>& bounds) {
     const std::uint32_t n = ring.ranks;

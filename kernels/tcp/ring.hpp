@@ -25,8 +25,9 @@ std::vector<std::uint64_t> even_parts(std::uint64_t elements, std::uint32_t rank
 void begin_together(const Ring& ring);
 
 /// out: this rank's part of the sum (or maximum) of all ranks' vectors; may lie at its place in `send`, which else
-/// stays as it is. ranks - 1 steps.
-void reduce_scatter(const Ring& ring, const float* send, float* out, const std::vector<std::uint64_t>& bounds,
+/// stays as it is. ranks - 1 steps, after each of which a sum is rounded to T: float or Bfloat16.
+template <class T>
+void reduce_scatter(const Ring& ring, const T* send, T* out, const std::vector<std::uint64_t>& bounds,
                     Reduction reduction);
 /// Every rank's part of `vector` (bytes from bounds[p] to bounds[p + 1]) on every rank. ranks - 1 steps.
 void all_gather(const Ring& ring, std::byte* vector, const std::vector<std::uint64_t>& bounds);

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/host_name.hpp"
+#include "kernels/bfloat16.hpp"
 #include "kernels/processes.hpp"
 #include "kernels/tcp_world.hpp"
 
@@ -39,6 +40,7 @@ struct TcpCommunicator::Job {
     const std::byte* send;
     std::byte* receive;
     std::uint64_t bytes;
+    Dtype dtype;
     Reduction reduction;
 };
 
@@ -69,28 +71,30 @@ Ring TcpCommunicator::ring() const {
             &mesh_.to((rank() + n - 1) % n, Purpose::collective), timeout_};
 }
 
+/// all_reduce and reduce_scatter of elements T.
+template <class T>
+void TcpCommunicator::combine(const Ring& ring, const Job& job) const {
+    std::vector<std::uint64_t> bounds = even_parts(job.bytes / sizeof(T), ring.ranks);
+    const bool whole = job.kind == CollectiveKind::all_reduce;
+    auto* const out = reinterpret_cast<T*>(job.receive) + (whole ? bounds[rank()] : 0);
+    reduce_scatter(ring, reinterpret_cast<const T*>(job.send), out, bounds, job.reduction);
+    for (std::uint64_t& bound : bounds) bound *= sizeof(T);
+    if (whole) all_gather(ring, job.receive, bounds);
+}
+
 void TcpCommunicator::perform(const Job& job) const {
     const Ring ring = this->ring();
     const std::uint32_t n = ring.ranks;
     const std::uint64_t part = job.bytes / n;
     const bool messages = job.kind == CollectiveKind::all_to_all || job.kind == CollectiveKind::send_recv;
     if (n > 1 && !messages) begin_together(ring);
-    std::vector<std::uint64_t> bounds = even_parts(job.bytes / sizeof(float), n);
-    const auto in_bytes = [&bounds](std::uint64_t size) {
-        for (std::uint64_t& bound : bounds) bound *= size;
-    };
-    auto* const floats = reinterpret_cast<const float*>(job.send);
+    const std::vector<std::uint64_t> bounds = even_parts(job.bytes, n);
     switch (job.kind) {
         case CollectiveKind::all_reduce:
-            if (n == 1) return copy_unless_same(job.receive, job.send, job.bytes);
-            reduce_scatter(ring, floats, reinterpret_cast<float*>(job.receive) + bounds[rank()], bounds, job.reduction);
-            in_bytes(sizeof(float));
-            return all_gather(ring, job.receive, bounds);
         case CollectiveKind::reduce_scatter:
             if (n == 1) return copy_unless_same(job.receive, job.send, job.bytes);
-            return reduce_scatter(ring, floats, reinterpret_cast<float*>(job.receive), bounds, job.reduction);
+            return job.dtype == Dtype::fp32 ? combine<float>(ring, job) : combine<Bfloat16>(ring, job);
         case CollectiveKind::all_gather:
-            bounds = even_parts(job.bytes, n);
             copy_unless_same(job.receive + bounds[rank()], job.send, part);
             return all_gather(ring, job.receive, bounds);
         case CollectiveKind::broadcast:
@@ -112,8 +116,8 @@ void TcpCommunicator::perform(const Job& job) const {
 
 void TcpCommunicator::run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
                           Stream stream, Reduction reduction) {
-    if (reduces(kind) && dtype != Dtype::fp32)
-        throw Error(fmt::format("TCP ranks cannot sum {}", name(dtype)), "CPU ranks reduce fp32 alone");
+    if (reduces(kind) && dtype != Dtype::fp32 && dtype != Dtype::bf16)
+        throw Error(fmt::format("CPU ranks cannot sum {}", name(dtype)), "they reduce fp32 and bf16");
     const std::uint64_t elements = bytes / size_of(dtype);
     if (bytes % size_of(dtype) != 0 || (shared_out(kind) && elements % ranks() != 0))
         throw Error(fmt::format("{} of {} bytes among {} ranks", name(kind), bytes, ranks()),
@@ -121,7 +125,7 @@ void TcpCommunicator::run(CollectiveKind kind, const void* send, void* receive, 
     if (stream_.value_or(stream) != stream)
         throw Error("collectives of one TCP communicator on two streams", "split it: a communicator for each stream");
     stream_ = stream;
-    const Job job{kind, static_cast<const std::byte*>(send), static_cast<std::byte*>(receive), bytes, reduction};
+    const Job job{kind, static_cast<const std::byte*>(send), static_cast<std::byte*>(receive), bytes, dtype, reduction};
     device_.run([this, job] { perform(job); }, stream);
 }
 

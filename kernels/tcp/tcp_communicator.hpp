@@ -40,6 +40,8 @@ public:
 private:
     struct Job;
     void perform(const Job& job) const;
+    template <class T>
+    void combine(const Ring& ring, const Job& job) const;
     [[nodiscard]] Ring ring() const;
 
     Device& device_;

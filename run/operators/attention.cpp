@@ -51,11 +51,11 @@ private:
         Tensor qkv, o, lse;
     };
     struct Heads {
-        float *q, *k, *v;
+        void *q, *k, *v;
     };
-    static Heads heads(void* packed, const kernels::Attention& shape) {
-        auto* const q = static_cast<float*>(packed);
-        return {q, q + shape.heads * shape.head_dim, q + (shape.heads + shape.kv_heads) * shape.head_dim};
+    static Heads heads(const Elements& packed, const kernels::Attention& shape) {
+        const std::uint64_t head = shape.head_dim;
+        return {packed.at(0), packed.at(shape.heads * head), packed.at((shape.heads + shape.kv_heads) * head)};
     }
 
     Action forward(Bind& bind, const Site& site) {
@@ -63,7 +63,7 @@ private:
         const std::uint64_t rows = std::uint64_t{shape.batch} * shape.seq * shape.heads;
         Saved& saved = saved_[site.micro_batch];
         const Tensor qkv = site.phase == strategies::Phase::recompute && saved.qkv ? saved.qkv : bind.value;
-        const Tensor o = bind.arena.take(rows * shape.head_dim * sizeof(float));
+        const Tensor o = bind.take(rows * shape.head_dim);
         const Tensor lse = bind.arena.take(rows * sizeof(float));
         if (site.keeps_input) saved.qkv = qkv;
         if (site.keeps_rest) {
@@ -71,15 +71,15 @@ private:
             saved.lse = lse;
         }
         bind.value = o;
-        const Heads in = heads(bind.at(qkv), shape);
+        const Heads in = heads(bind.activations(qkv), shape);
         return bind.launch(shape, {in.q, in.k, in.v, bind.at(o), bind.at(lse)}, settings_);
     }
 
     Action backward(Bind& bind, const Site& site) {
         const auto& shape = std::get<kernels::Attention>(*site.kernel);
         const Saved& saved = saved_.at(site.micro_batch);
-        const Tensor gradient = bind.arena.take(std::uint64_t{shape.batch} * shape.seq * row_ * sizeof(float));
-        const Heads in = heads(bind.at(saved.qkv), shape), out = heads(bind.at(gradient), shape);
+        const Tensor gradient = bind.take(std::uint64_t{shape.batch} * shape.seq * row_);
+        const Heads in = heads(bind.activations(saved.qkv), shape), out = heads(bind.activations(gradient), shape);
         Action action = bind.launch(
             shape,
             {in.q, in.k, in.v, bind.at(saved.o), bind.at(saved.lse), bind.at(bind.gradient), out.q, out.k, out.v},

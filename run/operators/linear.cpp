@@ -89,7 +89,7 @@ Action Linear::product(Bind& bind, const Site& site) {
     Tensor& kept = inputs_[site.micro_batch];
     if (site.keeps_input) kept = bind.value;
     const Tensor& x = gathered_ ? gathered_ : bind.value;
-    const Tensor y = bind.arena.take(std::uint64_t{gemm.m} * gemm.n * sizeof(float));
+    const Tensor y = bind.take(std::uint64_t{gemm.m} * gemm.n);
     kernels::Settings settings;
     if (adds_bias_) settings.bias = bind.parameters.weight(bias_);
     Action action = bind.launch(gemm, {bind.at(x), bind.parameters.weight(weight_), bind.at(y)}, settings);
@@ -101,7 +101,7 @@ Action Linear::product(Bind& bind, const Site& site) {
 Action Linear::data_gradient(Bind& bind, const Site& site) {
     const auto& gemm = std::get<Gemm>(*site.kernel);
     dy_ = bind.gradient;
-    bind.gradient = bind.arena.take(std::uint64_t{gemm.m} * gemm.n * sizeof(float));
+    bind.gradient = bind.take(std::uint64_t{gemm.m} * gemm.n);
     return bind.launch(gemm, {bind.at(dy_), bind.parameters.weight(weight_), bind.at(bind.gradient)});
 }
 
@@ -113,10 +113,10 @@ Action Linear::weight_gradient(Bind& bind, const Site& site) {
     const bool fused = bind.place.plan.training.gradient_accumulation_fusion;
     void* result = bind.parameters.gradient(weight_);
     if (!fused) {
-        separate_ = bind.arena.take(std::uint64_t{gemm.m} * gemm.n * sizeof(float));
+        separate_ = bind.arena.take(bind.parameters.gradients().bytes(std::uint64_t{gemm.m} * gemm.n));
         result = bind.at(separate_);
     }
-    kernels::Settings settings;
+    kernels::Settings settings = bind.into_gradients();
     settings.accumulate = fused;
     return bind.launch(gemm, {bind.at(dy_), bind.at(x), result}, settings);
 }
@@ -140,12 +140,10 @@ Action Linear::bind(Bind& bind, const Site& site) {
     if (work == "dgrad") return data_gradient(bind, site);
     if (work == "reduce") return reduce(bind, site, bind.gradient);
     if (work == "wgrad") return weight_gradient(bind, site);
-    kernels::Settings settings;
-    settings.accumulate = true;
     if (work == "bias gradient")
         return bind.launch(*site.kernel, {bind.at(dy_rows_ ? dy_rows_ : dy_), bind.parameters.gradient(bias_)},
-                           settings);
-    float* const sum = bind.parameters.gradient(weight_);
+                           bind.into_gradients());
+    void* const sum = bind.parameters.gradient(weight_);
     if (work == "accumulate") return bind.launch(*site.kernel, {sum, bind.at(separate_), sum});
     unknown(site);
 }

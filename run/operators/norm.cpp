@@ -42,7 +42,7 @@ private:
         const auto& shape = std::get<kernels::Pointwise>(*site.kernel);
         Saved& saved = saved_[site.micro_batch];
         if (site.phase == strategies::Phase::recompute && saved.x) bind.value = saved.x;
-        const Tensor x = bind.value, y = bind.arena.take(shape.rows * shape.cols * sizeof(float));
+        const Tensor x = bind.value, y = bind.take(shape.rows * shape.cols);
         const Tensor mean = bind.arena.take(shape.rows * sizeof(float));
         const Tensor rstd = bind.arena.take(shape.rows * sizeof(float));
         if (site.keeps_input) saved.x = x;
@@ -61,16 +61,14 @@ private:
     Action backward(Bind& bind, const Site& site) {
         const auto& shape = std::get<kernels::Pointwise>(*site.kernel);
         const Saved& saved = saved_.at(site.micro_batch);
-        const Tensor dy = bind.gradient, dx = bind.arena.take(shape.rows * shape.cols * sizeof(float));
+        const Tensor dy = bind.gradient, dx = bind.take(shape.rows * shape.cols);
         bind.gradient = dx;
-        kernels::Settings settings;
-        settings.accumulate = true;
         void *const gamma = bind.parameters.weight(weight_), *const dgamma = bind.parameters.gradient(weight_);
         std::vector<void*> operands{bind.at(saved.x), gamma, bind.at(dy)};
         if (centred()) operands.push_back(bind.at(saved.mean));
         operands.insert(operands.end(), {bind.at(saved.rstd), bind.at(dx), dgamma});
         if (centred()) operands.push_back(bind.parameters.gradient(bias_));
-        return bind.launch(shape, std::move(operands), settings);
+        return bind.launch(shape, std::move(operands), bind.into_gradients());
     }
 
     models::Norm op_;

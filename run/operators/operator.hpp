@@ -41,8 +41,8 @@ Made make_embedding(const models::Embedding& op, const Place& place, Parameters&
 Made make_norm(const models::Norm& op, const std::string& prefix, const Place& place, Parameters& parameters);
 Made make_rope(const models::Rope& op, const Place& place, const StepData& data);
 Made make_attention(const models::AttentionCore& op, const Place& place);
-/// bias: the name of the bias that GELU adds; empty: none.
-Made make_activation(const models::Activation& op, const std::string& bias, const float* zeros);
+/// bias: the name of the bias that GELU adds; empty: none, and it adds zeros, which are zero in any format.
+Made make_activation(const models::Activation& op, const std::string& bias, void* zeros);
 Made make_residual();
 Made make_loss(const Place& place, const StepData& data);
 

@@ -1,6 +1,7 @@
 // The two ends of a model, which know words: the embedding and the loss, each over the rank's part of the vocabulary.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "run/operators/operator.hpp"
 
@@ -30,36 +31,39 @@ public:
     Action bind(Bind& bind, const Site& site) override {
         void* const ids = data_.ids + static_cast<std::uint64_t>(site.micro_batch) * place_.tokens();
         if (site.work == "word embedding") {
-            bind.value = bind.arena.take(place_.tokens() * op_.hidden * sizeof(float));
+            bind.value = bind.take(place_.tokens() * op_.hidden);
             return bind.launch(*site.kernel, {ids, bind.parameters.weight("embedding.words"), bind.at(bind.value)},
                                settings_);
         }
         if (site.work == "embedding reduce") return reduce(bind, site, bind.value);
         if (site.work == "add positions") {
-            auto* const rows = static_cast<float*>(bind.at(bind.value));
-            return by_sequence(
-                bind,
-                [&](float* table, std::uint64_t at) {
-                    return std::vector<void*>{rows + at, table, rows + at};
-                },
-                bind.parameters.weight("embedding.positions"));
+            const Elements rows = bind.activations(bind.value);
+            const Elements table{bind.parameters.weight("embedding.positions"), place_.activations()};
+            return by_sequence(bind, [&](std::uint64_t position, std::uint64_t row) {
+                return std::vector<void*>{rows.at(row), table.at(position), rows.at(row)};
+            });
         }
         if (site.work == "position gradient") {
-            auto* const rows = static_cast<float*>(bind.at(bind.gradient));
+            const Elements rows = bind.activations(bind.gradient);
+            const Elements sum{bind.parameters.gradient("embedding.positions"), place_.gradients()};
+            kernels::Settings settings;
+            settings.result = sum.dtype;
             return by_sequence(
                 bind,
-                [&](float* table, std::uint64_t at) {
-                    return std::vector<void*>{table, rows + at, table};
+                [&](std::uint64_t position, std::uint64_t row) {
+                    return std::vector<void*>{sum.at(position), rows.at(row), sum.at(position)};
                 },
-                bind.parameters.gradient("embedding.positions"));
+                settings);
         }
         if (site.work == "embedding gather gradient") {
             const Tensor rows = bind.gradient;
             return gather(bind, site, rows, bind.gradient);
         }
         if (site.work == "embedding backward") {
+            kernels::Settings settings = bind.into_gradients();
+            settings.table_rows = settings_.table_rows;
             Action action = bind.launch(
-                *site.kernel, {ids, bind.at(bind.gradient), bind.parameters.gradient("embedding.words")}, settings_);
+                *site.kernel, {ids, bind.at(bind.gradient), bind.parameters.gradient("embedding.words")}, settings);
             bind.gradient.reset();
             return action;
         }
@@ -67,17 +71,17 @@ public:
     }
 
 private:
-    /// One addition for each run of consecutive positions among the rank's rows.
+    /// One addition for each run of consecutive positions among the rank's rows; operands(element of the table, of the
+    /// rows).
     template <class Operands>
-    Action by_sequence(Bind& bind, const Operands& operands, float* table) const {
+    Action by_sequence(Bind& bind, const Operands& operands, const kernels::Settings& settings = {}) const {
         std::vector<Action> actions;
         const std::uint64_t seq = place_.plan.training.seq, first = place_.first_residual_token();
         for (std::uint64_t row = 0; row < place_.residual_tokens();) {
             const std::uint64_t position = (first + row) % seq;
             const std::uint64_t count = std::min(seq - position, place_.residual_tokens() - row);
-            actions.push_back(
-                bind.launch(kernels::Pointwise{kernels::PointwiseKind::add, kernels::Dtype::fp32, count, op_.hidden},
-                            operands(table + position * op_.hidden, row * op_.hidden)));
+            const kernels::Pointwise add{kernels::PointwiseKind::add, place_.activations(), count, op_.hidden};
+            actions.push_back(bind.launch(add, operands(position * op_.hidden, row * op_.hidden), settings));
             row += count;
         }
         return in_order(std::move(actions));
@@ -89,7 +93,8 @@ private:
     kernels::Settings settings_;
 };
 
-/// Keeps probabilities, or over a part of the vocabulary exponentials, where the logits were.
+/// In fp32: 16-bit logits are widened before it, and their gradient is rounded behind it. Keeps probabilities, or over
+/// a part of the vocabulary exponentials, where the fp32 logits were.
 class Loss final : public Operator {
 public:
     Loss(const Place& place, const StepData& data) : place_(place), data_(data) {
@@ -104,11 +109,14 @@ public:
         void* const targets = data_.targets + at;
         float *const maximum = data_.loss + at, *const sum = maximum + all, *const picked = sum + all;
         const bool whole = place_.plan.strategy.tensor == 1;
+        constexpr kernels::Dtype single = kernels::Dtype::fp32;
         if (site.work == "largest logits") return bind.launch(*site.kernel, {bind.at(bind.value), maximum}, settings_);
         if (site.work == "loss maximum")
-            return bind.collective(*site.collective, site.lane, maximum, maximum, kernels::Reduction::maximum);
-        if (site.work == "loss target") return bind.collective(*site.collective, site.lane, picked, picked);
-        if (site.work == "loss sum") return bind.collective(*site.collective, site.lane, sum, sum);
+            return bind.collective(*site.collective, site.lane, maximum, maximum, single, kernels::Reduction::maximum);
+        if (site.work == "loss target") return bind.collective(*site.collective, site.lane, picked, picked, single);
+        if (site.work == "loss sum") return bind.collective(*site.collective, site.lane, sum, sum, single);
+        if (site.work == "logits to fp32") return widen(bind, *site.kernel);
+        if (site.work == "logits gradient to 16 bits") return narrow(bind, *site.kernel);
         if (site.work == "cross entropy") {
             const Tensor logits = std::move(bind.value);
             bind.value.reset();
@@ -126,6 +134,19 @@ public:
     }
 
 private:
+    Action widen(Bind& bind, const kernels::Kernel& cast) const {
+        const auto& shape = std::get<kernels::Pointwise>(cast);
+        const Tensor logits = std::exchange(bind.value, bind.arena.take(shape.rows * shape.cols * sizeof(float)));
+        return bind.launch(cast, {bind.at(logits), bind.at(bind.value)});
+    }
+    Action narrow(Bind& bind, const kernels::Kernel& cast) const {
+        const auto& shape = std::get<kernels::Pointwise>(cast);
+        const Tensor gradient = std::exchange(bind.gradient, bind.take(shape.rows * shape.cols));
+        kernels::Settings settings;
+        settings.result = shape.dtype;
+        return bind.launch(cast, {bind.at(gradient), bind.at(bind.gradient)}, settings);
+    }
+
     const Place& place_;
     const StepData& data_;
     kernels::Settings settings_;

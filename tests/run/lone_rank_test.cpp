@@ -22,8 +22,12 @@ RunPlan divided(std::uint32_t tensor, std::uint32_t pipeline, std::uint32_t data
 }
 
 TEST(LoneRank, HoldsWhatItHoldsAmongTheOthers) {
-    for (const auto& [tensor, pipeline, data] : {std::tuple(2U, 1U, 1U), {1U, 2U, 2U}, {2U, 2U, 2U}}) {
+    for (const auto& [tensor, pipeline, data, dtype] : {std::tuple(2U, 1U, 1U, kernels::Dtype::fp32),
+                                                        {1U, 2U, 2U, kernels::Dtype::fp32},
+                                                        {2U, 2U, 2U, kernels::Dtype::fp32},
+                                                        {2U, 2U, 1U, kernels::Dtype::bf16}}) {
         RunPlan plan = divided(tensor, pipeline, data);
+        plan.plan.training.precision.compute = dtype;
         const Trained together = train(plan.plan, plan.settings, 1);
         const auto step = strategies::unrolled(strategies::build(plan.plan));
         for (std::uint32_t rank = 0; rank < plan.plan.ranks(); ++rank) {

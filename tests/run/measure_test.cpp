@@ -158,9 +158,14 @@ TEST(Measure, StopsAtALossThatIsNoNumber) {
 }
 
 TEST(Memory, HeldIsCloseToPredicted) {
-    for (const auto recompute : {strategies::Recompute::none, strategies::Recompute::full}) {
+    using kernels::Dtype;
+    for (const auto& [recompute, compute, sums] : {std::tuple(strategies::Recompute::none, Dtype::fp32, Dtype::fp32),
+                                                   {strategies::Recompute::full, Dtype::fp32, Dtype::fp32},
+                                                   {strategies::Recompute::none, Dtype::bf16, Dtype::fp32},
+                                                   {strategies::Recompute::full, Dtype::bf16, Dtype::bf16}}) {
         RunPlan plan = small();
         plan.plan.strategy.recompute = recompute;
+        plan.plan.training.precision = {compute, sums};
         // Wide enough that activations decide, and not small tables and alignment.
         plan.plan.model.hidden = 128;
         plan.plan.model.ffn = 512;
@@ -170,7 +175,7 @@ TEST(Memory, HeldIsCloseToPredicted) {
         const Trained trained = train(plan.plan, plan.settings, 1);
         const auto held = static_cast<double>(trained.memory[0].total());
         const auto predicted = static_cast<double>(strategies::memory(strategies::build(plan.plan), 0).peak);
-        EXPECT_NEAR(held / predicted, 1, 0.03);
+        EXPECT_NEAR(held / predicted, 1, 0.03) << kernels::name(compute);
     }
 }
 

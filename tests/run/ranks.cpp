@@ -3,6 +3,7 @@
 #include <exception>
 #include <thread>
 
+#include "kernels/number_format.hpp"
 #include "kernels/thread_communicator.hpp"
 #include "strategies/build.hpp"
 
@@ -13,21 +14,33 @@ namespace {
 struct RankRun {
     std::vector<StepResult> steps;
     RankMemory memory;
-    std::map<std::string, std::map<std::uint64_t, double>> gradients;
+    Values gradients, masters, weights;
     std::exception_ptr failure;
 };
 
-/// The gradients that this rank's optimizer saw. A CPU device's memory is the host's.
-void read_gradients(const Parameters& parameters, RankRun& out) {
+/// What this rank's optimizer saw and left. A CPU device's memory is the host's.
+void read_parameters(const Parameters& parameters, RankRun& out) {
+    const Elements& weights = parameters.weights();
+    const std::vector<Share> shares = parameters.shares();
+    const auto read = [&](const std::string& name, std::uint64_t element, std::uint64_t at) {
+        out.weights[name][element] = kernels::decode(kernels::format_of(weights.dtype), weights.at(at));
+        for (const Share& share : shares) {
+            if (at < share.range.begin || at >= share.range.end) continue;
+            out.gradients[name][element] = static_cast<double>(share.gradient[at - share.range.begin]);
+            out.masters[name][element] = static_cast<double>(share.master[at - share.range.begin]);
+        }
+    };
     for (const Slice& slice : parameters.slices()) {
         std::uint64_t at = parameters.offsets().at(slice.name);
         for (const auto& [first, count] : slice.rows)
             for (std::uint64_t row = first; row < first + count; ++row)
                 for (std::uint64_t col = slice.first_col; col < slice.first_col + slice.cols; ++col, ++at)
-                    for (std::uint32_t b = 0; b < parameters.buckets().size(); ++b)
-                        if (const Range mine = parameters.owned(b); at >= mine.begin && at < mine.end)
-                            out.gradients[slice.name][row * slice.global_cols + col] = parameters.gradients()[at];
+                    read(slice.name, row * slice.global_cols + col, at);
     }
+}
+
+void merge(const Values& from, Values& into) {
+    for (const auto& [name, elements] : from) into[name].insert(elements.begin(), elements.end());
 }
 
 void run_rank(kernels::Device& device, kernels::Communicator& world, const strategies::Plan& plan,
@@ -36,7 +49,7 @@ void run_rank(kernels::Device& device, kernels::Communicator& world, const strat
         Executor executor(device, &world, plan, program, settings);
         for (std::uint32_t i = 0; i < steps; ++i) out.steps.push_back(executor.step());
         out.memory = executor.memory();
-        read_gradients(executor.model().parameters(), out);
+        read_parameters(executor.model().parameters(), out);
     } catch (const std::exception& error) {
         out.failure = std::current_exception();
         world.abort(error.what());
@@ -83,8 +96,9 @@ Trained train(const strategies::Plan& plan, const RunSettings& settings, std::ui
     for (const RankRun& run : runs) {
         if (run.failure) std::rethrow_exception(run.failure);
         trained.memory.push_back(run.memory);
-        for (const auto& [name, elements] : run.gradients)
-            trained.gradients[name].insert(elements.begin(), elements.end());
+        merge(run.gradients, trained.gradients);
+        merge(run.masters, trained.masters);
+        trained.weights.push_back(run.weights);
     }
     for (std::uint32_t step = 0; step < steps; ++step) {
         double total = 0;

@@ -9,11 +9,15 @@
 
 namespace orrery::run {
 
+/// Parameter -> element of the whole tensor -> value.
+using Values = std::map<std::string, std::map<std::uint64_t, double>>;
+
 struct Trained {
     std::vector<double> losses;  ///< mean over the data ranks, by step; empty where none has one
     std::vector<RankMemory> memory;
-    /// Of the last step, as the optimizer saw them: parameter -> element of the whole tensor -> gradient.
-    std::map<std::string, std::map<std::uint64_t, double>> gradients;
+    /// Of the last step, as the optimizer saw them, and the masters that it left.
+    Values gradients, masters;
+    std::vector<Values> weights;  ///< that products read, by rank
 };
 
 /// A GPT of some layers, small enough to run in a moment, in fp32: 8 tokens a sequence, micro-batches of 2.

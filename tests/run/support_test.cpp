@@ -36,7 +36,12 @@ TEST(Support, RefusesByKey) {
         {"/model/parallel_residual", [](Plan& p) { p.model.parallel_residual = true; }},
         {"/model/qk_norm", [](Plan& p) { p.model.qk_norm = true; }},
         {"/model/position", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
-        {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::bf16; }},
+        {"/training/precision",
+         [](Plan& p) {
+             p.training.precision = {kernels::Dtype::fp16, kernels::Dtype::fp16};
+         }},
+        {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
+        {"/training/precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
         {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
         {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
         {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
@@ -57,6 +62,24 @@ TEST(Support, RefusesByKey) {
             EXPECT_EQ(error.pointer(), one.pointer);
             EXPECT_FALSE(error.hint().empty());
         }
+    }
+}
+
+TEST(Support, NamesBf16WhereItRefusesAnotherFormat) {
+    for (const kernels::Dtype dtype : {kernels::Dtype::fp16, kernels::Dtype::fp8}) {
+        Plan plan = executable();
+        plan.training.precision.compute = dtype;
+        try {
+            require_executable(plan);
+            ADD_FAILURE() << kernels::name(dtype) << " was taken";
+        } catch (const Error& error) {
+            EXPECT_NE(error.hint().find("bf16"), std::string::npos) << error.hint();
+        }
+    }
+    Plan plan = executable();
+    for (const kernels::Dtype sums : {kernels::Dtype::fp32, kernels::Dtype::bf16}) {
+        plan.training.precision = {kernels::Dtype::bf16, sums};
+        EXPECT_NO_THROW(require_executable(plan));
     }
 }
 

@@ -1,0 +1,29 @@
+#include "kernels/cpu/half.hpp"
+
+#include <cstring>
+
+namespace orrery::kernels::cpu {
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void unpack(const Bfloat16* from, float* to,
+                                                                                  std::size_t count) {
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) to[i] = to_float(from[i]);
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void pack(const float* from, Bfloat16* to,
+                                                                                std::size_t count) {
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) to[i] = to_bfloat16(from[i]);
+}
+
+void load(Format format, const void* from, std::size_t first, float* to, std::size_t count) {
+    if (format == Format::bf16) return unpack(static_cast<const Bfloat16*>(from) + first, to, count);
+    std::memcpy(to, static_cast<const float*>(from) + first, count * sizeof(float));
+}
+
+void store(Format format, const float* from, void* to, std::size_t first, std::size_t count) {
+    if (format == Format::bf16) return pack(from, static_cast<Bfloat16*>(to) + first, count);
+    std::memcpy(static_cast<float*>(to) + first, from, count * sizeof(float));
+}
+
+}  // namespace orrery::kernels::cpu

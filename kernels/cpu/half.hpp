@@ -1,0 +1,25 @@
+// 16-bit operands on the CPU: the loops are fp32's, on blocks that are unpacked to fp32 while a cache holds them.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/bfloat16.hpp"
+#include "kernels/cpu/pointwise.hpp"
+#include "kernels/kernel.hpp"
+#include "kernels/number_format.hpp"
+
+namespace orrery::kernels::cpu {
+
+void unpack(const Bfloat16* from, float* to, std::size_t count);
+/// Rounded to nearest, ties to even.
+void pack(const float* from, Bfloat16* to, std::size_t count);
+
+/// Elements from `first` on of an array of fp32 or bf16 as fp32, and back.
+void load(Format format, const void* from, std::size_t first, float* to, std::size_t count);
+void store(Format format, const float* from, void* to, std::size_t first, std::size_t count);
+
+/// A kernel whose rows are independent but for sums over them, operands in fp32 and bf16 mixed: `run` takes blocks of
+/// rows in fp32. Sums over rows (gradients of a norm's weights and of a bias) stay in fp32 until the end.
+void run_in_blocks(const Pointwise& p, const Memory& memory, Run run);
+
+}  // namespace orrery::kernels::cpu
