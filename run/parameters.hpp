@@ -25,6 +25,7 @@ struct Slice {
     std::uint64_t real_rows = ~std::uint64_t{0};  ///< rows from here on are padding: zero
     bool replicated = false;                      ///< every tensor rank holds the same
     bool counted = true;                          ///< this rank adds it to the gradient norm
+    bool expert = false;                          ///< of experts: fewer ranks hold it
 
     [[nodiscard]] std::uint64_t elements() const;
 };
@@ -39,6 +40,11 @@ struct Range {
     [[nodiscard]] std::uint64_t elements() const { return end - begin; }
 };
 
+/// A gradient bucket: the parameters of experts have buckets of their own.
+struct Bucket : Range {
+    bool experts = false;
+};
+
 class Parameters {
 public:
     Parameters(kernels::Device& device, const Place& place) : device_(device), place_(place) {}
@@ -46,8 +52,8 @@ public:
     Parameters(const Parameters&) = delete;
     Parameters& operator=(const Parameters&) = delete;
 
-    /// The slices added from now on belong to this gradient bucket; buckets come in ascending order.
-    void begin_bucket(std::uint32_t bucket);
+    /// The slices added from now on belong to these gradient buckets, those of experts to the second.
+    void begin_layer(std::uint32_t bucket, std::uint32_t experts_bucket);
     void add(Slice slice);
     /// Allocates and fills. Buckets are padded to a multiple of the data size when the optimizer is sharded.
     void allocate(std::uint64_t seed);
@@ -56,6 +62,7 @@ public:
     [[nodiscard]] float* gradient(const std::string& name) const { return gradients_ + at(name); }
     [[nodiscard]] const std::map<std::string, std::uint64_t>& offsets() const { return offset_; }
     [[nodiscard]] const std::vector<Slice>& slices() const { return slices_; }
+    /// Added so far; with the padding of buckets, once they are allocated.
     [[nodiscard]] std::uint64_t elements() const { return cursor_; }
 
     [[nodiscard]] float* weights() const { return weights_; }
@@ -63,7 +70,7 @@ public:
     [[nodiscard]] float* first_moments() const { return moments_; }
     [[nodiscard]] float* second_moments() const { return moments_ + owned_elements(); }
 
-    [[nodiscard]] const std::vector<Range>& buckets() const { return buckets_; }
+    [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
     /// The part of a bucket that this rank's optimizer updates: all of it, or one data rank's share.
     [[nodiscard]] Range owned(std::uint32_t bucket) const;
     [[nodiscard]] std::uint64_t owned_elements() const;
@@ -74,14 +81,18 @@ public:
 
 private:
     [[nodiscard]] std::uint64_t at(const std::string& name) const;
-    void close_bucket();
+    void lay_out();
+    /// Ranks that share a bucket's optimizer, and which of them this one is.
+    [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> sharing(const Bucket& bucket) const;
     [[nodiscard]] std::vector<float> initial_values(std::uint64_t seed) const;
 
     kernels::Device& device_;
     const Place& place_;
-    std::vector<Slice> slices_;
+    std::vector<Slice> slices_;  ///< once laid out, in the order of memory
+    std::vector<std::uint32_t> bucket_of_;
     std::map<std::string, std::uint64_t> offset_;
-    std::vector<Range> buckets_;
+    std::vector<Bucket> buckets_;
+    std::uint32_t bucket_ = 0, experts_bucket_ = 0;
     std::uint64_t cursor_ = 0;
     float *weights_ = nullptr, *gradients_ = nullptr, *moments_ = nullptr;
 };

@@ -56,9 +56,11 @@ void run_embedding(const Pointwise& p, const Memory& memory) {
 }
 
 void run_permute(const Pointwise& p, const Memory& memory) {
+    if (memory.settings().unpermuted.x != nullptr) return run_unpermute_backward(p, memory);
     const auto* const source = memory.as<std::int32_t>(1);
-    gather(p, memory[0], memory[2],
-           [source](std::uint64_t r) { return static_cast<std::uint64_t>(source[r]) / moe_top_k; });
+    gather(p, memory[0], memory[2], [source, top_k = top_k_of(memory.settings())](std::uint64_t r) {
+        return static_cast<std::uint64_t>(source[r]) / top_k;
+    });
 }
 
 /// Threads share the columns: two tokens may be the same row.
@@ -74,6 +76,7 @@ void run_embedding_backward(const Pointwise& p, const Memory& memory) {
 }
 
 void run_unpermute(const Pointwise& p, const Memory& memory) {
+    if (top_k_of(memory.settings()) != moe_top_k) return run_unpermute_any(p, memory);
     const auto* const position = memory.as<std::int32_t>(1);
     static_assert(moe_top_k == 2);
     split_rows(p.rows / moe_top_k, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
