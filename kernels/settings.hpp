@@ -10,6 +10,15 @@
 
 namespace orrery::kernels {
 
+/// What unpermute was given, for its backward.
+struct Unpermuted {
+    const void* x = nullptr;        ///< [rows, cols] in the kernel's dtype
+    const float* weight = nullptr;  ///< [rows]
+    float* dweight = nullptr;       ///< [rows]: receives the gradient of the weights
+
+    bool operator==(const Unpermuted&) const = default;
+};
+
 struct Settings {
     /// Results are added to what is there: c of a Gemm, dgamma and dbeta of a norm, db of bias_gradient, the sum of
     /// sum_of_squares.
@@ -19,7 +28,7 @@ struct Settings {
     /// of embedding_backward; a and c of add, which adds b in the kernel's dtype. For cast it turns the direction:
     /// x fp32 -> y in the kernel's dtype, when it is that dtype.
     std::optional<Dtype> result = std::nullopt;
-    /// Gemm: [n] in its dtype, added to every row of c.
+    /// Gemm: [batch, n] in its dtype: every product's row is added to every row of its c.
     const void* bias = nullptr;
     /// Elements from one token to the next in q, k, v, dq, dk and dv of Attention, or in both tensors of rope: heads
     /// inside a packed row of queries, keys and values. 0: contiguous. Rope may then work in place.
@@ -36,11 +45,23 @@ struct Settings {
     std::uint64_t classes = ~std::uint64_t{0};
     /// embedding and its backward: ids outside [0, table_rows) read zeros and add to nothing. 0: every id is inside.
     std::uint64_t table_rows = 0;
+    /// moe_gate of given experts, its backward, permute and unpermute: experts that a token is sent to. 0: moe_top_k.
+    std::uint64_t top_k = 0;
+    /// [rows, top_k]. moe_gate: the experts, which are then not chosen, and its operand `expert` is left alone; the
+    /// only expert of a token (top_k 1) weighs its probability, not 1, so that a router learns (Fedus et al. 2022, eq.
+    /// 2). softmax_backward: that gate's backward: y are its probabilities, dy [rows, top_k] the gradients of its
+    /// weights, dx those of its logits; nothing is scaled.
+    const std::int32_t* experts = nullptr;
+    /// permute: with x it is unpermute's backward: its own x is the gradient of unpermute's y, row r the gradient of
+    /// row r of unpermute's x: weight[u] times what it would be else, u = source[r]; dweight[u] is their product.
+    Unpermuted unpermuted{};
 
     bool operator==(const Settings&) const = default;
 };
 
 /// operands(kernel) in the formats that settings.result makes them.
 std::vector<Operand> operands(const Kernel& kernel, const Settings& settings);
+/// Copies of a token.
+inline std::uint64_t top_k_of(const Settings& settings) { return settings.top_k == 0 ? moe_top_k : settings.top_k; }
 
 }  // namespace orrery::kernels

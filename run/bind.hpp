@@ -51,6 +51,8 @@ struct Bind {
     Tensor value{}, gradient{};
     /// The input of the open branch, and the gradient that goes around it.
     Tensor residual{}, skip{};
+    /// Beside a shared expert: what it takes and the routed experts take as well, and the gradient that these left.
+    Tensor routed{}, routed_gradient{};
 
     [[nodiscard]] void* at(const Tensor& tensor) const { return arena.at(tensor); }
     [[nodiscard]] Action launch(const kernels::Kernel& kernel, std::vector<void*> operands,

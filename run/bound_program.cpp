@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "run/gradients.hpp"
 #include "strategies/hazards.hpp"
@@ -40,7 +41,7 @@ public:
         std::uint32_t buckets = 0;
         for (BufferId id = 0; id < program_.buffers.size(); ++id)
             if (program_.buffers[id].keep == Keep::gradient) bucket_[id] = buckets++;
-        gathers_left_ = buckets;
+        bucket_left_ = buckets;
     }
 
     BoundProgram bind() &&;
@@ -51,6 +52,7 @@ private:
     void bind_inner(std::uint32_t index, const Op& call_op, const Program& block, std::uint32_t inner,
                     std::vector<std::uint32_t> waits);
     Action bind_step_op(const Op& op);
+    std::uint32_t next_gathered();
     Action bind_message(const Op& op);
     [[nodiscard]] std::uint32_t stage_of(std::uint32_t rank) const {
         return place_.mesh.coordinate(rank, Axis::pipeline);
@@ -75,7 +77,8 @@ private:
     std::map<BufferId, Tensor> boundary_;   ///< tensors between stages, by the program's buffer
     std::vector<std::uint32_t> last_item_;  ///< operation -> its last item
     Tensor received_, sum_;
-    std::uint32_t gathers_left_ = 0;
+    std::uint32_t bucket_left_ = 0;  ///< the bucket of the last gathering before a forward; they come from the last one
+    bool gathered_ = false;          ///< all weights but those of experts, behind the optimizer
     BoundProgram bound_;
 };
 
@@ -152,6 +155,7 @@ void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
             piece = label.piece;
             bind_.value.reset();  // what recomputation left
             bind_.residual.reset();
+            bind_.routed.reset();
         }
         std::vector<std::uint32_t> waits;
         for (const std::uint32_t other : block_hazards_[call.block].of(inner)) waits.push_back(base + other);
@@ -200,6 +204,14 @@ Action Binder::gather_boundary(const Op& op, const Collective& collective) {
     return bind_.collective(collective, op.lane, bind_.at(part), bind_.at(whole));
 }
 
+/// The program leaves out buckets that one rank alone holds.
+std::uint32_t Binder::next_gathered() {
+    const auto& buckets = model_.parameters().buckets();
+    do --bucket_left_;
+    while (buckets[bucket_left_].experts && place_.plan.expert_data() == 1);
+    return bucket_left_;
+}
+
 Action Binder::bind_step_op(const Op& op) {
     if (std::holds_alternative<Send>(op.what) || std::holds_alternative<Recv>(op.what)) return bind_message(op);
     StepSite site{.name = step_.names[op.label.name], .phase = op.label.phase, .lane = op.lane};
@@ -207,7 +219,10 @@ Action Binder::bind_step_op(const Op& op) {
     if (site.name == "gather boundary") return gather_boundary(op, *site.collective);
     for (const BufferId id : program_.reads(op))
         if (const auto found = bucket_.find(id); found != bucket_.end()) site.bucket = found->second;
-    if (site.name == "gather weights" && op.label.phase == Phase::forward) site.bucket = --gathers_left_;
+    if (site.name == "gather weights") {
+        if (op.label.phase == Phase::forward) site.bucket = next_gathered();
+        site.experts = std::exchange(gathered_, true);
+    }
     if (site.name == "gradient norm" && !sum_) sum_ = arena_.take(sizeof(float));
     if (sum_) site.sum = static_cast<float*>(bind_.at(sum_));
     site.received = &received_;

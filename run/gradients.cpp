@@ -17,7 +17,7 @@ Pointwise over(PointwiseKind kind, std::uint64_t elements) { return {kind, kerne
 
 /// The gradients of one bucket: summed over the data axis, in place, whole or this rank's share.
 Action reduce_bucket(Bind& bind, const StepSite& site) {
-    const Range bucket = bind.parameters.buckets()[site.bucket];
+    const Range& bucket = bind.parameters.buckets()[site.bucket];
     const Elements& gradients = bind.parameters.gradients();
     Collective what = *site.collective;
     what.bytes = gradients.bytes(bucket.elements());
@@ -26,7 +26,7 @@ Action reduce_bucket(Bind& bind, const StepSite& site) {
 }
 
 Action gather_bucket(Bind& bind, const StepSite& site, std::uint32_t index) {
-    const Range bucket = bind.parameters.buckets()[index];
+    const Range& bucket = bind.parameters.buckets()[index];
     Collective what = *site.collective;
     const Elements& weights = bind.parameters.weights();
     what.bytes = weights.bytes(bucket.elements());
@@ -38,7 +38,7 @@ Action gather_weights(Bind& bind, const StepSite& site) {
     if (site.phase == strategies::Phase::forward) return gather_bucket(bind, site, site.bucket);
     std::vector<Action> actions;
     for (std::uint32_t b = 0; b < bind.parameters.buckets().size(); ++b)
-        actions.push_back(gather_bucket(bind, site, b));
+        if (bind.parameters.buckets()[b].experts == site.experts) actions.push_back(gather_bucket(bind, site, b));
     return in_order(std::move(actions));
 }
 

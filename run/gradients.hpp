@@ -12,6 +12,7 @@ struct StepSite {
     strategies::Lane lane = strategies::Lane::compute;
     const strategies::Collective* collective = nullptr;
     std::uint32_t bucket = 0;    ///< that it reads, or gathers
+    bool experts = false;        ///< of a gathering of all weights: it is that of experts
     Tensor* received = nullptr;  ///< of the embedding's exchange
     float* sum = nullptr;        ///< device memory: the gradient norm's number
 };

@@ -76,27 +76,48 @@ Parameters::~Parameters() {
         if (memory != nullptr) device_.release(memory);
 }
 
-void Parameters::close_bucket() {
-    if (buckets_.empty()) return;
-    const std::uint64_t ranks = place_.sharded_optimizer() ? place_.plan.strategy.data : 1;
-    cursor_ = buckets_.back().begin + (cursor_ - buckets_.back().begin + ranks - 1) / ranks * ranks;
-    buckets_.back().end = cursor_;
+std::pair<std::uint32_t, std::uint32_t> Parameters::sharing(const Bucket& bucket) const {
+    if (!place_.sharded_optimizer()) return {1, 0};
+    if (bucket.experts) return {place_.plan.expert_data(), place_.expert_data()};
+    return {place_.plan.strategy.data, place_.data()};
 }
 
-void Parameters::begin_bucket(std::uint32_t bucket) {
-    if (bucket < buckets_.size()) return;
-    close_bucket();
-    buckets_.push_back({cursor_, cursor_});
+void Parameters::begin_layer(std::uint32_t bucket, std::uint32_t experts_bucket) {
+    bucket_ = bucket;
+    experts_bucket_ = experts_bucket;
 }
 
 void Parameters::add(Slice slice) {
-    offset_[slice.name] = cursor_;
+    const std::uint32_t bucket = slice.expert ? experts_bucket_ : bucket_;
+    if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
+    buckets_[bucket].experts = slice.expert;
+    bucket_of_.push_back(bucket);
     cursor_ += slice.elements();
     slices_.push_back(std::move(slice));
 }
 
+/// Bucket after bucket, in each the slices as they were added.
+void Parameters::lay_out() {
+    std::vector<Slice> ordered;
+    cursor_ = 0;
+    for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
+        Bucket& bucket = buckets_[b];
+        bucket.begin = cursor_;
+        for (std::size_t i = 0; i < slices_.size(); ++i) {
+            if (bucket_of_[i] != b) continue;
+            offset_[slices_[i].name] = cursor_;
+            cursor_ += slices_[i].elements();
+            ordered.push_back(std::move(slices_[i]));
+        }
+        const std::uint64_t ranks = sharing(bucket).first;
+        cursor_ = bucket.begin + (cursor_ - bucket.begin + ranks - 1) / ranks * ranks;
+        bucket.end = cursor_;
+    }
+    slices_ = std::move(ordered);
+}
+
 void Parameters::allocate(std::uint64_t seed) {
-    close_bucket();
+    lay_out();
     const std::uint64_t owned = owned_elements();
     weights_ = allocate_elements(device_, place_.activations(), cursor_);
     gradients_ = allocate_elements(device_, place_.gradients(), cursor_);
@@ -138,10 +159,10 @@ std::vector<float> Parameters::initial_values(std::uint64_t seed) const {
 }
 
 Range Parameters::owned(std::uint32_t bucket) const {
-    const Range whole = buckets_[bucket];
-    if (!place_.sharded_optimizer()) return whole;
-    const std::uint64_t share = whole.elements() / place_.plan.strategy.data;
-    return {whole.begin + place_.data() * share, whole.begin + (place_.data() + 1) * share};
+    const Bucket& whole = buckets_[bucket];
+    const auto [ranks, own] = sharing(whole);
+    const std::uint64_t share = whole.elements() / ranks;
+    return {whole.begin + own * share, whole.begin + (own + 1) * share};
 }
 
 std::uint64_t Parameters::owned_elements() const {
@@ -179,10 +200,12 @@ std::uint64_t Parameters::optimizer_bytes() const {
 
 std::vector<Range> Parameters::counted() const {
     std::vector<Range> ranges;
+    // The norm is summed over the ranks of an expert group too, which all hold the rest, or each its share of it.
+    const bool rest = place_.sharded_optimizer() || place_.along(strategies::Axis::expert) == 0;
     for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
         const Range mine = owned(b);
         for (const Slice& slice : slices_) {
-            if (!slice.counted || (slice.replicated && place_.tensor() != 0)) continue;
+            if (!slice.counted || (slice.replicated && place_.tensor() != 0) || (!slice.expert && !rest)) continue;
             const std::uint64_t begin = offset_.at(slice.name);
             append(ranges, {std::max(mine.begin, begin), std::min(mine.end, begin + slice.elements())});
         }

@@ -26,6 +26,7 @@ struct Slice {
     std::uint64_t real_rows = ~std::uint64_t{0};  ///< rows from here on are padding: zero
     bool replicated = false;                      ///< every tensor rank holds the same
     bool counted = true;                          ///< this rank adds it to the gradient norm
+    bool expert = false;                          ///< of experts: fewer ranks hold it
 
     [[nodiscard]] std::uint64_t elements() const;
 };
@@ -38,6 +39,11 @@ double initial_value(const Slice& slice, std::uint64_t seed, std::uint64_t row, 
 struct Range {
     std::uint64_t begin = 0, end = 0;
     [[nodiscard]] std::uint64_t elements() const { return end - begin; }
+};
+
+/// A gradient bucket: the parameters of experts have buckets of their own.
+struct Bucket : Range {
+    bool experts = false;
 };
 
 /// A bucket's owned part as the optimizer sees it, in fp32 but for the weights that products read.
@@ -56,8 +62,8 @@ public:
     Parameters(const Parameters&) = delete;
     Parameters& operator=(const Parameters&) = delete;
 
-    /// The slices added from now on belong to this gradient bucket; buckets come in ascending order.
-    void begin_bucket(std::uint32_t bucket);
+    /// The slices added from now on belong to these gradient buckets, those of experts to the second.
+    void begin_layer(std::uint32_t bucket, std::uint32_t experts_bucket);
     void add(Slice slice);
     /// Allocates and fills. Buckets are padded to a multiple of the data size when the optimizer is sharded.
     void allocate(std::uint64_t seed);
@@ -66,6 +72,7 @@ public:
     [[nodiscard]] void* gradient(const std::string& name) const { return gradients_.at(at(name)); }
     [[nodiscard]] const std::map<std::string, std::uint64_t>& offsets() const { return offset_; }
     [[nodiscard]] const std::vector<Slice>& slices() const { return slices_; }
+    /// Added so far; with the padding of buckets, once they are allocated.
     [[nodiscard]] std::uint64_t elements() const { return cursor_; }
 
     [[nodiscard]] const Elements& weights() const { return weights_; }
@@ -77,7 +84,7 @@ public:
     /// Bytes of moments, masters and fp32 gradients beside weights() and gradients().
     [[nodiscard]] std::uint64_t optimizer_bytes() const;
 
-    [[nodiscard]] const std::vector<Range>& buckets() const { return buckets_; }
+    [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
     /// The part of a bucket that this rank's optimizer updates: all of it, or one data rank's share.
     [[nodiscard]] Range owned(std::uint32_t bucket) const;
     [[nodiscard]] std::uint64_t owned_elements() const;
@@ -88,15 +95,19 @@ public:
 
 private:
     [[nodiscard]] std::uint64_t at(const std::string& name) const;
-    void close_bucket();
+    void lay_out();
+    /// Ranks that share a bucket's optimizer, and which of them this one is.
+    [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> sharing(const Bucket& bucket) const;
     [[nodiscard]] std::vector<float> initial_values(std::uint64_t seed) const;
     void fill_weights(std::uint64_t seed);
 
     kernels::Device& device_;
     const Place& place_;
-    std::vector<Slice> slices_;
+    std::vector<Slice> slices_;  ///< once laid out, in the order of memory
+    std::vector<std::uint32_t> bucket_of_;
     std::map<std::string, std::uint64_t> offset_;
-    std::vector<Range> buckets_;
+    std::vector<Bucket> buckets_;
+    std::uint32_t bucket_ = 0, experts_bucket_ = 0;
     std::uint64_t cursor_ = 0;
     Elements weights_, gradients_;
     float *moments_ = nullptr, *masters_ = nullptr, *main_gradients_ = nullptr;  ///< of owned elements, or null

@@ -1,5 +1,6 @@
 #include "run/stage_model.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -18,6 +19,15 @@ std::string bias_before(const models::Layer& layer, std::size_t i, const std::st
     if (i == 0) return "";
     const auto* linear = std::get_if<models::Linear>(&layer.operators[i - 1]);
     return linear != nullptr && linear->bias ? prefix + linear->name + ".bias" : "";
+}
+
+/// Whether operator i is the norm whose output a shared expert and a router take.
+bool before_shared_expert(const models::Layer& layer, std::size_t i) {
+    while (++i < layer.operators.size()) {
+        if (const auto* experts = std::get_if<models::Experts>(&layer.operators[i])) return experts->adds_shared;
+        if (std::holds_alternative<models::Norm>(layer.operators[i])) return false;
+    }
+    return false;
 }
 
 }  // namespace
@@ -43,10 +53,11 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
     for (std::size_t c = stage.chunks.size(); c-- > 0;) {
         for (std::size_t i = stage.chunks[c].size(); i-- > 0;) {
             const std::int32_t layer = stage.chunks[c][i].layer;
-            parameters_.begin_bucket(buckets.of_layer[c][i]);
+            parameters_.begin_layer(buckets.of_layer[c][i], buckets.of_experts[c][i]);
             const std::uint64_t before = parameters_.elements();
             const bool head = layer == static_cast<std::int32_t>(plan.model.layers);
-            add_layer(layer, layer < 0 ? model.embedding : head ? model.head : model.block);
+            const bool experts = layer >= 0 && !head && plan.model.has_experts(static_cast<std::uint32_t>(layer));
+            add_layer(layer, layer < 0 ? model.embedding : head ? model.head : experts ? model.moe_block : model.block);
             if (parameters_.elements() - before != stage.chunks[c][i].blocks->parameters)
                 throw std::logic_error("the operators of a layer hold other parameters than its blocks count");
         }
@@ -67,7 +78,7 @@ void StageModel::make_tables() {
     tables_ = DeviceMemory(device_, values.size() * sizeof(float));
     data_.cos = tables_.as<float>();
     data_.sin = data_.cos + count;
-    const std::vector<float> zeros(spec.ffn);
+    const std::vector<float> zeros(std::max({spec.ffn, spec.expert_ffn, spec.shared_expert_ffn}));
     zeros_ = DeviceMemory(device_, zeros.size() * sizeof(float));
     using kernels::CopyKind;
     device_.copy(CopyKind::host_to_device, tables_.as<float>(), values.data(), values.size() * sizeof(float), 0);
@@ -80,25 +91,32 @@ void StageModel::add_layer(std::int32_t index, const models::Layer& layer) {
     const std::string prefix = block ? "layer." + std::to_string(index) + "." : "";
     auto& made = layers_[index];
     for (std::size_t i = 0; i < layer.operators.size(); ++i) {
-        const models::Operator* next = i + 1 < layer.operators.size() ? &layer.operators[i + 1] : nullptr;
-        made.push_back(
-            std::visit(Overloaded{
-                           [&](const models::Linear& op) { return make_linear(op, next, prefix, place_, parameters_); },
-                           [&](const models::Embedding& op) { return make_embedding(op, place_, parameters_, data_); },
-                           [&](const models::Norm& op) { return make_norm(op, prefix, place_, parameters_); },
-                           [&](const models::Rope& op) { return make_rope(op, place_, data_); },
-                           [&](const models::AttentionCore& op) { return make_attention(op, place_); },
-                           [&](const models::Activation& op) {
-                               return make_activation(op, bias_before(layer, i, prefix), zeros_.as<void>());
-                           },
-                           [&](const models::Experts&) -> std::unique_ptr<Operator> {
-                               throw std::logic_error("experts are refused before a stage is made (support.hpp)");
-                           },
-                           [&](const models::ResidualAdd&) { return make_residual(); },
-                           [&](const models::Loss&) { return make_loss(place_, data_); },
-                       },
-                       layer.operators[i]));
+        if (const auto* experts = std::get_if<models::Experts>(&layer.operators[i])) {
+            for (Made& piece : make_experts(*experts, prefix, place_, parameters_, device_, zeros_.as<void>()))
+                made.push_back(std::move(piece));
+            continue;
+        }
+        made.push_back(make_operator(layer, i, prefix));
     }
+}
+
+Made StageModel::make_operator(const models::Layer& layer, std::size_t i, const std::string& prefix) {
+    const models::Operator* next = i + 1 < layer.operators.size() ? &layer.operators[i + 1] : nullptr;
+    return std::visit(
+        Overloaded{
+            [&](const models::Linear& op) { return make_linear(op, next, prefix, place_, parameters_); },
+            [&](const models::Embedding& op) { return make_embedding(op, place_, parameters_, data_); },
+            [&](const models::Norm& op) { return make_norm(op, before_shared_expert(layer, i), prefix, parameters_); },
+            [&](const models::Rope& op) { return make_rope(op, place_, data_); },
+            [&](const models::AttentionCore& op) { return make_attention(op, place_); },
+            [&](const models::Activation& op) {
+                return make_activation(op, bias_before(layer, i, prefix), zeros_.as<void>());
+            },
+            [&](const models::Experts&) -> Made { throw std::logic_error("experts are several operators"); },
+            [&](const models::ResidualAdd&) { return make_residual(); },
+            [&](const models::Loss&) { return make_loss(place_, data_); },
+        },
+        layer.operators[i]);
 }
 
 void StageModel::upload(const std::vector<std::vector<std::int32_t>>& sequences) {

@@ -29,6 +29,7 @@ public:
 
 private:
     void add_layer(std::int32_t layer, const models::Layer& operators);
+    Made make_operator(const models::Layer& layer, std::size_t i, const std::string& prefix);
     void make_tables();
 
     kernels::Device& device_;

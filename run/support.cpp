@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <string>
 
 #include "base/error.hpp"
@@ -25,7 +26,6 @@ void require_model(const models::ModelSpec& model) {
             "BERT's post-norm layers, segment table and head cannot be executed yet", "take a GPT or Llama model");
     require(!model.parallel_residual, "/model/parallel_residual", "a parallel residual cannot be executed yet",
             "set it to false");
-    require(model.experts == 0, "/model/num_experts", "experts cannot be executed yet", "take a dense model");
     require(!model.qk_norm, "/model/qk_norm", "norms of queries and keys cannot be executed yet", "set it to false");
     require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",
             "take learned or rope");
@@ -42,6 +42,31 @@ void require_formats(const strategies::Precision& precision) {
         "set grad_reduce to fp32, or both to bf16");
 }
 
+/// Routers are balanced by force (operators/routing.hpp): every expert takes as many of a rank's tokens.
+void require_experts(const strategies::Plan& plan) {
+    const models::ModelSpec& model = plan.model;
+    const strategies::Training& training = plan.training;
+    if (model.experts == 0) return;
+    require(model.experts > 1, "/model/num_experts", "a router of 1 expert cannot be executed", "take at least 2");
+    require(training.expert_capacity == 0 || training.expert_capacity >= 1, "/training/moe_expert_capacity_factor",
+            fmt::format("{}: tokens that experts have no room for cannot be executed yet", training.expert_capacity),
+            "take at least 1, or leave it out");
+    require(!training.pad_to_capacity || training.expert_capacity == 1, "/training/moe_expert_capacity_factor",
+            fmt::format("padding of experts' inputs to {} times their tokens cannot be executed yet",
+                        training.expert_capacity),
+            "take 1, or set moe_pad_expert_input_to_capacity to false");
+    const std::uint64_t sequence = std::uint64_t{training.seq} * model.experts_per_token / plan.strategy.tensor;
+    const std::uint64_t copies = training.micro_batch * sequence, unit = std::lcm(model.experts, 2U);
+    const std::uint64_t step = unit / std::gcd(unit, sequence), below = training.micro_batch / step * step;
+    require(
+        copies % unit == 0, "/training/micro_batch_size",
+        fmt::format("{} sequences of {} tokens make {} copies on a rank, which {} experts do not share evenly: real "
+                    "execution sends tokens to experts in turn",
+                    training.micro_batch, training.seq, copies, model.experts),
+        below == 0 ? fmt::format("nearest legal value: {}", step)
+                   : fmt::format("nearest legal values: {}, {}", below, below + step));
+}
+
 }  // namespace
 
 void require_executable(const strategies::Plan& plan) {
@@ -49,6 +74,7 @@ void require_executable(const strategies::Plan& plan) {
     const strategies::Training& training = plan.training;
     require_model(plan.model);
     require_formats(training.precision);
+    require_experts(plan);
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
             "set it to true");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
@@ -73,6 +99,11 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
     require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),
             fmt::format("a GPU needs a multiple of {} in {}", aligned, kernels::name(plan.training.precision.compute)));
     const models::ModelSpec& model = plan.model;
+    const std::uint32_t columns = model.expert_ffn / (plan.experts_split() ? plan.strategy.tensor : 1);
+    require(model.experts % aligned == 0, "/model/num_experts", fmt::format("{} experts", model.experts),
+            "a GPU needs a multiple of 4");
+    require(columns % aligned == 0, "/model/moe_intermediate_size",
+            fmt::format("{} columns of an expert on a rank", columns), "a GPU needs a multiple of 4");
     for (const std::uint32_t extent : {model.head_dim, model.hidden})
         require(extent % aligned == 0, "/model", fmt::format("rows of {} columns", extent),
                 fmt::format("a GPU needs hidden and head_dim to be multiples of {}", aligned));

@@ -61,6 +61,7 @@ private:
     std::vector<BufferId> send_outputs(std::size_t from, std::size_t to);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
+    [[nodiscard]] BufferId last_reduced() const;
     void finish_gradients();
 
     const Plan& plan_;
@@ -231,12 +232,19 @@ void StageWriter::reduce_replicated() {
     reduced_.push_back(summed);
 }
 
+/// Reductions run one after the other, and no bucket of experts holds a word embedding.
+BufferId StageWriter::last_reduced() const {
+    std::size_t last = reduced_.size() - 1;
+    while (last < buckets_.buckets.size() && buckets_.buckets[last].experts) --last;
+    return reduced_[last];
+}
+
 void StageWriter::finish_gradients() {
     if (!plan_.strategy.overlap_grad_reduce)
         for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b) reduce(b);
     reduce_replicated();
     std::vector<BufferId> ready = reduced_;
-    ready.push_back(exchange_embedding_gradients(plan_, blocks_, stage_, builder_, intern_, reduced_.back()));
+    ready.push_back(exchange_embedding_gradients(plan_, blocks_, stage_, builder_, intern_, last_reduced()));
     emit_optimizer(plan_, stage_, builder_, intern_, ready);
 }
 

@@ -46,7 +46,7 @@ namespace {
     for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
-/// Every row of c becomes the bias, or the bias is added to it.
+/// Every row of a product's c becomes its bias, or the bias is added to it.
 void place_bias(const float* bias, float* c, std::uint64_t rows, std::uint64_t cols, bool accumulate) {
     for (std::uint64_t r = 0; r < rows; ++r)
         accumulate ? add_row(bias, c + r * cols, cols)
@@ -79,7 +79,8 @@ void run_gemm(const Gemm& g, const Memory& memory) {
     const auto* const bias = static_cast<const float*>(settings.bias);
     const std::uint64_t m = g.m, n = g.n, k = g.k;
     const bool a_turned = g.pass == GemmPass::weight_gradient, b_turned = g.pass == GemmPass::forward;
-    if (bias != nullptr) place_bias(bias, c, g.batch * m, n, settings.accumulate);
+    for (std::uint64_t i = 0; bias != nullptr && i < g.batch; ++i)
+        place_bias(bias + i * n, c + i * m * n, m, n, settings.accumulate);
     const float beta = bias != nullptr || settings.accumulate ? 1.0f : 0.0f;
     for (std::uint64_t i = 0; i < g.batch; ++i)
         multiply(g.m, g.n, g.k, 1.0f, {a + i * m * k, a_turned ? g.m : g.k, a_turned},

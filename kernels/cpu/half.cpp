@@ -26,4 +26,10 @@ void store(Format format, const float* from, void* to, std::size_t first, std::s
     std::memcpy(static_cast<float*>(to) + first, from, count * sizeof(float));
 }
 
+float* as_floats(Format format, float* memory, std::size_t first, float* scratch, std::size_t count) {
+    if (format == Format::fp32) return memory + first;
+    load(format, memory, first, scratch, count);
+    return scratch;
+}
+
 }  // namespace orrery::kernels::cpu

@@ -17,6 +17,8 @@ void pack(const float* from, Bfloat16* to, std::size_t count);
 /// Elements from `first` on of an array of fp32 or bf16 as fp32, and back.
 void load(Format format, const void* from, std::size_t first, float* to, std::size_t count);
 void store(Format format, const float* from, void* to, std::size_t first, std::size_t count);
+/// The same elements where they are if they are fp32, else unpacked to `scratch`.
+float* as_floats(Format format, float* memory, std::size_t first, float* scratch, std::size_t count);
 
 /// A kernel whose rows are independent but for sums over them, operands in fp32 and bf16 mixed: `run` takes blocks of
 /// rows in fp32. Sums over rows (gradients of a norm's weights and of a bias) stay in fp32 until the end.

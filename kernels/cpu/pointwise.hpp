@@ -48,8 +48,12 @@ void run_transpose(const Pointwise& p, const Memory& memory);
 void run_cast(const Pointwise& p, const Memory& memory);
 void run_fill(const Pointwise& p, const Memory& memory);
 void run_moe_gate(const Pointwise& p, const Memory& memory);
+void run_moe_gate_of_given(const Pointwise& p, const Memory& memory);
+void run_moe_gate_backward(const Pointwise& p, const Memory& memory);
 void run_permute(const Pointwise& p, const Memory& memory);
 void run_unpermute(const Pointwise& p, const Memory& memory);
+void run_unpermute_any(const Pointwise& p, const Memory& memory);  ///< any number of copies of a token
+void run_unpermute_backward(const Pointwise& p, const Memory& memory);
 void run_adam(const Pointwise& p, const Memory& memory);
 void run_sum_of_squares(const Pointwise& p, const Memory& memory);
 

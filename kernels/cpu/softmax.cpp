@@ -70,13 +70,31 @@ void run_softmax(const Pointwise& p, const Memory& memory) {
 }
 
 void run_softmax_backward(const Pointwise& p, const Memory& memory) {
+    if (memory.settings().experts != nullptr) return run_moe_gate_backward(p, memory);
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t at = begin * p.cols; at < end * p.cols; at += p.cols)
             softmax_backward_row(memory[0] + at, memory[1] + at, memory[2] + at, p.cols);
     });
 }
 
+/// The gate of experts that are given: probabilities, and the weights of the given.
+void run_moe_gate_of_given(const Pointwise& p, const Memory& memory) {
+    const std::uint64_t top_k = top_k_of(memory.settings());
+    split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t r = begin; r < end; ++r) {
+            float* const probability = memory[1] + r * p.cols;
+            softmax_row(memory[0] + r * p.cols, probability, p.cols, 1.0f);
+            const std::int32_t* const expert = memory.settings().experts + r * top_k;
+            float* const weight = memory[3] + r * top_k;
+            float total = 0;
+            for (std::uint64_t j = 0; j < top_k; ++j) total += weight[j] = probability[expert[j]];
+            for (std::uint64_t j = 0; j < top_k && top_k > 1; ++j) weight[j] /= total;
+        }
+    });
+}
+
 void run_moe_gate(const Pointwise& p, const Memory& memory) {
+    if (memory.settings().experts != nullptr) return run_moe_gate_of_given(p, memory);
     const auto experts = static_cast<std::int32_t>(p.cols);
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         for (std::uint64_t r = begin; r < end; ++r) {

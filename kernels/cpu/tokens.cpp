@@ -34,13 +34,6 @@ void gather(const Pointwise& p, const std::byte* x, std::byte* y, const From& fr
     });
 }
 
-/// Elements from `first` on: where they are if they are fp32, else unpacked to `scratch`.
-float* as_floats(Format format, float* memory, std::uint64_t first, float* scratch, std::uint64_t count) {
-    if (format == Format::fp32) return memory + first;
-    load(format, memory, first, scratch, count);
-    return scratch;
-}
-
 /// Whether a rank that holds `rows` rows of the table holds this one; 0: it holds all.
 bool inside(std::int32_t id, std::uint64_t rows) {
     return rows == 0 || (id >= 0 && static_cast<std::uint64_t>(id) < rows);
@@ -66,9 +59,12 @@ void run_embedding(const Pointwise& p, const Memory& memory) {
 }
 
 void run_permute(const Pointwise& p, const Memory& memory) {
+    if (memory.settings().unpermuted.x != nullptr) return run_unpermute_backward(p, memory);
     const auto* const source = memory.as<std::int32_t>(1);
     gather(p, memory.as<std::byte>(0), memory.as<std::byte>(2),
-           [source](std::uint64_t r) { return static_cast<std::uint64_t>(source[r]) / moe_top_k; });
+           [source, top_k = top_k_of(memory.settings())](std::uint64_t r) {
+               return static_cast<std::uint64_t>(source[r]) / top_k;
+           });
 }
 
 /// Threads share the columns: two tokens may be the same row.
@@ -91,6 +87,7 @@ void run_embedding_backward(const Pointwise& p, const Memory& memory) {
 }
 
 void run_unpermute(const Pointwise& p, const Memory& memory) {
+    if (top_k_of(memory.settings()) != moe_top_k) return run_unpermute_any(p, memory);
     const auto* const position = memory.as<std::int32_t>(1);
     const Format format = format_of(p.dtype);
     static_assert(moe_top_k == 2);

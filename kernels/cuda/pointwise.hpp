@@ -43,6 +43,8 @@ void launch_embedding(const Place& place, const Pointwise& kernel, Operands oper
 void launch_transpose(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_adam(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_moe(const Place& place, const Pointwise& kernel, Operands operands);
+void launch_moe_gate_backward(const Place& place, const Pointwise& kernel, Operands operands);
+void launch_unpermute_backward(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_bias_gradient(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_sum_of_squares(const Place& place, const Pointwise& kernel, Operands operands);
 

@@ -57,6 +57,8 @@ __global__ void __launch_bounds__(1024)
 }  // namespace
 
 void launch_softmax(const Place& place, const Pointwise& p, Operands o) {
+    if (p.kind == PointwiseKind::softmax_backward && o.settings().experts != nullptr)
+        return launch_moe_gate_backward(place, p, o);
     const auto cols = static_cast<std::uint32_t>(p.cols);
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);

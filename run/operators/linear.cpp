@@ -32,7 +32,7 @@ std::vector<std::uint64_t> output_parts(const models::Linear& op, const strategi
         const std::uint64_t kv = std::uint64_t{spec.kv_heads} * spec.head_dim;
         return {std::uint64_t{spec.heads} * spec.head_dim, kv, kv};
     }
-    if (op.out == Dim::ffn && spec.gated) return {spec.ffn, spec.ffn};
+    if (op.out == Dim::ffn && spec.gated) return {op.out_features / 2, op.out_features / 2};
     if (op.out == Dim::vocab) return {plan.padded_vocab()};
     return {op.out_features};
 }

@@ -9,8 +9,8 @@ namespace {
 
 class Norm final : public Operator {
 public:
-    Norm(const models::Norm& op, const std::string& prefix, Parameters& parameters)
-        : op_(op), weight_(prefix + op.name + ".weight"), bias_(prefix + op.name + ".bias") {
+    Norm(const models::Norm& op, bool shared, const std::string& prefix, Parameters& parameters)
+        : op_(op), shared_(shared), weight_(prefix + op.name + ".weight"), bias_(prefix + op.name + ".bias") {
         parameters.add({.name = weight_, .initial = Initial::ones, .rows = {{0, op.width}}, .replicated = true});
         if (centred())
             parameters.add({.name = bias_, .initial = Initial::zeros, .rows = {{0, op.width}}, .replicated = true});
@@ -23,6 +23,12 @@ public:
             void* const sum = bind.at(bind.gradient);
             Action action = bind.launch(*site.kernel, {sum, bind.at(bind.skip), sum});
             bind.skip.reset();
+            return action;
+        }
+        if (site.work == "sum expert gradients") {
+            void* const sum = bind.at(bind.gradient);
+            Action action = bind.launch(*site.kernel, {sum, bind.at(bind.routed_gradient), sum});
+            bind.routed_gradient.reset();
             return action;
         }
         unknown(site);
@@ -52,6 +58,7 @@ private:
         }
         if (op_.begins_branch) bind.residual = x;
         bind.value = y;
+        if (shared_) bind.routed = y;
         void* const gamma = bind.parameters.weight(weight_);
         if (!centred()) return bind.launch(shape, {bind.at(x), gamma, bind.at(y), bind.at(rstd)});
         return bind.launch(
@@ -72,6 +79,7 @@ private:
     }
 
     models::Norm op_;
+    bool shared_;  ///< its output goes to a shared expert and to a router
     std::string weight_, bias_;
     std::map<std::int32_t, Saved> saved_;
 };
@@ -91,8 +99,8 @@ public:
 
 }  // namespace
 
-Made make_norm(const models::Norm& op, const std::string& prefix, const Place&, Parameters& parameters) {
-    return std::make_unique<Norm>(op, prefix, parameters);
+Made make_norm(const models::Norm& op, bool shared, const std::string& prefix, Parameters& parameters) {
+    return std::make_unique<Norm>(op, shared, prefix, parameters);
 }
 
 Made make_residual() { return std::make_unique<Residual>(); }

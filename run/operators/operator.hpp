@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/device.hpp"
 #include "models/operators.hpp"
@@ -38,11 +39,15 @@ using Made = std::unique_ptr<Operator>;
 Made make_linear(const models::Linear& op, const models::Operator* next, const std::string& prefix, const Place& place,
                  Parameters& parameters);
 Made make_embedding(const models::Embedding& op, const Place& place, Parameters& parameters, const StepData& data);
-Made make_norm(const models::Norm& op, const std::string& prefix, const Place& place, Parameters& parameters);
+/// shared: its output goes to a shared expert and to the router of others.
+Made make_norm(const models::Norm& op, bool shared, const std::string& prefix, Parameters& parameters);
 Made make_rope(const models::Rope& op, const Place& place, const StepData& data);
 Made make_attention(const models::AttentionCore& op, const Place& place);
 /// bias: the name of the bias that GELU adds; empty: none, and it adds zeros, which are zero in any format.
 Made make_activation(const models::Activation& op, const std::string& bias, void* zeros);
+/// Router, dispatch, first product, activation, second product, combination: the pieces that a program has of it.
+std::vector<Made> make_experts(const models::Experts& op, const std::string& prefix, const Place& place,
+                               Parameters& parameters, kernels::Device& device, void* zeros);
 Made make_residual();
 Made make_loss(const Place& place, const StepData& data);
 

@@ -42,9 +42,7 @@ public:
     void operator()(const models::Rope& op);
     void operator()(const models::AttentionCore& op) { out_.pieces.push_back(attention_piece(op, plan_)); }
     void operator()(const models::Activation& op);
-    void operator()(const models::Experts& op) {
-        for (Piece& piece : expert_pieces(op, plan_)) out_.pieces.push_back(std::move(piece));
-    }
+    void operator()(const models::Experts& op);
     void operator()(const models::ResidualAdd& op);
     void operator()(const models::Loss& op);
 
@@ -79,6 +77,7 @@ private:
     std::uint32_t tensor_ = 1;
     Placement residual_ = Placement::replicated;
     Dim width_before_ = Dim::hidden;  // of the last linear layer's output
+    std::size_t norm_ = 0;            // the piece of the last norm
     Dtype element_ = Dtype::bf16;
     std::uint64_t bytes_ = 2;
 };
@@ -160,6 +159,7 @@ void Sharder::operator()(const models::Embedding& op) {
 }
 
 void Sharder::operator()(const models::Norm& op) {
+    norm_ = out_.pieces.size();
     const bool layer = op.kind == models::NormKind::layernorm;
     Piece piece{.name = op.name};
     piece.forward.push_back(
@@ -205,6 +205,15 @@ void Sharder::operator()(const models::Activation& op) {
     piece.saved_bytes = rows * width * bytes_ * (op.gated ? 2 : 1);  // its input
     piece.working_bytes = rows * width * bytes_;
     out_.pieces.push_back(std::move(piece));
+}
+
+/// The norm's output goes to a shared expert too: what its backward leaves and what the router's does meet at the norm.
+void Sharder::operator()(const models::Experts& op) {
+    if (op.adds_shared)
+        out_.pieces[norm_].backward.insert(
+            out_.pieces[norm_].backward.begin(),
+            {"sum expert gradients", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
+    for (Piece& piece : expert_pieces(op, plan_)) out_.pieces.push_back(std::move(piece));
 }
 
 void Sharder::operator()(const models::ResidualAdd& op) {

@@ -1,6 +1,7 @@
 // orrery run and orrery compare: real steps of a tiny model, alone and as two ranks, and runs that fail.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -62,6 +63,48 @@ TEST_F(RunTest, TwoRanksLearnWhatOneLearns) {
         ASSERT_EQ(found.size(), expected.size());
         for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4 * expected[i]);
     }
+}
+
+/// Experts divided over two ranks, over two that split each, and over one.
+TEST_F(RunTest, ExpertsLearnTheSameOnEveryMesh) {
+    const auto of = [&](std::vector<std::string> more) {
+        for (const char* word : {"run", "scenarios/mixtral-tiny-cpu.json", "--steps", "6", "--json", "-", "--set",
+                                 "model.hidden_size=64", "--set", "model.num_hidden_layers=2"})
+            more.emplace_back(word);
+        std::rotate(more.begin(), more.end() - 10, more.end());
+        const Result result = orrery(more);
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return losses(Json::parse(result.out));
+    };
+    const std::vector<double> expected = of({});
+    ASSERT_EQ(expected.size(), 6U);
+    EXPECT_LT(expected.back(), expected.front());
+    const std::vector<std::vector<std::string>> meshes{
+        {"--set", "strategy.data=2", "--set", "strategy.expert=2"},
+        {"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"},
+    };
+    for (const auto& mesh : meshes) {
+        const std::vector<double> found = of(mesh);
+        for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4 * expected[i]);
+    }
+}
+
+TEST_F(RunTest, RefusesExpertsThatItCannotBalance) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"training.seq_length=63", "/training/micro_batch_size"},
+        {"training.moe_expert_capacity_factor=0.5", "/training/moe_expert_capacity_factor"},
+    };
+    for (const auto& [change, pointer] : cases) {
+        const Result result =
+            orrery({"run", "scenarios/mixtral-tiny-cpu.json", "--set", change, "--set", "training.micro_batch_size=1"});
+        EXPECT_EQ(result.exit, 2) << result.err;
+        EXPECT_NE(result.err.find(pointer), std::string::npos) << result.err;
+        EXPECT_NE(result.err.find("hint:"), std::string::npos) << result.err;
+    }
+    const Result uneven = orrery({"run", "scenarios/mixtral-tiny-cpu.json", "--set", "strategy.data=2", "--set",
+                                  "strategy.expert=2", "--set", "perturbations.expert_imbalance=1.3"});
+    EXPECT_EQ(uneven.exit, 2);
+    EXPECT_NE(uneven.err.find("/perturbations"), std::string::npos) << uneven.err;
 }
 
 TEST_F(RunTest, TrainsOnText) {

@@ -17,6 +17,9 @@ TEST_F(GpuSettings, AttentionReadsHeadsInsidePackedRows) {
 TEST_F(GpuSettings, LossesLeavePaddingOut) { settings_checks::losses_leave_padding_out(gpu()); }
 TEST_F(GpuSettings, PartsOfALossMakeTheWhole) { settings_checks::parts_of_a_loss_make_the_whole(gpu()); }
 TEST_F(GpuSettings, EmbeddingsLeaveRowsOfOthersOut) { settings_checks::embeddings_leave_rows_of_others_out(gpu()); }
+TEST_F(GpuSettings, BatchedProductsAddABiasEach) { settings_checks::batched_products_add_a_bias_each(gpu()); }
+TEST_F(GpuSettings, GatesTakeGivenExperts) { settings_checks::gates_take_given_experts(gpu()); }
+TEST_F(GpuSettings, TokensHaveAnyNumberOfCopies) { settings_checks::tokens_have_any_number_of_copies(gpu()); }
 
 }  // namespace
 }  // namespace orrery::kernels

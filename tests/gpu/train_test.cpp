@@ -49,6 +49,28 @@ Plan llama() {
     return plan;
 }
 
+/// As llama(), with two of eight experts a token in every layer.
+Plan mixtral() {
+    Plan plan = llama();
+    plan.model.name = "mixtral";
+    plan.model.experts = 8;
+    plan.model.experts_per_token = 2;
+    plan.model.expert_ffn = 40;
+    plan.model.moe_layer_freq = 1;
+    return plan;
+}
+
+/// As gpt(), with one of four experts a token in every other layer.
+Plan gpt_with_experts() {
+    Plan plan = gpt();
+    plan.model.name = "gpt with experts";
+    plan.model.experts = 4;
+    plan.model.experts_per_token = 1;
+    plan.model.expert_ffn = 40;
+    plan.model.moe_layer_freq = 2;
+    return plan;
+}
+
 RunSettings fast() {
     RunSettings settings;
     settings.adam.rate = 5e-3;
@@ -87,6 +109,19 @@ TEST_F(GpuTraining, TrainsAsTheReferenceInEveryMode) {
         expect_the_reference(plan, 5e-5);
         plan.strategy.recompute = Recompute::full;
         expect_the_reference(plan, 5e-5);
+        plan.training.gradient_accumulation_fusion = false;
+        expect_the_reference(plan, 5e-5);
+    }
+}
+
+TEST_F(GpuTraining, TrainsExpertsAsTheReference) {
+    Plan shared = mixtral();
+    shared.model.experts_per_token = 3;
+    shared.model.shared_expert_ffn = 56;
+    for (Plan plan : {mixtral(), gpt_with_experts(), shared}) {
+        SCOPED_TRACE(plan.model.name);
+        expect_the_reference(plan, 5e-5);
+        plan.strategy.recompute = Recompute::full;
         plan.training.gradient_accumulation_fusion = false;
         expect_the_reference(plan, 5e-5);
     }

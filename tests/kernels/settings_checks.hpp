@@ -13,5 +13,8 @@ void attention_reads_heads_inside_packed_rows(Device& device);
 void losses_leave_padding_out(Device& device);
 void parts_of_a_loss_make_the_whole(Device& device);
 void embeddings_leave_rows_of_others_out(Device& device);
+void batched_products_add_a_bias_each(Device& device);
+void gates_take_given_experts(Device& device);
+void tokens_have_any_number_of_copies(Device& device);
 
 }  // namespace orrery::kernels::settings_checks

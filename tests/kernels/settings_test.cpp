@@ -21,6 +21,9 @@ TEST_F(CpuSettings, AttentionReadsHeadsInsidePackedRows) {
 TEST_F(CpuSettings, LossesLeavePaddingOut) { settings_checks::losses_leave_padding_out(*device_); }
 TEST_F(CpuSettings, PartsOfALossMakeTheWhole) { settings_checks::parts_of_a_loss_make_the_whole(*device_); }
 TEST_F(CpuSettings, EmbeddingsLeaveRowsOfOthersOut) { settings_checks::embeddings_leave_rows_of_others_out(*device_); }
+TEST_F(CpuSettings, BatchedProductsAddABiasEach) { settings_checks::batched_products_add_a_bias_each(*device_); }
+TEST_F(CpuSettings, GatesTakeGivenExperts) { settings_checks::gates_take_given_experts(*device_); }
+TEST_F(CpuSettings, TokensHaveAnyNumberOfCopies) { settings_checks::tokens_have_any_number_of_copies(*device_); }
 
 }  // namespace
 }  // namespace orrery::kernels

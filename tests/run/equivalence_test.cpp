@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "tests/run/ranks.hpp"
-#include "tests/run/reference_model.hpp"
+#include "tests/run/agreement.hpp"
 
 namespace orrery::run {
 namespace {
@@ -75,13 +74,7 @@ const std::vector<ReferenceStep>& reference_of(const models::ModelSpec& spec) {
 }
 
 void expect_the_reference(const Plan& plan, const models::ModelSpec& spec) {
-    const auto& reference = reference_of(spec);
-    ASSERT_LT(reference.back().loss, reference.front().loss - 0.1) << "the reference does not learn";
-    ASSERT_GT(reference.front().gradient_norm, plan.training.grad_clip) << "clipping does nothing";
-    const Trained trained = train(plan, fast(), steps);
-    ASSERT_EQ(trained.losses.size(), steps);
-    for (std::uint32_t step = 0; step < steps; ++step)
-        EXPECT_NEAR(trained.losses[step], reference[step].loss, 2e-5 * reference[step].loss) << "step " << step;
+    expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
 }
 
 /// Tied embeddings are refused where stages would shard their gradients differently.
@@ -105,26 +98,11 @@ TEST_P(EveryMesh, TrainsLlamaAsTheReference) {
     expect_the_reference(plan, plan.model);
 }
 
-/// Adam and clipping hide a wrong scale of gradients: these do not.
 TEST_P(EveryMesh, FindsTheReferencesGradients) {
     Plan plan = plan_of(llama());
     GetParam().change(plan);
-    const ReferenceStep& reference = reference_of(plan.model).front();
-    const double clip = plan.training.grad_clip / (reference.gradient_norm + 1e-6);
-    const Trained trained = train(plan, fast(), 1);
-    for (const auto& [name, expected] : reference.gradients) {
-        const auto found = trained.gradients.find(name);
-        ASSERT_NE(found, trained.gradients.end()) << name;
-        double largest = 0, difference = 0;
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-            const auto element = found->second.find(i);
-            ASSERT_NE(element, found->second.end()) << name << " lacks element " << i;
-            largest = std::max(largest, std::abs(clip * expected[i]));
-            difference = std::max(difference, std::abs(element->second - clip * expected[i]));
-        }
-        EXPECT_GT(largest, 0) << name;
-        EXPECT_LT(difference, 2e-5 * largest) << name;
-    }
+    expect_gradient_elements(train(plan, fast(), 1), reference_of(plan.model).front(), plan.training.grad_clip,
+                             single_error);
 }
 
 class InSixteenBits : public testing::TestWithParam<Case> {
@@ -138,49 +116,23 @@ protected:
     }
 };
 
-constexpr double half_roundoff = 1.0 / 256;
-/// A gradient has met some ten operators of each of four layers on its way forth and back; each rounds its result, with
-/// an error of half_roundoff / sqrt(3) in the norm (uniform within half a unit), and errors add up as in a random walk.
-const double gradient_error = half_roundoff / std::sqrt(3.0) * std::sqrt(2 * 4 * 10.0);
-/// Logits of these models deviate by 0.3 and are wrong by that share of it: averaged over a step's 64 tokens the loss
-/// is wrong by 0.3 gradient_error / 8 = 8e-4. Each update before, by gradients as wrong, adds as much in a random
-/// direction. Twice that is allowed, of losses around 5: 1e-3.
-const double loss_error = 2 * 0.3 * gradient_error / 8 * std::sqrt(1.0 + steps) / 5;
-
 TEST_P(InSixteenBits, TrainsAsTheReference) {
     for (const models::ModelSpec& spec : {gpt(), llama()}) {
         const Plan plan = plan_for(spec, kernels::Dtype::fp32);
         SCOPED_TRACE(plan.model.name);
-        const auto& reference = reference_of(plan.model);
         const Trained trained = train(plan, fast(), steps);
-        ASSERT_EQ(trained.losses.size(), steps);
-        for (std::uint32_t step = 0; step < steps; ++step)
-            EXPECT_NEAR(trained.losses[step], reference[step].loss, loss_error * reference[step].loss)
-                << "step " << step;
+        expect_losses(trained, reference_of(plan.model), half_loss_error(steps));
         EXPECT_LT(trained.losses.back(), trained.losses.front() - 0.1);
     }
 }
 
-/// The norm of the difference over that of the reference's, for each parameter.
 TEST_P(InSixteenBits, FindsTheReferencesGradients) {
     for (const models::ModelSpec& spec : {gpt(), llama()})
         for (const kernels::Dtype sums : {kernels::Dtype::fp32, kernels::Dtype::bf16}) {
             const Plan plan = plan_for(spec, sums);
-            const ReferenceStep& reference = reference_of(plan.model).front();
-            const double clip = plan.training.grad_clip / (reference.gradient_norm + 1e-6);
-            const Trained trained = train(plan, fast(), 1);
-            for (const auto& [name, expected] : reference.gradients) {
-                SCOPED_TRACE(plan.model.name + ", " + name);
-                ASSERT_TRUE(trained.gradients.contains(name));
-                double squares = 0, differences = 0;
-                for (std::size_t i = 0; i < expected.size(); ++i) {
-                    const double value = clip * expected[i], difference = trained.gradients.at(name).at(i) - value;
-                    squares += value * value;
-                    differences += difference * difference;
-                }
-                EXPECT_GT(squares, 0);
-                EXPECT_LT(std::sqrt(differences / squares), gradient_error);
-            }
+            SCOPED_TRACE(plan.model.name);
+            expect_gradient_norms(train(plan, fast(), 1), reference_of(plan.model).front(), plan.training.grad_clip,
+                                  half_gradient_error());
         }
 }
 

@@ -1,6 +1,7 @@
 // The reference's gradients against finite differences, so that what every mesh is held to is right itself.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "tests/run/reference_model.hpp"
@@ -8,7 +9,19 @@
 namespace orrery::run {
 namespace {
 
-strategies::Plan tiny(bool llama) {
+enum class Kind : std::uint8_t { gpt, llama, gpt_experts, llama_experts };
+
+/// Of 3 experts a token is sent to one, or to two beside one that all take.
+void add_experts(models::ModelSpec& spec, bool llama) {
+    spec.experts = 3;
+    spec.experts_per_token = llama ? 2 : 1;
+    spec.expert_ffn = 10;
+    spec.shared_expert_ffn = llama ? 6 : 0;
+    spec.moe_layer_freq = llama ? 1 : 2;
+}
+
+strategies::Plan tiny(Kind kind) {
+    const bool llama = kind == Kind::llama || kind == Kind::llama_experts;
     strategies::Plan plan;
     plan.model = {.name = "tiny",
                   .layers = 2,
@@ -27,13 +40,14 @@ strategies::Plan tiny(bool llama) {
         plan.model.position = models::PositionKind::rope;
         plan.model.max_positions = 0;
     }
+    if (kind == Kind::gpt_experts || kind == Kind::llama_experts) add_experts(plan.model, llama);
     plan.training.seq = 6;
     plan.training.micro_batch = 1;
     plan.training.global_batch = 3;
     return plan;
 }
 
-class FiniteDifferences : public testing::TestWithParam<bool> {};
+class FiniteDifferences : public testing::TestWithParam<Kind> {};
 
 TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
     const strategies::Plan plan = tiny(GetParam());
@@ -56,8 +70,13 @@ TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, FiniteDifferences, testing::Bool(),
-                         [](const auto& one) { return std::string(one.param ? "Llama" : "Gpt"); });
+std::string name_of(const testing::TestParamInfo<Kind>& one) {
+    constexpr std::array<const char*, 4> names{"Gpt", "Llama", "GptWithExperts", "LlamaWithExperts"};
+    return names[static_cast<std::size_t>(one.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FiniteDifferences,
+                         testing::Values(Kind::gpt, Kind::llama, Kind::gpt_experts, Kind::llama_experts), name_of);
 
 }  // namespace
 }  // namespace orrery::run

@@ -29,6 +29,13 @@ public:
     M swiglu(const M& x);
     M rows_of(const M& table, const std::vector<std::int32_t>& ids);
     M first_rows(const M& table, std::size_t count);
+    /// Part `index` of `parts` equal runs of rows.
+    M part_of(const M& x, std::size_t index, std::size_t parts);
+    /// The rows of a, then those of b.
+    M below(const M& a, const M& b);
+    M softmax(const M& x);
+    /// x times the probability of `own` over the sum of those of the chosen; of a single one times the probability.
+    M weighed(const M& x, const M& probabilities, std::size_t own, const std::vector<std::size_t>& chosen);
     /// Rotates the first `heads` heads of every row, whose number is its position.
     M rope(const M& x, std::size_t heads, std::size_t head_dim);
     /// x holds queries, keys and values side by side.

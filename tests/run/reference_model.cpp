@@ -24,8 +24,13 @@ public:
             linear(at + "qkv", qkv, spec_.hidden, spec_.qkv_bias);
             linear(at + "projection", spec_.hidden, std::size_t{spec_.heads} * spec_.head_dim, spec_.linear_bias);
             norm(at + "mlp_norm");
-            linear(at + "up", spec_.ffn * (spec_.gated ? 2 : 1), spec_.hidden, spec_.linear_bias);
-            linear(at + "down", spec_.hidden, spec_.ffn, spec_.linear_bias);
+            if (!spec_.has_experts(l)) {
+                mlp(at, spec_.ffn, 1);
+                continue;
+            }
+            if (spec_.shared_expert_ffn > 0) mlp(at, spec_.shared_expert_ffn, 1);
+            parameter(at + "router.weight", spec_.experts, spec_.hidden);
+            mlp(at + "experts.", spec_.expert_ffn, spec_.experts);
         }
         norm("final_norm");
         if (!spec_.tied_embeddings) parameter("logits.weight", spec_.vocab, spec_.hidden);
@@ -33,8 +38,9 @@ public:
 
     std::map<std::string, M>& parameters() { return parameters_; }
 
-    /// The mean loss of one sequence and its targets.
-    M loss(Tape& tape, const std::vector<std::int32_t>& sequence) {
+    /// The mean loss of one sequence, number `sample` of its step, and its targets.
+    M loss(Tape& tape, const std::vector<std::int32_t>& sequence, std::uint32_t sample) {
+        first_token_ = std::size_t{sample} * (sequence.size() - 1);
         const std::vector<std::int32_t> ids(sequence.begin(), sequence.end() - 1);
         const std::vector<std::int32_t> targets(sequence.begin() + 1, sequence.end());
         M x = tape.rows_of(get("embedding.words"), ids);
@@ -57,9 +63,15 @@ private:
             for (std::size_t c = 0; c < cols; ++c) matrix->value[r * cols + c] = initial_value(slice, seed_, r, c);
         parameters_[name] = matrix;
     }
-    void linear(const std::string& name, std::size_t out, std::size_t in, bool bias) {
+    /// A bias for each of `count` parts of the outputs is a row.
+    void linear(const std::string& name, std::size_t out, std::size_t in, bool bias, std::size_t count = 1) {
         parameter(name + ".weight", out, in);
-        if (bias) parameter(name + ".bias", 1, out, Initial::zeros);
+        if (bias) parameter(name + ".bias", count, out / count, Initial::zeros);
+    }
+    /// `count` of them below each other.
+    void mlp(const std::string& at, std::size_t ffn, std::size_t count) {
+        linear(at + "up", count * ffn * (spec_.gated ? 2 : 1), spec_.hidden, spec_.linear_bias, count);
+        linear(at + "down", count * spec_.hidden, ffn, spec_.linear_bias, count);
     }
     void norm(const std::string& name) {
         parameter(name + ".weight", 1, spec_.hidden, Initial::ones);
@@ -79,13 +91,46 @@ private:
             a = tape.rope(a, spec_.heads + spec_.kv_heads, spec_.head_dim);
         a = tape.attention(a, spec_.heads, spec_.kv_heads, spec_.head_dim, spec_.causal);
         const M middle = tape.plus(x, applied(tape, a, at + "projection"));
-        M b = applied(tape, normed(tape, middle, at + "mlp_norm"), at + "up");
-        b = spec_.gated ? tape.swiglu(b) : tape.gelu(b);
-        return tape.plus(middle, applied(tape, b, at + "down"));
+        const M input = normed(tape, middle, at + "mlp_norm");
+        if (!parameters_.contains(at + "router.weight")) return tape.plus(middle, dense(tape, input, at));
+        M sum = experts(tape, input, at);
+        if (spec_.shared_expert_ffn > 0) sum = tape.plus(sum, dense(tape, input, at));
+        return tape.plus(middle, sum);
+    }
+    M activated(Tape& tape, const M& x) { return spec_.gated ? tape.swiglu(x) : tape.gelu(x); }
+    M dense(Tape& tape, const M& x, const std::string& at) {
+        return applied(tape, activated(tape, applied(tape, x, at + "up")), at + "down");
+    }
+    M expert(Tape& tape, const M& token, const std::string& at, std::size_t number) {
+        const auto part = [&](const M& x, const std::string& name) {
+            const M y = tape.product(x, tape.part_of(get(at + name + ".weight"), number, spec_.experts));
+            if (!spec_.linear_bias) return y;
+            return tape.plus_row(y, tape.part_of(get(at + name + ".bias"), number, spec_.experts));
+        };
+        return part(activated(tape, part(token, "experts.up")), "experts.down");
+    }
+    /// Token t of the step goes to experts t k, t k + 1, ... t k + k - 1 modulo their number.
+    M experts(Tape& tape, const M& x, const std::string& at) {
+        const M probabilities = tape.softmax(tape.product(x, get(at + "router.weight")));
+        M rows = nullptr;
+        for (std::size_t r = 0; r < x->rows; ++r) {
+            const M token = tape.part_of(x, r, x->rows), all = tape.part_of(probabilities, r, x->rows);
+            std::vector<std::size_t> chosen;
+            for (std::size_t j = 0; j < spec_.experts_per_token; ++j)
+                chosen.push_back(((first_token_ + r) * spec_.experts_per_token + j) % spec_.experts);
+            M sum = nullptr;
+            for (const std::size_t number : chosen) {
+                const M weighed = tape.weighed(expert(tape, token, at, number), all, number, chosen);
+                sum = sum ? tape.plus(sum, weighed) : weighed;
+            }
+            rows = rows ? tape.below(rows, sum) : sum;
+        }
+        return rows;
     }
 
     models::ModelSpec spec_;
     std::uint64_t seed_;
+    std::size_t first_token_ = 0;  ///< of the sequence, counted over the step's global batch
     std::map<std::string, M> parameters_;
 };
 
@@ -95,7 +140,7 @@ double differentiate(ReferenceModel& model, const strategies::Plan& plan, const 
     const double share = 1.0 / plan.training.global_batch;
     for (std::uint32_t sample = 0; sample < plan.training.global_batch; ++sample) {
         Tape tape;
-        const M one = model.loss(tape, tokens.sequence(step, sample));
+        const M one = model.loss(tape, tokens.sequence(step, sample), sample);
         loss += one->value[0] * share;
         tape.backward(one, share);
     }

@@ -27,6 +27,50 @@ Plan executable() {
     return plan;
 }
 
+/// Two of eight experts a token; 2 sequences of 8 tokens.
+void with_experts(Plan& plan) {
+    plan.model.experts = 8;
+    plan.model.experts_per_token = 2;
+    plan.model.expert_ffn = 16;
+    plan.model.moe_layer_freq = 1;
+    plan.training.seq = 8;
+    plan.training.micro_batch = 2;
+}
+
+TEST(Support, TakesExperts) {
+    Plan plan = executable();
+    with_experts(plan);
+    EXPECT_NO_THROW(require_executable(plan));
+    plan.training.expert_capacity = 1.5;  // no expert is sent more than its share
+    EXPECT_NO_THROW(require_executable(plan));
+    plan.training.expert_capacity = 1;
+    plan.training.pad_to_capacity = true;
+    EXPECT_NO_THROW(require_executable(plan));
+}
+
+/// Copies that experts do not share evenly: the nearest micro-batches are named.
+TEST(Support, NamesMicroBatchesThatExpertsShare) {
+    Plan plan = executable();
+    with_experts(plan);
+    plan.training.seq = 2;
+    const auto hint = [&](std::uint32_t micro_batch) {
+        plan.training.micro_batch = micro_batch;
+        try {
+            require_executable(plan);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.pointer(), "/training/micro_batch_size");
+            return error.hint();
+        }
+        return std::string("taken");
+    };
+    EXPECT_EQ(hint(1), "nearest legal value: 2");
+    EXPECT_EQ(hint(2), "taken");
+    EXPECT_EQ(hint(5), "nearest legal values: 4, 6");
+    plan.strategy.tensor = 2;  // a rank routes its part of a sequence
+    plan.strategy.sequence_parallel = true;
+    EXPECT_EQ(hint(2), "nearest legal value: 4");
+}
+
 TEST(Support, TakesAPlainPlan) { EXPECT_NO_THROW(require_executable(executable())); }
 
 TEST(Support, RefusesByKey) {
@@ -44,6 +88,27 @@ TEST(Support, RefusesByKey) {
         {"/training/precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
         {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
         {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
+        {"/model/num_experts",
+         [](Plan& p) {
+             with_experts(p);
+             p.model.experts = p.model.experts_per_token = 1;
+         }},
+        {"/training/moe_expert_capacity_factor",
+         [](Plan& p) {
+             with_experts(p);
+             p.training.expert_capacity = 0.5;
+         }},
+        {"/training/moe_expert_capacity_factor",
+         [](Plan& p) {
+             with_experts(p);
+             p.training.expert_capacity = 1.25;
+             p.training.pad_to_capacity = true;
+         }},
+        {"/training/micro_batch_size",
+         [](Plan& p) {
+             with_experts(p);
+             p.training.seq = 7;
+         }},
         {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
         {"/strategy/sharding",
          [](Plan& p) {

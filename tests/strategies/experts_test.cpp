@@ -192,6 +192,45 @@ TEST(ExpertParallel, OneCopyOfTheExpertsIsNotReduced) {
         EXPECT_NE(key.second, AxisSet{Axis::data}.bits()) << sum.calls;
 }
 
+/// The norm before them has three readers (router, experts, shared expert): two additions, the second behind the first
+/// product of the shared expert.
+TEST(ExpertParallel, GradientsOfASharedExpertMeetAtTheNorm) {
+    Plan plan = moe_plan();
+    const auto additions = [&] {
+        const StepProgram step = build(plan);
+        std::vector<std::string> names;
+        for (const Op& op : step.blocks[3].ops)  // backward of the layers
+            if (const std::string& name = step.names[op.label.name]; name.starts_with("sum ")) names.push_back(name);
+        return names;
+    };
+    EXPECT_EQ(additions(),
+              (std::vector<std::string>{"sum router gradient", "sum branch gradients", "sum branch gradients"}));
+    plan.model.shared_expert_ffn = 48;
+    EXPECT_EQ(additions(), (std::vector<std::string>{"sum router gradient", "sum expert gradients",
+                                                     "sum branch gradients", "sum branch gradients"}));
+}
+
+/// Tied logits: the exchange between first and last stage waits for the reduction of the bucket that holds them, not
+/// for that of the experts.
+TEST(ExpertParallel, TheWordEmbeddingIsExchangedWhenItIsReduced) {
+    Plan plan = moe_plan(1, 2, 2, 2);
+    plan.model.tied_embeddings = true;
+    const StepProgram step = build(plan);
+    for (const Program& program : step.programs) {
+        std::vector<BufferId> reduced;
+        int exchanges = 0;
+        for (const Op& op : program.ops) {
+            const std::string& name = step.names[op.label.name];
+            if (name == "gradient reduction") reduced.push_back(program.writes(op).front());
+            if (name != "embedding gradient exchange") continue;
+            ++exchanges;
+            ASSERT_EQ(reduced.size(), 1U) << "one copy of the experts is not reduced";
+            EXPECT_EQ(program.reads(op).front(), reduced.front());
+        }
+        EXPECT_EQ(exchanges, 2);
+    }
+}
+
 TEST(ExpertParallel, EverySecondLayerHasExperts) {
     Plan plan = moe_plan(1, 2, 2, 2);
     plan.model.moe_layer_freq = 2;
