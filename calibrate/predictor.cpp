@@ -7,18 +7,20 @@
 #include "base/error.hpp"
 #include "calibrate/predict_attention.hpp"
 #include "calibrate/predict_collective.hpp"
+#include "calibrate/predict_copy.hpp"
 #include "calibrate/predict_gemm.hpp"
 #include "calibrate/predict_pointwise.hpp"
 
 namespace orrery::calibrate {
 
 struct Predictor::Tables {
-    explicit Tables(const Profile& p) : source(&p), gemm(p), attention(p), pointwise(p), collective(p) {}
+    explicit Tables(const Profile& p) : source(&p), gemm(p), attention(p), pointwise(p), collective(p), copy(p) {}
     const Profile* source;
     GemmPredictor gemm;
     AttentionPredictor attention;
     PointwisePredictor pointwise;
     CollectivePredictor collective;
+    CopyPredictor copy;
 };
 
 namespace {
@@ -70,6 +72,10 @@ Estimate Predictor::at_table_clock(const kernels::Kernel& kernel) const {
 
 Estimate Predictor::collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const {
     return tables_->collective.estimate(kind, ranks, bytes);
+}
+
+std::optional<Estimate> Predictor::copy(kernels::CopyKind kind, double bytes) const {
+    return tables_->copy.estimate(kind, bytes);
 }
 
 std::string Predictor::explain(const kernels::Kernel& kernel) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "calibrate/profile.hpp"
@@ -33,6 +34,9 @@ public:
     /// A collective among `ranks` GPUs of one node. Monotonic in bytes; ranks between measured counts are
     /// interpolated. Throws Error when the profile has no table for the kind and no formula stands in for it.
     [[nodiscard]] Estimate collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
+
+    /// A copy by one device that has its host to itself; nothing where the profile has no table of the kind.
+    [[nodiscard]] std::optional<Estimate> copy(kernels::CopyKind kind, double bytes) const;
 
     /// Which rows of which table the answer was interpolated between, or which formula; for `orrery explain`.
     [[nodiscard]] std::string explain(const kernels::Kernel& kernel) const;
