@@ -7,18 +7,20 @@
 #include "base/error.hpp"
 #include "calibrate/predict_attention.hpp"
 #include "calibrate/predict_collective.hpp"
+#include "calibrate/predict_copy.hpp"
 #include "calibrate/predict_gemm.hpp"
 #include "calibrate/predict_pointwise.hpp"
 
 namespace orrery::calibrate {
 
 struct Predictor::Tables {
-    explicit Tables(const Profile& p) : source(&p), gemm(p), attention(p), pointwise(p), collective(p) {}
+    explicit Tables(const Profile& p) : source(&p), gemm(p), attention(p), pointwise(p), collective(p), copy(p) {}
     const Profile* source;
     GemmPredictor gemm;
     AttentionPredictor attention;
     PointwisePredictor pointwise;
     CollectivePredictor collective;
+    CopyPredictor copy;
 };
 
 namespace {
@@ -76,6 +78,10 @@ std::optional<Estimate> Predictor::measured(kernels::CollectiveKind kind, std::u
                                             double bytes) const {
     if (nodes <= 1) return collective(kind, ranks, bytes);
     return tables_->collective.among_nodes(kind, ranks, nodes, bytes);
+}
+
+std::optional<Estimate> Predictor::copy(kernels::CopyKind kind, double bytes) const {
+    return tables_->copy.estimate(kind, bytes);
 }
 
 std::string Predictor::explain(const kernels::Kernel& kernel) const {

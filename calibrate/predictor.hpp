@@ -40,6 +40,9 @@ public:
     [[nodiscard]] std::optional<Estimate> measured(kernels::CollectiveKind kind, std::uint32_t ranks,
                                                    std::uint32_t nodes, double bytes) const;
 
+    /// A copy by one device that has its host to itself; nothing where the profile has no table of the kind.
+    [[nodiscard]] std::optional<Estimate> copy(kernels::CopyKind kind, double bytes) const;
+
     /// Which rows of which table the answer was interpolated between, or which formula; for `orrery explain`.
     [[nodiscard]] std::string explain(const kernels::Kernel& kernel) const;
     [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;

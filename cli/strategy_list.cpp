@@ -12,7 +12,7 @@ constexpr std::string_view megatron_v1 = "Shoeybi et al. 2019, arXiv:1909.08053"
 constexpr std::string_view korthikanti = "Korthikanti et al. 2022, arXiv:2205.05198";
 constexpr std::string_view megatron_lm = "Megatron-LM";
 
-constexpr std::array<StrategyKey, 19> table{{
+constexpr std::array<StrategyKey, 20> table{{
     {"tensor", "<ranks>", "each layer's matrices are split over ranks", megatron_v1},
     {"pipeline", "<stages>", "layers are split into stages", "Huang et al. 2019, arXiv:1811.06965"},
     {"virtual_pipeline", "<chunks>", "model chunks a stage; more than 1 with the interleaved schedule", sc21},
@@ -29,6 +29,8 @@ constexpr std::array<StrategyKey, 19> table{{
      "Rajbhandari et al. 2020, arXiv:1910.02054"},
     {"recompute", "none | selective | full", "activations computed again in the backward pass", korthikanti},
     {"recompute_num_layers", "<layers>", "full: how many layers of each chunk; 0: all", megatron_lm},
+    {"cpu_offloading_num_layers", "<layers>", "first layers of each chunk whose activations wait in host memory",
+     megatron_lm},
     {"overlap_grad_reduce", "false | true", "gradients are reduced beside the backward pass", megatron_lm},
     {"overlap_param_gather", "false | true", "zero1: parameters are gathered beside the forward pass", megatron_lm},
     {"overlap_p2p", "false | true", "interleaved: sends and receives beside the computation", megatron_lm},

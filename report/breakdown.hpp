@@ -16,7 +16,7 @@ struct Category {
     double sim::Breakdown::*seconds;  ///< the member of a stage's breakdown
 };
 
-inline constexpr std::array<Category, 10> categories{{
+inline constexpr std::array<Category, 11> categories{{
     {"gemm", "GEMM", &sim::Breakdown::gemm},
     {"attention", "attention", &sim::Breakdown::attention},
     {"memory_bound", "memory-bound", &sim::Breakdown::memory_bound},
@@ -24,6 +24,7 @@ inline constexpr std::array<Category, 10> categories{{
     {"expert_comm", "EP comm", &sim::Breakdown::expert_comm},
     {"pipeline_comm", "PP exposed", &sim::Breakdown::pipeline_comm},
     {"data_comm", "DP exposed", &sim::Breakdown::data_comm},
+    {"offload", "copies exposed", &sim::Breakdown::offload},
     {"optimizer", "optimizer", &sim::Breakdown::optimizer},
     {"launch", "host", &sim::Breakdown::launch},
     {"bubble", "bubble", &sim::Breakdown::bubble},

@@ -38,6 +38,7 @@ Json memory_of(std::size_t stage, const sim::StageMemory& memory, std::uint64_t 
             {"before_backward", memory.before_backward},
             {"after_backward", memory.after_backward},
             {"after_optimizer", memory.after_optimizer},
+            {"host", memory.host},
             {"capacity", capacity}};
 }
 
@@ -83,6 +84,8 @@ void add_memory(Json& report, const sim::Prediction& p) {
     report["peak_memory_bytes"] = std::move(peaks);
     report["memory_capacity_bytes"] = p.memory_capacity;
     report["fits"] = p.fits;
+    report["host_memory_bytes"] = p.host_memory;
+    report["host_capacity_bytes"] = p.host_capacity > 0 ? Json(p.host_capacity) : Json();
     report["memory_bytes"] = std::move(detail);
 }
 

@@ -80,6 +80,7 @@ strategies::StageMemory memory_of(const run::RankMemory& held) {
     memory.at_peak[static_cast<std::size_t>(Keep::optimizer)] = held.optimizer;
     memory.at_peak[static_cast<std::size_t>(Keep::activation)] = held.activations;
     memory.peak = held.total();
+    memory.host = held.host;
     return memory;
 }
 

@@ -115,6 +115,7 @@ Json of(const strategies::Strategy& s) {
                      {"sharding", word(shardings, s.sharding)},
                      {"recompute", word(recomputes, s.recompute)},
                      {"recompute_num_layers", s.recompute_num_layers},
+                     {"cpu_offloading_num_layers", s.cpu_offloading_num_layers},
                      {"overlap_grad_reduce", s.overlap_grad_reduce},
                      {"overlap_param_gather", s.overlap_param_gather},
                      {"overlap_p2p", s.overlap_p2p},

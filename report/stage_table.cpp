@@ -108,6 +108,8 @@ std::string memory_table(const sim::Prediction& p) {
     row(one_capacity ? "peak, of " + unit.text(p.memory_capacity) : "peak", [](const auto& m) { return m.peak; });
     if (!one_capacity)
         table.row("of the smallest GPU's", [&](std::size_t stage) { return unit.text(p.capacity(stage)); });
+    if (std::ranges::any_of(p.memory, [](const auto& m) { return m.host > 0; }))
+        row("in host memory", [](const auto& m) { return m.host; });
     if (p.memory[fullest].after_optimizer == 0) return table.to_text();  // a run that knows its peak alone
     row("before backward", [](const auto& m) { return m.before_backward; });
     row("after backward", [](const auto& m) { return m.after_backward; });

@@ -40,6 +40,12 @@ std::string recompute_text(const strategies::Strategy& s) {
     return fmt::format("full recomputation of {} layers a chunk", s.recompute_num_layers);
 }
 
+std::string offload_text(const strategies::Strategy& s) {
+    if (s.cpu_offloading_num_layers == 0) return "";
+    return fmt::format("{} layers{} offloaded, ", s.cpu_offloading_num_layers,
+                       s.pipeline * s.virtual_pipeline > 1 ? " a chunk" : "");
+}
+
 std::string placement_text(const strategies::Strategy& s) {
     if (!s.placement_file.empty()) return "placed by " + s.placement_file;
     constexpr std::size_t most = 40;  // a list may be long
@@ -65,10 +71,10 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Prediction&
                         s.pipeline, s.data, experts, training.micro_batch, scenario.plan.micro_batches(), p.profile);
     const std::string sharding = s.sharding == strategies::Sharding::zero1 ? "ZeRO-1, " : "";
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
-    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}, batch {} x {} tokens\n", model.name,
+    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} tokens\n", model.name,
                               experts_text(model, training), p.cluster,
                               placement.linear() ? "" : " " + placement_text(s), schedule_text(s), recompute_text(s),
-                              sharding, sequence, kernels::name(training.precision.compute),
+                              offload_text(s), sharding, sequence, kernels::name(training.precision.compute),
                               grouped(training.global_batch), grouped(training.seq));
 }
 
@@ -135,7 +141,8 @@ std::string gpu_lines(const sim::Prediction& p) {
     for (const sim::GpuUse& use : p.gpu_kinds) {
         const sim::Breakdown& m = use.mean;
         table.row({grouped(use.gpus), use.gpu, use.profile, share(m.busy()),
-                   share(m.tensor_comm + m.pipeline_comm + m.data_comm), share(m.launch), share(m.bubble)});
+                   share(m.tensor_comm + m.expert_comm + m.pipeline_comm + m.data_comm + m.offload), share(m.launch),
+                   share(m.bubble)});
     }
     return table.to_text() + '\n';
 }

@@ -83,6 +83,7 @@ void strategy_fields(const Archive& each, Strategy& s) {
     each("sharding", s.sharding);
     each("recompute", s.recompute);
     each("recompute_num_layers", s.recompute_num_layers);
+    each("cpu_offloading_num_layers", s.cpu_offloading_num_layers);
     each("async_tensor_allreduce", s.async_tensor_allreduce);
     each("overlap_grad_reduce", s.overlap_grad_reduce);
     each("overlap_param_gather", s.overlap_param_gather);

@@ -115,6 +115,7 @@ constexpr std::array key_table{
     Key{strategy, "sharding", choice, 0, 0, shardings},
     Key{strategy, "recompute", choice, 0, 0, recomputes},
     Key{strategy, "recompute_num_layers", integer, 0, max_layers},
+    Key{strategy, "cpu_offloading_num_layers", integer, 0, max_layers},
     Key{strategy, "overlap_grad_reduce", boolean},
     Key{strategy, "overlap_param_gather", boolean},
     Key{strategy, "overlap_p2p", boolean},

@@ -98,6 +98,7 @@ strategies::Strategy read_strategy(const Reader& reader) {
         reader.choice("sharding", "none") == "zero1" ? strategies::Sharding::zero1 : strategies::Sharding::none;
     strategy.recompute = recompute_of(reader.choice("recompute", "none"));
     strategy.recompute_num_layers = reader.integer32("recompute_num_layers", usual.recompute_num_layers);
+    strategy.cpu_offloading_num_layers = reader.integer32("cpu_offloading_num_layers", usual.cpu_offloading_num_layers);
     strategy.overlap_grad_reduce = reader.boolean("overlap_grad_reduce", usual.overlap_grad_reduce);
     strategy.overlap_param_gather = reader.boolean("overlap_param_gather", usual.overlap_param_gather);
     strategy.overlap_p2p = reader.boolean("overlap_p2p", usual.overlap_p2p);

@@ -51,6 +51,10 @@ std::vector<Neighbour> neighbours(const Plan& plan, bool measured_fused) {
         list.push_back({"overlapped gradient reduction", [](Plan& p) { p.strategy.overlap_grad_reduce = true; }});
     if (!plan.training.fused_attention && measured_fused)
         list.push_back({"fused attention", [](Plan& p) { p.training.fused_attention = true; }});
+    if (s.cpu_offloading_num_layers > 0)
+        list.push_back({"no layers offloaded", [](Plan& p) { p.strategy.cpu_offloading_num_layers = 0; }});
+    if (s.cpu_offloading_num_layers > 1)
+        list.push_back({"half as many layers offloaded", [](Plan& p) { p.strategy.cpu_offloading_num_layers /= 2; }});
     if (plan.training.micro_batch > 1)
         list.push_back({"half the micro-batch", [](Plan& p) { p.training.micro_batch /= 2; }});
     if (s.pipeline > 1)
@@ -119,6 +123,7 @@ std::string bottleneck(const Prediction& p) {
         {"expert-parallel communication", each(&Breakdown::expert_comm)},
         {"pipeline communication", each(&Breakdown::pipeline_comm)},
         {"data-parallel communication", each(&Breakdown::data_comm)},
+        {"copies to and from the host", each(&Breakdown::offload)},
         {"optimizer", each(&Breakdown::optimizer)},
         {"kernel launches", each(&Breakdown::launch)},
         {"pipeline bubble", each(&Breakdown::bubble)},
@@ -131,6 +136,19 @@ std::string bottleneck(const Prediction& p) {
     return fmt::format("{} {:.0f}%", worst->first, 100 * worst->second / p.step_time_s);
 }
 
+/// More offloaded layers: the fewest that make the plan fit, or all.
+Neighbour offload_enough(const Plan& plan, const Prediction& p) {
+    std::uint32_t fewest = plan.strategy.cpu_offloading_num_layers;
+    std::uint32_t most = plan.model.layers / (plan.strategy.pipeline * plan.strategy.virtual_pipeline);
+    while (fewest + 1 < most) {
+        Plan other = plan;
+        const std::uint32_t layers = other.strategy.cpu_offloading_num_layers = fewest + (most - fewest) / 2;
+        (fullest(strategies::build(other), p).spare >= 0 ? most : fewest) = layers;
+    }
+    return {fmt::format("{} layers a chunk offloaded", most),
+            [most](Plan& other) { other.strategy.cpu_offloading_num_layers = most; }};
+}
+
 void advise_memory(const Plan& plan, bool measured_fused, Prediction& p) {
     const Fullest worst = fullest(p);
     const auto& at_peak = p.memory[worst.stage].at_peak;
@@ -140,7 +158,9 @@ void advise_memory(const Plan& plan, bool measured_fused, Prediction& p) {
                                    format_bytes(static_cast<double>(p.capacity(worst.stage))),
                                    format_bytes(static_cast<double>(at_peak[static_cast<std::size_t>(kind)])),
                                    strategies::name(static_cast<strategies::Keep>(kind))));
-    for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
+    std::vector<Neighbour> others = neighbours(plan, measured_fused);
+    others.push_back(offload_enough(plan, p));
+    for (const Neighbour& neighbour : others) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
         const Fullest now = fullest(strategies::build(*other), p);
@@ -148,6 +168,17 @@ void advise_memory(const Plan& plan, bool measured_fused, Prediction& p) {
         p.advice.push_back(fmt::format("{}: saves {}, peak {}{}", neighbour.name, format_bytes(now.spare - worst.spare),
                                        format_bytes(static_cast<double>(now.peak)), now.spare >= 0 ? ", fits" : ""));
     }
+}
+
+/// Offloading that hides all its copies costs nothing, and still buys nothing where all fits without.
+void advise_offloading(const Plan& plan, Prediction& p) {
+    Plan without = plan;
+    without.strategy.cpu_offloading_num_layers = 0;
+    const Fullest now = fullest(p), then = fullest(strategies::build(without), p);
+    if (then.spare >= 0)
+        p.advice.push_back(fmt::format("offloading is not needed: without it the peak is {}, {} more, and fits",
+                                       format_bytes(static_cast<double>(then.peak)),
+                                       format_bytes(static_cast<double>(then.peak - now.peak))));
 }
 
 void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster, const Profiles& profiles,
@@ -173,6 +204,7 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
                                                format_bytes(std::abs(more)))});
     }
     std::sort(better.begin(), better.end(), [](const Better& a, const Better& b) { return a.seconds < b.seconds; });
+    if (plan.strategy.cpu_offloading_num_layers > 0) advise_offloading(plan, p);
     for (std::size_t i = 0; i < std::min<std::size_t>(3, better.size()); ++i) p.advice.push_back(better[i].text);
 }
 

@@ -58,7 +58,9 @@ public:
             }
             if (std::holds_alternative<strategies::Send>(op.what) || std::holds_alternative<strategies::Recv>(op.what))
                 messages_.add(rank.spans[i]);
+            if (std::holds_alternative<strategies::Copy>(op.what)) copies_.add(rank.spans[i]);
         }
+        copies_.sort();
         data_.sort();
         waits_.sort();
         messages_.sort();
@@ -84,9 +86,11 @@ private:
         const double data = data_.inside(from, to), messages = std::min(messages_.inside(from, to), to - from - data);
         sum_.data_comm += data;
         sum_.pipeline_comm += messages;
-        const double waits = std::min(waits_.inside(from, to), to - from - data - messages);
+        const double copies = std::min(copies_.inside(from, to), to - from - data - messages);
+        sum_.offload += copies;
+        const double waits = std::min(waits_.inside(from, to), to - from - data - messages - copies);
         sum_.bubble += waits;
-        const double rest = to - from - data - messages - waits;
+        const double rest = to - from - data - messages - copies - waits;
         const bool stage_waits = messages > 0 || messages_.ends_within(from, to) || waits_for_others;
         (stage_waits ? sum_.bubble : sum_.launch) += rest;
     }
@@ -130,7 +134,7 @@ private:
     const Costs* costs_;  ///< null: the program holds no calls
     const RankClass& rank_;
     const strategies::Program& program_;
-    Sweep data_, messages_, waits_;  ///< waits_: of data-parallel collectives for other ranks
+    Sweep data_, messages_, copies_, waits_;  ///< waits_: of data-parallel collectives for other ranks
     Breakdown sum_;
 };
 
@@ -141,8 +145,10 @@ void Breakdown::add(const Breakdown& other, double share) {
     attention += share * other.attention;
     memory_bound += share * other.memory_bound;
     tensor_comm += share * other.tensor_comm;
+    expert_comm += share * other.expert_comm;
     pipeline_comm += share * other.pipeline_comm;
     data_comm += share * other.data_comm;
+    offload += share * other.offload;
     optimizer += share * other.optimizer;
     launch += share * other.launch;
     bubble += share * other.bubble;

@@ -19,6 +19,14 @@ using strategies::Op;
 using strategies::Program;
 using strategies::StepProgram;
 
+/// Whether a step moves anything between devices and hosts.
+bool copies(const StepProgram& step) {
+    return std::ranges::any_of(step.programs, [](const Program& program) {
+        return std::ranges::any_of(program.ops,
+                                   [](const Op& op) { return std::holds_alternative<strategies::Copy>(op.what); });
+    });
+}
+
 constexpr double never = -std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -61,6 +69,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         const double scale = std::holds_alternative<kernels::Pointwise>(kernel) ? memory : 1.0;
         kernels_.push_back({estimate.seconds * scale + gap_, estimate.extrapolated});
     }
+    if (copies(step))
+        copies_.emplace(network.cluster(), predictor, plan.placement.gpu(rank), plan.placement, step.mesh.ranks());
     for (const Program& block : step.blocks) {
         block_times_.push_back(block_times(step, block));
         blocks_.push_back(block_cost(block, block_times_.back()));
@@ -101,6 +111,12 @@ OpCost Costs::cost(const Op& op) const {
         Overloaded{[&](const Compute& c) { return kernel_cost(kernels_[c.kernel].seconds); },
                    [&](const strategies::Call& c) { return blocks_[c.block]; },
                    [&](const strategies::HostSync&) { return OpCost{}; },
+                   [&](const strategies::Copy& c) {
+                       const bool out = c.to != strategies::Copy::To::device;
+                       return kernel_cost(
+                           copies_->seconds(out ? kernels::CopyKind::device_to_host : kernels::CopyKind::host_to_device,
+                                            static_cast<double>(c.bytes)));
+                   },
                    // Communication: the time depends on the others; here is what its launch costs the host.
                    [&](const auto&) {
                        return OpCost{0, dispatch_, dispatch_, 0};

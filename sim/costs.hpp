@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "calibrate/predictor.hpp"
 #include "sim/folding.hpp"
+#include "sim/host_copies.hpp"
 #include "sim/network.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
@@ -55,6 +57,8 @@ public:
     [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }
     [[nodiscard]] const OpCost& block(std::uint32_t block) const { return blocks_[block]; }
     [[nodiscard]] const Shares& block_shares(std::uint32_t block) const { return shares_[block]; }
+    /// Nothing in a step without copies.
+    [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
 
 private:
     [[nodiscard]] OpCost cost(const strategies::Op& op) const;
@@ -82,6 +86,7 @@ private:
     strategies::RankPlacement placement_;
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     double gap_, dispatch_, slowdown_;
+    std::optional<HostCopies> copies_;
     std::vector<KernelCost> kernels_;
     std::vector<OpCost> blocks_;
     std::vector<std::vector<double>> block_times_;  // of each operation, seconds

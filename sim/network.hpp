@@ -31,6 +31,7 @@ class Network {
 public:
     Network(const topology::Cluster& cluster, const Profiles& profiles);
 
+    [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
     [[nodiscard]] const Kinds& kinds() const { return kinds_; }
 
     [[nodiscard]] topology::LinkId first_fabric_link() const { return cluster_.first_fabric_link(); }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "sim/advice.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/collective/timer.hpp"
@@ -58,6 +59,27 @@ void stages(const RanStep& ran, const strategies::RankPlacement& placement, std:
         p.memory.push_back(strategies::memory(ran.program, stage));
         p.fits = p.fits && p.memory.back().peak <= p.capacity(stage);
     }
+}
+
+/// The node whose ranks keep the most in its memory; and where what is known of copies was not measured.
+void hosts(const RanStep& ran, const topology::Cluster& cluster, const strategies::RankPlacement& placement,
+           Prediction& p) {
+    if (std::ranges::all_of(p.memory, [](const StageMemory& stage) { return stage.host == 0; })) return;
+    std::map<std::uint32_t, std::uint64_t> needs;
+    for (std::uint32_t rank = 0; rank < ran.program.role.size(); ++rank)
+        needs[cluster.node_of(placement.gpu(rank))] += p.memory[ran.program.role[rank]].host;
+    const auto most = std::ranges::max_element(needs, {}, [](const auto& node) { return node.second; });
+    p.host_memory = most->second;
+    p.host_capacity = cluster.plan_of(most->first).host_memory().bytes;
+    if (p.host_capacity > 0 && p.host_memory > p.host_capacity)
+        p.warnings.push_back(fmt::format("node {} has {} of memory, and what is offloaded to it is {}", most->first,
+                                         format_bytes(static_cast<double>(p.host_capacity)),
+                                         format_bytes(static_cast<double>(p.host_memory))));
+    std::set<std::string> origins;
+    for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind)
+        if (const auto& copies = ran.costs[kind].host_copies()) origins.insert(copies->origin());
+    for (const std::string& origin : origins)
+        if (!origin.empty()) p.warnings.push_back(origin);
 }
 
 /// What each kind of GPU does; ranks of one stage on one kind are taken for alike.
@@ -176,6 +198,7 @@ std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scena
     fill_rates(scenario, mean_peak(scenario.plan, p), ran.program, p);
     describe_sharing(scenario, cluster, profiles, ran, options.engine, p);
     stages(ran, scenario.plan.placement, scenario.plan.strategy.pipeline, p);
+    hosts(ran, cluster, scenario.plan.placement, p);
     provenance(scenario, cluster, ran, p);
     extrapolated(ran, p);
     idle_kinds(p);

@@ -18,6 +18,7 @@ struct Breakdown {
     double expert_comm = 0;                            ///< exchanges of tokens between experts (all-to-all)
     double pipeline_comm = 0;                          ///< exposed sends and receives, the transfer itself
     double data_comm = 0;                              ///< exposed gradient and parameter communication
+    double offload = 0;                                ///< exposed copies to and from the host
     double optimizer = 0;                              ///< gradient norm, clipping, Adam
     double launch = 0;                                 ///< the device waits for the host
     double bubble = 0;                                 ///< waiting for other stages
@@ -26,8 +27,8 @@ struct Breakdown {
     /// Adds a share of another one.
     void add(const Breakdown& other, double share);
     [[nodiscard]] double total() const {
-        return gemm + attention + memory_bound + tensor_comm + expert_comm + pipeline_comm + data_comm + optimizer +
-               launch + bubble;
+        return gemm + attention + memory_bound + tensor_comm + expert_comm + pipeline_comm + data_comm + offload +
+               optimizer + launch + bubble;
     }
 };
 
@@ -85,6 +86,8 @@ struct Prediction {
     std::vector<StageMemory> memory;            ///< by pipeline stage
     std::uint64_t memory_capacity = 0;          ///< bytes per GPU, of the smallest that a rank runs on
     std::vector<std::uint64_t> stage_capacity;  ///< by pipeline stage; empty: memory_capacity everywhere
+    std::uint64_t host_memory = 0;              ///< bytes of the node whose ranks need most of it, all of them together
+    std::uint64_t host_capacity = 0;            ///< bytes of that node; 0: not known
     std::vector<GpuUse> gpu_kinds;  ///< in the order of the cluster's nodes; one entry where all GPUs are alike
     bool fits = true;
     std::vector<JobStep> jobs;             ///< the scenario's own first; empty where it is alone

@@ -119,16 +119,18 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
     std::vector<std::uint64_t> transient;
     for (const Program& block : step.blocks) transient.push_back(block_peak(block));
     std::array<std::uint64_t, keeps> now{};
+    std::uint64_t host = 0;
+    const auto in_use = [&](const Buffer& buffer) -> std::uint64_t& {
+        return buffer.where == Where::host ? host : now[static_cast<std::size_t>(buffer.keep)];
+    };
     for (const Buffer& buffer : program.buffers)
-        if (lasting(buffer.keep)) now[static_cast<std::size_t>(buffer.keep)] += buffer.bytes;
+        if (lasting(buffer.keep)) in_use(buffer) += buffer.bytes;
     const Changes changes = changes_of(program);
     StageMemory result;
     Phase reached = Phase::forward;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        for (const BufferId id : changes.births.at(i)) {
-            const Buffer& buffer = program.buffers[id];
-            now[static_cast<std::size_t>(buffer.keep)] += buffer.bytes;
-        }
+        for (const BufferId id : changes.births.at(i)) in_use(program.buffers[id]) += program.buffers[id].bytes;
+        result.host = std::max(result.host, host);
         const auto* call = std::get_if<Call>(&program.ops[i].what);
         auto during = now;
         if (call != nullptr) during[static_cast<std::size_t>(Keep::scratch)] += transient[call->block];
@@ -141,10 +143,7 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
             result.peak = total;
             result.at_peak = during;
         }
-        for (const BufferId id : changes.deaths.at(i)) {
-            const Buffer& buffer = program.buffers[id];
-            now[static_cast<std::size_t>(buffer.keep)] -= buffer.bytes;
-        }
+        for (const BufferId id : changes.deaths.at(i)) in_use(program.buffers[id]) -= program.buffers[id].bytes;
     }
     thin(result.over_time);
     return result;

@@ -16,6 +16,7 @@ struct StageMemory {
     std::uint64_t before_backward = 0;  ///< maximum until the first backward operation
     std::uint64_t after_backward = 0;   ///< maximum from there until the first optimizer operation
     std::uint64_t after_optimizer = 0;  ///< maximum from there to the end
+    std::uint64_t host = 0;             ///< maximum of host memory, which the others leave out
     struct Sample {
         std::uint32_t op;
         std::uint64_t bytes;

@@ -208,6 +208,11 @@ void check_passes(const Plan& plan) {
                fmt::format("{} layers, but a chunk has {}", strategy.recompute_num_layers, chunk),
                fmt::format("nearest legal value: {}; 0 means all", chunk));
     }
+    if (strategy.cpu_offloading_num_layers > chunk) {
+        refuse("/strategy/cpu_offloading_num_layers",
+               fmt::format("{} layers, but a chunk has {}", strategy.cpu_offloading_num_layers, chunk),
+               fmt::format("nearest legal value: {}; 0 means none", chunk));
+    }
     if (strategy.overlap_param_gather && strategy.sharding != Sharding::zero1) {
         refuse("/strategy/overlap_param_gather", "true needs the distributed optimizer",
                "set sharding to \"zero1\", or overlap_param_gather to false");

@@ -30,6 +30,8 @@ struct Strategy {
     Sharding sharding = Sharding::none;      ///< zero1: use-distributed-optimizer
     Recompute recompute = Recompute::none;   ///< recompute-granularity
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
+    /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
+    std::uint32_t cpu_offloading_num_layers = 0;
     bool async_tensor_allreduce =
         true;  ///< a column-parallel layer's backward collectives run beside its weight gradient
     bool overlap_grad_reduce = false;

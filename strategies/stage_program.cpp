@@ -2,6 +2,7 @@
 
 #include "strategies/boundary.hpp"
 #include "strategies/gradient_buckets.hpp"
+#include "strategies/offload.hpp"
 #include "strategies/optimizer_phase.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/state_bytes.hpp"
@@ -21,6 +22,7 @@ public:
           intern_(intern),
           builder_("stage " + std::to_string(stage.index)),
           boundary_(plan, stage.index, builder_, intern),
+          offload_(plan, stage, builder_, intern),
           slots_(schedule(plan.strategy, stage.index, plan.micro_batches())) {}
 
     Program write() && {
@@ -55,6 +57,9 @@ private:
     void gather_parameters();
     void find_last_backwards();
     void micro_batches();
+    [[nodiscard]] const Slot* following(const Slot& slot) const {
+        return &slot == &slots_.back() ? nullptr : &slot + 1;
+    }
     void forward(const Slot& slot);
     void backward(const Slot& slot, bool last);
     void post_receives(std::size_t from, std::size_t to);
@@ -70,6 +75,7 @@ private:
     Intern& intern_;
     Builder builder_;
     Boundary boundary_;
+    Offload offload_;
     std::vector<Slot> slots_;
     std::vector<std::size_t> last_backward_;  // [chunk] -> slot
     GradientBuckets buckets_;
@@ -179,8 +185,10 @@ void StageWriter::forward(const Slot& slot) {
             writes.push_back(out);
             outputs_[static_cast<std::size_t>(&slot - slots_.data())] = out;
         }
+        offload_.before(slot, i, following(slot), reads, writes);
         builder_.emit(Lane::compute, intern_.label("forward", Phase::forward, mb, chunk[i].layer),
                       What{Call{blocks.forward}}, reads, writes);
+        offload_.behind(slot, i, saved.back());
         reads.clear();
     }
 }
@@ -192,8 +200,9 @@ void StageWriter::backward(const Slot& slot, bool last) {
     std::vector<BufferId> reads;
     if (boundary_.receives(false, slot.chunk)) reads.push_back(boundary_.input(false, slot.chunk, slot.micro_batch));
     for (std::size_t i = chunk.size(); i-- > 0;) {
-        reads.push_back(saved[i]);
         std::vector<BufferId> writes;
+        offload_.before(slot, i, following(slot), reads, writes);
+        reads.push_back(offload_.back(slot, i, saved[i]));
         if (last) each_bucket(slot.chunk, i, [&](std::uint32_t bucket) { writes.push_back(gradient_[bucket]); });
         if (i == 0 && boundary_.sends(false, slot.chunk)) {
             const BufferId out = boundary_.output();

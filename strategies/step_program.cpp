@@ -8,7 +8,7 @@ namespace orrery::strategies {
 
 namespace {
 constexpr std::array<std::string_view, lanes> lane_names{
-    "compute", "tensor", "data", "send-forward", "recv-forward", "send-backward", "recv-backward", "copy"};
+    "compute", "tensor", "data", "send-forward", "recv-forward", "send-backward", "recv-backward", "offload", "reload"};
 constexpr std::array<std::string_view, keeps> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
 constexpr std::array<std::string_view, 5> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
 }  // namespace
@@ -17,8 +17,8 @@ std::string_view name(Lane lane) { return lane_names[static_cast<std::size_t>(la
 std::string_view name(Keep keep) { return keep_names[static_cast<std::size_t>(keep)]; }
 std::string_view name(Phase phase) { return phase_names[static_cast<std::size_t>(phase)]; }
 
-BufferId Builder::buffer(std::uint64_t bytes, Keep keep) {
-    program_.buffers.push_back({bytes, keep});
+BufferId Builder::buffer(std::uint64_t bytes, Keep keep, Where where) {
+    program_.buffers.push_back({bytes, keep, where});
     return static_cast<BufferId>(program_.buffers.size() - 1);
 }
 

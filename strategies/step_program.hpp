@@ -23,8 +23,9 @@
 namespace orrery::strategies {
 
 /// A lane is a CUDA stream: operations on it run in program order, one at a time. Sends and receives have lanes of
-/// their own, as NCCL runs the parts of a group call at once. A collective that the next kernel waits for stands
-/// on the compute lane.
+/// their own, as NCCL runs the parts of a group call at once; so have copies to the host (offload) and back (reload),
+/// as a GPU has a copy engine for each direction and PCIe is full duplex. A collective that the next kernel waits for
+/// stands on the compute lane.
 enum class Lane : std::uint8_t {
     compute,
     tensor,
@@ -33,9 +34,10 @@ enum class Lane : std::uint8_t {
     recv_forward,
     send_backward,
     recv_backward,
-    copy
+    offload,
+    reload
 };
-inline constexpr std::size_t lanes = 8;
+inline constexpr std::size_t lanes = 9;
 std::string_view name(Lane lane);
 
 /// What a buffer holds decides how long it lives: weights, gradients and optimizer states for the whole step;
@@ -44,10 +46,13 @@ enum class Keep : std::uint8_t { weight, gradient, optimizer, activation, scratc
 inline constexpr std::size_t keeps = 5;
 std::string_view name(Keep keep);
 
+enum class Where : std::uint8_t { device, host };
+
 using BufferId = std::uint32_t;
 struct Buffer {
     std::uint64_t bytes = 0;
     Keep keep = Keep::scratch;
+    Where where = Where::device;
 };
 
 /// Index into StepProgram::kernels.
@@ -71,6 +76,7 @@ struct Recv {
     std::int32_t delta = -1;
     std::uint64_t bytes = 0;
 };
+/// Between the device's memory and the host's (pinned), or storage.
 struct Copy {
     enum class To : std::uint8_t { host, device, storage } to = To::host;
     std::uint64_t bytes = 0;
@@ -131,7 +137,7 @@ struct StepProgram {
 class Builder {
 public:
     explicit Builder(std::string name) { program_.name = std::move(name); }
-    BufferId buffer(std::uint64_t bytes, Keep keep);
+    BufferId buffer(std::uint64_t bytes, Keep keep, Where where = Where::device);
     std::uint32_t emit(Lane lane, Label label, What what, std::span<const BufferId> reads,
                        std::span<const BufferId> writes);
     std::uint32_t emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,

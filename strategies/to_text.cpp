@@ -51,8 +51,8 @@ void describe_op(std::back_insert_iterator<std::string> out, const StepProgram& 
 
 void describe_buffers(std::back_insert_iterator<std::string> out, const Program& program) {
     for (std::size_t i = 0; i < program.buffers.size(); ++i)
-        fmt::format_to(out, "        b{:<5} {:>14} B  {}\n", i, program.buffers[i].bytes,
-                       name(program.buffers[i].keep));
+        fmt::format_to(out, "        b{:<5} {:>14} B  {}{}\n", i, program.buffers[i].bytes,
+                       name(program.buffers[i].keep), program.buffers[i].where == Where::host ? " in host memory" : "");
 }
 
 void describe_program(std::back_insert_iterator<std::string> out, const StepProgram& step, const Program& program,

@@ -26,6 +26,14 @@ inline constexpr double pcie3_bytes_per_second = 8e9 * 16 / 8 * 128 / 130;
 inline constexpr double pcie4_bytes_per_second = 2 * pcie3_bytes_per_second;
 inline constexpr double pcie5_bytes_per_second = 4 * pcie3_bytes_per_second;
 
+/// Share of such a link's rate that a copy between a GPU and pinned host memory reaches, as nvbandwidth measured it:
+/// 12.4 of 15.8 GB/s (its README, host_to_device_memcpy_ce), 24.8 of 31.5 (A100-SXM4, NVIDIA developer forum 352186),
+/// 55.6 of 63.0 (NVIDIA's blog on NVbandwidth, the same test). Links that are wider still are taken for as good as the
+/// last.
+constexpr double host_copy_share(double bytes_per_second) {
+    return bytes_per_second > 1.5 * pcie4_bytes_per_second ? 0.883 : 0.786;
+}
+
 /// One channel of DDR4-3200: 3,200 MT/s of 8 bytes (JEDEC JESD79-4).
 inline constexpr double ddr4_bytes_per_second = 3.2e9 * 8;
 

@@ -12,35 +12,50 @@ namespace orrery::topology {
 namespace {
 
 constexpr double edr = gigabits(100), hdr = gigabits(200), ndr = gigabits(400);
+constexpr std::uint64_t GiB = std::uint64_t{1} << 30;
+
+/// GiB and channels of two CPUs together, at so many MT/s of 8 bytes (JEDEC JESD79-4, JESD79-5).
+constexpr HostMemory ddr(std::uint64_t gibibytes, int channels, double megatransfers) {
+    return {gibibytes * GiB, channels * megatransfers * 1e6 * 8};
+}
+
+constexpr HostMemory grace = {36 * std::uint64_t{480} * 1'000'000'000, 18.4e12};
 constexpr double pcie3 = pcie3_bytes_per_second, pcie4 = pcie4_bytes_per_second, pcie5 = pcie5_bytes_per_second;
 
 constexpr NodeSpec nodes[] = {
-    // DGX-1 system architecture whitepaper WP-08437: P100 with 4, V100 with 6 NVLinks; 4 PCIe switches, 4 EDR NICs.
+    // DGX-1 system architecture whitepaper WP-08437: P100 with 4, V100 with 6 NVLinks; 4 PCIe switches, 4 EDR NICs;
+    // 512 GB of DDR4-2133 (two Xeon E5-2698 v4, 4 channels each).
     {"dgx-1p", "P100-SXM2-16GB", Socket::nvlink1, Wiring::cube_mesh, 8, 4, nvlink1_bytes_per_second, 2, 4, pcie3, pcie3,
-     4, edr},
+     4, edr, ddr(512, 8, 2133)},
     {"dgx-1v", "V100-SXM2-32GB", Socket::nvlink2, Wiring::cube_mesh, 8, 6, nvlink2_bytes_per_second, 2, 4, pcie3, pcie3,
-     4, edr},
-    // DGX-2 user guide: 12 NVSwitches, 8 EDR NICs.
+     4, edr, ddr(512, 8, 2133)},
+    // DGX-2 user guide: 12 NVSwitches, 8 EDR NICs; 1.5 TB (two Xeon 8168, 6 channels of DDR4-2666 each). A second level
+    // of PCIe switches, by which four GPUs share a link to a CPU, is left out.
     {"dgx-2", "V100-SXM3-32GB", Socket::nvlink2, Wiring::two_boards, 16, 6, nvlink2_bytes_per_second, 2, 8, pcie3,
-     pcie3, 8, edr},
-    // DGX A100 user guide: 6 NVSwitches, 4 PCIe Gen4 switches with 2 GPUs and 2 HDR NICs each.
+     pcie3, 8, edr, ddr(1536, 12, 2666)},
+    // DGX A100 user guide: 6 NVSwitches, 4 PCIe Gen4 switches with 2 GPUs and 2 HDR NICs each; 2 TB (two EPYC
+    // 7742, 8 channels of DDR4-3200 each).
     {"dgx-a100", "A100-SXM4-80GB", Socket::nvlink3, Wiring::nvswitch, 8, 12, nvlink3_bytes_per_second, 2, 4, pcie4,
-     pcie4, 8, hdr},
-    // DGX H100 user guide: 4 NVSwitches, 8 NDR NICs on PCIe Gen5.
+     pcie4, 8, hdr, ddr(2048, 16, 3200)},
+    // DGX H100 user guide: 4 NVSwitches, 8 NDR NICs on PCIe Gen5; 2 TB (two Xeon 8480C, 8 channels of DDR5-4800 each).
     {"dgx-h100", "H100-SXM5-80GB", Socket::nvlink4, Wiring::nvswitch, 8, 18, nvlink4_bytes_per_second, 2, 4, pcie5,
-     pcie5, 8, ndr},
-    // HGX B200 datasheet: 2 NVSwitch chips, 8 NICs of 400 Gb/s.
-    {"hgx-b200", "B200", Socket::nvlink5, Wiring::nvswitch, 8, 18, nvlink5_bytes_per_second, 2, 4, pcie5, pcie5, 8,
-     ndr},
-    // HGX A100 4-GPU: every pair joined by 4 NVLinks, one HDR NIC a GPU (JUWELS Booster: Kesselheim et al. 2021).
+     pcie5, 8, ndr, ddr(2048, 16, 4800)},
+    // HGX B200 datasheet: 2 NVSwitch chips, 8 NICs of 400 Gb/s. Host of the DGX B200 (user guide): 2 TB (two Xeon
+    // 8570, 8 channels of DDR5-5600 each).
+    {"hgx-b200", "B200", Socket::nvlink5, Wiring::nvswitch, 8, 18, nvlink5_bytes_per_second, 2, 4, pcie5, pcie5, 8, ndr,
+     ddr(2048, 16, 5600)},
+    // HGX A100 4-GPU: every pair joined by 4 NVLinks, one HDR NIC a GPU (JUWELS Booster: Kesselheim et al. 2021);
+    // 512 GB (two EPYC 7402, 8 channels of DDR4-3200 each).
     {"hgx-a100-4", "A100-SXM4-40GB", Socket::nvlink3, Wiring::all_to_all, 4, 12, nvlink3_bytes_per_second, 2, 4, pcie4,
-     pcie4, 4, hdr},
-    // Four V100, every pair joined by 2 NVLinks, 4 NICs of 100 Gb/s (Jean Zay: IDRIS documentation).
+     pcie4, 4, hdr, ddr(512, 16, 3200)},
+    // Four V100, every pair joined by 2 NVLinks, 4 NICs of 100 Gb/s (Jean Zay: IDRIS documentation); 192 GB (two
+    // Xeon 6248, 6 channels of DDR4-2933 each).
     {"v100-4", "V100-SXM2-32GB", Socket::nvlink2, Wiring::all_to_all, 4, 6, nvlink2_bytes_per_second, 2, 2, pcie3,
-     pcie3, 4, edr},
-    // GB200 NVL72: 18 trays of 2 Grace CPUs and 4 GPUs, 18 NVSwitch chips, a ConnectX-7 for each GPU.
+     pcie3, 4, edr, ddr(192, 12, 2933)},
+    // GB200 NVL72: 18 trays of 2 Grace CPUs and 4 GPUs, 18 NVSwitch chips, a ConnectX-7 for each GPU; 36 x 480 GB of
+    // LPDDR5X, 18.4 TB/s (datasheet).
     {"gb200-nvl72", "GB200", Socket::grace, Wiring::nvswitch, 72, 18, nvlink5_bytes_per_second, 36, 0,
-     nvlink_c2c_bytes_per_second, pcie5, 72, ndr},
+     nvlink_c2c_bytes_per_second, pcie5, 72, ndr, grace},
     // A host without GPUs, of which each core is a device: AMD EPYC 7763 product page, 64 cores, DDR4-3200.
     {"cpu-host", "CPU-core", Socket::core, Wiring::pcie_only, 64, 0, 0, 1, 0, ddr4_bytes_per_second,
      ddr4_bytes_per_second, 1, gigabits(1)},
@@ -96,9 +111,11 @@ void wire_nvswitch(const NodeSpec& spec, NodePlan& node) {
 void wire_host(const NodeSpec& spec, NodePlan& node) {
     const auto host_link = [](double rate) { return Link{LinkKind::pcie, rate, pcie_link_seconds, 1, 0}; };
     std::vector<std::uint32_t> cpus, attach;
-    // A node of which only the first GPUs are used keeps the CPUs and switches that those sit on.
+    // A node of which only the first GPUs are used keeps the CPUs (with their memory) and switches that those sit on.
     const auto share = [&](std::uint32_t all) { return (all * node.gpus() + spec.gpus - 1) / spec.gpus; };
     const std::uint32_t cpu_count = share(spec.cpus), switch_count = share(spec.pcie_switches);
+    const HostMemory& memory = spec.host_memory;
+    node.set_host_memory({memory.bytes / spec.cpus * cpu_count, memory.bytes_per_second / spec.cpus * cpu_count});
     for (std::uint32_t i = 0; i < cpu_count; ++i) cpus.push_back(node.add(VertexKind::cpu));
     if (cpu_count == 2) node.connect(cpus[0], cpus[1], host_link(socket_bytes_per_second));
     for (std::uint32_t i = 0; i < switch_count; ++i) {

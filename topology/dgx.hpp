@@ -37,6 +37,7 @@ struct NodeSpec {
     double gpu_host_bytes_per_second, nic_host_bytes_per_second;
     std::uint32_t nics;
     double nic_bytes_per_second;
+    HostMemory host_memory = {};  ///< of all CPUs together
 };
 
 const NodeSpec& find_node(std::string_view name);

@@ -96,6 +96,7 @@ void NodePlan::finish() {
     between_.assign(std::size_t{gpus_} * gpus_, {});
     out_.assign(gpus_, {});
     in_.assign(gpus_, {});
+    to_host_.assign(gpus_, {});
     // NVLink where it reaches, else any way; to the NIC over PCIe where it reaches, else through another GPU.
     for (std::uint32_t from = 0; from < gpus_; ++from) {
         const auto direct = paths_from(over_nvlink, from), any = paths_from(whole, from);
@@ -105,6 +106,10 @@ void NodePlan::finish() {
         }
         const std::uint32_t nic = nic_vertex(nic_of(from));
         out_[from] = host[nic].empty() ? any[nic] : host[nic];
+        for (std::uint32_t v = 0; v < vertices_.size(); ++v)
+            if (vertices_[v] == VertexKind::cpu && !host[v].empty() &&
+                (to_host_[from].empty() || host[v].size() < to_host_[from].size()))
+                to_host_[from] = host[v];
     }
     for (std::uint32_t nic = 0; nic < nics_; ++nic) {
         const auto host = paths_from(over_pcie, nic_vertex(nic)), any = paths_from(whole, nic_vertex(nic));

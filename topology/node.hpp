@@ -15,6 +15,12 @@ struct NodeLink {
     Link link;
 };
 
+/// Main memory of a node; 0: not known.
+struct HostMemory {
+    std::uint64_t bytes = 0;
+    double bytes_per_second = 0;
+};
+
 class NodePlan {
 public:
     /// GPUs are vertices 0 .. gpus-1, NICs follow them.
@@ -48,6 +54,11 @@ public:
     [[nodiscard]] const Path& gpu_to_nic(std::uint32_t gpu) const { return out_[gpu]; }
     [[nodiscard]] const Path& nic_to_gpu(std::uint32_t gpu) const { return in_[gpu]; }
 
+    /// To the nearest CPU, whose memory a GPU's copies go to; empty where the node has none. The way back is the same.
+    [[nodiscard]] const Path& gpu_to_host(std::uint32_t gpu) const { return to_host_[gpu]; }
+    [[nodiscard]] const HostMemory& host_memory() const { return host_memory_; }
+    void set_host_memory(const HostMemory& memory) { host_memory_ = memory; }
+
     /// Whether the ways between GPU and NIC share no link and are equal in length and rates for all GPUs.
     [[nodiscard]] bool paths_alike() const;
 
@@ -56,7 +67,8 @@ private:
     bool on_chip_ = false;
     std::vector<VertexKind> vertices_;
     std::vector<NodeLink> links_;
-    std::vector<Path> between_, out_, in_;
+    std::vector<Path> between_, out_, in_, to_host_;
+    HostMemory host_memory_;
 };
 
 }  // namespace orrery::topology

@@ -40,11 +40,11 @@ std::string key(const models::ModelSpec& spec) {
 
 std::string key(const strategies::Strategy& strategy) {
     const auto& [tensor, pipeline, chunks, data, expert, expert_tensor, sequence, schedule, sharding, recompute,
-                 recompute_layers, async, overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket,
-                 placement, placement_file] = strategy;
+                 recompute_layers, offloaded_layers, async, overlap_reduce, overlap_gather, overlap_p2p, scatter_gather,
+                 bucket, placement, placement_file] = strategy;
     return list(tensor, pipeline, chunks, data, expert, expert_tensor, sequence, schedule, sharding, recompute,
-                recompute_layers, async, overlap_reduce, overlap_gather, overlap_p2p, scatter_gather, bucket, placement,
-                placement_file);
+                recompute_layers, offloaded_layers, async, overlap_reduce, overlap_gather, overlap_p2p, scatter_gather,
+                bucket, placement, placement_file);
 }
 
 std::string key(const strategies::Training& training) {

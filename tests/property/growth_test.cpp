@@ -63,6 +63,9 @@ void expect_more_takes_no_less(const Change& first, const Change& more, double t
 
 void unchanged(json&) {}
 
+/// Layers that are recomputed, or more of them, leave less to copy or more time for it.
+void without_offloading(json& s) { s["strategy"].erase("cpu_offloading_num_layers"); }
+
 void twice(json& value) { value = 2 * value.get<std::uint64_t>(); }
 
 void without_recomputation(json& s) {
@@ -88,7 +91,7 @@ TEST(Growth, ALargerBatchTakesNoLess) {
 }
 
 TEST(Growth, MoreLayersTakeNoLess) {
-    expect_more_takes_no_less(unchanged, [](json& s) { twice(s["model"]["num_hidden_layers"]); });
+    expect_more_takes_no_less(without_offloading, [](json& s) { twice(s["model"]["num_hidden_layers"]); });
 }
 
 TEST(Growth, MoreLayersNeedMoreMemory) {
@@ -118,7 +121,28 @@ TEST(Growth, LongerSequencesTakeNoLess) {
 }
 
 TEST(Growth, RecomputingTakesNoLess) {
-    expect_more_takes_no_less(without_recomputation, [](json& s) { s["strategy"]["recompute"] = "full"; });
+    const auto first = [](json& s) {
+        without_recomputation(s);
+        without_offloading(s);
+    };
+    expect_more_takes_no_less(first, [](json& s) { s["strategy"]["recompute"] = "full"; });
+}
+
+/// Of a chunk; where there is no more than one all of them.
+void offload(json& s, bool all) {
+    const auto of = [&](const char* key) {
+        return s["strategy"].contains(key) ? s["strategy"][key].get<std::uint32_t>() : 1;
+    };
+    const std::uint32_t chunk =
+        s["model"]["num_hidden_layers"].get<std::uint32_t>() / (of("pipeline") * of("virtual_pipeline"));
+    s["strategy"]["cpu_offloading_num_layers"] = all ? chunk : (chunk + 1) / 2;
+}
+void offload_half(json& s) { offload(s, false); }
+void offload_all(json& s) { offload(s, true); }
+
+TEST(Growth, OffloadingTakesNoLess) {
+    expect_more_takes_no_less(without_offloading, offload_half);
+    expect_more_takes_no_less(offload_half, offload_all);
 }
 
 /// 64 GPUs or fewer on Ethernet, whose rate can be chosen.
@@ -154,6 +178,11 @@ TEST(Growth, SelectiveRecomputationNeedsNoMoreMemory) {
         without_recomputation, [](json& s) { s["strategy"]["recompute"] = "selective"; }, expect_no_more_memory);
 }
 
+TEST(Growth, OffloadingNeedsNoMoreMemory) {
+    for_each_pair(without_offloading, offload_half, expect_no_more_memory);
+    for_each_pair(offload_half, offload_all, expect_no_more_memory);
+}
+
 TEST(Growth, ADistributedOptimizerNeedsNoMoreMemory) {
     for_each_pair(
         [](json& s) {
@@ -173,7 +202,7 @@ TEST(Growth, PredictionsAreSane) {
         for (const Breakdown& b : one.stages) {
             EXPECT_NEAR(b.total(), one.step_time_s, rounding * one.step_time_s);
             for (const double part : {b.gemm, b.attention, b.memory_bound, b.tensor_comm, b.pipeline_comm, b.data_comm,
-                                      b.optimizer, b.launch, b.bubble})
+                                      b.offload, b.optimizer, b.launch, b.bubble})
                 EXPECT_GE(part, -rounding * one.step_time_s);
         }
     });

@@ -11,8 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* keys[]{"gemm",          "attention", "memory_bound", "tensor_comm", "expert_comm",
-                             "pipeline_comm", "data_comm", "optimizer",    "launch",      "bubble"};
+constexpr const char* keys[]{"gemm",      "attention", "memory_bound", "tensor_comm", "expert_comm", "pipeline_comm",
+                             "data_comm", "offload",   "optimizer",    "launch",      "bubble"};
 
 /// A step of three operations: two products of one name, and an optimizer.
 Json sample(double first, double second, double adam) {

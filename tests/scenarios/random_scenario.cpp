@@ -132,6 +132,12 @@ json draw_training(Dice& dice, const Shape& shape, const std::string& preset) {
     return training;
 }
 
+/// Layers of a chunk that are offloaded, in one scenario of three.
+void draw_offloading(Dice& dice, const Shape& shape, json& strategy) {
+    if (dice.between(0, 2) == 0)
+        strategy["cpu_offloading_num_layers"] = dice.between(1, shape.layers / (shape.pipeline * shape.chunks));
+}
+
 }  // namespace
 
 json random_scenario(std::mt19937_64& random) {
@@ -143,6 +149,8 @@ json random_scenario(std::mt19937_64& random) {
     scenario["training"] = draw_training(dice, shape, scenario["cluster"]["preset"].get<std::string>());
     scenario["seed"] = dice.between(0, 1000);
     if (dice.coin()) scenario["outputs"]["token_budget"] = std::to_string(dice.between(1, 900)) + "B";
+    // Drawn last, so that the rest of a seed's scenario is what it was.
+    draw_offloading(dice, shape, scenario["strategy"]);
     return scenario;
 }
 

@@ -43,6 +43,15 @@ Plan small_moe_plan() {
     return plan;
 }
 
+/// Two stages of two layers, of which the first layer's activations go to host memory.
+Plan small_offloading_plan() {
+    Plan plan = tiny_plan(1, 2, 1);
+    plan.training.global_batch = 2 * 2;
+    plan.training.fused_attention = true;
+    plan.strategy.cpu_offloading_num_layers = 1;
+    return plan;
+}
+
 std::string first_difference(const std::string& text, const std::string& expected) {
     std::istringstream one(text), other(expected);
     std::string a, b;
@@ -70,6 +79,11 @@ TEST(ToText, TinyStepIsAsReviewed) {
 
 TEST(ToText, TinyStepWithExpertsIsAsReviewed) {
     expect_as_reviewed(to_text(build(small_moe_plan()), 0), "tests/strategies/golden/tiny_moe_step.txt");
+}
+
+TEST(ToText, TinyStepWithOffloadingIsAsReviewed) {
+    const StepProgram step = build(small_offloading_plan());
+    expect_as_reviewed(to_text(step, 0) + "\n" + to_text(step, 1), "tests/strategies/golden/tiny_offload_step.txt");
 }
 
 TEST(ToText, OneLineForEachOperationAndBuffer) {

@@ -1,0 +1,65 @@
+// Saved activations of a chunk's first layers, kept in host memory between forward and backward.
+//
+// Megatron-LM's --cpu-offloading-num-layers by TransformerEngine (pytorch/cpu_offload.py): behind a layer's forward a
+// copy to the host begins, beside the next layers; ahead of its backward a copy back, beside the layers above. As
+// there, the copies of N layers out of a chunk's L are spread over all L: the copy of layer k (from 0) must have ended
+// when ceil((k + 1) L / N) layers and one more have run, so that a slow link has the time of L layers for N copies and
+// the forward never runs further ahead of the copies than that. Backward mirrors it. With N = L that is one layer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "strategies/intern.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/schedule/schedule.hpp"
+#include "strategies/stage.hpp"
+
+namespace orrery::strategies {
+
+/// Writes the copies of one stage between its calls, and what calls read so that memory is given back when a copy to
+/// the host has ended, and taken again when the copy back begins. Does nothing in a plan without offloading.
+class Offload {
+public:
+    Offload(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern);
+
+    /// To be told of each call before it is written, in program order: the call of a slot's layer, by its position in
+    /// its chunk, with the slot that follows (null: none). Writes copies back that run beside it, and adds to what the
+    /// call reads and writes.
+    void before(const Slot& slot, std::size_t position, const Slot* next, std::vector<BufferId>& reads,
+                std::vector<BufferId>& writes);
+    /// Behind a layer's forward call, which wrote `saved`.
+    void behind(const Slot& slot, std::size_t position, BufferId saved);
+    /// What a layer's backward reads instead of `saved`, if it was offloaded.
+    [[nodiscard]] BufferId back(const Slot& slot, std::size_t position, BufferId saved);
+
+private:
+    [[nodiscard]] std::uint32_t calls_ahead(std::uint32_t number) const;
+    [[nodiscard]] std::size_t first(std::uint32_t chunk) const {
+        return stage_.chunks[chunk].front().layer < 0 ? 1 : 0;
+    }
+    [[nodiscard]] bool offloaded(std::uint32_t chunk, std::size_t position) const;
+    void reload(const Slot& slot, std::size_t position);
+    void reload_beside(const Slot& slot, std::size_t position);
+
+    struct Copying {
+        BufferId saved, copied, host;
+        std::uint64_t until;  ///< number of the call that waits for the copy
+    };
+    using Layer = std::pair<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;  // (chunk, micro-batch), position
+    static Layer layer(const Slot& slot, std::size_t position) { return {{slot.chunk, slot.micro_batch}, position}; }
+
+    const Stage& stage_;
+    Builder& builder_;
+    Intern& intern_;
+    std::uint32_t layers_;  ///< that are offloaded, of each chunk
+    std::uint32_t of_;      ///< layers of a chunk
+    std::uint64_t calls_ = 0;
+    std::vector<Copying> copying_;
+    std::vector<BufferId> done_;  ///< what the last call writes; empty before the first
+    std::map<Layer, BufferId> on_host_, reloaded_;
+};
+
+}  // namespace orrery::strategies
