@@ -17,6 +17,16 @@ TEST_F(GpuSettings, AttentionReadsHeadsInsidePackedRows) {
 TEST_F(GpuSettings, LossesLeavePaddingOut) { settings_checks::losses_leave_padding_out(gpu()); }
 TEST_F(GpuSettings, PartsOfALossMakeTheWhole) { settings_checks::parts_of_a_loss_make_the_whole(gpu()); }
 TEST_F(GpuSettings, EmbeddingsLeaveRowsOfOthersOut) { settings_checks::embeddings_leave_rows_of_others_out(gpu()); }
+TEST_F(GpuSettings, HalfProductsAccumulateAndAddABias) {
+    settings_checks::half_products_accumulate_and_add_a_bias(gpu());
+}
+TEST_F(GpuSettings, SumsOfHalfOperandsLandInEitherFormat) {
+    settings_checks::sums_of_half_operands_land_in_either_format(gpu());
+}
+TEST_F(GpuSettings, CastsGoBothWays) { settings_checks::casts_go_both_ways(gpu()); }
+TEST_F(GpuSettings, HalfAttentionReadsHeadsInsidePackedRows) {
+    settings_checks::half_attention_reads_heads_inside_packed_rows(gpu());
+}
 
 }  // namespace
 }  // namespace orrery::kernels

@@ -1,4 +1,4 @@
-// Launches with settings against plain loops in double precision: the same checks for every device, in fp32.
+// Launches with settings against plain loops in double precision: the same checks for every device.
 #pragma once
 
 #include "kernels/device.hpp"
@@ -13,5 +13,11 @@ void attention_reads_heads_inside_packed_rows(Device& device);
 void losses_leave_padding_out(Device& device);
 void parts_of_a_loss_make_the_whole(Device& device);
 void embeddings_leave_rows_of_others_out(Device& device);
+
+// In bf16 (half_checks.cpp).
+void half_products_accumulate_and_add_a_bias(Device& device);
+void sums_of_half_operands_land_in_either_format(Device& device);
+void casts_go_both_ways(Device& device);
+void half_attention_reads_heads_inside_packed_rows(Device& device);
 
 }  // namespace orrery::kernels::settings_checks

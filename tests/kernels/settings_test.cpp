@@ -21,6 +21,16 @@ TEST_F(CpuSettings, AttentionReadsHeadsInsidePackedRows) {
 TEST_F(CpuSettings, LossesLeavePaddingOut) { settings_checks::losses_leave_padding_out(*device_); }
 TEST_F(CpuSettings, PartsOfALossMakeTheWhole) { settings_checks::parts_of_a_loss_make_the_whole(*device_); }
 TEST_F(CpuSettings, EmbeddingsLeaveRowsOfOthersOut) { settings_checks::embeddings_leave_rows_of_others_out(*device_); }
+TEST_F(CpuSettings, HalfProductsAccumulateAndAddABias) {
+    settings_checks::half_products_accumulate_and_add_a_bias(*device_);
+}
+TEST_F(CpuSettings, SumsOfHalfOperandsLandInEitherFormat) {
+    settings_checks::sums_of_half_operands_land_in_either_format(*device_);
+}
+TEST_F(CpuSettings, CastsGoBothWays) { settings_checks::casts_go_both_ways(*device_); }
+TEST_F(CpuSettings, HalfAttentionReadsHeadsInsidePackedRows) {
+    settings_checks::half_attention_reads_heads_inside_packed_rows(*device_);
+}
 
 }  // namespace
 }  // namespace orrery::kernels
