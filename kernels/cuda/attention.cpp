@@ -2,6 +2,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cmath>
@@ -87,12 +88,25 @@ std::uint64_t scratch_bytes(const Attention& a) {
 
 void launch_attention(const Place& place, const Attention& a, std::span<void* const> o, std::uint64_t row_stride) {
     if (is_single(a)) return launch_single(place, a, o, row_stride);
-    if (row_stride != 0)
-        throw Error("attention in 16 bits takes no heads inside packed rows", "train in fp32, or pack each tensor");
+    if (row_stride % 8 != 0)
+        throw Error(fmt::format("{} in rows of {} elements", to_text(Kernel(a)), row_stride),
+                    "16-bit rows are multiples of 8 elements");
     const Entry* const entry = find(a);
-    AttentionArguments arguments{o[0],    o[1],    o[2],       o[3],    static_cast<float*>(o[4]),
-                                 nullptr, nullptr, nullptr,    nullptr, static_cast<float*>(place.scratch),
-                                 a.seq,   a.heads, a.kv_heads, a.causal};
+    const std::uint64_t wide = std::uint64_t{a.heads} * a.head_dim, narrow = std::uint64_t{a.kv_heads} * a.head_dim;
+    AttentionArguments arguments{};
+    arguments.q = o[0];
+    arguments.k = o[1];
+    arguments.v = o[2];
+    arguments.o = o[3];
+    arguments.lse = static_cast<float*>(o[4]);
+    arguments.delta = static_cast<float*>(place.scratch);
+    arguments.seq = a.seq;
+    arguments.heads = a.heads;
+    arguments.kv_heads = a.kv_heads;
+    arguments.causal = a.causal;
+    arguments.q_stride = row_stride != 0 ? row_stride : wide;
+    arguments.kv_stride = row_stride != 0 ? row_stride : narrow;
+    arguments.o_stride = wide;
     if (!a.backward) {
         entry->forward(place, arguments, a.batch);
         return;

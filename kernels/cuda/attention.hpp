@@ -12,7 +12,7 @@ namespace orrery::kernels::cuda {
 bool supports(const Attention& kernel);
 /// Scratch that launch_attention uses.
 std::uint64_t scratch_bytes(const Attention& kernel);
-/// row_stride: that of Settings. Throws Error where it is not 0 in 16 bits.
+/// row_stride: that of Settings; in 16 bits a multiple of 8, else Error is thrown.
 void launch_attention(const Place& place, const Attention& kernel, std::span<void* const> operands,
                       std::uint64_t row_stride);
 

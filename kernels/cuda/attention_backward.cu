@@ -32,11 +32,16 @@ template <class T, int D, class Shape>
 constexpr int shared_bytes = static_cast<int>(sizeof(T)) * (2 * owned<Shape> + 4 * Shape::tile) * tile_pitch(D) +
                              4 * Shape::tile * 4;
 
-/// One (batch, head) of a tensor [batch, seq, heads, D].
+/// Where one (batch, head) begins in a tensor whose tokens are `stride` elements apart.
+template <int D>
+__device__ __forceinline__ std::uint64_t offset_of(const AttentionArguments& a, std::uint64_t stride,
+                                                   std::uint32_t head) {
+    return blockIdx.z * a.seq * stride + std::uint64_t{head} * D;
+}
 template <class T, int D>
-__device__ __forceinline__ const T* head_of(const void* tensor, const AttentionArguments& a, std::uint32_t heads,
+__device__ __forceinline__ const T* head_of(const void* tensor, const AttentionArguments& a, std::uint64_t stride,
                                             std::uint32_t head) {
-    return static_cast<const T*>(tensor) + (std::uint64_t{blockIdx.z} * a.seq * heads + head) * D;
+    return static_cast<const T*>(tensor) + offset_of<D>(a, stride, head);
 }
 
 /// delta = sum over the head's columns of do times o: eight lanes a row.
@@ -105,7 +110,7 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const std::uint32_t first = blockIdx.x * owned<Shape>, own = first + warp * 16 * MT;
     const std::uint32_t kv_head = blockIdx.y, group = a.heads / a.kv_heads;
-    const std::uint64_t stride = std::uint64_t{a.heads} * D, kv_stride = std::uint64_t{a.kv_heads} * D;
+    const std::uint64_t kv_stride = a.kv_stride;
     T* const own_k = k_tile + warp * 16 * MT * pitch;
     T* const own_v = v_tile + warp * 16 * MT * pitch;
 
@@ -115,17 +120,17 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
     const auto load_step = [&](std::uint32_t step) {
         const std::uint32_t head = kv_head * group + step / each, query = (begin + step % each) * tile,
                             buffer = step % 2;
-        load_tile<T, D, tile>(q_tiles + buffer * tile * pitch, head_of<T, D>(a.q, a, a.heads, head), stride, query,
-                              a.seq);
-        load_tile<T, D, tile>(o_tiles + buffer * tile * pitch, head_of<T, D>(a.d_o, a, a.heads, head), stride, query,
-                              a.seq);
+        load_tile<T, D, tile>(q_tiles + buffer * tile * pitch, head_of<T, D>(a.q, a, a.q_stride, head), a.q_stride,
+                              query, a.seq);
+        load_tile<T, D, tile>(o_tiles + buffer * tile * pitch, head_of<T, D>(a.d_o, a, a.o_stride, head), a.o_stride,
+                              query, a.seq);
         load_statistics<tile>(statistics + buffer * 2 * tile, a, head, query);
         commit_copies();
     };
 
     Sums<MT, D / 8> dk = {}, dv = {};
-    load_tile<T, D, owned<Shape>>(k_tile, head_of<T, D>(a.k, a, a.kv_heads, kv_head), kv_stride, first, a.seq);
-    load_tile<T, D, owned<Shape>>(v_tile, head_of<T, D>(a.v, a, a.kv_heads, kv_head), kv_stride, first, a.seq);
+    load_tile<T, D, owned<Shape>>(k_tile, head_of<T, D>(a.k, a, kv_stride, kv_head), kv_stride, first, a.seq);
+    load_tile<T, D, owned<Shape>>(v_tile, head_of<T, D>(a.v, a, kv_stride, kv_head), kv_stride, first, a.seq);
     load_step(0);
     for (std::uint32_t step = 0; step < steps; ++step) {
         if (step + 1 < steps) {
@@ -158,7 +163,7 @@ __global__ void __launch_bounds__(threads_per_block) keys_backward(AttentionArgu
         __syncthreads();  // the buffer may be filled again
     }
 
-    const std::uint64_t offset = (std::uint64_t{blockIdx.z} * a.seq * a.kv_heads + kv_head) * D;
+    const std::uint64_t offset = offset_of<D>(a, kv_stride, kv_head);
     store_sums<T, D, MT>(
         dk, [&](int, int) { return inverse_root; }, own_k, static_cast<T*>(a.dk) + offset, kv_stride, own, a.seq, lane);
     store_sums<T, D, MT>(
@@ -178,7 +183,7 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const std::uint32_t first = (gridDim.x - 1 - blockIdx.x) * owned<Shape>, own = first + warp * 16 * MT;
     const std::uint32_t head = blockIdx.y, kv_head = head / (a.heads / a.kv_heads);
-    const std::uint64_t stride = std::uint64_t{a.heads} * D, kv_stride = std::uint64_t{a.kv_heads} * D;
+    const std::uint64_t kv_stride = a.kv_stride;
     T* const own_q = q_tile + warp * 16 * MT * pitch;
     const T* const own_o = o_tile + warp * 16 * MT * pitch;
 
@@ -195,8 +200,8 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
 
     const std::uint32_t seen = a.causal ? min(a.seq, first + owned<Shape>) : a.seq;
     const std::uint32_t steps = (seen + tile - 1) / tile;
-    const T* const k = head_of<T, D>(a.k, a, a.kv_heads, kv_head);
-    const T* const v = head_of<T, D>(a.v, a, a.kv_heads, kv_head);
+    const T* const k = head_of<T, D>(a.k, a, kv_stride, kv_head);
+    const T* const v = head_of<T, D>(a.v, a, kv_stride, kv_head);
     const auto load_step = [&](std::uint32_t step) {
         load_tile<T, D, tile>(k_tiles + step % 2 * tile * pitch, k, kv_stride, step * tile, a.seq);
         load_tile<T, D, tile>(v_tiles + step % 2 * tile * pitch, v, kv_stride, step * tile, a.seq);
@@ -204,8 +209,8 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
     };
 
     Sums<MT, D / 8> dq = {};
-    load_tile<T, D, owned<Shape>>(q_tile, head_of<T, D>(a.q, a, a.heads, head), stride, first, a.seq);
-    load_tile<T, D, owned<Shape>>(o_tile, head_of<T, D>(a.d_o, a, a.heads, head), stride, first, a.seq);
+    load_tile<T, D, owned<Shape>>(q_tile, head_of<T, D>(a.q, a, a.q_stride, head), a.q_stride, first, a.seq);
+    load_tile<T, D, owned<Shape>>(o_tile, head_of<T, D>(a.d_o, a, a.o_stride, head), a.o_stride, first, a.seq);
     load_step(0);
     for (std::uint32_t step = 0; step < steps; ++step) {
         if (step + 1 < steps) {
@@ -232,9 +237,9 @@ __global__ void __launch_bounds__(threads_per_block) queries_backward(AttentionA
         registers_by_columns<T, D, MT, NT>(dq, ds, k_tile, lane);
         __syncthreads();
     }
-    T* const to = static_cast<T*>(a.dq) + (std::uint64_t{blockIdx.z} * a.seq * a.heads + head) * D;
+    T* const to = static_cast<T*>(a.dq) + offset_of<D>(a, a.q_stride, head);
     store_sums<T, D, MT>(
-        dq, [&](int, int) { return inverse_root; }, own_q, to, stride, own, a.seq, lane);
+        dq, [&](int, int) { return inverse_root; }, own_q, to, a.q_stride, own, a.seq, lane);
 }
 
 }  // namespace

@@ -87,9 +87,9 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
     // Long rows first: under a causal mask the last queries see the most keys.
     const std::uint32_t first = (gridDim.x - 1 - blockIdx.x) * queries, own = first + warp * 16 * MT;
     const std::uint32_t head = blockIdx.y, kv_head = head / (a.heads / a.kv_heads);
-    const std::uint64_t stride = std::uint64_t{a.heads} * D, kv_stride = std::uint64_t{a.kv_heads} * D;
+    const std::uint64_t kv_stride = a.kv_stride;
     const std::uint64_t sequence = std::uint64_t{blockIdx.z} * a.seq;
-    const T* const q = static_cast<const T*>(a.q) + sequence * stride + head * D;
+    const T* const q = static_cast<const T*>(a.q) + sequence * a.q_stride + head * D;
     const T* const k = static_cast<const T*>(a.k) + sequence * kv_stride + kv_head * D;
     const T* const v = static_cast<const T*>(a.v) + sequence * kv_stride + kv_head * D;
     T* const own_q = q_tile + warp * 16 * MT * tile_pitch(D);
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
             running.sum[m][half] = 0.0f;
         }
 
-    load_tile<T, D, queries>(q_tile, q, stride, first, a.seq);
+    load_tile<T, D, queries>(q_tile, q, a.q_stride, first, a.seq);
     load_tile<T, D, keys>(k_tile, k, kv_stride, 0, a.seq);
     commit_copies();
     for (std::uint32_t j = 0; j < tiles; ++j) {
@@ -139,9 +139,9 @@ __global__ void __launch_bounds__(threads_per_block) forward(AttentionArguments 
             if (lane % 4 == 0 && row < a.seq)
                 lse[row] = running.largest[m][half] * inverse_root + logf(running.sum[m][half]);
         }
-    T* const o = static_cast<T*>(a.o) + sequence * stride + head * D;
+    T* const o = static_cast<T*>(a.o) + sequence * a.o_stride + head * D;
     store_sums<T, D, MT>(
-        out, [&](int m, int half) { return 1.0f / running.sum[m][half]; }, own_q, o, stride, own, a.seq, lane);
+        out, [&](int m, int half) { return 1.0f / running.sum[m][half]; }, own_q, o, a.o_stride, own, a.seq, lane);
 }
 
 }  // namespace

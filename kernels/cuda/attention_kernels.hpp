@@ -17,6 +17,8 @@ struct AttentionArguments {
     float* delta;  ///< scratch [batch, heads, seq]: sum over a row of do times o
     std::uint32_t seq, heads, kv_heads;
     bool causal;
+    /// Elements from one token to the next in q and dq, in k, v, dk and dv, and in o and do: multiples of 16 bytes.
+    std::uint64_t q_stride, kv_stride, o_stride;
 };
 
 template <class T, int D>

@@ -203,7 +203,6 @@ GemmLibrary::Plan& GemmLibrary::plan_for(const Place& place, const Gemm& g, std:
     auto made = std::make_unique<Plan>(g, format);
     if (biased) {
         made->product.set(CUBLASLT_MATMUL_DESC_EPILOGUE, cublasLtEpilogue_t{CUBLASLT_EPILOGUE_BIAS});
-        if (g.dtype != Dtype::tf32) made->product.set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, types_of(g.dtype).in);
         if (g.batch > 1) made->product.set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, std::int64_t{g.n});
         made->product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, settings.bias);
     }

@@ -5,7 +5,10 @@
 
 Takes plans of one rank as `orrery run --plan` writes them (GPT and Llama layers; fp32, tf32, bf16), trains on random
 tokens and prints the fastest and the median step. --ours: a folder where `orrery-device run --out` left NAME.json; the
-two are printed side by side. Attention is PyTorch's fused one where it has one, Adam the fused one on a GPU."""
+two are printed side by side. Attention is PyTorch's fused one where it has one, Adam the fused one on a GPU.
+bf16 is mixed precision as Megatron-LM's: bf16 parameters and activations, Adam on fp32 masters whose rounded copies are
+the parameters, gradients summed over micro-batches in grad_reduce's format. They are summed by kernels of their own,
+where ours add inside the product."""
 import argparse
 import json
 import pathlib
@@ -35,7 +38,7 @@ class RmsNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x):
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * self.weight
+        return (x * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * self.weight
 
 
 def norm(model):
@@ -130,7 +133,14 @@ def train(plan, device):
     torch.manual_seed(run["seed"])
     torch.backends.cuda.matmul.allow_tf32 = t["compute"] == TF32
     model = Model(plan).to(device)
+    half = t["compute"] == BF16
     parameters = list(model.parameters())
+    weights = parameters
+    if half:
+        parameters = [p.detach().clone() for p in weights]
+        sums = torch.float32 if t["grad_reduce"] == FP32 else torch.bfloat16
+        totals = [torch.zeros_like(p, dtype=sums) for p in parameters]
+        model.bfloat16()
     options = {"fused": True} if device.type == "cuda" else {}
     adam = torch.optim.AdamW(parameters, lr=run["rate"], betas=(run["b1"], run["b2"]), eps=run["epsilon"],
                              weight_decay=run["decay"], **options)
@@ -141,14 +151,23 @@ def train(plan, device):
     for step in range(run["steps"]):
         synchronize()
         begin = time.perf_counter()
-        adam.zero_grad(set_to_none=False)
+        torch._foreach_zero_(totals) if half else adam.zero_grad(set_to_none=False)
         for batch in ids:
-            with torch.autocast(device.type, torch.bfloat16, enabled=t["compute"] == BF16):
-                loss = model(batch[:, :-1], batch[:, 1:]) / count
-            loss.backward()
+            (model(batch[:, :-1], batch[:, 1:]) / count).backward()
+            if half:
+                for total, weight in zip(totals, weights):
+                    total += weight.grad
+                    weight.grad = None
+        if half:
+            for master, total in zip(parameters, totals):
+                master.grad = total.float()
         if t["grad_clip"] > 0:
             torch.nn.utils.clip_grad_norm_(parameters, t["grad_clip"])
         adam.step()
+        if half:
+            with torch.no_grad():
+                for weight, master in zip(weights, parameters):
+                    weight.copy_(master)
         synchronize()
         if step >= run["warmup"]:
             seconds.append(time.perf_counter() - begin)

@@ -134,6 +134,18 @@ TEST_F(GpuTraining, FollowsTheReferenceInTf32) {
     expect_the_reference(plan, 5e-3);
 }
 
+/// tests/run/equivalence_test.cpp says why these tolerances; heads are those that tensor cores take.
+TEST_F(GpuTraining, FollowsTheReferenceInBf16) {
+    for (Plan plan : {gpt(), llama()})
+        for (const kernels::Dtype sums : {kernels::Dtype::fp32, kernels::Dtype::bf16}) {
+            SCOPED_TRACE(plan.model.name);
+            plan.model.hidden = 4 * 64;
+            plan.model.head_dim = 64;
+            plan.training.precision = {kernels::Dtype::bf16, sums};
+            expect_the_reference(plan, 2e-3);
+        }
+}
+
 TEST_F(GpuTraining, MomentsStayInOrderOverSteps) {
     const Plan plan = gpt();
     const strategies::StepProgram program = strategies::build(plan);

@@ -1,4 +1,4 @@
-// Launches with settings against plain loops in double precision: the same checks for every device, in fp32.
+// Launches with settings against plain loops in double precision: the same checks for every device.
 #pragma once
 
 #include "kernels/device.hpp"
@@ -16,5 +16,11 @@ void embeddings_leave_rows_of_others_out(Device& device);
 void batched_products_add_a_bias_each(Device& device);
 void gates_take_given_experts(Device& device);
 void tokens_have_any_number_of_copies(Device& device);
+
+// In bf16 (half_checks.cpp).
+void half_products_accumulate_and_add_a_bias(Device& device);
+void sums_of_half_operands_land_in_either_format(Device& device);
+void casts_go_both_ways(Device& device);
+void half_attention_reads_heads_inside_packed_rows(Device& device);
 
 }  // namespace orrery::kernels::settings_checks
