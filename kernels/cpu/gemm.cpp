@@ -66,7 +66,8 @@ void run_half_gemm(const Gemm& g, const Memory& memory) {
     const std::uint64_t m = g.m, n = g.n, k = g.k, size = product.single_result ? sizeof(float) : sizeof(Bfloat16);
     for (std::uint64_t i = 0; i < g.batch; ++i)
         multiply(product, memory.as<Bfloat16>(0) + i * m * k, memory.as<Bfloat16>(1) + i * k * n,
-                 static_cast<const Bfloat16*>(settings.bias), memory.as<std::byte>(2) + i * m * n * size);
+                 settings.bias == nullptr ? nullptr : static_cast<const Bfloat16*>(settings.bias) + i * n,
+                 memory.as<std::byte>(2) + i * m * n * size);
 }
 
 }  // namespace

@@ -91,14 +91,14 @@ void launch(Device& device, const Kernel& kernel, const Operands& memory, const 
 }  // namespace
 
 void half_products_accumulate_and_add_a_bias(Device& device) {
-    const Operand row{"bias", Format::bf16, 56, Role::in};
+    const Operand row{"bias", Format::bf16, 3 * 56, Role::in};
     const Bytes host = host_values(row, seed, 7);
     void* const bias = device.allocate(host.size());
     device.copy(CopyKind::host_to_device, bias, host.data(), host.size(), 0);
     for (const GemmPass pass : {GemmPass::forward, GemmPass::data_gradient, GemmPass::weight_gradient})
-        for (const int mode : {0, 1, 2, 3}) {
+        for (const int mode : {0, 1, 2, 3, 4, 5, 6, 7}) {
             SCOPED_TRACE(mode);
-            const Gemm gemm{Dtype::bf16, 1, 40, 56, 48, pass};
+            const Gemm gemm{Dtype::bf16, (mode & 4) != 0 ? 3U : 1U, 40, 56, 48, pass};
             Settings settings;
             settings.accumulate = (mode & 1) != 0;
             settings.bias = (mode & 2) != 0 ? bias : nullptr;
@@ -106,7 +106,8 @@ void half_products_accumulate_and_add_a_bias(Device& device) {
             launch(device, gemm, memory, settings);
             expect_close(memory, 2, [&](std::uint64_t e) {
                 return (settings.accumulate ? memory.before(2, e) : 0.0) +
-                       (settings.bias != nullptr ? Values{Format::bf16, host.data()}[e % 56] : 0.0);
+                       (settings.bias != nullptr ? Values{Format::bf16, host.data()}[e / (40 * 56) * 56 + e % 56]
+                                                 : 0.0);
             });
         }
     device.release(bias);
