@@ -193,6 +193,8 @@ std::string format_bytes(double bytes) {
     return std::abs(whole) < 1024 ? fmt::format("{:.0f} B", whole) : format_in(steps, bytes);
 }
 
+std::string format_error(double share) { return fmt::format("{:+.1f}%", 100 * share); }
+
 std::string format_count(double value) {
     static constexpr std::array<Step, 5> steps{
         {{"", 1, 1000}, {"k", 1e3, 1000}, {"M", 1e6, 1000}, {"B", 1e9, 1000}, {"T", 1e12, unlimited}}};

@@ -101,9 +101,10 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
     const models::ModelSpec& model = plan.model;
     const std::uint32_t columns = model.expert_ffn / (plan.experts_split() ? plan.strategy.tensor : 1);
     require(model.experts % aligned == 0, "/model/num_experts", fmt::format("{} experts", model.experts),
-            "a GPU needs a multiple of 4");
+            fmt::format("a GPU needs a multiple of {}", aligned));
     require(columns % aligned == 0, "/model/moe_intermediate_size",
-            fmt::format("{} columns of an expert on a rank", columns), "a GPU needs a multiple of 4");
+            fmt::format("{} columns of an expert on a rank", columns),
+            fmt::format("a GPU needs a multiple of {}", aligned));
     for (const std::uint32_t extent : {model.head_dim, model.hidden})
         require(extent % aligned == 0, "/model", fmt::format("rows of {} columns", extent),
                 fmt::format("a GPU needs hidden and head_dim to be multiples of {}", aligned));

@@ -19,8 +19,6 @@ using Json = nlohmann::ordered_json;
 /// Plans whose measured steps differ by less are ties.
 constexpr double tie = 0.03;
 
-std::string percent(double share) { return fmt::format("{:+.1f}%", 100 * share); }
-
 constexpr double size = 480, margin = 60;
 
 /// Seconds to a place along an axis of the plot.
@@ -96,8 +94,9 @@ std::string to_text(const std::vector<ExecutedRow>& rows) {
     for (const ExecutedRow& row : rows)
         table.row({row.name, format_seconds(row.predicted),
                    fmt::format("{:.1f}%", 100 * row.half_width / row.predicted), format_seconds(row.measured),
-                   percent(row.error()), format_seconds(row.wall), fmt::format("{:.1f}%", 100 * row.spread / row.wall),
-                   fmt::format("{:.1f}%", 100 * row.op_error), row.largest});
+                   format_error(row.error()), format_seconds(row.wall),
+                   fmt::format("{:.1f}%", 100 * row.spread / row.wall), fmt::format("{:.1f}%", 100 * row.op_error),
+                   row.largest});
     const ExecutedSummary all = summary(rows);
     return table.to_text() +
            fmt::format(
@@ -151,7 +150,7 @@ std::string to_svg(const std::vector<ExecutedRow>& rows) {
              "#1f77b4");
         text +=
             fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"#1f77b4\"><title>{}: {}</title></circle>\n",
-                        at(row.measured), size - at(row.predicted), escaped(row.name), percent(row.error()));
+                        at(row.measured), size - at(row.predicted), escaped(row.name), format_error(row.error()));
     }
     return text + "</svg>\n";
 }
