@@ -204,7 +204,8 @@ std::vector<Weight> GemmLookup::sources(double m, double n, double k) const {
 }
 
 GemmPredictor::GemmPredictor(const Profile& profile)
-    : machine_(profile.constants),
+    : batched_(&profile.batched_gemm),
+      machine_(profile.constants),
       sustained_(profile.constants.at("sustained_gemm").value),
       profile_name_(profile.name) {
     for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
@@ -242,7 +243,17 @@ kernels::Gemm GemmPredictor::stand_in(const kernels::Gemm& gemm) const {
     return {table, gemm.batch, gemm.m, gemm.n, std::max(1U, gemm.k / 2), gemm.pass};
 }
 
+const BatchedGemmPoint* GemmPredictor::measured(const kernels::Gemm& gemm) const {
+    for (const BatchedGemmTable& table : *batched_)
+        if (table.dtype == gemm.dtype && table.pass == gemm.pass)
+            for (const BatchedGemmPoint& p : table.points)
+                if (p.batch == gemm.batch && p.m == gemm.m && p.n == gemm.n && p.k == gemm.k) return &p;
+    return nullptr;
+}
+
 Estimate GemmPredictor::at_table_clock(const kernels::Gemm& wanted) const {
+    if (const BatchedGemmPoint* const own = measured(wanted))
+        return {static_cast<double>(own->seconds), false, static_cast<double>(own->half_width)};
     bool exact = false;
     const GemmLookup& table = lookup(wanted, exact);
     Estimate estimate = table.estimate(stand_in(wanted), machine_);
@@ -274,6 +285,7 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     else if (!exact)
         out += fmt::format("  no table for {}: efficiency of {} on its own peak\n", kernels::name(gemm.dtype),
                            kernels::name(table.table().dtype));
+    if (measured(gemm) != nullptr) return out + "  this batched product was measured itself\n";
     if (gemm.batch > 1)
         out += fmt::format("  batch {} folded into m for the efficiency; tiles and traffic of the batched product\n",
                            gemm.batch);

@@ -66,7 +66,10 @@ public:
 
 private:
     [[nodiscard]] const GemmLookup& lookup(const kernels::Gemm& gemm, bool& exact) const;
+    /// A batched product that was measured itself, or null.
+    [[nodiscard]] const BatchedGemmPoint* measured(const kernels::Gemm& gemm) const;
 
+    const std::vector<BatchedGemmTable>* batched_;
     Machine machine_;
     double sustained_;
     std::string profile_name_;

@@ -101,6 +101,19 @@ std::string to_text(const GemmTable& table) {
     return out + "    \"us\": " + list(cells, [](const std::string& cell) { return cell; }) + "}}";
 }
 
+std::string to_text(const BatchedGemmTable& table) {
+    return fmt::format(
+        "{{\"dtype\": \"{}\", \"pass\": \"{}\", \"provenance\": {},\n    \"rows\": {{\"batch\": {},\n    \"m\": {},\n  "
+        "  "
+        "\"n\": {},\n    \"k\": {},\n    \"us\": {}{}}}}}",
+        kernels::name(table.dtype), kernels::name(table.pass), to_text(table.provenance),
+        column(table.points, [](const auto& p) { return p.batch; }),
+        column(table.points, [](const auto& p) { return p.m; }),
+        column(table.points, [](const auto& p) { return p.n; }),
+        column(table.points, [](const auto& p) { return p.k; }),
+        list(table.points, [](const auto& p) { return us(p.seconds); }), half_widths(table.points));
+}
+
 std::string to_text(const AttentionTable& table) {
     const auto& points = table.points;
     return fmt::format(
@@ -179,6 +192,7 @@ std::string held_out_text(const Profile& profile) {
 /// Sections of measured devices, each after a comma; "" when there are none.
 std::string measured_text(const Profile& profile) {
     std::string out;
+    if (!profile.batched_gemm.empty()) out += ",\n" + section("batched_gemm", profile.batched_gemm);
     if (!profile.copies.empty()) out += ",\n" + section("copies", profile.copies);
     if (!profile.overlap.empty()) out += ",\n" + section("overlap", profile.overlap);
     if (!profile.noise.empty()) {

@@ -34,6 +34,20 @@ struct GemmTable {
     kernels::GemmPass pass = kernels::GemmPass::forward;
 };
 
+/// Batched products (experts', unfused attention's), for which a table of single ones stands in where a shape was not
+/// measured.
+struct BatchedGemmPoint {
+    std::uint32_t batch, m, n, k;
+    float seconds;
+    float half_width = 0;
+};
+struct BatchedGemmTable {
+    kernels::Dtype dtype;
+    Provenance provenance;
+    std::vector<BatchedGemmPoint> points;  ///< ascending in batch, m, n, k
+    kernels::GemmPass pass = kernels::GemmPass::forward;
+};
+
 struct AttentionPoint {
     std::uint32_t batch, seq, heads, kv_heads, head_dim;
     float seconds;
@@ -137,6 +151,7 @@ struct Profile {
     std::map<std::string, Constant> constants;
     std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
     // Of measured devices only, and left out of the file when empty:
+    std::vector<BatchedGemmTable> batched_gemm;
     std::vector<CopyTable> copies;
     std::vector<OverlapPoint> overlap;
     std::map<std::string, Noise> noise;  ///< by suite

@@ -27,6 +27,7 @@ void check_positive(double value, const std::string& pointer, std::string_view w
 }
 
 auto shape(const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); }
+auto shape(const BatchedGemmPoint& p) { return std::tuple(p.batch, p.m, p.n, p.k); }
 auto shape(const AttentionPoint& p) { return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq); }
 auto shape(const PointwisePoint& p) { return std::tuple(p.cols, p.bytes); }
 auto shape(const CollectivePoint& p) { return std::tuple(p.bytes); }
@@ -137,6 +138,22 @@ void check_gemm(const Profile& profile) {
                 fail(row, "a dimension is zero", "m, n and k are at least 1");
         }
         check_table(points, pointer, Cost(profile, profile.gemm[t].dtype));
+    }
+}
+
+void check_batched_gemm(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.batched_gemm.size(); ++t) {
+        const std::string pointer = fmt::format("/batched_gemm/{}", t);
+        const auto& points = profile.batched_gemm[t].points;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            const auto& p = points[i];
+            const std::string row = fmt::format("{}/rows/{}", pointer, i);
+            check_positive(p.seconds, row, "time");
+            if (std::min({p.batch, p.m, p.n, p.k}) == 0)
+                fail(row, "a dimension is zero", "batch, m, n and k are at least 1");
+        }
+        check_order(points, pointer);
+        check_half_widths(points, pointer);
     }
 }
 
@@ -258,6 +275,7 @@ void check_profile(const Profile& profile) {
     if (profile.name.empty()) fail("/name", "is empty", "give the profile a name");
     check_constants(profile);
     check_gemm(profile);
+    check_batched_gemm(profile);
     check_attention(profile);
     check_pointwise(profile);
     check_collectives(profile);

@@ -138,6 +138,22 @@ GemmTable gemm_table(const Node& node) {
     return table;
 }
 
+BatchedGemmTable batched_gemm_table(const Node& node) {
+    BatchedGemmTable table{kernels::dtype_from(node.at("dtype").text()),
+                           provenance(node.at("provenance")),
+                           {},
+                           kernels::gemm_pass_from(node.at("pass").text())};
+    const Node rows = node.at("rows");
+    const auto batch = rows.at("batch").counts(), m = rows.at("m").counts(), n = rows.at("n").counts();
+    const auto k = rows.at("k").counts();
+    const auto us = rows.at("us").numbers();
+    for (const char* key : {"m", "n", "k", "us"}) rows.at(key).expect_size(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i)
+        table.points.push_back({batch[i], m[i], n[i], k[i], seconds_from_us(us[i])});
+    half_widths(rows, table.points);
+    return table;
+}
+
 AttentionTable attention_table(const Node& node) {
     AttentionTable table{
         node.at("backward").boolean(), node.at("causal").boolean(), provenance(node.at("provenance")), {}};
@@ -225,6 +241,7 @@ Profile profile_from(const json& document) {
             profile.held_out[key] = {node.at("points").count32(), node.at("mean").number(), node.at("median").number(),
                                      node.at("p90").number()};
         }
+    if (root.has("batched_gemm")) profile.batched_gemm = tables(root.at("batched_gemm"), batched_gemm_table);
     if (root.has("copies")) profile.copies = tables(root.at("copies"), copy_table);
     if (root.has("overlap")) profile.overlap = tables(root.at("overlap"), overlap_point);
     if (root.has("noise"))

@@ -39,11 +39,25 @@ const Shape* kernel_of(const Record& r) {
 /// Kernels were timed one behind the other: the gap between them is a constant of its own.
 double without_gap(double seconds, double gap) { return std::max(seconds - gap, seconds / 2); }
 
+void add_batched(Profile& profile, const LogContent& log, const Gemm& g, const Record& r, double gap) {
+    auto& tables = profile.batched_gemm;
+    auto table = std::ranges::find_if(tables, [&](const auto& t) { return t.dtype == g.dtype && t.pass == g.pass; });
+    if (table == tables.end()) table = tables.insert(tables.end(), {g.dtype, provenance(log.fingerprint), {}, g.pass});
+    auto& points = table->points;
+    points.push_back(
+        {g.batch, g.m, g.n, g.k, static_cast<float>(without_gap(r.seconds, gap)), static_cast<float>(r.half_width)});
+    std::ranges::sort(points, {}, [](const BatchedGemmPoint& p) { return std::tuple(p.batch, p.m, p.n, p.k); });
+}
+
 void add_gemm(Profile& profile, const LogContent& log, double gap) {
     std::map<std::pair<kernels::Dtype, kernels::GemmPass>, GemmTable> tables;
     for (const Record& r : log.records) {
         const auto* g = kernel_of<Gemm>(r);
-        if (g == nullptr || !r.failure.empty() || g->batch != 1) continue;
+        if (g == nullptr || !r.failure.empty()) continue;
+        if (g->batch > 1) {
+            add_batched(profile, log, *g, r, gap);
+            continue;
+        }
         auto& table = tables[{g->dtype, g->pass}];
         table.dtype = g->dtype;
         table.pass = g->pass;

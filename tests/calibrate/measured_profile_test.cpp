@@ -20,6 +20,10 @@ Profile measured() {
     for (auto& p : profile.gemm[1].points) p.seconds *= 2, p.half_width = 0.05F;
     profile.pointwise[0].dtype = kernels::Dtype::fp32;
     for (auto& p : profile.collectives[0].points) p.half_width = 0.02;
+    profile.batched_gemm.push_back({kernels::Dtype::bf16,
+                                    profile.gemm[0].provenance,
+                                    {{8, 64, 1024, 256, 5e-5F, 0.1F}, {8, 128, 1024, 256, 7e-5F, 0.1F}},
+                                    kernels::GemmPass::data_gradient});
     profile.copies.push_back(
         {kernels::CopyKind::device_to_host, profile.gemm[0].provenance, {{1e3, 1e-6}, {1e6, 1e-4}}});
     profile.overlap.push_back({"gemm bf16 1x8x8x8", "all_reduce 64 B among 8", 1.2, 1.4});
@@ -37,6 +41,8 @@ TEST(MeasuredProfile, ComesBackAsItWasWritten) {
     EXPECT_EQ(read.gemm[1].pass, kernels::GemmPass::weight_gradient);
     EXPECT_FLOAT_EQ(read.gemm[1].points[3].half_width, 0.05F);
     EXPECT_EQ(read.pointwise[0].dtype, kernels::Dtype::fp32);
+    EXPECT_EQ(read.batched_gemm[0].pass, kernels::GemmPass::data_gradient);
+    EXPECT_EQ(read.batched_gemm[0].points[1].m, 128U);
     EXPECT_EQ(read.copies[0].kind, kernels::CopyKind::device_to_host);
     EXPECT_EQ(read.overlap[0].beside_slowdown, 1.4);
     EXPECT_EQ(read.noise.at("gemm").unsettled, 2U);
@@ -45,7 +51,7 @@ TEST(MeasuredProfile, ComesBackAsItWasWritten) {
 
 TEST(MeasuredProfile, EmptySectionsAreNotWritten) {
     const std::string text = to_json_text(small_profile());
-    for (const char* key : {"copies", "overlap", "noise", "load", "half_width", "pass"})
+    for (const char* key : {"batched_gemm", "copies", "overlap", "noise", "load", "half_width", "pass"})
         EXPECT_EQ(text.find('"' + std::string(key) + '"'), std::string::npos) << key;
 }
 
@@ -64,6 +70,8 @@ void expect_refused(Damage damage, const std::string& pointer) {
 TEST(MeasuredProfile, RefusesDamagedRows) {
     expect_refused([](Profile& p) { p.copies[0].points[1].seconds = std::nan(""); }, "/copies/0/rows/1");
     expect_refused([](Profile& p) { p.copies[0].points[0].seconds = -1; }, "/copies/0/rows/0");
+    expect_refused([](Profile& p) { p.batched_gemm[0].points[1].m = 0; }, "/batched_gemm/0/rows/1");
+    expect_refused([](Profile& p) { p.batched_gemm[0].points[0].seconds = 0; }, "/batched_gemm/0/rows/0");
     expect_refused([](Profile& p) { p.gemm[1].points[4].half_width = 1; }, "/gemm/1/rows/4");
     expect_refused([](Profile& p) { p.gemm[1].points[4].seconds *= 300; }, "/gemm/1/rows/4");
     expect_refused([](Profile& p) { p.overlap[0].kernel_slowdown = 0; }, "/overlap/0");
@@ -90,6 +98,20 @@ TEST(MeasuredProfile, AnswersEachPassFromItsTable) {
     EXPECT_EQ(time(data_gradient).seconds, time(forward).seconds);  // has no table: the forward pass stands in
     EXPECT_EQ(time(forward).uncertainty, 0);
     EXPECT_GT(time(weight_gradient).uncertainty, 0.04);
+}
+
+/// Products of a batch have weights of their own each, which one larger product does not: only measuring tells.
+TEST(MeasuredProfile, ABatchedProductThatWasMeasuredTakesItsTime) {
+    Profile profile = measured();
+    profile.constants["sustained_gemm"].value = 1;
+    const Predictor predictor(profile);
+    const kernels::Gemm experts{kernels::Dtype::bf16, 8, 64, 1024, 256, kernels::GemmPass::data_gradient};
+    EXPECT_FLOAT_EQ(static_cast<float>(predictor.kernel(experts).seconds), 5e-5F);
+    EXPECT_FALSE(predictor.kernel(experts).extrapolated);
+    EXPECT_NE(predictor.explain(experts).find("was measured itself"), std::string::npos);
+    kernels::Gemm other = experts;
+    other.n = 512;
+    EXPECT_TRUE(predictor.kernel(other).extrapolated) << "single products stand in";
 }
 
 TEST(MeasuredProfile, InterpolatesBetweenWidthsOfRows) {
