@@ -160,11 +160,12 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const st
     }
 }
 
-/// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper: the GPU's table says which it has.
+/// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper; CPUs have instructions for bf16: the
+/// device's table says which it has.
 bool offers(const topology::Gpu& gpu, Dtype dtype) {
     switch (dtype) {
         case Dtype::fp32: return gpu.fp32_flops > 0;
-        case Dtype::fp16: return gpu.half_flops > 0;
+        case Dtype::fp16: return gpu.fp16;
         case Dtype::tf32: return gpu.tf32_flops > 0;
         case Dtype::bf16: return gpu.bf16;
         case Dtype::fp8: return gpu.fp8_flops > 0;

@@ -53,8 +53,9 @@ constexpr Row rows[] = {
     {"TPU-v3", "tpu-v3", 32, 0.9, 0, 0, 123, 0, Socket::tpu_v3, {"TPUv3"}},
     {"TPU-v4", "tpu-v4", 32, 1.2, 0, 0, 275, 0, Socket::tpu_v4, {"TPUv4"}},
     // A core of an AMD EPYC 9755: 4.1 GHz boost (product page), two 512-bit fused multiply-adds a cycle (Software
-    // Optimization Guide for family 1Ah). Its share of bandwidth is the profile's; memory of a vCPU of AWS's m6a hosts.
-    {"CPU-core", "cpu", 4, 0, 0.262, 0, 0, 0, Socket::core, {"CPU"}},
+    // Optimization Guide for family 1Ah), each of which adds twice as many products of bf16 (VDPBF16PS); no fp16. Its
+    // share of bandwidth is the profile's; memory of a vCPU of AWS's m6a hosts.
+    {"CPU-core", "cpu", 4, 0, 0.262, 0, 0.525, 0, Socket::core, {"CPU"}},
     // L40S datasheet: 48 GB GDDR6, 864 GB/s, PCIe Gen4.
     {"L40S", "l40s", 48, 0.864, 91.6, 183, 362, 733, Socket::pcie, {"L40S-48GB"}},
 };
@@ -69,7 +70,9 @@ std::vector<Gpu> make_gpus() {
     std::vector<Gpu> result;
     for (const Row& r : rows) {
         result.push_back({r.name, r.profile, static_cast<std::uint64_t>(r.gibibytes) * GiB, r.terabytes_per_second * T,
-                          r.fp32 * T, r.tf32 * T, r.half * T, r.fp8 * T, r.tf32 > 0 || is_chip(r.socket)});
+                          r.fp32 * T, r.tf32 * T, r.half * T, r.fp8 * T,
+                          r.tf32 > 0 || is_chip(r.socket) || r.socket == Socket::core,
+                          r.half > 0 && r.socket != Socket::core});
     }
     return result;
 }

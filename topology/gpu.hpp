@@ -13,7 +13,7 @@ struct Gpu {
     std::uint64_t memory_bytes = 0;
     double memory_bytes_per_second = 0;                                    ///< datasheet; 0: what its profile measured
     double fp32_flops = 0, tf32_flops = 0, half_flops = 0, fp8_flops = 0;  ///< dense datasheet peaks; 0: not offered
-    bool bf16 = false;                                                     ///< half_flops is reached with bf16 too
+    bool bf16 = false, fp16 = false;                                       ///< which formats reach half_flops
 };
 
 /// Boards of the same socket can be exchanged within a node: they have the same NVLink generation and carrier.

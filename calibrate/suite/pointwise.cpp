@@ -38,6 +38,23 @@ std::uint64_t whole_tokens(PointwiseKind kind, std::uint64_t rows) {
     return copies ? (rows + kernels::moe_top_k - 1) / kernels::moe_top_k * kernels::moe_top_k : rows;
 }
 
+/// What training in 16 bits runs in fp32: the loss, and what surrounds the optimizer. A GPU is bound by bytes whatever
+/// the format; a CPU unpacks.
+bool is_single_beside_half(PointwiseKind kind) {
+    using enum PointwiseKind;
+    switch (kind) {
+        case scale:
+        case fill:
+        case sum_of_squares:
+        case cross_entropy:
+        case cross_entropy_backward:
+        case cross_entropy_maximum:
+        case cross_entropy_part:
+        case cross_entropy_part_backward: return true;
+        default: return false;
+    }
+}
+
 bool affordable(const Bench& bench, const Pointwise& p) {
     constexpr double cpu_bytes_per_second = 3e9, gpu_bytes_per_second = 500e9;
     const double rate = bench.is_cpu() ? cpu_bytes_per_second : gpu_bytes_per_second;
@@ -64,8 +81,12 @@ std::vector<Subject> pointwise_grid(const Bench& bench) {
         for (int kind = 0; kind < kernels::pointwise_kinds; ++kind) {
             const auto k = static_cast<PointwiseKind>(kind);
             for (const std::uint64_t cols : widths(bench, k)) {
-                const Pointwise p{k, dtype, count / cols, cols};
-                if (p.rows > 0 && affordable(bench, p)) out.emplace_back(kernels::Kernel(p));
+                Pointwise p{k, dtype, count / cols, cols};
+                if (p.rows == 0) continue;
+                if (affordable(bench, p)) out.emplace_back(kernels::Kernel(p));
+                if (dtype == kernels::Dtype::fp32 || !bench.is_cpu() || !is_single_beside_half(k)) continue;
+                p.dtype = kernels::Dtype::fp32;
+                if (affordable(bench, p)) out.emplace_back(kernels::Kernel(p));
             }
         }
     return out;

@@ -79,7 +79,7 @@ std::vector<kernels::Dtype> formats(const Options& options, const kernels::Devic
     return out;
 }
 
-/// Points in a format that the device lacks, as those of a bf16 scenario on a CPU, are measured in one that it has:
+/// Points in a format that the device lacks, as those of an fp16 scenario on a CPU, are measured in one that it has:
 /// each kernel once.
 std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Subject>& points, kernels::Dtype known,
                                                  const kernels::Device& device) {
