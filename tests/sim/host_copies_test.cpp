@@ -76,8 +76,8 @@ TEST(HostCopies, HiddenOrExposed) {
     const auto predicted = [](int layers) {
         return quick(small_scenario(
             R"({"cluster": {"nodes": 1}, "training": {"cuda_graph": true, "seq_length": 2048},
-            "model": {"hidden_size": 8192, "num_attention_heads": 64}, "strategy": {"tensor": 1, "pipeline": 1, "data": 8,
-            "cpu_offloading_num_layers": )" +
+            "model": {"hidden_size": 8192, "num_attention_heads": 64},
+            "strategy": {"tensor": 1, "pipeline": 1, "data": 8, "cpu_offloading_num_layers": )" +
             std::to_string(layers) + "}}"));
     };
     const Prediction none = predicted(0), one = predicted(1), all = predicted(8);
