@@ -193,7 +193,7 @@ std::string format_bytes(double bytes) {
     return std::abs(whole) < 1024 ? fmt::format("{:.0f} B", whole) : format_in(steps, bytes);
 }
 
-std::string format_error(double share) { return fmt::format("{:+.1f}%", 100 * share); }
+std::string format_relative(double share) { return fmt::format("{:+.1f}%", 100 * share); }
 
 std::string format_count(double value) {
     static constexpr std::array<Step, 5> steps{

@@ -28,7 +28,7 @@ std::string format_seconds(double seconds);
 std::string format_bytes(double bytes);
 
 /// A relative error: -0.0321 -> "-3.2%", 0.5 -> "+50.0%".
-std::string format_error(double share);
+std::string format_relative(double share);
 
 /// Decimal prefix for a rate or count: 569000 -> "569k", 1.75e11 -> "175B" (B for 10^9, as in "175B parameters").
 std::string format_count(double value);

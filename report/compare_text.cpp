@@ -20,8 +20,8 @@ std::string categories_table(const Comparison& c) {
     Table table({{"ms", Table::Align::left}, {"predicted"}, {"measured"}, {"error"}, {"of step"}});
     const auto row = [&](const Pair& pair) {
         table.row({pair.name, milliseconds(pair.predicted), milliseconds(pair.measured),
-                   pair.measured > 0 ? format_error(pair.error()) : "",
-                   format_error(pair.difference() / c.step.measured)});
+                   pair.measured > 0 ? format_relative(pair.error()) : "",
+                   format_relative(pair.difference() / c.step.measured)});
     };
     for (const Pair& pair : c.categories)
         if (std::max(std::abs(pair.predicted), std::abs(pair.measured)) > 0.0005 * c.step.measured) row(pair);
@@ -43,9 +43,9 @@ std::string groups_table(const Comparison& c, std::size_t rows) {
     for (std::size_t i = 0; i < std::min(rows, c.groups.size()); ++i) {
         const OpGroup& g = c.groups[i];
         table.row({g.seconds.name, g.kind, fmt::format("{:g}", g.count), milliseconds(g.seconds.predicted),
-                   milliseconds(g.seconds.measured), g.seconds.measured > 0 ? format_error(g.seconds.error()) : "",
-                   format_error(g.seconds.difference() / c.step.measured), fmt::format("{:.1f}%", 100 * g.median_error),
-                   fmt::format("{:.1f}%", 100 * g.spread)});
+                   milliseconds(g.seconds.measured), g.seconds.measured > 0 ? format_relative(g.seconds.error()) : "",
+                   format_relative(g.seconds.difference() / c.step.measured),
+                   fmt::format("{:.1f}%", 100 * g.median_error), fmt::format("{:.1f}%", 100 * g.spread)});
     }
     return table.to_text();
 }
@@ -54,7 +54,7 @@ std::string memory_line(const Comparison& c) {
     std::string text = "peak memory";
     for (const Pair& pair : c.memory)
         text += fmt::format("   {}: predicted {}, measured {} ({})", pair.name, format_bytes(pair.predicted),
-                            format_bytes(pair.measured), format_error(pair.error()));
+                            format_bytes(pair.measured), format_relative(pair.error()));
     return text + '\n';
 }
 
@@ -66,7 +66,7 @@ Json json_of(const Pair& pair) {
 
 std::string to_text(const Comparison& c, Style style, std::size_t rows) {
     const std::string headline = fmt::format("step predicted {}, measured {}: {}", format_seconds(c.step.predicted),
-                                             format_seconds(c.step.measured), format_error(c.step.error()));
+                                             format_seconds(c.step.measured), format_relative(c.step.error()));
     std::string text = paint(style, Ink::bold, headline);
     if (c.step_spread > 0) text += fmt::format("   (measured within +-{:.1f}%)", 100 * c.step_spread);
     text += "\n\n" + categories_table(c) + '\n' + memory_line(c);

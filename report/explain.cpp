@@ -78,6 +78,15 @@ TransferRow timed(const TransferUse& use) {
                                    : fmt::format("  mean of {} spans on the simulated network", use.timed)};
 }
 
+/// Measured, or derived as a warning of the prediction says.
+TransferRow copy_row(const TransferUse& use, const strategies::Copy& copy) {
+    TransferRow row = timed(use);
+    if (use.timed == 0) return row;
+    row.algbw = fmt::format("{:.2f}", static_cast<double>(copy.bytes) / mean_span(use) / 1e9);
+    row.note = "  between a GPU and its host";
+    return row;
+}
+
 /// A group inside one node has a time from the profile; another's is what its flows took.
 TransferRow collective_row(const TransferUse& use, const Collective& collective, const strategies::Mesh& mesh,
                            const Machine& machine, std::uint32_t rank) {
@@ -106,8 +115,10 @@ std::string transfer_table(const Census& census, const strategies::StepProgram& 
         {{"count"}, {"size (B)"}, {"ranks"}, {"time"}, {"algbw (GB/s)"}, {"busbw (GB/s)"}, {"transfer", Align::left}});
     for (const TransferUse& use : census.transfers) {
         const auto* collective = std::get_if<Collective>(&use.op.what);
-        const TransferRow row =
-            collective != nullptr ? collective_row(use, *collective, step.mesh, machine, rank) : timed(use);
+        const auto* copy = std::get_if<strategies::Copy>(&use.op.what);
+        const TransferRow row = collective != nullptr ? collective_row(use, *collective, step.mesh, machine, rank)
+                                : copy != nullptr     ? copy_row(use, *copy)
+                                                      : timed(use);
         table.row({fmt::format("{}", use.count), fmt::format("{:.0f}", bytes_of(step, use.op)), row.ranks, row.time,
                    row.algbw, row.busbw, describe(step, use.op)},
                   row.note);

@@ -81,7 +81,7 @@ std::string to_text(const LoneRank& rank, const scenarios::Scenario& scenario, c
     for (std::size_t i = 0; i < std::min(rows, rank.groups.size()); ++i) {
         const KernelGroup& group = rank.groups[i];
         table.row({group.name, group.kernel, fmt::format("{}", group.count), format_seconds(group.measured),
-                   format_seconds(group.predicted), format_error(group.error())});
+                   format_seconds(group.predicted), format_relative(group.error())});
     }
     if (rank.groups.size() > rows) {
         KernelGroup rest;
@@ -91,16 +91,16 @@ std::string to_text(const LoneRank& rank, const scenarios::Scenario& scenario, c
             rest.predicted += rank.groups[i].predicted;
         }
         table.row({fmt::format("{} others", rank.groups.size() - rows), "", fmt::format("{}", rest.count),
-                   format_seconds(rest.measured), format_seconds(rest.predicted), format_error(rest.error())});
+                   format_seconds(rest.measured), format_seconds(rest.predicted), format_relative(rest.error())});
     }
     table.row({"all kernels", "", "", format_seconds(rank.measured), format_seconds(rank.predicted),
-               format_error(rank.error())});
+               format_relative(rank.error())});
     text += table.to_text();
     text += fmt::format("\nSTEP      {} +- {} from the first kernel to the last, with nothing to wait for\n",
                         format_seconds(measured.step_seconds()), format_seconds(measured.step_spread()));
     text += fmt::format("MEMORY    {} held, {} predicted ({})\n", format_bytes(static_cast<double>(rank.held)),
                         format_bytes(static_cast<double>(rank.peak)),
-                        format_error(static_cast<double>(rank.peak) / static_cast<double>(rank.held) - 1));
+                        format_relative(static_cast<double>(rank.peak) / static_cast<double>(rank.held) - 1));
     return text;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "kernels/device.hpp"
 #include "run/arena.hpp"
@@ -28,6 +29,30 @@ public:
     DeviceMemory(DeviceMemory&& other) noexcept;
     DeviceMemory& operator=(DeviceMemory&& other) noexcept;
     ~DeviceMemory();
+    template <class T>
+    [[nodiscard]] T* as() const {
+        return static_cast<T*>(memory_);
+    }
+
+private:
+    kernels::Device* device_ = nullptr;
+    void* memory_ = nullptr;
+};
+
+/// The same of the host, where the device copies from and to fastest.
+class HostMemory {
+public:
+    HostMemory() = default;
+    HostMemory(kernels::Device& device, std::uint64_t bytes) : device_(&device), memory_(device.allocate_host(bytes)) {}
+    HostMemory(HostMemory&& other) noexcept : device_(other.device_), memory_(std::exchange(other.memory_, nullptr)) {}
+    HostMemory& operator=(HostMemory&& other) noexcept {
+        std::swap(device_, other.device_);
+        std::swap(memory_, other.memory_);
+        return *this;
+    }
+    ~HostMemory() {
+        if (memory_ != nullptr) device_->release_host(memory_);
+    }
     template <class T>
     [[nodiscard]] T* as() const {
         return static_cast<T*>(memory_);

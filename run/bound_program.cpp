@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "run/gradients.hpp"
+#include "run/offloaded.hpp"
 #include "strategies/hazards.hpp"
 
 namespace orrery::run {
@@ -26,13 +27,15 @@ std::vector<std::uint32_t> last_uses(const Program& program) {
 class Binder {
 public:
     Binder(const StepProgram& step, kernels::Device& device, const Place& place, StageModel& model,
-           const Groups& groups, const StepNumbers& numbers, std::byte* base)
+           const Groups& groups, const StepNumbers& numbers, std::byte* base, std::byte* host_base)
         : step_(step),
           program_(step.programs[step.role[place.rank]]),
           place_(place),
           model_(model),
           numbers_(numbers),
           arena_(base),
+          host_arena_(host_base),
+          offloaded_(host_arena_),
           bind_{device, place, model.parameters(), groups, arena_},
           hazards_(program_),
           last_use_(last_uses(program_)) {
@@ -54,6 +57,7 @@ private:
     Action bind_step_op(const Op& op);
     std::uint32_t next_gathered();
     Action bind_message(const Op& op);
+    Action bind_copy(const Op& op);
     [[nodiscard]] std::uint32_t stage_of(std::uint32_t rank) const {
         return place_.mesh.coordinate(rank, Axis::pipeline);
     }
@@ -67,7 +71,8 @@ private:
     const Place& place_;
     StageModel& model_;
     const StepNumbers& numbers_;
-    Arena arena_;
+    Arena arena_, host_arena_;
+    Offloaded offloaded_;
     Bind bind_;
     Hazards hazards_;
     std::vector<Hazards> block_hazards_;
@@ -90,7 +95,7 @@ void Binder::find_recomputed() {
 }
 
 Item& Binder::begin_item(const Op& op, std::uint32_t index, std::int32_t inner) {
-    arena_.begin(static_cast<std::uint32_t>(bound_.items.size()), op.lane);
+    for (Arena* arena : {&arena_, &host_arena_}) arena->begin(static_cast<std::uint32_t>(bound_.items.size()), op.lane);
     Item& item = bound_.items.emplace_back();
     item.lane = op.lane;
     item.label = op.label;
@@ -100,7 +105,8 @@ Item& Binder::begin_item(const Op& op, std::uint32_t index, std::int32_t inner) 
 }
 
 void Binder::end_item(Item& item) {
-    item.waits.insert(item.waits.end(), arena_.waits().begin(), arena_.waits().end());
+    for (const Arena* arena : {&arena_, &host_arena_})
+        item.waits.insert(item.waits.end(), arena->waits().begin(), arena->waits().end());
     std::sort(item.waits.begin(), item.waits.end());
     item.waits.erase(std::unique(item.waits.begin(), item.waits.end()), item.waits.end());
 }
@@ -165,7 +171,7 @@ void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
     }
     if (!forward) skip_to(operators, piece, -1);
     for (const BufferId id : program_.writes(op))
-        if (program_.buffers[id].keep == Keep::scratch)
+        if (program_.buffers[id].keep == Keep::scratch && program_.buffers[id].bytes > 0)
             boundary_[id] = std::move(forward ? bind_.value : bind_.gradient);
 }
 
@@ -212,8 +218,16 @@ std::uint32_t Binder::next_gathered() {
     return bucket_left_;
 }
 
+Action Binder::bind_copy(const Op& op) {
+    const auto to_host = std::get<Copy>(op.what).to == Copy::To::host;
+    if (!to_host) return offloaded_.back(bind_, program_.reads(op).back());
+    return offloaded_.out(bind_, model_.operators(op.label.layer), op.label.micro_batch, program_.reads(op).front(),
+                          program_.writes(op).front());
+}
+
 Action Binder::bind_step_op(const Op& op) {
     if (std::holds_alternative<Send>(op.what) || std::holds_alternative<Recv>(op.what)) return bind_message(op);
+    if (std::holds_alternative<Copy>(op.what)) return bind_copy(op);
     StepSite site{.name = step_.names[op.label.name], .phase = op.label.phase, .lane = op.lane};
     site.collective = std::get_if<Collective>(&op.what);
     if (site.name == "gather boundary") return gather_boundary(op, *site.collective);
@@ -243,19 +257,24 @@ BoundProgram Binder::bind() && {
         }
         for (const auto list : {program_.reads(op), program_.writes(op)})
             for (const BufferId id : list)
-                if (last_use_[id] == i) boundary_.erase(id);
+                if (last_use_[id] == i) {
+                    boundary_.erase(id);
+                    offloaded_.gone(id);
+                }
         last_item_.push_back(static_cast<std::uint32_t>(bound_.items.size() - 1));
     }
     bound_.peak_bytes = arena_.peak();
     bound_.extent_bytes = arena_.extent();
+    bound_.host_peak_bytes = host_arena_.peak();
+    bound_.host_extent_bytes = host_arena_.extent();
     return std::move(bound_);
 }
 
 }  // namespace
 
 BoundProgram bind_program(const StepProgram& step, kernels::Device& device, const Place& place, StageModel& model,
-                          const Groups& groups, const StepNumbers& numbers, std::byte* base) {
-    return Binder(step, device, place, model, groups, numbers, base).bind();
+                          const Groups& groups, const StepNumbers& numbers, std::byte* base, std::byte* host_base) {
+    return Binder(step, device, place, model, groups, numbers, base, host_base).bind();
 }
 
 }  // namespace orrery::run

@@ -22,8 +22,9 @@ struct Item {
 
 struct BoundProgram {
     std::vector<Item> items;
-    std::uint64_t peak_bytes = 0;    ///< activations and scratch that were in use at once
-    std::uint64_t extent_bytes = 0;  ///< what the arena needs
+    std::uint64_t peak_bytes = 0;                              ///< activations and scratch that were in use at once
+    std::uint64_t extent_bytes = 0;                            ///< what the arena needs
+    std::uint64_t host_peak_bytes = 0, host_extent_bytes = 0;  ///< the same of host memory
 };
 
 /// What actions read when they run: the numbers of one step.
@@ -32,9 +33,10 @@ struct StepNumbers {
     float* norm = nullptr;  ///< host memory: the sum of squares of all gradients
 };
 
-/// base: the arena's memory, of extent_bytes; null to find them. Binding leaves no state behind in the model. Throws
-/// Error for an operation that cannot be executed.
+/// base, host_base: memory of the arenas, of extent_bytes and host_extent_bytes; null to find them. Binding leaves no
+/// state behind in the model. Throws Error for an operation that cannot be executed.
 BoundProgram bind_program(const strategies::StepProgram& step, kernels::Device& device, const Place& place,
-                          StageModel& model, const Groups& groups, const StepNumbers& numbers, std::byte* base);
+                          StageModel& model, const Groups& groups, const StepNumbers& numbers, std::byte* base,
+                          std::byte* host_base);
 
 }  // namespace orrery::run

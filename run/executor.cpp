@@ -34,9 +34,12 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
     numbers_ = {settings.adam, host_norm_};
     model_ = std::make_unique<StageModel>(device, place_, settings);
     require_runs_on(device, model_->parameters());
-    const BoundProgram plan_of_memory = bind_program(step, device, place_, *model_, *groups_, numbers_, nullptr);
+    const BoundProgram plan_of_memory =
+        bind_program(step, device, place_, *model_, *groups_, numbers_, nullptr, nullptr);
     arena_ = DeviceMemory(device, plan_of_memory.extent_bytes);
-    bound_ = bind_program(step, device, place_, *model_, *groups_, numbers_, arena_.as<std::byte>());
+    if (plan_of_memory.host_extent_bytes > 0) host_arena_ = HostMemory(device, plan_of_memory.host_extent_bytes);
+    bound_ = bind_program(step, device, place_, *model_, *groups_, numbers_, arena_.as<std::byte>(),
+                          host_arena_.as<std::byte>());
     has_loss_ = model_->last_stage() && settings.kernel_seconds.empty() && !settings.only_rank;
     if (settings.only_rank) fill_arena(plan_of_memory.extent_bytes, settings.seed);
     if (!settings.kernel_seconds.empty())
@@ -62,7 +65,8 @@ Executor::~Executor() { device_.release_host(host_norm_); }
 
 RankMemory Executor::memory() const {
     const Parameters& p = model_->parameters();
-    return {p.weights().bytes(p.elements()), p.gradients().bytes(p.elements()), p.optimizer_bytes(), bound_.peak_bytes};
+    return {p.weights().bytes(p.elements()), p.gradients().bytes(p.elements()), p.optimizer_bytes(), bound_.peak_bytes,
+            bound_.host_peak_bytes};
 }
 
 /// Every sample of the global batch goes to one data rank and micro-batch.

@@ -25,11 +25,12 @@ struct StepResult {
     std::vector<Span> spans;     ///< of every item
 };
 
-/// Bytes of device memory that this rank holds.
+/// Bytes of device memory that this rank holds, and of the host's.
 struct RankMemory {
     std::uint64_t weights = 0, gradients = 0;
     std::uint64_t optimizer = 0;    ///< moments; with 16-bit weights their masters, with 16-bit gradients fp32 copies
     std::uint64_t activations = 0;  ///< the most that were in use at once, with scratch
+    std::uint64_t host = 0;         ///< the same of what is offloaded; no part of total()
     [[nodiscard]] std::uint64_t total() const { return weights + gradients + optimizer + activations; }
 };
 
@@ -70,6 +71,7 @@ private:
     std::unique_ptr<StageModel> model_;
     std::unique_ptr<Groups> groups_;
     DeviceMemory arena_;
+    HostMemory host_arena_;
     BoundProgram bound_;
     std::uint64_t step_ = 0;
     std::size_t mark_count_ = 0;

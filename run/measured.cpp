@@ -38,7 +38,8 @@ Json json_of(const MeasuredRank& rank) {
         {"host", rank.host},
         {"device", rank.device},
         {"software", rank.software},
-        {"memory_bytes", {rank.memory.weights, rank.memory.gradients, rank.memory.optimizer, rank.memory.activations}},
+        {"memory_bytes",
+         {rank.memory.weights, rank.memory.gradients, rank.memory.optimizer, rank.memory.activations, rank.memory.host}},
         {"clock_offset_s", rank.clock_offset},
         {"clock_uncertainty_s", rank.clock_uncertainty},
         {"overhead_s", rank.overhead},
@@ -57,7 +58,7 @@ MeasuredRank rank_of(const Json& in) {
     in.at("device").get_to(rank.device);
     in.at("software").get_to(rank.software);
     const Json& memory = in.at("memory_bytes");
-    rank.memory = {memory.at(0), memory.at(1), memory.at(2), memory.at(3)};
+    rank.memory = {memory.at(0), memory.at(1), memory.at(2), memory.at(3), memory.at(4)};
     in.at("clock_offset_s").get_to(rank.clock_offset);
     in.at("clock_uncertainty_s").get_to(rank.clock_uncertainty);
     in.at("overhead_s").get_to(rank.overhead);

@@ -18,6 +18,7 @@ using strategies::Phase;
 class Sweep {
 public:
     void add(Span span) { spans_.push_back(span); }
+    [[nodiscard]] bool empty() const { return spans_.empty(); }
     void sort() {
         std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
     }
@@ -111,14 +112,14 @@ private:
     }
 
     /// What a block takes beyond its kernels is its collectives; beyond its device time, the host; a slow-down beside
-    /// the data lane is that lane's.
+    /// the data lane is that lane's, or where that is empty that of copies.
     void block(std::uint32_t index, std::uint32_t number, double seconds) {
         const Shares& kernels = costs_->block_shares(number);
         const double alone = costs_->block(number).device, slowed = costs_->of(rank_.role, index).device;
         add(kernels);
         const double kernel_seconds = kernels.gemm + kernels.attention + kernels.memory_bound;
         sum_.tensor_comm += alone - kernel_seconds - kernels.expert_comm;
-        sum_.data_comm += slowed - alone;
+        (data_.empty() ? sum_.offload : sum_.data_comm) += slowed - alone;
         sum_.launch += seconds - slowed;
     }
 

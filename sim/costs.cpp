@@ -211,7 +211,7 @@ Shares Costs::shares_of(const StepProgram& step, const Program& block, const std
 }
 
 /// Kernels that run beside a collective of another lane take longer: its time alone, as long as it lasts, counts
-/// (slowdown - 1) more on the calls that follow it.
+/// (slowdown - 1) more on the calls that follow it. So do copies that a core makes.
 void Costs::slow_down_beside_collectives(const StepProgram& step) {
     for (std::size_t role = 0; role < step.programs.size(); ++role) {
         const Program& program = step.programs[role];
@@ -222,6 +222,8 @@ void Costs::slow_down_beside_collectives(const StepProgram& step) {
             if (collective != nullptr && op.lane != Lane::compute) beside += collective_seconds(step, *collective);
             const bool computes =
                 std::holds_alternative<strategies::Call>(op.what) || std::holds_alternative<Compute>(op.what);
+            if (std::holds_alternative<strategies::Copy>(op.what) && copies_->takes_cores())
+                beside += programs_[role][i].device;
             if (beside <= 0 || !computes) continue;
             OpCost& cost = programs_[role][i];
             const double shared = std::min(beside, cost.device), extra = shared * (slowdown_ - 1.0);

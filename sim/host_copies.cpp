@@ -38,6 +38,7 @@ HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predic
     : predictor_(predictor) {
     if (topology::socket_of(cluster.gpu_of(gpu)) == topology::Socket::core) {
         rate_ = predictor.constant("memory_bytes_per_second") / 2;
+        takes_cores_ = true;
         from_ = "half of the rate at which it reads and writes memory";
         return;
     }

@@ -13,8 +13,8 @@ namespace orrery::sim {
 /// Time of a copy as the profile measured it; without a table, from the datasheet's rate of the narrowest link to the
 /// nearest CPU (topology::host_copy_share of it). Ranks of a node run the same program and so copy at the same time:
 /// what shares a PCIe switch's link, and the host's memory, gets its part of it. A CPU's device copies within its own
-/// memory: it reads and writes every byte. Not modelled: messages of NICs on the same links (they turn off at the
-/// switch), copies both ways at once, memory of the other socket.
+/// memory, by the core that computes: it reads and writes every byte. Not modelled: messages of NICs on the same links
+/// (they turn off at the switch), copies both ways at once, memory of the other socket.
 class HostCopies {
 public:
     /// Of the GPU of one rank, of so many on GPUs of their own.
@@ -24,6 +24,8 @@ public:
     /// Throws Error where the GPU has no host to copy to.
     [[nodiscard]] double seconds(kernels::CopyKind kind, double bytes) const;
 
+    /// Whether a copy takes its time from kernels beside it, as on a CPU.
+    [[nodiscard]] bool takes_cores() const { return takes_cores_; }
     /// Where a rate that was not measured comes from: "copies to and from the host are not in the profile ..."; empty:
     /// all of it was.
     [[nodiscard]] std::string origin() const;
@@ -32,7 +34,7 @@ private:
     const calibrate::Predictor& predictor_;
     double rate_ = 0;     ///< of this GPU's copies when its neighbours copy too, bytes per second; 0: no host
     double latency_ = 0;  ///< of the way
-    bool shared_ = false;
+    bool shared_ = false, takes_cores_ = false;
     std::string from_;
 };
 

@@ -11,8 +11,9 @@ Offload::Offload(const Plan& plan, const Stage& stage, Builder& builder, Intern&
 
 /// Calls that run beside the copy of a chunk's layer number k, before one waits for it: at least one.
 std::uint32_t Offload::calls_ahead(std::uint32_t k) const {
+    if (layers_ == of_) return 1;
     const std::uint64_t spread = (std::uint64_t{k + 1} * of_ + layers_ - 1) / layers_;
-    return static_cast<std::uint32_t>(spread) - k;
+    return static_cast<std::uint32_t>(spread) - k - 1;
 }
 
 bool Offload::offloaded(std::uint32_t chunk, std::size_t position) const {
@@ -61,8 +62,8 @@ BufferId Offload::back(const Slot& slot, std::size_t position, BufferId saved) {
 /// position = k + calls_ahead(k).
 void Offload::reload_beside(const Slot& slot, std::size_t position) {
     if (position <= first(slot.chunk)) return;
-    const std::uint64_t below = position - first(slot.chunk);
-    const std::uint64_t begun = (below - 1) * layers_ / of_, due = below * layers_ / of_;
+    const std::uint64_t next = position - first(slot.chunk) + (layers_ == of_ ? 0 : 1);
+    const std::uint64_t begun = (next - 1) * layers_ / of_, due = next * layers_ / of_;
     if (due == begun || due > layers_) return;
     const std::size_t at = first(slot.chunk) + due - 1;
     if (on_host_.contains(layer(slot, at))) reload(slot, at);

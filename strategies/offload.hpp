@@ -2,9 +2,10 @@
 //
 // Megatron-LM's --cpu-offloading-num-layers by TransformerEngine (pytorch/cpu_offload.py): behind a layer's forward a
 // copy to the host begins, beside the next layers; ahead of its backward a copy back, beside the layers above. As
-// there, the copies of N layers out of a chunk's L are spread over all L: the copy of layer k (from 0) must have ended
-// when ceil((k + 1) L / N) layers and one more have run, so that a slow link has the time of L layers for N copies and
-// the forward never runs further ahead of the copies than that. Backward mirrors it. With N = L that is one layer.
+// there, the copies of N layers out of a chunk's L are spread over all L: that of layer k (from 0) must have ended when
+// ceil((k + 1) L / N) layers have run, so that a slow link has the time of L layers for N copies and the forward never
+// runs further ahead of them than that. Backward mirrors it. With N = L, which TransformerEngine does not allow, a copy
+// has one layer's time.
 #pragma once
 
 #include <cstdint>

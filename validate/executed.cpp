@@ -94,7 +94,7 @@ std::string to_text(const std::vector<ExecutedRow>& rows) {
     for (const ExecutedRow& row : rows)
         table.row({row.name, format_seconds(row.predicted),
                    fmt::format("{:.1f}%", 100 * row.half_width / row.predicted), format_seconds(row.measured),
-                   format_error(row.error()), format_seconds(row.wall),
+                   format_relative(row.error()), format_seconds(row.wall),
                    fmt::format("{:.1f}%", 100 * row.spread / row.wall), fmt::format("{:.1f}%", 100 * row.op_error),
                    row.largest});
     const ExecutedSummary all = summary(rows);
@@ -150,7 +150,7 @@ std::string to_svg(const std::vector<ExecutedRow>& rows) {
              "#1f77b4");
         text +=
             fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"#1f77b4\"><title>{}: {}</title></circle>\n",
-                        at(row.measured), size - at(row.predicted), escaped(row.name), format_error(row.error()));
+                        at(row.measured), size - at(row.predicted), escaped(row.name), format_relative(row.error()));
     }
     return text + "</svg>\n";
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/table.hpp"
+#include "base/units.hpp"
 #include "validate/output.hpp"
 
 namespace orrery::validate {
@@ -15,7 +16,7 @@ namespace {
 using Align = orrery::Table::Align;
 
 std::string percent(std::optional<double> value) { return value ? fmt::format("{:.1f}%", 100 * *value) : "-"; }
-std::string signed_percent(std::optional<double> value) { return value ? format_error(*value) : "-"; }
+std::string signed_percent(std::optional<double> value) { return value ? format_relative(*value) : "-"; }
 std::string correlation(std::optional<double> value) { return value ? fmt::format("{:.3f}", *value) : "-"; }
 
 std::string scores(const validate::Table& table) {

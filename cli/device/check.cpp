@@ -47,7 +47,7 @@ void print(const std::vector<std::pair<std::string, calibrate::UnseenErrors>>& s
         for (std::size_t i = 0; i < std::min(worst, errors.shapes.size()); ++i) {
             const auto& s = errors.shapes[i];
             rows.row({s.subject + (s.settled ? "" : " (unsettled)"), format_seconds(s.measured),
-                      format_seconds(s.predicted), format_error(s.error()), percent(s.uncertainty)});
+                      format_seconds(s.predicted), format_relative(s.error()), percent(s.uncertainty)});
         }
     }
     fmt::print("{}\n{}", table.to_text(), rows.to_text());

@@ -32,6 +32,9 @@ public:
     void finished(const Site& last) override {
         if (!last.forward()) inputs_.erase(last.micro_batch);
     }
+    void kept(std::int32_t micro_batch, std::vector<Tensor*>& tensors) override {
+        tensors.push_back(&inputs_[micro_batch]);
+    }
 
 private:
     /// x, the bias of GELU, then one more.

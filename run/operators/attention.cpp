@@ -45,6 +45,10 @@ public:
     void finished(const Site& last) override {
         if (!last.forward()) saved_.erase(last.micro_batch);
     }
+    void kept(std::int32_t micro_batch, std::vector<Tensor*>& tensors) override {
+        Saved& saved = saved_[micro_batch];
+        tensors.insert(tensors.end(), {&saved.qkv, &saved.o, &saved.lse});
+    }
 
 private:
     struct Saved {

@@ -80,6 +80,9 @@ public:
         if (!last.forward() || !last.keeps_rest) routing_->weights.erase(last.micro_batch);
         if (!last.forward()) returned_.erase(last.micro_batch);
     }
+    void kept(std::int32_t micro_batch, std::vector<Tensor*>& tensors) override {
+        tensors.insert(tensors.end(), {&returned_[micro_batch], &routing_->weights[micro_batch]});
+    }
 
 private:
     Action forward(Bind& bind, const Site& site) {

@@ -29,6 +29,9 @@ public:
                   Parameters& parameters);
     Action bind(Bind& bind, const Site& site) override;
     void finished(const Site& last) override;
+    void kept(std::int32_t micro_batch, std::vector<Tensor*>& tensors) override {
+        tensors.push_back(&inputs_[micro_batch]);
+    }
 
 private:
     Action product(Bind& bind, const Site& site);

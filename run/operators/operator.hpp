@@ -20,6 +20,12 @@ public:
     virtual void finished(const Site& last) { (void)last; }
     /// Backward passes it without an operation.
     virtual void passed(Bind& bind) { (void)bind; }
+    /// Adds what waits for the backward of a micro-batch, so that it can wait elsewhere: between its forward and its
+    /// backward others may empty these tensors and put new ones there. Empty ones may be among them.
+    virtual void kept(std::int32_t micro_batch, std::vector<Tensor*>& tensors) {
+        (void)micro_batch;
+        (void)tensors;
+    }
 
 protected:
     /// What to throw for an operation that the operator does not know.

@@ -38,6 +38,10 @@ public:
         probabilities_.erase(last.micro_batch);
     }
 
+    void kept(std::int32_t micro_batch, std::vector<Tensor*>& tensors) override {
+        tensors.insert(tensors.end(), {&inputs_[micro_batch], &probabilities_[micro_batch]});
+    }
+
 private:
     [[nodiscard]] std::uint64_t rows() const { return routing_->shapes.tokens; }
     [[nodiscard]] Tensor take_by_expert(Bind& bind) const {

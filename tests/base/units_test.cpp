@@ -179,8 +179,8 @@ TEST(FormatCount, PrintsDecimalPrefixes) {
     EXPECT_EQ(format_count(569000), "569k");
     EXPECT_EQ(format_count(1.75e11), "175B");
     EXPECT_EQ(format_count(1.008e12), "1.01T");
-    EXPECT_EQ(format_error(-0.0321), "-3.2%");
-    EXPECT_EQ(format_error(0.5), "+50.0%");
+    EXPECT_EQ(format_relative(-0.0321), "-3.2%");
+    EXPECT_EQ(format_relative(0.5), "+50.0%");
     EXPECT_EQ(format_count(8), "8");
     EXPECT_EQ(format_count(1.5), "1.50");
     EXPECT_EQ(format_count(0), "0");

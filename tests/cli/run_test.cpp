@@ -48,6 +48,13 @@ TEST_F(RunTest, TrainsAndReportsAsASimulationDoes) {
         EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
 }
 
+TEST_F(RunTest, OffloadedLayersLearnTheSameInLessMemory) {
+    const Json all = run(), some = run({"--set", "strategy.cpu_offloading_num_layers=2"});
+    EXPECT_EQ(losses(some), losses(all)) << "the same operations on the same numbers";
+    EXPECT_LT(some.at("peak_memory_bytes")[0], all.at("peak_memory_bytes")[0]);
+    EXPECT_GT(some.at("memory_bytes")[0].at("host"), 0);
+}
+
 TEST_F(RunTest, TwoRanksLearnWhatOneLearns) {
     const Json one = run();
     const std::vector<double> expected = losses(one);

@@ -135,6 +135,28 @@ TEST(SimulateExperts, TheShippedScenarioAndItsImbalance) {
     EXPECT_NE(odd.err.find("/strategy/expert: 3 ranks do not divide the 8 experts"), std::string::npos) << odd.err;
 }
 
+TEST(SimulateOffloading, TheShippedScenarioFitsBecauseOfIt) {
+    const std::string scenario = "scenarios/llama3-8b-64k-dgx-h100.json";
+    const Result result = orrery({"simulate", scenario});
+    EXPECT_EQ(result.exit, 0) << result.err;
+    for (const char* word : {"14 layers offloaded", "copies exposed", "in host memory", "27.8 GB/s a GPU"})
+        EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
+    const auto with = [&](const std::string& change) {
+        return Json::parse(orrery({"simulate", scenario, "--json", "-", "--set", change}).out);
+    };
+    const Json some = with("seed=1"), none = with("strategy.cpu_offloading_num_layers=0");
+    EXPECT_TRUE(some["fits"]);
+    EXPECT_FALSE(none["fits"]);
+    EXPECT_EQ(none["host_memory_bytes"], 0);
+    EXPECT_EQ(some["host_memory_bytes"], 8 * some["memory_bytes"][0]["host"].get<std::uint64_t>());
+    EXPECT_LT(some["step_time_s"].get<double>(), 1.1 * none["step_time_s"].get<double>());
+    const std::string advice = none["advice"].dump();
+    EXPECT_NE(advice.find("layers a chunk offloaded"), std::string::npos) << advice;
+    const Result beyond = orrery({"simulate", scenario, "--set", "strategy.cpu_offloading_num_layers=33"});
+    EXPECT_EQ(beyond.exit, 2);
+    EXPECT_NE(beyond.err.find("33 layers, but a chunk has 32"), std::string::npos) << beyond.err;
+}
+
 TEST_F(SimulateTest, WritesATraceOfEveryStage) {
     const std::string file = folder_ / "trace.json";
     const Result result = orrery({"simulate", scenario_, "--trace", file, "--quiet"});

@@ -241,6 +241,65 @@ const Case pipeline_cases[]{
      }},
 };
 
+void offload(Plan& p, std::uint32_t layers) { p.strategy.cpu_offloading_num_layers = layers; }
+
+const Case offload_cases[]{
+    {"AllLayers", [](Plan& p) { offload(p, 4); }},
+    {"SomeLayers", [](Plan& p) { offload(p, 2); }},
+    {"MoreMicroBatches",
+     [](Plan& p) {
+         offload(p, 3);
+         p.training.micro_batch = 1;
+     }},
+    {"SelectiveRecompute",
+     [](Plan& p) {
+         offload(p, 4);
+         p.strategy.recompute = Recompute::selective;
+     }},
+    {"FullRecomputeOfOneLayer",
+     [](Plan& p) {
+         offload(p, 2);
+         p.strategy.recompute = Recompute::full;
+         p.strategy.recompute_num_layers = 1;
+     }},
+    {"Tensor2",
+     [](Plan& p) {
+         offload(p, 3);
+         p.strategy.tensor = 2;
+     }},
+    {"Sequence2Zero1",
+     [](Plan& p) {
+         offload(p, 4);
+         p.strategy.tensor = p.strategy.data = 2;
+         p.strategy.sequence_parallel = true;
+         p.strategy.sharding = Sharding::zero1;
+     }},
+    {"Pipeline2",
+     [](Plan& p) {
+         offload(p, 1);
+         p.strategy.pipeline = 2;
+     }},
+    {"Pipeline2MoreMicroBatches",
+     [](Plan& p) {
+         offload(p, 2);
+         p.strategy.pipeline = 2;
+         p.training.micro_batch = 1;
+     }},
+    {"Pipeline2GPipe",
+     [](Plan& p) {
+         offload(p, 2);
+         p.strategy.pipeline = 2;
+         p.strategy.schedule = ScheduleKind::gpipe;
+     }},
+    {"Interleaved",
+     [](Plan& p) {
+         offload(p, 1);
+         p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
+         p.strategy.schedule = ScheduleKind::interleaved;
+         p.training.micro_batch = 1;
+     }},
+};
+
 std::string name_of(const testing::TestParamInfo<Case>& one) { return one.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(OneRank, EveryMesh, testing::ValuesIn(one_rank_cases), name_of);
@@ -251,6 +310,7 @@ INSTANTIATE_TEST_SUITE_P(Tensor, InSixteenBits, testing::ValuesIn(tensor_cases),
 INSTANTIATE_TEST_SUITE_P(Data, InSixteenBits, testing::ValuesIn(data_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Pipeline, InSixteenBits, testing::ValuesIn(pipeline_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Pipeline, EveryMesh, testing::ValuesIn(pipeline_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Offload, EveryMesh, testing::ValuesIn(offload_cases), name_of);
 
 }  // namespace
 }  // namespace orrery::run

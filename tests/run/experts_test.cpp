@@ -124,6 +124,12 @@ const Case one_rank_cases[]{
          p.strategy.recompute = Recompute::full;
          p.strategy.recompute_num_layers = 1;
      }},
+    {"Offload2", [](Plan& p) { p.strategy.cpu_offloading_num_layers = 2; }},
+    {"OffloadAllBeingSelective",
+     [](Plan& p) {
+         p.strategy.cpu_offloading_num_layers = 4;
+         p.strategy.recompute = Recompute::selective;
+     }},
     {"PaddedToTheirTokens",
      [](Plan& p) {
          p.training.expert_capacity = 1;

@@ -75,8 +75,9 @@ TEST(HostCopies, AChipWithoutAHostIsRefused) {
 TEST(HostCopies, HiddenOrExposed) {
     const auto predicted = [](int layers) {
         return quick(small_scenario(
-            R"({"cluster": {"nodes": 1}, "training": {"cuda_graph": true}, "strategy": {"tensor": 1, "pipeline": 1, "data": 8,
-            "cpu_offloading_num_layers": )" +
+            R"({"cluster": {"nodes": 1}, "training": {"cuda_graph": true, "seq_length": 2048},
+            "model": {"hidden_size": 8192, "num_attention_heads": 64},
+            "strategy": {"tensor": 1, "pipeline": 1, "data": 8, "cpu_offloading_num_layers": )" +
             std::to_string(layers) + "}}"));
     };
     const Prediction none = predicted(0), one = predicted(1), all = predicted(8);
@@ -104,7 +105,7 @@ TEST(HostCopies, AHostThatIsTooSmallIsSaid) {
 TEST(HostCopies, StragglersCopyAtTheLinksRate) {
     const auto ran = [](const char* perturbations) {
         return predict(small_scenario(std::string(R"({"cluster": {"nodes": 1}, "strategy": {"tensor": 1, "pipeline": 1,
-            "data": 1, "cpu_offloading_num_layers": 2}, "training": {"global_batch_size": 2})") +
+            "data": 1, "cpu_offloading_num_layers": 2}, "training": {"global_batch_size": 2, "cuda_graph": true})") +
                                       perturbations + "}"),
                        profiles(), {.keep_trace = true, .scale_factor = false, .advice = false});
     };

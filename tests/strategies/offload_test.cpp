@@ -79,12 +79,13 @@ TEST(Offload, WhatGoesOutComesBack) {
         }
 }
 
-/// All layers: a copy runs beside the next layer, which the one behind it waits for; half of them: it has two layers.
+/// All layers: a copy runs beside the next layer, which the one behind it waits for; a third of them: it has two
+/// layers.
 TEST(Offload, TheForwardRunsAheadOfCopiesByTheLayersThatTheyAreSpreadOver) {
-    for (const std::uint32_t layers : {8U, 4U}) {
-        const StepProgram step = build(offloading(layers));
+    for (const std::uint32_t layers : {9U, 3U}) {
+        const StepProgram step = build(offloading(layers, 9));
         const Program& program = step.programs[0];
-        const std::int32_t ahead = layers == 8 ? 1 : 2;
+        const std::int32_t ahead = layers == 9 ? 1 : 2;
         const std::uint32_t copy = find(step, program, "offload", 0, 1);
         for (std::int32_t layer = 1; layer <= ahead; ++layer)
             EXPECT_FALSE(waits_for(program, find(step, program, "forward", layer, 1), copy)) << layer;
@@ -94,10 +95,10 @@ TEST(Offload, TheForwardRunsAheadOfCopiesByTheLayersThatTheyAreSpreadOver) {
 }
 
 TEST(Offload, CopiesBackBeginBesideTheLayersAbove) {
-    for (const std::uint32_t layers : {8U, 4U}) {
-        const StepProgram step = build(offloading(layers));
+    for (const std::uint32_t layers : {9U, 3U}) {
+        const StepProgram step = build(offloading(layers, 9));
         const Program& program = step.programs[0];
-        const std::int32_t ahead = layers == 8 ? 1 : 2;
+        const std::int32_t ahead = layers == 9 ? 1 : 2;
         const std::uint32_t copy = find(step, program, "reload", 0, 1);
         EXPECT_TRUE(waits_for(program, copy, find(step, program, "backward", ahead + 1, 1)));
         EXPECT_FALSE(waits_for(program, copy, find(step, program, "backward", ahead, 1)));
