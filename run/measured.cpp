@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-constexpr int version = 2;
+constexpr int version = 3;
 
 /// Linear between the neighbouring order statistics.
 double quantile(const std::vector<double>& sorted, double share) {

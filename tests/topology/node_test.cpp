@@ -127,5 +127,27 @@ TEST(Node, PartOfANodeKeepsTheDevicesItsGpusSitOn) {
     for (std::uint32_t gpu = 0; gpu < 4; ++gpu) EXPECT_EQ(node.gpu_to_nic(gpu).size(), 2u);
 }
 
+TEST(Node, GpusOfOneSwitchShareTheirWayToTheHost) {
+    const NodePlan node = whole("dgx-a100");
+    for (std::uint32_t gpu = 0; gpu < 8; ++gpu) {
+        const NodePlan::Path& path = node.gpu_to_host(gpu);
+        ASSERT_EQ(path.size(), 2U);
+        EXPECT_EQ(node.vertices()[node.links()[path.back()].to], VertexKind::cpu);
+        EXPECT_EQ(path.back() == node.gpu_to_host(0).back(), gpu < 2) << gpu;
+    }
+    EXPECT_EQ(whole("cpu-host").gpu_to_host(63).size(), 1U);
+    EXPECT_TRUE(NodePlan::chip().gpu_to_host(0).empty());
+}
+
+TEST(Node, HostsHaveTheMemoryOfTheirCpus) {
+    const HostMemory all = whole("dgx-a100").host_memory(),
+                     half = build_node(find_node("dgx-a100"), 4, 4).host_memory();
+    EXPECT_EQ(all.bytes, std::uint64_t{2} << 40U);
+    EXPECT_DOUBLE_EQ(all.bytes_per_second, 2 * 8 * 25.6e9);
+    EXPECT_EQ(half.bytes, all.bytes / 2);
+    EXPECT_DOUBLE_EQ(half.bytes_per_second, all.bytes_per_second / 2);
+    EXPECT_EQ(whole("pcie-8").host_memory().bytes, 0U) << "not known";
+}
+
 }  // namespace
 }  // namespace orrery::topology
