@@ -37,9 +37,9 @@ void require_formats(const strategies::Precision& precision) {
     require(compute == Dtype::fp32 || compute == Dtype::tf32 || compute == Dtype::bf16, "/training/precision",
             fmt::format("{} cannot be executed yet", kernels::name(compute)), "set it to bf16 or fp32");
     require(
-        sums == Dtype::fp32 || sums == Dtype::tf32 || sums == compute, "/training/precision",
+        sums == Dtype::fp32 || sums == Dtype::tf32 || sums == compute, "/training/grad_reduce_precision",
         fmt::format("gradients in {} beside {} cannot be executed yet", kernels::name(sums), kernels::name(compute)),
-        "set grad_reduce to fp32, or both to bf16");
+        "set it to fp32, or training.precision to bf16 as well");
 }
 
 /// Routers are balanced by force (operators/routing.hpp): every expert takes as many of a rank's tokens.

@@ -141,6 +141,7 @@ TEST_F(RunTest, RefusesWhatCannotRun) {
                                                       {"--hosts", folder_ / "absent"},
                                                       {"--hosts", hosts},
                                                       {"--set", "model.dropout=0.1"},
+                                                      {"--set", "training.precision=fp16"},
                                                       {"--set", "training.fused_attention=false"},
                                                       {"--data", folder_ / "absent"},
                                                       {"--device", "cpu:none"}};

@@ -85,7 +85,7 @@ TEST(Support, RefusesByKey) {
              p.training.precision = {kernels::Dtype::fp16, kernels::Dtype::fp16};
          }},
         {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
-        {"/training/precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
+        {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
         {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
         {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
         {"/model/num_experts",
