@@ -33,22 +33,22 @@ Json json_of(const MeasuredRank& rank) {
         device.push_back(op.device);
         spread.push_back(op.spread);
     }
-    return {
-        {"rank", rank.rank},
-        {"host", rank.host},
-        {"device", rank.device},
-        {"software", rank.software},
-        {"memory_bytes",
-         {rank.memory.weights, rank.memory.gradients, rank.memory.optimizer, rank.memory.activations, rank.memory.host}},
-        {"clock_offset_s", rank.clock_offset},
-        {"clock_uncertainty_s", rank.clock_uncertainty},
-        {"overhead_s", rank.overhead},
-        {"empty_s", rank.empty},
-        {"begin_s", begin},
-        {"end_s", end},
-        {"seconds", seconds},
-        {"device_s", device},
-        {"spread_s", spread}};
+    return {{"rank", rank.rank},
+            {"host", rank.host},
+            {"device", rank.device},
+            {"software", rank.software},
+            {"memory_bytes",
+             {rank.memory.weights, rank.memory.gradients, rank.memory.optimizer, rank.memory.activations,
+              rank.memory.host}},
+            {"clock_offset_s", rank.clock_offset},
+            {"clock_uncertainty_s", rank.clock_uncertainty},
+            {"overhead_s", rank.overhead},
+            {"empty_s", rank.empty},
+            {"begin_s", begin},
+            {"end_s", end},
+            {"seconds", seconds},
+            {"device_s", device},
+            {"spread_s", spread}};
 }
 
 MeasuredRank rank_of(const Json& in) {
