@@ -67,25 +67,30 @@ public:
                 offset += aligned(bytes);
             }
         }
+        form_as_training();
         device.synchronize();
     }
     void run(std::size_t set, kernels::Stream stream) override {
         const std::size_t operands = first_.operands().size();
-        device_->launch(kernel_, std::span(pointers_).subspan(set * operands, operands), stream, settings());
+        device_->launch(kernel_, std::span(pointers_).subspan(set * operands, operands), stream, settings_);
     }
 
 private:
-    /// Weight gradients are added to what is there, as training does; a GPU cannot be told to yet.
-    [[nodiscard]] kernels::Settings settings() const {
-        kernels::Settings settings;
-        const auto* const gemm = std::get_if<kernels::Gemm>(&kernel_);
-        settings.accumulate =
-            gemm != nullptr && gemm->pass == kernels::GemmPass::weight_gradient && device_->facts().kind == "cpu";
-        return settings;
+    /// Weight gradients as training forms them: weights lie as [outputs, inputs], so that the product of the program,
+    /// [inputs, outputs], is its transpose; and it is added to what is there (fp8 products cannot be).
+    void form_as_training() {
+        auto* const gemm = std::get_if<kernels::Gemm>(&kernel_);
+        if (gemm == nullptr || gemm->pass != kernels::GemmPass::weight_gradient) return;
+        std::swap(gemm->m, gemm->n);
+        const std::size_t operands = first_.operands().size();
+        for (std::size_t first = 0; first < pointers_.size(); first += operands)
+            std::swap(pointers_[first], pointers_[first + 1]);
+        settings_.accumulate = gemm->dtype != kernels::Dtype::fp8;
     }
 
     Device* device_;
     kernels::Kernel kernel_;
+    kernels::Settings settings_;
     kernels::OperandMemory first_;
     std::unique_ptr<Block> others_;
     std::vector<void*> pointers_;  // operands of the first set, of the second, ...
