@@ -96,9 +96,9 @@ Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
             if (p.head_dim == a.head_dim && p.seq >= a.seq) return false;
         return true;
     }();
-    if (!found.derived) return {found.seconds, outside || other_mask, found.half_width};
+    if (!found.derived) return {found.seconds, outside || other_mask, found.half_width, found.half_width};
     // Five products instead of two (FlashAttention-2, section 3.2), at backward_rate_ of the forward's rate.
-    return {found.seconds * 2.5 / backward_rate_, true, found.half_width};
+    return {found.seconds * 2.5 / backward_rate_, true, found.half_width, found.half_width};
 }
 
 Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {

@@ -176,11 +176,13 @@ Estimate GemmLookup::estimate(const kernels::Gemm& gemm, const Machine& machine)
     const double m = static_cast<double>(gemm.batch) * gemm.m, n = gemm.n, k = gemm.k;
     if (kriging_) {
         const auto found = kriging_->at(gemm, machine);
-        return {found.seconds, found.outside, std::hypot(found.uncertainty, half_width(m, n, k))};
+        const double caches = half_width(m, n, k);
+        return {found.seconds, found.outside, std::hypot(found.uncertainty, caches), caches};
     }
     bool outside = false;
     const double ratio = log_ratio(m, n, k, outside);
-    return {gemm_roofline(gemm, machine) * std::exp(ratio), outside, half_width(m, n, k)};
+    const double caches = half_width(m, n, k);
+    return {gemm_roofline(gemm, machine) * std::exp(ratio), outside, caches, caches};
 }
 
 std::vector<Weight> GemmLookup::sources(double m, double n, double k) const {
@@ -252,8 +254,10 @@ const BatchedGemmPoint* GemmPredictor::measured(const kernels::Gemm& gemm) const
 }
 
 Estimate GemmPredictor::at_table_clock(const kernels::Gemm& wanted) const {
-    if (const BatchedGemmPoint* const own = measured(wanted))
-        return {static_cast<double>(own->seconds), false, static_cast<double>(own->half_width)};
+    if (const BatchedGemmPoint* const own = measured(wanted)) {
+        const double caches = own->half_width;
+        return {own->seconds, false, caches, caches};
+    }
     bool exact = false;
     const GemmLookup& table = lookup(wanted, exact);
     Estimate estimate = table.estimate(stand_in(wanted), machine_);

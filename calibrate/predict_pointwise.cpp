@@ -142,6 +142,7 @@ Estimate PointwisePredictor::estimate(const kernels::Pointwise& kernel) const {
         out.uncertainty += at.share * (high.uncertainty - out.uncertainty);
     }
     out.extrapolated |= table->table->kind != kernel.kind;
+    out.caches = out.uncertainty;
     return out;
 }
 

@@ -15,6 +15,9 @@ struct Estimate {
     /// Relative half-width: one standard deviation of the interpolation, and the range between hot and cold caches.
     /// 0: unknown (published tables).
     double uncertainty = 0;
+    /// Of that, what caches make: so much longer with operands from memory, and shorter with cached ones. 0: unknown,
+    /// or measured from memory alone.
+    double caches = 0;
 };
 
 /// Thread-compatible after construction; keeps a reference to the profile.

@@ -146,8 +146,9 @@ struct Profile {
     /// NIC's line rate that NCCL reaches).
     /// Optional: peak_single_flops, peak_tf32_flops, peak_fp8_flops, multiprocessors, tile_waves (present: GEMM tiles
     /// run in whole waves over the multiprocessors), attention_backward_rate (flop/s of the backward over the forward),
-    /// host_message_seconds (of one message between two hosts, without its bytes: present, ranks communicate by
-    /// kernels/tcp's rings of messages and not by NCCL).
+    /// cache_bytes (of a CPU's last level, which the ranks of a host share: where kernels were measured with operands
+    /// in it and in memory), host_message_seconds (of one message between two hosts, without its bytes: present, ranks
+    /// communicate by kernels/tcp's rings of messages and not by NCCL).
     std::map<std::string, Constant> constants;
     std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
     // Of measured devices only, and left out of the file when empty:

@@ -13,6 +13,7 @@
 #include "report/census.hpp"
 #include "report/noted_table.hpp"
 #include "report/operation.hpp"
+#include "sim/caches.hpp"
 
 namespace orrery::report {
 
@@ -39,22 +40,27 @@ std::string origin(const calibrate::Estimate& estimate, const std::string& expla
     return (estimate.extrapolated ? "  EXTRAPOLATED, outside the measured range\n" : "") + text;
 }
 
-std::string kernel_table(const Census& census, const calibrate::Predictor& predictor, double step_seconds) {
+std::string kernel_table(const Census& census, const calibrate::Predictor& predictor, const sim::Caches& caches,
+                         double step_seconds) {
     struct Row {
         const KernelUse* use;
-        calibrate::Estimate each;
-        [[nodiscard]] double total() const { return each.seconds * static_cast<double>(use->count); }
+        calibrate::Estimate estimate;
+        double each;
+        [[nodiscard]] double total() const { return each * static_cast<double>(use->count); }
     };
     std::vector<Row> rows;
-    for (const KernelUse& use : census.kernels) rows.push_back({&use, predictor.kernel(use.kernel)});
+    for (const KernelUse& use : census.kernels) {
+        const calibrate::Estimate estimate = predictor.kernel(use.kernel);
+        rows.push_back({&use, estimate, caches.seconds(estimate)});
+    }
     std::ranges::stable_sort(rows, std::greater{}, &Row::total);
     NotedTable table({{"count"}, {"each"}, {"total"}, {"share"}, {"kernel", Align::left}});
     double sum = 0;
     std::uint64_t count = 0;
     for (const Row& row : rows) {
-        table.row({fmt::format("{}", row.use->count), format_seconds(row.each.seconds), format_seconds(row.total()),
+        table.row({fmt::format("{}", row.use->count), format_seconds(row.each), format_seconds(row.total()),
                    share(row.total(), step_seconds), kernels::to_text(row.use->kernel)},
-                  origin(row.each, predictor.explain(row.use->kernel)));
+                  origin(row.estimate, predictor.explain(row.use->kernel)));
         sum += row.total();
         count += row.use->count;
     }
@@ -150,7 +156,8 @@ std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& 
     std::string text = fmt::format("{}: rank {} runs {}\n\n", scenario.name, rank, step.programs[role].name);
     text += strategies::to_text(step, role) + '\n';
     text += fmt::format("kernels of one step, {}\n", format_seconds(prediction.step_time_s));
-    text += kernel_table(uses, predictor, prediction.step_time_s) + '\n';
+    const sim::Caches caches(step, predictor, std::min(gpus_per_node, step.mesh.ranks()));
+    text += kernel_table(uses, predictor, caches, prediction.step_time_s) + '\n';
     if (!uses.transfers.empty()) {
         text += "transfers, in the conventions of nccl-tests\n";
         text += transfer_table(uses, step, {predictor, gpus_per_node, scenario.plan.placement}, rank) + '\n';

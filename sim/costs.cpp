@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/overloaded.hpp"
+#include "sim/caches.hpp"
 #include "strategies/hazards.hpp"
 
 namespace orrery::sim {
@@ -64,10 +65,11 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     // A device without a datasheet's rate is the one that the profile measured.
     const double rate = gpu.memory_bytes_per_second;
     const double memory = rate > 0 ? predictor.constant("memory_bytes_per_second") / rate : 1.0;
+    const Caches caches(step, predictor, std::min(network.gpus_per_node(), step.mesh.ranks()));
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
         const double scale = std::holds_alternative<kernels::Pointwise>(kernel) ? memory : 1.0;
-        kernels_.push_back({estimate.seconds * scale + gap_, estimate.extrapolated});
+        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated});
     }
     if (copies(step))
         copies_.emplace(network.cluster(), predictor, plan.placement.gpu(rank), plan.placement, step.mesh.ranks());

@@ -157,6 +157,9 @@ Constants measured_constants(const LogContent& log) {
     set_sustained(out, log);
     set_overheads(out, log);
     set_overlap(out, log);
+    if (log.fingerprint.kind == "cpu" && log.fingerprint.cache_bytes > 0)
+        out["cache_bytes"] = {static_cast<double>(log.fingerprint.cache_bytes), "B",
+                              "the last level of caches, as the system says"};
     if (!out.contains("network_efficiency"))
         out["network_efficiency"] = {1, "1", "not measured: no network between nodes took part"};
     return out;
