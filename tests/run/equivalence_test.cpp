@@ -1,9 +1,8 @@
 // Every mesh and every mode trains the same model as a plain implementation in double precision.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "tests/run/agreement.hpp"
+#include "tests/run/small_models.hpp"
 
 namespace orrery::run {
 namespace {
@@ -13,65 +12,7 @@ using strategies::Recompute;
 using strategies::ScheduleKind;
 using strategies::Sharding;
 
-constexpr std::uint32_t steps = 10;
-
-/// Learned positions, biases, GELU, LayerNorm, tied logits; a vocabulary that needs padding.
-models::ModelSpec gpt() {
-    return {.name = "gpt",
-            .layers = 4,
-            .hidden = 16,
-            .heads = 4,
-            .kv_heads = 4,
-            .head_dim = 4,
-            .ffn = 24,
-            .vocab = 200,
-            .max_positions = 8};
-}
-
-/// Rotary positions, grouped heads, SwiGLU, RMSNorm, untied logits, no biases.
-models::ModelSpec llama() {
-    models::ModelSpec spec = gpt();
-    spec.name = "llama";
-    spec.family = models::Family::llama;
-    spec.kv_heads = 2;
-    spec.gated = true;
-    spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
-    spec.norm = models::NormKind::rmsnorm;
-    spec.position = models::PositionKind::rope;
-    spec.max_positions = 0;
-    return spec;
-}
-
-Plan plan_of(const models::ModelSpec& spec) {
-    Plan plan;
-    plan.model = spec;
-    plan.training.seq = 8;
-    plan.training.micro_batch = 2;
-    plan.training.global_batch = 8;
-    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
-    plan.training.grad_clip = 0.5;  // below the norm of these gradients: clipping acts
-    return plan;
-}
-
-RunSettings fast() {
-    RunSettings settings;
-    settings.adam.rate = 5e-3;
-    return settings;
-}
-
-struct Case {
-    const char* name;
-    void (*change)(Plan&);
-};
-
 class EveryMesh : public testing::TestWithParam<Case> {};
-
-const std::vector<ReferenceStep>& reference_of(const models::ModelSpec& spec) {
-    static std::map<std::string, std::vector<ReferenceStep>> references;
-    auto& reference = references[spec.name];
-    if (reference.empty()) reference = train_reference(plan_of(spec), fast(), steps);
-    return reference;
-}
 
 void expect_the_reference(const Plan& plan, const models::ModelSpec& spec) {
     expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
@@ -86,20 +27,20 @@ void untie_where_needed(Plan& plan) {
 }
 
 TEST_P(EveryMesh, TrainsGptAsTheReference) {
-    Plan plan = plan_of(gpt());
+    Plan plan = plan_of(small_gpt());
     GetParam().change(plan);
     untie_where_needed(plan);
     expect_the_reference(plan, plan.model);
 }
 
 TEST_P(EveryMesh, TrainsLlamaAsTheReference) {
-    Plan plan = plan_of(llama());
+    Plan plan = plan_of(small_llama());
     GetParam().change(plan);
     expect_the_reference(plan, plan.model);
 }
 
 TEST_P(EveryMesh, FindsTheReferencesGradients) {
-    Plan plan = plan_of(llama());
+    Plan plan = plan_of(small_llama());
     GetParam().change(plan);
     expect_gradient_elements(train(plan, fast(), 1), reference_of(plan.model).front(), plan.training.grad_clip,
                              single_error);
@@ -117,7 +58,7 @@ protected:
 };
 
 TEST_P(InSixteenBits, TrainsAsTheReference) {
-    for (const models::ModelSpec& spec : {gpt(), llama()}) {
+    for (const models::ModelSpec& spec : {small_gpt(), small_llama()}) {
         const Plan plan = plan_for(spec, kernels::Dtype::fp32);
         SCOPED_TRACE(plan.model.name);
         const Trained trained = train(plan, fast(), steps);
@@ -127,7 +68,7 @@ TEST_P(InSixteenBits, TrainsAsTheReference) {
 }
 
 TEST_P(InSixteenBits, FindsTheReferencesGradients) {
-    for (const models::ModelSpec& spec : {gpt(), llama()})
+    for (const models::ModelSpec& spec : {small_gpt(), small_llama()})
         for (const kernels::Dtype sums : {kernels::Dtype::fp32, kernels::Dtype::bf16}) {
             const Plan plan = plan_for(spec, sums);
             SCOPED_TRACE(plan.model.name);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/run/agreement.hpp"
+#include "tests/run/small_models.hpp"
 
 namespace orrery::run {
 namespace {
@@ -11,37 +12,26 @@ using strategies::Recompute;
 using strategies::ScheduleKind;
 using strategies::Sharding;
 
-constexpr std::uint32_t steps = 10;
-
-/// LayerNorm, GELU and biases, tied logits; one expert a token, in every other layer.
+/// One expert a token, in every other layer.
 models::ModelSpec gpt() {
-    return {.name = "gpt",
-            .layers = 4,
-            .hidden = 16,
-            .heads = 4,
-            .kv_heads = 4,
-            .head_dim = 4,
-            .ffn = 24,
-            .vocab = 120,
-            .max_positions = 8,
-            .experts = 4,
-            .experts_per_token = 1,
-            .expert_ffn = 20,
-            .moe_layer_freq = 2};
+    models::ModelSpec spec = small_gpt();
+    spec.name = "gpt with experts";
+    spec.vocab = 120;
+    spec.experts = 4;
+    spec.experts_per_token = 1;
+    spec.expert_ffn = 20;
+    spec.moe_layer_freq = 2;
+    return spec;
 }
 
-/// As Mixtral: RMSNorm, SwiGLU, rotary positions, grouped heads, no biases; two experts a token, in every layer.
+/// As Mixtral: two experts a token, in every layer.
 models::ModelSpec mixtral() {
-    models::ModelSpec spec = gpt();
+    models::ModelSpec spec = small_llama();
     spec.name = "mixtral";
-    spec.family = models::Family::llama;
-    spec.kv_heads = 2;
-    spec.gated = true;
-    spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
-    spec.norm = models::NormKind::rmsnorm;
-    spec.position = models::PositionKind::rope;
-    spec.max_positions = 0;
+    spec.vocab = 120;
+    spec.experts = 4;
     spec.experts_per_token = 2;
+    spec.expert_ffn = 20;
     spec.moe_layer_freq = 1;
     return spec;
 }
@@ -54,35 +44,6 @@ models::ModelSpec shared() {
     spec.experts_per_token = 3;
     spec.shared_expert_ffn = 28;
     return spec;
-}
-
-Plan plan_of(const models::ModelSpec& spec) {
-    Plan plan;
-    plan.model = spec;
-    plan.training.seq = 8;
-    plan.training.micro_batch = 2;
-    plan.training.global_batch = 8;
-    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
-    plan.training.grad_clip = 0.5;  // below the norm of these gradients: clipping acts
-    return plan;
-}
-
-RunSettings fast() {
-    RunSettings settings;
-    settings.adam.rate = 5e-3;
-    return settings;
-}
-
-struct Case {
-    const char* name;
-    void (*change)(Plan&);
-};
-
-const std::vector<ReferenceStep>& reference_of(const models::ModelSpec& spec) {
-    static std::map<std::string, std::vector<ReferenceStep>> references;
-    auto& reference = references[spec.name];
-    if (reference.empty()) reference = train_reference(plan_of(spec), fast(), steps);
-    return reference;
 }
 
 class ExpertMeshes : public testing::TestWithParam<Case> {
@@ -105,7 +66,7 @@ TEST_P(ExpertMeshes, TrainGpt) {
     if (plan.strategy.pipeline > 1 && plan.strategy.sharding == Sharding::zero1) {
         plan = plan_of(gpt());
         plan.model.tied_embeddings = false;  // tied ones are refused
-        plan.model.name = "gpt, untied";
+        plan.model.name = "gpt with experts, untied";
         return expect_the_reference(plan);
     }
     expect_the_reference(plan_of(gpt()));

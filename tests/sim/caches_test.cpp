@@ -6,6 +6,7 @@
 #include "strategies/build.hpp"
 #include "strategies/memory.hpp"
 #include "tests/sim/bench.hpp"
+#include "tests/strategies/tiny_plan.hpp"
 
 namespace orrery::sim {
 namespace {
@@ -15,22 +16,6 @@ constexpr calibrate::Estimate estimate{.seconds = 1e-3, .uncertainty = 0.3, .cac
 
 class CachesTest : public testing::Test {
 protected:
-    static strategies::StepProgram step() {
-        strategies::Plan plan;
-        plan.model = {.name = "gpt",
-                      .layers = 4,
-                      .hidden = 64,
-                      .heads = 4,
-                      .kv_heads = 4,
-                      .head_dim = 16,
-                      .ffn = 256,
-                      .vocab = 200,
-                      .max_positions = 64};
-        plan.training.seq = 64;
-        plan.training.micro_batch = 1;
-        plan.training.global_batch = 4;
-        return strategies::build(plan);
-    }
     [[nodiscard]] double seconds(double cache_bytes, std::uint32_t ranks = 1) const {
         calibrate::Profile profile;
         profile.constants = profiles().find("a100").profile().constants;
@@ -38,7 +23,7 @@ protected:
         return Caches(step_, calibrate::Predictor(profile), ranks).seconds(estimate);
     }
 
-    strategies::StepProgram step_ = step();
+    strategies::StepProgram step_ = strategies::build(strategies::tiny_plan());
     double held_ = static_cast<double>(strategies::memory(step_, 0).peak);
 };
 
