@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "base/text.hpp"
 #include "cli/child.hpp"
@@ -82,6 +83,13 @@ std::string scenario_points(const Options& options) {
     return text;
 }
 
+/// When a file was last written; none where there is no such file.
+std::optional<fs::file_time_type> written(const std::string& file) {
+    std::error_code absent;
+    const auto time = fs::last_write_time(file, absent);
+    return absent ? std::nullopt : std::optional(time);
+}
+
 Exit calibrate_device(const Options& options) {
     if (options.ranks == 0) throw Error("--ranks is 0", "at least 1");
     std::unique_ptr<TemporaryFile> points;
@@ -108,8 +116,9 @@ Exit calibrate_device(const Options& options) {
     add("--out", options.out);
     if (options.fresh) words.emplace_back("--fresh");
     if (options.quiet) words.emplace_back("--quiet");
+    const auto before = written(options.out);
     const Exit exit = run_child(words, nullptr, files);
-    if (exit == Exit::done && !options.out.empty() && !fs::exists(options.out))
+    if (exit == Exit::done && !options.out.empty() && written(options.out) == before)
         throw Error(options.out, "", "was written on the first rank's host, which does not share this folder",
                     "start from that host, or give an --out that both see");
     return exit;
