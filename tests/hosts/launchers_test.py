@@ -117,8 +117,8 @@ def predict_and_run(stage, listed, agent):
     def validate(nodes):
         return subprocess.run(words + ["--case", case.format(nodes), "--json", "rows.json"], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, cwd=stage.folder, env=env, timeout=100, check=False)
-    hidden = subprocess.run([ORRERY, "calibrate", "--ranks", "2", "--hosts", listed, "--suite", "launch", "--budget", "1s",
-                             "--out", os.path.join(stage.own, "profile.json")], stdout=subprocess.PIPE,
+    hidden = subprocess.run([ORRERY, "calibrate", "--ranks", "2", "--hosts", listed, "--suite", "pointwise", "--budget",
+                             "2s", "--out", os.path.join(stage.own, "profile.json")], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, env=env, timeout=100, check=False)
     check(hidden.returncode == 2 and "does not share this folder" in hidden.stdout, hidden.stdout)
     wrong = validate(4)
