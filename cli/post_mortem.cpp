@@ -46,8 +46,7 @@ std::string hint_for(Started started) {
         case Started::here: return "the launcher's message above says why";
         case Started::on_hosts:
             return "the launcher's message above says why; are all hosts of the host file known and reachable without "
-                   "a "
-                   "password, with orrery-device at the same path?";
+                   "a password, with orrery-device at the same path?";
         case Started::by_job:
             return "the message above says why; MPI under srun needs `srun --mpi=pmix`: else start orrery without srun "
                    "inside `salloc`, or take --communication tcp";

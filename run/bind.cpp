@@ -12,19 +12,6 @@ Action in_order(std::vector<Action> actions) {
     };
 }
 
-DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
-    : device_(other.device_), memory_(std::exchange(other.memory_, nullptr)) {}
-
-DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(memory_, other.memory_);
-    return *this;
-}
-
-DeviceMemory::~DeviceMemory() {
-    if (memory_ != nullptr) device_->release(memory_);
-}
-
 Action Bind::launch(const kernels::Kernel& kernel, std::vector<void*> operands,
                     const kernels::Settings& settings) const {
     return [&on = device, kernel, operands = std::move(operands), settings](kernels::Stream stream) {
@@ -62,6 +49,21 @@ Action reduce(Bind& bind, const Site& site, Tensor& tensor) {
 Action gather(Bind& bind, const Site& site, const Tensor& rows, Tensor& whole) {
     whole = bind.arena.take(site.collective->bytes);
     return bind.collective(*site.collective, site.lane, bind.at(rows), bind.at(whole));
+}
+
+Action weight_gradient(Bind& bind, const Site& site, const Tensor& dy, const Tensor& x, const std::string& weight,
+                       Tensor* separate) {
+    kernels::Gemm gemm = std::get<kernels::Gemm>(*site.kernel);
+    std::swap(gemm.m, gemm.n);
+    kernels::Settings settings = bind.into_gradients();
+    void* result = bind.parameters.gradient(weight);
+    if (separate != nullptr) {
+        settings.accumulate = false;
+        const std::uint64_t elements = std::uint64_t{gemm.batch} * gemm.m * gemm.n;
+        *separate = bind.arena.take(bind.parameters.gradients().bytes(elements));
+        result = bind.at(*separate);
+    }
+    return bind.launch(gemm, {bind.at(dy), bind.at(x), result}, settings);
 }
 
 }  // namespace orrery::run

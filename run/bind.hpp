@@ -10,6 +10,7 @@
 #include "run/arena.hpp"
 #include "run/elements.hpp"
 #include "run/groups.hpp"
+#include "run/owned_memory.hpp"
 #include "run/parameters.hpp"
 #include "run/place.hpp"
 
@@ -20,48 +21,6 @@ using Action = std::function<void(kernels::Stream)>;
 
 /// Actions one after the other.
 Action in_order(std::vector<Action> actions);
-
-/// Memory that lasts as long as its owner.
-class DeviceMemory {
-public:
-    DeviceMemory() = default;
-    DeviceMemory(kernels::Device& device, std::uint64_t bytes) : device_(&device), memory_(device.allocate(bytes)) {}
-    DeviceMemory(DeviceMemory&& other) noexcept;
-    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
-    ~DeviceMemory();
-    template <class T>
-    [[nodiscard]] T* as() const {
-        return static_cast<T*>(memory_);
-    }
-
-private:
-    kernels::Device* device_ = nullptr;
-    void* memory_ = nullptr;
-};
-
-/// The same of the host, where the device copies from and to fastest.
-class HostMemory {
-public:
-    HostMemory() = default;
-    HostMemory(kernels::Device& device, std::uint64_t bytes) : device_(&device), memory_(device.allocate_host(bytes)) {}
-    HostMemory(HostMemory&& other) noexcept : device_(other.device_), memory_(std::exchange(other.memory_, nullptr)) {}
-    HostMemory& operator=(HostMemory&& other) noexcept {
-        std::swap(device_, other.device_);
-        std::swap(memory_, other.memory_);
-        return *this;
-    }
-    ~HostMemory() {
-        if (memory_ != nullptr) device_->release_host(memory_);
-    }
-    template <class T>
-    [[nodiscard]] T* as() const {
-        return static_cast<T*>(memory_);
-    }
-
-private:
-    kernels::Device* device_ = nullptr;
-    void* memory_ = nullptr;
-};
 
 /// What the operators of a stage share while they are bound, in program order: micro-batches never interleave in it,
 /// so that one current activation and one current gradient are enough.
@@ -96,6 +55,10 @@ struct Bind {
         settings.result = place.gradients();
         return settings;
     }
+    /// Where a weight's gradient waits for the kernel that adds it: null where the product adds it.
+    [[nodiscard]] Tensor* separate_gradient(Tensor& separate) const {
+        return place.plan.training.gradient_accumulation_fusion ? nullptr : &separate;
+    }
     /// Does nothing in a group of one rank whose send and receive are the same memory, and copies otherwise.
     [[nodiscard]] Action collective(const strategies::Collective& what, strategies::Lane lane, const void* send,
                                     void* receive, kernels::Dtype dtype,
@@ -128,5 +91,10 @@ struct Site {
 Action reduce(Bind& bind, const Site& site, Tensor& tensor);
 /// All tensor ranks' rows.
 Action gather(Bind& bind, const Site& site, const Tensor& rows, Tensor& whole);
+/// The gradient of a weight, by that of its product's result and by the product's input. Weights lie as [outputs,
+/// inputs]: what the program forms, [inputs, outputs], is formed as its transpose. It is added to the others inside the
+/// product, or left in `separate`, which then is not null, for a kernel that adds it.
+Action weight_gradient(Bind& bind, const Site& site, const Tensor& dy, const Tensor& x, const std::string& weight,
+                       Tensor* separate);
 
 }  // namespace orrery::run

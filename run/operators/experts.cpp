@@ -36,7 +36,6 @@ public:
 private:
     Action product(Bind& bind, const Site& site);
     Action data_gradient(Bind& bind, const Site& site);
-    Action weight_gradient(Bind& bind, const Site& site);
     Action bias_gradient(Bind& bind, const Site& site) const;
 
     std::string name_, weight_, bias_;
@@ -87,20 +86,6 @@ Action ExpertProduct::data_gradient(Bind& bind, const Site& site) {
     return bind.launch(gemm, {bind.at(dy_), bind.parameters.weight(weight_), bind.at(bind.gradient)});
 }
 
-/// Formed as its transpose, as a linear layer's (linear.cpp).
-Action ExpertProduct::weight_gradient(Bind& bind, const Site& site) {
-    Gemm gemm = std::get<Gemm>(*site.kernel);
-    std::swap(gemm.m, gemm.n);
-    kernels::Settings settings = bind.into_gradients();
-    settings.accumulate = bind.place.plan.training.gradient_accumulation_fusion;
-    void* result = bind.parameters.gradient(weight_);
-    if (!settings.accumulate) {
-        separate_ = bind.arena.take(bind.parameters.gradients().bytes(std::uint64_t{gemm.batch} * gemm.m * gemm.n));
-        result = bind.at(separate_);
-    }
-    return bind.launch(gemm, {bind.at(dy_), bind.at(inputs_.at(site.micro_batch)), result}, settings);
-}
-
 /// Every expert has a bias of its own.
 Action ExpertProduct::bias_gradient(Bind& bind, const Site& site) const {
     auto kernel = std::get<kernels::Pointwise>(*site.kernel);
@@ -118,7 +103,9 @@ Action ExpertProduct::bind(Bind& bind, const Site& site) {
     const std::string_view work = site.work == name_ ? "" : site.work.substr(name_.size() + 1);
     if (work.empty()) return product(bind, site);
     if (work == "dgrad") return data_gradient(bind, site);
-    if (work == "wgrad") return weight_gradient(bind, site);
+    if (work == "wgrad")
+        return weight_gradient(bind, site, dy_, inputs_.at(site.micro_batch), weight_,
+                               bind.separate_gradient(separate_));
     if (work == "bias gradient") return bias_gradient(bind, site);
     void* const sum = bind.parameters.gradient(weight_);
     if (work == "accumulate") return bind.launch(*site.kernel, {sum, bind.at(separate_), sum});

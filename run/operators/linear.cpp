@@ -50,7 +50,6 @@ public:
 private:
     Action product(Bind& bind, const Site& site);
     Action data_gradient(Bind& bind, const Site& site);
-    Action weight_gradient(Bind& bind, const Site& site);
 
     std::string name_, weight_, bias_;
     bool adds_bias_ = false;  ///< here, and not in the activation behind; behind a sum over ranks on one of them only
@@ -108,22 +107,6 @@ Action Linear::data_gradient(Bind& bind, const Site& site) {
     return bind.launch(gemm, {bind.at(dy_), bind.parameters.weight(weight_), bind.at(bind.gradient)});
 }
 
-/// Weights lie as [outputs, inputs]: the product of the program, [inputs, outputs], is formed as its transpose.
-Action Linear::weight_gradient(Bind& bind, const Site& site) {
-    Gemm gemm = std::get<Gemm>(*site.kernel);
-    std::swap(gemm.m, gemm.n);
-    const Tensor& x = gathered_ ? gathered_ : inputs_.at(site.micro_batch);
-    const bool fused = bind.place.plan.training.gradient_accumulation_fusion;
-    void* result = bind.parameters.gradient(weight_);
-    if (!fused) {
-        separate_ = bind.arena.take(bind.parameters.gradients().bytes(std::uint64_t{gemm.m} * gemm.n));
-        result = bind.at(separate_);
-    }
-    kernels::Settings settings = bind.into_gradients();
-    settings.accumulate = fused;
-    return bind.launch(gemm, {bind.at(dy_), bind.at(x), result}, settings);
-}
-
 Action Linear::bind(Bind& bind, const Site& site) {
     const std::string_view work = site.work == name_ ? "" : site.work.substr(name_.size() + 1);
     if (site.forward()) {
@@ -142,7 +125,9 @@ Action Linear::bind(Bind& bind, const Site& site) {
     if (work == "gather input") return gather(bind, site, inputs_.at(site.micro_batch), gathered_);
     if (work == "dgrad") return data_gradient(bind, site);
     if (work == "reduce") return reduce(bind, site, bind.gradient);
-    if (work == "wgrad") return weight_gradient(bind, site);
+    if (work == "wgrad")
+        return weight_gradient(bind, site, dy_, gathered_ ? gathered_ : inputs_.at(site.micro_batch), weight_,
+                               bind.separate_gradient(separate_));
     if (work == "bias gradient")
         return bind.launch(*site.kernel, {bind.at(dy_rows_ ? dy_rows_ : dy_), bind.parameters.gradient(bias_)},
                            bind.into_gradients());

@@ -5,8 +5,6 @@ namespace orrery::run {
 
 namespace {
 
-using kernels::Gemm;
-
 class Router final : public Operator {
 public:
     Router(const std::shared_ptr<Routing>& routing, const std::string& prefix, Parameters& parameters)
@@ -27,7 +25,9 @@ public:
             dx_ = bind.take(rows() * routing_->op.hidden);
             return bind.launch(*site.kernel, {bind.at(dlogits_), bind.parameters.weight(weight_), bind.at(dx_)});
         }
-        if (site.work == "router wgrad") return weight_gradient(bind, site);
+        if (site.work == "router wgrad")  // which the program has added inside the product in any case
+            return weight_gradient(bind, site, std::exchange(dlogits_, nullptr), inputs_.at(site.micro_batch), weight_,
+                                   nullptr);
         if (site.work == "sum router gradient") return sum_gradients(bind, site);
         unknown(site);
     }
@@ -91,16 +91,6 @@ private:
         narrow.result = dtype;
         const kernels::Pointwise cast{kernels::PointwiseKind::cast, dtype, rows(), routing_->op.experts};
         return in_order({std::move(backward), bind.launch(cast, {bind.at(wide), bind.at(dlogits_)}, narrow)});
-    }
-
-    /// As a linear layer's (linear.cpp); the program has it added inside the product in any case.
-    Action weight_gradient(Bind& bind, const Site& site) {
-        Gemm gemm = std::get<Gemm>(*site.kernel);
-        std::swap(gemm.m, gemm.n);
-        const Tensor dlogits = std::exchange(dlogits_, nullptr);
-        return bind.launch(gemm,
-                           {bind.at(dlogits), bind.at(inputs_.at(site.micro_batch)), bind.parameters.gradient(weight_)},
-                           bind.into_gradients());
     }
 
     Action sum_gradients(Bind& bind, const Site& site) {

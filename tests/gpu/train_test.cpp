@@ -5,7 +5,7 @@
 #include "run/executor.hpp"
 #include "strategies/build.hpp"
 #include "tests/gpu/gpu.hpp"
-#include "tests/run/reference_model.hpp"
+#include "tests/run/small_models.hpp"
 
 namespace orrery::run {
 namespace {
@@ -13,41 +13,20 @@ namespace {
 using strategies::Plan;
 using strategies::Recompute;
 
-constexpr std::uint32_t steps = 10;
-
-/// Learned positions, biases, GELU, LayerNorm, tied logits; a vocabulary that needs padding; clipping acts.
-Plan gpt() {
-    Plan plan;
-    plan.model = {.name = "gpt",
-                  .layers = 3,
-                  .hidden = 32,
-                  .heads = 4,
-                  .kv_heads = 4,
-                  .head_dim = 8,
-                  .ffn = 48,
-                  .vocab = 200,
-                  .max_positions = 16};
+/// With rows of whole vectors of 16 bytes, in either format.
+Plan wide(const models::ModelSpec& spec) {
+    Plan plan = plan_of(spec);
+    plan.model.layers = 3;
+    plan.model.hidden = 32;
+    plan.model.head_dim = 8;
+    plan.model.ffn = 48;
     plan.training.seq = 16;
-    plan.training.micro_batch = 2;
-    plan.training.global_batch = 8;
-    plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};
-    plan.training.grad_clip = 0.5;
+    if (plan.model.max_positions > 0) plan.model.max_positions = 16;
     return plan;
 }
 
-/// Rotary positions, grouped heads, SwiGLU, RMSNorm, untied logits, no biases.
-Plan llama() {
-    Plan plan = gpt();
-    plan.model.name = "llama";
-    plan.model.family = models::Family::llama;
-    plan.model.kv_heads = 2;
-    plan.model.gated = true;
-    plan.model.tied_embeddings = plan.model.linear_bias = plan.model.qkv_bias = false;
-    plan.model.norm = models::NormKind::rmsnorm;
-    plan.model.position = models::PositionKind::rope;
-    plan.model.max_positions = 0;
-    return plan;
-}
+Plan gpt() { return wide(small_gpt()); }
+Plan llama() { return wide(small_llama()); }
 
 /// As llama(), with two of eight experts a token in every layer.
 Plan mixtral() {
@@ -69,12 +48,6 @@ Plan gpt_with_experts() {
     plan.model.expert_ffn = 40;
     plan.model.moe_layer_freq = 2;
     return plan;
-}
-
-RunSettings fast() {
-    RunSettings settings;
-    settings.adam.rate = 5e-3;
-    return settings;
 }
 
 class GpuTraining : public kernels::GpuTest {
