@@ -10,24 +10,12 @@ import time
 
 TEST, TOOLS, BUILD = sys.argv[1:4]
 sys.path.insert(0, TOOLS)
+from common import SCENARIO, SKIPPED, check  # noqa: E402
 from namespaces import BRIDGE, Hosts, Missing, command, read  # noqa: E402
 
-SKIPPED = 77
 HERE = "10.87.0.254"  # the launcher's address, beside those of the hosts
 ORRERY = os.path.join(BUILD, "orrery")
 TWO_RANKS = ["--set", "strategy.data=2", "--set", "cluster.nodes=2", "--set", "cluster.gpus_per_node=1"]
-SCENARIO = {
-    "name": "two hosts", "profile": "cpu",
-    "model": {"name": "tiny", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2,
-              "intermediate_size": 128, "vocab_size": 128, "max_position_embeddings": 32},
-    "cluster": {"preset": "cpu-hosts", "nodes": 1, "gpus_per_node": 1},
-    "strategy": {}, "training": {"seq_length": 32, "micro_batch_size": 2, "global_batch_size": 8, "precision": "fp32"},
-}
-
-
-def check(condition, message):
-    if not condition:
-        sys.exit(f"FAILED: {message}")
 
 
 def need(*programs):
@@ -41,7 +29,8 @@ class Stage:
 
     def __init__(self, hosts, folder):
         self.hosts, self.folder, self.daemons = hosts, folder, []
-        self.scenario = self.write("scenario.json", json.dumps(SCENARIO))
+        alone = dict(SCENARIO, cluster=dict(SCENARIO["cluster"], nodes=1))
+        self.scenario = self.write("scenario.json", json.dumps(alone))
         self.own = os.path.join(folder, "launcher")
         os.mkdir(self.own)
         self.names = self.write("names", read("/etc/hosts") + f"{HERE} {os.uname().nodename}\n" + "".join(
