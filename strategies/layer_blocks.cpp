@@ -29,7 +29,13 @@ public:
         }
     }
 
-    [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
+    /// The block of a layer whose tensors are the step's `flow`.
+    [[nodiscard]] Program finish(std::uint32_t flow) && {
+        Program block = std::move(builder_).finish();
+        block.flow = flow;
+        block.details = std::move(details_);
+        return block;
+    }
 
 private:
     static bool nobody_waits(const std::vector<Work>& works, std::size_t i) {
@@ -62,6 +68,7 @@ private:
         label.piece = piece_;
         label.routed = work.routed;
         builder_.emit(beside ? Lane::tensor : Lane::compute, label, what, reads, writes);
+        details_.push_back(work.detail);
         if (beside)
             running_[work.raises] = result;
         else
@@ -71,23 +78,24 @@ private:
 
     Intern& intern_;
     Builder builder_;
+    std::vector<Detail> details_;
     std::map<std::uint8_t, BufferId> running_;  // flag -> what its collective writes
     BufferId last_result_ = 0;
     std::int16_t piece_ = -1;
     bool first_op_ = true;
 };
 
-Program forward_block(Intern& intern, const ShardedLayer& layer) {
+Program forward_block(Intern& intern, const ShardedLayer& layer, std::uint32_t flow) {
     BlockWriter writer(intern, layer.name + " forward");
     for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
         const Piece& piece = layer.pieces[i];
         const BufferId working = writer.scratch(piece.working_bytes);
         writer.piece(i, piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
     }
-    return std::move(writer).finish();
+    return std::move(writer).finish(flow);
 }
 
-Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute) {
+Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute, std::uint32_t flow) {
     BlockWriter writer(intern, layer.name + " backward");
     std::vector<BufferId> again(layer.pieces.size());  // what recomputation brings back
     const auto run_again = [&](std::size_t i) {
@@ -106,7 +114,7 @@ Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute reco
         if (selective || recompute == Recompute::full) ends.push_back(again[i]);
         writer.piece(i, piece.backward, Phase::backward, {working}, ends, i == 0);
     }
-    return std::move(writer).finish();
+    return std::move(writer).finish(flow);
 }
 
 std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
@@ -125,10 +133,12 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
                        .parameters = layer.parameters(),
                        .replicated_parameters = layer.replicated_parameters(),
                        .expert_parameters = layer.expert_parameters()};
+    const auto flow = static_cast<std::uint32_t>(step.flows.size());
+    step.flows.push_back(layer.flow);
     blocks.forward = static_cast<std::uint32_t>(step.blocks.size());
-    step.blocks.push_back(forward_block(intern, layer));
+    step.blocks.push_back(forward_block(intern, layer, flow));
     blocks.backward = static_cast<std::uint32_t>(step.blocks.size());
-    step.blocks.push_back(backward_block(intern, layer, recompute));
+    step.blocks.push_back(backward_block(intern, layer, recompute, flow));
     return blocks;
 }
 
