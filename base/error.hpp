@@ -7,7 +7,7 @@
 namespace orrery {
 
 /// Process exit codes, as documented in README.md.
-enum class Exit : int { done = 0, outside_tolerance = 1, bad_input = 2, run_failure = 3 };
+enum class Exit : int { done = 0, outside_tolerance = 1, bad_input = 2, run_failure = 3, interrupted = 130 };
 
 /// Bad input: where it is, what is wrong with it and how to mend it. Thrown by loaders and checks,
 /// caught once in cli/main.cpp, which prints it and exits with Exit::bad_input.

@@ -17,7 +17,8 @@ constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.tensor=4 --set strategy.pipeline=16
   orrery list models
 
-Exit codes: 0 done; 1 does not fit or is not met, when asked to check; 2 bad input; 3 the run failed.
+Exit codes: 0 done; 1 does not fit or is not met, when asked to check; 2 bad input; 3 the run failed; 130
+interrupted.
 `orrery COMMAND --help` explains a command.)";
 
 }  // namespace
