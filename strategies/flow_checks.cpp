@@ -24,8 +24,8 @@ public:
 
     /// `written`: what lies there before the first operation; returns what does behind the last.
     std::set<ValueId> check(std::set<ValueId> written);
-    /// Of a backward block.
-    void check_gradients();
+    /// Adds one for every operation that forms the gradient of a parameter, by its index.
+    void count_gradients(std::vector<int>& formed) const;
 
 private:
     template <class... Args>
@@ -111,56 +111,53 @@ std::set<ValueId> BlockChecker::check(std::set<ValueId> written) {
     return written;
 }
 
-void BlockChecker::check_gradients() {
-    std::vector<int> formed(flow_.parameters.size(), 0);
+void BlockChecker::count_gradients(std::vector<int>& formed) const {
     for (std::size_t i = 0; i < block_.ops.size(); ++i)
         for (const Touched& each : touched(step_, block_.ops[i], block_.details[i]))
             if (const Value& value = flow_.values[each.view.value]; each.writes && value.role == Role::weight_gradient)
                 ++formed[value.of];
-    for (std::size_t p = 0; p < formed.size(); ++p)
-        if (formed[p] != 1)
-            problems_.push_back(fmt::format("{}: the gradient of {} is formed by {} operations", block_.name,
-                                            flow_.parameters[p].name, formed[p]));
 }
 
-/// The forward and the backward block of one layer.
-void check_layer(const StepProgram& step, const Program& forward, const Program& backward,
+/// The blocks of one layer: its forward, then its backward in one part or two.
+void check_layer(const StepProgram& step, const std::vector<const Program*>& blocks,
                  std::vector<std::string>& problems) {
-    const LayerFlow& flow = step.flows[forward.flow];
-    std::set<ValueId> begin;
-    if (flow.input != no_value) begin.insert(flow.input);
-    const std::set<ValueId> left = BlockChecker(step, forward, problems).check(begin);
-    if (flow.output != no_value && !left.contains(flow.output))
-        problems.push_back(forward.name + ": nothing writes its output");
-    std::set<ValueId> kept;
-    for (const ValueId id : carried(step, backward))
-        if (left.contains(id)) kept.insert(id);
-    if (flow.output_gradient != no_value) kept.insert(flow.output_gradient);
-    BlockChecker checker(step, backward, problems);
-    const std::set<ValueId> behind = checker.check(std::move(kept));
-    if (flow.input_gradient != no_value && !behind.contains(flow.input_gradient))
-        problems.push_back(backward.name + ": nothing writes the gradient of its input");
-    checker.check_gradients();
+    const LayerFlow& flow = step.flows[blocks.front()->flow];
+    std::set<ValueId> lies;
+    if (flow.input != no_value) lies.insert(flow.input);
+    std::vector<int> formed(flow.parameters.size(), 0);
+    for (const Program* block : blocks) {
+        BlockChecker checker(step, *block, problems);
+        lies = checker.check(std::move(lies));
+        checker.count_gradients(formed);
+        if (block != blocks.front()) continue;
+        if (flow.output != no_value && !lies.contains(flow.output))
+            problems.push_back(block->name + ": nothing writes its output");
+        if (flow.output_gradient != no_value) lies.insert(flow.output_gradient);
+    }
+    const std::string& last = blocks.back()->name;
+    if (flow.input_gradient != no_value && !lies.contains(flow.input_gradient))
+        problems.push_back(last + ": nothing writes the gradient of its input");
+    for (std::size_t p = 0; p < formed.size(); ++p)
+        if (formed[p] != 1)
+            problems.push_back(fmt::format("{}: the gradient of {} is formed by {} operations", last,
+                                           flow.parameters[p].name, formed[p]));
 }
 
 }  // namespace
 
 std::vector<std::string> flow_problems(const StepProgram& step) {
     std::vector<std::string> problems;
-    std::vector<const Program*> first(step.flows.size(), nullptr);
+    std::vector<std::vector<const Program*>> layers(step.flows.size());
     for (const Program& block : step.blocks) {
         if (block.flow >= step.flows.size() || !step.flows[block.flow].complete) continue;
-        if (block.details.size() != block.ops.size()) {
+        if (block.details.size() == block.ops.size())
+            layers[block.flow].push_back(&block);
+        else
             problems.push_back(
                 fmt::format("{}: {} operations, operands of {}", block.name, block.ops.size(), block.details.size()));
-            continue;
-        }
-        const Program*& forward = first[block.flow];
-        if (forward == nullptr)
-            forward = &block;
-        else
-            check_layer(step, *forward, block, problems);
     }
+    for (const auto& blocks : layers)
+        if (!blocks.empty()) check_layer(step, blocks, problems);
     return problems;
 }
 

@@ -196,6 +196,8 @@ void ExpertSharder::router() {
     const std::uint64_t input =
         op_.adds_shared ? 0 : shapes_.tokens * op_.hidden * stream_.bytes;  // else the shared MLP's
     piece.saved_bytes = input + shapes_.tokens * op_.experts * 4;
+    piece.weight_saved_bytes = input;
+    piece.output_gradient_bytes = shapes_.tokens * op_.experts * stream_.bytes;
     piece.working_bytes = shapes_.tokens * op_.experts * (stream_.bytes + 4);
     piece.parameters = piece.replicated_parameters = op_.experts * op_.hidden;
     stream_.layer.pieces.push_back(std::move(piece));
@@ -267,15 +269,20 @@ void ExpertSharder::product(const std::string& name, bool up) {
     piece.backward.back().routed = true;
     Launch each_bias = stream_.into_gradients();
     each_bias.parts = experts;
-    if (op_.bias)
+    if (op_.bias) {
         add(piece.backward, name + " bias gradient", stream_.pointwise(PointwiseKind::bias_gradient, shapes_.rows, out),
             {{dy}, {held.bias.gradient}}, each_bias, true);
-    if (!fused)
+        piece.backward.back().of_weights = true;
+    }
+    if (!fused) {
         add(piece.backward, name + " accumulate",
             Pointwise{PointwiseKind::add, plan_.training.precision.grad_reduce, std::uint64_t{experts} * in, out},
             {{held.weight.gradient}, {separate}, {held.weight.gradient}});
+        piece.backward.back().of_weights = true;
+    }
     stream_.value = y;
-    piece.saved_bytes = shapes_.rows * in * stream_.bytes;
+    piece.saved_bytes = piece.weight_saved_bytes = shapes_.rows * in * stream_.bytes;
+    piece.output_gradient_bytes = shapes_.rows * out * stream_.bytes;
     piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * stream_.bytes;
     piece.parameters = piece.expert_parameters =
         std::uint64_t{experts} * out * (std::uint64_t{in} + (op_.bias ? 1 : 0));

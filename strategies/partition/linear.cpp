@@ -140,7 +140,7 @@ void LinearSharder::backward() {
     quantise(list, gemm_.m, gemm_.n);
     if (column_)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
         x = stream_.convert(list, op_.name + " gather input", stream_.residual, Placement::replicated, op_.in_features,
-                            x_, no_value, asynchronous ? gathered_flag : std::uint8_t{0});
+                            x_, no_value, asynchronous ? gathered_flag : std::uint8_t{0}, true);
     const bool scattered = column_ && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
     const ValueId dx_here = flow.gradient_of(x_);
     const ValueId dx = scattered ? flow.gradient(stream_.format(), rows_ * gemm_.k) : dx_here;
@@ -161,11 +161,13 @@ void LinearSharder::backward() {
         list.push_back({.name = op_.name + " bias gradient",
                         .what = stream_.pointwise(PointwiseKind::bias_gradient,
                                                   column_ ? gemm_.m : stream_.residual_tokens, gemm_.n),
+                        .of_weights = true,
                         .detail = {{{column_ ? dy : dy_rows}, {bias_.gradient}}, stream_.into_gradients()}});
     if (!fused)
         list.push_back(
             {.name = op_.name + " accumulate",
              .what = Pointwise{PointwiseKind::add, stream_.plan.training.precision.grad_reduce, gemm_.k, gemm_.n},
+             .of_weights = true,
              .detail = {{{weight_.gradient}, {separate}, {weight_.gradient}}}});
 }
 
@@ -174,7 +176,8 @@ void LinearSharder::shard() && {
     parameters();
     forward();
     backward();
-    piece_.saved_bytes = (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;
+    piece_.saved_bytes = piece_.weight_saved_bytes = (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;
+    piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
     piece_.working_bytes = rows_ * (out + in) * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece_));
 }

@@ -54,7 +54,8 @@ struct LayerStream {
     /// A collective that brings `tensor`, [tokens, width] in all, from one placement to another. Returns where it then
     /// is: the same tensor where nothing moves or a sum is formed in place, else `to`, or a new one of the same role.
     ValueId convert(std::vector<Work>& list, const std::string& name, Placement from, Placement into,
-                    std::uint64_t width, ValueId tensor, ValueId to = no_value, std::uint8_t raises = 0);
+                    std::uint64_t width, ValueId tensor, ValueId to = no_value, std::uint8_t raises = 0,
+                    bool of_weights = false);
 };
 
 /// The gradient of a weight that lies as [outputs, inputs] is formed as the transpose of what is priced: dW^T = dy^T x

@@ -124,7 +124,7 @@ Launch LayerStream::into_gradients() const {
 }
 
 ValueId LayerStream::convert(std::vector<Work>& list, const std::string& name, Placement from, Placement into,
-                             std::uint64_t width, ValueId moved, ValueId to, std::uint8_t raises) {
+                             std::uint64_t width, ValueId moved, ValueId to, std::uint8_t raises, bool of_weights) {
     const auto kind = tensor == 1 ? std::nullopt : conversion(from, into);
     if (!kind) return moved;
     const std::uint64_t all = tokens * width;
@@ -134,7 +134,11 @@ ValueId LayerStream::convert(std::vector<Work>& list, const std::string& name, P
         const std::uint64_t elements = into == Placement::sharded_sequence ? all / tensor : all;
         to = in_place ? moved : role == Role::gradient ? flow.gradient(format(), elements) : activation(elements);
     }
-    list.push_back({name, LayerCollective{*kind, all * bytes}, raises, 0, false, {{{moved}, {to}}, {}}});
+    list.push_back({.name = name,
+                    .what = LayerCollective{*kind, all * bytes},
+                    .raises = raises,
+                    .of_weights = of_weights,
+                    .detail = {{{moved}, {to}}}});
     return to;
 }
 
@@ -145,7 +149,7 @@ Gemm transposed(const Gemm& weight_gradient) {
 }
 
 Work weight_gradient(const LayerStream& stream, std::string name, const Gemm& priced, const WeightGradient& of) {
-    Work work{.name = std::move(name), .what = priced};
+    Work work{.name = std::move(name), .what = priced, .of_weights = true};
     if (of.separate == no_value) work.detail.launch = stream.into_gradients();
     work.detail.launch.settings.result = stream.sum_dtype();
     work.detail.launch.kernel = transposed(priced);
@@ -182,6 +186,16 @@ Dtype activation_dtype(const Plan& plan) {
 std::uint64_t ShardedLayer::saved_bytes() const {
     return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const Piece& piece) { return sum + piece.saved_bytes; });
+}
+
+std::uint64_t ShardedLayer::weight_saved_bytes() const {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.weight_saved_bytes; });
+}
+
+std::uint64_t ShardedLayer::output_gradient_bytes() const {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.output_gradient_bytes; });
 }
 
 std::uint64_t ShardedLayer::parameters() const {
