@@ -96,8 +96,6 @@ public:
 private:
     [[nodiscard]] std::uint64_t at(const std::string& name) const;
     void lay_out();
-    /// Ranks that share a bucket's optimizer, and which of them this one is.
-    [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> sharing(const Bucket& bucket) const;
     [[nodiscard]] std::vector<float> initial_values(std::uint64_t seed) const;
     void fill_weights(std::uint64_t seed);
 
