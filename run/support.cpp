@@ -95,6 +95,8 @@ void require_executable(const strategies::Plan& plan) {
 }
 
 void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
+    require(step.steps == 1, "/strategy/schedule", fmt::format("a program of {} steps at once", step.steps),
+            "steps are executed one by one: take a schedule that is synchronous");
     for (const kernels::Kernel& kernel : step.kernels)
         require(
             device.supports(kernel), "/training/precision",
