@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
 
 namespace orrery::strategies {
@@ -57,7 +58,8 @@ GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parame
 }
 
 GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan) {
-    const bool bucketed = plan.strategy.data > 1 && plan.strategy.overlap_grad_reduce;
+    const AxisSet replicas = ownership(plan, ParameterClass::dense).replicas;
+    const bool bucketed = plan.mesh().group_size(replicas) > 1 && plan.strategy.overlap_grad_reduce;
     const std::uint64_t size = plan.strategy.bucket_bytes / state_bytes(plan.training.precision).gradient;
     return gradient_buckets(stage, bucketed ? size : std::numeric_limits<std::uint64_t>::max());
 }

@@ -4,6 +4,7 @@
 #include "strategies/gradient_buckets.hpp"
 #include "strategies/offload.hpp"
 #include "strategies/optimizer_phase.hpp"
+#include "strategies/ownership.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/state_bytes.hpp"
 
@@ -11,12 +12,13 @@ namespace orrery::strategies {
 
 namespace {
 
-using kernels::CollectiveKind;
-
 class StageWriter {
 public:
     StageWriter(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Intern& intern)
         : plan_(plan),
+          mesh_(plan.mesh()),
+          dense_(ownership(plan, ParameterClass::dense)),
+          experts_(ownership(plan, ParameterClass::expert)),
           blocks_(blocks),
           stage_(stage),
           intern_(intern),
@@ -35,13 +37,16 @@ public:
     }
 
 private:
-    [[nodiscard]] bool data_parallel() const { return plan_.strategy.data > 1; }
-    [[nodiscard]] bool sharded() const { return data_parallel() && plan_.strategy.sharding == Sharding::zero1; }
-    /// Ranks that hold a bucket's parameters.
-    [[nodiscard]] AxisSet group_of(std::uint32_t bucket) const {
-        return buckets_.buckets[bucket].experts ? AxisSet{Axis::data} : plan_.data_group();
+    [[nodiscard]] const Ownership& owners(bool experts) const { return experts ? experts_ : dense_; }
+    [[nodiscard]] const Ownership& owners(std::uint32_t bucket) const {
+        return owners(buckets_.buckets[bucket].experts);
     }
-    [[nodiscard]] bool alone(std::uint32_t bucket) const { return plan_.mesh().group_size(group_of(bucket)) == 1; }
+    /// New weights from the ranks that updated them.
+    [[nodiscard]] std::vector<Move> gathers(const Ownership& of) const {
+        return moves(mesh_, of.states, of.weights, of.replicas);
+    }
+    /// Whether these arrive bucket by bucket at the step's beginning.
+    [[nodiscard]] bool gathers_early() const { return plan_.strategy.overlap_param_gather && !gathers(dense_).empty(); }
     /// fill(bucket) for those of a layer's parameters.
     template <class Fill>
     void each_bucket(std::size_t chunk, std::size_t layer, const Fill& fill) const {
@@ -73,6 +78,8 @@ private:
     void finish_gradients();
 
     const Plan& plan_;
+    const Mesh mesh_;
+    const Ownership dense_, experts_;
     const ModelBlocks& blocks_;
     const Stage& stage_;
     Intern& intern_;
@@ -103,10 +110,11 @@ private:
 void StageWriter::persistent_buffers() {
     const StateBytes state = state_bytes(plan_.training.precision);
     builder_.buffer(stage_.parameters * state.weight, Keep::weight);
-    const std::uint64_t experts = stage_.expert_parameters * state.optimizer,
-                        rest = (stage_.parameters - stage_.expert_parameters) * state.optimizer;
-    builder_.buffer(sharded() ? rest / plan_.strategy.data + experts / plan_.expert_data() : rest + experts,
-                    Keep::optimizer);
+    std::uint64_t states = 0;
+    for (const bool experts : {false, true})
+        states +=
+            share(mesh_, owners(experts), owners(experts).states, stage_.parameters_of(experts) * state.optimizer);
+    builder_.buffer(states, Keep::optimizer);
     buckets_ = gradient_buckets(stage_, plan_);
     for (const GradientBucket& bucket : buckets_.buckets)
         gradient_.push_back(builder_.buffer(bucket.parameters * state.gradient, Keep::gradient));
@@ -120,14 +128,14 @@ void StageWriter::persistent_buffers() {
 /// With overlap_param_gather the new weights of the step before arrive bucket by bucket, in forward order.
 void StageWriter::gather_parameters() {
     gathered_.assign(buckets_.buckets.size(), 0);
-    if (!sharded() || !plan_.strategy.overlap_param_gather) return;
+    if (!gathers_early()) return;
     for (auto b = static_cast<std::uint32_t>(buckets_.buckets.size()); b-- > 0;) {
         gathered_[b] = builder_.buffer(0, Keep::scratch);
-        if (alone(b)) continue;
-        builder_.emit(
-            Lane::data, intern_.label("gather weights", Phase::forward),
-            Collective{CollectiveKind::all_gather, group_of(b), buckets_.buckets[b].parameters * weight_bytes()}, {},
-            {gathered_[b]});
+        for (const Move& move : gathers(owners(b)))
+            builder_.emit(
+                Lane::data, intern_.label("gather weights", Phase::forward),
+                Collective{move.kind, move.group, move.size(mesh_, buckets_.buckets[b].parameters * weight_bytes())},
+                {}, {gathered_[b]});
     }
 }
 
@@ -205,7 +213,7 @@ void StageWriter::forward(const Slot& slot) {
         std::vector<BufferId> writes{kept.all};
         if (blocks.weight_gradient != LayerBlocks::none)
             writes.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
-        if (slot.micro_batch == 0 && !gathered_.empty() && sharded() && plan_.strategy.overlap_param_gather)
+        if (slot.micro_batch == 0 && gathers_early())
             each_bucket(slot.chunk, i, [&](std::uint32_t bucket) { reads.push_back(gathered_[bucket]); });
         if (i + 1 == chunk.size() && boundary_.sends(slot))
             writes.push_back(outputs_[number(slot)] = boundary_.output());
@@ -274,23 +282,27 @@ void StageWriter::reduce_closed_by(const Slot& slot, std::size_t position) {
 }
 
 void StageWriter::reduce(std::uint32_t bucket) {
-    if (alone(bucket)) return;
+    const Ownership& of = owners(bucket);
     const std::uint64_t bytes =
         buckets_.buckets[bucket].parameters * kernels::size_of(plan_.training.precision.grad_reduce);
-    reduced_[bucket] = builder_.buffer(0, Keep::scratch);
-    builder_.emit(
-        Lane::data, intern_.label("gradient reduction", Phase::gradient),
-        Collective{sharded() ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, group_of(bucket), bytes},
-        {gradient_[bucket]}, {reduced_[bucket]});
+    for (const Move& move : moves(mesh_, of.gradients, of.states, of.replicas)) {
+        const BufferId before = reduced_[bucket];
+        reduced_[bucket] = builder_.buffer(0, Keep::scratch);
+        builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
+                      Collective{move.kind, move.group, move.size(mesh_, bytes)}, {before}, {reduced_[bucket]});
+    }
 }
 
 /// Each tensor rank has seen only its part of the sequence (Megatron-LM's allreduce_layernorm_grads: one call for all).
 void StageWriter::reduce_replicated() {
-    if (!plan_.strategy.sequence_parallel || plan_.strategy.tensor == 1) return;
+    const Ownership norms = ownership(plan_, ParameterClass::norm);
+    const std::vector<Move> over_tensor = moves(mesh_, norms.gradients, norms.states, {Axis::tensor});
+    if (over_tensor.empty()) return;
     const std::uint64_t bytes = stage_.replicated_parameters * kernels::size_of(plan_.training.precision.grad_reduce);
     const BufferId summed = builder_.buffer(0, Keep::scratch);
     builder_.emit(Lane::compute, intern_.label("norm gradient reduction", Phase::gradient),
-                  Collective{CollectiveKind::all_reduce, {Axis::tensor}, bytes}, reduced_, std::span(&summed, 1));
+                  Collective{over_tensor.front().kind, over_tensor.front().group, bytes}, reduced_,
+                  std::span(&summed, 1));
     reduced_.push_back(summed);
 }
 
