@@ -123,6 +123,7 @@ void StageWriter::persistent_buffers() {
     builder_.emit(Lane::compute, intern_.label("zero gradients", Phase::forward),
                   What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, stage_.parameters})},
                   std::span<const BufferId>{}, gradient_);
+    builder_.task(Task::zero_gradients);
 }
 
 /// With overlap_param_gather the new weights of the step before arrive bucket by bucket, in forward order.
@@ -131,11 +132,12 @@ void StageWriter::gather_parameters() {
     if (!gathers_early()) return;
     for (auto b = static_cast<std::uint32_t>(buckets_.buckets.size()); b-- > 0;) {
         gathered_[b] = builder_.buffer(0, Keep::scratch);
-        for (const Move& move : gathers(owners(b)))
-            builder_.emit(
-                Lane::data, intern_.label("gather weights", Phase::forward),
-                Collective{move.kind, move.group, move.size(mesh_, buckets_.buckets[b].parameters * weight_bytes())},
-                {}, {gathered_[b]});
+        const std::uint64_t bytes = buckets_.buckets[b].parameters * weight_bytes();
+        for (const Move& move : gathers(owners(b))) {
+            builder_.emit(Lane::data, intern_.label("gather weights", Phase::forward),
+                          Collective{move.kind, move.group, move.size(mesh_, bytes)}, {}, {gathered_[b]});
+            builder_.task(Task::gather_bucket, b);
+        }
     }
 }
 
@@ -290,6 +292,7 @@ void StageWriter::reduce(std::uint32_t bucket) {
         reduced_[bucket] = builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
                       Collective{move.kind, move.group, move.size(mesh_, bytes)}, {before}, {reduced_[bucket]});
+        builder_.task(Task::reduce_bucket, bucket);
     }
 }
 
@@ -303,6 +306,7 @@ void StageWriter::reduce_replicated() {
     builder_.emit(Lane::compute, intern_.label("norm gradient reduction", Phase::gradient),
                   Collective{over_tensor.front().kind, over_tensor.front().group, bytes}, reduced_,
                   std::span(&summed, 1));
+    builder_.task(Task::reduce_replicated);
     reduced_.push_back(summed);
 }
 
