@@ -168,6 +168,8 @@ Action bind_gradients(Bind& bind, const StepSite& site, const StepNumbers& numbe
         case Task::none:
         case Task::gather_boundary:
         case Task::exchange_words:
+        case Task::gather_layer:
+        case Task::scatter_bucket:
         case Task::unscale_gradients:
         case Task::agree_overflow: break;
     }

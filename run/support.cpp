@@ -86,6 +86,10 @@ void require_executable(const strategies::Plan& plan) {
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
     const strategies::Ownership words = ownership(plan, strategies::ParameterClass::embedding);
+    require(words.gradients.split(words.replicas) == strategies::AxisSet{}, "/strategy/sharding",
+            fmt::format("{}: shares of gradients and weights cannot be executed yet",
+                        strategies::row_of(strategy.sharding).title),
+            "set it to \"none\" or \"zero1\"");
     const bool exchanged = !moves(plan.mesh(), words.gradients, words.states, {strategies::Axis::pipeline}).empty();
     const bool shared = plan.mesh().group_size(words.states.split(words.replicas)) > 1;
     require(!exchanged || !shared, "/strategy/sharding",

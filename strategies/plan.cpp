@@ -234,7 +234,9 @@ void check_passes(const Plan& plan) {
                fmt::format("{} ({}) is known, but no program can be written for it yet", sharding.name, sharding.title),
                "set it to \"none\" or \"zero1\"");
     }
-    if (strategy.overlap_param_gather && sharding.rest.states == Placement::replicated) {
+    const bool gathers =
+        sharding.rest.states != Placement::replicated && sharding.rest.weights == Placement::replicated;
+    if (strategy.overlap_param_gather && !gathers) {
         refuse("/strategy/overlap_param_gather", "true needs the distributed optimizer",
                "set sharding to \"zero1\", or overlap_param_gather to false");
     }

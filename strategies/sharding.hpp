@@ -37,8 +37,8 @@ inline constexpr Kept keeps_shares{Placement::sharded_flat, Placement::sharded_f
 inline constexpr std::array shardings{
     ShardingRow{Sharding::none, "none", "", keeps_all, keeps_all, true},
     ShardingRow{Sharding::zero1, "zero1", "ZeRO-1", keeps_states, keeps_states, true},
-    ShardingRow{Sharding::zero2, "zero2", "ZeRO-2", keeps_gradients, keeps_gradients},
-    ShardingRow{Sharding::zero3, "zero3", "ZeRO-3", keeps_shares, keeps_shares},
+    ShardingRow{Sharding::zero2, "zero2", "ZeRO-2", keeps_gradients, keeps_gradients, true},
+    ShardingRow{Sharding::zero3, "zero3", "ZeRO-3", keeps_shares, keeps_shares, true},
     ShardingRow{Sharding::hybrid, "hybrid", "hybrid sharding", keeps_shares, keeps_all},
 };
 static_assert(

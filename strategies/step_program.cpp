@@ -11,12 +11,14 @@ constexpr std::array<std::string_view, lanes> lane_names{
     "compute", "tensor", "data", "send-forward", "recv-forward", "send-backward", "recv-backward", "offload", "reload"};
 constexpr std::array<std::string_view, keeps> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
 constexpr std::array<std::string_view, 5> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
-constexpr std::array<std::string_view, 18> task_names{"none",
+constexpr std::array<std::string_view, 20> task_names{"none",
                                                       "gather boundary",
                                                       "zero gradients",
                                                       "gather bucket",
                                                       "gather weights",
                                                       "gather expert weights",
+                                                      "gather layer",
+                                                      "scatter bucket",
                                                       "reduce bucket",
                                                       "reduce replicated",
                                                       "exchange words",

@@ -124,6 +124,8 @@ enum class Task : std::uint8_t {
     gather_bucket,          ///< the new weights of one bucket, from the ranks that updated them
     gather_weights,         ///< of all buckets but those of experts
     gather_expert_weights,  ///< of the buckets of experts
+    gather_layer,           ///< a layer's weights for one use
+    scatter_bucket,         ///< one micro-batch's gradients of a bucket, to the ranks that keep their shares
     reduce_bucket,          ///< the gradients of one bucket, over the ranks that use the same parameters
     reduce_replicated,      ///< gradients of what every tensor rank holds, each from its own tokens
     exchange_words,         ///< the word embedding's gradient, between first and last stage
