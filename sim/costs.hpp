@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "calibrate/predictor.hpp"
@@ -36,6 +37,7 @@ struct OpCost {
 struct KernelCost {
     double seconds = 0;
     bool extrapolated = false;
+    std::string_view derived = {};  ///< as calibrate::Estimate says it
 };
 
 class Costs {

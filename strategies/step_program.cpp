@@ -1,21 +1,23 @@
 #include "strategies/step_program.hpp"
 
-#include <array>
 #include <string_view>
 #include <utility>
+
+#include "base/enum_table.hpp"
 
 namespace orrery::strategies {
 
 namespace {
-constexpr std::array<std::string_view, lanes> lane_names{
-    "compute", "tensor", "data", "send-forward", "recv-forward", "send-backward", "recv-backward", "offload", "reload"};
-constexpr std::array<std::string_view, keeps> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
-constexpr std::array<std::string_view, 5> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
+constexpr EnumNames<Lane> lane_names{"compute",       "tensor",        "data",    "send-forward", "recv-forward",
+                                     "send-backward", "recv-backward", "offload", "reload"};
+constexpr EnumNames<Keep> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
+constexpr EnumNames<Phase> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
+static_assert(lanes == lane_names.size() && keeps == keep_names.size());
 }  // namespace
 
-std::string_view name(Lane lane) { return lane_names[static_cast<std::size_t>(lane)]; }
-std::string_view name(Keep keep) { return keep_names[static_cast<std::size_t>(keep)]; }
-std::string_view name(Phase phase) { return phase_names[static_cast<std::size_t>(phase)]; }
+std::string_view name(Lane lane) { return lane_names[lane]; }
+std::string_view name(Keep keep) { return keep_names[keep]; }
+std::string_view name(Phase phase) { return phase_names[phase]; }
 
 BufferId Builder::buffer(std::uint64_t bytes, Keep keep, Where where) {
     program_.buffers.push_back({bytes, keep, where});
