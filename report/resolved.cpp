@@ -23,7 +23,6 @@ std::string word(const EnumNames<Enum>& words, Enum value) {
 constexpr EnumNames<models::Family> families{"gpt", "llama", "bert"};
 constexpr EnumNames<models::NormKind> norms{"layernorm", "rmsnorm"};
 constexpr EnumNames<models::PositionKind> positions{"learned", "rope", "alibi", "none"};
-constexpr EnumNames<strategies::ScheduleKind> schedules{"gpipe", "1f1b", "interleaved"};
 constexpr EnumNames<strategies::Sharding> shardings{"none", "zero1"};
 constexpr EnumNames<strategies::Recompute> recomputes{"none", "selective", "full"};
 
@@ -112,7 +111,7 @@ Json of(const strategies::Strategy& s) {
                      {"virtual_pipeline", s.virtual_pipeline},
                      {"data", s.data},
                      {"sequence_parallel", s.sequence_parallel},
-                     {"schedule", word(schedules, s.schedule)},
+                     {"schedule", strategies::schedule_of(s.schedule).name},
                      {"sharding", word(shardings, s.sharding)},
                      {"recompute", word(recomputes, s.recompute)},
                      {"recompute_num_layers", s.recompute_num_layers},
