@@ -113,7 +113,10 @@ GemmScatter::GemmScatter(const GemmTable& table, const Machine& machine) : dtype
         for (std::size_t d = 0; d < 3; ++d)
             low_[d] = std::min(low_[d], size[d]), high_[d] = std::max(high_[d], size[d]);
     }
-    if (!table.scatter || table.scatter->points != table.points.size()) return choose(table, machine);
+    if (!table.scatter || table.scatter->points != table.points.size()) {
+        choose(table, machine);
+        return;
+    }
     const ScatterSettings& known = *table.scatter;
     if (known.trend.size() == GemmTrend::terms) {
         GemmTrend::Terms cost;

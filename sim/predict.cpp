@@ -37,13 +37,12 @@ std::string profile_name(const scenarios::Scenario& scenario, const topology::Cl
 /// A GPU's own profile need not be among those that are shipped.
 const calibrate::Predictor& find_profile(const topology::Gpu& gpu, const std::string& name,
                                          calibrate::ProfileStore& profiles) {
-    const std::vector<std::string> shipped = calibrate::ProfileStore::shipped();
-    if (name != gpu.profile || std::ranges::find(shipped, name) != shipped.end()) return profiles.find(name);
+    if (name != gpu.profile || calibrate::ProfileStore::ships(name)) return profiles.find(name);
     throw Error(
         "", "/profile", fmt::format("no profile is shipped for {}", gpu.name),
         fmt::format("measure one (`orrery calibrate --help`) and name it: \"profile\": {{\"{}\": \"FILE.json\"}}; "
                     "shipped are {}",
-                    gpu.name, fmt::join(shipped, ", ")));
+                    gpu.name, fmt::join(calibrate::ProfileStore::shipped(), ", ")));
 }
 
 /// One breakdown a stage: of the class that ends last; and what its smallest GPU holds.
