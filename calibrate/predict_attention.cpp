@@ -96,9 +96,13 @@ Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
             if (p.head_dim == a.head_dim && p.seq >= a.seq) return false;
         return true;
     }();
-    if (!found.derived) return {found.seconds, outside || other_mask, found.half_width, found.half_width};
+    Estimate estimate{found.seconds, outside, found.half_width, found.half_width};
+    if (other_mask) estimate.derived = "attention of one mask from the other";
+    if (!found.derived) return estimate;
     // Five products instead of two (FlashAttention-2, section 3.2), at backward_rate_ of the forward's rate.
-    return {found.seconds * 2.5 / backward_rate_, true, found.half_width, found.half_width};
+    estimate.seconds *= 2.5 / backward_rate_;
+    estimate.derived = "attention backward from forward";
+    return estimate;
 }
 
 Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {

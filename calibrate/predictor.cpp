@@ -114,4 +114,10 @@ double Predictor::constant(const std::string& name) const {
     return found->second.value;
 }
 
+double Predictor::constant_or(const std::string& name, double otherwise) const {
+    const auto& constants = tables_->source->constants;
+    const auto found = constants.find(name);
+    return found == constants.end() ? otherwise : found->second.value;
+}
+
 }  // namespace orrery::calibrate

@@ -19,6 +19,8 @@ std::vector<std::string> ProfileStore::shipped() {
     return names;
 }
 
+bool ProfileStore::ships(const std::string& name) { return fs::exists(data_folder() / "profiles" / (name + ".json")); }
+
 const Predictor& ProfileStore::find(const std::string& name) {
     auto& entry = entries_[name];
     if (!entry) {

@@ -18,6 +18,8 @@ public:
 
     /// Names of the shipped profiles, sorted.
     static std::vector<std::string> shipped();
+    /// Whether a profile of that name is shipped; asks for the one file.
+    static bool ships(const std::string& name);
 
 private:
     struct Entry {

@@ -1,6 +1,7 @@
 // orrery list: what a scenario can name.
 #include <fmt/format.h>
 
+#include "base/enum_table.hpp"
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "calibrate/profile_store.hpp"
@@ -35,12 +36,12 @@ void list_models() {
                  {"MLP"},
                  {"vocabulary"},
                  {"family", Align::left}});
-    constexpr std::array<const char*, 3> families{"gpt", "llama", "bert"};  // by models::Family
+    constexpr EnumNames<models::Family> families{"gpt", "llama", "bert"};
     for (const models::ModelSpec& m : models::catalog())
         table.row({m.name, format_count(static_cast<double>(models::parameters(models::build(m)))),
                    fmt::format("{}", m.layers), fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
                    fmt::format("{}", m.kv_heads), fmt::format("{}{}", m.ffn, m.gated ? " gated" : ""),
-                   fmt::format("{}", m.vocab), families.at(static_cast<std::size_t>(m.family))});
+                   fmt::format("{}", m.vocab), families[m.family]});
     print(table.to_text());
     print(
         "\nAny other: \"model\": {\"hugging_face\": \"path/to/config.json\"}, or its hyper-parameters in the "

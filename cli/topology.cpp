@@ -5,9 +5,9 @@
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "hardware/gpu.hpp"
 #include "topology/catalog.hpp"
 #include "topology/dot.hpp"
-#include "topology/gpu.hpp"
 #include "topology/nccl_xml.hpp"
 #include "topology/simgrid_xml.hpp"
 
@@ -33,7 +33,7 @@ Examples:
 
 /// The first node.
 std::string node_xml(const topology::Cluster& cluster) {
-    const int sm = topology::compute_capability(topology::socket_of(cluster.gpu()));
+    const int sm = cluster.gpu().compute_capability;
     if (sm == 0) throw Error(cluster.gpu().name + " is no GPU that NCCL runs on", "leave --nccl-xml out");
     return topology::to_nccl_xml(cluster.plan_of(0), cluster.fabric().parts().nic_bytes_per_second, sm);
 }

@@ -111,6 +111,7 @@ validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one
     const std::string profile = profile_of(options, one);
     calibrate(options, one, profile);
     one.scenario.profile = profile;
+    one.scenario.plan.training.software = hardware::Software::orrery;  // which runs it
     calibrate::ProfileStore profiles;
     const sim::Prediction predicted =
         sim::predict(one.scenario, profiles,

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "base/overloaded.hpp"
 #include "kernels/pointwise_traffic.hpp"
@@ -12,8 +13,8 @@ namespace orrery::kernels {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> pass_names{"forward", "data-gradient", "weight-gradient"};
-constexpr std::array<std::string_view, 5> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr EnumNames<GemmPass> pass_names{"forward", "data-gradient", "weight-gradient"};
+constexpr EnumNames<Dtype> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8"};
 
 double causal_share(const Attention& a) { return a.causal ? 0.5 : 1.0; }
 
@@ -30,19 +31,17 @@ std::uint32_t size_of(Dtype dtype) {
     return 4;
 }
 
-std::string_view name(Dtype dtype) { return dtype_names[static_cast<std::size_t>(dtype)]; }
+std::string_view name(Dtype dtype) { return dtype_names[dtype]; }
 
 Dtype dtype_from(std::string_view text) {
-    for (std::size_t i = 0; i < dtype_names.size(); ++i)
-        if (dtype_names[i] == text) return static_cast<Dtype>(i);
+    if (const auto found = dtype_names.find(text)) return *found;
     throw Error(fmt::format("unknown number format \"{}\"", text), "one of fp32, tf32, fp16, bf16, fp8");
 }
 
-std::string_view name(GemmPass pass) { return pass_names[static_cast<std::size_t>(pass)]; }
+std::string_view name(GemmPass pass) { return pass_names[pass]; }
 
 GemmPass gemm_pass_from(std::string_view text) {
-    for (std::size_t i = 0; i < pass_names.size(); ++i)
-        if (pass_names[i] == text) return static_cast<GemmPass>(i);
+    if (const auto found = pass_names.find(text)) return *found;
     throw Error(fmt::format("unknown pass \"{}\"", text), "one of forward, data-gradient, weight-gradient");
 }
 

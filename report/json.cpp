@@ -120,6 +120,9 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p, 
     report["bottleneck"] = p.bottleneck;
     report["advice"] = p.advice;
     report["warnings"] = p.warnings;
+    report["derived"] = Json::array();
+    for (const sim::Derived& part : p.derived)
+        report["derived"].push_back({{"what", part.what}, {"share", part.share}});
     report["scenario"] = resolved(scenario);
     report["provenance"] = {{"version", p.version}, {"profile", p.profile}, {"cluster", p.cluster}, {"seed", p.seed},
                             {"gpus", p.gpus},       {"ops", p.ops},         {"classes", p.classes}};

@@ -5,6 +5,8 @@
 #include <array>
 #include <variant>
 
+#include "base/enum_table.hpp"
+
 namespace orrery::report {
 
 namespace {
@@ -12,7 +14,7 @@ namespace {
 using namespace strategies;
 
 constexpr std::array<std::string_view, 3> kernel_categories{"gemm", "attention", "memory-bound"};  // by Kernel's index
-constexpr std::array<std::string_view, 3> places{"host", "device", "storage"};                     // by Copy::To
+constexpr EnumNames<Copy::To> places{"host", "device", "storage"};
 
 struct CategoryOf {
     const StepProgram& step;
@@ -35,9 +37,7 @@ struct TextOf {
     std::string operator()(const Recv& r) const {
         return fmt::format("receive {:+} along {}", r.delta, to_text(r.axis));
     }
-    std::string operator()(const Copy& c) const {
-        return fmt::format("copy to {}", places[static_cast<std::size_t>(c.to)]);
-    }
+    std::string operator()(const Copy& c) const { return fmt::format("copy to {}", places[c.to]); }
     std::string operator()(const Call& c) const {
         const Program& block = step.blocks[c.block];
         return fmt::format("{} operations of {}", block.ops.size(), block.name);

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "models/catalog.hpp"
 #include "report/json.hpp"
@@ -14,15 +15,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class Enum, std::size_t count>
-std::string word(const std::array<std::string_view, count>& words, Enum value) {
-    return std::string(words.at(static_cast<std::size_t>(value)));
+template <class Enum>
+std::string word(const EnumNames<Enum>& words, Enum value) {
+    return std::string(words[value]);
 }
 
-constexpr std::array<std::string_view, 3> families{"gpt", "llama", "bert"};
-constexpr std::array<std::string_view, 2> norms{"layernorm", "rmsnorm"};
-constexpr std::array<std::string_view, 4> positions{"learned", "rope", "alibi", "none"};
-constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
+constexpr EnumNames<models::Family> families{"gpt", "llama", "bert"};
+constexpr EnumNames<models::NormKind> norms{"layernorm", "rmsnorm"};
+constexpr EnumNames<models::PositionKind> positions{"learned", "rope", "alibi", "none"};
+constexpr EnumNames<strategies::Recompute> recomputes{"none", "selective", "full"};
 
 /// The catalog knows the family of its models, and scenario files may not say it again.
 bool in_catalog(const std::string& name) {
@@ -109,8 +110,8 @@ Json of(const strategies::Strategy& s) {
                      {"virtual_pipeline", s.virtual_pipeline},
                      {"data", s.data},
                      {"sequence_parallel", s.sequence_parallel},
-                     {"schedule", word(strategies::schedule_names, s.schedule)},
-                     {"sharding", word(strategies::sharding_names, s.sharding)},
+                     {"schedule", strategies::schedule_of(s.schedule).name},
+                     {"sharding", strategies::row_of(s.sharding).name},
                      {"recompute", word(recomputes, s.recompute)},
                      {"recompute_num_layers", s.recompute_num_layers},
                      {"cpu_offloading_num_layers", s.cpu_offloading_num_layers},
@@ -136,6 +137,7 @@ Json of(const strategies::Training& t, double dropout) {
                      {"fused_attention", t.fused_attention},
                      {"gradient_accumulation_fusion", t.gradient_accumulation_fusion},
                      {"cuda_graph", t.cuda_graph},
+                     {"software", hardware::name(t.software)},
                      {"clip_grad", t.grad_clip},
                      {"dropout", dropout}};
     if (t.expert_capacity > 0) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/enum_table.hpp"
 #include "base/text.hpp"
+#include "hardware/host_time.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/sharding.hpp"
 
@@ -34,6 +36,8 @@ constexpr std::array<std::string_view, 5> precisions{"fp32", "tf32", "fp16", "bf
 constexpr std::array<std::string_view, 3> reduce_precisions{"fp32", "fp16", "bf16"};
 constexpr std::array<std::string_view, 5> routings{"minimal", "ecmp", "spray", "adaptive", "rails"};
 constexpr std::array<std::string_view, 1> optimizers{"adam"};
+constexpr std::array<std::string_view, 2> softwares{"megatron-lm", "orrery"};
+static_assert(softwares.size() == enumerators<hardware::Software>);
 
 constexpr std::array key_table{
     Key{document, "$schema", text},
@@ -133,6 +137,7 @@ constexpr std::array key_table{
     Key{training, "fused_attention", boolean},
     Key{training, "gradient_accumulation_fusion", boolean},
     Key{training, "cuda_graph", boolean},
+    Key{training, "software", choice, 0, 0, softwares},
     Key{training, "clip_grad", number, 0, 1e9},
     Key{training, "dropout", number, 0, 0.99},
     Key{training, "moe_expert_capacity_factor", number, 0, 1000},

@@ -128,6 +128,7 @@ strategies::Training read_training(const Reader& reader) {
     training.fused_attention = reader.boolean("fused_attention", true);
     training.gradient_accumulation_fusion = reader.boolean("gradient_accumulation_fusion", true);
     training.cuda_graph = reader.boolean("cuda_graph", false);
+    training.software = hardware::software_from(reader.choice("software", "megatron-lm"));
     training.grad_clip = reader.number("clip_grad", 1.0);
     training.expert_capacity = reader.number("moe_expert_capacity_factor");
     training.pad_to_capacity = reader.boolean("moe_pad_expert_input_to_capacity", false);

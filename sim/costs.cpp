@@ -62,7 +62,9 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       rank_(rank),
       placement_(plan.placement),
       gap_(predictor.constant("kernel_gap_seconds")),
-      dispatch_(plan.training.cuda_graph ? 0.0 : predictor.constant("dispatch_seconds")),
+      dispatch_(plan.training.cuda_graph ? 0.0
+                                         : hardware::dispatch_seconds(plan.training.software, gpu.host,
+                                                                      predictor.constant("launch_seconds"))),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     // A device without a datasheet's rate is the one that the profile measured.
     const double rate = gpu.memory_bytes_per_second;
@@ -71,7 +73,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
         const double scale = std::holds_alternative<kernels::Pointwise>(kernel) ? memory : 1.0;
-        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated});
+        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived});
     }
     if (copies(step))
         copies_.emplace(network.cluster(), predictor, plan.placement.gpu(rank), plan.placement, step.mesh.ranks());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct BlockTimes {
 struct KernelCost {
     double seconds = 0;
     bool extrapolated = false;
+    std::string_view derived = {};  ///< as calibrate::Estimate says it
 };
 
 class Costs {

@@ -72,6 +72,12 @@ struct SharedLink {
     double busy = 0;                        ///< share of its capacity that was used during the step
 };
 
+/// Time that no measurement of such a kernel stands behind.
+struct Derived {
+    std::string what;  ///< "attention backward from forward"
+    double share = 0;  ///< of the step's time
+};
+
 struct Prediction {
     double step_time_s = 0;
     double planned_step_time_s = 0;  ///< without perturbations and other jobs; 0 where there are none
@@ -93,6 +99,7 @@ struct Prediction {
     std::vector<JobStep> jobs;             ///< the scenario's own first; empty where it is alone
     std::vector<SharedLink> shared_links;  ///< the busiest first; a few
     std::string bottleneck;                ///< "pipeline bubble 17%"
+    std::vector<Derived> derived;          ///< mean over the stages, the largest first
     std::vector<std::string> advice, warnings;
     std::string version, profile, cluster;  ///< provenance
     std::uint64_t seed = 1;

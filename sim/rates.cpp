@@ -4,17 +4,6 @@
 
 namespace orrery::sim {
 
-double peak_flops(const topology::Gpu& gpu, kernels::Dtype dtype) {
-    switch (dtype) {
-        case kernels::Dtype::fp32: return gpu.fp32_flops;
-        case kernels::Dtype::tf32: return gpu.tf32_flops;
-        case kernels::Dtype::fp16:
-        case kernels::Dtype::bf16: return gpu.half_flops;
-        case kernels::Dtype::fp8: return gpu.fp8_flops;
-    }
-    return 0;
-}
-
 namespace {
 
 /// Floating-point operations of the matrix products that one step really executes, over all ranks.

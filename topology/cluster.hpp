@@ -6,14 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "hardware/gpu.hpp"
 #include "topology/adaptive.hpp"
 #include "topology/fabric.hpp"
-#include "topology/gpu.hpp"
 #include "topology/link.hpp"
 #include "topology/node.hpp"
 #include "topology/routing.hpp"
 
 namespace orrery::topology {
+
+using hardware::Gpu;
 
 /// Nodes of one kind, side by side.
 struct NodeGroup {

@@ -6,10 +6,12 @@
 #include <map>
 #include <vector>
 
-#include "topology/datasheets.hpp"
+#include "hardware/datasheets.hpp"
 #include "topology/xml_file.hpp"
 
 namespace orrery::topology {
+
+using namespace hardware;
 
 namespace {
 

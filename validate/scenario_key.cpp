@@ -48,11 +48,11 @@ std::string key(const strategies::Strategy& strategy) {
 }
 
 std::string key(const strategies::Training& training) {
-    const auto& [seq, micro, global, precision, fused_attention, accumulation_fusion, cuda_graph, clip, capacity, pad] =
-        training;
+    const auto& [seq, micro, global, precision, fused_attention, accumulation_fusion, cuda_graph, host_software, clip,
+                 capacity, pad] = training;
     const auto& [compute, grad_reduce] = precision;
-    return list(seq, micro, global, compute, grad_reduce, fused_attention, accumulation_fusion, cuda_graph, clip,
-                capacity, pad);
+    return list(seq, micro, global, compute, grad_reduce, fused_attention, accumulation_fusion, cuda_graph,
+                host_software, clip, capacity, pad);
 }
 
 std::string key(const topology::ClusterSpec& cluster) {

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "calibrate/gemm_trend.hpp"
 #include "calibrate/measure/measured_constants.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/profile_check.hpp"
@@ -182,6 +183,7 @@ Assembled assemble(const LogContent& log, const std::string& name, double load_a
     profile.load = {log.fingerprint.load_before, load_after};
     std::vector<std::string> dropped = drop_outliers(profile);
     profile.held_out = held_out_errors(profile);
+    choose_settings(profile);
     return {std::move(profile), std::move(dropped)};
 }
 

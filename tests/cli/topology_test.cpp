@@ -113,6 +113,16 @@ TEST(Topology, SaysWhatIsWrongWhereAndHowToMendIt) {
     EXPECT_EQ(orrery({"topology", folder.file("s.json", "{}")}).exit, 2);
 }
 
+/// The table of compute capabilities was read beyond its end for cores of hosts.
+TEST(Topology, WritesNoNcclFileForHosts) {
+    const Folder folder;
+    const std::string out = folder / "x.xml";
+    const Result result = orrery({"topology", "scenarios/gpt-tiny-cpu.json", "--nccl-xml", out});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("CPU-core is no GPU that NCCL runs on"), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST(Topology, ReadsFilesBesideTheScenario) {
     const Folder folder;
     const std::string own = R"({"cluster": {"preset": "dgx-a100", "nodes": 2}})";

@@ -23,20 +23,23 @@ struct Folder {
 /// Data flows one way: a folder may include itself and these.
 const std::vector<Folder> folders{
     {"base", {}},
+    {"hardware", {"base"}},
     {"kernels", {"base"}},
     {"models", {"base", "kernels"}},
-    {"topology", {"base"}},
-    {"strategies", {"base", "kernels", "models"}},
-    {"scenarios", {"base", "kernels", "models", "topology", "strategies"}},
-    {"calibrate", {"base", "kernels"}},
+    {"topology", {"base", "hardware"}},
+    {"strategies", {"base", "hardware", "kernels", "models"}},
+    {"scenarios", {"base", "hardware", "kernels", "models", "topology", "strategies"}},
+    {"calibrate", {"base", "hardware", "kernels"}},
     {"run", {"base", "kernels", "models", "strategies"}},
-    {"sim", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
-    {"validate", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim"}},
+    {"sim", {"base", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
+    {"validate",
+     {"base", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim"}},
     {"report",
-     {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim", "validate"}},
+     {"base", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim",
+      "validate"}},
     {"cli",
-     {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim", "validate",
-      "report"}},
+     {"base", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim",
+      "validate", "report"}},
 };
 
 struct Door {
