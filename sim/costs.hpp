@@ -17,7 +17,8 @@ namespace orrery::sim {
 
 /// Where the device time of an operation or block goes.
 struct Shares {
-    double gemm = 0, attention = 0, memory_bound = 0, tensor_comm = 0;
+    double gemm = 0,  ///< and convolutions
+        attention = 0, memory_bound = 0, tensor_comm = 0;
     double expert_comm = 0;  ///< of a block: its exchanges of tokens
     Shares& operator+=(const Shares& other);
 };
@@ -94,7 +95,9 @@ private:
     std::vector<std::vector<OpCost>> programs_;
 };
 
-/// Seconds of a kernel by category, for reports.
+/// Seconds of a kernel by category, for reports: convolutions are products.
 Shares share_of(const kernels::Kernel& kernel, double seconds);
+/// Whether its bytes decide its time: all but products, convolutions and attention.
+bool is_memory_bound(const kernels::Kernel& kernel);
 
 }  // namespace orrery::sim
