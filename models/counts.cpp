@@ -28,9 +28,14 @@ struct Parameters {
     std::uint64_t operator()(const Experts& moe) const { return moe.experts * (moe.hidden + expert_parameters(moe)); }
     std::uint64_t operator()(const ResidualAdd&) const { return 0; }
     std::uint64_t operator()(const Loss&) const { return 0; }
+    std::uint64_t operator()(const Convolution& c) const { return c.outputs * c.kernel * c.kernel * c.in.channels; }
+    std::uint64_t operator()(const BatchNorm& norm) const { return 2 * norm.shape.channels; }
+    std::uint64_t operator()(const Relu&) const { return 0; }
+    std::uint64_t operator()(const Pooling&) const { return 0; }
+    std::uint64_t operator()(const Join&) const { return 0; }
 };
 
-/// Forward operations per token in sequences of seq tokens: matrix products only, a multiply-add as two.
+/// Forward operations per token in sequences of seq tokens, and per image: matrix products only, a multiply-add as two.
 struct ForwardFlops {
     double seq;
 
@@ -44,10 +49,20 @@ struct ForwardFlops {
         const std::uint64_t products = moe.hidden * moe.ffn * (moe.gated ? 3 : 2);
         return 2.0 * static_cast<double>(moe.experts * moe.hidden + moe.top_k * products);
     }
-    template <class Other>
-    double operator()(const Other&) const {
-        return 0.0;
+    double operator()(const Convolution& c) const {
+        const Image out = c.out();
+        return 2.0 * static_cast<double>(out.elements()) * static_cast<double>(c.kernel * c.kernel * c.in.channels);
     }
+    double operator()(const Embedding&) const { return 0.0; }
+    double operator()(const Norm&) const { return 0.0; }
+    double operator()(const Rope&) const { return 0.0; }
+    double operator()(const Activation&) const { return 0.0; }
+    double operator()(const ResidualAdd&) const { return 0.0; }
+    double operator()(const Loss&) const { return 0.0; }
+    double operator()(const BatchNorm&) const { return 0.0; }
+    double operator()(const Relu&) const { return 0.0; }
+    double operator()(const Pooling&) const { return 0.0; }
+    double operator()(const Join&) const { return 0.0; }
 };
 
 double forward_flops(const Layer& layer, double seq) {
@@ -60,10 +75,15 @@ double tokens(std::uint64_t sequences, std::uint64_t seq) {
     return static_cast<double>(sequences) * static_cast<double>(seq);
 }
 
-double block_flops(const Model& model, std::uint64_t seq) {
-    const std::uint32_t moe = model.spec.moe_layers();
-    return (model.spec.layers - moe) * forward_flops(model.block, static_cast<double>(seq)) +
-           moe * forward_flops(model.moe_block, static_cast<double>(seq));
+/// Over the nodes whose layer `counts` accepts.
+template <class Counts>
+double forward_flops(const Model& model, std::uint64_t seq, Counts counts) {
+    const std::vector<std::uint64_t> uses = model.uses();
+    double sum = 0.0;
+    for (std::size_t i = 0; i < uses.size(); ++i)
+        if (counts(model.layers[i]))
+            sum += static_cast<double>(uses[i]) * forward_flops(model.layers[i], static_cast<double>(seq));
+    return sum;
 }
 
 }  // namespace
@@ -77,25 +97,29 @@ std::uint64_t parameters(const Layer& layer) {
 }
 
 std::uint64_t parameters(const Model& model) {
-    const std::uint64_t moe = model.spec.moe_layers(), dense = model.spec.layers - moe;
-    return parameters(model.embedding) + dense * parameters(model.block) + moe * parameters(model.moe_block) +
-           parameters(model.head);
+    const std::vector<std::uint64_t> uses = model.uses();
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < uses.size(); ++i) sum += uses[i] * parameters(model.layers[i]);
+    return sum;
 }
 
 std::uint64_t active_parameters(const Model& model) {
-    std::uint64_t idle = 0;  // of one MoE layer
-    for (const Operator& op : model.moe_block.operators)
-        if (const auto* moe = std::get_if<Experts>(&op)) idle += (moe->experts - moe->top_k) * expert_parameters(*moe);
-    return parameters(model) - model.spec.moe_layers() * idle;
+    const std::vector<std::uint64_t> uses = model.uses();
+    std::uint64_t idle = 0;
+    for (std::size_t i = 0; i < uses.size(); ++i)
+        for (const Operator& op : model.layers[i].operators)
+            if (const auto* moe = std::get_if<Experts>(&op))
+                idle += uses[i] * (moe->experts - moe->top_k) * expert_parameters(*moe);
+    return parameters(model) - idle;
 }
 
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
-    const double forward = block_flops(model, seq) + forward_flops(model.head, static_cast<double>(seq));
-    return 3.0 * tokens(sequences, seq) * forward;
+    return 3.0 * tokens(sequences, seq) * forward_flops(model, seq, [](const Layer&) { return true; });
 }
 
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
-    return model_flops(model, sequences, seq) + tokens(sequences, seq) * block_flops(model, seq);
+    const double again = forward_flops(model, seq, [](const Layer& layer) { return layer.part == Part::body; });
+    return model_flops(model, sequences, seq) + tokens(sequences, seq) * again;
 }
 
 }  // namespace orrery::models

@@ -1,4 +1,5 @@
-// The hyper-parameters of a model: of a Transformer, or of a network over images, under the names of Hugging Face and Megatron-LM.
+// The hyper-parameters of a model: of a Transformer, or of a network over images, under the names of Hugging Face and
+// Megatron-LM.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ enum class PositionKind : std::uint8_t { learned, rope, alibi, none };
 
 /// Of a network over images: all 0 in a Transformer.
 struct ImageSpec {
-    std::uint32_t size = 0;                  ///< rows, and as many columns, of an image of three colours
+    std::uint32_t size = 0;                 ///< rows, and as many columns, of an image of three colours
     std::array<std::uint32_t, 4> depths{};  ///< residual blocks of each stage
     bool operator==(const ImageSpec&) const = default;
 };

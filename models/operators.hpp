@@ -19,7 +19,7 @@ enum class Dim : std::uint8_t {
     attention,  ///< heads x head_dim: the attention core's output
     ffn,        ///< the MLP's inner width (both halves when gated)
     vocab,
-    classes,    ///< of a classifier: as many as there are, where a vocabulary is padded
+    classes,  ///< of a classifier: as many as there are, where a vocabulary is padded
 };
 
 /// y[tokens, out] = x[tokens, in] W[in, out] + b
@@ -99,7 +99,8 @@ struct Convolution {
     bool begins_branch = false;  ///< its input goes another way too: the gradients of both are summed here
     bool shares_input = false;   ///< its input is one that another convolution keeps for its backward as well
     [[nodiscard]] Image out() const {
-        return {outputs, (in.rows + 2 * padding - kernel) / stride + 1, (in.columns + 2 * padding - kernel) / stride + 1};
+        return {outputs, (in.rows + 2 * padding - kernel) / stride + 1,
+                (in.columns + 2 * padding - kernel) / stride + 1};
     }
 };
 
@@ -193,8 +194,8 @@ std::uint64_t parameters(const Model& model);
 /// Of these, those that one token meets: top_k of the experts of each layer ("12.9B of 46.7B").
 std::uint64_t active_parameters(const Model& model);
 
-/// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens (images: seq 1): forward
-/// plus backward (three times the forward), no recomputation, attention over the full square as in
+/// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens (images: seq 1):
+/// forward plus backward (three times the forward), no recomputation, attention over the full square as in
 /// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT). Of experts those
 /// that a token is sent to count, and of convolutions every product of a weight. This is the numerator of MFU.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);

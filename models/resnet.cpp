@@ -1,5 +1,6 @@
 // Residual networks over images (He et al. 2016), with the stride in a block's 3 x 3 convolution (v1.5).
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "models/families.hpp"
@@ -39,8 +40,7 @@ Layer stem(std::uint64_t size) {
 /// 1 x 1 to `width` channels, 3 x 3, 1 x 1 to four times as many.
 Layer branch(std::string name, const Image& in, std::uint64_t width, std::uint64_t stride) {
     Layer layer{.name = std::move(name), .inputs = {in}};
-    const Image narrow =
-        append(layer, {.name = "reduce", .in = in, .outputs = width, .begins_branch = true}, true);
+    const Image narrow = append(layer, {.name = "reduce", .in = in, .outputs = width, .begins_branch = true}, true);
     const Image seen = append(
         layer, {.name = "spatial", .in = narrow, .outputs = width, .kernel = 3, .stride = stride, .padding = 1}, true);
     layer.output = append(layer, {.name = "expand", .in = seen, .outputs = expansion * width}, false);

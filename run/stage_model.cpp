@@ -30,6 +30,9 @@ bool before_shared_expert(const models::Layer& layer, std::size_t i) {
     return false;
 }
 
+/// support.cpp has refused such models.
+[[noreturn]] Made over_images() { throw std::logic_error("networks over images cannot be executed yet"); }
+
 }  // namespace
 
 StageModel::StageModel(kernels::Device& device, const Place& place, const RunSettings& settings)
@@ -44,7 +47,6 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
     data_.targets = targets_.as<std::int32_t>();
     data_.loss = loss_.as<float>();
 
-    const models::Model model = models::build(plan.model);
     strategies::StepProgram program;
     strategies::Intern intern(program);
     const strategies::ModelBlocks blocks = strategies::add_model_blocks(program, intern, plan);
@@ -55,9 +57,7 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
             const std::int32_t layer = stage.chunks[c][i].layer;
             parameters_.begin_layer(buckets.of_layer[c][i], buckets.of_experts[c][i]);
             const std::uint64_t before = parameters_.elements();
-            const bool head = layer == static_cast<std::int32_t>(plan.model.layers);
-            const bool experts = layer >= 0 && !head && plan.model.has_experts(static_cast<std::uint32_t>(layer));
-            add_layer(layer, layer < 0 ? model.embedding : head ? model.head : experts ? model.moe_block : model.block);
+            add_layer(layer, blocks.model.layers[blocks.model.nodes[static_cast<std::size_t>(layer + 1)].layer]);
             if (parameters_.elements() - before != stage.chunks[c][i].blocks->parameters)
                 throw std::logic_error("the operators of a layer hold other parameters than its blocks count");
         }
@@ -115,6 +115,11 @@ Made StageModel::make_operator(const models::Layer& layer, std::size_t i, const 
             [&](const models::Experts&) -> Made { throw std::logic_error("experts are several operators"); },
             [&](const models::ResidualAdd&) { return make_residual(); },
             [&](const models::Loss&) { return make_loss(place_, data_); },
+            [](const models::Convolution&) -> Made { return over_images(); },
+            [](const models::BatchNorm&) -> Made { return over_images(); },
+            [](const models::Relu&) -> Made { return over_images(); },
+            [](const models::Pooling&) -> Made { return over_images(); },
+            [](const models::Join&) -> Made { return over_images(); },
         },
         layer.operators[i]);
 }

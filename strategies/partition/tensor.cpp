@@ -3,9 +3,11 @@
 #include <numeric>
 #include <utility>
 
+#include "base/overloaded.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/partition/attention.hpp"
 #include "strategies/partition/experts.hpp"
+#include "strategies/partition/image.hpp"
 
 namespace orrery::strategies {
 
@@ -20,7 +22,7 @@ using models::Dim;
 
 constexpr std::uint8_t gathered_flag = 1, reduced_flag = 2;
 
-bool split_by_tensor(Dim dim) { return dim != Dim::hidden; }
+bool split_by_tensor(Dim dim) { return dim != Dim::hidden && dim != Dim::classes; }
 
 /// Shards operators one after the other; each adds one piece.
 class Sharder {
@@ -45,6 +47,11 @@ public:
     void operator()(const models::Experts& op);
     void operator()(const models::ResidualAdd& op);
     void operator()(const models::Loss& op);
+    void operator()(const models::Convolution& op) { out_.pieces.push_back(convolution_piece(op, plan_)); }
+    void operator()(const models::BatchNorm& op) { out_.pieces.push_back(batch_norm_piece(op, plan_)); }
+    void operator()(const models::Relu& op) { out_.pieces.push_back(relu_piece(op, plan_)); }
+    void operator()(const models::Pooling& op) { out_.pieces.push_back(pooling_piece(op, plan_)); }
+    void operator()(const models::Join& op) { out_.pieces.push_back(join_piece(op, plan_)); }
 
     [[nodiscard]] std::uint64_t residual_bytes(std::uint64_t width) const { return residual_tokens_ * width * bytes_; }
 
@@ -233,8 +240,7 @@ void Sharder::operator()(const models::ResidualAdd& op) {
 }
 
 void Sharder::operator()(const models::Loss& op) {
-    const std::uint64_t vocab = plan_.padded_vocab() / tensor_;
-    (void)op;  // the padded vocabulary is what runs
+    const std::uint64_t vocab = op.dim == Dim::classes ? op.vocab : plan_.padded_vocab() / tensor_;
     const auto over_logits = [&](PointwiseKind kind) { return Pointwise{kind, Dtype::fp32, tokens_, vocab}; };
     Piece piece{.name = "loss"};
     if (bytes_ == 2) piece.forward.push_back({"logits to fp32", pointwise(PointwiseKind::cast, tokens_, vocab)});
@@ -289,7 +295,11 @@ ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
     ShardedLayer out{.name = layer.name, .pieces = {}, .input_bytes = 0};
     Sharder sharder(plan, out);
     for (const models::Operator& op : layer.operators) std::visit(sharder, op);
-    out.input_bytes = sharder.residual_bytes(plan.model.hidden);
+    for (const models::Shape& input : layer.inputs)
+        out.input_bytes +=
+            std::visit(Overloaded{[&](const models::Tokens& tokens) { return sharder.residual_bytes(tokens.width); },
+                                  [&](const models::Image& image) { return images_bytes(image, plan); }},
+                       input);
     return out;
 }
 

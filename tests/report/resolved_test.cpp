@@ -53,6 +53,7 @@ TEST(Resolved, ModelsOfTheCatalogComeBack) {
     for (const models::ModelSpec& model : models::catalog()) {
         SCOPED_TRACE(model.name);
         document["model"] = {{"name", model.name}};
+        document["training"]["seq_length"] = model.image.size > 0 ? 1 : 128;
         const scenarios::Scenario scenario = scenarios::from_json(document, "model.json");
         EXPECT_EQ(scenario.plan.model, model);
         expect_round_trip(scenario);
