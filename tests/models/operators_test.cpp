@@ -107,7 +107,7 @@ TEST(Operators, QwenHasBiasOnlyInQkv) {
     EXPECT_TRUE(only<Linear>(model.layer("block"), "qkv").bias);
     for (const auto name : {"projection", "up", "down"})
         EXPECT_FALSE(only<Linear>(model.layer("block"), name).bias) << name;
-    EXPECT_TRUE(only<Rope>(build(find("qwen3-8b")).block, "rope").norm);
+    EXPECT_TRUE(only<Rope>(build(find("qwen3-8b")).layer("block"), "rope").norm);
 }
 
 TEST(Operators, HeadsMayBeWiderThanTheResidualStream) {
