@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "strategies/schedule/schedule.hpp"
+
 namespace orrery::strategies {
 
 namespace {
@@ -33,14 +35,15 @@ const TypeBlocks& ModelBlocks::of(std::string_view layer) const {
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan) {
     ModelBlocks blocks{.model = models::build(plan.model)};
     const Recompute recompute = plan.strategy.recompute;
+    const bool split = schedule_of(plan.strategy.schedule).splits_backward;
     const Recompute rest = recompute == Recompute::full ? Recompute::none : recompute;
     for (const models::Layer& layer : blocks.model.layers) {
         const ShardedLayer sharded = shard(layer, plan);
         const bool body = layer.part == Part::body;
         TypeBlocks& type = blocks.types.emplace_back();
-        type.plain = add_blocks(step, intern, sharded, body ? rest : Recompute::none);
+        type.plain = add_blocks(step, intern, sharded, body ? rest : Recompute::none, split);
         const bool again = body && recompute == Recompute::full;
-        type.recomputed = again ? add_blocks(step, intern, sharded, Recompute::full) : type.plain;
+        type.recomputed = again ? add_blocks(step, intern, sharded, Recompute::full, split) : type.plain;
     }
     blocks.word_embedding_parameters = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
     return blocks;
