@@ -14,6 +14,17 @@ namespace {
                            model.layers.at(model.nodes[node].layer).name + ") " + what);
 }
 
+Model graph(const ModelSpec& spec) {
+    switch (spec.family) {
+        case Family::gpt:
+        case Family::llama:
+        case Family::bert: return build_transformer(spec);
+        case Family::t5: return build_t5(spec);
+        case Family::resnet: return build_resnet(spec);
+    }
+    throw std::logic_error("no such family of models");
+}
+
 }  // namespace
 
 std::string_view name(Family family) {
@@ -21,6 +32,7 @@ std::string_view name(Family family) {
         case Family::gpt: return "gpt";
         case Family::llama: return "llama";
         case Family::bert: return "bert";
+        case Family::t5: return "t5";
         case Family::resnet: return "resnet";
     }
     throw std::logic_error("no such family of models");
@@ -61,7 +73,7 @@ void check_graph(const Model& model) {
 
 Model build(const ModelSpec& spec) {
     validate(spec);
-    Model model = spec.family == Family::resnet ? build_resnet(spec) : build_transformer(spec);
+    Model model = graph(spec);
     check_graph(model);
     return model;
 }

@@ -9,8 +9,8 @@
 
 namespace orrery::models {
 
-enum class Family : std::uint8_t { gpt, llama, bert, resnet };
-/// "gpt", "llama", "bert", "resnet".
+enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet };
+/// "gpt", "llama", "bert", "t5", "resnet".
 std::string_view name(Family family);
 
 enum class NormKind : std::uint8_t { layernorm, rmsnorm };
@@ -62,6 +62,10 @@ struct ModelSpec {
     [[nodiscard]] std::uint32_t moe_layers() const {
         return experts > 0 ? (layers + moe_layer_freq - 1) / moe_layer_freq : 0;
     }
+    // An encoder beside the decoder (T5): 0 in models of one stack. `layers` are then the encoder's.
+    std::uint32_t decoder_layers = 0;    ///< num_decoder_layers
+    std::uint32_t relative_buckets = 0;  ///< relative_attention_num_buckets: rows of a stack's table of position biases
+
     ImageSpec image{};
 
     bool operator==(const ModelSpec&) const = default;

@@ -29,12 +29,19 @@ struct Linear {
     std::uint64_t in_features = 0, out_features = 0;
     bool bias = true;
     bool shares_embedding = false;  ///< the logits' weight is the word embedding: no parameters of its own
+    bool second_input = false;      ///< reads the layer's second input: an encoder's output
 };
 
 /// Row lookup for word (and learned position, and token-type) embeddings, summed, with dropout.
 struct Embedding {
     std::uint64_t vocab = 0, hidden = 0, positions = 0, token_types = 0;
     bool dropout = false;
+    bool shared = false;  ///< the words are those of another embedding: no parameters of its own
+};
+
+/// A bias for each head and bucket of distances, added to the scores of every layer of a stack (Raffel et al. 2020).
+struct RelativePositions {
+    std::uint64_t buckets = 0, heads = 0;
 };
 
 struct Norm {
@@ -55,12 +62,14 @@ struct Rope {
 struct AttentionCore {
     std::uint64_t heads = 0, kv_heads = 0, head_dim = 0;
     bool causal = true, dropout = false;
+    bool cross = false;  ///< keys and values are of the layer's second input
 };
 
-/// GELU with its bias, or SwiGLU; width counts the outputs.
+/// GELU with its bias, SwiGLU, or ReLU; width counts the outputs.
 struct Activation {
     bool gated = false;
     std::uint64_t width = 0;
+    bool relu = false;
 };
 
 /// residual + dropout(x + bias). Closes a branch: every Linear whose output is still partial is summed here.
@@ -125,12 +134,17 @@ struct Join {
     Image shape;
 };
 
-using Operator = std::variant<Linear, Embedding, Norm, Rope, AttentionCore, Activation, Experts, ResidualAdd, Loss,
-                              Convolution, BatchNorm, Relu, Pooling, Join>;
+using Operator = std::variant<Linear, Embedding, RelativePositions, Norm, Rope, AttentionCore, Activation, Experts,
+                              ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join>;
 
-/// What one example (a sequence or an image) is between layers. Tokens: one vector of `width` for each.
+/// Which of an example's sequences tokens belong to.
+enum class Sequence : std::uint8_t { only, decoded };
+
+/// What one example (a sequence or an image) is between layers. Tokens: one vector of `width` for each of a sequence's:
+/// the only one or an encoder's, or the one that is decoded beside it.
 struct Tokens {
     std::uint64_t width = 0;
+    Sequence sequence = Sequence::only;
     bool operator==(const Tokens&) const = default;
 };
 using Shape = std::variant<Tokens, Image>;
@@ -199,6 +213,8 @@ std::uint64_t active_parameters(const Model& model);
 /// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT). Of experts those
 /// that a token is sent to count, and of convolutions every product of a weight. This is the numerator of MFU.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
+/// The same where another sequence is decoded: one of `encoded` tokens beside one of `decoded`.
+double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded);
 
 /// The same with the forward pass of every block counted once more: the numerator of HFU under full recomputation
 /// (SC'21 equation 3 itself: 96 B s l h^2 (1 + s/6h + V/16lh)).

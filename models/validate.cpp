@@ -112,6 +112,17 @@ void check_images(const ModelSpec& spec) {
              "take a network of the catalog as it is");
 }
 
+void check_decoder(const ModelSpec& spec) {
+    if (spec.family != Family::t5) {
+        if (spec.decoder_layers > 0) fail("decoder_layers", "only T5 has a decoder beside its encoder", "leave it out");
+        return;
+    }
+    check_range("decoder_layers", spec.decoder_layers, 1, most_layers);
+    check_range("relative_buckets", spec.relative_buckets, 1, most_rows);
+    if (spec.kv_heads != spec.heads || spec.gated || spec.experts > 0 || spec.position != PositionKind::none)
+        fail("name", "an encoder-decoder of another structure than T5's", "take a model of the catalog as it is");
+}
+
 }  // namespace
 
 void validate(const ModelSpec& spec) {
@@ -121,6 +132,7 @@ void validate(const ModelSpec& spec) {
     check_structure(spec);
     check_experts(spec);
     check_images(spec);
+    check_decoder(spec);
 }
 
 void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::string& pointer) {

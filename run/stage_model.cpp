@@ -31,7 +31,7 @@ bool before_shared_expert(const models::Layer& layer, std::size_t i) {
 }
 
 /// support.cpp has refused such models.
-[[noreturn]] Made over_images() { throw std::logic_error("networks over images cannot be executed yet"); }
+[[noreturn]] Made of_other_families() { throw std::logic_error("models of this family cannot be executed yet"); }
 
 }  // namespace
 
@@ -106,6 +106,7 @@ Made StageModel::make_operator(const models::Layer& layer, std::size_t i, const 
         Overloaded{
             [&](const models::Linear& op) { return make_linear(op, next, prefix, place_, parameters_); },
             [&](const models::Embedding& op) { return make_embedding(op, place_, parameters_, data_); },
+            [](const models::RelativePositions&) -> Made { return of_other_families(); },
             [&](const models::Norm& op) { return make_norm(op, before_shared_expert(layer, i), prefix, parameters_); },
             [&](const models::Rope& op) { return make_rope(op, place_, data_); },
             [&](const models::AttentionCore& op) { return make_attention(op, place_); },
@@ -115,11 +116,11 @@ Made StageModel::make_operator(const models::Layer& layer, std::size_t i, const 
             [&](const models::Experts&) -> Made { throw std::logic_error("experts are several operators"); },
             [&](const models::ResidualAdd&) { return make_residual(); },
             [&](const models::Loss&) { return make_loss(place_, data_); },
-            [](const models::Convolution&) -> Made { return over_images(); },
-            [](const models::BatchNorm&) -> Made { return over_images(); },
-            [](const models::Relu&) -> Made { return over_images(); },
-            [](const models::Pooling&) -> Made { return over_images(); },
-            [](const models::Join&) -> Made { return over_images(); },
+            [](const models::Convolution&) -> Made { return of_other_families(); },
+            [](const models::BatchNorm&) -> Made { return of_other_families(); },
+            [](const models::Relu&) -> Made { return of_other_families(); },
+            [](const models::Pooling&) -> Made { return of_other_families(); },
+            [](const models::Join&) -> Made { return of_other_families(); },
         },
         layer.operators[i]);
 }

@@ -69,6 +69,13 @@ void check_sizes(const Plan& plan) {
         refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
 }
 
+void check_one_stack(const Plan& plan) {
+    if (plan.model.decoder_layers > 0)
+        refuse("/model/name",
+               fmt::format("{} is an encoder-decoder, whose steps are not predicted yet", plan.model.name),
+               "take a model of one stack: GPT, Llama, BERT, or a ResNet");
+}
+
 /// Networks over images are divided among data ranks only, for now.
 void check_images(const Plan& plan) {
     if (plan.model.image.size == 0) return;
@@ -310,6 +317,7 @@ void validate(const Plan& plan) {
     check_sizes(plan);
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
+    check_one_stack(plan);
     check_images(plan);
     check_tensor(plan);
     plan.model.experts > 0 ? check_experts(plan) : check_dense(plan);

@@ -1,6 +1,7 @@
 #include "strategies/partition/tensor.hpp"
 
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "base/overloaded.hpp"
@@ -238,6 +239,7 @@ void shard(LayerStream& stream, const models::Operator& op) {
     std::visit(Overloaded{
                    [&](const models::Linear& linear) { shard_linear(stream, linear); },
                    [&](const models::Embedding& embedding) { shard_embedding(stream, embedding); },
+                   [&](const models::RelativePositions&) { throw std::logic_error("encoder-decoders are refused"); },
                    [&](const models::Norm& norm) { shard_norm(stream, norm); },
                    [&](const models::Rope& rope) { shard_rope(stream, rope); },
                    [&](const models::AttentionCore& core) { shard_attention(stream, core); },

@@ -97,5 +97,47 @@ TEST(ResNet, ContradictionsAreRefused) {
     EXPECT_NO_THROW(validate_sequence(find("resnet-50"), 1, "/training/seq_length"));
 }
 
+TEST(T5, HasThePublishedParameters) {
+    // google-t5/t5-* on huggingface.co (safetensors metadata, shared tensors once).
+    for (const auto& [name, count] :
+         std::initializer_list<std::pair<const char*, std::uint64_t>>{{"t5-small", 60'506'624},
+                                                                      {"t5-base", 222'903'552},
+                                                                      {"t5-large", 737'668'096},
+                                                                      {"t5-3b", 2'851'598'336},
+                                                                      {"t5-11b", 11'307'321'344}})
+        EXPECT_EQ(parameters(build(find(name))), count) << name;
+}
+
+TEST(T5, EveryDecoderLayerTakesTheEncodersOutput) {
+    const Model model = build(find("t5-base"));
+    const std::size_t norm = 2 + 12;  // behind the embeddings and the encoder
+    EXPECT_EQ(type_of(model, norm).name, "encoder norm");
+    EXPECT_EQ(model.nodes[norm + 1].inputs, (std::vector<std::uint32_t>{1, norm}));
+    for (std::uint32_t i = norm + 2; i < norm + 13; ++i)
+        EXPECT_EQ(model.nodes[i].inputs, (std::vector<std::uint32_t>{i - 1, norm}));
+    EXPECT_EQ(std::get<Tokens>(type_of(model, norm + 1).inputs[1]).sequence, Sequence::only);
+    EXPECT_EQ(std::get<Tokens>(type_of(model, norm + 1).output).sequence, Sequence::decoded);
+}
+
+TEST(T5, CountsTheTokensOfEitherSequence) {
+    const Model model = build(find("t5-base"));
+    const double d = 768, ffn = 3072, encoded = 512, decoded = 114;
+    const double mlp = 2 * d * ffn, self = 4 * d * d;  // weights
+    const double encoder = encoded * (2 * (self + mlp) + 4 * encoded * d);
+    const double decoder = decoded * (2 * (self + 2 * d * d + mlp) + 4 * decoded * d + 4 * encoded * d) +
+                           encoded * 2 * 2 * d * d;  // keys and values of the encoder's tokens
+    const double forward = 12 * (encoder + decoder) + decoded * 2 * d * 32128;
+    EXPECT_NEAR(model_flops(model, 8, 512, 114) / (3 * 8 * forward), 1, 1e-12);
+}
+
+TEST(T5, ContradictionsAreRefused) {
+    ModelSpec spec = find("t5-base");
+    spec.decoder_layers = 0;
+    EXPECT_THROW(validate(spec), Error);
+    spec = find("gpt2");
+    spec.decoder_layers = 12;
+    EXPECT_THROW(validate(spec), Error);
+}
+
 }  // namespace
 }  // namespace orrery::models

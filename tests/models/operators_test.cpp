@@ -14,6 +14,7 @@ namespace {
 struct Word {
     std::string operator()(const Linear& linear) const { return linear.name; }
     std::string operator()(const Embedding&) const { return "embedding"; }
+    std::string operator()(const RelativePositions&) const { return "relative"; }
     std::string operator()(const Norm& norm) const { return norm.name; }
     std::string operator()(const Rope&) const { return "rope"; }
     std::string operator()(const AttentionCore&) const { return "attention"; }
@@ -131,7 +132,8 @@ TEST(Operators, DropoutReachesEveryKernelThatHasIt) {
 TEST(Operators, WidthsChainThroughEveryModel) {
     for (const ModelSpec& spec : catalog()) {
         const Model model = build(spec);
-        if (spec.image.size > 0 || spec.moe_layers() == spec.layers) continue;  // without heads, or without an MLP
+        if (spec.image.size > 0 || spec.decoder_layers > 0 || spec.moe_layers() == spec.layers)
+            continue;  // without heads, or without an MLP
         const auto& qkv = only<Linear>(model.layer("block"), "qkv");
         const auto& core = only<AttentionCore>(model.layer("block"), "attention");
         EXPECT_EQ(qkv.out_features, (core.heads + 2 * core.kv_heads) * core.head_dim) << spec.name;

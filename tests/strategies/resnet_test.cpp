@@ -100,5 +100,17 @@ TEST(ResNet, WhatIsNotSupportedYetIsRefusedByName) {
     EXPECT_EQ(pointer_of([](Plan& p) { p.training.seq = 2; }), "/training/seq_length");
 }
 
+TEST(EncoderDecoder, IsRefusedByName) {
+    Plan plan = tiny_plan();
+    plan.model = models::find("t5-base");
+    try {
+        validate(plan);
+        FAIL() << "accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer(), "/model/name");
+        EXPECT_NE(error.message().find("t5-base"), std::string::npos);
+    }
+}
+
 }  // namespace
 }  // namespace orrery::strategies
