@@ -35,12 +35,11 @@ void list_models() {
                  {"MLP"},
                  {"vocabulary"},
                  {"family", Align::left}});
-    constexpr std::array<const char*, 3> families{"gpt", "llama", "bert"};  // by models::Family
     for (const models::ModelSpec& m : models::catalog())
         table.row({m.name, format_count(static_cast<double>(models::parameters(models::build(m)))),
                    fmt::format("{}", m.layers), fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
                    fmt::format("{}", m.kv_heads), fmt::format("{}{}", m.ffn, m.gated ? " gated" : ""),
-                   fmt::format("{}", m.vocab), families.at(static_cast<std::size_t>(m.family))});
+                   fmt::format("{}", m.vocab), std::string(models::name(m.family))});
     print(table.to_text());
     print(
         "\nAny other: \"model\": {\"hugging_face\": \"path/to/config.json\"}, or its hyper-parameters in the "

@@ -30,6 +30,9 @@ bool before_shared_expert(const models::Layer& layer, std::size_t i) {
     return false;
 }
 
+/// support.cpp has refused such models.
+[[noreturn]] Made of_other_families() { throw std::logic_error("models of this family cannot be executed yet"); }
+
 }  // namespace
 
 StageModel::StageModel(kernels::Device& device, const Place& place, const RunSettings& settings)
@@ -44,7 +47,6 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
     data_.targets = targets_.as<std::int32_t>();
     data_.loss = loss_.as<float>();
 
-    const models::Model model = models::build(plan.model);
     strategies::StepProgram program;
     strategies::Intern intern(program);
     const strategies::ModelBlocks blocks = strategies::add_model_blocks(program, intern, plan);
@@ -55,9 +57,7 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
             const std::int32_t layer = stage.chunks[c][i].layer;
             parameters_.begin_layer(buckets.of_layer[c][i], buckets.of_experts[c][i]);
             const std::uint64_t before = parameters_.elements();
-            const bool head = layer == static_cast<std::int32_t>(plan.model.layers);
-            const bool experts = layer >= 0 && !head && plan.model.has_experts(static_cast<std::uint32_t>(layer));
-            add_layer(layer, layer < 0 ? model.embedding : head ? model.head : experts ? model.moe_block : model.block);
+            add_layer(layer, blocks.model.layers[blocks.model.nodes[static_cast<std::size_t>(layer + 1)].layer]);
             if (parameters_.elements() - before != stage.chunks[c][i].blocks->parameters)
                 throw std::logic_error("the operators of a layer hold other parameters than its blocks count");
         }
@@ -106,6 +106,7 @@ Made StageModel::make_operator(const models::Layer& layer, std::size_t i, const 
         Overloaded{
             [&](const models::Linear& op) { return make_linear(op, next, prefix, place_, parameters_); },
             [&](const models::Embedding& op) { return make_embedding(op, place_, parameters_, data_); },
+            [](const models::RelativePositions&) -> Made { return of_other_families(); },
             [&](const models::Norm& op) { return make_norm(op, before_shared_expert(layer, i), prefix, parameters_); },
             [&](const models::Rope& op) { return make_rope(op, place_, data_); },
             [&](const models::AttentionCore& op) { return make_attention(op, place_); },
@@ -115,6 +116,11 @@ Made StageModel::make_operator(const models::Layer& layer, std::size_t i, const 
             [&](const models::Experts&) -> Made { throw std::logic_error("experts are several operators"); },
             [&](const models::ResidualAdd&) { return make_residual(); },
             [&](const models::Loss&) { return make_loss(place_, data_); },
+            [](const models::Convolution&) -> Made { return of_other_families(); },
+            [](const models::BatchNorm&) -> Made { return of_other_families(); },
+            [](const models::Relu&) -> Made { return of_other_families(); },
+            [](const models::Pooling&) -> Made { return of_other_families(); },
+            [](const models::Join&) -> Made { return of_other_families(); },
         },
         layer.operators[i]);
 }

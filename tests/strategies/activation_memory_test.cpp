@@ -93,7 +93,7 @@ TEST(ActivationMemory, BertHeadIsNotSplitAlongItsWidth) {
             Plan plan = with_tensor(2, sequence_parallel);
             plan.model = tiny_bert();
             plan.model.ffn = ffn;
-            const ShardedLayer head = shard(models::build(plan.model).head, plan);
+            const ShardedLayer head = shard(models::build(plan.model).layer("head"), plan);
             const auto gelu = std::find_if(head.pieces.begin(), head.pieces.end(),
                                            [](const Piece& piece) { return piece.name == "gelu"; });
             ASSERT_NE(gelu, head.pieces.end());
