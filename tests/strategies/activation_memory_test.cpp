@@ -18,7 +18,7 @@ double saved(const Plan& plan, Recompute recompute = Recompute::none) {
     StepProgram step;
     Intern intern(step);
     return static_cast<double>(
-        add_blocks(step, intern, shard(models::build(plan.model).block, plan), recompute).saved_bytes);
+        add_blocks(step, intern, shard(models::build(plan.model).layer("block"), plan), recompute).saved_bytes);
 }
 
 Plan with_tensor(std::uint32_t tensor, bool sequence_parallel) {
