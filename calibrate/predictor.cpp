@@ -33,9 +33,9 @@ bool valid(const kernels::Gemm& g) { return std::min({g.batch, g.m, g.n, g.k}) >
 bool valid(const kernels::Attention& a) { return std::min({a.batch, a.seq, a.heads, a.kv_heads, a.head_dim}) > 0; }
 bool valid(const kernels::Pointwise& p) { return std::min(p.rows, p.cols) > 0; }
 bool valid(const kernels::Convolution& c) {
-    return std::min(c.input_elements(), c.output_elements()) > 0 && c.groups > 0 && c.weights() > 0;
+    return c.stride > 0 && c.groups > 0 && std::min({c.input_elements(), c.output_elements(), c.weights()}) > 0;
 }
-bool valid(const kernels::Pooling& p) { return std::min(p.input_elements(), p.output_elements()) > 0; }
+bool valid(const kernels::Pooling& p) { return p.stride > 0 && std::min(p.input_elements(), p.output_elements()) > 0; }
 bool valid(const kernels::BatchNorm& b) { return std::min(b.rows, b.channels) > 0; }
 
 void require_valid(const kernels::Kernel& kernel) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/error.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/roofline.hpp"
 #include "tests/calibrate/small_profile.hpp"
@@ -56,6 +57,13 @@ TEST(PredictConvolution, WithoutAnyProductTakesAStatedShare) {
     const Estimate answer = Predictor(profile).kernel(window);
     EXPECT_NEAR(answer.seconds, 2 * convolution_roofline(window, Machine(profile.constants)), 1e-12);
     EXPECT_NE(Predictor(profile).explain(window).find("50% of its roofline"), std::string::npos);
+}
+
+TEST(PredictConvolution, WithoutAStrideIsRefused) {
+    const Profile profile = small_profile();
+    Convolution c = window;
+    c.stride = 0;
+    EXPECT_THROW((void)Predictor(profile).kernel(c), Error);
 }
 
 TEST(PredictConvolution, IsNoFasterThanProductsInALongRun) {
