@@ -36,12 +36,11 @@ void list_models() {
                  {"MLP"},
                  {"vocabulary"},
                  {"family", Align::left}});
-    constexpr EnumNames<models::Family> families{"gpt", "llama", "bert"};
     for (const models::ModelSpec& m : models::catalog())
         table.row({m.name, format_count(static_cast<double>(models::parameters(models::build(m)))),
                    fmt::format("{}", m.layers), fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
                    fmt::format("{}", m.kv_heads), fmt::format("{}{}", m.ffn, m.gated ? " gated" : ""),
-                   fmt::format("{}", m.vocab), families[m.family]});
+                   fmt::format("{}", m.vocab), std::string(models::name(m.family))});
     print(table.to_text());
     print(
         "\nAny other: \"model\": {\"hugging_face\": \"path/to/config.json\"}, or its hyper-parameters in the "

@@ -36,7 +36,7 @@ constexpr std::uint64_t tokens = 256, hidden = 64, one_expert = 3 * 64 * 96;
 
 models::Experts experts_of(const Plan& plan) {
     const models::Model model = models::build(plan.model);
-    for (const auto& op : model.moe_block.operators)
+    for (const auto& op : model.layer("moe block").operators)
         if (const auto* experts = std::get_if<models::Experts>(&op)) return *experts;
     throw std::logic_error("a layer without experts");
 }
