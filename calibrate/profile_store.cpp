@@ -20,6 +20,7 @@ std::vector<std::string> ProfileStore::shipped() {
 }
 
 const Predictor& ProfileStore::find(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
     auto& entry = entries_[name];
     if (!entry) {
         fs::path file = data_folder() / "profiles" / (name + ".json");
