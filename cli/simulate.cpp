@@ -26,7 +26,7 @@ struct Options {
 };
 
 sim::EngineKind engine_of(const Options& options) {
-    return options.engine == "simgrid" ? sim::EngineKind::simgrid : sim::EngineKind::fast;
+    return options.engine == "simgrid" ? sim::EngineKind::simgrid : sim::EngineKind::fast_in_simgrid;
 }
 
 constexpr const char* footer = R"(Examples:

@@ -56,8 +56,11 @@ void start(Engine& engine, std::vector<LinkUse> uses, double bytes, std::uint64_
 
 /// What holds for both engines.
 class AnyEngine : public testing::TestWithParam<Make> {};
-INSTANTIATE_TEST_SUITE_P(Engines, AnyEngine, testing::Values(&make_fluid_engine, &make_cm02_engine),
-                         [](const auto& engine) { return std::string(engine.index == 0 ? "Fluid" : "Cm02"); });
+INSTANTIATE_TEST_SUITE_P(Engines, AnyEngine, testing::Values(&make_fluid_engine, &make_fluid_engine_in_simgrid, &make_cm02_engine),
+                         [](const auto& engine) {
+                             const char* const names[] = {"Fluid", "FluidInSimGrid", "Cm02"};
+                             return std::string(names[engine.index]);
+                         });
 
 TEST_P(AnyEngine, NothingPendingEndsAtZero) {
     const auto engine = GetParam()({1e9});
