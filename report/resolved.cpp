@@ -4,9 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
-#include "models/catalog.hpp"
 #include "report/json.hpp"
+#include "report/model_keys.hpp"
 
 namespace orrery::report {
 
@@ -19,56 +18,9 @@ std::string word(const std::array<std::string_view, count>& words, Enum value) {
     return std::string(words.at(static_cast<std::size_t>(value)));
 }
 
-constexpr std::array<std::string_view, 3> families{"gpt", "llama", "bert"};
-constexpr std::array<std::string_view, 2> norms{"layernorm", "rmsnorm"};
-constexpr std::array<std::string_view, 4> positions{"learned", "rope", "alibi", "none"};
 constexpr std::array<std::string_view, 3> schedules{"gpipe", "1f1b", "interleaved"};
 constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
 constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
-
-/// The catalog knows the family of its models, and scenario files may not say it again.
-bool in_catalog(const std::string& name) {
-    try {
-        models::find(name);
-        return true;
-    } catch (const Error&) {
-        return false;
-    }
-}
-
-Json of(const models::ModelSpec& m) {
-    Json model = {{"name", m.name}};
-    if (!in_catalog(m.name)) model["model_type"] = word(families, m.family);
-    model.update(Json{{"num_hidden_layers", m.layers},
-                      {"hidden_size", m.hidden},
-                      {"num_attention_heads", m.heads},
-                      {"num_key_value_heads", m.kv_heads},
-                      {"head_dim", m.head_dim},
-                      {"intermediate_size", m.ffn},
-                      {"vocab_size", m.vocab},
-                      {"type_vocab_size", m.token_types},
-                      {"sliding_window", m.attention_window},
-                      {"swiglu", m.gated},
-                      {"causal", m.causal},
-                      {"tie_word_embeddings", m.tied_embeddings},
-                      {"add_bias_linear", m.linear_bias},
-                      {"add_qkv_bias", m.qkv_bias},
-                      {"use_parallel_residual", m.parallel_residual},
-                      {"post_norm", m.post_norm},
-                      {"mlm_head", m.mlm_head},
-                      {"embed_layernorm", m.embedding_norm},
-                      {"qk_layernorm", m.qk_norm},
-                      {"normalization", word(norms, m.norm)},
-                      {"position_embedding_type", word(positions, m.position)}});
-    if (m.experts > 0)
-        model.update(Json{{"num_experts", m.experts},
-                          {"num_experts_per_tok", m.experts_per_token},
-                          {"moe_intermediate_size", m.expert_ffn},
-                          {"moe_shared_expert_intermediate_size", m.shared_expert_ffn},
-                          {"moe_layer_freq", m.moe_layer_freq}});
-    if (m.max_positions > 0) model["max_position_embeddings"] = m.max_positions;
-    return model;
-}
 
 /// Only what the scenario says beyond the preset.
 Json of(const topology::ClusterSpec& c) {
@@ -179,7 +131,7 @@ Json profiles_of(const scenarios::Scenario& scenario) {
 nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
     const strategies::Plan& plan = scenario.plan;
     Json document = {{"name", scenario.name},
-                     {"model", of(plan.model)},
+                     {"model", model_keys(plan.model)},
                      {"cluster", of(scenario.cluster)},
                      {"strategy", of(plan.strategy)},
                      {"training", of(plan.training, plan.model.dropout)},
