@@ -69,8 +69,7 @@ void show(const Options& options) {
     const topology::Survey survey = topology::survey(cluster);
     const bool answered =
         json.to_stdout() || svg.to_stdout() || dot.to_stdout() || nccl.to_stdout() || simgrid.to_stdout();
-    if (!answered && !options.display.quiet)
-        print(report::topology_text(cluster, survey, options.display.style()));
+    if (!answered && !options.display.quiet) print(report::topology_text(cluster, survey, options.display.style()));
     write_all({{&json, [&] { return report::topology_json(cluster, survey); }},
                {&svg, [&] { return report::topology_svg(cluster); }},
                {&dot, [&] { return topology::to_dot(cluster); }},

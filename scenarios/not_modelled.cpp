@@ -18,7 +18,7 @@ constexpr std::string_view zero_instead =
     "\"sharding\": \"zero1\" shards the optimizer's states; a larger tensor or pipeline also splits weights and "
     "gradients";
 constexpr std::string_view offload_instead = "\"sharding\": \"zero1\" shards the optimizer's states over data ranks";
-constexpr std::string_view bubble_instead = "\"interleaved\" with a larger virtual_pipeline also shrinks the bubble";
+constexpr std::string_view bubble_instead = "\"zb-h1\", or \"interleaved\" with a larger virtual_pipeline";
 constexpr std::string_view adam_instead = "\"adam\", whose states are as large as AdamW's";
 
 constexpr std::array table{
@@ -53,10 +53,9 @@ constexpr std::array table{
     NotModelled{strategy, "sharding", "full_shard", "FSDP", zero_instead},
     NotModelled{strategy, "sharding", "hybrid_shard", "HSDP", zero_instead},
     NotModelled{strategy, "sharding", "shard_grad_op", "ZeRO-2", zero_instead},
-    NotModelled{strategy, "schedule", "zero_bubble", "a zero-bubble schedule", bubble_instead},
-    NotModelled{strategy, "schedule", "zb_h1", "a zero-bubble schedule", bubble_instead},
-    NotModelled{strategy, "schedule", "zb_h2", "a zero-bubble schedule", bubble_instead},
-    NotModelled{strategy, "schedule", "zb_v", "a zero-bubble schedule", bubble_instead},
+    NotModelled{strategy, "schedule", "zero_bubble", "this zero-bubble schedule", bubble_instead},
+    NotModelled{strategy, "schedule", "zb_h2", "this zero-bubble schedule", bubble_instead},
+    NotModelled{strategy, "schedule", "zb_v", "this zero-bubble schedule", bubble_instead},
     NotModelled{strategy, "schedule", "dualpipe", "DualPipe", bubble_instead},
     NotModelled{strategy, "schedule", "chimera", "Chimera", bubble_instead},
     NotModelled{strategy, "schedule", "pipedream", "an asynchronous pipeline", "\"1f1b\", which flushes"},

@@ -101,7 +101,7 @@ TEST(Reader, WhatIsNotModelledIsNamedWithWhatThereIs) {
                           {R"({"sharding": "zero2"})", "/strategy/sharding", "ZeRO-2 is not modelled", "zero1"},
                           {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP is not modelled", "zero1"},
                           {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO stage", "zero1"},
-                          {R"({"schedule": "ZB-H1"})", "/strategy/schedule", "zero-bubble", "interleaved"}})
+                          {R"({"schedule": "ZB-V"})", "/strategy/schedule", "zero-bubble", "zb-h1"}})
         expect_error(
             [&] {
                 const Reader strategy = read(c.text, Place::strategy);
