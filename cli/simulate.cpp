@@ -6,7 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
-#include "report/chrome_trace.hpp"
+#include "cli/trace_output.hpp"
 #include "report/json.hpp"
 #include "report/operations.hpp"
 #include "report/terminal.hpp"
@@ -67,7 +67,7 @@ Exit simulate(const Options& options) {
     nlohmann::ordered_json more = nlohmann::ordered_json::object();
     if (every) more["operations"] = report::operations(prediction);
     if (json.wanted()) json.write(report::json(scenario, prediction, more));
-    if (trace.wanted()) report::chrome_trace(scenario, prediction, [&](std::string_view text) { trace.write(text); });
+    write_trace(trace, options.trace, scenario, prediction, options.display.quiet);
     const bool free = !json.to_stdout() && !trace.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
     json.finish();

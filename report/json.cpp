@@ -51,6 +51,7 @@ Json key_figures(const sim::Prediction& p) {
             {"model_tflops_per_gpu", p.model_flops_per_gpu / 1e12},
             {"hardware_tflops_per_gpu", p.hardware_flops_per_gpu / 1e12},
             {"mfu", p.mfu},
+            {"mfu_causal", p.mfu_causal},
             {"hfu", p.hfu},
             {"scale_factor", scaled ? Json(p.scale_factor) : Json()},
             {"scale_reference", scaled ? Json({{"gpus", p.scale_base_gpus}}) : Json()},

@@ -5,9 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/enum_table.hpp"
-#include "base/error.hpp"
-#include "models/catalog.hpp"
 #include "report/json.hpp"
+#include "report/model_keys.hpp"
 
 namespace orrery::report {
 
@@ -20,54 +19,7 @@ std::string word(const EnumNames<Enum>& words, Enum value) {
     return std::string(words[value]);
 }
 
-constexpr EnumNames<models::Family> families{"gpt", "llama", "bert"};
-constexpr EnumNames<models::NormKind> norms{"layernorm", "rmsnorm"};
-constexpr EnumNames<models::PositionKind> positions{"learned", "rope", "alibi", "none"};
 constexpr EnumNames<strategies::Recompute> recomputes{"none", "selective", "full"};
-
-/// The catalog knows the family of its models, and scenario files may not say it again.
-bool in_catalog(const std::string& name) {
-    try {
-        models::find(name);
-        return true;
-    } catch (const Error&) {
-        return false;
-    }
-}
-
-Json of(const models::ModelSpec& m) {
-    Json model = {{"name", m.name}};
-    if (!in_catalog(m.name)) model["model_type"] = word(families, m.family);
-    model.update(Json{{"num_hidden_layers", m.layers},
-                      {"hidden_size", m.hidden},
-                      {"num_attention_heads", m.heads},
-                      {"num_key_value_heads", m.kv_heads},
-                      {"head_dim", m.head_dim},
-                      {"intermediate_size", m.ffn},
-                      {"vocab_size", m.vocab},
-                      {"type_vocab_size", m.token_types},
-                      {"sliding_window", m.attention_window},
-                      {"swiglu", m.gated},
-                      {"causal", m.causal},
-                      {"tie_word_embeddings", m.tied_embeddings},
-                      {"add_bias_linear", m.linear_bias},
-                      {"add_qkv_bias", m.qkv_bias},
-                      {"use_parallel_residual", m.parallel_residual},
-                      {"post_norm", m.post_norm},
-                      {"mlm_head", m.mlm_head},
-                      {"embed_layernorm", m.embedding_norm},
-                      {"qk_layernorm", m.qk_norm},
-                      {"normalization", word(norms, m.norm)},
-                      {"position_embedding_type", word(positions, m.position)}});
-    if (m.experts > 0)
-        model.update(Json{{"num_experts", m.experts},
-                          {"num_experts_per_tok", m.experts_per_token},
-                          {"moe_intermediate_size", m.expert_ffn},
-                          {"moe_shared_expert_intermediate_size", m.shared_expert_ffn},
-                          {"moe_layer_freq", m.moe_layer_freq}});
-    if (m.max_positions > 0) model["max_position_embeddings"] = m.max_positions;
-    return model;
-}
 
 /// Only what the scenario says beyond the preset.
 Json of(const topology::ClusterSpec& c) {
@@ -179,7 +131,7 @@ Json profiles_of(const scenarios::Scenario& scenario) {
 nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
     const strategies::Plan& plan = scenario.plan;
     Json document = {{"name", scenario.name},
-                     {"model", of(plan.model)},
+                     {"model", model_keys(plan.model)},
                      {"cluster", of(scenario.cluster)},
                      {"strategy", of(plan.strategy)},
                      {"training", of(plan.training, plan.model.dropout)},

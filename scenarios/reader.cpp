@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "scenarios/document.hpp"
+#include "scenarios/not_modelled.hpp"
 
 namespace orrery::scenarios {
 
@@ -44,6 +45,8 @@ std::string remedy(const Key& key) {
     return "";
 }
 
+std::string instead_of(const NotModelled& known) { return fmt::format("what there is: {}", known.instead); }
+
 std::string unknown_key_hint(Place place, const std::string& spelling) {
     std::string hint = fmt::format("the nearest known key is \"{}\"", nearest_key(place, spelling));
     for (const Place other : places_of(spelling)) {
@@ -72,6 +75,8 @@ void Reader::resolve(const std::string& spelling, const json& value) {
     const std::string at = child_pointer(at_, spelling);
     const Alias* alias = find_alias(place_, spelling);
     if (!alias && !find_key(place_, spelling)) {
+        if (const NotModelled* known = find_not_modelled(place_, spelling))
+            throw Error(file_, at, fmt::format("{} is not modelled yet", known->what), instead_of(*known));
         throw Error(file_, at, fmt::format("unknown key \"{}\" in {}", printable(spelling), place_name(place_)),
                     unknown_key_hint(place_, spelling));
     }
@@ -225,6 +230,9 @@ std::string Reader::choice(std::string_view name, std::string_view fallback) con
             if (value->get_ref<const std::string&>() == allowed) return std::string(allowed);
         }
     }
+    if (value->is_string())
+        if (const NotModelled* other = find_not_modelled(place_, name, value->get_ref<const std::string&>()))
+            refuse(name, fmt::format("{} is not modelled yet", other->what), instead_of(*other));
     refuse(name, fmt::format("{} is unknown", shown(*value)), remedy(known));
 }
 

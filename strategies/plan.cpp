@@ -116,9 +116,11 @@ void check_dense(const Plan& plan) {
     const std::string hint = "leave it out, or name a model with experts";
     if (plan.strategy.expert > 1)
         refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint);
-    if (plan.strategy.expert_tensor > 1) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
+    if (plan.strategy.expert_tensor > 0) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
     if (plan.training.expert_capacity > 0)
         refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint);
+    if (plan.training.pad_to_capacity)
+        refuse("/training/moe_pad_expert_input_to_capacity", "true, but the model has no experts", hint);
 }
 
 /// Experts are split over the tensor axis as the rest is, or not at all (Megatron-LM's parallel folding knows more).

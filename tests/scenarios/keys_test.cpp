@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "scenarios/not_modelled.hpp"
+
 namespace orrery::scenarios {
 namespace {
 
@@ -41,6 +43,19 @@ TEST(Keys, EveryAliasStandsForAKeyAndALegalValue) {
                     << alias.spelling;
             }
         }
+    }
+}
+
+TEST(Keys, WhatIsNotModelledIsNoKeyAndNoValue) {
+    for (const NotModelled& entry : not_modelled()) {
+        const Key* const key = find_key(entry.place, entry.key);
+        EXPECT_EQ(find_alias(entry.place, entry.key), nullptr) << entry.key;
+        EXPECT_EQ(key == nullptr, entry.value.empty()) << entry.key << ' ' << entry.value;
+        if (key != nullptr) {
+            EXPECT_EQ(std::ranges::find(key->choices, entry.value), key->choices.end()) << entry.value;
+        }
+        EXPECT_EQ(find_not_modelled(entry.place, entry.key, entry.value), &entry) << "it stands there twice";
+        EXPECT_FALSE(entry.what.empty() || entry.instead.empty()) << entry.key;
     }
 }
 
