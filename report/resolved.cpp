@@ -22,7 +22,6 @@ std::string word(const std::array<std::string_view, count>& words, Enum value) {
 constexpr std::array<std::string_view, 3> families{"gpt", "llama", "bert"};
 constexpr std::array<std::string_view, 2> norms{"layernorm", "rmsnorm"};
 constexpr std::array<std::string_view, 4> positions{"learned", "rope", "alibi", "none"};
-constexpr std::array<std::string_view, 3> schedules{"gpipe", "1f1b", "interleaved"};
 constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
 constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
 
@@ -111,7 +110,7 @@ Json of(const strategies::Strategy& s) {
                      {"virtual_pipeline", s.virtual_pipeline},
                      {"data", s.data},
                      {"sequence_parallel", s.sequence_parallel},
-                     {"schedule", word(schedules, s.schedule)},
+                     {"schedule", word(strategies::schedule_names, s.schedule)},
                      {"sharding", word(shardings, s.sharding)},
                      {"recompute", word(recomputes, s.recompute)},
                      {"recompute_num_layers", s.recompute_num_layers},

@@ -74,8 +74,8 @@ topology::ClusterSpec read_cluster(const Reader& reader) {
 }
 
 strategies::ScheduleKind schedule_of(const std::string& text) {
-    using enum strategies::ScheduleKind;
-    return text == "gpipe" ? gpipe : text == "interleaved" ? interleaved : one_f_one_b;
+    const auto* row = std::ranges::find(strategies::schedules, text, &strategies::Schedule::name);
+    return row->kind;  // the reader lets no other name through
 }
 
 strategies::Recompute recompute_of(const std::string& text) {

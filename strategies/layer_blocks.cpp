@@ -1,6 +1,10 @@
 #include "strategies/layer_blocks.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
+#include <stdexcept>
+#include <string_view>
 
 namespace orrery::strategies {
 
@@ -29,7 +33,13 @@ public:
         }
     }
 
-    [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
+    /// The block of a layer whose tensors are the step's `flow`.
+    [[nodiscard]] Program finish(std::uint32_t flow) && {
+        Program block = std::move(builder_).finish();
+        block.flow = flow;
+        block.details = std::move(details_);
+        return block;
+    }
 
 private:
     static bool nobody_waits(const std::vector<Work>& works, std::size_t i) {
@@ -62,6 +72,7 @@ private:
         label.piece = piece_;
         label.routed = work.routed;
         builder_.emit(beside ? Lane::tensor : Lane::compute, label, what, reads, writes);
+        details_.push_back(work.detail);
         if (beside)
             running_[work.raises] = result;
         else
@@ -71,25 +82,48 @@ private:
 
     Intern& intern_;
     Builder builder_;
+    std::vector<Detail> details_;
     std::map<std::uint8_t, BufferId> running_;  // flag -> what its collective writes
     BufferId last_result_ = 0;
     std::int16_t piece_ = -1;
     bool first_op_ = true;
 };
 
-Program forward_block(Intern& intern, const ShardedLayer& layer) {
+Program forward_block(Intern& intern, const ShardedLayer& layer, std::uint32_t flow) {
     BlockWriter writer(intern, layer.name + " forward");
     for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
         const Piece& piece = layer.pieces[i];
         const BufferId working = writer.scratch(piece.working_bytes);
         writer.piece(i, piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
     }
-    return std::move(writer).finish();
+    return std::move(writer).finish(flow);
 }
 
-Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute) {
-    BlockWriter writer(intern, layer.name + " backward");
-    std::vector<BufferId> again(layer.pieces.size());  // what recomputation brings back
+/// A backward in one go, or one of the two works that it can be split into.
+enum class Gradients : std::uint8_t { both, of_inputs, of_weights };
+
+std::vector<Work> works_of(const Piece& piece, Gradients gradients) {
+    if (gradients == Gradients::both) return piece.backward;
+    std::vector<Work> works;
+    std::ranges::copy_if(piece.backward, std::back_inserter(works),
+                         [&](const Work& work) { return work.of_weights == (gradients == Gradients::of_weights); });
+    return works;
+}
+
+std::string_view suffix(Gradients gradients) {
+    switch (gradients) {
+        case Gradients::both: return " backward";
+        case Gradients::of_inputs: return " input gradient";
+        case Gradients::of_weights: return " weight gradient";
+    }
+    throw std::logic_error("gradients without a name");
+}
+
+Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute, Gradients gradients,
+                       std::uint32_t flow) {
+    BlockWriter writer(intern, layer.name + std::string(suffix(gradients)));
+    if (gradients == Gradients::of_weights) recompute = Recompute::none;  // they follow a backward that ran it
+    std::vector<BufferId> again(layer.pieces.size());                     // what recomputation brings back
     const auto run_again = [&](std::size_t i) {
         const Piece& piece = layer.pieces[i];
         again[i] = writer.scratch(piece.saved_bytes - (recompute == Recompute::selective ? piece.input_bytes : 0));
@@ -97,16 +131,20 @@ Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute reco
     };
     if (recompute == Recompute::full)
         for (std::size_t i = 0; i < layer.pieces.size(); ++i) run_again(i);
+    std::size_t last = 0;
+    while (last < layer.pieces.size() && works_of(layer.pieces[last], gradients).empty()) ++last;
     for (std::size_t i = layer.pieces.size(); i-- > 0;) {
         const Piece& piece = layer.pieces[i];
         const bool selective = recompute == Recompute::selective && piece.attention_core;
         if (selective) run_again(i);
+        const std::vector<Work> works = works_of(piece, gradients);
+        if (works.empty() && gradients != Gradients::both) continue;
         const BufferId working = writer.scratch(piece.working_bytes);
         std::vector<BufferId> ends{working};
         if (selective || recompute == Recompute::full) ends.push_back(again[i]);
-        writer.piece(i, piece.backward, Phase::backward, {working}, ends, i == 0);
+        writer.piece(i, works, Phase::backward, {working}, ends, i == last);
     }
-    return std::move(writer).finish();
+    return std::move(writer).finish(flow);
 }
 
 std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
@@ -120,15 +158,27 @@ std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
 
 }  // namespace
 
-LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute) {
+LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute, bool split) {
     LayerBlocks blocks{.saved_bytes = saved_bytes(layer, recompute),
+                       .weight_saved_bytes = split ? layer.weight_saved_bytes() : 0,
+                       .output_gradient_bytes = split ? layer.output_gradient_bytes() : 0,
                        .parameters = layer.parameters(),
                        .replicated_parameters = layer.replicated_parameters(),
                        .expert_parameters = layer.expert_parameters()};
-    blocks.forward = static_cast<std::uint32_t>(step.blocks.size());
-    step.blocks.push_back(forward_block(intern, layer));
-    blocks.backward = static_cast<std::uint32_t>(step.blocks.size());
-    step.blocks.push_back(backward_block(intern, layer, recompute));
+    const auto add = [&](Program block) {
+        if (block.ops.empty()) return LayerBlocks::none;
+        step.blocks.push_back(std::move(block));
+        return static_cast<std::uint32_t>(step.blocks.size() - 1);
+    };
+    const auto flow = static_cast<std::uint32_t>(step.flows.size());
+    step.flows.push_back(layer.flow);
+    blocks.forward = add(forward_block(intern, layer, flow));
+    if (split) {
+        blocks.input_gradient = add(backward_block(intern, layer, recompute, Gradients::of_inputs, flow));
+        blocks.weight_gradient = add(backward_block(intern, layer, recompute, Gradients::of_weights, flow));
+    } else {
+        blocks.backward = add(backward_block(intern, layer, recompute, Gradients::both, flow));
+    }
     return blocks;
 }
 
