@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 
@@ -26,7 +28,11 @@ Exit complain(const std::string& name, const std::string& message, Exit exit) {
 /// Text that was not written, because the disk is full or the reader has gone, is no success.
 Exit flushed(const std::string& name, Exit exit) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit;
-    return complain(name, "standard output could not be written", Exit::run_failure);
+    return complain(
+        name,
+        "standard output could not be written to its end\n  hint: did its reader end before, or is its disk "
+        "full? a file named with --json or > keeps it all",
+        Exit::run_failure);
 }
 
 /// "orrery calibrate": the command that the words reached.
@@ -81,6 +87,7 @@ Exit parse_error(const CLI::App& program, const CLI::ParseError& error) {
 
 Exit run_program(CLI::App& program, Exit& exit, int argc, const char* const* argv) {
     const std::string name = program.get_name();
+    (void)std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error like others
     try {
         program.parse(argc, argv);
         return flushed(name, exit);
@@ -88,6 +95,9 @@ Exit run_program(CLI::App& program, Exit& exit, int argc, const char* const* arg
         return parse_error(program, error);
     } catch (const Error& error) {
         return complain(name, error.what(), Exit::bad_input);
+    } catch (const Interrupted& interrupted) {
+        fmt::print(stderr, "{}: {}\n", name, interrupted.what());
+        return Exit::interrupted;
     } catch (const std::bad_alloc&) {
         return complain(name, "out of memory", Exit::run_failure);
     } catch (const std::exception& error) {
