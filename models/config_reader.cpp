@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 
 namespace orrery::models {
 
@@ -23,12 +22,7 @@ std::string shown(const nlohmann::json& value) {
 }  // namespace
 
 ConfigReader::ConfigReader(const std::filesystem::path& file) : file_(file.string()) {
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(file, error))
-        throw Error(file_, "", "no such file", "the path of a Hugging Face config.json");
-    std::ifstream in(file, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    if (!in) throw Error(file_, "", "cannot be read");
+    const std::string text = read_file(file, "the path of a Hugging Face config.json");
     try {
         object_ = nlohmann::json::parse(text);
     } catch (const nlohmann::json::exception& problem) {
