@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/file_lock.hpp"
 #include "calibrate/import_nccl_tests.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/calibrate.hpp"
@@ -26,6 +27,8 @@ void import_tests(const Options& options) {
     const auto kind = options.kind.empty() ? std::nullopt : std::optional(kernels::collective_from(options.kind));
     const calibrate::NcclTests tests = calibrate::import_nccl_tests(options.file, kind);
     const std::string target = options.out.empty() ? options.into : options.out;
+    std::optional<FileLock> alone;  // others that add to this profile wait, and find what was added
+    if (options.out.empty()) alone.emplace(target);
     calibrate::Profile profile;
     if (options.into.empty()) {
         profile = calibrate::profile_of(tests, std::filesystem::path(options.out).stem().string());

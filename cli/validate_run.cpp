@@ -13,7 +13,6 @@
 #include "report/compare.hpp"
 #include "report/json.hpp"
 #include "report/measured.hpp"
-#include "report/operations.hpp"
 #include "sim/predict.hpp"
 #include "topology/catalog.hpp"
 #include "validate/executed.hpp"
@@ -102,9 +101,11 @@ double half_width(const strategies::StepProgram& step, const calibrate::Predicto
 }
 
 ordered_json document(const scenarios::Scenario& scenario, const sim::Prediction& step, const run::MeasuredRun* run) {
-    ordered_json more{{"operations", report::operations(step)}};
+    ordered_json more = ordered_json::object();
     if (run != nullptr) more["measured"] = report::measured_facts(*run);
-    return ordered_json::parse(report::json(scenario, step, more));
+    std::string text;
+    report::json_with_operations(scenario, step, more, [&](std::string_view piece) { text += piece; });
+    return ordered_json::parse(text);
 }
 
 validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one) {

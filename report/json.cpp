@@ -128,4 +128,14 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p, 
     return report.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
+void json_with_operations(const scenarios::Scenario& scenario, const sim::Prediction& p, const Json& more,
+                          const Sink& write) {
+    constexpr std::string_view end = "\n}\n";
+    std::string text = json(scenario, p, more);
+    text.resize(text.size() - end.size());
+    write(text + ",\n  \"operations\": ");
+    operations(p, write);
+    write(end);
+}
+
 }  // namespace orrery::report
