@@ -30,11 +30,12 @@ void say(const std::string& text) {
     (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 
-[[noreturn]] void wait_for(const sigset_t& signals, const std::string& program) {
+/// Ignored ones are waited for too, and forgotten: a library that sets a handler of its own must not revive them.
+[[noreturn]] void wait_for(const sigset_t& signals, const sigset_t& ignored, const std::string& program) {
     for (;;) {
         siginfo_t info{};
         const int signal = sigwaitinfo(&signals, &info);
-        if (signal < 0) continue;  // EINTR
+        if (signal < 0 || sigismember(&ignored, signal) == 1) continue;  // EINTR
         Registry& all = registry();
         const std::lock_guard lock(all.mutex);  // for ever, if the process ends
         if (all.take) {
@@ -50,14 +51,16 @@ void say(const std::string& text) {
 }  // namespace
 
 void end_when_interrupted(const std::string& program) {
-    sigset_t signals;
+    sigset_t signals, ignored;
     sigemptyset(&signals);
+    sigemptyset(&ignored);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction now {};
-        if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&signals, signal);
+        sigaddset(&signals, signal);
+        if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) sigaddset(&ignored, signal);
     }
     if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) return;
-    std::thread([signals, program] { wait_for(signals, program); }).detach();
+    std::thread([signals, ignored, program] { wait_for(signals, ignored, program); }).detach();
 }
 
 UndoneWhenInterrupted::UndoneWhenInterrupted(std::function<void()> undo) {

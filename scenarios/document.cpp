@@ -24,14 +24,14 @@ public:
     explicit Watch(std::string file) : file_(std::move(file)) {}
 
     bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-        using enum json::parse_event_t;
-        if (event == object_start || event == array_start) {
+        using Event = json::parse_event_t;
+        if (event == Event::object_start || event == Event::array_start) {
             if (depth >= max_document_depth) fail_depth();
-            open_.push_back(Level{.is_array = event == array_start, .key = {}, .index = 0, .keys = {}});
-        } else if (event == key) {
+            open_.push_back(Level{.is_array = event == Event::array_start, .key = {}, .index = 0, .keys = {}});
+        } else if (event == Event::key) {
             note_key(parsed.get<std::string>());
         } else {
-            if (event == object_end || event == array_end) open_.pop_back();
+            if (event == Event::object_end || event == Event::array_end) open_.pop_back();
             if (!open_.empty() && open_.back().is_array) ++open_.back().index;
         }
         return true;
