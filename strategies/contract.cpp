@@ -104,16 +104,17 @@ std::vector<Touched> touched(const StepProgram& step, const Op& op, const Detail
     return {{detail.operands.front(), true, false}, {detail.operands.back(), false, true}};  // a collective
 }
 
-std::vector<ValueId> carried(const StepProgram& step, const Program& backward) {
-    const LayerFlow& flow = step.flows[backward.flow];
+std::vector<ValueId> carried(const StepProgram& step, const Program& block) {
+    const LayerFlow& flow = step.flows[block.flow];
     if (!flow.complete) return {};
     std::set<ValueId> written, read;
-    for (std::size_t i = 0; i < backward.ops.size(); ++i) {
-        const std::vector<Touched> all = touched(step, backward.ops[i], backward.details[i]);
-        for (const Touched& each : all)
-            if (each.reads && flow.values[each.view.value].role == Role::activation &&
-                !written.contains(each.view.value))
-                read.insert(each.view.value);
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+        const std::vector<Touched> all = touched(step, block.ops[i], block.details[i]);
+        for (const Touched& each : all) {
+            const Role role = flow.values[each.view.value].role;
+            const bool passes = role == Role::activation || role == Role::gradient;
+            if (each.reads && passes && !written.contains(each.view.value)) read.insert(each.view.value);
+        }
         for (const Touched& each : all)
             if (each.writes) written.insert(each.view.value);
     }

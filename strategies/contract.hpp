@@ -25,8 +25,9 @@ struct Touched {
 /// written. Empty for an operation without operands.
 std::vector<Touched> touched(const StepProgram& step, const Op& op, const Detail& detail);
 
-/// What a layer keeps from forward to backward: the activations that its backward block reads before it writes them,
-/// ascending. Empty where the layer's flow is not complete.
-std::vector<ValueId> carried(const StepProgram& step, const Program& backward);
+/// What must lie there when a block begins: activations and gradients that it reads before it writes them, ascending.
+/// Of a backward block it is what the layer keeps from its forward, and the gradient of its output. Empty where the
+/// layer's flow is not complete.
+std::vector<ValueId> carried(const StepProgram& step, const Program& block);
 
 }  // namespace orrery::strategies
