@@ -52,7 +52,8 @@ public:
     virtual void capacity(std::uint32_t link, double bytes_per_second) = 0;
 
     /// Until nothing but streams is pending, or stop(); the sink may add timers and flows. An exception of the sink
-    /// ends the run and passes through; the engine is then good for nothing but destruction. Runs do not nest.
+    /// ends the run and passes through; the engine is then good for nothing but destruction. Runs do not nest: throws
+    /// Error.
     virtual void run(EventSink& sink) = 0;
 
     /// Called by the sink: the run ends once it has been told of all that happens at this moment. The engine can be

@@ -34,8 +34,7 @@ public:
 
     void stream(std::span<const LinkUse> uses, double rate_limit, std::uint64_t tag) override {
         check_stream(uses, rate_limit, streams_.contains(tag), flows_.links());
-        streams_[tag] =
-            flows_.start(now_, uses, std::numeric_limits<double>::infinity(), rate_limit, sequence_++, tag);
+        streams_[tag] = flows_.start(now_, uses, std::numeric_limits<double>::infinity(), rate_limit, sequence_++, tag);
     }
     void end_stream(std::uint64_t tag) override {
         const auto stream = streams_.find(tag);
@@ -51,8 +50,10 @@ public:
     }
 
     void run(EventSink& sink) override {
+        if (sink_ != nullptr) throw Error("a run of this engine is under way already");
         sink_ = &sink;
         loop_(*this);
+        sink_ = nullptr;
     }
 
     [[nodiscard]] double carried_bytes(std::uint32_t link) const override {

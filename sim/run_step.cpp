@@ -81,8 +81,7 @@ std::vector<RanBeside> beside(const strategies::StepProgram& own, const Running&
 
 /// The folding of the step; those of the others are written into them.
 std::shared_ptr<const Folding> fold(const strategies::StepProgram& program, const strategies::Plan& plan,
-                                    const Network& network, const Running& how,
-                                    std::vector<RanBeside>& others) {
+                                    const Network& network, const Running& how, std::vector<RanBeside>& others) {
     const bool fold = how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank());
     const Marks marks = how.perturbed != nullptr ? how.perturbed->marks() : Marks{};
     const topology::Cluster& cluster = network.cluster();

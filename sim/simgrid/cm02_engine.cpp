@@ -121,7 +121,7 @@ private:
     TimerQueue timers_;
     std::vector<Cm02Flow> flows_;
     std::vector<TimedEvent> due_;
-    DirectedZone* zone_ = nullptr;  // while running
+    DirectedZone* zone_ = nullptr;                 // while running
     std::vector<sg::s4u::ActivityPtr> cancelled_;  // SimGrid still looks at them in its next turn
     bool stopped_ = false;
 };

@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 
-/// SimGrid's clock, a static member of a class whose header is not installed (kernel::EngineImpl::now_, 3.32). It is not
-/// reset with the engine: after 10^4 simulated seconds it resolves 2e-12 s, too little for steps of milliseconds. Weak:
-/// another version may not have it, and then it goes on.
+/// SimGrid's clock, a static member of a class whose header is not installed (kernel::EngineImpl::now_, 3.32). It is
+/// not reset with the engine: after 10^4 simulated seconds it resolves 2e-12 s, too little for steps of milliseconds.
+/// Weak: another version may not have it, and then it goes on.
 extern "C" [[gnu::weak]] double simgrid_clock asm("_ZN7simgrid6kernel10EngineImpl4now_E");
 
 namespace orrery::sim {

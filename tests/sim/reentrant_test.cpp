@@ -8,7 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "sim/network.hpp"
 #include "tests/sim/bench.hpp"
+#include "topology/catalog.hpp"
 
 namespace orrery::sim {
 namespace {
@@ -56,8 +58,7 @@ TEST(Reentrant, AThousandOnEightThreadsAsOneAfterTheOther) {
     std::vector<std::thread> workers;
     for (std::size_t t = 0; t < threads; ++t)
         workers.emplace_back([&] {
-            for (std::size_t i = next++; i < count; i = next++)
-                beside[i] = predicted(first_seed + i, EngineKind::fast);
+            for (std::size_t i = next++; i < count; i = next++) beside[i] = predicted(first_seed + i, EngineKind::fast);
         });
     for (std::thread& worker : workers) worker.join();
     for (std::size_t i = 0; i < count; ++i)
@@ -69,19 +70,23 @@ TEST(Reentrant, OurLoopAndSimGridsAreEqualToTheBit) {
         ASSERT_EQ(predicted(seed, EngineKind::fast), predicted(seed, EngineKind::fast_in_simgrid)) << "seed " << seed;
 }
 
-/// What one simulation has sent does not turn another's adaptive routes: placements and both sides of a comparison see
-/// a fabric that nobody has used.
+/// What one simulation has sent does not turn another's adaptive routes: placements, and both sides of a comparison,
+/// each see a fabric that nobody has used.
 TEST(Reentrant, AdaptiveRoutesAreASimulationsOwn) {
-    const auto scenario = small_scenario(R"({"cluster": {"nodes": 8, "routing": "adaptive"},
-        "strategy": {"tensor": 1, "pipeline": 4, "data": 16}, "training": {"global_batch_size": 64}})");
-    const topology::Cluster cluster = topology::build(scenario.cluster);
-    const auto& predictor = profiles().find(scenario.profile);
-    const double first = RanStep(scenario.plan, cluster, predictor).replayed.end;
-    strategies::Plan other = scenario.plan;
-    other.strategy.pipeline = 2;
-    other.strategy.data = 32;
-    (void)RanStep(other, cluster, predictor);
-    EXPECT_EQ(RanStep(scenario.plan, cluster, predictor).replayed.end, first);
+    const topology::ClusterSpec spec =
+        small_scenario(R"({"cluster": {"preset": "superpod-a100", "nodes": 64, "routing": "adaptive"}})").cluster;
+    const auto& predictor = profiles().find("a100");
+    const topology::Cluster fresh = topology::build(spec), used = topology::build(spec);
+    const auto links = [](const Network& network, std::uint32_t stride) {
+        std::vector<std::uint32_t> all;
+        const std::uint32_t gpus = network.cluster().gpus();
+        for (std::uint32_t gpu = 0; gpu < gpus; ++gpu)
+            for (const LinkUse& use : network.path(gpu, (gpu * stride + gpus / 2) % gpus)) all.push_back(use.link);
+        return all;
+    };
+    const Network before(used, predictor), after(used, predictor);
+    (void)links(before, 3);
+    EXPECT_EQ(links(after, 5), links(Network(fresh, predictor), 5));
 }
 
 }  // namespace
