@@ -14,6 +14,9 @@ std::vector<ModelSpec> moe_models();
 std::vector<ModelSpec> resnet_models();
 std::vector<ModelSpec> t5_models();
 
+/// A ResNet of a spec's classes, images and depths; of all that only Transformers have, what says nothing.
+ModelSpec with_resnet_structure(ModelSpec spec);
+
 /// The graphs of families, of checked specs.
 Model build_transformer(const ModelSpec& spec);
 Model build_resnet(const ModelSpec& spec);

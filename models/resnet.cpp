@@ -116,20 +116,29 @@ private:
     Model model_;
 };
 
-/// The depths' sum is what a Transformer's layers are; widths that only Transformers have are those of the last image.
+/// ImageNet's images, in the size that most train on, and its classes.
 ModelSpec resnet(ModelSpec row) {
-    row.family = Family::resnet;
-    row.layers = std::accumulate(row.image.depths.begin(), row.image.depths.end(), 0U);
-    row.hidden = static_cast<std::uint32_t>(expansion * (stem_channels << 3U));
-    row.heads = 1;
     row.vocab = 1000;
     row.image.size = 224;
-    row.causal = row.tied_embeddings = false;
-    row.position = PositionKind::none;
-    return with_derived_widths(std::move(row));
+    return with_resnet_structure(std::move(row));
 }
 
 }  // namespace
+
+/// The depths' sum is what a Transformer's layers are.
+ModelSpec with_resnet_structure(ModelSpec spec) {
+    ModelSpec out;
+    out.name = std::move(spec.name);
+    out.family = Family::resnet;
+    out.vocab = spec.vocab;
+    out.image = spec.image;
+    out.layers = std::accumulate(out.image.depths.begin(), out.image.depths.end(), 0U);
+    out.hidden = static_cast<std::uint32_t>(expansion * (stem_channels << 3U));
+    out.heads = 1;
+    out.causal = out.tied_embeddings = false;
+    out.position = PositionKind::none;
+    return with_derived_widths(std::move(out));
+}
 
 Model build_resnet(const ModelSpec& spec) {
     Writer writer(spec);

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "models/operators.hpp"
+#include "models/families.hpp"
 
 namespace orrery::models {
 
@@ -110,6 +110,9 @@ void check_images(const ModelSpec& spec) {
     if (blocks != spec.layers)
         fail("layers", fmt::format("{}, but the stages have {} residual blocks", spec.layers, blocks),
              "take a network of the catalog as it is");
+    if (spec != with_resnet_structure(spec))
+        fail("name", fmt::format("{} has a key that only Transformers have, or another width", spec.name),
+             "of a network of the catalog only vocab_size, its classes, can be changed");
 }
 
 void check_decoder(const ModelSpec& spec) {

@@ -63,6 +63,9 @@ std::string experts_text(const models::ModelSpec& spec, const strategies::Traini
                        static_cast<double>(models::parameters(model)) / 1e9);
 }
 
+/// What a position of a sequence is: an image is a sequence of one.
+std::string_view units(const models::ModelSpec& model) { return model.image.size > 0 ? "images" : "tokens"; }
+
 std::string headline(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     const auto& [model, s, training, placement] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
@@ -72,11 +75,11 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Prediction&
     const std::string_view divided = strategies::row_of(s.sharding).title;
     const std::string sharding = divided.empty() ? "" : fmt::format("{}, ", divided);
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
-    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} tokens\n", model_title(model),
+    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} {}\n", model_title(model),
                               experts_text(model, training), p.cluster,
                               placement.linear() ? "" : " " + placement_text(s), schedule_text(s), recompute_text(s),
                               offload_text(s), sharding, sequence, kernels::name(training.precision.compute),
-                              grouped(training.global_batch), grouped(training.seq));
+                              grouped(training.global_batch), grouped(training.seq), units(model));
 }
 
 /// In TFLOP/s; of a CPU's fraction two digits.
@@ -86,15 +89,17 @@ std::string tera(double flops, int decimals) {
 
 std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     std::string text =
-        fmt::format("{}   {} tokens/s   {} TFLOP/s per GPU (hardware {})   MFU {:.1f}%   HFU {:.1f}%\n",
+        fmt::format("{}   {} {}/s   {} TFLOP/s per GPU (hardware {})   MFU {:.1f}%   HFU {:.1f}%\n",
                     paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)), format_count(p.tokens_per_s),
-                    tera(p.model_flops_per_gpu, 1), tera(p.hardware_flops_per_gpu, 1), 100 * p.mfu, 100 * p.hfu);
+                    units(scenario.plan.model), tera(p.model_flops_per_gpu, 1), tera(p.hardware_flops_per_gpu, 1),
+                    100 * p.mfu, 100 * p.hfu);
     if (p.scale_base_gpus > 0)
         text += fmt::format("scale factor {:.3f} against {} GPU{}", p.scale_factor, grouped(p.scale_base_gpus),
                             p.scale_base_gpus == 1 ? "" : "s");
     if (p.training_time_s > 0)
-        text += fmt::format("{}{} tokens in {}", p.scale_base_gpus > 0 ? "   " : "",
-                            format_count(scenario.outputs.token_budget), format_seconds(p.training_time_s));
+        text += fmt::format("{}{} {} in {}", p.scale_base_gpus > 0 ? "   " : "",
+                            format_count(scenario.outputs.token_budget), units(scenario.plan.model),
+                            format_seconds(p.training_time_s));
     return text.empty() || text.back() == '\n' ? text : text + '\n';
 }
 

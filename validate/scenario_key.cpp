@@ -32,10 +32,14 @@ std::string list(const T&... values) {
 std::string key(const models::ModelSpec& spec) {
     const auto& [name, family, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, token_types, gated,
                  causal, tied, linear_bias, qkv_bias, parallel_residual, post_norm, mlm_head, norm, position, dropout,
-                 embedding_norm, qk_norm, window, experts, top_k, expert_ffn, shared_ffn, moe_freq] = spec;
+                 embedding_norm, qk_norm, window, experts, top_k, expert_ffn, shared_ffn, moe_freq, decoder_layers,
+                 relative_buckets, image] = spec;
+    const auto& [image_size, depths] = image;
+    const auto& [first, second, third, fourth] = depths;
     return list(family, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, token_types, gated, causal,
                 tied, linear_bias, qkv_bias, parallel_residual, post_norm, mlm_head, norm, position, dropout,
-                embedding_norm, qk_norm, window, experts, top_k, expert_ffn, shared_ffn, moe_freq);
+                embedding_norm, qk_norm, window, experts, top_k, expert_ffn, shared_ffn, moe_freq, decoder_layers,
+                relative_buckets, image_size, first, second, third, fourth);
 }
 
 std::string key(const strategies::Strategy& strategy) {

@@ -90,6 +90,15 @@ TEST(ResNet, ContradictionsAreRefused) {
     ModelSpec spec = find("resnet-50");
     spec.layers = 12;
     EXPECT_THROW(validate(spec), Error);
+    spec = find("resnet-50");
+    spec.hidden = 4096;  // a key without effect
+    EXPECT_THROW(validate(spec), Error);
+    spec = find("resnet-50");
+    spec.dropout = 0.1;
+    EXPECT_THROW(validate(spec), Error);
+    spec = find("resnet-50");
+    spec.vocab = 21841;
+    EXPECT_NO_THROW(validate(spec));
     spec = find("gpt2");
     spec.image.size = 224;
     EXPECT_THROW(validate(spec), Error);
