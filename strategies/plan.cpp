@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "models/operators.hpp"
+#include "strategies/plan_fields.hpp"
 
 namespace orrery::strategies {
 
@@ -50,19 +51,9 @@ std::string nearest_multiples(uint64_t value, uint64_t of) {
                       : fmt::format("nearest legal values: {}, {}", below, below + of);
 }
 
-void check_positive(std::string_view pointer, uint64_t value) {
-    if (value == 0) refuse(pointer, "0 is not allowed", "write 1 or more");
-}
-
 void check_sizes(const Plan& plan) {
-    check_positive("/strategy/tensor", plan.strategy.tensor);
-    check_positive("/strategy/pipeline", plan.strategy.pipeline);
-    check_positive("/strategy/virtual_pipeline", plan.strategy.virtual_pipeline);
-    check_positive("/strategy/data", plan.strategy.data);
-    check_positive("/strategy/expert", plan.strategy.expert);
-    check_positive("/strategy/bucket_size", plan.strategy.bucket_bytes);
-    check_positive("/training/micro_batch_size", plan.training.micro_batch);
-    check_positive("/training/global_batch_size", plan.training.global_batch);
+    documents::check_fields(strategy_fields(), plan.strategy, "/strategy");
+    documents::check_fields(training_fields(), plan.training, "/training");
     constexpr double most = 1U << 31U;
     const double ranks = double{1} * plan.strategy.tensor * plan.strategy.pipeline * plan.strategy.data;
     if (ranks >= most)
@@ -95,9 +86,11 @@ void check_dense(const Plan& plan) {
     const std::string hint = "leave it out, or name a model with experts";
     if (plan.strategy.expert > 1)
         refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint);
-    if (plan.strategy.expert_tensor > 1) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
+    if (plan.strategy.expert_tensor > 0) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
     if (plan.training.expert_capacity > 0)
         refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint);
+    if (plan.training.pad_to_capacity)
+        refuse("/training/moe_pad_expert_input_to_capacity", "true, but the model has no experts", hint);
 }
 
 /// Experts are split over the tensor axis as the rest is, or not at all (Megatron-LM's parallel folding knows more).
