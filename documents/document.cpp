@@ -90,8 +90,8 @@ private:
     [[nodiscard]] std::string pointer() const {
         std::string text;
         for (const Level& level : open_)
-            text = level.value->is_array() ? child_pointer(text, level.value->size() - 1)
-                                           : child_pointer(text, level.key);
+            text =
+                level.value->is_array() ? child_pointer(text, level.value->size() - 1) : child_pointer(text, level.key);
         return text;
     }
 

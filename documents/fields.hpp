@@ -96,10 +96,9 @@ constexpr auto field(Key key) {
     using Struct = typename detail::Of<decltype(first)>::type;
     using Type = std::remove_cvref_t<decltype(detail::follow<first, more...>(std::declval<Struct&>()))>;
     key.kind = detail::kind_of<Type>();
-    return Field<Struct>{key, [](const Struct& of) { return detail::setting_of(detail::follow<first, more...>(of)); },
-                         [](Struct& of, const Setting& value) {
-                             detail::assign(detail::follow<first, more...>(of), value);
-                         }};
+    return Field<Struct>{
+        key, [](const Struct& of) { return detail::setting_of(detail::follow<first, more...>(of)); },
+        [](Struct& of, const Setting& value) { detail::assign(detail::follow<first, more...>(of), value); }};
 }
 
 /// The same of a size in bytes, which is written with its unit.

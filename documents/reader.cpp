@@ -110,8 +110,7 @@ std::vector<Reader> Reader::objects(std::string_view name, const Section& sectio
     if (!value) return all;
     if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
     if (value->size() > longest) refuse(name, fmt::format("{} entries are too many", value->size()), "at most 1000");
-    for (const json& entry : *value)
-        all.emplace_back(entry, section, file_, child_pointer(pointer(name), all.size()));
+    for (const json& entry : *value) all.emplace_back(entry, section, file_, child_pointer(pointer(name), all.size()));
     return all;
 }
 

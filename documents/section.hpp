@@ -14,8 +14,8 @@ struct Section {
     std::string_view name;     ///< "strategy"; "" for the document itself
     std::string_view pointer;  ///< "/strategy"; "" for the document itself; of objects in a list that of the list
     std::vector<Key> keys;
-    bool in_list = false;              ///< its objects are the entries of a list
-    std::span<const Section> all = {}; ///< of the document, this one among them: where an unknown key may belong
+    bool in_list = false;               ///< its objects are the entries of a list
+    std::span<const Section> all = {};  ///< of the document, this one among them: where an unknown key may belong
 };
 
 /// For messages: the document, "strategy", an entry of "other_jobs".

@@ -23,25 +23,28 @@ constexpr double max_experts = 65536;
 constexpr std::array families{word("gpt", Family::gpt), word("llama", Family::llama), word("bert", Family::bert)};
 constexpr std::array norms{word("layernorm", NormKind::layernorm), word("rmsnorm", NormKind::rmsnorm),
                            word("LayerNorm", NormKind::layernorm), word("RMSNorm", NormKind::rmsnorm)};
-constexpr std::array positions{
-    word("learned", PositionKind::learned), word("rope", PositionKind::rope),
-    word("alibi", PositionKind::alibi),     word("none", PositionKind::none),
-    word("learned_absolute", PositionKind::learned), word("absolute", PositionKind::learned)};
+constexpr std::array positions{word("learned", PositionKind::learned),
+                               word("rope", PositionKind::rope),
+                               word("alibi", PositionKind::alibi),
+                               word("none", PositionKind::none),
+                               word("learned_absolute", PositionKind::learned),
+                               word("absolute", PositionKind::learned)};
 
 // clang-format off
 constexpr std::array fields{
     field<&Spec::name>({.name = "name",
-        .help = "A model of the catalog (`orrery list models`), or a label beside all fields."}),
+        .help = "A model of the catalog (`orrery list models`), or a label beside all fields.",
+        .when_absent = "custom"}),
     field<&Spec::family>({.name = "model_type", .words = families,
         .help = "Family of a model given by its fields: what the others are when absent."}),
     field<&Spec::layers>({.name = "num_hidden_layers", .min = 1, .max = max_layers, .required = true,
-        .help = "Transformer layers.",
+        .help = "Transformer layers.", .when_absent = "the named model's",
         .others = {megatron("num_layers"), hugging_face("n_layer")}}),
     field<&Spec::hidden>({.name = "hidden_size", .min = 1, .max = max_width, .required = true,
-        .help = "Width of what passes from layer to layer.",
+        .help = "Width of what passes from layer to layer.", .when_absent = "the named model's",
         .others = {hugging_face("n_embd")}}),
     field<&Spec::heads>({.name = "num_attention_heads", .min = 1, .max = max_heads, .required = true,
-        .help = "Heads of queries.",
+        .help = "Heads of queries.", .when_absent = "the named model's",
         .others = {hugging_face("n_head")}}),
     field<&Spec::kv_heads>({.name = "num_key_value_heads", .min = 1, .max = max_heads, .required = true,
         .help = "Heads of keys and values.", .when_absent = "num_attention_heads",
@@ -53,7 +56,7 @@ constexpr std::array fields{
         .help = "Width of one matrix of the MLP.", .when_absent = "4 x hidden_size",
         .others = {megatron("ffn_hidden_size"), hugging_face("n_inner")}}),
     field<&Spec::vocab>({.name = "vocab_size", .min = 1, .max = max_rows, .required = true,
-        .help = "Rows of the word embedding, before padding."}),
+        .help = "Rows of the word embedding, before padding.", .when_absent = "the named model's"}),
     field<&Spec::max_positions>({.name = "max_position_embeddings", .min = 1, .max = max_positions,
         .help = "Rows of a table of learned positions; other positions have none.", .when_absent = "none",
         .others = {hugging_face("n_positions")}}),

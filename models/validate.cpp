@@ -12,8 +12,8 @@ namespace orrery::models {
 
 namespace {
 
-/// Of all heads together. With the ranges of the fields every count fits 64 bits: 8,192 layers of at most
-/// 2^20 x (3 + 1 + 2 + 1) x 2^22 parameters are 2.5e17.
+/// Of all heads together. With the ranges of the fields every count fits 64 bits: 8,192 dense layers of at most
+/// 2^20 x (4 x 2^22 + 3 x 2^20) parameters are 1.7e17.
 constexpr std::uint64_t most_inner = 1 << 22;
 
 [[noreturn]] void fail(std::string_view key, std::string message, std::string hint = "") {
@@ -46,7 +46,8 @@ void check_attention(const ModelSpec& spec) {
     if (spec.position == PositionKind::rope && spec.head_dim % 2 != 0)
         fail("head_dim", fmt::format("{} is odd, and rotary positions turn pairs", spec.head_dim));
     if (spec.qk_norm && spec.position != PositionKind::rope)
-        fail("qk_layernorm", "query and key norms are known only with rotary positions", R"(set position_embedding_type to "rope")");
+        fail("qk_layernorm", "query and key norms are known only with rotary positions",
+             R"(set position_embedding_type to "rope")");
     if (spec.attention_window > 0 && !spec.causal)
         fail("sliding_window", "a sliding window is known only in causal attention", "drop it, or set causal");
 }
@@ -56,7 +57,8 @@ void check_positions(const ModelSpec& spec) {
     if (learned && spec.max_positions == 0)
         fail("max_position_embeddings", "0, but positions are learned", "give the rows of the position table");
     if (!learned && spec.max_positions != 0)
-        fail("max_position_embeddings", fmt::format("{}, but positions are not learned: there is no table", spec.max_positions),
+        fail("max_position_embeddings",
+             fmt::format("{}, but positions are not learned: there is no table", spec.max_positions),
              R"(drop it, or set position_embedding_type to "learned")");
 }
 

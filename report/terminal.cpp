@@ -25,11 +25,10 @@ std::string grouped(std::uint64_t value) {
 }
 
 std::string schedule_text(const strategies::Strategy& s) {
-    using strategies::ScheduleKind;
     if (s.pipeline == 1) return "no pipeline";
-    if (s.schedule == ScheduleKind::gpipe) return "GPipe";
-    if (s.schedule == ScheduleKind::one_f_one_b) return "1F1B";
-    return fmt::format("interleaved 1F1B, {} chunks a stage", s.virtual_pipeline);
+    const strategies::Schedule& schedule = strategies::schedule_of(s.schedule);
+    return schedule.chunked ? fmt::format("{}, {} chunks a stage", schedule.title, s.virtual_pipeline)
+                            : std::string(schedule.title);
 }
 
 std::string recompute_text(const strategies::Strategy& s) {

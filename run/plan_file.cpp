@@ -87,8 +87,7 @@ void require_version(const nlohmann::json& document, const std::string& file) {
     if (!document.is_object() || found == document.end())
         throw Error(file, "", "is no plan", "orrery run --plan writes such files");
     if (*found != version)
-        throw Error(file, "/plan_version", "is " + found->dump(),
-                    "orrery and orrery-device must be of the same build");
+        throw Error(file, "/plan_version", "is " + found->dump(), "orrery and orrery-device must be of the same build");
 }
 
 template <class Struct>

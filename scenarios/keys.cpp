@@ -140,9 +140,9 @@ constexpr std::array of_other_job{
 };
 
 constexpr Key hugging_face_file{.name = "hugging_face", .kind = text,
-    .help = "Path of a Hugging Face config.json, relative to this file."};
+    .help = "Path of a Hugging Face config.json, relative to this file.", .when_absent = "none"};
 constexpr Key optimizer{.name = "optimizer", .kind = choice, .words = optimizers,
-    .help = "The only one so far."};
+    .help = "The only one so far.", .when_absent = "adam"};
 // clang-format on
 
 /// The one field of a model that belongs to its training.

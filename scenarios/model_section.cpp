@@ -116,7 +116,8 @@ ModelSpec from_hugging_face(const Reader& reader) {
                     fmt::format("there is no file '{}'", beside.string()),
                     "write the path of a config.json, relative to the scenario's folder");
     }
-    (void)documents::read_document(beside);  // size, encoding and repeated keys, before the importer looks at the content
+    (void)documents::read_document(
+        beside);  // size, encoding and repeated keys, before the importer looks at the content
     return models::import_hugging_face(beside);
 }
 

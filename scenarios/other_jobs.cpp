@@ -99,8 +99,8 @@ OtherJob read_job(const Reader& entry, const topology::ClusterSpec& cluster, std
 
 }  // namespace
 
-std::vector<OtherJob> read_other_jobs(const documents::Reader& top, const strategies::Plan& own, const topology::ClusterSpec& spec,
-                                      const topology::Cluster& cluster) {
+std::vector<OtherJob> read_other_jobs(const documents::Reader& top, const strategies::Plan& own,
+                                      const topology::ClusterSpec& spec, const topology::Cluster& cluster) {
     std::vector<OtherJob> jobs;
     Taken taken(cluster.gpus());
     taken.take(own, "this scenario", top.file(), "/strategy");

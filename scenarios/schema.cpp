@@ -23,9 +23,10 @@ Json definitions() {
     const auto quantity = [](const char* unit) {
         return Json{{"type", "string"}, {"pattern", std::string(digits) + unit}};
     };
-    return {{"bytes", quantity(" *([kMGTP]|[KMGTP]i)?B$")},
-            {"rate", quantity(" *([kMGTP]|[KMGTP]i)?[bB]/s$")},
-            {"tokens", {{"anyOf", {{{"type", "number"}, {"minimum", 1}, {"maximum", 1e18}}, quantity(" *[kMBGT]?$")}}}}};
+    return {
+        {"bytes", quantity(" *([kMGTP]|[KMGTP]i)?B$")},
+        {"rate", quantity(" *([kMGTP]|[KMGTP]i)?[bB]/s$")},
+        {"tokens", {{"anyOf", {{{"type", "number"}, {"minimum", 1}, {"maximum", 1e18}}, quantity(" *[kMBGT]?$")}}}}};
 }
 
 Json list_of(std::size_t most, Json items) {
@@ -64,10 +65,8 @@ Json value_of(const Key& key) {
         case Kind::text: return text;
         case Kind::texts: return list_of(10000, text);
         case Kind::named_texts:
-            return {{"type", {"string", "object"}},
-                    {"minLength", 1},
-                    {"minProperties", 1},
-                    {"additionalProperties", text}};
+            return {
+                {"type", {"string", "object"}}, {"minLength", 1}, {"minProperties", 1}, {"additionalProperties", text}};
         case Kind::boolean: return {{"type", "boolean"}};
         case Kind::integer: return bounds("integer", key);
         case Kind::number: return bounds("number", key);
@@ -81,7 +80,8 @@ Json value_of(const Key& key) {
 }
 
 std::string described(const Key& key) {
-    return key.when_absent.empty() ? std::string(key.help) : fmt::format("{} When absent: {}.", key.help, key.when_absent);
+    return key.when_absent.empty() ? std::string(key.help)
+                                   : fmt::format("{} When absent: {}.", key.help, key.when_absent);
 }
 
 Json entry_of(const Key& key) {

@@ -16,41 +16,44 @@ Boundary::Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Inte
 
 bool Boundary::scattered() const { return wire_bytes_ < full_bytes_; }
 
-bool Boundary::receives(bool forward, std::uint32_t chunk) const {
-    const bool first = chunk == 0 && stage_ == 0;
-    const bool last = chunk + 1 == plan_.strategy.virtual_pipeline && stage_ + 1 == plan_.strategy.pipeline;
-    return forward ? !first : !last;
+bool Boundary::receives(const Slot& slot) const {
+    return slot.work == SlotWork::forward ? !first(slot.chunk) : slot.hands_gradient_on() && !last(slot.chunk);
 }
 
-bool Boundary::sends(bool forward, std::uint32_t chunk) const { return receives(!forward, chunk); }
+bool Boundary::sends(const Slot& slot) const {
+    return slot.work == SlotWork::forward ? !last(slot.chunk) : slot.hands_gradient_on() && !first(slot.chunk);
+}
 
-BufferId Boundary::post_receive(bool forward, std::uint32_t chunk, std::uint32_t micro_batch) {
+Label Boundary::label(const char* forward, const char* backward, const Slot& slot) {
+    const auto micro_batch = static_cast<std::int32_t>(slot.micro_batch);
+    return slot.work == SlotWork::forward ? intern_.label(forward, Phase::forward, micro_batch)
+                                          : intern_.label(backward, Phase::backward, micro_batch);
+}
+
+BufferId Boundary::post_receive(const Slot& slot) {
+    const bool forward = slot.work == SlotWork::forward;
     const BufferId buffer = builder_.buffer(wire_bytes_, Keep::scratch);
     builder_.emit(forward ? Lane::recv_forward : Lane::recv_backward,
-                  intern_.label(forward ? "receive activation" : "receive gradient",
-                                forward ? Phase::forward : Phase::backward, static_cast<std::int32_t>(micro_batch)),
+                  label("receive activation", "receive gradient", slot),
                   Recv{Axis::pipeline, forward ? -1 : 1, wire_bytes_}, {}, {buffer});
-    posted_[{forward, {chunk, micro_batch}}] = buffer;
+    posted_[{forward, {slot.chunk, slot.micro_batch}}] = buffer;
     return buffer;
 }
 
-BufferId Boundary::input(bool forward, std::uint32_t chunk, std::uint32_t micro_batch) {
-    const auto posted = posted_.extract({forward, {chunk, micro_batch}});
+BufferId Boundary::input(const Slot& slot) {
+    const auto posted = posted_.extract({slot.work == SlotWork::forward, {slot.chunk, slot.micro_batch}});
     if (!scattered()) return posted.mapped();
     const BufferId whole = builder_.buffer(full_bytes_, Keep::scratch);
-    builder_.emit(Lane::compute,
-                  intern_.label("gather boundary", forward ? Phase::forward : Phase::backward,
-                                static_cast<std::int32_t>(micro_batch)),
+    builder_.emit(Lane::compute, label("gather boundary", "gather boundary", slot),
                   Collective{kernels::CollectiveKind::all_gather, {Axis::tensor}, full_bytes_}, {posted.mapped()},
                   {whole});
     return whole;
 }
 
-BufferId Boundary::send(bool forward, std::uint32_t micro_batch, BufferId what) {
+BufferId Boundary::send(const Slot& slot, BufferId what) {
+    const bool forward = slot.work == SlotWork::forward;
     const BufferId token = builder_.buffer(0, Keep::scratch);
-    builder_.emit(forward ? Lane::send_forward : Lane::send_backward,
-                  intern_.label(forward ? "send activation" : "send gradient",
-                                forward ? Phase::forward : Phase::backward, static_cast<std::int32_t>(micro_batch)),
+    builder_.emit(forward ? Lane::send_forward : Lane::send_backward, label("send activation", "send gradient", slot),
                   Send{Axis::pipeline, forward ? 1 : -1, wire_bytes_}, {what}, {token});
     return token;
 }

@@ -1,6 +1,10 @@
 #include "strategies/layer_blocks.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
+#include <stdexcept>
+#include <string_view>
 
 namespace orrery::strategies {
 
@@ -87,9 +91,30 @@ Program forward_block(Intern& intern, const ShardedLayer& layer) {
     return std::move(writer).finish();
 }
 
-Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute) {
-    BlockWriter writer(intern, layer.name + " backward");
-    std::vector<BufferId> again(layer.pieces.size());  // what recomputation brings back
+/// A backward in one go, or one of the two works that it can be split into.
+enum class Gradients : std::uint8_t { both, of_inputs, of_weights };
+
+std::vector<Work> works_of(const Piece& piece, Gradients gradients) {
+    if (gradients == Gradients::both) return piece.backward;
+    std::vector<Work> works;
+    std::ranges::copy_if(piece.backward, std::back_inserter(works),
+                         [&](const Work& work) { return work.of_weights == (gradients == Gradients::of_weights); });
+    return works;
+}
+
+std::string_view suffix(Gradients gradients) {
+    switch (gradients) {
+        case Gradients::both: return " backward";
+        case Gradients::of_inputs: return " input gradient";
+        case Gradients::of_weights: return " weight gradient";
+    }
+    throw std::logic_error("gradients without a name");
+}
+
+Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute, Gradients gradients) {
+    BlockWriter writer(intern, layer.name + std::string(suffix(gradients)));
+    if (gradients == Gradients::of_weights) recompute = Recompute::none;  // they follow a backward that ran it
+    std::vector<BufferId> again(layer.pieces.size());                     // what recomputation brings back
     const auto run_again = [&](std::size_t i) {
         const Piece& piece = layer.pieces[i];
         again[i] = writer.scratch(piece.saved_bytes - (recompute == Recompute::selective ? piece.input_bytes : 0));
@@ -97,14 +122,18 @@ Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute reco
     };
     if (recompute == Recompute::full)
         for (std::size_t i = 0; i < layer.pieces.size(); ++i) run_again(i);
+    std::size_t last = 0;
+    while (last < layer.pieces.size() && works_of(layer.pieces[last], gradients).empty()) ++last;
     for (std::size_t i = layer.pieces.size(); i-- > 0;) {
         const Piece& piece = layer.pieces[i];
         const bool selective = recompute == Recompute::selective && piece.attention_core;
         if (selective) run_again(i);
+        const std::vector<Work> works = works_of(piece, gradients);
+        if (works.empty() && gradients != Gradients::both) continue;
         const BufferId working = writer.scratch(piece.working_bytes);
         std::vector<BufferId> ends{working};
         if (selective || recompute == Recompute::full) ends.push_back(again[i]);
-        writer.piece(i, piece.backward, Phase::backward, {working}, ends, i == 0);
+        writer.piece(i, works, Phase::backward, {working}, ends, i == last);
     }
     return std::move(writer).finish();
 }
@@ -120,15 +149,25 @@ std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
 
 }  // namespace
 
-LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute) {
+LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute, bool split) {
     LayerBlocks blocks{.saved_bytes = saved_bytes(layer, recompute),
+                       .weight_saved_bytes = split ? layer.weight_saved_bytes() : 0,
+                       .output_gradient_bytes = split ? layer.output_gradient_bytes() : 0,
                        .parameters = layer.parameters(),
                        .replicated_parameters = layer.replicated_parameters(),
                        .expert_parameters = layer.expert_parameters()};
-    blocks.forward = static_cast<std::uint32_t>(step.blocks.size());
-    step.blocks.push_back(forward_block(intern, layer));
-    blocks.backward = static_cast<std::uint32_t>(step.blocks.size());
-    step.blocks.push_back(backward_block(intern, layer, recompute));
+    const auto add = [&](Program block) {
+        if (block.ops.empty()) return LayerBlocks::none;
+        step.blocks.push_back(std::move(block));
+        return static_cast<std::uint32_t>(step.blocks.size() - 1);
+    };
+    blocks.forward = add(forward_block(intern, layer));
+    if (split) {
+        blocks.input_gradient = add(backward_block(intern, layer, recompute, Gradients::of_inputs));
+        blocks.weight_gradient = add(backward_block(intern, layer, recompute, Gradients::of_weights));
+    } else {
+        blocks.backward = add(backward_block(intern, layer, recompute, Gradients::both));
+    }
     return blocks;
 }
 

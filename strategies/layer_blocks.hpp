@@ -1,4 +1,4 @@
-// One sharded layer as two blocks, forward and backward, under a mode of recomputation.
+// One sharded layer as blocks, forward and backward (or its two gradients apart), under a mode of recomputation.
 #pragma once
 
 #include "strategies/intern.hpp"
@@ -7,8 +7,14 @@
 namespace orrery::strategies {
 
 struct LayerBlocks {
-    std::uint32_t forward = 0, backward = 0;  ///< indices into StepProgram::blocks
-    std::uint64_t saved_bytes = 0;            ///< kept per micro-batch between the two
+    static constexpr std::uint32_t none = 0xffffffff;
+
+    /// Indices into StepProgram::blocks. none: the layer has no such work (no weights), or has its backward in two
+    /// parts, or in one.
+    std::uint32_t forward = none, backward = none, input_gradient = none, weight_gradient = none;
+    std::uint64_t saved_bytes = 0;  ///< kept per micro-batch between forward and backward
+    /// In two parts: of saved_bytes, what the weight gradient needs, and what the input gradient adds to it.
+    std::uint64_t weight_saved_bytes = 0, output_gradient_bytes = 0;
     std::uint64_t parameters = 0;             ///< this rank's
     std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
     std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
@@ -16,7 +22,8 @@ struct LayerBlocks {
 
 /// Appends the blocks to the step. none: everything that backward needs is kept. selective: the attention core is run
 /// again before its backward (Korthikanti et al. 2022). full: only the layer's input is kept and the whole forward is
-/// run again.
-LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute);
+/// run again. split: the gradient of the input and those of the weights are blocks of their own; not with full.
+LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute,
+                       bool split = false);
 
 }  // namespace orrery::strategies

@@ -24,11 +24,13 @@ void Offload::before(const Slot& slot, std::size_t position, const Slot* next, s
                      std::vector<BufferId>& writes) {
     if (layers_ == 0) return;
     const std::size_t size = stage_.chunks[slot.chunk].size();
-    const bool first_call = position == (slot.forward ? 0 : size - 1);
-    const bool last_call = position == (slot.forward ? size - 1 : 0);
-    if (!slot.forward && first_call) reload_beside(slot, size);  // unless it could begin with the call before
-    if (!slot.forward) reload_beside(slot, position);
-    if (last_call && next != nullptr && !next->forward) reload_beside(*next, stage_.chunks[next->chunk].size());
+    const bool forward = slot.work == SlotWork::forward;
+    const bool first_call = position == (forward ? 0 : size - 1);
+    const bool last_call = position == (forward ? size - 1 : 0);
+    if (!forward && first_call) reload_beside(slot, size);  // unless it could begin with the call before
+    if (!forward) reload_beside(slot, position);
+    if (last_call && next != nullptr && next->hands_gradient_on())
+        reload_beside(*next, stage_.chunks[next->chunk].size());
     for (auto copy = copying_.begin(); copy != copying_.end();) {
         const bool ended = copy->until <= calls_;
         reads.push_back(ended ? copy->copied : copy->saved);

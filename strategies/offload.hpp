@@ -15,13 +15,14 @@
 
 #include "strategies/intern.hpp"
 #include "strategies/plan.hpp"
-#include "strategies/schedule/schedule.hpp"
+#include "strategies/schedule/slot.hpp"
 #include "strategies/stage.hpp"
 
 namespace orrery::strategies {
 
 /// Writes the copies of one stage between its calls, and what calls read so that memory is given back when a copy to
-/// the host has ended, and taken again when the copy back begins. Does nothing in a plan without offloading.
+/// the host has ended, and taken again when the copy back begins. Does nothing in a plan without offloading; a schedule
+/// that splits the backward has none.
 class Offload {
 public:
     Offload(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern);

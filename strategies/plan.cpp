@@ -148,12 +148,26 @@ void check_stages(const Plan& plan) {
     }
 }
 
+/// What a backward in two parts is not known with.
+void check_split_backward(const Strategy& strategy, const Schedule& schedule) {
+    if (strategy.recompute == Recompute::full)
+        refuse("/strategy/recompute",
+               fmt::format("full recomputation, but {} forms weight gradients later and keeps what they need",
+                           schedule.name),
+               "set recompute to \"none\" or \"selective\"");
+    if (strategy.cpu_offloading_num_layers > 0)
+        refuse(
+            "/strategy/cpu_offloading_num_layers",
+            fmt::format("{}, but {} needs saved activations twice", strategy.cpu_offloading_num_layers, schedule.name),
+            "set it to 0, or schedule to \"1f1b\"");
+}
+
 /// Narayanan et al. 2021 (SC'21), section 2.2.
 void check_schedule(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
-    const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
+    const Schedule& schedule = schedule_of(strategy.schedule);
     const bool chunked = strategy.virtual_pipeline > 1;
-    if (chunked && !interleaved) {
+    if (chunked && !schedule.chunked) {
         refuse("/strategy/virtual_pipeline",
                fmt::format("{} chunks per stage need the interleaved schedule", strategy.virtual_pipeline),
                "set schedule to \"interleaved\", or virtual_pipeline to 1");
@@ -168,6 +182,7 @@ void check_schedule(const Plan& plan) {
         refuse("/strategy/overlap_p2p", "true needs the interleaved schedule with two or more chunks per stage",
                "set it to false, or set schedule to \"interleaved\" and virtual_pipeline to 2 or more");
     }
+    if (schedule.splits_backward) check_split_backward(strategy, schedule);
 }
 
 void check_batch(const Plan& plan) {

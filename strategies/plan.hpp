@@ -8,10 +8,10 @@
 #include "models/model_spec.hpp"
 #include "strategies/mesh.hpp"
 #include "strategies/rank_placement.hpp"
+#include "strategies/schedule/schedule.hpp"
 
 namespace orrery::strategies {
 
-enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Sharding : std::uint8_t { none, zero1 };
 
@@ -19,7 +19,7 @@ enum class Sharding : std::uint8_t { none, zero1 };
 struct Strategy {
     std::uint32_t tensor = 1;
     std::uint32_t pipeline = 1;
-    std::uint32_t virtual_pipeline = 1;  ///< model chunks per stage; > 1 needs the interleaved schedule
+    std::uint32_t virtual_pipeline = 1;  ///< model chunks per stage; > 1 needs a schedule that holds several
     std::uint32_t data = 1;
     /// expert-model-parallel-size: ranks among which the experts of a layer are divided. They are ranks of one data
     /// (and tensor) group; those that hold the same experts make up an expert-data group.
@@ -101,6 +101,9 @@ struct Plan {
     [[nodiscard]] std::uint32_t expert_data() const { return strategy.data / expert_extent(); }
     [[nodiscard]] std::uint32_t micro_batches() const {
         return training.global_batch / (training.micro_batch * strategy.data);
+    }
+    [[nodiscard]] PipelineShape pipeline_shape() const {
+        return {strategy.pipeline, strategy.virtual_pipeline, micro_batches()};
     }
     /// Megatron-LM pads the vocabulary to a multiple of 128 x tensor.
     [[nodiscard]] std::uint64_t padded_vocab() const;

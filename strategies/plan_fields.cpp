@@ -19,8 +19,11 @@ constexpr double max_layers = 8192;
 constexpr double max_batch = 1 << 24;  // sequences
 constexpr double max_seq = 1 << 22;    // tokens
 
-constexpr std::array schedules{word("gpipe", ScheduleKind::gpipe), word("1f1b", ScheduleKind::one_f_one_b),
-                               word("interleaved", ScheduleKind::interleaved)};
+constexpr auto schedule_words = [] {
+    std::array<documents::Word, schedules.size()> words;
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(schedules[i].name, schedules[i].kind);
+    return words;
+}();
 constexpr std::array shardings{word("none", Sharding::none), word("zero1", Sharding::zero1)};
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
@@ -50,7 +53,7 @@ constexpr std::array of_strategy{
         .others = {megatron("expert_tensor_parallel_size")}}),
     field<&Strategy::sequence_parallel>({.name = "sequence_parallel",
         .help = "Norms and dropouts are split over the tensor ranks too."}),
-    field<&Strategy::schedule>({.name = "schedule", .words = schedules,
+    field<&Strategy::schedule>({.name = "schedule", .words = schedule_words,
         .help = "The order of forward and backward passes.",
         .when_absent = "1f1b, or interleaved when virtual_pipeline is above 1"}),
     field<&Strategy::sharding>({.name = "sharding", .words = shardings,

@@ -1,24 +1,26 @@
 #include "strategies/stage.hpp"
 
 #include "models/operators.hpp"
+#include "strategies/schedule/schedule.hpp"
 
 namespace orrery::strategies {
 
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan) {
     const models::Model model = models::build(plan.model);
     const Recompute recompute = plan.strategy.recompute;
+    const bool split = schedule_of(plan.strategy.schedule).splits_backward;
     ModelBlocks blocks;
-    blocks.embedding = add_blocks(step, intern, shard(model.embedding, plan), Recompute::none);
+    blocks.embedding = add_blocks(step, intern, shard(model.embedding, plan), Recompute::none, split);
     const Recompute rest = recompute == Recompute::full ? Recompute::none : recompute;
     const auto add = [&](const models::Layer& layer, LayerBlocks& plain, LayerBlocks& recomputed) {
         const ShardedLayer block = shard(layer, plan);
-        plain = add_blocks(step, intern, block, rest);
-        recomputed = recompute == Recompute::full ? add_blocks(step, intern, block, Recompute::full) : plain;
+        plain = add_blocks(step, intern, block, rest, split);
+        recomputed = recompute == Recompute::full ? add_blocks(step, intern, block, Recompute::full, split) : plain;
     };
     const std::uint32_t moe = plan.model.moe_layers();
     if (moe < plan.model.layers) add(model.block, blocks.plain, blocks.recomputed);
     if (moe > 0) add(model.moe_block, blocks.moe_plain, blocks.moe_recomputed);
-    blocks.head = add_blocks(step, intern, shard(model.head, plan), Recompute::none);
+    blocks.head = add_blocks(step, intern, shard(model.head, plan), Recompute::none, split);
     blocks.word_embedding_parameters = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
     return blocks;
 }

@@ -23,14 +23,14 @@ public:
           builder_("stage " + std::to_string(stage.index)),
           boundary_(plan, stage.index, builder_, intern),
           offload_(plan, stage, builder_, intern),
-          slots_(schedule(plan.strategy, stage.index, plan.micro_batches())) {}
+          schedule_(schedule_of(plan.strategy.schedule)),
+          slots_(schedule_.slots(plan.pipeline_shape(), stage.index)) {}
 
     Program write() && {
         persistent_buffers();
         gather_parameters();
-        find_last_backwards();
+        find_last_gradients();
         micro_batches();
-        finish_gradients();
         return std::move(builder_).finish();
     }
 
@@ -55,17 +55,20 @@ private:
 
     void persistent_buffers();
     void gather_parameters();
-    void find_last_backwards();
+    void find_last_gradients();
     void micro_batches();
     [[nodiscard]] const Slot* following(const Slot& slot) const {
         return &slot == &slots_.back() ? nullptr : &slot + 1;
     }
+    void run(const Slot& slot);
     void forward(const Slot& slot);
-    void backward(const Slot& slot, bool last);
+    void backward(const Slot& slot);
+    void weight_gradient(const Slot& slot);
     void post_receives(std::size_t from, std::size_t to);
     std::vector<BufferId> send_outputs(std::size_t from, std::size_t to);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
+    void reduce_closed_by(const Slot& slot, std::size_t position);
     [[nodiscard]] BufferId last_reduced() const;
     void finish_gradients();
 
@@ -76,13 +79,25 @@ private:
     Builder builder_;
     Boundary boundary_;
     Offload offload_;
+    /// What one layer keeps of one micro-batch. Where the backward is in two parts, what weight gradients need lies
+    /// apart, because it stays longer.
+    struct Saved {
+        BufferId all;  ///< or the rest of it
+        BufferId for_weights, output_gradient;
+    };
+    [[nodiscard]] std::size_t number(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
+    /// Whether the chunk's gradients of inputs, or of weights, are complete with this slot.
+    [[nodiscard]] bool last_of_inputs(const Slot& slot) const { return last_input_[slot.chunk] == number(slot); }
+    [[nodiscard]] bool last_of_weights(const Slot& slot) const { return last_weights_[slot.chunk] == number(slot); }
+
+    const Schedule& schedule_;
     std::vector<Slot> slots_;
-    std::vector<std::size_t> last_backward_;  // [chunk] -> slot
+    std::vector<std::size_t> last_input_, last_weights_;  // [chunk] -> slot
     GradientBuckets buckets_;
-    std::vector<BufferId> gradient_, reduced_, gathered_;                             // by bucket
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<BufferId>> saved_;  // (chunk, micro-batch)
-    std::map<std::size_t, BufferId> outputs_;                                         // slot -> boundary tensor it made
-    std::vector<BufferId> received_;                                                  // by the exchange at hand
+    std::vector<BufferId> gradient_, reduced_, gathered_;                          // by bucket
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Saved>> saved_;  // (chunk, micro-batch)
+    std::map<std::size_t, BufferId> outputs_;                                      // slot -> boundary tensor it made
+    std::vector<BufferId> received_;                                               // by the exchange at hand
 };
 
 void StageWriter::persistent_buffers() {
@@ -116,17 +131,20 @@ void StageWriter::gather_parameters() {
     }
 }
 
-void StageWriter::find_last_backwards() {
-    last_backward_.assign(stage_.chunks.size(), 0);
-    for (std::size_t i = 0; i < slots_.size(); ++i)
-        if (!slots_[i].forward) last_backward_[slots_[i].chunk] = i;
+void StageWriter::find_last_gradients() {
+    last_input_.assign(stage_.chunks.size(), 0);
+    last_weights_.assign(stage_.chunks.size(), 0);
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        if (slots_[i].hands_gradient_on()) last_input_[slots_[i].chunk] = i;
+        if (slots_[i].completes_gradient()) last_weights_[slots_[i].chunk] = i;
+    }
 }
 
 /// Slots between two exchanges run back to back; at an exchange their outputs leave and the next slots' inputs arrive.
 /// Without overlap_p2p the host waits for all of it, as Megatron-LM does; with it the next window's receives are
 /// already posted and only the kernels that need a tensor wait for it.
 void StageWriter::micro_batches() {
-    const bool overlap = plan_.strategy.overlap_p2p;
+    const bool overlap = plan_.strategy.overlap_p2p || schedule_.overlaps_p2p;
     std::vector<std::size_t> ends;  // one past the last slot of each window
     for (std::size_t i = 0; i < slots_.size(); ++i)
         if (slots_[i].exchange) ends.push_back(i + 1);
@@ -137,8 +155,7 @@ void StageWriter::micro_batches() {
         received_.clear();
         if (overlap && more) post_receives(ends[w], ends[w + 1]);
         for (std::size_t i = begin(w); i < ends[w]; ++i) {
-            const Slot& slot = slots_[i];
-            slot.forward ? forward(slot) : backward(slot, last_backward_[slot.chunk] == i);
+            run(slots_[i]);
             if (overlap) send_outputs(i, i + 1);
         }
         if (overlap) continue;
@@ -146,25 +163,32 @@ void StageWriter::micro_batches() {
         received_.clear();
         if (more) post_receives(ends[w], ends[w + 1]);
         waits.insert(waits.end(), received_.begin(), received_.end());
-        if (!waits.empty())
-            builder_.emit(
-                Lane::compute,
-                intern_.label("boundary exchange", slots_[ends[w] - 1].forward ? Phase::forward : Phase::backward),
-                What{HostSync{}}, waits, std::span<const BufferId>{});
+        if (waits.empty()) continue;
+        const Phase phase = slots_[ends[w] - 1].work == SlotWork::forward ? Phase::forward : Phase::backward;
+        builder_.emit(Lane::compute, intern_.label("boundary exchange", phase), What{HostSync{}}, waits,
+                      std::span<const BufferId>{});
+    }
+}
+
+void StageWriter::run(const Slot& slot) {
+    switch (slot.work) {
+        case SlotWork::forward: return forward(slot);
+        case SlotWork::backward:
+        case SlotWork::input_gradient: return backward(slot);
+        case SlotWork::weight_gradient: return weight_gradient(slot);
+        case SlotWork::update: return finish_gradients();
     }
 }
 
 void StageWriter::post_receives(std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i)
-        if (boundary_.receives(slots_[i].forward, slots_[i].chunk))
-            received_.push_back(boundary_.post_receive(slots_[i].forward, slots_[i].chunk, slots_[i].micro_batch));
+        if (boundary_.receives(slots_[i])) received_.push_back(boundary_.post_receive(slots_[i]));
 }
 
 std::vector<BufferId> StageWriter::send_outputs(std::size_t from, std::size_t to) {
     std::vector<BufferId> tokens;
     for (std::size_t i = from; i < to; ++i)
-        if (boundary_.sends(slots_[i].forward, slots_[i].chunk))
-            tokens.push_back(boundary_.send(slots_[i].forward, slots_[i].micro_batch, outputs_.extract(i).mapped()));
+        if (boundary_.sends(slots_[i])) tokens.push_back(boundary_.send(slots_[i], outputs_.extract(i).mapped()));
     return tokens;
 }
 
@@ -172,52 +196,81 @@ void StageWriter::forward(const Slot& slot) {
     const auto& chunk = stage_.chunks[slot.chunk];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
     std::vector<BufferId> reads;
-    if (boundary_.receives(true, slot.chunk)) reads.push_back(boundary_.input(true, slot.chunk, slot.micro_batch));
+    if (boundary_.receives(slot)) reads.push_back(boundary_.input(slot));
     auto& saved = saved_[{slot.chunk, slot.micro_batch}];
     for (std::size_t i = 0; i < chunk.size(); ++i) {
         const LayerBlocks& blocks = *chunk[i].blocks;
-        saved.push_back(builder_.buffer(blocks.saved_bytes, Keep::activation));
-        std::vector<BufferId> writes{saved.back()};
+        Saved& kept = saved.emplace_back();
+        kept.all = builder_.buffer(blocks.saved_bytes - blocks.weight_saved_bytes, Keep::activation);
+        std::vector<BufferId> writes{kept.all};
+        if (blocks.weight_gradient != LayerBlocks::none)
+            writes.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
         if (slot.micro_batch == 0 && !gathered_.empty() && sharded() && plan_.strategy.overlap_param_gather)
             each_bucket(slot.chunk, i, [&](std::uint32_t bucket) { reads.push_back(gathered_[bucket]); });
-        if (i + 1 == chunk.size() && boundary_.sends(true, slot.chunk)) {
-            const BufferId out = boundary_.output();
-            writes.push_back(out);
-            outputs_[static_cast<std::size_t>(&slot - slots_.data())] = out;
-        }
+        if (i + 1 == chunk.size() && boundary_.sends(slot))
+            writes.push_back(outputs_[number(slot)] = boundary_.output());
         offload_.before(slot, i, following(slot), reads, writes);
         builder_.emit(Lane::compute, intern_.label("forward", Phase::forward, mb, chunk[i].layer),
                       What{Call{blocks.forward}}, reads, writes);
-        offload_.behind(slot, i, saved.back());
+        offload_.behind(slot, i, kept.all);
         reads.clear();
     }
 }
 
-void StageWriter::backward(const Slot& slot, bool last) {
+/// The backward of a chunk, or where it is in two parts the first of them.
+void StageWriter::backward(const Slot& slot) {
     const auto& chunk = stage_.chunks[slot.chunk];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
-    auto saved = saved_.extract({slot.chunk, slot.micro_batch}).mapped();
+    const bool whole = slot.work == SlotWork::backward;
+    const char* const name = whole ? "backward" : "input gradient";
+    auto& saved = saved_.at({slot.chunk, slot.micro_batch});
     std::vector<BufferId> reads;
-    if (boundary_.receives(false, slot.chunk)) reads.push_back(boundary_.input(false, slot.chunk, slot.micro_batch));
+    if (boundary_.receives(slot)) reads.push_back(boundary_.input(slot));
     for (std::size_t i = chunk.size(); i-- > 0;) {
+        const LayerBlocks& blocks = *chunk[i].blocks;
         std::vector<BufferId> writes;
         offload_.before(slot, i, following(slot), reads, writes);
-        reads.push_back(offload_.back(slot, i, saved[i]));
-        if (last) each_bucket(slot.chunk, i, [&](std::uint32_t bucket) { writes.push_back(gradient_[bucket]); });
-        if (i == 0 && boundary_.sends(false, slot.chunk)) {
-            const BufferId out = boundary_.output();
-            writes.push_back(out);
-            outputs_[static_cast<std::size_t>(&slot - slots_.data())] = out;
+        reads.push_back(offload_.back(slot, i, saved[i].all));
+        if (blocks.weight_gradient != LayerBlocks::none) {
+            reads.push_back(saved[i].for_weights);
+            writes.push_back(saved[i].output_gradient =
+                                 builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
         }
-        builder_.emit(Lane::compute, intern_.label("backward", Phase::backward, mb, chunk[i].layer),
-                      What{Call{chunk[i].blocks->backward}}, reads, writes);
+        if (last_of_inputs(slot))
+            each_bucket(slot.chunk, i, [&](std::uint32_t bucket) { writes.push_back(gradient_[bucket]); });
+        if (i == 0 && boundary_.sends(slot)) writes.push_back(outputs_[number(slot)] = boundary_.output());
+        builder_.emit(Lane::compute, intern_.label(name, Phase::backward, mb, chunk[i].layer),
+                      What{Call{whole ? blocks.backward : blocks.input_gradient}}, reads, writes);
         reads.clear();
-        if (!last || !plan_.strategy.overlap_grad_reduce) continue;
-        each_bucket(slot.chunk, i, [&](std::uint32_t bucket) {
-            const GradientBucket& closing = buckets_.buckets[bucket];
-            if (closing.chunk == slot.chunk && closing.position == i) reduce(bucket);
-        });
+        if (whole) reduce_closed_by(slot, i);
     }
+    if (whole) saved_.erase({slot.chunk, slot.micro_batch});
+}
+
+void StageWriter::weight_gradient(const Slot& slot) {
+    const auto& chunk = stage_.chunks[slot.chunk];
+    const auto saved = saved_.extract({slot.chunk, slot.micro_batch}).mapped();
+    for (std::size_t i = chunk.size(); i-- > 0;) {
+        if (const std::uint32_t block = chunk[i].blocks->weight_gradient; block != LayerBlocks::none) {
+            std::vector<BufferId> writes;
+            if (last_of_weights(slot))
+                each_bucket(slot.chunk, i, [&](std::uint32_t bucket) { writes.push_back(gradient_[bucket]); });
+            const auto mb = static_cast<std::int32_t>(slot.micro_batch);
+            builder_.emit(Lane::compute, intern_.label("weight gradient", Phase::backward, mb, chunk[i].layer),
+                          What{Call{block}}, std::vector<BufferId>{saved[i].for_weights, saved[i].output_gradient},
+                          writes);
+        }
+        reduce_closed_by(slot, i);
+    }
+}
+
+/// The buckets that are complete with a layer's last gradients.
+void StageWriter::reduce_closed_by(const Slot& slot, std::size_t position) {
+    if (!last_of_weights(slot) || !plan_.strategy.overlap_grad_reduce) return;
+    each_bucket(slot.chunk, position, [&](std::uint32_t bucket) {
+        const GradientBucket& closing = buckets_.buckets[bucket];
+        if (closing.chunk == slot.chunk && closing.position == position) reduce(bucket);
+    });
 }
 
 void StageWriter::reduce(std::uint32_t bucket) {

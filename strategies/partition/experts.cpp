@@ -41,6 +41,10 @@ private:
     static void add(List& list, std::string name, kernels::Kernel kernel, bool routed = false) {
         list.push_back({.name = std::move(name), .what = std::move(kernel), .routed = routed});
     }
+    static void add_for_weights(List& list, std::string name, kernels::Kernel kernel, bool routed = false) {
+        add(list, std::move(name), std::move(kernel), routed);
+        list.back().of_weights = true;
+    }
 
     /// Copies of tokens in the order of their experts. The kinds permute and unpermute read or write a token once for
     /// two copies; with one copy a row is moved as an embedding's is.
@@ -104,11 +108,13 @@ Piece ExpertSharder::router() const {
     add(piece.backward, "gate backward",
         Pointwise{PointwiseKind::softmax_backward, Dtype::fp32, shapes_.tokens, op_.experts});
     add(piece.backward, "router dgrad", Gemm{element_, 1, m, k, n, GemmPass::data_gradient});
-    add(piece.backward, "router wgrad", Gemm{element_, 1, k, n, m, GemmPass::weight_gradient});
+    add_for_weights(piece.backward, "router wgrad", Gemm{element_, 1, k, n, m, GemmPass::weight_gradient});
     // Its input goes to the experts (and the shared one) as well.
     add(piece.backward, "sum router gradient", pointwise(PointwiseKind::add, shapes_.tokens, op_.hidden));
     const std::uint64_t input = op_.adds_shared ? 0 : shapes_.tokens * op_.hidden * bytes_;  // else the shared MLP's
     piece.saved_bytes = input + shapes_.tokens * op_.experts * 4;
+    piece.weight_saved_bytes = input;
+    piece.output_gradient_bytes = shapes_.tokens * op_.experts * bytes_;
     piece.working_bytes = shapes_.tokens * op_.experts * (bytes_ + 4);
     piece.parameters = piece.replicated_parameters = op_.experts * op_.hidden;
     return piece;
@@ -137,13 +143,17 @@ Piece ExpertSharder::product(const std::string& name, std::uint32_t out, std::ui
     add(piece.forward, name, Gemm{compute, experts, each, out, in}, true);
     quantise(piece.backward, out);
     add(piece.backward, name + " dgrad", Gemm{compute, experts, each, in, out, GemmPass::data_gradient}, true);
-    add(piece.backward, name + " wgrad", Gemm{compute, experts, in, out, each, GemmPass::weight_gradient}, true);
+    add_for_weights(piece.backward, name + " wgrad", Gemm{compute, experts, in, out, each, GemmPass::weight_gradient},
+                    true);
     if (op_.bias)
-        add(piece.backward, name + " bias gradient", pointwise(PointwiseKind::bias_gradient, shapes_.rows, out), true);
+        add_for_weights(piece.backward, name + " bias gradient",
+                        pointwise(PointwiseKind::bias_gradient, shapes_.rows, out), true);
     if (!plan_.training.gradient_accumulation_fusion)
-        add(piece.backward, name + " accumulate",
+        add_for_weights(
+            piece.backward, name + " accumulate",
             Pointwise{PointwiseKind::add, plan_.training.precision.grad_reduce, std::uint64_t{experts} * in, out});
-    piece.saved_bytes = shapes_.rows * in * bytes_;
+    piece.saved_bytes = piece.weight_saved_bytes = shapes_.rows * in * bytes_;
+    piece.output_gradient_bytes = shapes_.rows * out * bytes_;
     piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * bytes_;
     piece.parameters = piece.expert_parameters =
         std::uint64_t{experts} * out * (std::uint64_t{in} + (op_.bias ? 1 : 0));

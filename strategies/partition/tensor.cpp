@@ -86,26 +86,33 @@ void Sharder::linear_backward(const models::Linear& op, const Gemm& forward, Pie
     const bool column = split_by_tensor(op.out);
     const bool asynchronous = column && plan_.strategy.async_tensor_allreduce;
     auto& list = piece.backward;
+    const auto add_for_weights = [&](Work work) {
+        work.of_weights = true;
+        list.push_back(std::move(work));
+    };
     if (!column && !summed_with_mlp(op))
         convert(list, op.name + " gather gradient", residual_, Placement::replicated, op.out_features);
     quantise(list, forward.m, forward.n);
-    if (column)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
-        convert(list, op.name + " gather input", residual_, Placement::replicated, op.in_features,
+    if (column) {  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
+        std::vector<Work> gather;
+        convert(gather, op.name + " gather input", residual_, Placement::replicated, op.in_features,
                 asynchronous ? gathered_flag : std::uint8_t{0});
+        for (Work& work : gather) add_for_weights(std::move(work));
+    }
     list.push_back(
         {op.name + " dgrad", Gemm{forward.dtype, 1, forward.m, forward.k, forward.n, GemmPass::data_gradient}});
     if (column)
         convert(list, op.name + " reduce", Placement::partial, residual_, op.in_features,
                 asynchronous ? reduced_flag : std::uint8_t{0});
-    list.push_back({op.name + " wgrad",
-                    Gemm{forward.dtype, 1, forward.k, forward.n, forward.m, GemmPass::weight_gradient}, 0,
-                    gathered_flag});
+    add_for_weights({op.name + " wgrad",
+                     Gemm{forward.dtype, 1, forward.k, forward.n, forward.m, GemmPass::weight_gradient}, 0,
+                     gathered_flag});
     if (op.bias)
-        list.push_back({op.name + " bias gradient",  // behind a reduction the bias sees this rank's tokens alone
-                        pointwise(PointwiseKind::bias_gradient, column ? forward.m : residual_tokens_, forward.n)});
+        add_for_weights({op.name + " bias gradient",  // behind a reduction the bias sees this rank's tokens alone
+                         pointwise(PointwiseKind::bias_gradient, column ? forward.m : residual_tokens_, forward.n)});
     if (!plan_.training.gradient_accumulation_fusion) {
         const Dtype main = plan_.training.precision.grad_reduce;
-        list.push_back({op.name + " accumulate", Pointwise{PointwiseKind::add, main, forward.k, forward.n}});
+        add_for_weights({op.name + " accumulate", Pointwise{PointwiseKind::add, main, forward.k, forward.n}});
     }
 }
 
@@ -125,7 +132,8 @@ void Sharder::operator()(const models::Linear& op) {
     if (row && !summed_with_mlp(op))
         convert(piece.forward, op.name + " reduce", Placement::partial, residual_, op.out_features);
     linear_backward(op, gemm, piece);
-    piece.saved_bytes = (column ? residual_tokens_ : rows) * in * bytes_;
+    piece.saved_bytes = piece.weight_saved_bytes = (column ? residual_tokens_ : rows) * in * bytes_;
+    piece.output_gradient_bytes = rows * out * bytes_;
     piece.working_bytes = rows * (out + in) * bytes_;
     piece.parameters = (op.shares_embedding && plan_.strategy.pipeline == 1 ? 0 : in * out) + (op.bias ? out : 0);
     if (!column) piece.replicated_parameters = row ? (op.bias ? out : 0) : piece.parameters;
@@ -268,6 +276,16 @@ Dtype activation_dtype(const Plan& plan) {
 std::uint64_t ShardedLayer::saved_bytes() const {
     return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const Piece& piece) { return sum + piece.saved_bytes; });
+}
+
+std::uint64_t ShardedLayer::weight_saved_bytes() const {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.weight_saved_bytes; });
+}
+
+std::uint64_t ShardedLayer::output_gradient_bytes() const {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.output_gradient_bytes; });
 }
 
 std::uint64_t ShardedLayer::parameters() const {

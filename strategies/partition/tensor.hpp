@@ -33,14 +33,18 @@ struct Work {
     std::uint8_t raises = 0;  ///< flag that an asynchronous collective raises; 0: synchronous
     std::uint8_t needs = 0;   ///< flags that must have been raised
     bool routed = false;      ///< grows with the tokens that routers send to this rank's experts
+    bool of_weights = false;  ///< of a backward: forms gradients of weights, which no other piece waits for
 };
 
 /// What one operator becomes on one rank, for one micro-batch.
 struct Piece {
     std::string name{};
     std::vector<Work> forward{}, backward{};
-    std::uint64_t saved_bytes = 0;    ///< activations kept from forward to backward
-    std::uint64_t input_bytes = 0;    ///< of these, what stays when the piece itself is recomputed
+    std::uint64_t saved_bytes = 0;  ///< activations kept from forward to backward
+    std::uint64_t input_bytes = 0;  ///< of these, what stays when the piece itself is recomputed
+    /// What the gradients of its weights need when they are formed later than that of its input: of saved_bytes, and
+    /// the gradient of its output.
+    std::uint64_t weight_saved_bytes = 0, output_gradient_bytes = 0;
     std::uint64_t working_bytes = 0;  ///< transient results alive while the piece runs forward
     std::uint64_t parameters = 0;     ///< this rank's share
     /// Of these, those that every tensor rank holds: norms, biases after a reduction, position tables. Under sequence
@@ -57,6 +61,8 @@ struct ShardedLayer {
     std::uint64_t input_bytes = 0;  ///< the residual stream as this rank holds it, one micro-batch
 
     [[nodiscard]] std::uint64_t saved_bytes() const;
+    [[nodiscard]] std::uint64_t weight_saved_bytes() const;
+    [[nodiscard]] std::uint64_t output_gradient_bytes() const;
     [[nodiscard]] std::uint64_t parameters() const;
     [[nodiscard]] std::uint64_t replicated_parameters() const;
     [[nodiscard]] std::uint64_t expert_parameters() const;

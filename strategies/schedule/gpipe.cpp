@@ -2,11 +2,13 @@
 
 namespace orrery::strategies {
 
-std::vector<Slot> gpipe(std::uint32_t micro_batches) {
+std::vector<Slot> gpipe(const PipelineShape& shape, std::uint32_t /*stage*/) {
+    using enum SlotWork;
     std::vector<Slot> slots;
-    slots.reserve(2 * std::size_t{micro_batches});
-    for (std::uint32_t m = 0; m < micro_batches; ++m) slots.push_back({true, 0, m});
-    for (std::uint32_t m = micro_batches; m-- > 0;) slots.push_back({false, 0, m});
+    slots.reserve(2 * std::size_t{shape.micro_batches} + 1);
+    for (std::uint32_t m = 0; m < shape.micro_batches; ++m) slots.push_back({forward, 0, m});
+    for (std::uint32_t m = shape.micro_batches; m-- > 0;) slots.push_back({backward, 0, m});
+    slots.push_back({update});
     return slots;
 }
 

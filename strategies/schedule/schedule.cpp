@@ -1,17 +1,23 @@
 #include "strategies/schedule/schedule.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
 namespace orrery::strategies {
 
-std::vector<Slot> schedule(const Strategy& strategy, std::uint32_t stage, std::uint32_t micro_batches) {
-    switch (strategy.schedule) {
-        case ScheduleKind::gpipe: return gpipe(micro_batches);
-        case ScheduleKind::one_f_one_b: return one_f_one_b(strategy.pipeline, stage, micro_batches);
-        case ScheduleKind::interleaved:
-            if (strategy.virtual_pipeline > 1)
-                return interleaved(strategy.pipeline, strategy.virtual_pipeline, stage, micro_batches);
-            return one_f_one_b(strategy.pipeline, stage, micro_batches);
-    }
-    return {};
+double flush_bubble(const PipelineShape& shape, const WorkSeconds& seconds) {
+    return (shape.pipeline - 1) * seconds.sum();
+}
+
+double interleaved_bubble(const PipelineShape& shape, const WorkSeconds& seconds) {
+    return flush_bubble(shape, seconds) / shape.chunks;
+}
+
+const Schedule& schedule_of(ScheduleKind kind) {
+    const auto at = static_cast<std::size_t>(kind);
+    if (at >= schedules.size()) throw std::logic_error("no schedule has number " + std::to_string(at));
+    return schedules[at];
 }
 
 }  // namespace orrery::strategies

@@ -44,8 +44,7 @@ TEST(List, StrategiesAreTheKeysOfScenarios) {
         for (const documents::Word& word : key.words)
             EXPECT_NE(result.out.find(word.name), std::string::npos) << key.name << ' ' << word.name;
     }
-    for (const StrategyKey& key : strategy_keys())
-        EXPECT_NE(find_key(section, key.key), nullptr) << key.key;
+    for (const StrategyKey& key : strategy_keys()) EXPECT_NE(find_key(section, key.key), nullptr) << key.key;
 }
 
 TEST(Profile, ShowsCoverageConstantsAndErrors) {

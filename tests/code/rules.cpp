@@ -32,12 +32,14 @@ const std::vector<Folder> folders{
     {"calibrate", {"base", "documents", "kernels"}},
     {"run", {"base", "documents", "kernels", "models", "strategies"}},
     {"sim", {"base", "documents", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
-    {"validate", {"base", "documents", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim"}},
+    {"validate",
+     {"base", "documents", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim"}},
     {"report",
-     {"base", "documents", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim", "validate"}},
+     {"base", "documents", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim",
+      "validate"}},
     {"cli",
-     {"base", "documents", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim", "validate",
-      "report"}},
+     {"base", "documents", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim",
+      "validate", "report"}},
 };
 
 struct Door {

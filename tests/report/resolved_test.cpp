@@ -61,9 +61,9 @@ TEST(Resolved, ModelsOfTheCatalogComeBack) {
 
 /// A model that an override made dense stays dense.
 TEST(Resolved, AModelWithoutItsExpertsComesBack) {
-    const scenarios::Scenario scenario =
-        scenarios::load("scenarios/mixtral-8x7b-superpod-h100.json",
-                        {scenarios::parse_override("model.num_experts=0"), scenarios::parse_override("strategy.expert=1")});
+    const scenarios::Scenario scenario = scenarios::load(
+        "scenarios/mixtral-8x7b-superpod-h100.json",
+        {scenarios::parse_override("model.num_experts=0"), scenarios::parse_override("strategy.expert=1")});
     EXPECT_EQ(scenario.plan.model.experts, 0U);
     expect_round_trip(scenario);
 }

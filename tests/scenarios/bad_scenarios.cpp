@@ -150,8 +150,8 @@ void add_misspelt(std::vector<BadScenario>& all) {
             const std::string at = pointer_of(section, key) + "_";
             std::vector<Change> changes = around(section, key);
             changes.push_back({at, "1"});
-            all.push_back({file_name("misspelt-" + at.substr(1)), changed(changes), at,
-                           fmt::format("\"{}_\"", key.name), true});
+            all.push_back(
+                {file_name("misspelt-" + at.substr(1)), changed(changes), at, fmt::format("\"{}_\"", key.name), true});
         }
 }
 

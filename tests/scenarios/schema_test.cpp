@@ -1,4 +1,6 @@
 // scenario.schema.json and the loader agree: same keys, same kinds, same bounds, same verdict on every file.
+#include "scenarios/schema.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +13,6 @@
 
 #include "documents/document.hpp"
 #include "scenarios/scenario.hpp"
-#include "scenarios/schema.hpp"
 #include "tests/scenarios/bad_scenarios.hpp"
 #include "tests/scenarios/expect_error.hpp"
 #include "tests/scenarios/random_scenario.hpp"
@@ -51,9 +52,7 @@ void expect_generated(const char* file, const std::string& text) {
     EXPECT_EQ(content_of(file), text) << "run with UPDATE_GOLDEN=1 and review the difference of " << file;
 }
 
-TEST(Schema, IsGeneratedFromTheKeys) {
-    expect_generated("scenarios/scenario.schema.json", schema().dump(4) + "\n");
-}
+TEST(Schema, IsGeneratedFromTheKeys) { expect_generated("scenarios/scenario.schema.json", schema().dump(4) + "\n"); }
 
 TEST(Schema, TheTablesOfKeysAreGenerated) {
     const std::string text = content_of("scenarios/README.md");
@@ -61,8 +60,7 @@ TEST(Schema, TheTablesOfKeysAreGenerated) {
     const std::size_t from = text.find(begin), to = text.find(end);
     ASSERT_NE(from, text.npos);
     ASSERT_NE(to, text.npos);
-    expect_generated("scenarios/README.md",
-                     text.substr(0, from + begin.size()) + key_tables() + text.substr(to));
+    expect_generated("scenarios/README.md", text.substr(0, from + begin.size()) + key_tables() + text.substr(to));
 }
 
 TEST(Schema, AcceptsEveryShippedScenario) {

@@ -3,74 +3,94 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
+#include <stdexcept>
 #include <utility>
+
+#include "strategies/schedule/ideal_run.hpp"
+#include "strategies/schedule/verify_schedule.hpp"
 
 namespace orrery::strategies {
 namespace {
 
 using Key = std::pair<std::uint32_t, std::uint32_t>;  // chunk, micro-batch
+using Problems = std::vector<std::string>;
 
-void expect_complete(const std::vector<Slot>& slots, std::uint32_t chunks, std::uint32_t micro_batches) {
-    std::map<Key, std::size_t> forward, backward;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        const Key key{slots[i].chunk, slots[i].micro_batch};
-        EXPECT_LT(key.first, chunks);
-        EXPECT_LT(key.second, micro_batches);
-        EXPECT_TRUE((slots[i].forward ? forward : backward).emplace(key, i).second) << "twice at slot " << i;
-    }
-    EXPECT_EQ(forward.size(), std::size_t{chunks} * micro_batches);
-    EXPECT_EQ(backward.size(), forward.size());
-    for (const auto& [key, at] : backward) {
-        EXPECT_LT(forward.at(key), at);
-        for (std::uint32_t later = key.first + 1; later < chunks; ++later) {  // chunks run up, then down
-            EXPECT_LT(forward.at(key), forward.at({later, key.second}));
-            EXPECT_GT(at, backward.at({later, key.second}));
+std::string text(const PipelineShape& shape) {
+    return testing::PrintToString(shape.pipeline) + " stages, " + testing::PrintToString(shape.chunks) + " chunks, " +
+           testing::PrintToString(shape.micro_batches) + " micro-batches";
+}
+
+/// Shapes that a schedule takes.
+std::vector<PipelineShape> shapes_of(const Schedule& schedule) {
+    std::vector<PipelineShape> shapes;
+    for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
+        for (const std::uint32_t micro_batches : {1U, 2U, 5U, 8U, 16U}) {
+            shapes.push_back({pipeline, 1, micro_batches});
+            if (schedule.chunked && pipeline > 1)
+                for (const std::uint32_t chunks : {2U, 3U})
+                    shapes.push_back({pipeline, chunks, micro_batches * pipeline});
         }
-    }
-    EXPECT_TRUE(slots.back().exchange) << "the last output would never leave";
+    return shapes;
 }
 
 std::size_t most_in_flight(const std::vector<Slot>& slots) {
     std::size_t now = 0, most = 0;
-    for (const Slot& slot : slots) most = std::max(most, slot.forward ? ++now : now--);
+    for (const Slot& slot : slots) {
+        if (slot.work == SlotWork::forward) most = std::max(most, ++now);
+        if (slot.completes_gradient()) --now;
+    }
     return most;
 }
 
-std::size_t warm_up(const std::vector<Slot>& slots) {
-    const auto first = std::find_if(slots.begin(), slots.end(), [](const Slot& slot) { return !slot.forward; });
-    return static_cast<std::size_t>(first - slots.begin());
+std::vector<Slot>::const_iterator first_backward(const std::vector<Slot>& slots) {
+    return std::ranges::find_if(slots, &Slot::hands_gradient_on);
 }
 
-TEST(Schedule, EverythingRunsOnceForwardThenOnceBackward) {
-    for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
-        for (const std::uint32_t micro_batches : {1U, 2U, 5U, 8U, 16U})
-            for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
-                SCOPED_TRACE(testing::Message()
-                             << pipeline << " stages, " << micro_batches << " micro-batches, " << stage);
-                expect_complete(gpipe(micro_batches), 1, micro_batches);
-                expect_complete(one_f_one_b(pipeline, stage, micro_batches), 1, micro_batches);
+std::size_t warm_up(const std::vector<Slot>& slots) {
+    return static_cast<std::size_t>(first_backward(slots) - slots.begin());
+}
+
+TEST(Schedule, EveryRowIsSoundInEveryShape) {
+    for (const Schedule& schedule : schedules)
+        for (const PipelineShape& shape : shapes_of(schedule)) {
+            SCOPED_TRACE(std::string(schedule.name) + ": " + text(shape));
+            const auto stages = all_stages(schedule, shape);
+            EXPECT_EQ(verify_schedule(stages, shape), Problems{});
+            for (const auto& slots : stages)
+                for (const Slot& slot : slots)
+                    EXPECT_EQ(
+                        slot.work == SlotWork::input_gradient || slot.work == SlotWork::weight_gradient,
+                        schedule.splits_backward && slot.work != SlotWork::forward && slot.work != SlotWork::update);
+        }
+}
+
+/// What every stage idles in a step, played without communication, is the closed form of the schedule's row.
+TEST(Schedule, IdealBubblesAreTheirClosedForms) {
+    for (const Schedule& schedule : schedules)
+        for (const PipelineShape& shape : shapes_of(schedule))
+            for (const WorkSeconds& seconds : {WorkSeconds{1, 1, 1}, WorkSeconds{2, 3, 1}, WorkSeconds{3, 2, 2},
+                                               WorkSeconds{1, 2, 3}, WorkSeconds{1, 1.5, 0.75}}) {
+                if (shape.micro_batches < shape.pipeline) continue;
+                SCOPED_TRACE(std::string(schedule.name) + ": " + text(shape));
+                const IdealRun run = ideal_run(all_stages(schedule, shape), shape, seconds);
+                EXPECT_NEAR(run.seconds - shape.micro_batches * seconds.sum(), schedule.bubble(shape, seconds), 1e-9);
             }
 }
 
-TEST(Schedule, InterleavedRunsEveryChunk) {
-    for (const std::uint32_t pipeline : {2U, 3U, 8U})
-        for (const std::uint32_t chunks : {2U, 3U})
-            for (const std::uint32_t rounds : {1U, 2U, 5U})
-                for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
-                    SCOPED_TRACE(testing::Message() << pipeline << " stages, " << chunks << " chunks, " << stage);
-                    expect_complete(interleaved(pipeline, chunks, stage, rounds * pipeline), chunks, rounds * pipeline);
-                }
+TEST(Schedule, AnUnknownOneIsAnError) {
+    EXPECT_THROW((void)schedule_of(static_cast<ScheduleKind>(200)), std::logic_error);
+    for (const Schedule& schedule : schedules) EXPECT_EQ(&schedule_of(schedule.kind), &schedule);
 }
 
 TEST(Schedule, GpipeTurnsRoundAfterTheLastForward) {
-    const auto slots = gpipe(3);
-    const std::vector<std::pair<bool, std::uint32_t>> expected{{true, 0},  {true, 1},  {true, 2},
-                                                               {false, 2}, {false, 1}, {false, 0}};
+    using enum SlotWork;
+    const auto slots = gpipe({1, 1, 3}, 0);
+    const std::vector<std::pair<SlotWork, std::uint32_t>> expected{
+        {forward, 0}, {forward, 1}, {forward, 2}, {backward, 2}, {backward, 1}, {backward, 0}, {update, 0}};
     ASSERT_EQ(slots.size(), expected.size());
     for (std::size_t i = 0; i < slots.size(); ++i)
-        EXPECT_EQ(std::pair(slots[i].forward, slots[i].micro_batch), expected[i]) << i;
-    EXPECT_EQ(most_in_flight(gpipe(17)), 17U);
+        EXPECT_EQ(std::pair(slots[i].work, slots[i].micro_batch), expected[i]) << i;
+    EXPECT_EQ(most_in_flight(gpipe({1, 1, 17}, 0)), 17U);
 }
 
 /// SC'21, section 2.2.1: at most pipeline - stage micro-batches wait for their backward.
@@ -78,39 +98,116 @@ TEST(Schedule, OneForwardOneBackwardBoundsWhatIsInFlight) {
     for (const std::uint32_t pipeline : {1U, 2U, 4U, 8U})
         for (const std::uint32_t micro_batches : {1U, 3U, 8U, 32U})
             for (std::uint32_t stage = 0; stage < pipeline; ++stage)
-                EXPECT_EQ(most_in_flight(one_f_one_b(pipeline, stage, micro_batches)),
+                EXPECT_EQ(most_in_flight(one_f_one_b({pipeline, 1, micro_batches}, stage)),
                           std::min(pipeline - stage, micro_batches));
+}
+
+/// Qi et al. 2023, section 2.1: every stage keeps at most as many micro-batches, until their weight gradient, as 1F1B's
+/// first stage until their backward.
+TEST(Schedule, ZeroBubbleKeepsNoMoreMicroBatchesThanOneForwardOneBackward) {
+    for (const std::uint32_t pipeline : {1U, 2U, 4U, 8U})
+        for (const std::uint32_t micro_batches : {1U, 3U, 8U, 32U})
+            for (std::uint32_t stage = 0; stage < pipeline; ++stage)
+                EXPECT_EQ(most_in_flight(zb_h1({pipeline, 1, micro_batches}, stage)),
+                          std::min(pipeline, micro_batches));
 }
 
 /// Megatron-LM, core/pipeline_parallel/schedules.py, get_pp_rank_microbatches: (p - r - 1) 2 + (v - 1) p, all when
 /// there are as many micro-batches as stages; one more forward comes before the first backward.
 TEST(Schedule, InterleavedWarmsUpAsMegatron) {
-    EXPECT_EQ(warm_up(interleaved(4, 2, 0, 8)), 10U + 1U);
-    EXPECT_EQ(warm_up(interleaved(4, 2, 3, 8)), 4U + 1U);
-    EXPECT_EQ(warm_up(interleaved(8, 3, 2, 16)), 26U + 1U);
-    EXPECT_EQ(warm_up(interleaved(4, 2, 3, 4)), 8U);
-    EXPECT_EQ(most_in_flight(interleaved(4, 2, 0, 64)), 11U);
+    EXPECT_EQ(warm_up(interleaved({4, 2, 8}, 0)), 10U + 1U);
+    EXPECT_EQ(warm_up(interleaved({4, 2, 8}, 3)), 4U + 1U);
+    EXPECT_EQ(warm_up(interleaved({8, 3, 16}, 2)), 26U + 1U);
+    EXPECT_EQ(warm_up(interleaved({4, 2, 4}, 3)), 8U);
+    EXPECT_EQ(most_in_flight(interleaved({4, 2, 64}, 0)), 11U);
 }
 
 /// Micro-batches go through a chunk in groups of one for each stage.
 TEST(Schedule, InterleavedChangesTheChunkAfterOneMicroBatchForEachStage) {
-    const auto slots = interleaved(2, 2, 0, 4);
+    const auto slots = interleaved({2, 2, 4}, 0);
     const std::vector<Key> first{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}};
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(Key(slots[i].chunk, slots[i].micro_batch), first[i]) << i;
-    const auto backward = std::find_if(slots.begin(), slots.end(), [](const Slot& slot) { return !slot.forward; });
+    const auto backward = first_backward(slots);
     EXPECT_EQ(Key(backward->chunk, backward->micro_batch), Key(1, 0));
 }
 
 TEST(Schedule, OneChunkInterleavedIsOneForwardOneBackward) {
-    Strategy strategy;
-    strategy.pipeline = 4;
-    strategy.schedule = ScheduleKind::interleaved;
-    const auto slots = schedule(strategy, 1, 8), plain = one_f_one_b(4, 1, 8);
+    const auto slots = interleaved({4, 1, 8}, 1), plain = one_f_one_b({4, 1, 8}, 1);
     ASSERT_EQ(slots.size(), plain.size());
     for (std::size_t i = 0; i < slots.size(); ++i) {
-        EXPECT_EQ(slots[i].forward, plain[i].forward);
+        EXPECT_EQ(slots[i].work, plain[i].work);
         EXPECT_EQ(slots[i].micro_batch, plain[i].micro_batch);
     }
+}
+
+/// Two stages of 1F1B with three micro-batches, to be broken.
+class Broken : public testing::Test {
+protected:
+    /// The problems but for the picture, which is kept.
+    Problems problems() {
+        Problems found = verify_schedule(stages_, shape_);
+        if (found.empty()) return found;
+        picture_ = found.back();
+        found.pop_back();
+        return found;
+    }
+
+    const PipelineShape shape_{2, 1, 3};
+    std::vector<std::vector<Slot>> stages_ = all_stages(schedule_of(ScheduleKind::one_f_one_b), shape_);
+    std::string picture_;
+};
+
+TEST_F(Broken, NotYet) { EXPECT_EQ(problems(), Problems{}); }
+
+TEST_F(Broken, AForwardTwiceIsMarked) {
+    stages_[1][2].micro_batch = 0;  // F0 B0 F1 B1 F2 B2 U
+    EXPECT_EQ(problems(),
+              (Problems{"stage 1, slot 2: F0 a second time", "stage 1, slot 3: B1 before its forward",
+                        "stage 1, slot 6: the update comes before the forward of micro-batch 1 in chunk 0"}));
+    EXPECT_EQ(picture_,
+              "stage 0        F0      F1      B0      F2      B1      B2       U         \n"
+              "stage 1        F0      B0     [F0]    [B1]     F2      B2      [U]        \n");
+}
+
+TEST_F(Broken, AMissingGradientIsNamed) {
+    std::erase_if(stages_[0],
+                  [](const Slot& slot) { return slot.work == SlotWork::backward && slot.micro_batch == 1; });
+    EXPECT_EQ(problems(),
+              Problems{"stage 0, slot 5: the update comes before the gradients of micro-batch 1 in chunk 0"});
+    std::erase_if(stages_[0], [](const Slot& slot) { return slot.work == SlotWork::update; });
+    EXPECT_EQ(problems(), Problems{"stage 0, slot 5: no update"});
+    EXPECT_NE(picture_.find("B2       []"), std::string::npos) << picture_;
+}
+
+TEST_F(Broken, HalfAGradientIsNotOne) {
+    stages_[1][1].work = SlotWork::input_gradient;
+    EXPECT_EQ(problems(),
+              Problems{"stage 1, slot 6: the update comes before the weight gradient of micro-batch 0 in chunk 0"});
+    stages_[1].insert(stages_[1].begin() + 1, {SlotWork::weight_gradient, 0, 0, false});
+    EXPECT_EQ(problems(), Problems{"stage 1, slot 1: W0 before the gradient of its input"});
+    std::swap(stages_[1][1], stages_[1][2]);
+    EXPECT_EQ(problems(), Problems{});
+    stages_[1].insert(stages_[1].begin() + 3, {SlotWork::weight_gradient, 0, 0, false});
+    EXPECT_EQ(problems(), Problems{"stage 1, slot 3: W0, but the gradient of its weights is there already"});
+}
+
+TEST_F(Broken, StagesThatWaitForEachOtherAreFound) {
+    // Stage 0 wants the gradient of micro-batch 0 before it sends micro-batch 1, stage 1 both forwards first.
+    std::swap(stages_[0][1], stages_[0][2]);
+    std::swap(stages_[1][1], stages_[1][2]);
+    EXPECT_EQ(problems(), (Problems{"stage 0, slot 1: B0 waits for ever", "stage 1, slot 1: F1 waits for ever"}));
+}
+
+TEST_F(Broken, WhatNeverLeavesIsFound) {
+    stages_[0][5].exchange = false;
+    EXPECT_EQ(problems(), Problems{"stage 0, slot 5: what B2 makes never leaves: no exchange follows"});
+}
+
+TEST_F(Broken, WhatDoesNotExistIsFound) {
+    stages_[0][0].chunk = 1;
+    EXPECT_EQ(problems().front(), "stage 0, slot 0: F0 is none of 3 micro-batches in 1 chunks");
+    stages_.pop_back();
+    EXPECT_EQ(verify_schedule(stages_, shape_), Problems{"1 stages have slots, the pipeline has 2"});
 }
 
 }  // namespace

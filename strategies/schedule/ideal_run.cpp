@@ -1,0 +1,88 @@
+#include "strategies/schedule/ideal_run.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+
+namespace orrery::strategies {
+
+namespace {
+
+/// When each work of each (virtual stage, micro-batch) ended.
+class Ends {
+public:
+    explicit Ends(const PipelineShape& shape)
+        : shape_(shape), forward_(std::size_t{virtual_stages()} * shape.micro_batches), gradient_(forward_.size()) {}
+
+    /// When what a slot of a stage takes is there; nothing: not yet.
+    [[nodiscard]] std::optional<double> inputs(const Slot& slot, std::uint32_t stage) const {
+        const std::uint32_t here = number(slot, stage), behind = here + 1;
+        switch (slot.work) {
+            case SlotWork::forward: return here == 0 ? 0.0 : at(forward_, here - 1, slot);
+            case SlotWork::backward:
+            case SlotWork::input_gradient: {
+                const auto own = at(forward_, here, slot);
+                if (!own || behind == virtual_stages()) return own;
+                const auto gradient = at(gradient_, behind, slot);
+                return gradient ? std::optional(std::max(*own, *gradient)) : std::nullopt;
+            }
+            case SlotWork::weight_gradient: return at(gradient_, here, slot);
+            case SlotWork::update: return 0.0;
+        }
+        throw std::logic_error("a work without a name");
+    }
+
+    void ended(const Slot& slot, std::uint32_t stage, double when) {
+        const std::size_t at = std::size_t{number(slot, stage)} * shape_.micro_batches + slot.micro_batch;
+        if (slot.work == SlotWork::forward) forward_[at] = when;
+        if (slot.hands_gradient_on()) gradient_[at] = when;
+    }
+
+private:
+    using Times = std::vector<std::optional<double>>;
+
+    [[nodiscard]] std::uint32_t virtual_stages() const { return shape_.pipeline * shape_.chunks; }
+    [[nodiscard]] std::uint32_t number(const Slot& slot, std::uint32_t stage) const {
+        return slot.chunk * shape_.pipeline + stage;
+    }
+    [[nodiscard]] std::optional<double> at(const Times& times, std::uint32_t virtual_stage, const Slot& slot) const {
+        return times[std::size_t{virtual_stage} * shape_.micro_batches + slot.micro_batch];
+    }
+
+    PipelineShape shape_;
+    Times forward_, gradient_;
+};
+
+double seconds_of(SlotWork work, const WorkSeconds& seconds) {
+    switch (work) {
+        case SlotWork::forward: return seconds.forward;
+        case SlotWork::backward: return seconds.input_gradient + seconds.weight_gradient;
+        case SlotWork::input_gradient: return seconds.input_gradient;
+        case SlotWork::weight_gradient: return seconds.weight_gradient;
+        case SlotWork::update: return 0;
+    }
+    throw std::logic_error("a work without a name");
+}
+
+}  // namespace
+
+IdealRun ideal_run(std::span<const std::vector<Slot>> stages, const PipelineShape& shape, const WorkSeconds& seconds) {
+    Ends ends(shape);
+    IdealRun run{.seconds = 0, .ended = std::vector<std::size_t>(stages.size())};
+    std::vector<double> free(stages.size());
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (std::uint32_t s = 0; s < stages.size(); ++s)
+            for (std::size_t& next = run.ended[s]; next < stages[s].size(); ++next, moved = true) {
+                const Slot& slot = stages[s][next];
+                const auto inputs = ends.inputs(slot, s);
+                if (!inputs) break;
+                free[s] = std::max(free[s], *inputs) + seconds_of(slot.work, seconds) / shape.chunks;
+                ends.ended(slot, s, free[s]);
+                run.seconds = std::max(run.seconds, free[s]);
+            }
+    }
+    return run;
+}
+
+}  // namespace orrery::strategies
