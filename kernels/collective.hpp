@@ -9,6 +9,9 @@ namespace orrery::kernels {
 enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv };
 inline constexpr int collective_kinds = 6;
 
+/// What becomes of the numbers that a reducing collective brings together.
+enum class Reduction : std::uint8_t { sum, maximum };
+
 std::string_view name(CollectiveKind kind);
 /// Accepts nccl-tests' names too ("alltoall", "sendrecv"). Throws Error for an unknown name.
 CollectiveKind collective_from(std::string_view name);

@@ -14,8 +14,6 @@
 
 namespace orrery::kernels {
 
-enum class Reduction : std::uint8_t { sum, maximum };
-
 /// All ranks of the group call the same operations in the same order. Every call may throw DeviceError.
 class Communicator {
 public:

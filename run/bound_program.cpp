@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "run/gradients.hpp"
+#include "run/interpreter.hpp"
 #include "run/offloaded.hpp"
 #include "strategies/hazards.hpp"
 
@@ -37,10 +37,10 @@ public:
           host_arena_(host_base),
           offloaded_(host_arena_),
           bind_{device, place, model.parameters(), groups, arena_},
+          interpreter_(step, bind_, model),
           hazards_(program_),
           last_use_(last_uses(program_)) {
         for (const Program& block : step.blocks) block_hazards_.emplace_back(block);
-        find_recomputed();
         std::uint32_t buckets = 0;
         for (BufferId id = 0; id < program_.buffers.size(); ++id)
             if (program_.buffers[id].keep == Keep::gradient) bucket_[id] = buckets++;
@@ -50,10 +50,7 @@ public:
     BoundProgram bind() &&;
 
 private:
-    void find_recomputed();
     void bind_call(std::uint32_t index, const Op& op, const Call& call);
-    void bind_inner(std::uint32_t index, const Op& call_op, const Program& block, std::uint32_t inner,
-                    std::vector<std::uint32_t> waits);
     Action bind_step_op(const Op& op);
     std::uint32_t next_gathered();
     Action bind_message(const Op& op);
@@ -62,7 +59,6 @@ private:
         return place_.mesh.coordinate(rank, Axis::pipeline);
     }
     Action gather_boundary(const Op& op, const Collective& collective);
-    void skip_to(std::vector<Made>& operators, std::int32_t from, std::int32_t to);
     Item& begin_item(const Op& op, std::uint32_t index, std::int32_t inner);
     void end_item(Item& item);
 
@@ -74,25 +70,19 @@ private:
     Arena arena_, host_arena_;
     Offloaded offloaded_;
     Bind bind_;
+    Interpreter interpreter_;
     Hazards hazards_;
     std::vector<Hazards> block_hazards_;
     std::vector<std::uint32_t> last_use_;
-    std::map<std::int32_t, std::set<std::int16_t>> recomputed_;  ///< layer -> pieces that backward runs again
     std::map<BufferId, std::uint32_t> bucket_;
     std::map<BufferId, Tensor> boundary_;   ///< tensors between stages, by the program's buffer
     std::vector<std::uint32_t> last_item_;  ///< operation -> its last item
+    Tensor value_, gradient_;               ///< what the last layer left: its output, or the gradient of its input
     Tensor received_, sum_;
     std::uint32_t bucket_left_ = 0;  ///< the bucket of the last gathering before a forward; they come from the last one
     bool gathered_ = false;          ///< all weights but those of experts, behind the optimizer
     BoundProgram bound_;
 };
-
-void Binder::find_recomputed() {
-    for (const Op& op : program_.ops)
-        if (const auto* call = std::get_if<Call>(&op.what))
-            for (const Op& inner : step_.blocks[call->block].ops)
-                if (inner.label.phase == Phase::recompute) recomputed_[op.label.layer].insert(inner.label.piece);
-}
 
 Item& Binder::begin_item(const Op& op, std::uint32_t index, std::int32_t inner) {
     for (Arena* arena : {&arena_, &host_arena_}) arena->begin(static_cast<std::uint32_t>(bound_.items.size()), op.lane);
@@ -111,68 +101,30 @@ void Binder::end_item(Item& item) {
     item.waits.erase(std::unique(item.waits.begin(), item.waits.end()), item.waits.end());
 }
 
-/// Operators that backward passes without work of their own.
-void Binder::skip_to(std::vector<Made>& operators, std::int32_t from, std::int32_t to) {
-    for (std::int32_t piece = from - 1; piece > to; --piece) operators[static_cast<std::size_t>(piece)]->passed(bind_);
-}
-
-void Binder::bind_inner(std::uint32_t index, const Op& call_op, const Program& block, std::uint32_t inner,
-                        std::vector<std::uint32_t> waits) {
-    const Op& op = block.ops[inner];
-    Item& item = begin_item(op, index, static_cast<std::int32_t>(inner));
-    item.label.micro_batch = call_op.label.micro_batch;
-    item.label.layer = call_op.label.layer;
-    item.waits = std::move(waits);
-    const auto& again = recomputed_[call_op.label.layer];
-    const bool dropped = op.label.phase == Phase::forward && again.contains(op.label.piece);
-    const bool leads = !again.contains(static_cast<std::int16_t>(op.label.piece - 1));
-    Site site{.work = step_.names[op.label.name],
-              .phase = op.label.phase,
-              .micro_batch = call_op.label.micro_batch,
-              .lane = op.lane,
-              .keeps_input = !dropped || leads,
-              .keeps_rest = !dropped};
-    if (const auto* compute = std::get_if<Compute>(&op.what)) site.kernel = &step_.kernels[compute->kernel];
-    site.collective = std::get_if<Collective>(&op.what);
-    auto& operators = model_.operators(call_op.label.layer);
-    Operator& acts = *operators[static_cast<std::size_t>(op.label.piece)];
-    item.action = acts.bind(bind_, site);
-    const Op* next = inner + 1 < block.ops.size() ? &block.ops[inner + 1] : nullptr;
-    if (next == nullptr || next->label.piece != op.label.piece || next->label.phase != op.label.phase)
-        acts.finished(site);
-    end_item(item);
-}
-
 void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
     const Program& block = step_.blocks[call.block];
-    const bool forward = op.label.phase == Phase::forward;
+    const LayerCall layer{call.block, op.label.layer, op.label.micro_batch};
+    Tensor& flowing = op.label.phase == Phase::forward ? value_ : gradient_;
     for (const BufferId id : program_.reads(op))
-        if (const auto found = boundary_.find(id); found != boundary_.end())
-            (forward ? bind_.value : bind_.gradient) = found->second;
+        if (const auto found = boundary_.find(id); found != boundary_.end()) flowing = found->second;
     for (const BufferId id : program_.reads(op))
         if (last_use_[id] == index) boundary_.erase(id);
-    auto& operators = model_.operators(op.label.layer);
-    auto piece = static_cast<std::int32_t>(operators.size());
+    interpreter_.enter(layer, std::exchange(flowing, nullptr));
     const auto base = static_cast<std::uint32_t>(bound_.items.size());
     for (std::uint32_t inner = 0; inner < block.ops.size(); ++inner) {
-        const Label& label = block.ops[inner].label;
-        if (label.phase == Phase::backward && label.piece != piece) {
-            skip_to(operators, piece, label.piece);
-            piece = label.piece;
-            bind_.value.reset();  // what recomputation left
-            bind_.residual.reset();
-            bind_.routed.reset();
-        }
-        std::vector<std::uint32_t> waits;
-        for (const std::uint32_t other : block_hazards_[call.block].of(inner)) waits.push_back(base + other);
+        Item& item = begin_item(block.ops[inner], index, static_cast<std::int32_t>(inner));
+        item.label.micro_batch = op.label.micro_batch;
+        item.label.layer = op.label.layer;
+        for (const std::uint32_t other : block_hazards_[call.block].of(inner)) item.waits.push_back(base + other);
         if (inner == 0)
-            for (const std::uint32_t other : hazards_.of(index)) waits.push_back(last_item_[other]);
-        bind_inner(index, op, block, inner, std::move(waits));
+            for (const std::uint32_t other : hazards_.of(index)) item.waits.push_back(last_item_[other]);
+        item.action = interpreter_.bind(layer, inner);
+        end_item(item);
     }
-    if (!forward) skip_to(operators, piece, -1);
+    flowing = interpreter_.leave(layer);
     for (const BufferId id : program_.writes(op))
         if (program_.buffers[id].keep == Keep::scratch && program_.buffers[id].bytes > 0)
-            boundary_[id] = std::move(forward ? bind_.value : bind_.gradient);
+            boundary_[id] = std::exchange(flowing, nullptr);
 }
 
 /// The part of a boundary tensor that this rank sends: all of it, or its share of the rows.
@@ -191,7 +143,8 @@ Action Binder::bind_message(const Op& op) {
     const auto& send = std::get<Send>(op.what);
     const std::byte* memory = nullptr;
     if (exchange) {
-        memory = static_cast<const std::byte*>(bind_.parameters.gradient("embedding.words"));
+        const Parameters& parameters = bind_.parameters;
+        memory = static_cast<const std::byte*>(parameters.gradients().at(parameters.offset(word_embedding)));
     } else {
         const Tensor& tensor = boundary_.at(program_.reads(op).front());
         const std::uint64_t whole =
@@ -207,7 +160,7 @@ Action Binder::bind_message(const Op& op) {
 Action Binder::gather_boundary(const Op& op, const Collective& collective) {
     const Tensor part = boundary_.at(program_.reads(op).front()), whole = arena_.take(collective.bytes);
     boundary_[program_.writes(op).front()] = whole;
-    return bind_.collective(collective, op.lane, bind_.at(part), bind_.at(whole));
+    return bind_.collective(collective, op.lane, bind_.at(part), bind_.at(whole), place_.activations());
 }
 
 /// The program leaves out buckets that one rank alone holds.
@@ -221,7 +174,7 @@ std::uint32_t Binder::next_gathered() {
 Action Binder::bind_copy(const Op& op) {
     const auto to_host = std::get<Copy>(op.what).to == Copy::To::host;
     if (!to_host) return offloaded_.back(bind_, program_.reads(op).back());
-    return offloaded_.out(bind_, model_.operators(op.label.layer), op.label.micro_batch, program_.reads(op).front(),
+    return offloaded_.out(bind_, interpreter_.kept(op.label.layer, op.label.micro_batch), program_.reads(op).front(),
                           program_.writes(op).front());
 }
 

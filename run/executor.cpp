@@ -77,7 +77,7 @@ void Executor::upload() {
         for (std::uint32_t i = 0; i < plan.training.micro_batch; ++i)
             sequences.push_back(tokens_.sequence(
                 step_, (std::uint64_t{m} * plan.strategy.data + place_.data()) * plan.training.micro_batch + i));
-    model_->upload(sequences);
+    model_->data().upload(sequences);
 }
 
 void Executor::queue(std::uint32_t index) {
@@ -129,7 +129,7 @@ StepResult Executor::step() {
     StepResult result;
     read_times(result);
     if (has_loss_) {
-        result.loss = model_->loss();
+        result.loss = model_->data().loss();
         if (!std::isfinite(*result.loss))
             throw kernels::DeviceError(
                 fmt::format("rank {}, step {}: the loss is not a number", place_.rank, step_ - 1),

@@ -134,7 +134,7 @@ Action bind_gradients(Bind& bind, const StepSite& site, const StepNumbers& numbe
     if (site.name == "gradient reduction") return reduce_bucket(bind, site);
     if (site.name == "norm gradient reduction") return reduce_replicated(bind, site);
     if (site.name == "embedding gradient sum") {
-        void* const words = p.gradient("embedding.words");
+        void* const words = p.gradients().at(p.offset(strategies::word_embedding));
         const std::uint64_t elements = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
         return bind.launch(Pointwise{PointwiseKind::add, p.gradients().dtype, 1, elements},
                            {words, bind.at(*site.received), words});

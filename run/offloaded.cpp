@@ -12,10 +12,8 @@ Action copy(kernels::Device& device, kernels::CopyKind kind, void* to, const voi
 
 }  // namespace
 
-Action Offloaded::out(Bind& bind, std::vector<Made>& operators, std::int32_t micro_batch, strategies::BufferId saved,
+Action Offloaded::out(Bind& bind, const std::vector<Tensor*>& kept, strategies::BufferId saved,
                       strategies::BufferId host) {
-    std::vector<Tensor*> kept;
-    for (const Made& each : operators) each->kept(micro_batch, kept);
     std::vector<Tensor>& leaving = leaving_[saved];
     std::vector<Moved>& moved = on_host_[host];
     std::vector<Action> copies;

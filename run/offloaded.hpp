@@ -4,21 +4,20 @@
 #include <map>
 #include <vector>
 
-#include "run/stage_model.hpp"
+#include "run/bind.hpp"
 
 namespace orrery::run {
 
-/// Binds the copies of one program. A copy to the host moves every tensor that the layer's operators keep for the
-/// micro-batch, once however many of them keep it; the operators hold none of them until the copy back has brought new
-/// ones. Memory is the arenas', of the device and of the host: both make an item wait where another lane used it last.
+/// Binds the copies of one program. A copy to the host moves every tensor that a layer keeps for the backward of a
+/// micro-batch; the layer holds none of them until the copy back has brought new ones. Memory is the arenas', of the
+/// device and of the host: both make an item wait where another lane used it last.
 class Offloaded {
 public:
     /// host: an arena of host memory; it must outlive this.
     explicit Offloaded(Arena& host) : host_(host) {}
 
-    /// saved, host: the program's buffers that the copy reads and writes.
-    Action out(Bind& bind, std::vector<Made>& operators, std::int32_t micro_batch, strategies::BufferId saved,
-               strategies::BufferId host);
+    /// kept: Interpreter::kept(); saved, host: the program's buffers that the copy reads and writes.
+    Action out(Bind& bind, const std::vector<Tensor*>& kept, strategies::BufferId saved, strategies::BufferId host);
     /// host: the buffer that the copy reads.
     Action back(Bind& bind, strategies::BufferId host);
     /// The program uses the buffer no more.

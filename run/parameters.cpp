@@ -220,7 +220,7 @@ std::vector<Range> Parameters::replicated() const {
     return ranges;
 }
 
-std::uint64_t Parameters::at(const std::string& name) const {
+std::uint64_t Parameters::offset(const std::string& name) const {
     const auto found = offset_.find(name);
     if (found == offset_.end()) throw Error("this rank holds no parameter " + name, "");
     return found->second;

@@ -10,11 +10,11 @@
 #include "kernels/device.hpp"
 #include "run/elements.hpp"
 #include "run/place.hpp"
+#include "strategies/dataflow.hpp"
 
 namespace orrery::run {
 
-/// How the values of a parameter begin (GPT-2: normal with deviation 0.02, norms one, biases zero).
-enum class Initial : std::uint8_t { normal, zeros, ones };
+using strategies::Initial;
 
 /// Rows and columns of a global [rows, cols] tensor that a rank holds, one after the other.
 struct Slice {
@@ -68,8 +68,8 @@ public:
     /// Allocates and fills. Buckets are padded to a multiple of the data size when the optimizer is sharded.
     void allocate(std::uint64_t seed);
 
-    [[nodiscard]] void* weight(const std::string& name) const { return weights_.at(at(name)); }
-    [[nodiscard]] void* gradient(const std::string& name) const { return gradients_.at(at(name)); }
+    /// The element of the flat buffers at which a parameter begins. Throws Error for one that this rank does not hold.
+    [[nodiscard]] std::uint64_t offset(const std::string& name) const;
     [[nodiscard]] const std::map<std::string, std::uint64_t>& offsets() const { return offset_; }
     [[nodiscard]] const std::vector<Slice>& slices() const { return slices_; }
     /// Added so far; with the padding of buckets, once they are allocated.
@@ -94,7 +94,6 @@ public:
     [[nodiscard]] std::vector<Range> replicated() const;
 
 private:
-    [[nodiscard]] std::uint64_t at(const std::string& name) const;
     void lay_out();
     /// Ranks that share a bucket's optimizer, and which of them this one is.
     [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> sharing(const Bucket& bucket) const;

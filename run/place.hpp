@@ -32,9 +32,6 @@ struct Place {
     strategies::Mesh mesh;
     std::uint32_t rank = 0;
 
-    static kernels::Dtype in_memory(kernels::Dtype dtype) {
-        return dtype == kernels::Dtype::tf32 ? kernels::Dtype::fp32 : dtype;
-    }
     [[nodiscard]] std::uint32_t along(strategies::Axis axis) const { return mesh.coordinate(rank, axis); }
     [[nodiscard]] std::uint32_t tensor() const { return along(strategies::Axis::tensor); }
     /// Which of the data ranks: those of one expert group follow each other.
@@ -55,9 +52,13 @@ struct Place {
     }
     /// The format, in memory, of activations, their gradients and the weights that products read: fp32 (tf32 too) or
     /// bf16. Losses, and the statistics of norms and of attention, are fp32 in any case.
-    [[nodiscard]] kernels::Dtype activations() const { return in_memory(strategies::activation_dtype(plan)); }
+    [[nodiscard]] kernels::Dtype activations() const {
+        return strategies::in_memory(strategies::activation_dtype(plan));
+    }
     /// That of weights' gradients until the optimizer takes them: sums over micro-batches and ranks.
-    [[nodiscard]] kernels::Dtype gradients() const { return in_memory(plan.training.precision.grad_reduce); }
+    [[nodiscard]] kernels::Dtype gradients() const {
+        return strategies::in_memory(plan.training.precision.grad_reduce);
+    }
     [[nodiscard]] bool sharded_optimizer() const {
         return plan.strategy.sharding == strategies::Sharding::zero1 && plan.strategy.data > 1;
     }

@@ -1,11 +1,11 @@
-// What one rank holds of a model: the operators of its layers, their parameters, and the tokens of a step.
+// What one rank holds of a model: the parameters of its layers, and the tokens of a step.
 #pragma once
 
 #include <map>
 #include <vector>
 
-#include "run/operators/operator.hpp"
-#include "strategies/gradient_buckets.hpp"
+#include "run/parameters.hpp"
+#include "run/step_data.hpp"
 
 namespace orrery::run {
 
@@ -14,30 +14,27 @@ class StageModel {
 public:
     StageModel(kernels::Device& device, const Place& place, const RunSettings& settings);
 
-    [[nodiscard]] std::vector<Made>& operators(std::int32_t layer) { return layers_.at(layer); }
     [[nodiscard]] Parameters& parameters() { return parameters_; }
     [[nodiscard]] const Parameters& parameters() const { return parameters_; }
-    [[nodiscard]] bool first_stage() const { return layers_.contains(-1); }
+    [[nodiscard]] StepData& data() { return data_; }
+    [[nodiscard]] const StepData& data() const { return data_; }
+    /// The element of the flat buffers at which a layer's parameter begins, by its index in LayerFlow::parameters.
+    [[nodiscard]] std::uint64_t offset(std::int32_t layer, std::uint32_t parameter) const {
+        return offsets_.at(layer)[parameter];
+    }
     [[nodiscard]] bool last_stage() const {
-        return layers_.contains(static_cast<std::int32_t>(place_.plan.model.layers));
+        return offsets_.contains(static_cast<std::int32_t>(place_.plan.model.layers));
     }
 
-    /// Places the ids and targets of a step in device memory; the device is synchronised.
-    void upload(const std::vector<std::vector<std::int32_t>>& sequences);
-    /// The mean loss over this rank's tokens of the step, on the last stage, after it ended.
-    [[nodiscard]] double loss();
-
 private:
-    void add_layer(std::int32_t layer, const models::Layer& operators);
-    Made make_operator(const models::Layer& layer, std::size_t i, const std::string& prefix);
-    void make_tables();
+    /// The names that a layer's parameters have in the model.
+    [[nodiscard]] std::vector<std::string> add_layer(std::int32_t layer,
+                                                     const std::vector<strategies::Parameter>& parameters);
 
-    kernels::Device& device_;
     const Place& place_;
     Parameters parameters_;
     StepData data_;
-    DeviceMemory ids_, targets_, loss_, tables_, zeros_;
-    std::map<std::int32_t, std::vector<Made>> layers_;
+    std::map<std::int32_t, std::vector<std::uint64_t>> offsets_;
 };
 
 }  // namespace orrery::run

@@ -42,7 +42,7 @@ void require_formats(const strategies::Precision& precision) {
         "set it to fp32, or training.precision to bf16 as well");
 }
 
-/// Routers are balanced by force (operators/routing.hpp): every expert takes as many of a rank's tokens.
+/// Routers are balanced by force (routing.hpp): every expert takes as many of a rank's tokens.
 void require_experts(const strategies::Plan& plan) {
     const models::ModelSpec& model = plan.model;
     const strategies::Training& training = plan.training;

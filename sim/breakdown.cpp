@@ -1,7 +1,11 @@
 #include "sim/breakdown.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 #include <vector>
+
+#include "sim/awaited.hpp"
 
 namespace orrery::sim {
 
@@ -45,63 +49,137 @@ private:
     std::size_t next_ = 0;
 };
 
-class Walk {
-public:
-    Walk(const strategies::StepProgram& step, const Costs* costs, const RankClass& rank)
-        : step_(step), costs_(costs), rank_(rank), program_(step.programs[rank.role]) {
+/// Of one rank's spans, those of each kind of traffic; waits: of data-parallel collectives for other ranks.
+struct Sweeps {
+    Sweep tensor, data, messages, copies, waits;
+
+    Sweeps(const strategies::Program& program, const RankClass& rank) {
         auto wait = rank.data_waits.begin();
-        for (std::size_t i = 0; i < program_.ops.size(); ++i) {
-            const Op& op = program_.ops[i];
-            if (op.lane == Lane::data) data_.add(rank.spans[i]);
+        for (std::size_t i = 0; i < program.ops.size(); ++i) {
+            const Op& op = program.ops[i];
+            if (op.lane == Lane::tensor) tensor.add(rank.spans[i]);
+            if (op.lane == Lane::data) data.add(rank.spans[i]);
             if (op.lane == Lane::data && std::holds_alternative<Collective>(op.what) && wait != rank.data_waits.end()) {
-                waits_.add({rank.spans[i].begin - *wait, rank.spans[i].begin});
+                waits.add({rank.spans[i].begin - *wait, rank.spans[i].begin});
                 ++wait;
             }
             if (std::holds_alternative<strategies::Send>(op.what) || std::holds_alternative<strategies::Recv>(op.what))
-                messages_.add(rank.spans[i]);
-            if (std::holds_alternative<strategies::Copy>(op.what)) copies_.add(rank.spans[i]);
+                messages.add(rank.spans[i]);
+            if (std::holds_alternative<strategies::Copy>(op.what)) copies.add(rank.spans[i]);
         }
-        copies_.sort();
-        data_.sort();
-        waits_.sort();
-        messages_.sort();
+        for (Sweep* sweep : {&tensor, &data, &messages, &copies, &waits}) sweep->sort();
     }
+};
+
+class Walk {
+public:
+    Walk(const strategies::StepProgram& step, const Costs* costs, const RankClass& rank)
+        : step_(step),
+          costs_(costs),
+          rank_(rank),
+          program_(step.programs[rank.role]),
+          sweeps_(program_, rank),
+          awaited_(program_) {}
 
     Breakdown run(double step_end) && {
-        double now = 0;
+        bool synced = true;
         for (std::uint32_t i = 0; i < program_.ops.size(); ++i) {
             const Op& op = program_.ops[i];
-            if (op.lane != Lane::compute || std::holds_alternative<strategies::HostSync>(op.what)) continue;
-            const Span span = rank_.spans[i];
-            gap(now, span.begin, std::holds_alternative<Collective>(op.what));
-            busy(i, op, span.end - std::max(now, span.begin));
-            now = std::max(now, span.end);
+            if (std::holds_alternative<strategies::HostSync>(op.what)) {
+                host_ = rank_.spans[i].end;
+                synced = true;  // whatever the host waited for, the next operation has waited for too
+            } else if (op.lane != Lane::compute) {
+                awaited_.issue(op, i);
+                host_ += costs_ != nullptr ? costs_->of(rank_.role, i).host : 0;
+            } else {
+                Causes causes = awaited_.wait(op);
+                if (costs_ == nullptr || std::exchange(synced, false)) causes = Causes::all();
+                visit(i, op, causes);
+            }
         }
-        gap(now, step_end, true);
+        gap(now_, step_end, Causes::all(), true, never);
         return sum_;
     }
 
 private:
-    void gap(double from, double to, bool waits_for_others) {
-        if (to <= from) return;
-        const double data = data_.inside(from, to), messages = std::min(messages_.inside(from, to), to - from - data);
-        sum_.data_comm += data;
-        sum_.pipeline_comm += messages;
-        const double copies = std::min(copies_.inside(from, to), to - from - data - messages);
-        sum_.offload += copies;
-        const double waits = std::min(waits_.inside(from, to), to - from - data - messages - copies);
-        sum_.bubble += waits;
-        const double rest = to - from - data - messages - copies - waits;
-        const bool stage_waits = messages > 0 || messages_.ends_within(from, to) || waits_for_others;
-        (stage_waits ? sum_.bubble : sum_.launch) += rest;
+    static constexpr double never = -std::numeric_limits<double>::infinity();
+
+    /// An operation of the compute lane.
+    void visit(std::uint32_t i, const Op& op, Causes causes) {
+        if (const auto* called = std::get_if<Call>(&op.what)) return call(i, called->block, causes);
+        OpTime time;
+        double issued = never;
+        if (costs_ != nullptr) {
+            const OpCost& cost = costs_->of(rank_.role, i);
+            time = {cost.device, costs_->slowed(rank_.role, i)};
+            issued = host_ + cost.first_dispatch;
+            host_ += cost.host;
+        }
+        pass(op, rank_.spans[i], time, causes, issued);
     }
 
-    void busy(std::uint32_t index, const Op& op, double seconds) {
-        if (const auto* call = std::get_if<Call>(&op.what)) return block(index, call->block, seconds);
+    /// Where the host is ahead the block goes as its times say; else operation by operation.
+    void call(std::uint32_t i, std::uint32_t number, Causes causes) {
+        const BlockTimes& times = costs_->call(rank_.role, i, number);
+        const strategies::Program& block = step_.blocks[number];
+        const Span span = rank_.spans[i];
+        const double host = std::exchange(host_, host_ + times.cost.host), dispatch = times.cost.first_dispatch;
+        if (host_ <= span.begin) {
+            gap(now_, span.begin, causes, std::holds_alternative<Collective>(block.ops.front().what), host + dispatch);
+            now_ = span.end;
+            return add(times.shares);
+        }
+        costs_->run(number, times.ops, span.begin, host, spans_);
+        Awaited awaited(block);
+        for (std::uint32_t k = 0; k < block.ops.size(); ++k) {
+            const Op& op = block.ops[k];
+            if (op.lane == Lane::compute) {
+                const Causes own = awaited.wait(op);
+                pass(op, spans_[k], times.ops[k], k == 0 ? causes : own, host + (k + 1) * dispatch);
+            } else {
+                awaited.issue(op, k);
+                if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);
+            }
+        }
+    }
+
+    void pass(const Op& op, Span span, const OpTime& time, Causes causes, double issued) {
+        gap(now_, span.begin, causes, std::holds_alternative<Collective>(op.what), issued);
+        busy(op, span.end - std::max(now_, span.begin), time);
+        now_ = std::max(now_, span.end);
+    }
+
+    /// Nothing runs on the compute lane. issued: when the host had issued what comes next.
+    void gap(double from, double to, Causes causes, bool waits_for_others, double issued) {
+        if (to <= from) return;
+        double rest = to - from;
+        const auto take = [&](Sweep& sweep, Traffics traffic, double& part) {
+            const double seconds = causes.has(traffic) ? std::min(sweep.inside(from, to), rest) : 0;
+            part += seconds;
+            rest -= seconds;
+            return seconds;
+        };
+        take(sweeps_.tensor, Traffics::tensor, sum_.tensor_comm);
+        take(sweeps_.data, Traffics::data, sum_.data_comm);
+        const double messages = take(sweeps_.messages, Traffics::messages, sum_.pipeline_comm);
+        take(sweeps_.copies, Traffics::copies, sum_.offload);
+        take(sweeps_.waits, Traffics::data, sum_.bubble);
+        const bool stage_waits =
+            causes.has(Traffics::messages) && (messages > 0 || sweeps_.messages.ends_within(from, to));
+        const double host = waits_for_others ? std::clamp(issued - from, 0.0, rest) : rest;
+        (stage_waits ? sum_.bubble : sum_.launch) += host;
+        sum_.bubble += rest - host;
+    }
+
+    void busy(const Op& op, double seconds, const OpTime& time) {
         if (op.label.phase == Phase::optimizer) {
             sum_.optimizer += seconds;
         } else if (const auto* compute = std::get_if<Compute>(&op.what)) {
-            add(share_of(step_.kernels[compute->kernel], seconds));
+            const double longer = time.seconds > 0 ? seconds / time.seconds : 0;  // than planned, where it is perturbed
+            add(share_of(step_.kernels[compute->kernel], seconds - longer * time.slowed.total()));
+            sum_.tensor_comm += longer * time.slowed.tensor;
+            sum_.data_comm += longer * time.slowed.data;
+            sum_.offload += longer * time.slowed.copies;
         } else if (op.label.phase == Phase::gradient) {
             sum_.data_comm += seconds;
         } else {
@@ -111,31 +189,25 @@ private:
         }
     }
 
-    /// What a block takes beyond its kernels is its collectives; beyond its device time, the host; a slow-down beside
-    /// the data lane is that lane's, or where that is empty that of copies.
-    void block(std::uint32_t index, std::uint32_t number, double seconds) {
-        const Shares& kernels = costs_->block_shares(number);
-        const double alone = costs_->block(number).device, slowed = costs_->of(rank_.role, index).device;
-        add(kernels);
-        const double kernel_seconds = kernels.gemm + kernels.attention + kernels.memory_bound;
-        sum_.tensor_comm += alone - kernel_seconds - kernels.expert_comm;
-        (data_.empty() ? sum_.offload : sum_.data_comm) += slowed - alone;
-        sum_.launch += seconds - slowed;
-    }
-
     void add(const Shares& shares) {
         sum_.gemm += shares.gemm;
         sum_.attention += shares.attention;
         sum_.memory_bound += shares.memory_bound;
         sum_.tensor_comm += shares.tensor_comm;
         sum_.expert_comm += shares.expert_comm;
+        sum_.data_comm += shares.data_comm;
+        sum_.offload += shares.offload;
     }
 
     const strategies::StepProgram& step_;
     const Costs* costs_;  ///< null: the program holds no calls
     const RankClass& rank_;
     const strategies::Program& program_;
-    Sweep data_, messages_, copies_, waits_;  ///< waits_: of data-parallel collectives for other ranks
+    Sweeps sweeps_;
+    Awaited awaited_;
+    double now_ = 0;           ///< when the compute lane is free
+    double host_ = 0;          ///< when the host is
+    std::vector<Span> spans_;  ///< of the operations of one call
     Breakdown sum_;
 };
 

@@ -38,6 +38,8 @@ Shares& Shares::operator+=(const Shares& other) {
     memory_bound += other.memory_bound;
     tensor_comm += other.tensor_comm;
     expert_comm += other.expert_comm;
+    data_comm += other.data_comm;
+    offload += other.offload;
     return *this;
 }
 
@@ -73,17 +75,15 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     }
     if (copies(step))
         copies_.emplace(network.cluster(), predictor, plan.placement.gpu(rank), plan.placement, step.mesh.ranks());
-    for (const Program& block : step.blocks) {
-        block_times_.push_back(block_times(step, block));
-        blocks_.push_back(block_cost(block, block_times_.back()));
-        shares_.push_back(shares_of(step, block, block_times_.back()));
+    for (const Program& block : step.blocks) bodies_.push_back({&block, strategies::Hazards(block)});
+    for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
+        Beside beside(slowdown_);
+        blocks_.push_back(block_times(step, block, beside));
     }
-    for (const Program& program : step.programs) {
-        auto& costs = programs_.emplace_back();
-        costs.reserve(program.ops.size());
-        for (const Op& op : program.ops) costs.push_back(cost(op));
-    }
-    slow_down_beside_collectives(step);
+    programs_.resize(step.programs.size());
+    calls_.resize(step.programs.size());
+    slowed_.resize(step.programs.size());
+    for (std::uint32_t role = 0; role < step.programs.size(); ++role) time(step, role);
 }
 
 /// One group stands for all of its set: those of the tensor and expert axes in blocks lie inside nodes, and take as
@@ -103,15 +103,19 @@ const Costs::Group& Costs::group(const StepProgram& step, strategies::AxisSet se
 }
 
 double Costs::collective_seconds(const StepProgram& step, const Collective& collective) const {
-    const auto& [gpus, alone] = group(step, collective.group);
-    return network_.alone(network_.collective(collective.kind, gpus, static_cast<double>(collective.bytes), alone),
-                          alone);
+    const auto [place, fresh] = collectives_.try_emplace({collective.kind, collective.group.bits(), collective.bytes});
+    if (fresh) {
+        const auto& [gpus, alone] = group(step, collective.group);
+        const auto bytes = static_cast<double>(collective.bytes);
+        place->second = network_.alone(network_.collective(collective.kind, gpus, bytes, alone), alone);
+    }
+    return place->second;
 }
 
 OpCost Costs::cost(const Op& op) const {
     return std::visit(
         Overloaded{[&](const Compute& c) { return kernel_cost(kernels_[c.kernel].seconds); },
-                   [&](const strategies::Call& c) { return blocks_[c.block]; },
+                   [&](const strategies::Call& c) { return blocks_[c.block].cost; },
                    [&](const strategies::HostSync&) { return OpCost{}; },
                    [&](const strategies::Copy& c) {
                        const bool out = c.to != strategies::Copy::To::device;
@@ -126,114 +130,107 @@ OpCost Costs::cost(const Op& op) const {
         op.what);
 }
 
-namespace {
-
-/// Runs a block alone: the device is free at `device`, the host at `host`; returns when the last operation ends.
-double run_block(const Program& block, const std::vector<double>& device_time, double dispatch, double device,
-                 double host) {
-    const strategies::Hazards hazards(block);
+double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double dispatch, double device, double host,
+                  std::vector<Span>& spans) const {
+    const auto& [program, hazards] = bodies_[block];
     std::array<double, strategies::lanes> free{};
     free.fill(never);
     free[static_cast<std::size_t>(Lane::compute)] = device;
-    std::vector<double> end(block.ops.size(), never);
+    spans.resize(program->ops.size());
     double last = never;
-    for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
+    for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
         host += dispatch;
-        auto& lane = free[static_cast<std::size_t>(block.ops[i].lane)];
+        auto& lane = free[static_cast<std::size_t>(program->ops[i].lane)];
         double begin = std::max(lane, host);
-        for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, end[other]);
-        end[i] = lane = begin + device_time[i];
-        last = std::max(last, end[i]);
+        for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, spans[other].end);
+        spans[i] = {begin, begin + times[i].seconds};
+        lane = spans[i].end;
+        last = std::max(last, lane);
     }
     return last;
 }
 
-}  // namespace
-
-std::vector<double> Costs::block_times(const StepProgram& step, const Program& block) const {
-    std::vector<double> time;
-    double beside = 0;  // seconds of an asynchronous collective that kernels have yet to run beside
+BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Beside& beside) const {
+    const Program& block = step.blocks[number];
+    BlockTimes times;
     for (const Op& op : block.ops) {
+        if (op.lane == Lane::compute) beside.wait(block, op);
         if (const auto* compute = std::get_if<Compute>(&op.what)) {
             const double alone = kernels_[compute->kernel].seconds;
-            const double shared = std::min(beside, alone);
-            beside -= shared;
-            time.push_back(alone + shared * (slowdown_ - 1.0));
+            const Slowed slowed = beside.kernel(alone);
+            times.ops.push_back({alone + slowed.total(), slowed});
         } else {
-            time.push_back(collective_seconds(step, std::get<Collective>(op.what)));
-            if (op.lane != Lane::compute) beside += time.back();
+            const double seconds = collective_seconds(step, std::get<Collective>(op.what));
+            op.lane == Lane::compute ? beside.pass(seconds) : beside.begin(block, op, seconds);
+            times.ops.push_back({seconds});
         }
     }
-    return time;
+    std::vector<Span> spans;
+    times.cost.device = run(number, times.ops, 0.0, 0.0, never, spans);
+    times.shares = shares_of(step, block, times);
+    times.cost.host_to_end = run(number, times.ops, dispatch_, never, 0.0, spans);
+    times.cost.first_dispatch = dispatch_;
+    times.cost.host = dispatch_ * static_cast<double>(block.ops.size());
+    return times;
 }
 
-OpCost Costs::block_cost(const Program& block, const std::vector<double>& times) const {
-    OpCost cost;
-    cost.device = run_block(block, times, 0.0, 0.0, never);
-    cost.host_to_end = run_block(block, times, dispatch_, never, 0.0);
-    cost.first_dispatch = dispatch_;
-    cost.host = dispatch_ * static_cast<double>(block.ops.size());
-    return cost;
-}
-
-/// What a call is slowed by collectives of its caller falls on its last kernel.
-Costs Costs::unrolled(const StepProgram& step) && {
-    for (std::size_t role = 0; role < step.programs.size(); ++role) {
-        std::vector<OpCost> flat;
-        for (std::size_t i = 0; i < step.programs[role].ops.size(); ++i) {
-            const auto* call = std::get_if<strategies::Call>(&step.programs[role].ops[i].what);
-            if (call == nullptr) {
-                flat.push_back(programs_[role][i]);
-                continue;
-            }
-            const Program& block = step.blocks[call->block];
-            std::size_t last = flat.size();
-            for (std::size_t k = 0; k < block.ops.size(); ++k) {
-                const bool computes = std::holds_alternative<Compute>(block.ops[k].what);
-                if (computes) last = flat.size();
-                flat.push_back(computes ? kernel_cost(block_times_[call->block][k]) : cost(block.ops[k]));
-            }
-            flat[last] = kernel_cost(flat[last].device + programs_[role][i].device - blocks_[call->block].device);
-        }
-        programs_[role] = std::move(flat);
-    }
-    return std::move(*this);
-}
-
-Shares Costs::shares_of(const StepProgram& step, const Program& block, const std::vector<double>& times) const {
+/// What is not its kernels' is its collectives'.
+Shares Costs::shares_of(const StepProgram& step, const Program& block, const BlockTimes& times) const {
     Shares shares;
+    double rest = times.cost.device;
     for (std::size_t i = 0; i < block.ops.size(); ++i) {
-        const strategies::What& what = block.ops[i].what;
-        if (const auto* compute = std::get_if<Compute>(&what))
-            shares += share_of(step.kernels[compute->kernel], kernels_[compute->kernel].seconds);
-        else if (std::get<Collective>(what).kind == kernels::CollectiveKind::all_to_all)
-            shares.expert_comm += times[i];
+        const auto& [seconds, slowed] = times.ops[i];
+        if (block.ops[i].lane != Lane::compute) continue;
+        if (const auto* compute = std::get_if<Compute>(&block.ops[i].what)) {
+            shares += share_of(step.kernels[compute->kernel], seconds - slowed.total());
+            shares.data_comm += slowed.data;
+            shares.offload += slowed.copies;
+            rest -= seconds - slowed.tensor;
+        } else if (std::get<Collective>(block.ops[i].what).kind == kernels::CollectiveKind::all_to_all) {
+            shares.expert_comm += seconds;
+            rest -= seconds;
+        }
     }
+    shares.tensor_comm = rest;
     return shares;
 }
 
-/// Kernels that run beside a collective of another lane take longer: its time alone, as long as it lasts, counts
-/// (slowdown - 1) more on the calls that follow it. So do copies that a core makes.
-void Costs::slow_down_beside_collectives(const StepProgram& step) {
-    for (std::size_t role = 0; role < step.programs.size(); ++role) {
-        const Program& program = step.programs[role];
-        double beside = 0;
-        for (std::size_t i = 0; i < program.ops.size(); ++i) {
-            const Op& op = program.ops[i];
-            const auto* collective = std::get_if<Collective>(&op.what);
-            if (collective != nullptr && op.lane != Lane::compute) beside += collective_seconds(step, *collective);
-            const bool computes =
-                std::holds_alternative<strategies::Call>(op.what) || std::holds_alternative<Compute>(op.what);
-            if (std::holds_alternative<strategies::Copy>(op.what) && copies_->takes_cores())
-                beside += programs_[role][i].device;
-            if (beside <= 0 || !computes) continue;
-            OpCost& cost = programs_[role][i];
-            const double shared = std::min(beside, cost.device), extra = shared * (slowdown_ - 1.0);
-            beside -= shared;
-            cost.device += extra;
-            cost.host_to_end += extra;
+/// All operations of a role's program, in order, with what runs beside them.
+void Costs::time(const StepProgram& step, std::uint32_t role) {
+    const Program& program = step.programs[role];
+    std::vector<OpCost>& costs = programs_[role];
+    costs.reserve(program.ops.size());
+    Beside beside(slowdown_);
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        const Op& op = program.ops[i];
+        OpCost& now = costs.emplace_back(cost(op));
+        if (slowdown_ == 1.0) continue;
+        const bool in_order = op.lane == Lane::compute || std::holds_alternative<strategies::HostSync>(op.what);
+        if (in_order) beside.wait(program, op);
+        if (const auto* collective = std::get_if<Collective>(&op.what); collective != nullptr && !in_order)
+            beside.begin(program, op, collective_seconds(step, *collective));
+        if (std::holds_alternative<strategies::Copy>(op.what) && copies_->takes_cores())
+            beside.begin(program, op, now.device);
+        if (beside.nothing() || !in_order) continue;
+        if (const auto* call = std::get_if<strategies::Call>(&op.what)) {
+            now = calls_[role].emplace(i, block_times(step, call->block, beside)).first->second.cost;
+        } else if (std::holds_alternative<Compute>(op.what)) {
+            const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device)).first->second;
+            now = kernel_cost(now.device + slowed.total());
+        } else if (const auto* collective = std::get_if<Collective>(&op.what)) {
+            beside.pass(collective_seconds(step, *collective));
         }
     }
+}
+
+Slowed Costs::slowed(std::uint32_t role, std::uint32_t op) const {
+    const auto found = slowed_[role].find(op);
+    return found == slowed_[role].end() ? Slowed{} : found->second;
+}
+
+const BlockTimes& Costs::call(std::uint32_t role, std::uint32_t op, std::uint32_t block) const {
+    const auto found = calls_[role].find(op);
+    return found == calls_[role].end() ? blocks_[block] : found->second;
 }
 
 }  // namespace orrery::sim

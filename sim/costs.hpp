@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "calibrate/predictor.hpp"
+#include "sim/beside.hpp"
 #include "sim/folding.hpp"
 #include "sim/host_copies.hpp"
 #include "sim/network.hpp"
+#include "sim/prediction.hpp"
+#include "strategies/hazards.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
 
@@ -18,7 +22,8 @@ namespace orrery::sim {
 /// Where the device time of an operation or block goes.
 struct Shares {
     double gemm = 0, attention = 0, memory_bound = 0, tensor_comm = 0;
-    double expert_comm = 0;  ///< of a block: its exchanges of tokens
+    double expert_comm = 0;             ///< exchanges of tokens
+    double data_comm = 0, offload = 0;  ///< what kernels take longer beside them
     Shares& operator+=(const Shares& other);
 };
 
@@ -32,6 +37,19 @@ struct OpCost {
     double host_to_end = 0;
 };
 
+/// An operation of a block: all its seconds, and those of them by which it is slowed.
+struct OpTime {
+    double seconds = 0;
+    Slowed slowed = {};
+};
+
+/// A block as one call runs it.
+struct BlockTimes {
+    std::vector<OpTime> ops;
+    OpCost cost;
+    Shares shares;  ///< of cost.device; waits for its own collectives are theirs
+};
+
 /// Per kernel of StepProgram::kernels.
 struct KernelCost {
     double seconds = 0;
@@ -41,38 +59,49 @@ struct KernelCost {
 class Costs {
 public:
     /// `step` may hold calls or be unrolled. Collectives of blocks run inside one node, over the tensor and expert
-    /// axes. A GPU whose memory is slower or faster than the profile's device (A100 with 40 and 80 GB) takes
-    /// proportionally longer or shorter over memory-bound kernels. slowed: kernels beside a collective take longer (the
-    /// profile's overlap_slowdown). folding: of the step, where groups and their links are looked up; without it they
-    /// are worked out. rank: one that runs on the GPU, whose groups stand for those of all.
+    /// axes; called or one by one, its operations take the same times. A GPU whose memory is slower or faster than the
+    /// profile's device (A100 with 40 and 80 GB) takes proportionally longer or shorter over memory-bound kernels.
+    /// slowed: kernels beside a collective take longer (Beside, by the profile's overlap_slowdown). folding: of the
+    /// step, where groups and their links are looked up; without it they are worked out. rank: one that runs on the
+    /// GPU, whose groups stand for those of all.
     Costs(const strategies::StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
           const calibrate::Predictor& predictor, const Network& network, bool slowed = true,
           const Folding* folding = nullptr, std::uint32_t rank = 0);
 
-    /// For the step with its calls unrolled: operations of a block keep the times that they have in it, so that both
-    /// come to the same end. `step` is that of the constructor.
-    [[nodiscard]] Costs unrolled(const strategies::StepProgram& step) &&;
-
     [[nodiscard]] const OpCost& of(std::uint32_t role, std::uint32_t op) const { return programs_[role][op]; }
     [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }
-    [[nodiscard]] const OpCost& block(std::uint32_t block) const { return blocks_[block]; }
-    [[nodiscard]] const Shares& block_shares(std::uint32_t block) const { return shares_[block]; }
+    /// By what a kernel of the program is slowed; of() counts it.
+    [[nodiscard]] Slowed slowed(std::uint32_t role, std::uint32_t op) const;
+    /// The block that an operation calls, as it is run there.
+    [[nodiscard]] const BlockTimes& call(std::uint32_t role, std::uint32_t op, std::uint32_t block) const;
+    /// When the operations of the block run if the device is free for it at `device` and the host at `host`; gives the
+    /// last end.
+    double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
+               std::vector<Span>& spans) const {
+        return run(block, times, dispatch_, device, host, spans);
+    }
     /// Nothing in a step without copies.
     [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
 
 private:
     [[nodiscard]] OpCost cost(const strategies::Op& op) const;
-    [[nodiscard]] std::vector<double> block_times(const strategies::StepProgram& step,
-                                                  const strategies::Program& block) const;
-    [[nodiscard]] OpCost block_cost(const strategies::Program& block, const std::vector<double>& times) const;
     [[nodiscard]] OpCost kernel_cost(double seconds) const {
         return {seconds, dispatch_, dispatch_, dispatch_ + seconds};
     }
     [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
+    [[nodiscard]] BlockTimes block_times(const strategies::StepProgram& step, std::uint32_t block,
+                                         Beside& beside) const;
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block,
-                                   const std::vector<double>& times) const;
-    void slow_down_beside_collectives(const strategies::StepProgram& step);
+                                   const BlockTimes& times) const;
+    double run(std::uint32_t block, const std::vector<OpTime>& times, double dispatch, double device, double host,
+               std::vector<Span>& spans) const;
+    void time(const strategies::StepProgram& step, std::uint32_t role);
 
+    /// A block's operations and what they wait for.
+    struct Body {
+        const strategies::Program* program;
+        strategies::Hazards hazards;
+    };
     /// The rank's group of a set, with the link that binds it alone.
     struct Group {
         std::vector<topology::GpuId> gpus;
@@ -85,13 +114,15 @@ private:
     std::uint32_t rank_;
     strategies::RankPlacement placement_;
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
+    mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t>, double> collectives_;  // seconds
     double gap_, dispatch_, slowdown_;
     std::optional<HostCopies> copies_;
     std::vector<KernelCost> kernels_;
-    std::vector<OpCost> blocks_;
-    std::vector<std::vector<double>> block_times_;  // of each operation, seconds
-    std::vector<Shares> shares_;
+    std::vector<Body> bodies_;        // of blocks
+    std::vector<BlockTimes> blocks_;  // beside nothing
     std::vector<std::vector<OpCost>> programs_;
+    std::vector<std::map<std::uint32_t, BlockTimes>> calls_;  // by role and operation: those beside something
+    std::vector<std::map<std::uint32_t, Slowed>> slowed_;     // by role and operation: kernels beside something
 };
 
 /// Seconds of a kernel by category, for reports.

@@ -31,11 +31,4 @@ KindCosts::KindCosts(const strategies::StepProgram& step, const strategies::Plan
         number_.push_back(number_of_kind[kinds.of(plan.placement.gpu(rank))]);
 }
 
-KindCosts KindCosts::unrolled(const strategies::StepProgram& step) && {
-    std::vector<Costs> unrolled;
-    for (Costs& costs : costs_) unrolled.push_back(std::move(costs).unrolled(step));
-    costs_ = std::move(unrolled);
-    return std::move(*this);
-}
-
 }  // namespace orrery::sim

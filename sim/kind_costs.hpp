@@ -16,9 +16,6 @@ public:
     KindCosts(const strategies::StepProgram& step, const strategies::Plan& plan, const Network& network, bool slowed,
               const Folding* folding);
 
-    /// As Costs::unrolled().
-    [[nodiscard]] KindCosts unrolled(const strategies::StepProgram& step) &&;
-
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(costs_.size()); }
     [[nodiscard]] const Costs& operator[](std::uint32_t number) const { return costs_[number]; }
     /// Number of the costs of a rank.

@@ -42,16 +42,6 @@ strategies::StepProgram timeable(strategies::StepProgram& step, const strategies
     return std::move(step);
 }
 
-/// Of `program`, that timeable() made of `built`.
-KindCosts costs_of(const strategies::StepProgram& built, const strategies::StepProgram& program,
-                   const strategies::Plan& plan, const Network& network, const Folding& folding, const Running& how) {
-    const auto costs = [&](const strategies::StepProgram& step) {
-        return KindCosts(step, plan, network, true, &folding);
-    };
-    if (slows_kernels(how) && blocks_are_local(plan, network)) return costs(built).unrolled(built);
-    return costs(program);
-}
-
 std::size_t span_bytes(const strategies::StepProgram& step, const Folding& folding) {
     std::size_t spans = 0;
     for (const RankClass& rank : folding.classes) spans += step.programs[rank.role].ops.size();
@@ -108,7 +98,7 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
       program(timeable(built, plan, network, how)),
       others(beside(how, network)),
       folding(fold(program, plan, cluster, network, how, others)),
-      costs(costs_of(built, program, plan, network, *folding, how)) {
+      costs(program, plan, network, true, folding.get()) {
     for (std::size_t i = 0; i < others.size(); ++i)
         others[i].costs.emplace(others[i].program, how.others[i].plan, network, true, others[i].folding.get());
     if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes) {

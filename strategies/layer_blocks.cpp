@@ -33,7 +33,13 @@ public:
         }
     }
 
-    [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
+    /// The block of a layer whose tensors are the step's `flow`.
+    [[nodiscard]] Program finish(std::uint32_t flow) && {
+        Program block = std::move(builder_).finish();
+        block.flow = flow;
+        block.details = std::move(details_);
+        return block;
+    }
 
 private:
     static bool nobody_waits(const std::vector<Work>& works, std::size_t i) {
@@ -66,6 +72,7 @@ private:
         label.piece = piece_;
         label.routed = work.routed;
         builder_.emit(beside ? Lane::tensor : Lane::compute, label, what, reads, writes);
+        details_.push_back(work.detail);
         if (beside)
             running_[work.raises] = result;
         else
@@ -75,20 +82,21 @@ private:
 
     Intern& intern_;
     Builder builder_;
+    std::vector<Detail> details_;
     std::map<std::uint8_t, BufferId> running_;  // flag -> what its collective writes
     BufferId last_result_ = 0;
     std::int16_t piece_ = -1;
     bool first_op_ = true;
 };
 
-Program forward_block(Intern& intern, const ShardedLayer& layer) {
+Program forward_block(Intern& intern, const ShardedLayer& layer, std::uint32_t flow) {
     BlockWriter writer(intern, layer.name + " forward");
     for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
         const Piece& piece = layer.pieces[i];
         const BufferId working = writer.scratch(piece.working_bytes);
         writer.piece(i, piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
     }
-    return std::move(writer).finish();
+    return std::move(writer).finish(flow);
 }
 
 /// A backward in one go, or one of the two works that it can be split into.
@@ -111,7 +119,8 @@ std::string_view suffix(Gradients gradients) {
     throw std::logic_error("gradients without a name");
 }
 
-Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute, Gradients gradients) {
+Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute, Gradients gradients,
+                       std::uint32_t flow) {
     BlockWriter writer(intern, layer.name + std::string(suffix(gradients)));
     if (gradients == Gradients::of_weights) recompute = Recompute::none;  // they follow a backward that ran it
     std::vector<BufferId> again(layer.pieces.size());                     // what recomputation brings back
@@ -135,7 +144,7 @@ Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute reco
         if (selective || recompute == Recompute::full) ends.push_back(again[i]);
         writer.piece(i, works, Phase::backward, {working}, ends, i == last);
     }
-    return std::move(writer).finish();
+    return std::move(writer).finish(flow);
 }
 
 std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
@@ -161,12 +170,14 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
         step.blocks.push_back(std::move(block));
         return static_cast<std::uint32_t>(step.blocks.size() - 1);
     };
-    blocks.forward = add(forward_block(intern, layer));
+    const auto flow = static_cast<std::uint32_t>(step.flows.size());
+    step.flows.push_back(layer.flow);
+    blocks.forward = add(forward_block(intern, layer, flow));
     if (split) {
-        blocks.input_gradient = add(backward_block(intern, layer, recompute, Gradients::of_inputs));
-        blocks.weight_gradient = add(backward_block(intern, layer, recompute, Gradients::of_weights));
+        blocks.input_gradient = add(backward_block(intern, layer, recompute, Gradients::of_inputs, flow));
+        blocks.weight_gradient = add(backward_block(intern, layer, recompute, Gradients::of_weights, flow));
     } else {
-        blocks.backward = add(backward_block(intern, layer, recompute, Gradients::both));
+        blocks.backward = add(backward_block(intern, layer, recompute, Gradients::both, flow));
     }
     return blocks;
 }

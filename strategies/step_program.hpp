@@ -18,6 +18,7 @@
 
 #include "kernels/collective.hpp"
 #include "kernels/kernel.hpp"
+#include "strategies/dataflow.hpp"
 #include "strategies/mesh.hpp"
 
 namespace orrery::strategies {
@@ -110,11 +111,16 @@ struct Op {
     Lane lane = Lane::compute;
 };
 
+inline constexpr std::uint32_t no_flow = ~std::uint32_t{0};
+
 struct Program {
     std::string name;  ///< "stage 3", "block forward"
     std::vector<Buffer> buffers;
     std::vector<Op> ops;
     std::vector<BufferId> operands;
+    /// Of a block: the tensors of its layer (index into StepProgram::flows), and what each operation takes of them.
+    std::uint32_t flow = no_flow;
+    std::vector<Detail> details = {};
 
     [[nodiscard]] std::span<const BufferId> reads(const Op& op) const {
         return {operands.data() + op.operands, op.reads};
@@ -128,7 +134,8 @@ struct StepProgram {
     Mesh mesh;
     std::vector<std::string> names;
     std::vector<kernels::Kernel> kernels;
-    std::vector<Program> blocks;  ///< bodies of calls; they hold no calls, sends, receives or host syncs
+    std::vector<Program> blocks;   ///< bodies of calls; they hold no calls, sends, receives or host syncs
+    std::vector<LayerFlow> flows;  ///< of layers: a forward and a backward block share one
     std::vector<Program> programs;
     std::vector<std::uint16_t> role;  ///< rank -> index into programs
 };
@@ -154,9 +161,9 @@ private:
 };
 
 /// Everything that makes a program meaningless, one line each, empty when there is nothing: buffers or kernels
-/// out of range, activations read before they are written, blocks that do not begin and end on the compute lane or
-/// leave a lane unjoined, sends and receives that do not match in order and size, collectives that a group's ranks
-/// issue in different order or size, deadlock.
+/// out of range, operands that do not fit the contracts of their kernels (flow_checks.hpp), activations read before
+/// they are written, blocks that do not begin and end on the compute lane or leave a lane unjoined, sends and receives
+/// that do not match in order and size, collectives that a group's ranks issue in different order or size, deadlock.
 std::vector<std::string> verify(const StepProgram& step);
 
 /// Readable text of one program (and of the blocks it calls): golden files, `orrery explain`.

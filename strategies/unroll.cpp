@@ -54,7 +54,7 @@ Program unrolled(const StepProgram& step, const Program& program) {
 }  // namespace
 
 StepProgram unrolled(const StepProgram& step) {
-    StepProgram flat{step.mesh, step.names, step.kernels, {}, {}, step.role};
+    StepProgram flat{step.mesh, step.names, step.kernels, {}, {}, {}, step.role};
     for (const Program& program : step.programs) flat.programs.push_back(unrolled(step, program));
     return flat;
 }

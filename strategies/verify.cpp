@@ -1,6 +1,7 @@
 // Checks that a step program means something: well formed, and free of deadlock.
 #include <fmt/format.h>
 
+#include "strategies/flow_checks.hpp"
 #include "strategies/progress.hpp"
 #include "strategies/step_program.hpp"
 
@@ -106,6 +107,7 @@ private:
 
 std::vector<std::string> verify(const StepProgram& step) {
     std::vector<std::string> problems = Checker(step).check();
+    if (problems.empty()) problems = flow_problems(step);
     if (problems.empty()) problems = stuck_operations(step);  // only well-formed programs can be run
     return problems;
 }

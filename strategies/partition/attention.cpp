@@ -1,6 +1,9 @@
-#include "strategies/partition/attention.hpp"
-
+// The attention core on one tensor rank: fused, or as batched products with a softmax over seq x seq; and the rotation
+// of queries and keys before it. Heads are split over the tensor axis; nothing is communicated.
 #include <algorithm>
+#include <array>
+
+#include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
 
@@ -19,9 +22,9 @@ struct Shape {
 
     [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{batch} * seq; }
     [[nodiscard]] std::uint64_t scores() const { return std::uint64_t{batch} * heads * seq * seq; }
-    [[nodiscard]] std::uint64_t qkv_bytes() const {
-        return tokens() * (heads + 2 * kv_heads) * head_dim * element_bytes;
-    }
+    /// Elements of one token's queries, keys and values.
+    [[nodiscard]] std::uint64_t row() const { return std::uint64_t{heads + 2 * kv_heads} * head_dim; }
+    [[nodiscard]] std::uint64_t qkv_bytes() const { return tokens() * row() * element_bytes; }
 };
 
 Shape local_shape(const models::AttentionCore& op, const Plan& plan) {
@@ -38,12 +41,28 @@ Shape local_shape(const models::AttentionCore& op, const Plan& plan) {
             op.dropout};
 }
 
-void fused(const Shape& s, Piece& piece) {
+/// Queries, keys and values of a token are one packed row.
+std::array<View, 3> heads_of(const Shape& s, ValueId packed) {
+    return {View{packed}, View{packed, std::uint64_t{s.heads} * s.head_dim},
+            View{packed, std::uint64_t{s.heads + s.kv_heads} * s.head_dim}};
+}
+
+void fused(LayerStream& stream, const Shape& s, Piece& piece) {
     const kernels::Attention forward{s.dtype, false, s.causal, s.batch, s.seq, s.heads, s.kv_heads, s.head_dim};
     kernels::Attention backward = forward;
     backward.backward = true;
-    piece.forward.push_back({"attention", forward});
-    piece.backward.push_back({"attention backward", backward});
+    auto& flow = stream.flow;
+    const std::uint64_t rows = s.tokens() * s.heads;
+    const View o{stream.activation(rows * s.head_dim)}, lse{flow.activation(kernels::Format::fp32, rows)};
+    const auto [q, k, v] = heads_of(s, stream.value);
+    const auto [dq, dk, dv] = heads_of(s, flow.gradient_of(stream.value));
+    Launch packed;
+    packed.settings.row_stride = s.row();
+    piece.forward.push_back({.name = "attention", .what = forward, .detail = {{q, k, v, o, lse}, packed}});
+    piece.backward.push_back({.name = "attention backward",
+                              .what = backward,
+                              .detail = {{q, k, v, o, lse, {flow.gradient_of(o.value)}, dq, dk, dv}, packed}});
+    stream.value = o.value;
     piece.saved_bytes = s.qkv_bytes() + s.tokens() * s.heads * 4;  // Q, K, V and the row's log-sum-exp in fp32
     piece.working_bytes = s.qkv_bytes();
 }
@@ -79,12 +98,48 @@ void unfused(const Shape& s, Piece& piece) {
 
 }  // namespace
 
-Piece attention_piece(const models::AttentionCore& op, const Plan& plan) {
+void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     Piece piece{.name = "attention core", .attention_core = true};
-    const Shape shape = local_shape(op, plan);
-    plan.training.fused_attention ? fused(shape, piece) : unfused(shape, piece);
+    const Shape shape = local_shape(op, stream.plan);
+    if (stream.plan.training.fused_attention) {
+        fused(stream, shape, piece);
+    } else {
+        unfused(shape, piece);
+        stream.value = stream.activation(shape.tokens() * shape.heads * shape.head_dim);
+    }
     piece.input_bytes = shape.qkv_bytes();
-    return piece;
+    stream.layer.pieces.push_back(std::move(piece));
+}
+
+/// In place, inside the packed rows.
+void shard_rope(LayerStream& stream, const models::Rope& op) {
+    const std::uint64_t width = op.heads * op.head_dim / stream.tensor, tokens = stream.tokens;
+    const std::uint64_t head_rows = tokens * op.heads / stream.tensor;
+    const std::uint64_t seq = stream.plan.training.seq, table = seq * op.head_dim / 2;
+    Piece piece{.name = "rope"};
+    const View cos{stream.flow.table(Table::rope_cos, kernels::Format::fp32, table)},
+        sin{stream.flow.table(Table::rope_sin, kernels::Format::fp32, table)};
+    Launch packed;
+    const models::ModelSpec& spec = stream.plan.model;
+    packed.settings.row_stride = std::uint64_t{spec.heads + 2 * spec.kv_heads} * spec.head_dim / stream.tensor;
+    packed.settings.head = op.head_dim;
+    packed.settings.positions = seq;
+    const auto turn = [&](const char* name, PointwiseKind kind, View rows) {
+        return Work{
+            .name = name, .what = stream.pointwise(kind, tokens, width), .detail = {{rows, cos, sin, rows}, packed}};
+    };
+    if (op.norm)
+        piece.forward.push_back({"query key norm", stream.pointwise(PointwiseKind::rmsnorm, head_rows, op.head_dim)});
+    piece.forward.push_back(turn("rope", PointwiseKind::rope, {stream.value}));
+    piece.backward.push_back(
+        turn("rope backward", PointwiseKind::rope_backward, {stream.flow.gradient_of(stream.value)}));
+    if (op.norm)
+        piece.backward.push_back(
+            {"query key norm backward", stream.pointwise(PointwiseKind::rmsnorm_backward, head_rows, op.head_dim)});
+    piece.saved_bytes = op.norm ? tokens * width * stream.bytes : 0;
+    piece.working_bytes = tokens * width * stream.bytes;
+    piece.parameters = op.norm ? 2 * op.head_dim : 0;
+    stream.layer.pieces.push_back(std::move(piece));
 }
 
 }  // namespace orrery::strategies

@@ -3,187 +3,345 @@
 #include <cmath>
 #include <utility>
 
+#include "strategies/partition/sharder.hpp"
+
 namespace orrery::strategies {
 
 namespace {
 
 using kernels::CollectiveKind;
 using kernels::Dtype;
+using kernels::Format;
 using kernels::Gemm;
 using kernels::GemmPass;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 
+/// Weight and bias of one product of all of a rank's experts.
+struct ExpertWeights {
+    FlowBuilder::Weights weight, bias;
+};
+
+/// Globally [experts x outputs, inputs]. Behind a sum over tensor ranks each of them sees all tokens: the gradients of
+/// the bias are alike, and none is summed.
+ExpertWeights expert_weights(LayerStream& stream, const models::Experts& op, const ExpertShapes& shapes, bool up) {
+    using Split = Parameter::Split;
+    const std::string name = up ? "experts.up" : "experts.down";
+    const std::uint64_t outputs = up ? shapes.inner : op.hidden, inputs = up ? op.hidden : shapes.ffn;
+    Parameter weight{
+        .name = name + ".weight",
+        .parts = up ? std::vector<std::uint64_t>(op.gated ? 2 : 1, op.ffn) : std::vector<std::uint64_t>{op.hidden},
+        .cols = up ? op.hidden : op.ffn,
+        .split = !shapes.gathers ? Split::none
+                 : up            ? Split::rows
+                                 : Split::cols,
+        .experts = static_cast<std::uint32_t>(op.experts)};
+    Parameter bias{.name = name + ".bias",
+                   .parts = weight.parts,
+                   .split = up ? weight.split : Split::none,
+                   .initial = Initial::zeros,
+                   .experts = weight.experts,
+                   .alike = !up && shapes.gathers};
+    ExpertWeights held;
+    held.weight = stream.parameter(std::move(weight), shapes.experts * outputs * inputs);
+    if (op.bias) held.bias = stream.parameter(std::move(bias), shapes.experts * outputs);
+    return held;
+}
+
+/// Tokens travel to their experts and results back; in backward gradients travel the other way.
 class ExpertSharder {
 public:
-    ExpertSharder(const models::Experts& op, const Plan& plan)
-        : op_(op),
-          plan_(plan),
-          shapes_(expert_shapes(op, plan)),
-          element_(activation_dtype(plan)),
-          bytes_(kernels::size_of(element_)) {}
+    ExpertSharder(LayerStream& stream, const models::Experts& op)
+        : stream_(stream), op_(op), plan_(stream.plan), shapes_(expert_shapes(op, stream.plan)) {}
 
-    [[nodiscard]] std::vector<Piece> pieces() const {
-        return {router(),
-                dispatch(),
-                product("experts up", shapes_.inner, static_cast<std::uint32_t>(op_.hidden)),
-                activation(),
-                product("experts down", static_cast<std::uint32_t>(op_.hidden), shapes_.ffn),
-                combine()};
-    }
+    void shard() &&;
 
 private:
     using List = std::vector<Work>;
 
-    [[nodiscard]] Pointwise pointwise(PointwiseKind kind, std::uint64_t rows, std::uint64_t cols) const {
-        return {kind, element_, rows, cols};
+    static void add(List& list, std::string name, kernels::Kernel kernel, std::vector<View> operands,
+                    Launch launch = {}, bool routed = false) {
+        list.push_back({.name = std::move(name),
+                        .what = std::move(kernel),
+                        .routed = routed,
+                        .detail = {std::move(operands), std::move(launch)}});
     }
-    static void add(List& list, std::string name, kernels::Kernel kernel, bool routed = false) {
-        list.push_back({.name = std::move(name), .what = std::move(kernel), .routed = routed});
+    [[nodiscard]] ValueId rows_of_hidden(std::uint64_t rows, Role role) {
+        const std::uint64_t elements = rows * op_.hidden;
+        return role == Role::gradient ? stream_.flow.gradient(stream_.format(), elements)
+                                      : stream_.activation(elements);
     }
-    static void add_for_weights(List& list, std::string name, kernels::Kernel kernel, bool routed = false) {
-        add(list, std::move(name), std::move(kernel), routed);
-        list.back().of_weights = true;
+    [[nodiscard]] ValueId by_expert(Role role) {
+        const std::uint64_t elements = shapes_.tokens * op_.experts;
+        return role == Role::gradient ? stream_.flow.gradient(Format::fp32, elements)
+                                      : stream_.flow.activation(Format::fp32, elements);
     }
-
-    /// Copies of tokens in the order of their experts. The kinds permute and unpermute read or write a token once for
-    /// two copies; with one copy a row is moved as an embedding's is.
-    void permute(List& list, const std::string& name) const {
-        add(list, name,
-            pointwise(op_.top_k > 1 ? PointwiseKind::permute : PointwiseKind::embedding, shapes_.sent, op_.hidden));
+    [[nodiscard]] View table(Table which) {
+        const bool of_rows = which == Table::arrived_row || which == Table::sorted_row;
+        return {stream_.flow.table(which, which == Table::ones ? Format::fp32 : Format::int32,
+                                   of_rows ? shapes_.rows : shapes_.sent)};
     }
-    void unpermute(List& list, const std::string& name) const {
-        add(list, name,
-            pointwise(op_.top_k > 1 ? PointwiseKind::unpermute : PointwiseKind::embedding, shapes_.sent, op_.hidden));
+    /// Copies of tokens. The kinds permute and unpermute read or write a token once for two copies; with one copy a row
+    /// is priced as an embedding's.
+    [[nodiscard]] Pointwise copies(PointwiseKind kind) const {
+        return stream_.pointwise(op_.top_k > 1 ? kind : PointwiseKind::embedding, shapes_.sent, op_.hidden);
     }
-    /// Received tokens lie by the rank that they come from; products want them by expert.
-    void sort(List& list, const std::string& name) const {
-        if (shapes_.experts > 1 && (shapes_.exchanges || shapes_.gathers))
-            add(list, name, pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden), true);
+    [[nodiscard]] Launch moved(PointwiseKind kind) const {
+        Launch launch = of_copies();
+        launch.kernel = stream_.pointwise(kind, shapes_.sent, op_.hidden);
+        return launch;
     }
-    void exchange(List& list, const std::string& name) const {
-        if (shapes_.exchanges)
-            list.push_back({.name = name,
-                            .what = LayerCollective{CollectiveKind::all_to_all, shapes_.sent * op_.hidden * bytes_,
-                                                    plan_.expert_group()},
-                            .routed = true});
+    [[nodiscard]] Launch of_copies() const {
+        Launch launch;
+        launch.settings.top_k = op_.top_k;
+        return launch;
     }
-    void over_tensor(List& list, const std::string& name, CollectiveKind kind) const {
-        if (shapes_.gathers)
-            list.push_back({.name = name,
-                            .what = LayerCollective{kind, shapes_.rows * op_.hidden * bytes_, {Axis::tensor}},
-                            .routed = true});
-    }
-    void to_experts(List& list, const std::string& what) const {
-        exchange(list, "dispatch" + what);
-        over_tensor(list, "gather tokens" + what, CollectiveKind::all_gather);
-        sort(list, "sort by expert" + what);
-    }
-    void from_experts(List& list, const std::string& what) const {
-        sort(list, "sort by rank" + what);
-        over_tensor(list, "reduce tokens" + what, CollectiveKind::reduce_scatter);
-        exchange(list, "combine" + what);
+    /// The gate whose choice of experts is given.
+    [[nodiscard]] Launch given_experts() {
+        Launch launch = of_copies();
+        launch.experts = table(Table::copy_expert);
+        return launch;
     }
 
-    [[nodiscard]] Piece router() const;
-    [[nodiscard]] Piece dispatch() const;
-    [[nodiscard]] Piece product(const std::string& name, std::uint32_t out, std::uint32_t in) const;
-    [[nodiscard]] Piece activation() const;
-    [[nodiscard]] Piece combine() const;
+    ValueId sort(List& list, const std::string& name, Table from, ValueId rows);
+    ValueId exchange(List& list, const std::string& name, ValueId rows);
+    ValueId over_tensor(List& list, const std::string& name, CollectiveKind kind, ValueId rows);
+    ValueId to_experts(List& list, const std::string& what, ValueId rows);
+    ValueId from_experts(List& list, const std::string& what, ValueId rows);
 
+    void router();
+    void router_backward(Piece& piece, const FlowBuilder::Weights& weight);
+    void dispatch();
+    void product(const std::string& name, bool up);
+    void activation();
+    void combine();
+    void meet_shared();
+
+    LayerStream& stream_;
     const models::Experts& op_;
     const Plan& plan_;
     ExpertShapes shapes_;
-    Dtype element_;
-    std::uint64_t bytes_;
+    ValueId shared_ = no_value;                         ///< the result of the MLP that every token takes
+    ValueId tokens_ = no_value;                         ///< the router's input
+    ValueId probabilities_ = no_value;                  ///< of all experts, for every token
+    ValueId weights_ = no_value, dweights_ = no_value;  ///< of copies
+    ValueId copies_gradient_ = no_value;                ///< of the router's input: what its copies add up to,
+    ValueId routed_gradient_ = no_value;                ///< and all of it
 };
 
+/// Received tokens lie by the rank that they come from; products want them by expert.
+ValueId ExpertSharder::sort(List& list, const std::string& name, Table from, ValueId rows) {
+    if (shapes_.experts == 1 || (!shapes_.exchanges && !shapes_.gathers)) return rows;
+    const ValueId sorted = rows_of_hidden(shapes_.rows, stream_.flow.value(rows).role);
+    add(list, name, stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden),
+        {table(from), {rows}, {sorted}}, {}, true);
+    return sorted;
+}
+
+ValueId ExpertSharder::exchange(List& list, const std::string& name, ValueId rows) {
+    if (!shapes_.exchanges) return rows;
+    const ValueId received = rows_of_hidden(shapes_.sent, stream_.flow.value(rows).role);
+    list.push_back({.name = name,
+                    .what = LayerCollective{CollectiveKind::all_to_all, shapes_.sent * op_.hidden * stream_.bytes,
+                                            plan_.expert_group()},
+                    .routed = true,
+                    .detail = {{{rows}, {received}}}});
+    return received;
+}
+
+ValueId ExpertSharder::over_tensor(List& list, const std::string& name, CollectiveKind kind, ValueId rows) {
+    if (!shapes_.gathers) return rows;
+    const std::uint64_t left = kind == CollectiveKind::all_gather ? shapes_.rows : shapes_.sent;
+    const ValueId moved = rows_of_hidden(left, stream_.flow.value(rows).role);
+    list.push_back({.name = name,
+                    .what = LayerCollective{kind, shapes_.rows * op_.hidden * stream_.bytes, {Axis::tensor}},
+                    .routed = true,
+                    .detail = {{{rows}, {moved}}}});
+    return moved;
+}
+
+ValueId ExpertSharder::to_experts(List& list, const std::string& what, ValueId rows) {
+    rows = exchange(list, "dispatch" + what, rows);
+    rows = over_tensor(list, "gather tokens" + what, CollectiveKind::all_gather, rows);
+    return sort(list, "sort by expert" + what, Table::arrived_row, rows);
+}
+
+ValueId ExpertSharder::from_experts(List& list, const std::string& what, ValueId rows) {
+    rows = sort(list, "sort by rank" + what, Table::sorted_row, rows);
+    rows = over_tensor(list, "reduce tokens" + what, CollectiveKind::reduce_scatter, rows);
+    return exchange(list, "combine" + what, rows);
+}
+
 /// In the format of activations also under fp8. Every tensor rank routes its own tokens with all of the weight.
-Piece ExpertSharder::router() const {
+void ExpertSharder::router() {
     const auto m = static_cast<std::uint32_t>(shapes_.tokens), n = static_cast<std::uint32_t>(op_.experts),
                k = static_cast<std::uint32_t>(op_.hidden);
     Piece piece{.name = "router"};
-    add(piece.forward, "router", Gemm{element_, 1, m, n, k});
-    add(piece.forward, "gate", Pointwise{PointwiseKind::moe_gate, Dtype::fp32, shapes_.tokens, op_.experts});
-    add(piece.backward, "gate backward",
-        Pointwise{PointwiseKind::softmax_backward, Dtype::fp32, shapes_.tokens, op_.experts});
-    add(piece.backward, "router dgrad", Gemm{element_, 1, m, k, n, GemmPass::data_gradient});
-    add_for_weights(piece.backward, "router wgrad", Gemm{element_, 1, k, n, m, GemmPass::weight_gradient});
-    // Its input goes to the experts (and the shared one) as well.
-    add(piece.backward, "sum router gradient", pointwise(PointwiseKind::add, shapes_.tokens, op_.hidden));
-    const std::uint64_t input = op_.adds_shared ? 0 : shapes_.tokens * op_.hidden * bytes_;  // else the shared MLP's
+    const auto weight =
+        stream_.parameter({.name = "router.weight", .parts = {op_.experts}, .cols = op_.hidden, .replicated = true},
+                          op_.experts * op_.hidden);
+    if (op_.adds_shared) shared_ = stream_.value;
+    tokens_ = op_.adds_shared ? stream_.normed : stream_.value;
+    copies_gradient_ = rows_of_hidden(shapes_.tokens, Role::gradient);
+    const ValueId logits = by_expert(Role::activation);
+    probabilities_ = by_expert(Role::activation);
+    weights_ = stream_.flow.activation(Format::fp32, shapes_.sent);
+    dweights_ = stream_.flow.gradient(Format::fp32, shapes_.sent);
+    Launch wide;
+    wide.settings.result = Dtype::fp32;  // what the gate takes
+    add(piece.forward, "router", Gemm{stream_.element, 1, m, n, k}, {{tokens_}, {weight.weight}, {logits}}, wide);
+    add(piece.forward, "gate", Pointwise{PointwiseKind::moe_gate, Dtype::fp32, shapes_.tokens, op_.experts},
+        {{logits}, {probabilities_}, table(Table::copy_expert), {weights_}}, given_experts());
+    router_backward(piece, weight);
+    const std::uint64_t input =
+        op_.adds_shared ? 0 : shapes_.tokens * op_.hidden * stream_.bytes;  // else the shared MLP's
     piece.saved_bytes = input + shapes_.tokens * op_.experts * 4;
     piece.weight_saved_bytes = input;
-    piece.output_gradient_bytes = shapes_.tokens * op_.experts * bytes_;
-    piece.working_bytes = shapes_.tokens * op_.experts * (bytes_ + 4);
+    piece.output_gradient_bytes = shapes_.tokens * op_.experts * stream_.bytes;
+    piece.working_bytes = shapes_.tokens * op_.experts * (stream_.bytes + 4);
     piece.parameters = piece.replicated_parameters = op_.experts * op_.hidden;
-    return piece;
+    stream_.layer.pieces.push_back(std::move(piece));
 }
 
-Piece ExpertSharder::dispatch() const {
+void ExpertSharder::router_backward(Piece& piece, const FlowBuilder::Weights& weight) {
+    const auto m = static_cast<std::uint32_t>(shapes_.tokens), n = static_cast<std::uint32_t>(op_.experts),
+               k = static_cast<std::uint32_t>(op_.hidden);
+    const ValueId dlogits = stream_.flow.gradient(stream_.format(), shapes_.tokens * op_.experts);
+    routed_gradient_ =
+        op_.adds_shared ? rows_of_hidden(shapes_.tokens, Role::gradient) : stream_.flow.gradient_of(tokens_);
+    Launch gate = given_experts();
+    gate.narrowed = stream_.format() != Format::fp32;
+    add(piece.backward, "gate backward",
+        Pointwise{PointwiseKind::softmax_backward, Dtype::fp32, shapes_.tokens, op_.experts},
+        {{probabilities_}, {dweights_}, {dlogits}}, gate);
+    add(piece.backward, "router dgrad", Gemm{stream_.element, 1, m, k, n, GemmPass::data_gradient},
+        {{dlogits}, {weight.weight}, {routed_gradient_}});
+    piece.backward.push_back(weight_gradient(stream_, "router wgrad",
+                                             {stream_.element, 1, k, n, m, GemmPass::weight_gradient},
+                                             {dlogits, tokens_, weight.gradient}));
+    // Its input goes to the experts (and the shared one) as well.
+    add(piece.backward, "sum router gradient", stream_.pointwise(PointwiseKind::add, shapes_.tokens, op_.hidden),
+        {{routed_gradient_}, {copies_gradient_}, {routed_gradient_}});
+}
+
+void ExpertSharder::dispatch() {
     Piece piece{.name = "dispatch"};
-    permute(piece.forward, "permute");
-    to_experts(piece.forward, "");
-    from_experts(piece.backward, " gradient");
-    unpermute(piece.backward, "permute backward");
+    const ValueId permuted = rows_of_hidden(shapes_.sent, Role::activation);
+    add(piece.forward, "permute", copies(PointwiseKind::permute), {{tokens_}, table(Table::copy_source), {permuted}},
+        moved(PointwiseKind::permute));
+    stream_.value = to_experts(piece.forward, "", permuted);
+    const ValueId returned = from_experts(piece.backward, " gradient", stream_.flow.gradient_of(stream_.value));
+    add(piece.backward, "permute backward", copies(PointwiseKind::unpermute),
+        {{returned}, table(Table::copy_row), table(Table::ones), {copies_gradient_}}, moved(PointwiseKind::unpermute));
     piece.saved_bytes = shapes_.sent * 4;  // each copy's place
-    piece.working_bytes = (shapes_.sent + shapes_.rows) * op_.hidden * bytes_;
-    return piece;
+    piece.working_bytes = (shapes_.sent + shapes_.rows) * op_.hidden * stream_.bytes;
+    stream_.layer.pieces.push_back(std::move(piece));
 }
 
-Piece ExpertSharder::product(const std::string& name, std::uint32_t out, std::uint32_t in) const {
+/// A product of all of a rank's experts is one of as many equal parts.
+void ExpertSharder::product(const std::string& name, bool up) {
     const Dtype compute = plan_.training.precision.compute;
     const std::uint32_t each = shapes_.rows_each, experts = shapes_.experts;
+    const std::uint32_t out = up ? shapes_.inner : static_cast<std::uint32_t>(op_.hidden),
+                        in = up ? static_cast<std::uint32_t>(op_.hidden) : shapes_.ffn;
     const auto quantise = [&](List& list, std::uint64_t width) {
         if (compute == Dtype::fp8)
-            add(list, "quantise", Pointwise{PointwiseKind::transpose, Dtype::bf16, shapes_.rows, width}, true);
+            add(list, "quantise", Pointwise{PointwiseKind::transpose, Dtype::bf16, shapes_.rows, width}, {}, {}, true);
     };
     Piece piece{.name = name};
+    const ExpertWeights held = expert_weights(stream_, op_, shapes_, up);
+    const ValueId x = stream_.value, y = stream_.activation(shapes_.rows * out);
+    const ValueId dy = stream_.flow.gradient_of(y), dx = stream_.flow.gradient_of(x);
+    Launch biased;
+    if (op_.bias) biased.bias = {held.bias.weight};
+    biased.first_bias = !up && shapes_.gathers;
     quantise(piece.forward, in);
-    add(piece.forward, name, Gemm{compute, experts, each, out, in}, true);
+    add(piece.forward, name, Gemm{compute, experts, each, out, in}, {{x}, {held.weight.weight}, {y}}, biased, true);
     quantise(piece.backward, out);
-    add(piece.backward, name + " dgrad", Gemm{compute, experts, each, in, out, GemmPass::data_gradient}, true);
-    add_for_weights(piece.backward, name + " wgrad", Gemm{compute, experts, in, out, each, GemmPass::weight_gradient},
-                    true);
-    if (op_.bias)
-        add_for_weights(piece.backward, name + " bias gradient",
-                        pointwise(PointwiseKind::bias_gradient, shapes_.rows, out), true);
-    if (!plan_.training.gradient_accumulation_fusion)
-        add_for_weights(
-            piece.backward, name + " accumulate",
-            Pointwise{PointwiseKind::add, plan_.training.precision.grad_reduce, std::uint64_t{experts} * in, out});
-    piece.saved_bytes = piece.weight_saved_bytes = shapes_.rows * in * bytes_;
-    piece.output_gradient_bytes = shapes_.rows * out * bytes_;
-    piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * bytes_;
+    add(piece.backward, name + " dgrad", Gemm{compute, experts, each, in, out, GemmPass::data_gradient},
+        {{dy}, {held.weight.weight}, {dx}}, {}, true);
+    const bool fused = plan_.training.gradient_accumulation_fusion;
+    const ValueId separate =
+        fused ? no_value : stream_.flow.gradient(stream_.sums(), std::uint64_t{experts} * out * in);
+    piece.backward.push_back(weight_gradient(stream_, name + " wgrad",
+                                             {compute, experts, in, out, each, GemmPass::weight_gradient},
+                                             {dy, x, held.weight.gradient, separate}));
+    piece.backward.back().routed = true;
+    Launch each_bias = stream_.into_gradients();
+    each_bias.parts = experts;
+    if (op_.bias) {
+        add(piece.backward, name + " bias gradient", stream_.pointwise(PointwiseKind::bias_gradient, shapes_.rows, out),
+            {{dy}, {held.bias.gradient}}, each_bias, true);
+        piece.backward.back().of_weights = true;
+    }
+    if (!fused) {
+        add(piece.backward, name + " accumulate",
+            Pointwise{PointwiseKind::add, plan_.training.precision.grad_reduce, std::uint64_t{experts} * in, out},
+            {{held.weight.gradient}, {separate}, {held.weight.gradient}});
+        piece.backward.back().of_weights = true;
+    }
+    stream_.value = y;
+    piece.saved_bytes = piece.weight_saved_bytes = shapes_.rows * in * stream_.bytes;
+    piece.output_gradient_bytes = shapes_.rows * out * stream_.bytes;
+    piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * stream_.bytes;
     piece.parameters = piece.expert_parameters =
         std::uint64_t{experts} * out * (std::uint64_t{in} + (op_.bias ? 1 : 0));
-    return piece;
+    stream_.layer.pieces.push_back(std::move(piece));
 }
 
-Piece ExpertSharder::activation() const {
+void ExpertSharder::activation() {
     Piece piece{.name = op_.gated ? "experts swiglu" : "experts gelu"};
-    add(piece.forward, piece.name,
-        pointwise(op_.gated ? PointwiseKind::swiglu : PointwiseKind::gelu, shapes_.rows, shapes_.ffn), true);
-    add(piece.backward, piece.name + " backward",
-        pointwise(op_.gated ? PointwiseKind::swiglu_backward : PointwiseKind::gelu_backward, shapes_.rows, shapes_.ffn),
-        true);
-    piece.saved_bytes = shapes_.rows * shapes_.inner * bytes_;
-    piece.working_bytes = shapes_.rows * shapes_.ffn * bytes_;
-    return piece;
+    add_activation(stream_, piece, op_.gated, shapes_.rows, shapes_.ffn, true);
+    piece.saved_bytes = shapes_.rows * shapes_.inner * stream_.bytes;
+    piece.working_bytes = shapes_.rows * shapes_.ffn * stream_.bytes;
+    stream_.layer.pieces.push_back(std::move(piece));
 }
 
 /// The results that come back stay for the gradient of the router's weights.
-Piece ExpertSharder::combine() const {
+void ExpertSharder::combine() {
     Piece piece{.name = "combine"};
-    from_experts(piece.forward, "");
-    unpermute(piece.forward, "unpermute");
-    if (op_.adds_shared)
-        add(piece.forward, "add shared expert", pointwise(PointwiseKind::add, shapes_.tokens, op_.hidden));
-    permute(piece.backward, "unpermute backward");
-    to_experts(piece.backward, " gradient");
-    piece.saved_bytes = shapes_.sent * op_.hidden * bytes_;
-    piece.working_bytes = (shapes_.tokens + shapes_.rows) * op_.hidden * bytes_;
-    return piece;
+    const ValueId results = stream_.value;
+    const ValueId returned = from_experts(piece.forward, "", results);
+    const ValueId summed = rows_of_hidden(shapes_.tokens, Role::activation);
+    const Pointwise add_rows = stream_.pointwise(PointwiseKind::add, shapes_.tokens, op_.hidden);
+    add(piece.forward, "unpermute", copies(PointwiseKind::unpermute),
+        {{returned}, table(Table::copy_row), {weights_}, {summed}}, moved(PointwiseKind::unpermute));
+    if (op_.adds_shared) {
+        add(piece.forward, "add shared expert", add_rows, {{summed}, {shared_}, {summed}});
+        stream_.flow.set_gradient(shared_, stream_.flow.gradient_of(summed));
+    }
+    const ValueId spread = rows_of_hidden(shapes_.sent, Role::gradient);
+    Launch weighed = moved(PointwiseKind::permute);
+    weighed.unpermuted = {returned};
+    weighed.unpermuted_weight = {weights_};
+    weighed.unpermuted_dweight = {dweights_};
+    add(piece.backward, "unpermute backward", copies(PointwiseKind::permute),
+        {{stream_.flow.gradient_of(summed)}, table(Table::copy_source), {spread}}, weighed);
+    stream_.flow.set_gradient(results, to_experts(piece.backward, " gradient", spread));
+    stream_.value = summed;
+    piece.saved_bytes = shapes_.sent * op_.hidden * stream_.bytes;
+    piece.working_bytes = (shapes_.tokens + shapes_.rows) * op_.hidden * stream_.bytes;
+    stream_.layer.pieces.push_back(std::move(piece));
+}
+
+/// The norm's output goes to a shared expert too: what its backward leaves and what the router's does meet at the norm.
+void ExpertSharder::meet_shared() {
+    const View sum{stream_.flow.gradient_of(stream_.normed)};
+    auto& backward = stream_.layer.pieces[stream_.norm].backward;
+    backward.insert(backward.begin(),
+                    {.name = "sum expert gradients",
+                     .what = stream_.pointwise(PointwiseKind::add, stream_.residual_tokens, op_.hidden),
+                     .detail = {{sum, {routed_gradient_}, sum}}});
+}
+
+void ExpertSharder::shard() && {
+    router();
+    dispatch();
+    product("experts up", true);
+    activation();
+    product("experts down", false);
+    combine();
+    if (op_.adds_shared) meet_shared();
 }
 
 }  // namespace
@@ -206,8 +364,6 @@ ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan) {
     return shapes;
 }
 
-std::vector<Piece> expert_pieces(const models::Experts& op, const Plan& plan) {
-    return ExpertSharder(op, plan).pieces();
-}
+void shard_experts(LayerStream& stream, const models::Experts& op) { ExpertSharder(stream, op).shard(); }
 
 }  // namespace orrery::strategies

@@ -2,10 +2,10 @@
 // and the way back.
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "models/operators.hpp"
-#include "strategies/partition/tensor.hpp"
+#include "strategies/plan.hpp"
 
 namespace orrery::strategies {
 
@@ -23,9 +23,5 @@ struct ExpertShapes {
     bool gathers = false;         ///< tensor ranks share the tokens of each other's parts of the sequence
 };
 ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan);
-
-/// Router, dispatch, first product, activation, second product, combination, as Megatron-LM's all-to-all dispatcher
-/// runs them. The products of a rank's experts are one grouped GEMM, written as a batched one of equal parts.
-std::vector<Piece> expert_pieces(const models::Experts& op, const Plan& plan);
 
 }  // namespace orrery::strategies

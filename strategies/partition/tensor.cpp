@@ -3,270 +3,180 @@
 #include <numeric>
 #include <utility>
 
-#include "strategies/layout.hpp"
-#include "strategies/partition/attention.hpp"
-#include "strategies/partition/experts.hpp"
+#include "base/overloaded.hpp"
+#include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
 
 namespace {
 
 using kernels::Dtype;
+using kernels::Format;
 using kernels::Gemm;
-using kernels::GemmPass;
-using kernels::Pointwise;
 using kernels::PointwiseKind;
-using models::Dim;
 
-constexpr std::uint8_t gathered_flag = 1, reduced_flag = 2;
-
-bool split_by_tensor(Dim dim) { return dim != Dim::hidden; }
-
-/// Shards operators one after the other; each adds one piece.
-class Sharder {
-public:
-    Sharder(const Plan& plan, ShardedLayer& out) : plan_(plan), out_(out) {
-        const auto& t = plan.training;
-        tokens_ = std::uint64_t{t.micro_batch} * t.seq;
-        tensor_ = plan.strategy.tensor;
-        residual_ =
-            plan.strategy.sequence_parallel && tensor_ > 1 ? Placement::sharded_sequence : Placement::replicated;
-        residual_tokens_ = residual_ == Placement::sharded_sequence ? tokens_ / tensor_ : tokens_;
-        element_ = activation_dtype(plan);
-        bytes_ = kernels::size_of(element_);
-    }
-
-    void operator()(const models::Linear& op);
-    void operator()(const models::Embedding& op);
-    void operator()(const models::Norm& op);
-    void operator()(const models::Rope& op);
-    void operator()(const models::AttentionCore& op) { out_.pieces.push_back(attention_piece(op, plan_)); }
-    void operator()(const models::Activation& op);
-    void operator()(const models::Experts& op);
-    void operator()(const models::ResidualAdd& op);
-    void operator()(const models::Loss& op);
-
-    [[nodiscard]] std::uint64_t residual_bytes(std::uint64_t width) const { return residual_tokens_ * width * bytes_; }
-
-private:
-    /// A collective that brings [tokens, width] from one placement to another, or nothing.
-    void convert(std::vector<Work>& list, const std::string& name, Placement from, Placement to, std::uint64_t width,
-                 std::uint8_t raises = 0) const {
-        if (tensor_ == 1) return;
-        if (const auto kind = conversion(from, to))
-            list.push_back({name, LayerCollective{*kind, tokens_ * width * bytes_}, raises, 0});
-    }
-    [[nodiscard]] Pointwise pointwise(PointwiseKind kind, std::uint64_t rows, std::uint64_t cols) const {
-        return {kind, element_, rows, cols};
-    }
-    /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
-    /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).
-    [[nodiscard]] bool summed_with_mlp(const models::Linear& op) const {
-        return plan_.model.parallel_residual && op.in == Dim::attention;
-    }
-    void linear_backward(const models::Linear& op, const Gemm& forward, Piece& piece) const;
-    void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
-        // Cast to fp8 in both orientations: reads 2 bytes, writes 1 + 1, the traffic of a 16-bit transpose.
-        if (plan_.training.precision.compute == Dtype::fp8)
-            list.push_back({"quantise", Pointwise{PointwiseKind::transpose, Dtype::bf16, rows, cols}});
-    }
-
-    const Plan& plan_;
-    ShardedLayer& out_;
-    std::uint64_t tokens_ = 0, residual_tokens_ = 0;
-    std::uint32_t tensor_ = 1;
-    Placement residual_ = Placement::replicated;
-    Dim width_before_ = Dim::hidden;  // of the last linear layer's output
-    std::size_t norm_ = 0;            // the piece of the last norm
-    Dtype element_ = Dtype::bf16;
-    std::uint64_t bytes_ = 2;
-};
-
-void Sharder::linear_backward(const models::Linear& op, const Gemm& forward, Piece& piece) const {
-    const bool column = split_by_tensor(op.out);
-    const bool asynchronous = column && plan_.strategy.async_tensor_allreduce;
-    auto& list = piece.backward;
-    const auto add_for_weights = [&](Work work) {
-        work.of_weights = true;
-        list.push_back(std::move(work));
-    };
-    if (!column && !summed_with_mlp(op))
-        convert(list, op.name + " gather gradient", residual_, Placement::replicated, op.out_features);
-    quantise(list, forward.m, forward.n);
-    if (column) {  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
-        std::vector<Work> gather;
-        convert(gather, op.name + " gather input", residual_, Placement::replicated, op.in_features,
-                asynchronous ? gathered_flag : std::uint8_t{0});
-        for (Work& work : gather) add_for_weights(std::move(work));
-    }
-    list.push_back(
-        {op.name + " dgrad", Gemm{forward.dtype, 1, forward.m, forward.k, forward.n, GemmPass::data_gradient}});
-    if (column)
-        convert(list, op.name + " reduce", Placement::partial, residual_, op.in_features,
-                asynchronous ? reduced_flag : std::uint8_t{0});
-    add_for_weights({op.name + " wgrad",
-                     Gemm{forward.dtype, 1, forward.k, forward.n, forward.m, GemmPass::weight_gradient}, 0,
-                     gathered_flag});
-    if (op.bias)
-        add_for_weights({op.name + " bias gradient",  // behind a reduction the bias sees this rank's tokens alone
-                         pointwise(PointwiseKind::bias_gradient, column ? forward.m : residual_tokens_, forward.n)});
-    if (!plan_.training.gradient_accumulation_fusion) {
-        const Dtype main = plan_.training.precision.grad_reduce;
-        add_for_weights({op.name + " accumulate", Pointwise{PointwiseKind::add, main, forward.k, forward.n}});
-    }
+/// The weights of one norm.
+void add_gain(LayerStream& stream, const models::Norm& op, FlowBuilder::Weights& gamma, FlowBuilder::Weights& beta) {
+    gamma = stream.parameter(
+        {.name = op.name + ".weight", .parts = {op.width}, .initial = Initial::ones, .replicated = true}, op.width);
+    if (op.kind == models::NormKind::layernorm)
+        beta = stream.parameter(
+            {.name = op.name + ".bias", .parts = {op.width}, .initial = Initial::zeros, .replicated = true}, op.width);
 }
 
-void Sharder::operator()(const models::Linear& op) {
-    const bool column = split_by_tensor(op.out), row = split_by_tensor(op.in);
-    width_before_ = op.out;
-    const std::uint64_t in = op.in_features / (row ? tensor_ : 1);
-    std::uint64_t out = op.out_features / (column ? tensor_ : 1);
-    if (op.out == Dim::vocab) out = plan_.padded_vocab() / tensor_;
+void shard_norm(LayerStream& stream, const models::Norm& op) {
+    const bool centred = op.kind == models::NormKind::layernorm;
+    auto& flow = stream.flow;
+    const std::uint64_t rows = stream.residual_tokens;
     Piece piece{.name = op.name};
-    const std::uint64_t rows = column || row ? tokens_ : residual_tokens_;
-    const Gemm gemm{plan_.training.precision.compute, 1, static_cast<std::uint32_t>(rows),
-                    static_cast<std::uint32_t>(out), static_cast<std::uint32_t>(in)};
-    if (column) convert(piece.forward, op.name + " gather", residual_, Placement::replicated, op.in_features);
-    quantise(piece.forward, gemm.m, gemm.k);
-    piece.forward.push_back({op.name, gemm});
-    if (row && !summed_with_mlp(op))
-        convert(piece.forward, op.name + " reduce", Placement::partial, residual_, op.out_features);
-    linear_backward(op, gemm, piece);
-    piece.saved_bytes = piece.weight_saved_bytes = (column ? residual_tokens_ : rows) * in * bytes_;
-    piece.output_gradient_bytes = rows * out * bytes_;
-    piece.working_bytes = rows * (out + in) * bytes_;
-    piece.parameters = (op.shares_embedding && plan_.strategy.pipeline == 1 ? 0 : in * out) + (op.bias ? out : 0);
-    if (!column) piece.replicated_parameters = row ? (op.bias ? out : 0) : piece.parameters;
-    out_.pieces.push_back(std::move(piece));
-}
+    FlowBuilder::Weights gamma, beta;
+    add_gain(stream, op, gamma, beta);
+    const View x{stream.value}, y{stream.activation(rows * op.width)};
+    const View mean{centred ? flow.activation(Format::fp32, rows) : no_value},
+        rstd{flow.activation(Format::fp32, rows)};
+    const auto forward = centred ? PointwiseKind::layernorm : PointwiseKind::rmsnorm;
+    piece.forward.push_back({.name = op.name, .what = stream.pointwise(forward, rows, op.width)});
+    piece.forward.back().detail.operands = centred ? std::vector<View>{x, {gamma.weight}, {beta.weight}, y, mean, rstd}
+                                                   : std::vector<View>{x, {gamma.weight}, y, rstd};
 
-void Sharder::operator()(const models::Embedding& op) {
-    Piece piece{.name = "embedding"};
-    piece.forward.push_back({"word embedding", pointwise(PointwiseKind::embedding, tokens_, op.hidden)});
-    convert(piece.forward, "embedding reduce", Placement::partial, residual_, op.hidden);
-    if (op.positions > 0)
-        piece.forward.push_back({"add positions", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
-    if (op.token_types > 0)
-        piece.forward.push_back({"add token types", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
-    if (op.dropout)
-        piece.forward.push_back({"dropout", pointwise(PointwiseKind::dropout, residual_tokens_, op.hidden)});
-    if (op.dropout)
+    const View dy{flow.gradient_of(y.value)}, dx{flow.gradient_of(x.value)};
+    const auto backward = centred ? PointwiseKind::layernorm_backward : PointwiseKind::rmsnorm_backward;
+    piece.backward.push_back({.name = op.name + " backward", .what = stream.pointwise(backward, rows, op.width)});
+    piece.backward.back().detail = {
+        centred ? std::vector<View>{x, {gamma.weight}, dy, mean, rstd, dx, {gamma.gradient}, {beta.gradient}}
+                : std::vector<View>{x, {gamma.weight}, dy, rstd, dx, {gamma.gradient}},
+        stream.into_gradients()};
+    stream.norm = stream.layer.pieces.size();
+    stream.normed = y.value;
+    if (op.begins_branch) {
+        // The gradients of the two branches meet where the branch began: the residual's is known where it ends.
+        stream.branch = x.value;
+        stream.branch_norm = stream.norm;
         piece.backward.push_back(
-            {"dropout backward", pointwise(PointwiseKind::dropout_backward, residual_tokens_, op.hidden)});
-    if (op.positions > 0)
-        piece.backward.push_back({"position gradient", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
-    if (op.token_types > 0)
-        piece.backward.push_back({"token type gradient", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
-    convert(piece.backward, "embedding gather gradient", residual_, Placement::replicated, op.hidden);
-    piece.backward.push_back({"embedding backward", pointwise(PointwiseKind::embedding_backward, tokens_, op.hidden)});
-    piece.saved_bytes = tokens_ * 8 + (op.dropout ? residual_tokens_ * op.hidden : 0);  // token ids, dropout mask
-    piece.working_bytes = 2 * residual_bytes(op.hidden);
-    piece.replicated_parameters = (op.positions + op.token_types) * op.hidden;
-    piece.parameters = plan_.padded_vocab() / tensor_ * op.hidden + piece.replicated_parameters;
-    out_.pieces.push_back(std::move(piece));
+            {.name = "sum branch gradients", .what = stream.pointwise(PointwiseKind::add, rows, op.width)});
+    }
+    stream.value = y.value;
+    piece.saved_bytes = stream.residual_bytes(op.width);
+    piece.working_bytes = 2 * stream.residual_bytes(op.width);
+    piece.parameters = piece.replicated_parameters = op.width * (centred ? 2 : 1);
+    stream.layer.pieces.push_back(std::move(piece));
 }
 
-void Sharder::operator()(const models::Norm& op) {
-    norm_ = out_.pieces.size();
-    const bool layer = op.kind == models::NormKind::layernorm;
-    Piece piece{.name = op.name};
-    piece.forward.push_back(
-        {op.name, pointwise(layer ? PointwiseKind::layernorm : PointwiseKind::rmsnorm, residual_tokens_, op.width)});
-    piece.backward.push_back(
-        {op.name + " backward", pointwise(layer ? PointwiseKind::layernorm_backward : PointwiseKind::rmsnorm_backward,
-                                          residual_tokens_, op.width)});
-    // The gradients of the two branches meet where the branch began.
-    if (op.begins_branch)
-        piece.backward.push_back({"sum branch gradients", pointwise(PointwiseKind::add, residual_tokens_, op.width)});
-    piece.saved_bytes = residual_bytes(op.width);
-    piece.working_bytes = 2 * residual_bytes(op.width);
-    piece.parameters = piece.replicated_parameters = op.width * (layer ? 2 : 1);
-    out_.pieces.push_back(std::move(piece));
-}
-
-void Sharder::operator()(const models::Rope& op) {
-    const std::uint64_t width = op.heads * op.head_dim / tensor_;
-    Piece piece{.name = "rope"};
-    const std::uint64_t head_rows = tokens_ * op.heads / tensor_;
-    if (op.norm) piece.forward.push_back({"query key norm", pointwise(PointwiseKind::rmsnorm, head_rows, op.head_dim)});
-    piece.forward.push_back({"rope", pointwise(PointwiseKind::rope, tokens_, width)});
-    piece.backward.push_back({"rope backward", pointwise(PointwiseKind::rope_backward, tokens_, width)});
-    if (op.norm)
-        piece.backward.push_back(
-            {"query key norm backward", pointwise(PointwiseKind::rmsnorm_backward, head_rows, op.head_dim)});
-    piece.saved_bytes = op.norm ? tokens_ * width * bytes_ : 0;
-    piece.working_bytes = tokens_ * width * bytes_;
-    piece.parameters = op.norm ? 2 * op.head_dim : 0;
-    out_.pieces.push_back(std::move(piece));
-}
-
-void Sharder::operator()(const models::Activation& op) {
+void shard_activation(LayerStream& stream, const models::Activation& op) {
     // Inside the MLP the width is split; in BERT's head it is the residual stream's.
-    const bool split = split_by_tensor(width_before_);
-    const std::uint64_t rows = split ? tokens_ : residual_tokens_, width = op.width / (split ? tensor_ : 1);
+    const bool split = stream.width_split;
+    const std::uint64_t rows = split ? stream.tokens : stream.residual_tokens,
+                        width = op.width / (split ? stream.tensor : 1);
     Piece piece{.name = op.gated ? "swiglu" : "gelu"};
-    piece.forward.push_back(
-        {piece.name, pointwise(op.gated ? PointwiseKind::swiglu : PointwiseKind::gelu, rows, width)});
-    piece.backward.push_back(
-        {piece.name + " backward",
-         pointwise(op.gated ? PointwiseKind::swiglu_backward : PointwiseKind::gelu_backward, rows, width)});
-    piece.saved_bytes = rows * width * bytes_ * (op.gated ? 2 : 1);  // its input
-    piece.working_bytes = rows * width * bytes_;
-    out_.pieces.push_back(std::move(piece));
+    add_activation(stream, piece, op.gated, rows, width);
+    piece.saved_bytes = rows * width * stream.bytes * (op.gated ? 2 : 1);  // its input
+    piece.working_bytes = rows * width * stream.bytes;
+    stream.layer.pieces.push_back(std::move(piece));
 }
 
-/// The norm's output goes to a shared expert too: what its backward leaves and what the router's does meet at the norm.
-void Sharder::operator()(const models::Experts& op) {
-    if (op.adds_shared)
-        out_.pieces[norm_].backward.insert(
-            out_.pieces[norm_].backward.begin(),
-            {"sum expert gradients", pointwise(PointwiseKind::add, residual_tokens_, op.hidden)});
-    for (Piece& piece : expert_pieces(op, plan_)) out_.pieces.push_back(std::move(piece));
-}
-
-void Sharder::operator()(const models::ResidualAdd& op) {
+/// The sum takes the place of what the branch left, and so has its gradient.
+void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
+    const std::uint64_t rows = stream.residual_tokens;
     Piece piece{.name = "residual add"};
-    piece.forward.push_back(
-        {op.dropout ? "bias dropout add" : "residual add",
-         pointwise(op.dropout ? PointwiseKind::bias_dropout_add : PointwiseKind::add, residual_tokens_, op.width)});
-    if (op.dropout)
-        piece.backward.push_back({"bias dropout add backward",
-                                  pointwise(PointwiseKind::bias_dropout_add_backward, residual_tokens_, op.width)});
-    // Without a norm before it, a branch begins with a linear layer: its input gradient is added here.
-    if (plan_.model.post_norm)
-        piece.backward.push_back({"sum branch gradients", pointwise(PointwiseKind::add, residual_tokens_, op.width)});
-    piece.saved_bytes = op.dropout ? residual_tokens_ * op.width : 0;  // the mask
-    piece.working_bytes = residual_bytes(op.width);
-    out_.pieces.push_back(std::move(piece));
-}
-
-void Sharder::operator()(const models::Loss& op) {
-    const std::uint64_t vocab = plan_.padded_vocab() / tensor_;
-    (void)op;  // the padded vocabulary is what runs
-    const auto over_logits = [&](PointwiseKind kind) { return Pointwise{kind, Dtype::fp32, tokens_, vocab}; };
-    Piece piece{.name = "loss"};
-    if (bytes_ == 2) piece.forward.push_back({"logits to fp32", pointwise(PointwiseKind::cast, tokens_, vocab)});
-    if (tensor_ == 1) {
-        piece.forward.push_back({"cross entropy", over_logits(PointwiseKind::cross_entropy)});
-        piece.backward.push_back({"cross entropy backward", over_logits(PointwiseKind::cross_entropy_backward)});
+    const auto add = stream.pointwise(PointwiseKind::add, rows, op.width);
+    const View sum{stream.value};
+    if (op.dropout) {
+        piece.forward.push_back(
+            {"bias dropout add", stream.pointwise(PointwiseKind::bias_dropout_add, rows, op.width)});
+        piece.backward.push_back(
+            {"bias dropout add backward", stream.pointwise(PointwiseKind::bias_dropout_add_backward, rows, op.width)});
     } else {
-        // Vocabulary-parallel loss (Megatron-LM, tensor_parallel/cross_entropy.py): fp32 numbers of every token.
-        const LayerCollective agreed{kernels::CollectiveKind::all_reduce, tokens_ * 4};
-        piece.forward.push_back({"largest logits", over_logits(PointwiseKind::cross_entropy_maximum)});
-        piece.forward.push_back({"loss maximum", agreed});
-        piece.forward.push_back({"cross entropy", over_logits(PointwiseKind::cross_entropy_part)});
-        piece.forward.push_back({"loss target", agreed});
-        piece.forward.push_back({"loss sum", agreed});
-        piece.backward.push_back({"cross entropy backward", over_logits(PointwiseKind::cross_entropy_part_backward)});
+        piece.forward.push_back({.name = "residual add", .what = add, .detail = {{sum, {stream.branch}, sum}}});
     }
-    if (bytes_ == 2)
-        piece.backward.push_back({"logits gradient to 16 bits", pointwise(PointwiseKind::cast, tokens_, vocab)});
-    piece.saved_bytes = tokens_ * vocab * 4;
-    piece.working_bytes = tokens_ * vocab * 4;
-    out_.pieces.push_back(std::move(piece));
+    if (stream.branch != no_value) {
+        const View dx{stream.flow.gradient_of(stream.branch)}, skip{stream.flow.gradient_of(sum.value)};
+        stream.layer.pieces[stream.branch_norm].backward.back().detail.operands = {dx, skip, dx};
+    }
+    // Without a norm before it, a branch begins with a linear layer: its input gradient is added here.
+    if (stream.plan.model.post_norm) piece.backward.push_back({"sum branch gradients", add});
+    piece.saved_bytes = op.dropout ? rows * op.width : 0;  // the mask
+    piece.working_bytes = stream.residual_bytes(op.width);
+    stream.layer.pieces.push_back(std::move(piece));
 }
 
 }  // namespace
+
+LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer)
+    : plan(of_plan),
+      layer(of_layer),
+      flow(of_layer.flow),
+      tokens(std::uint64_t{of_plan.training.micro_batch} * of_plan.training.seq),
+      residual_tokens(tokens),
+      tensor(of_plan.strategy.tensor),
+      residual(Placement::replicated),
+      element(activation_dtype(of_plan)),
+      bytes(kernels::size_of(element)) {
+    if (!of_plan.strategy.sequence_parallel || tensor == 1) return;
+    residual = Placement::sharded_sequence;
+    residual_tokens = tokens / tensor;
+}
+
+Launch LayerStream::into_gradients() const {
+    Launch launch;
+    launch.settings.accumulate = true;
+    launch.settings.result = sum_dtype();
+    return launch;
+}
+
+ValueId LayerStream::convert(std::vector<Work>& list, const std::string& name, Placement from, Placement into,
+                             std::uint64_t width, ValueId moved, ValueId to, std::uint8_t raises, bool of_weights) {
+    const auto kind = tensor == 1 ? std::nullopt : conversion(from, into);
+    if (!kind) return moved;
+    const std::uint64_t all = tokens * width;
+    if (to == no_value) {
+        const bool in_place = *kind == kernels::CollectiveKind::all_reduce;
+        const Role role = flow.value(moved).role;
+        const std::uint64_t elements = into == Placement::sharded_sequence ? all / tensor : all;
+        to = in_place ? moved : role == Role::gradient ? flow.gradient(format(), elements) : activation(elements);
+    }
+    list.push_back({.name = name,
+                    .what = LayerCollective{*kind, all * bytes},
+                    .raises = raises,
+                    .of_weights = of_weights,
+                    .detail = {{{moved}, {to}}}});
+    return to;
+}
+
+Gemm transposed(const Gemm& weight_gradient) {
+    Gemm gemm = weight_gradient;
+    std::swap(gemm.m, gemm.n);
+    return gemm;
+}
+
+Work weight_gradient(const LayerStream& stream, std::string name, const Gemm& priced, const WeightGradient& of) {
+    Work work{.name = std::move(name), .what = priced, .of_weights = true};
+    if (of.separate == no_value) work.detail.launch = stream.into_gradients();
+    work.detail.launch.settings.result = stream.sum_dtype();
+    work.detail.launch.kernel = transposed(priced);
+    work.detail.operands = {{of.dy}, {of.x}, {of.separate == no_value ? of.sum : of.separate}};
+    return work;
+}
+
+void add_activation(LayerStream& stream, Piece& piece, bool gated, std::uint64_t rows, std::uint64_t width,
+                    bool routed) {
+    const View x{stream.value}, y{stream.activation(rows * width)};
+    const View dy{stream.flow.gradient_of(y.value)}, dx{stream.flow.gradient_of(x.value)};
+    const View bias =
+        stream.late_bias.given() ? stream.late_bias : View{stream.flow.table(Table::zeros, stream.format(), width)};
+    stream.late_bias = {};
+    Work forward{.name = piece.name,
+                 .what = stream.pointwise(gated ? PointwiseKind::swiglu : PointwiseKind::gelu, rows, width),
+                 .routed = routed};
+    Work backward{
+        .name = piece.name + " backward",
+        .what = stream.pointwise(gated ? PointwiseKind::swiglu_backward : PointwiseKind::gelu_backward, rows, width),
+        .routed = routed};
+    forward.detail.operands = gated ? std::vector<View>{x, y} : std::vector<View>{x, bias, y};
+    backward.detail.operands = gated ? std::vector<View>{x, dy, dx} : std::vector<View>{x, bias, dy, dx};
+    piece.forward.push_back(std::move(forward));
+    piece.backward.push_back(std::move(backward));
+    stream.value = y.value;
+}
 
 Dtype activation_dtype(const Plan& plan) {
     const Dtype compute = plan.training.precision.compute;
@@ -303,11 +213,58 @@ std::uint64_t ShardedLayer::expert_parameters() const {
                            [](std::uint64_t sum, const Piece& piece) { return sum + piece.expert_parameters; });
 }
 
+namespace {
+
+template <class Visit>
+void each_detail(ShardedLayer& layer, const Visit& visit) {
+    for (Piece& piece : layer.pieces)
+        for (auto* list : {&piece.forward, &piece.backward})
+            for (Work& work : *list) visit(work.detail);
+}
+
+/// Behind the last operator: tensors that turned out to be one get one id.
+void finish(LayerStream& stream) {
+    LayerFlow& flow = stream.layer.flow;
+    flow.output = stream.value;
+    if (stream.value != no_value) flow.output_gradient = stream.flow.gradient_of(stream.value);
+    each_detail(stream.layer, [&](Detail& detail) {
+        if (detail.operands.empty()) flow.complete = false;
+        for (View& view : detail.operands) view.value = stream.flow.resolved(view.value);
+    });
+    for (ValueId* gradient : {&flow.input_gradient, &flow.output_gradient}) *gradient = stream.flow.resolved(*gradient);
+}
+
+void shard(LayerStream& stream, const models::Operator& op) {
+    std::visit(Overloaded{
+                   [&](const models::Linear& linear) { shard_linear(stream, linear); },
+                   [&](const models::Embedding& embedding) { shard_embedding(stream, embedding); },
+                   [&](const models::Norm& norm) { shard_norm(stream, norm); },
+                   [&](const models::Rope& rope) { shard_rope(stream, rope); },
+                   [&](const models::AttentionCore& core) { shard_attention(stream, core); },
+                   [&](const models::Activation& activation) { shard_activation(stream, activation); },
+                   [&](const models::Experts& experts) { shard_experts(stream, experts); },
+                   [&](const models::ResidualAdd& add) { shard_residual(stream, add); },
+                   [&](const models::Loss& loss) { shard_loss(stream, loss); },
+               },
+               op);
+}
+
+}  // namespace
+
 ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
-    ShardedLayer out{.name = layer.name, .pieces = {}, .input_bytes = 0};
-    Sharder sharder(plan, out);
-    for (const models::Operator& op : layer.operators) std::visit(sharder, op);
-    out.input_bytes = sharder.residual_bytes(plan.model.hidden);
+    ShardedLayer out{.name = layer.name};
+    LayerStream stream(plan, out);
+    const bool takes_tokens = std::holds_alternative<models::Embedding>(layer.operators.front());
+    if (!takes_tokens) {
+        out.flow.input = stream.value = stream.activation(stream.residual_tokens * plan.model.hidden);
+        out.flow.input_gradient = stream.flow.gradient_of(out.flow.input);
+    }
+    for (std::size_t i = 0; i < layer.operators.size(); ++i) {
+        stream.next = i + 1 < layer.operators.size() ? &layer.operators[i + 1] : nullptr;
+        shard(stream, layer.operators[i]);
+    }
+    finish(stream);
+    out.input_bytes = stream.residual_bytes(plan.model.hidden);
     return out;
 }
 

@@ -14,6 +14,7 @@
 #include "kernels/collective.hpp"
 #include "kernels/kernel.hpp"
 #include "models/operators.hpp"
+#include "strategies/dataflow.hpp"
 #include "strategies/plan.hpp"
 
 namespace orrery::strategies {
@@ -34,6 +35,7 @@ struct Work {
     std::uint8_t needs = 0;   ///< flags that must have been raised
     bool routed = false;      ///< grows with the tokens that routers send to this rank's experts
     bool of_weights = false;  ///< of a backward: forms gradients of weights, which no other piece waits for
+    Detail detail{};          ///< what it takes, among the tensors of its layer
 };
 
 /// What one operator becomes on one rank, for one micro-batch.
@@ -58,6 +60,7 @@ struct Piece {
 struct ShardedLayer {
     std::string name{};
     std::vector<Piece> pieces{};
+    LayerFlow flow{};
     std::uint64_t input_bytes = 0;  ///< the residual stream as this rank holds it, one micro-batch
 
     [[nodiscard]] std::uint64_t saved_bytes() const;

@@ -1,5 +1,5 @@
 // Tokens go to experts in turn, every copy to one row, and arrive sorted by the expert that takes them.
-#include "run/operators/routing.hpp"
+#include "run/routing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,11 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
-#include "models/operators.hpp"
-#include "run/bind.hpp"
 #include "strategies/partition/experts.hpp"
 
 namespace orrery::run {
@@ -26,25 +23,5 @@ struct RoutingTables {
     std::vector<std::int32_t> sorted;    ///< the inverse
 };
 RoutingTables route(const strategies::ExpertShapes& shapes, std::uint64_t experts, std::uint64_t top_k);
-
-/// What the pieces of one layer's experts share.
-struct Routing {
-    Routing(const models::Experts& layer, const Place& place, kernels::Device& device);
-
-    models::Experts op;
-    strategies::ExpertShapes shapes;
-    /// In device memory: the tables of RoutingTables, and a one for every copy.
-    std::int32_t *experts = nullptr, *source = nullptr, *position = nullptr, *arrived = nullptr, *sorted = nullptr;
-    float* ones = nullptr;
-
-    std::map<std::int32_t, Tensor> weights;  ///< of copies, by micro-batch: from the gate to the combination
-    Tensor dweights;                         ///< their gradients, on the way back
-    Tensor shared, dshared;                  ///< the shared expert's result, and its gradient
-
-    [[nodiscard]] kernels::Settings settings() const;
-
-private:
-    DeviceMemory memory_;
-};
 
 }  // namespace orrery::run

@@ -1,0 +1,201 @@
+#include "run/interpreter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "strategies/contract.hpp"
+
+namespace orrery::run {
+
+namespace {
+
+using namespace strategies;
+using kernels::Kernel;
+using kernels::Pointwise;
+
+/// The dtype in which numbers of a format lie in memory.
+kernels::Dtype dtype_of(kernels::Format format) {
+    return format == kernels::Format::int32 ? kernels::Dtype::fp32 : static_cast<kernels::Dtype>(format);
+}
+
+/// Columns of the rank's part of the vocabulary that stand for a class.
+std::uint64_t real_classes(const Place& place) {
+    const std::uint64_t columns = place.plan.padded_vocab() / place.plan.strategy.tensor;
+    const std::uint64_t before = place.tensor() * columns, vocab = place.plan.model.vocab;
+    return vocab > before ? std::min(columns, vocab - before) : 0;
+}
+
+}  // namespace
+
+Interpreter::Interpreter(const StepProgram& step, Bind& bind, const StageModel& model)
+    : step_(step), bind_(bind), model_(model), needs_(step.blocks.size()) {
+    std::vector<std::vector<std::uint32_t>> layers(step.flows.size());
+    for (std::uint32_t b = 0; b < step.blocks.size(); ++b) layers[step.blocks[b].flow].push_back(b);
+    for (const auto& blocks : layers) find_needs(blocks);
+}
+
+/// From the last block of a layer to its forward.
+void Interpreter::find_needs(const std::vector<std::uint32_t>& blocks) {
+    if (blocks.empty() || !step_.flows[step_.blocks[blocks.front()].flow].complete) return;
+    const std::size_t values = step_.flows[step_.blocks[blocks.front()].flow].values.size();
+    std::vector<bool> later(values, false);
+    for (std::size_t part = blocks.size(); part-- > 0;) {
+        const Program& block = step_.blocks[blocks[part]];
+        Needs& needs = needs_[blocks[part]];
+        needs = {static_cast<std::uint32_t>(part), part + 1 == blocks.size(), later,
+                 std::vector<std::uint32_t>(values, 0)};
+        for (std::uint32_t i = 0; i < block.ops.size(); ++i)
+            for (const Touched& each : touched(step_, block.ops[i], block.details[i])) needs.last[each.view.value] = i;
+        for (const ValueId id : carried(step_, block)) later[id] = true;
+    }
+}
+
+void Interpreter::enter(const LayerCall& call, const Tensor& taken) {
+    const LayerFlow& flow = flow_of(call);
+    if (!flow.complete)
+        throw Error(step_.blocks[call.block].name + " holds operations without operands: it cannot be executed",
+                    "run/support.cpp says what can be");
+    const std::uint32_t part = needs_[call.block].part;
+    if (part == 0) tensors_[{call.layer, call.micro_batch}].resize(flow.values.size());
+    const ValueId formal = part == 0 ? flow.input : part == 1 ? flow.output_gradient : no_value;
+    if (formal != no_value) tensors_of(call)[formal] = taken;
+}
+
+Tensor Interpreter::leave(const LayerCall& call) {
+    const LayerFlow& flow = flow_of(call);
+    const Needs& needs = needs_[call.block];
+    Tensors& tensors = tensors_of(call);
+    const ValueId formal = needs.part == 0 ? flow.output : needs.part == 1 ? flow.input_gradient : no_value;
+    Tensor left = formal == no_value ? nullptr : tensors[formal];
+    for (ValueId id = 0; id < tensors.size(); ++id)
+        if (!needs.later[id]) tensors[id].reset();
+    if (needs.ends) tensors_.erase({call.layer, call.micro_batch});
+    return left;
+}
+
+std::vector<Tensor*> Interpreter::kept(std::int32_t layer, std::int32_t micro_batch) {
+    std::vector<Tensor*> all;
+    for (Tensor& tensor : tensors_.at({layer, micro_batch})) all.push_back(&tensor);
+    return all;
+}
+
+/// From the view's first element on.
+Elements Interpreter::elements(const LayerCall& call, const View& view) {
+    const Value& value = flow_of(call).values[view.value];
+    const kernels::Dtype dtype = dtype_of(value.format);
+    Elements whole{nullptr, dtype};
+    switch (value.role) {
+        case Role::weight: whole.memory = bind_.parameters.weights().at(model_.offset(call.layer, value.of)); break;
+        case Role::weight_gradient:
+            whole.memory = bind_.parameters.gradients().at(model_.offset(call.layer, value.of));
+            break;
+        case Role::table: whole.memory = model_.data().at(static_cast<Table>(value.of), call.micro_batch); break;
+        case Role::activation:
+        case Role::gradient: {
+            Tensor& tensor = tensors_of(call)[view.value];
+            if (!tensor) tensor = bind_.arena.take(value.elements * kernels::size_of(value.format));
+            whole.memory = bind_.at(tensor);
+        }
+    }
+    return {whole.at(view.offset), dtype};
+}
+
+kernels::Settings Interpreter::settings(const LayerCall& call, const Launch& launch) {
+    kernels::Settings settings = launch.settings;
+    const auto at = [&](const View& view) { return view.given() ? elements(call, view).memory : nullptr; };
+    if (!launch.first_bias || bind_.place.tensor() == 0) settings.bias = at(launch.bias);
+    settings.experts = static_cast<const std::int32_t*>(at(launch.experts));
+    settings.unpermuted = {at(launch.unpermuted), static_cast<const float*>(at(launch.unpermuted_weight)),
+                           static_cast<float*>(at(launch.unpermuted_dweight))};
+    if (launch.real_classes) settings.classes = real_classes(bind_.place);
+    return settings;
+}
+
+/// Each part takes what follows in every operand.
+Action Interpreter::bind_parts(const LayerCall& call, const Kernel& part, const Detail& detail) {
+    const std::vector<kernels::Operand> shapes = contract(part, detail.launch);
+    const kernels::Settings given = settings(call, detail.launch);
+    std::vector<Action> actions;
+    for (std::uint32_t p = 0; p < detail.launch.parts; ++p) {
+        std::vector<void*> operands;
+        for (std::size_t i = 0; i < shapes.size(); ++i)
+            operands.push_back(elements(call, detail.operands[i]).at(p * shapes[i].elements));
+        actions.push_back(bind_.launch(part, std::move(operands), given));
+    }
+    return in_order(std::move(actions));
+}
+
+/// One launch for each run of consecutive positions among the rank's rows.
+Action Interpreter::bind_by_position(const LayerCall& call, const Pointwise& whole, const Detail& detail) {
+    const Place& place = bind_.place;
+    const kernels::Settings given = settings(call, detail.launch);
+    const std::uint64_t seq = place.plan.training.seq, first = place.first_residual_token();
+    std::vector<Action> actions;
+    for (std::uint64_t row = 0; row < whole.rows;) {
+        const std::uint64_t position = (first + row) % seq, count = std::min(seq - position, whole.rows - row);
+        std::vector<void*> operands;
+        for (const View& view : detail.operands) {
+            const Role role = flow_of(call).values[view.value].role;
+            const bool of_positions = role == Role::weight || role == Role::weight_gradient;
+            operands.push_back(elements(call, view).at((of_positions ? position : row) * whole.cols));
+        }
+        Pointwise run = whole;
+        run.rows = count;
+        run.dtype = in_memory(whole.dtype);
+        actions.push_back(bind_.launch(run, std::move(operands), given));
+        row += count;
+    }
+    return in_order(std::move(actions));
+}
+
+/// The result in fp32 first.
+Action Interpreter::bind_narrowed(const LayerCall& call, const Pointwise& kernel, const Detail& detail) {
+    std::vector<void*> operands;
+    for (const View& view : detail.operands) operands.push_back(elements(call, view).memory);
+    const std::uint64_t count = contract(kernel, detail.launch).back().elements;
+    const Tensor wide = bind_.arena.take(count * sizeof(float));
+    void* const narrow = std::exchange(operands.back(), bind_.at(wide));
+    const kernels::Dtype dtype = elements(call, detail.operands.back()).dtype;
+    kernels::Settings rounding;
+    rounding.result = dtype;
+    const Pointwise cast{kernels::PointwiseKind::cast, dtype, kernel.rows, kernel.cols};
+    return in_order({bind_.launch(kernel, std::move(operands), settings(call, detail.launch)),
+                     bind_.launch(cast, {bind_.at(wide), narrow}, rounding)});
+}
+
+Action Interpreter::bind_kernel(const LayerCall& call, const Kernel& kernel, const Detail& detail) {
+    const Launch& launch = detail.launch;
+    if (launch.parts > 1) return bind_parts(call, kernel, detail);
+    if (launch.by_position) return bind_by_position(call, std::get<Pointwise>(kernel), detail);
+    if (launch.narrowed) return bind_narrowed(call, std::get<Pointwise>(kernel), detail);
+    std::vector<void*> operands;
+    for (const View& view : detail.operands) operands.push_back(elements(call, view).memory);
+    return bind_.launch(kernel, std::move(operands), settings(call, launch));
+}
+
+Action Interpreter::bind(const LayerCall& call, std::uint32_t index) {
+    const Program& block = step_.blocks[call.block];
+    const Op& op = block.ops[index];
+    const Detail& detail = block.details[index];
+    Action action;
+    if (const auto* compute = std::get_if<Compute>(&op.what)) {
+        action = bind_kernel(call, launched(step_.kernels[compute->kernel], detail.launch), detail);
+    } else {
+        const Elements sent = elements(call, detail.operands.front()),
+                       received = elements(call, detail.operands.back());
+        action = bind_.collective(std::get<Collective>(op.what), op.lane, sent.memory, received.memory, sent.dtype,
+                                  detail.launch.reduction);
+    }
+    const Needs& needs = needs_[call.block];
+    const LayerFlow& flow = flow_of(call);
+    Tensors& tensors = tensors_of(call);
+    for (const Touched& each : touched(step_, op, detail)) {
+        const ValueId id = each.view.value;
+        const bool left = id == (needs.part == 0 ? flow.output : flow.input_gradient);
+        if (needs.last[id] == index && !needs.later[id] && !left) tensors[id].reset();
+    }
+    return action;
+}
+
+}  // namespace orrery::run

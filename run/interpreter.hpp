@@ -1,0 +1,67 @@
+// Executes blocks as the program writes them: every operand of an operation becomes an address.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "run/bind.hpp"
+#include "run/stage_model.hpp"
+
+namespace orrery::run {
+
+/// A layer's forward or backward for one micro-batch.
+struct LayerCall {
+    std::uint32_t block = 0;  ///< index into StepProgram::blocks
+    std::int32_t layer = 0, micro_batch = 0;
+};
+
+/// Binds the operations of calls in program order. A tensor takes memory with the first operation that touches it and
+/// gives it back behind the last, or behind the last block of its layer that needs it. What it refers to must outlive
+/// it.
+class Interpreter {
+public:
+    Interpreter(const strategies::StepProgram& step, Bind& bind, const StageModel& model);
+
+    /// Before a call's first operation. taken: the layer's input, or the gradient of its output; null where it has
+    /// none.
+    void enter(const LayerCall& call, const Tensor& taken);
+    /// The action of the call's operation number `op`.
+    Action bind(const LayerCall& call, std::uint32_t op);
+    /// Behind a call's last operation: the layer's output, or the gradient of its input; null where it has none.
+    Tensor leave(const LayerCall& call);
+
+    /// What the layer keeps for later blocks of a micro-batch, so that it can wait elsewhere: others may empty these
+    /// tensors and put new ones there. Empty ones may be among them.
+    std::vector<Tensor*> kept(std::int32_t layer, std::int32_t micro_batch);
+
+private:
+    /// What of a layer's tensors a block needs.
+    struct Needs {
+        std::uint32_t part = 0;           ///< 0: forward; then the parts of backward
+        bool ends = false;                ///< no block of the layer follows
+        std::vector<bool> later;          ///< by tensor: a later block reads what lies there behind this one
+        std::vector<std::uint32_t> last;  ///< by tensor: the last operation that touches it
+    };
+    using Tensors = std::vector<Tensor>;
+
+    void find_needs(const std::vector<std::uint32_t>& blocks);
+    [[nodiscard]] const strategies::LayerFlow& flow_of(const LayerCall& call) const {
+        return step_.flows[step_.blocks[call.block].flow];
+    }
+    Tensors& tensors_of(const LayerCall& call) { return tensors_.at({call.layer, call.micro_batch}); }
+    [[nodiscard]] Elements elements(const LayerCall& call, const strategies::View& view);
+    Action bind_kernel(const LayerCall& call, const kernels::Kernel& kernel, const strategies::Detail& detail);
+    Action bind_parts(const LayerCall& call, const kernels::Kernel& part, const strategies::Detail& detail);
+    Action bind_by_position(const LayerCall& call, const kernels::Pointwise& whole, const strategies::Detail& detail);
+    Action bind_narrowed(const LayerCall& call, const kernels::Pointwise& kernel, const strategies::Detail& detail);
+    [[nodiscard]] kernels::Settings settings(const LayerCall& call, const strategies::Launch& launch);
+
+    const strategies::StepProgram& step_;
+    Bind& bind_;
+    const StageModel& model_;
+    std::vector<Needs> needs_;                                          ///< by block
+    std::map<std::pair<std::int32_t, std::int32_t>, Tensors> tensors_;  ///< by layer and micro-batch, by ValueId
+};
+
+}  // namespace orrery::run

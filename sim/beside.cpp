@@ -1,0 +1,75 @@
+#include "sim/beside.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace orrery::sim {
+
+namespace {
+
+using strategies::BufferId;
+using strategies::Lane;
+using strategies::Op;
+using strategies::Program;
+
+bool meet(std::span<const BufferId> some, std::span<const BufferId> others) {
+    return std::ranges::any_of(some, [&](BufferId id) { return std::ranges::find(others, id) != others.end(); });
+}
+
+/// Whether one of the two writes what the other uses.
+bool depend(const Program& program, const Op& earlier, const Op& later) {
+    return meet(program.writes(earlier), program.reads(later)) ||
+           meet(program.writes(earlier), program.writes(later)) || meet(program.reads(earlier), program.writes(later));
+}
+
+double Slowed::*cause(Lane lane) {
+    switch (lane) {
+        case Lane::tensor: return &Slowed::tensor;
+        case Lane::offload:
+        case Lane::reload: return &Slowed::copies;
+        default: return &Slowed::data;
+    }
+}
+
+}  // namespace
+
+void Beside::begin(const Program& program, const Op& op, double seconds) {
+    if (seconds > 0) running_.push_back({&program, &op, seconds});
+}
+
+/// A lane ends its operations in order, so with one have all before it.
+void Beside::wait(const Program& program, const Op& op) {
+    for (std::size_t i = running_.size(); i-- > 0;) {
+        if (running_[i].program != &program || !depend(program, *running_[i].op, op)) continue;
+        const Lane lane = running_[i].op->lane;
+        const auto after = running_.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+        const auto kept = std::remove_if(running_.begin(), after, [&](const Running& r) { return r.op->lane == lane; });
+        i = static_cast<std::size_t>(kept - running_.begin());
+        running_.erase(kept, after);
+    }
+}
+
+Slowed Beside::kernel(double seconds) {
+    Slowed slowed = share(seconds);
+    slowed.tensor *= more_;
+    slowed.data *= more_;
+    slowed.copies *= more_;
+    return slowed;
+}
+
+/// Of so many seconds those beside something: first its own layer's collectives, then data, then copies.
+Slowed Beside::share(double seconds) {
+    Slowed shared;
+    for (const auto of : {&Slowed::tensor, &Slowed::data, &Slowed::copies})
+        for (Running& running : running_) {
+            if (cause(running.op->lane) != of) continue;
+            const double now = std::min(running.left, seconds);
+            running.left -= now;
+            seconds -= now;
+            shared.*of += now;
+        }
+    std::erase_if(running_, [](const Running& running) { return running.left <= 0; });
+    return shared;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,51 @@
+// What kernels run beside: collectives and copies of other lanes, and how much longer the kernels take for it.
+#pragma once
+
+#include <vector>
+
+#include "strategies/step_program.hpp"
+
+namespace orrery::sim {
+
+/// Seconds that a kernel takes longer, by what it runs beside.
+struct Slowed {
+    double tensor = 0;  ///< collectives of its own layer, on the lane `tensor`
+    double data = 0;    ///< gradients and parameters
+    double copies = 0;  ///< to and from the host, where a core makes them
+    [[nodiscard]] double total() const { return tensor + data + copies; }
+};
+
+/// Goes through a role's operations in the order of its program, blocks included: told operation by operation, a call
+/// and its operations one by one come to the same. What another lane does lasts as long as it takes alone, counted in
+/// seconds of the compute lane after the operation that began it, and at most until that lane waits for it. Kernels
+/// within take `slowdown` times as long; a collective on the compute lane lets the time pass. Waiting for other ranks
+/// does not: when they come is not known here.
+class Beside {
+public:
+    explicit Beside(double slowdown) : more_(slowdown - 1.0) {}
+
+    /// Another lane begins an operation of `program`, which must stay where it is.
+    void begin(const strategies::Program& program, const strategies::Op& op, double seconds);
+    /// The compute lane or the host is about to begin one: what it waits for has ended.
+    void wait(const strategies::Program& program, const strategies::Op& op);
+
+    /// The compute lane runs a kernel of so many seconds.
+    [[nodiscard]] Slowed kernel(double seconds);
+    /// The compute lane runs something that nothing slows.
+    void pass(double seconds) { (void)share(seconds); }
+
+    [[nodiscard]] bool nothing() const { return running_.empty(); }
+
+private:
+    struct Running {
+        const strategies::Program* program;
+        const strategies::Op* op;
+        double left;  // seconds
+    };
+    Slowed share(double seconds);
+
+    double more_;
+    std::vector<Running> running_;  // in the order in which they began
+};
+
+}  // namespace orrery::sim

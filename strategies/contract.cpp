@@ -1,0 +1,124 @@
+#include "strategies/contract.hpp"
+
+#include <set>
+
+namespace orrery::strategies {
+
+namespace {
+
+using kernels::Format;
+using kernels::Kernel;
+using kernels::Operand;
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+
+bool moves_copies(PointwiseKind kind) { return kind == PointwiseKind::permute || kind == PointwiseKind::unpermute; }
+
+/// kernels::operands() describes two copies a token.
+std::vector<Operand> operands_of_copies(const Pointwise& p, const Launch& launch) {
+    using enum kernels::Role;
+    const Format format = kernels::format_of(p.dtype);
+    const std::uint64_t copies = p.rows * p.cols, tokens = copies / kernels::top_k_of(launch.settings);
+    if (p.kind == PointwiseKind::permute) {
+        // As unpermute's backward it takes the gradient of the sums and leaves one of each copy: the same extents.
+        return {{"x", format, tokens, in}, {"source", Format::int32, p.rows, in}, {"y", format, copies, out}};
+    }
+    return {{"x", format, copies, in},
+            {"position", Format::int32, p.rows, in},
+            {"weight", Format::fp32, p.rows, in},
+            {"y", format, tokens, out}};
+}
+
+void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
+    const kernels::Settings& settings = launch.settings;
+    const auto is = [&](std::string_view name) { return operand.name == name; };
+    switch (p.kind) {
+        case PointwiseKind::embedding:
+        case PointwiseKind::embedding_backward:
+            if (settings.table_rows > 0 && (is("table") || is("dtable")))
+                operand.elements = settings.table_rows * p.cols;
+            return;
+        case PointwiseKind::rope:
+        case PointwiseKind::rope_backward:
+            if (is("cos") || is("sin")) {
+                if (settings.positions > 0) operand.elements = settings.positions * settings.head / 2;
+            } else if (settings.row_stride > 0) {
+                operand.elements = (p.rows - 1) * settings.row_stride + p.cols;
+            }
+            return;
+        case PointwiseKind::moe_gate:
+            if (is("expert") || is("weight")) operand.elements = p.rows * kernels::top_k_of(settings);
+            return;
+        case PointwiseKind::softmax_backward:
+            if (launch.experts.given() && is("dy")) operand.elements = p.rows * kernels::top_k_of(settings);
+            return;
+        default: return;
+    }
+}
+
+/// Heads inside packed rows reach from their first element to the end of their part of the last row.
+void adjust(Operand& operand, const kernels::Attention& a, const Launch& launch) {
+    const std::uint64_t stride = launch.settings.row_stride;
+    if (stride == 0 || operand.name == "o" || operand.name == "do" || operand.name == "lse") return;
+    const std::uint64_t rows = std::uint64_t{a.batch} * a.seq;
+    operand.elements = (rows - 1) * stride + operand.elements / rows;
+}
+
+std::vector<Touched> touched_by(const Kernel& kernel, const Detail& detail) {
+    const Launch& launch = detail.launch;
+    const std::vector<Operand> operands = contract(kernel, launch);
+    std::vector<Touched> all;
+    for (std::size_t i = 0; i < detail.operands.size(); ++i) {
+        const kernels::Role role = i < operands.size() ? operands[i].role : kernels::Role::in;
+        all.push_back({detail.operands[i], role != kernels::Role::out, role != kernels::Role::in});
+    }
+    for (const View& view : {launch.bias, launch.experts, launch.unpermuted, launch.unpermuted_weight})
+        if (view.given()) all.push_back({view, true, false});
+    if (launch.unpermuted_dweight.given()) all.push_back({launch.unpermuted_dweight, false, true});
+    return all;
+}
+
+}  // namespace
+
+Kernel launched(const Kernel& priced, const Launch& launch) {
+    Kernel kernel = launch.kernel.value_or(priced);
+    if (launch.parts > 1) std::get<Pointwise>(kernel).rows /= launch.parts;
+    return kernel;
+}
+
+std::vector<Operand> contract(const Kernel& kernel, const Launch& launch) {
+    const auto* pointwise = std::get_if<Pointwise>(&kernel);
+    if (pointwise != nullptr && moves_copies(pointwise->kind)) return operands_of_copies(*pointwise, launch);
+    std::vector<Operand> operands = kernels::operands(kernel, launch.settings);
+    for (Operand& operand : operands) {
+        if (pointwise != nullptr) adjust(operand, *pointwise, launch);
+        if (const auto* attention = std::get_if<kernels::Attention>(&kernel)) adjust(operand, *attention, launch);
+    }
+    return operands;
+}
+
+std::vector<Touched> touched(const StepProgram& step, const Op& op, const Detail& detail) {
+    if (detail.operands.empty()) return {};
+    if (const auto* compute = std::get_if<Compute>(&op.what))
+        return touched_by(launched(step.kernels[compute->kernel], detail.launch), detail);
+    return {{detail.operands.front(), true, false}, {detail.operands.back(), false, true}};  // a collective
+}
+
+std::vector<ValueId> carried(const StepProgram& step, const Program& block) {
+    const LayerFlow& flow = step.flows[block.flow];
+    if (!flow.complete) return {};
+    std::set<ValueId> written, read;
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+        const std::vector<Touched> all = touched(step, block.ops[i], block.details[i]);
+        for (const Touched& each : all) {
+            const Role role = flow.values[each.view.value].role;
+            const bool passes = role == Role::activation || role == Role::gradient;
+            if (each.reads && passes && !written.contains(each.view.value)) read.insert(each.view.value);
+        }
+        for (const Touched& each : all)
+            if (each.writes) written.insert(each.view.value);
+    }
+    return {read.begin(), read.end()};
+}
+
+}  // namespace orrery::strategies

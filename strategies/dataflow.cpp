@@ -1,0 +1,55 @@
+#include "strategies/dataflow.hpp"
+
+#include <array>
+#include <utility>
+
+namespace orrery::strategies {
+
+std::string_view name(Role role) {
+    constexpr std::array<std::string_view, 5> names{"activation", "gradient", "weight", "weight gradient", "table"};
+    static_assert(names.size() == static_cast<std::size_t>(Role::table) + 1);
+    return names[static_cast<std::size_t>(role)];
+}
+
+std::uint64_t LayerFlow::elements(std::uint32_t parameter) const {
+    for (const Value& value : values)
+        if (value.role == Role::weight && value.of == parameter) return value.elements;
+    return 0;
+}
+
+ValueId FlowBuilder::add(Value value) {
+    flow_.values.push_back(value);
+    return static_cast<ValueId>(flow_.values.size() - 1);
+}
+
+ValueId FlowBuilder::gradient_of(ValueId activation) {
+    const auto known = gradients_.find(activation);
+    if (known != gradients_.end()) return known->second;
+    const Value of = value(activation);
+    return gradients_[activation] = gradient(of.format, of.elements);
+}
+
+void FlowBuilder::set_gradient(ValueId activation, ValueId gradient) {
+    const ValueId is = resolved(gradient), before = resolved(gradient_of(activation));
+    if (before != is) instead_[before] = is;
+}
+
+ValueId FlowBuilder::resolved(ValueId id) const {
+    for (auto other = instead_.find(id); other != instead_.end(); other = instead_.find(id)) id = other->second;
+    return id;
+}
+
+ValueId FlowBuilder::table(Table which, kernels::Format format, std::uint64_t elements) {
+    const auto [known, fresh] = tables_.try_emplace(which, no_value);
+    if (fresh) known->second = add({Role::table, format, elements, static_cast<std::uint32_t>(which)});
+    return known->second;
+}
+
+FlowBuilder::Weights FlowBuilder::parameter(Parameter parameter, std::uint64_t elements, kernels::Format weight,
+                                            kernels::Format gradient) {
+    const auto index = static_cast<std::uint32_t>(flow_.parameters.size());
+    flow_.parameters.push_back(std::move(parameter));
+    return {add({Role::weight, weight, elements, index}), add({Role::weight_gradient, gradient, elements, index})};
+}
+
+}  // namespace orrery::strategies

@@ -1,0 +1,164 @@
+#include "strategies/flow_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "strategies/contract.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using kernels::CollectiveKind;
+using kernels::Format;
+
+Format in_memory(Format format) { return format == Format::tf32 ? Format::fp32 : format; }
+
+class BlockChecker {
+public:
+    BlockChecker(const StepProgram& step, const Program& block, std::vector<std::string>& problems)
+        : step_(step), block_(block), flow_(step.flows[block.flow]), problems_(problems) {}
+
+    /// `written`: what lies there before the first operation; returns what does behind the last.
+    std::set<ValueId> check(std::set<ValueId> written);
+    /// Adds one for every operation that forms the gradient of a parameter, by its index.
+    void count_gradients(std::vector<int>& formed) const;
+
+private:
+    template <class... Args>
+    void problem(std::size_t op, fmt::format_string<Args...> format, Args&&... args) {
+        problems_.push_back(fmt::format("{} op {} ({}): {}", block_.name, op, step_.names[block_.ops[op].label.name],
+                                        fmt::format(format, std::forward<Args>(args)...)));
+    }
+    void check_kernel(std::size_t i, const kernels::Kernel& priced);
+    void check_collective(std::size_t i, const Collective& collective);
+    void check_extent(std::size_t i, const View& view, std::string_view operand, std::uint64_t elements);
+    [[nodiscard]] bool lasting(ValueId id) const {
+        const Role role = flow_.values[id].role;
+        return role == Role::weight || role == Role::weight_gradient || role == Role::table;
+    }
+
+    const StepProgram& step_;
+    const Program& block_;
+    const LayerFlow& flow_;
+    std::vector<std::string>& problems_;
+};
+
+void BlockChecker::check_extent(std::size_t i, const View& view, std::string_view operand, std::uint64_t elements) {
+    const Value& value = flow_.values[view.value];
+    if (view.offset + elements > value.elements)
+        problem(i, "{} reaches to element {} of a {} of {}", operand, view.offset + elements, name(value.role),
+                value.elements);
+}
+
+void BlockChecker::check_kernel(std::size_t i, const kernels::Kernel& priced) {
+    const Detail& detail = block_.details[i];
+    const Launch& launch = detail.launch;
+    const auto operands = contract(launched(priced, launch), launch);
+    if (operands.size() != detail.operands.size()) {
+        problem(i, "{} operands, its kernel takes {}", detail.operands.size(), operands.size());
+        return;
+    }
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+        const View& view = detail.operands[k];
+        const Value& value = flow_.values[view.value];
+        const bool rounded = launch.narrowed && k + 1 == operands.size();
+        if (!rounded && in_memory(operands[k].format) != value.format)
+            problem(i, "{} is {}, its kernel takes {}", operands[k].name, kernels::name(value.format),
+                    kernels::name(operands[k].format));
+        const bool table = launch.by_position && lasting(view.value);  // the run of positions is the interpreter's
+        if (!table) check_extent(i, view, operands[k].name, operands[k].elements * launch.parts);
+    }
+}
+
+void BlockChecker::check_collective(std::size_t i, const Collective& collective) {
+    const Detail& detail = block_.details[i];
+    if (detail.operands.size() != 2) {
+        problem(i, "{} operands, a collective sends one and receives one", detail.operands.size());
+        return;
+    }
+    const std::uint64_t ranks = step_.mesh.group_size(collective.group);
+    const std::uint32_t size = kernels::size_of(flow_.values[detail.operands.front().value].format);
+    const std::uint64_t all = collective.bytes / size;
+    const bool gathers = collective.kind == CollectiveKind::all_gather,
+               scatters = collective.kind == CollectiveKind::reduce_scatter;
+    check_extent(i, detail.operands[0], "what it sends", gathers ? all / ranks : all);
+    check_extent(i, detail.operands[1], "what it receives", scatters ? all / ranks : all);
+}
+
+std::set<ValueId> BlockChecker::check(std::set<ValueId> written) {
+    for (std::size_t i = 0; i < block_.ops.size(); ++i) {
+        const Op& op = block_.ops[i];
+        try {
+            if (const auto* compute = std::get_if<Compute>(&op.what))
+                check_kernel(i, step_.kernels[compute->kernel]);
+            else
+                check_collective(i, std::get<Collective>(op.what));
+            const auto all = touched(step_, op, block_.details[i]);
+            for (const Touched& each : all)
+                if (each.reads && !lasting(each.view.value) && !written.contains(each.view.value))
+                    problem(i, "reads {} {} before anything wrote it", name(flow_.values[each.view.value].role),
+                            each.view.value);
+            for (const Touched& each : all)
+                if (each.writes) written.insert(each.view.value);
+        } catch (const Error& error) {
+            problem(i, "{}", error.what());
+        }
+    }
+    return written;
+}
+
+void BlockChecker::count_gradients(std::vector<int>& formed) const {
+    for (std::size_t i = 0; i < block_.ops.size(); ++i)
+        for (const Touched& each : touched(step_, block_.ops[i], block_.details[i]))
+            if (const Value& value = flow_.values[each.view.value]; each.writes && value.role == Role::weight_gradient)
+                ++formed[value.of];
+}
+
+/// The blocks of one layer: its forward, then its backward in one part or two.
+void check_layer(const StepProgram& step, const std::vector<const Program*>& blocks,
+                 std::vector<std::string>& problems) {
+    const LayerFlow& flow = step.flows[blocks.front()->flow];
+    std::set<ValueId> lies;
+    if (flow.input != no_value) lies.insert(flow.input);
+    std::vector<int> formed(flow.parameters.size(), 0);
+    for (const Program* block : blocks) {
+        BlockChecker checker(step, *block, problems);
+        lies = checker.check(std::move(lies));
+        checker.count_gradients(formed);
+        if (block != blocks.front()) continue;
+        if (flow.output != no_value && !lies.contains(flow.output))
+            problems.push_back(block->name + ": nothing writes its output");
+        if (flow.output_gradient != no_value) lies.insert(flow.output_gradient);
+    }
+    const std::string& last = blocks.back()->name;
+    if (flow.input_gradient != no_value && !lies.contains(flow.input_gradient))
+        problems.push_back(last + ": nothing writes the gradient of its input");
+    for (std::size_t p = 0; p < formed.size(); ++p)
+        if (formed[p] != 1)
+            problems.push_back(fmt::format("{}: the gradient of {} is formed by {} operations", last,
+                                           flow.parameters[p].name, formed[p]));
+}
+
+}  // namespace
+
+std::vector<std::string> flow_problems(const StepProgram& step) {
+    std::vector<std::string> problems;
+    std::vector<std::vector<const Program*>> layers(step.flows.size());
+    for (const Program& block : step.blocks) {
+        if (block.flow >= step.flows.size() || !step.flows[block.flow].complete) continue;
+        if (block.details.size() == block.ops.size())
+            layers[block.flow].push_back(&block);
+        else
+            problems.push_back(
+                fmt::format("{}: {} operations, operands of {}", block.name, block.ops.size(), block.details.size()));
+    }
+    for (const auto& blocks : layers)
+        if (!blocks.empty()) check_layer(step, blocks, problems);
+    return problems;
+}
+
+}  // namespace orrery::strategies

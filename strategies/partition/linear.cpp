@@ -1,0 +1,189 @@
+// A linear layer: column-parallel (its outputs are split), row-parallel (its inputs are), or whole.
+#include "strategies/partition/sharder.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using kernels::Dtype;
+using kernels::Gemm;
+using kernels::GemmPass;
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+using models::Dim;
+
+constexpr std::uint8_t gathered_flag = 1, reduced_flag = 2;
+
+bool split_by_tensor(Dim dim) { return dim != Dim::hidden; }
+
+/// The sizes of the parts of a layer's outputs.
+std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan) {
+    const models::ModelSpec& spec = plan.model;
+    if (op.out == Dim::qkv) {
+        const std::uint64_t kv = std::uint64_t{spec.kv_heads} * spec.head_dim;
+        return {std::uint64_t{spec.heads} * spec.head_dim, kv, kv};
+    }
+    if (op.out == Dim::ffn && spec.gated) return {op.out_features / 2, op.out_features / 2};
+    if (op.out == Dim::vocab) return {plan.padded_vocab()};
+    return {op.out_features};
+}
+
+class LinearSharder {
+public:
+    LinearSharder(LayerStream& stream, const models::Linear& op);
+    void shard() &&;
+
+private:
+    void parameters();
+    void forward();
+    void backward();
+    void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
+        // Cast to fp8 in both orientations: reads 2 bytes, writes 1 + 1, the traffic of a 16-bit transpose.
+        if (compute_ == Dtype::fp8)
+            list.push_back({"quantise", Pointwise{PointwiseKind::transpose, Dtype::bf16, rows, cols}});
+    }
+    /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
+    /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).
+    [[nodiscard]] bool summed_with_mlp() const {
+        return stream_.plan.model.parallel_residual && op_.in == Dim::attention;
+    }
+    [[nodiscard]] bool reduces() const { return row_ && !summed_with_mlp(); }
+
+    LayerStream& stream_;
+    const models::Linear& op_;
+    bool column_, row_;
+    Dtype compute_;
+    std::uint64_t rows_;
+    Gemm gemm_;
+    Piece piece_;
+    FlowBuilder::Weights weight_, bias_;
+    bool bias_later_ = false;  ///< the GELU behind it adds the bias
+    ValueId x_ = no_value;     ///< its input, as the residual stream holds it where that is split
+    ValueId y_ = no_value;     ///< its output, likewise
+};
+
+LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
+    : stream_(stream),
+      op_(op),
+      column_(split_by_tensor(op.out)),
+      row_(split_by_tensor(op.in)),
+      compute_(stream.plan.training.precision.compute),
+      rows_(column_ || row_ ? stream.tokens : stream.residual_tokens),
+      piece_{.name = op.name} {
+    const std::uint64_t in = op.in_features / (row_ ? stream.tensor : 1);
+    std::uint64_t out = op.out_features / (column_ ? stream.tensor : 1);
+    if (op.out == Dim::vocab) out = stream.plan.padded_vocab() / stream.tensor;
+    gemm_ = {compute_, 1, static_cast<std::uint32_t>(rows_), static_cast<std::uint32_t>(out),
+             static_cast<std::uint32_t>(in)};
+}
+
+void LinearSharder::parameters() {
+    using Split = Parameter::Split;
+    const std::uint64_t in = gemm_.k, out = gemm_.n;
+    const bool elsewhere = op_.shares_embedding && stream_.plan.strategy.pipeline == 1;
+    Parameter weight{.name = op_.name + ".weight",
+                     .parts = output_parts(op_, stream_.plan),
+                     .cols = op_.in_features,
+                     .split = column_ ? Split::rows
+                              : row_  ? Split::cols
+                                      : Split::none,
+                     .replicated = !column_ && !row_,
+                     .held = !elsewhere};
+    if (op_.out == Dim::vocab) weight.real_rows = stream_.plan.model.vocab;
+    if (op_.shares_embedding) {
+        weight.name = word_embedding;
+        weight.shared_words = true;
+    }
+    Parameter bias{.name = op_.name + ".bias",
+                   .parts = weight.parts,
+                   .split = column_ ? Split::rows : Split::none,
+                   .initial = Initial::zeros,
+                   .replicated = !column_};
+    weight_ = stream_.parameter(std::move(weight), in * out);
+    if (op_.bias) bias_ = stream_.parameter(std::move(bias), out);
+    piece_.parameters = (elsewhere ? 0 : in * out) + (op_.bias ? out : 0);
+    if (!column_) piece_.replicated_parameters = row_ ? (op_.bias ? out : 0) : piece_.parameters;
+}
+
+void LinearSharder::forward() {
+    auto& list = piece_.forward;
+    x_ = stream_.value;
+    ValueId read = x_;
+    if (column_)
+        read =
+            stream_.convert(list, op_.name + " gather", stream_.residual, Placement::replicated, op_.in_features, x_);
+    quantise(list, gemm_.m, gemm_.k);
+    y_ = stream_.activation(rows_ * gemm_.n);
+    Work product{.name = op_.name, .what = gemm_, .detail = {{{read}, {weight_.weight}, {y_}}}};
+    const auto* activation = stream_.next == nullptr ? nullptr : std::get_if<models::Activation>(stream_.next);
+    bias_later_ = op_.bias && activation != nullptr && !activation->gated;
+    if (op_.bias && !bias_later_) product.detail.launch.bias = {bias_.weight};
+    product.detail.launch.first_bias = row_;  // behind a sum over ranks on one of them only
+    list.push_back(std::move(product));
+    if (summed_with_mlp()) stream_.layer.flow.complete = false;
+    if (reduces())
+        y_ = stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.out_features, y_);
+    stream_.value = y_;
+    stream_.width_split = column_;
+    stream_.late_bias = bias_later_ ? View{bias_.weight} : View{};
+}
+
+void LinearSharder::backward() {
+    const bool asynchronous = column_ && stream_.plan.strategy.async_tensor_allreduce;
+    auto& list = piece_.backward;
+    auto& flow = stream_.flow;
+    const ValueId dy_rows = flow.gradient_of(y_);
+    ValueId dy = dy_rows, x = x_;
+    if (!column_ && !summed_with_mlp())
+        dy = stream_.convert(list, op_.name + " gather gradient", stream_.residual, Placement::replicated,
+                             op_.out_features, dy_rows);
+    quantise(list, gemm_.m, gemm_.n);
+    if (column_)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
+        x = stream_.convert(list, op_.name + " gather input", stream_.residual, Placement::replicated, op_.in_features,
+                            x_, no_value, asynchronous ? gathered_flag : std::uint8_t{0}, true);
+    const bool scattered = column_ && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
+    const ValueId dx_here = flow.gradient_of(x_);
+    const ValueId dx = scattered ? flow.gradient(stream_.format(), rows_ * gemm_.k) : dx_here;
+    list.push_back({.name = op_.name + " dgrad",
+                    .what = Gemm{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient},
+                    .detail = {{{dy}, {weight_.weight}, {dx}}}});
+    if (column_)
+        stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.in_features, dx, dx_here,
+                        asynchronous ? reduced_flag : std::uint8_t{0});
+    const bool fused = stream_.plan.training.gradient_accumulation_fusion;
+    const ValueId separate = fused ? no_value : flow.gradient(stream_.sums(), std::uint64_t{gemm_.n} * gemm_.k);
+    Work wgrad = weight_gradient(stream_, op_.name + " wgrad",
+                                 {compute_, 1, gemm_.k, gemm_.n, gemm_.m, GemmPass::weight_gradient},
+                                 {dy, x, weight_.gradient, separate});
+    wgrad.needs = gathered_flag;
+    list.push_back(std::move(wgrad));
+    if (op_.bias)  // behind a reduction the bias sees this rank's tokens alone
+        list.push_back({.name = op_.name + " bias gradient",
+                        .what = stream_.pointwise(PointwiseKind::bias_gradient,
+                                                  column_ ? gemm_.m : stream_.residual_tokens, gemm_.n),
+                        .of_weights = true,
+                        .detail = {{{column_ ? dy : dy_rows}, {bias_.gradient}}, stream_.into_gradients()}});
+    if (!fused)
+        list.push_back(
+            {.name = op_.name + " accumulate",
+             .what = Pointwise{PointwiseKind::add, stream_.plan.training.precision.grad_reduce, gemm_.k, gemm_.n},
+             .of_weights = true,
+             .detail = {{{weight_.gradient}, {separate}, {weight_.gradient}}}});
+}
+
+void LinearSharder::shard() && {
+    const std::uint64_t in = gemm_.k, out = gemm_.n;
+    parameters();
+    forward();
+    backward();
+    piece_.saved_bytes = piece_.weight_saved_bytes = (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;
+    piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
+    piece_.working_bytes = rows_ * (out + in) * stream_.bytes;
+    stream_.layer.pieces.push_back(std::move(piece_));
+}
+
+}  // namespace
+
+void shard_linear(LayerStream& stream, const models::Linear& op) { LinearSharder(stream, op).shard(); }
+
+}  // namespace orrery::strategies

@@ -1,0 +1,87 @@
+// The state in which a layer's operators are sharded one after the other: each adds one piece (experts add several) and
+// leaves a tensor to the next. For the files of partition/ alone.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strategies/dataflow.hpp"
+#include "strategies/layout.hpp"
+#include "strategies/partition/tensor.hpp"
+
+namespace orrery::strategies {
+
+/// What the operators of one layer have in common, and what they hand on.
+struct LayerStream {
+    LayerStream(const Plan& plan, ShardedLayer& layer);
+
+    const Plan& plan;
+    ShardedLayer& layer;
+    FlowBuilder flow;
+    std::uint64_t tokens;           ///< of a micro-batch
+    std::uint64_t residual_tokens;  ///< of these, those that this rank holds of the residual stream
+    std::uint32_t tensor;
+    Placement residual;      ///< of the residual stream over the tensor axis
+    kernels::Dtype element;  ///< of activations
+    std::uint64_t bytes;     ///< of one
+
+    ValueId value = no_value;     ///< what the last operator left
+    ValueId branch = no_value;    ///< the input of the open branch
+    std::size_t branch_norm = 0;  ///< the piece that began it
+    std::size_t norm = 0;         ///< the piece of the last norm, and what it left
+    ValueId normed = no_value;
+    const models::Operator* next = nullptr;  ///< behind the operator at hand; null: none
+    bool width_split = false;                ///< the last linear layer's output is split over the tensor axis
+    View late_bias{};  ///< of the linear layer before, when the activation behind it adds the bias
+
+    /// How activations, weights and gradients of these lie in memory; and the sums of weights' gradients.
+    [[nodiscard]] kernels::Format format() const { return kernels::format_of(in_memory(element)); }
+    [[nodiscard]] kernels::Format sums() const { return kernels::format_of(sum_dtype()); }
+    [[nodiscard]] kernels::Dtype sum_dtype() const { return in_memory(plan.training.precision.grad_reduce); }
+    ValueId activation(std::uint64_t elements) { return flow.activation(format(), elements); }
+    FlowBuilder::Weights parameter(Parameter parameter, std::uint64_t elements) {
+        return flow.parameter(std::move(parameter), elements, format(), sums());
+    }
+    [[nodiscard]] kernels::Pointwise pointwise(kernels::PointwiseKind kind, std::uint64_t rows,
+                                               std::uint64_t cols) const {
+        return {kind, element, rows, cols};
+    }
+    [[nodiscard]] std::uint64_t residual_bytes(std::uint64_t width) const { return residual_tokens * width * bytes; }
+    /// What a kernel is told that adds to gradients of weights.
+    [[nodiscard]] Launch into_gradients() const;
+    /// A collective that brings `tensor`, [tokens, width] in all, from one placement to another. Returns where it then
+    /// is: the same tensor where nothing moves or a sum is formed in place, else `to`, or a new one of the same role.
+    ValueId convert(std::vector<Work>& list, const std::string& name, Placement from, Placement into,
+                    std::uint64_t width, ValueId tensor, ValueId to = no_value, std::uint8_t raises = 0,
+                    bool of_weights = false);
+};
+
+/// The gradient of a weight that lies as [outputs, inputs] is formed as the transpose of what is priced: dW^T = dy^T x
+/// for a priced product of (inputs, outputs, tokens).
+kernels::Gemm transposed(const kernels::Gemm& weight_gradient);
+
+/// dy, x and what the product forms: the gradient itself, or `separate`, which a kernel behind it adds where the plan
+/// does not fuse the two.
+struct WeightGradient {
+    ValueId dy, x, sum, separate = no_value;
+};
+Work weight_gradient(const LayerStream& stream, std::string name, const kernels::Gemm& priced,
+                     const WeightGradient& of);
+
+/// GELU or SwiGLU of `rows` x `width` outputs. routed: of experts.
+void add_activation(LayerStream& stream, Piece& piece, bool gated, std::uint64_t rows, std::uint64_t width,
+                    bool routed = false);
+
+// One function an operator; each appends its pieces to stream.layer.
+void shard_linear(LayerStream& stream, const models::Linear& op);
+void shard_embedding(LayerStream& stream, const models::Embedding& op);
+void shard_loss(LayerStream& stream, const models::Loss& op);
+void shard_attention(LayerStream& stream, const models::AttentionCore& op);
+void shard_rope(LayerStream& stream, const models::Rope& op);
+/// Router, dispatch, first product, activation, second product, combination, as Megatron-LM's all-to-all dispatcher
+/// runs them. The products of a rank's experts are one grouped GEMM, written as a batched one of equal parts.
+void shard_experts(LayerStream& stream, const models::Experts& op);
+
+}  // namespace orrery::strategies

@@ -1,0 +1,190 @@
+// The two ends of a model, which know words: the embedding and the loss, each over the rank's part of the vocabulary.
+#include "strategies/partition/sharder.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using kernels::Dtype;
+using kernels::Format;
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+
+class EmbeddingSharder {
+public:
+    EmbeddingSharder(LayerStream& stream, const models::Embedding& op)
+        : stream_(stream), op_(op), rows_(stream.plan.padded_vocab() / stream.tensor) {}
+
+    void shard() && {
+        parameters();
+        forward();
+        backward();
+        piece_.saved_bytes =
+            stream_.tokens * 8 + (op_.dropout ? stream_.residual_tokens * op_.hidden : 0);  // ids, mask
+        piece_.working_bytes = 2 * stream_.residual_bytes(op_.hidden);
+        piece_.replicated_parameters = (op_.positions + op_.token_types) * op_.hidden;
+        piece_.parameters = rows_ * op_.hidden + piece_.replicated_parameters;
+        stream_.layer.pieces.push_back(std::move(piece_));
+    }
+
+private:
+    void parameters();
+    void forward();
+    void backward();
+    [[nodiscard]] Pointwise over_rows(PointwiseKind kind) const {
+        return stream_.pointwise(kind, stream_.residual_tokens, op_.hidden);
+    }
+    [[nodiscard]] View ids() const { return {stream_.flow.table(Table::ids, Format::int32, stream_.tokens)}; }
+
+    LayerStream& stream_;
+    const models::Embedding& op_;
+    std::uint64_t rows_;  ///< of the word embedding on this rank
+    Piece piece_{.name = "embedding"};
+    FlowBuilder::Weights words_, positions_;
+};
+
+void EmbeddingSharder::parameters() {
+    words_ = stream_.parameter({.name = word_embedding,
+                                .parts = {stream_.plan.padded_vocab()},
+                                .cols = op_.hidden,
+                                .split = Parameter::Split::rows,
+                                .real_rows = stream_.plan.model.vocab},
+                               rows_ * op_.hidden);
+    if (op_.positions > 0)
+        positions_ = stream_.parameter(
+            {.name = "embedding.positions", .parts = {op_.positions}, .cols = op_.hidden, .replicated = true},
+            op_.positions * op_.hidden);
+    if (op_.token_types > 0) stream_.layer.flow.complete = false;
+}
+
+void EmbeddingSharder::forward() {
+    auto& list = piece_.forward;
+    const ValueId looked_up = stream_.activation(stream_.tokens * op_.hidden);
+    Work lookup{.name = "word embedding",
+                .what = stream_.pointwise(PointwiseKind::embedding, stream_.tokens, op_.hidden),
+                .detail = {{ids(), {words_.weight}, {looked_up}}}};
+    lookup.detail.launch.settings.table_rows = rows_;
+    list.push_back(std::move(lookup));
+    stream_.value =
+        stream_.convert(list, "embedding reduce", Placement::partial, stream_.residual, op_.hidden, looked_up);
+    const View rows{stream_.value};
+    if (op_.positions > 0)
+        list.push_back({.name = "add positions",
+                        .what = over_rows(PointwiseKind::add),
+                        .detail = {{rows, {positions_.weight}, rows}, {.by_position = true}}});
+    if (op_.token_types > 0) list.push_back({"add token types", over_rows(PointwiseKind::add)});
+    if (op_.dropout) list.push_back({"dropout", over_rows(PointwiseKind::dropout)});
+}
+
+void EmbeddingSharder::backward() {
+    auto& list = piece_.backward;
+    const ValueId rows = stream_.flow.gradient_of(stream_.value);
+    if (op_.dropout) list.push_back({"dropout backward", over_rows(PointwiseKind::dropout_backward)});
+    if (op_.positions > 0) {
+        Work sum{.name = "position gradient",
+                 .what = over_rows(PointwiseKind::add),
+                 .detail = {{{positions_.gradient}, {rows}, {positions_.gradient}}, {.by_position = true}}};
+        sum.detail.launch.settings.result = stream_.into_gradients().settings.result;
+        list.push_back(std::move(sum));
+    }
+    if (op_.token_types > 0) list.push_back({"token type gradient", over_rows(PointwiseKind::add)});
+    const ValueId all =
+        stream_.convert(list, "embedding gather gradient", stream_.residual, Placement::replicated, op_.hidden, rows);
+    Work scatter{.name = "embedding backward",
+                 .what = stream_.pointwise(PointwiseKind::embedding_backward, stream_.tokens, op_.hidden),
+                 .detail = {{ids(), {all}, {words_.gradient}}, stream_.into_gradients()}};
+    scatter.detail.launch.settings.table_rows = rows_;
+    list.push_back(std::move(scatter));
+}
+
+/// In fp32: 16-bit logits are widened before it, and their gradient is rounded behind it. Probabilities, or over a part
+/// of the vocabulary exponentials, take the place of the fp32 logits, and their gradient that of these.
+class LossSharder {
+public:
+    explicit LossSharder(LayerStream& stream) : stream_(stream), classes_(stream.plan.padded_vocab() / stream.tensor) {}
+
+    void shard() && {
+        rows_ = stream_.value;
+        if (stream_.bytes == 2) widen();
+        stream_.tensor == 1 ? whole() : split();
+        if (stream_.bytes == 2)
+            narrow();
+        else
+            stream_.flow.set_gradient(logits_of_model(), rows_);
+        stream_.value = no_value;
+        piece_.saved_bytes = stream_.tokens * classes_ * 4;
+        piece_.working_bytes = stream_.tokens * classes_ * 4;
+        stream_.layer.pieces.push_back(std::move(piece_));
+    }
+
+private:
+    void widen();
+    void narrow();
+    void whole();
+    void split();
+    [[nodiscard]] ValueId logits_of_model() const { return stream_.value; }
+    [[nodiscard]] Pointwise over_logits(PointwiseKind kind) const {
+        return {kind, Dtype::fp32, stream_.tokens, classes_};
+    }
+    void add(std::vector<Work>& list, const char* name, PointwiseKind kind, std::vector<View> operands) const {
+        list.push_back(
+            {.name = name, .what = over_logits(kind), .detail = {std::move(operands), {.real_classes = true}}});
+    }
+    /// Vocabulary-parallel loss (Megatron-LM, tensor_parallel/cross_entropy.py): fp32 numbers of every token.
+    void agree(const char* name, View of, kernels::Reduction reduction = kernels::Reduction::sum) {
+        piece_.forward.push_back({.name = name,
+                                  .what = LayerCollective{kernels::CollectiveKind::all_reduce, stream_.tokens * 4},
+                                  .detail = {{of, of}, {.reduction = reduction}}});
+    }
+    [[nodiscard]] View table(Table which) const {
+        return {stream_.flow.table(which, which == Table::targets ? Format::int32 : Format::fp32, stream_.tokens)};
+    }
+
+    LayerStream& stream_;
+    std::uint64_t classes_;  ///< on this rank
+    Piece piece_{.name = "loss"};
+    ValueId rows_ = no_value;  ///< fp32 logits, then probabilities, then their gradient
+};
+
+void LossSharder::widen() {
+    rows_ = stream_.flow.activation(Format::fp32, stream_.tokens * classes_);
+    piece_.forward.push_back({.name = "logits to fp32",
+                              .what = stream_.pointwise(PointwiseKind::cast, stream_.tokens, classes_),
+                              .detail = {{{stream_.value}, {rows_}}}});
+}
+
+void LossSharder::narrow() {
+    Work cast{.name = "logits gradient to 16 bits",
+              .what = stream_.pointwise(PointwiseKind::cast, stream_.tokens, classes_),
+              .detail = {{{rows_}, {stream_.flow.gradient_of(logits_of_model())}}}};
+    cast.detail.launch.settings.result = stream_.element;
+    piece_.backward.push_back(std::move(cast));
+}
+
+void LossSharder::whole() {
+    const View rows{rows_}, targets = table(Table::targets);
+    add(piece_.forward, "cross entropy", PointwiseKind::cross_entropy, {rows, targets, rows, table(Table::loss)});
+    add(piece_.backward, "cross entropy backward", PointwiseKind::cross_entropy_backward, {rows, targets, rows});
+}
+
+void LossSharder::split() {
+    const View rows{rows_}, targets = table(Table::targets), largest = table(Table::loss), sum = table(Table::loss_sum),
+                            picked = table(Table::loss_picked);
+    add(piece_.forward, "largest logits", PointwiseKind::cross_entropy_maximum, {rows, largest});
+    agree("loss maximum", largest, kernels::Reduction::maximum);
+    add(piece_.forward, "cross entropy", PointwiseKind::cross_entropy_part,
+        {rows, largest, targets, rows, sum, picked});
+    agree("loss target", picked);
+    agree("loss sum", sum);
+    add(piece_.backward, "cross entropy backward", PointwiseKind::cross_entropy_part_backward,
+        {rows, sum, targets, rows});
+}
+
+}  // namespace
+
+void shard_embedding(LayerStream& stream, const models::Embedding& op) { EmbeddingSharder(stream, op).shard(); }
+
+/// The padded vocabulary is what runs, not the model's.
+void shard_loss(LayerStream& stream, const models::Loss&) { LossSharder(stream).shard(); }
+
+}  // namespace orrery::strategies
