@@ -20,8 +20,8 @@ constexpr double max_batch = 1 << 24;  // sequences
 constexpr double max_seq = 1 << 22;    // tokens
 
 constexpr auto schedule_words = [] {
-    std::array<documents::Word, schedules.size()> words;
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(schedules[i].name, schedules[i].kind);
+    std::array<documents::Word, schedule_names.size()> words;
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(schedule_names[i], static_cast<ScheduleKind>(i));
     return words;
 }();
 constexpr std::array shardings{word("none", Sharding::none), word("zero1", Sharding::zero1)};

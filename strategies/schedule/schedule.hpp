@@ -53,6 +53,12 @@ inline constexpr std::array schedules{
              /*chunked=*/false, /*splits_backward=*/true, /*overlaps_p2p=*/true},
 };
 
+/// In the order of the table, which is that of the enumeration.
+inline constexpr auto schedule_names = [] {
+    std::array<std::string_view, schedules.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = schedules[i].name;
+    return names;
+}();
 static_assert(
     [] {
         for (std::size_t i = 0; i < schedules.size(); ++i)
