@@ -111,24 +111,19 @@ const FamilyReader& reader_of(const ConfigReader& config) {
     return *chosen;
 }
 
-/// validate() names the keys of ModelSpec; the user wrote those of the file.
-std::string file_pointer(const std::string& pointer, const Keys& keys) {
-    const std::array<std::pair<std::string_view, std::string_view>, 12> names{
-        {{"/model/layers", keys.layers},
-         {"/model/hidden", keys.hidden},
-         {"/model/heads", keys.heads},
-         {"/model/kv_heads", "num_key_value_heads"},
-         {"/model/head_dim", "head_dim"},
-         {"/model/ffn", keys.ffn},
-         {"/model/vocab", "vocab_size"},
-         {"/model/max_positions", keys.positions},
-         {"/model/token_types", "type_vocab_size"},
-         {"/model/experts", keys.experts},
-         {"/model/experts_per_token", "num_experts_per_tok"},
-         {"/model/expert_ffn", "moe_intermediate_size"}}};
-    for (const auto& [ours, theirs] : names)
+/// validate() names the keys of a scenario's model; the user wrote those of the family. "" for what the file lacks.
+std::string file_pointer(const ConfigReader& config, const std::string& pointer, const Keys& keys) {
+    const std::array<std::pair<std::string_view, std::string_view>, 6> renamed{
+        {{"/model/num_hidden_layers", keys.layers},
+         {"/model/hidden_size", keys.hidden},
+         {"/model/num_attention_heads", keys.heads},
+         {"/model/intermediate_size", keys.ffn},
+         {"/model/max_position_embeddings", keys.positions},
+         {"/model/num_experts", keys.experts}}};
+    for (const auto& [ours, theirs] : renamed)
         if (ours == pointer) return fmt::format("/{}", theirs);
-    return "";
+    const std::string key = pointer.substr(pointer.find_last_of('/') + 1);
+    return config.has(key) ? "/" + key : "";
 }
 
 /// gpt2.json and gpt2/config.json are both "gpt2".
@@ -149,7 +144,7 @@ ModelSpec import_hugging_face(const std::filesystem::path& file) {
     try {
         validate(spec);
     } catch (const Error& error) {
-        throw Error(config.file(), file_pointer(error.pointer(), keys), error.message(), error.hint());
+        throw Error(config.file(), file_pointer(config, error.pointer(), keys), error.message(), error.hint());
     }
     return spec;
 }

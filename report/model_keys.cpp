@@ -7,18 +7,15 @@
 #include <string_view>
 #include <vector>
 
-#include "base/enum_table.hpp"
 #include "base/text.hpp"
 #include "models/catalog.hpp"
+#include "models/model_fields.hpp"
 
 namespace orrery::report {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr EnumNames<models::NormKind> norms{"layernorm", "rmsnorm"};
-constexpr EnumNames<models::PositionKind> positions{"learned", "rope", "alibi", "none"};
 
 /// The catalog's model of that name; nullptr when there is none.
 const models::ModelSpec* of_catalog(std::string_view name) {
@@ -27,45 +24,13 @@ const models::ModelSpec* of_catalog(std::string_view name) {
     return found == all.end() ? nullptr : &*found;
 }
 
-template <class Enum>
-std::string word(const EnumNames<Enum>& words, Enum value) {
-    return std::string(words[value]);
-}
-
 }  // namespace
 
 nlohmann::ordered_json model_keys(const models::ModelSpec& m) {
-    Json model = {{"name", m.name}};
+    Json model = documents::write_fields(models::model_fields(), m);
+    model.erase("dropout");  // training says it
     // The catalog knows the family of its models, and scenario files may not say it again.
-    if (of_catalog(m.name) == nullptr) model["model_type"] = models::name(m.family);
-    model.update(Json{{"num_hidden_layers", m.layers},
-                      {"hidden_size", m.hidden},
-                      {"num_attention_heads", m.heads},
-                      {"num_key_value_heads", m.kv_heads},
-                      {"head_dim", m.head_dim},
-                      {"intermediate_size", m.ffn},
-                      {"vocab_size", m.vocab},
-                      {"type_vocab_size", m.token_types},
-                      {"sliding_window", m.attention_window},
-                      {"swiglu", m.gated},
-                      {"causal", m.causal},
-                      {"tie_word_embeddings", m.tied_embeddings},
-                      {"add_bias_linear", m.linear_bias},
-                      {"add_qkv_bias", m.qkv_bias},
-                      {"use_parallel_residual", m.parallel_residual},
-                      {"post_norm", m.post_norm},
-                      {"mlm_head", m.mlm_head},
-                      {"embed_layernorm", m.embedding_norm},
-                      {"qk_layernorm", m.qk_norm},
-                      {"normalization", word(norms, m.norm)},
-                      {"position_embedding_type", word(positions, m.position)}});
-    if (m.experts > 0)
-        model.update(Json{{"num_experts", m.experts},
-                          {"num_experts_per_tok", m.experts_per_token},
-                          {"moe_intermediate_size", m.expert_ffn},
-                          {"moe_shared_expert_intermediate_size", m.shared_expert_ffn},
-                          {"moe_layer_freq", m.moe_layer_freq}});
-    if (m.max_positions > 0) model["max_position_embeddings"] = m.max_positions;
+    if (of_catalog(m.name) != nullptr) model.erase("model_type");
     return model;
 }
 

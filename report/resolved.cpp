@@ -1,25 +1,17 @@
 // A scenario written out in full.
 #include <fmt/format.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 
-#include "base/enum_table.hpp"
 #include "report/json.hpp"
 #include "report/model_keys.hpp"
+#include "strategies/plan_fields.hpp"
 
 namespace orrery::report {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class Enum>
-std::string word(const EnumNames<Enum>& words, Enum value) {
-    return std::string(words[value]);
-}
-
-constexpr EnumNames<strategies::Recompute> recomputes{"none", "selective", "full"};
 
 /// Only what the scenario says beyond the preset.
 Json of(const topology::ClusterSpec& c) {
@@ -56,46 +48,9 @@ Json of(const topology::ClusterSpec& c) {
     return cluster;
 }
 
-Json of(const strategies::Strategy& s) {
-    Json strategy = {{"tensor", s.tensor},
-                     {"pipeline", s.pipeline},
-                     {"virtual_pipeline", s.virtual_pipeline},
-                     {"data", s.data},
-                     {"sequence_parallel", s.sequence_parallel},
-                     {"schedule", strategies::schedule_of(s.schedule).name},
-                     {"sharding", strategies::row_of(s.sharding).name},
-                     {"recompute", word(recomputes, s.recompute)},
-                     {"recompute_num_layers", s.recompute_num_layers},
-                     {"cpu_offloading_num_layers", s.cpu_offloading_num_layers},
-                     {"overlap_grad_reduce", s.overlap_grad_reduce},
-                     {"overlap_param_gather", s.overlap_param_gather},
-                     {"overlap_p2p", s.overlap_p2p},
-                     {"scatter_gather", s.scatter_gather},
-                     {"async_tensor_allreduce", s.async_tensor_allreduce},
-                     {"bucket_size", fmt::format("{} B", s.bucket_bytes)}};
-    if (s.expert > 1) strategy["expert"] = s.expert;
-    if (s.expert_tensor > 0) strategy["expert_tensor"] = s.expert_tensor;
-    if (!s.placement.empty()) strategy["placement"] = s.placement;
-    if (!s.placement_file.empty()) strategy["placement_file"] = s.placement_file;
-    return strategy;
-}
-
-Json of(const strategies::Training& t, double dropout) {
-    Json training = {{"seq_length", t.seq},
-                     {"micro_batch_size", t.micro_batch},
-                     {"global_batch_size", t.global_batch},
-                     {"precision", kernels::name(t.precision.compute)},
-                     {"grad_reduce_precision", kernels::name(t.precision.grad_reduce)},
-                     {"fused_attention", t.fused_attention},
-                     {"gradient_accumulation_fusion", t.gradient_accumulation_fusion},
-                     {"cuda_graph", t.cuda_graph},
-                     {"software", hardware::name(t.software)},
-                     {"clip_grad", t.grad_clip},
-                     {"dropout", dropout}};
-    if (t.expert_capacity > 0) {
-        training["moe_expert_capacity_factor"] = t.expert_capacity;
-        training["moe_pad_expert_input_to_capacity"] = t.pad_to_capacity;
-    }
+Json of(const strategies::Training& plan, double dropout) {
+    Json training = documents::write_fields(strategies::training_fields(), plan);
+    training["dropout"] = dropout;
     return training;
 }
 
@@ -133,7 +88,7 @@ nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
     Json document = {{"name", scenario.name},
                      {"model", model_keys(plan.model)},
                      {"cluster", of(scenario.cluster)},
-                     {"strategy", of(plan.strategy)},
+                     {"strategy", documents::write_fields(strategies::strategy_fields(), plan.strategy)},
                      {"training", of(plan.training, plan.model.dropout)},
                      {"seed", scenario.seed}};
     if (!scenario.profile.empty()) document["profile"] = profiles_of(scenario);

@@ -1,22 +1,21 @@
 #include "scenarios/not_modelled.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 
 namespace orrery::scenarios {
 
 namespace {
 
-using enum Place;
+using documents::NotModelled;
+
+constexpr std::string_view strategy = "strategy", training = "training";
 
 constexpr std::string_view context = "context parallelism",
                            context_instead =
                                "split sequences over tensor ranks (sequence_parallel with a larger "
                                "tensor), or offload activations (cpu_offloading_num_layers)";
 constexpr std::string_view zero_instead =
-    "\"sharding\": \"zero1\" shards the optimizer's states; a larger tensor or pipeline also splits weights and "
-    "gradients";
+    "\"sharding\": \"zero1\" shards the optimizer's states, \"zero2\" gradients too, \"zero3\" (FSDP) weights too";
 constexpr std::string_view offload_instead = "\"sharding\": \"zero1\" shards the optimizer's states over data ranks";
 constexpr std::string_view bubble_instead = "\"zb-h1\", or \"interleaved\" with a larger virtual_pipeline";
 constexpr std::string_view adam_instead = "\"adam\", whose states are as large as AdamW's";
@@ -45,8 +44,6 @@ constexpr std::array table{
     NotModelled{strategy, "offload_param", "", "weights in host memory", zero_instead},
     NotModelled{strategy, "recompute_modules", "", "the choice of recomputed modules",
                 "\"recompute\": \"selective\" recomputes attention"},
-    NotModelled{strategy, "sharding", "zero2", "ZeRO-2", zero_instead},
-    NotModelled{strategy, "sharding", "zero3", "ZeRO-3", zero_instead},
     NotModelled{strategy, "sharding", "fsdp", "FSDP", zero_instead},
     NotModelled{strategy, "sharding", "fsdp2", "FSDP", zero_instead},
     NotModelled{strategy, "sharding", "hsdp", "HSDP", zero_instead},
@@ -69,23 +66,8 @@ constexpr std::array table{
     NotModelled{training, "precision", "mxfp8", "fp8 with block scales", "\"fp8\", whose scales are of whole tensors"},
 };
 
-/// "ZB-H1" and "zb_h1" are one.
-bool alike(std::string_view a, std::string_view b) {
-    const auto plain = [](char c) {
-        return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    };
-    return std::ranges::equal(a, b, {}, plain, plain);
-}
-
 }  // namespace
 
-std::span<const NotModelled> not_modelled() { return table; }
-
-const NotModelled* find_not_modelled(Place place, std::string_view key, std::string_view value) {
-    const auto* const found = std::ranges::find_if(table, [&](const NotModelled& each) {
-        return each.place == place && alike(each.key, key) && alike(each.value, value);
-    });
-    return found == table.end() ? nullptr : found;
-}
+std::span<const documents::NotModelled> not_modelled() { return table; }
 
 }  // namespace orrery::scenarios

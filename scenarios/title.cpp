@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "scenarios/document.hpp"
+#include "documents/message.hpp"
 #include "scenarios/override.hpp"
 
 namespace orrery::scenarios {

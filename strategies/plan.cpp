@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "models/operators.hpp"
+#include "strategies/plan_fields.hpp"
 
 namespace orrery::strategies {
 
@@ -50,19 +51,9 @@ std::string nearest_multiples(uint64_t value, uint64_t of) {
                       : fmt::format("nearest legal values: {}, {}", below, below + of);
 }
 
-void check_positive(std::string_view pointer, uint64_t value) {
-    if (value == 0) refuse(pointer, "0 is not allowed", "write 1 or more");
-}
-
 void check_sizes(const Plan& plan) {
-    check_positive("/strategy/tensor", plan.strategy.tensor);
-    check_positive("/strategy/pipeline", plan.strategy.pipeline);
-    check_positive("/strategy/virtual_pipeline", plan.strategy.virtual_pipeline);
-    check_positive("/strategy/data", plan.strategy.data);
-    check_positive("/strategy/expert", plan.strategy.expert);
-    check_positive("/strategy/bucket_size", plan.strategy.bucket_bytes);
-    check_positive("/training/micro_batch_size", plan.training.micro_batch);
-    check_positive("/training/global_batch_size", plan.training.global_batch);
+    documents::check_fields(strategy_fields(), plan.strategy, "/strategy");
+    documents::check_fields(training_fields(), plan.training, "/training");
     constexpr double most = 1U << 31U;
     const double ranks = double{1} * plan.strategy.tensor * plan.strategy.pipeline * plan.strategy.data;
     if (ranks >= most)

@@ -89,14 +89,14 @@ TEST(Experts, ContradictionsAreNamed) {
         return std::string("legal");
     };
     EXPECT_EQ(pointer([](ModelSpec&) {}), "legal");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts = 0; }), "/model/experts");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts = 1U << 20U; }), "/model/experts");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts_per_token = 9; }), "/model/experts_per_token");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts_per_token = 0; }), "/model/experts_per_token");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.expert_ffn = 0; }), "/model/expert_ffn");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts = 0; }), "/model/num_experts");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts = 1U << 20U; }), "/model/num_experts");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts_per_token = 9; }), "/model/num_experts_per_tok");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts_per_token = 0; }), "/model/num_experts_per_tok");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.expert_ffn = 0; }), "/model/moe_intermediate_size");
     EXPECT_EQ(pointer([](ModelSpec& s) { s.moe_layer_freq = 0; }), "/model/moe_layer_freq");
     EXPECT_EQ(pointer([](ModelSpec& s) { s.moe_layer_freq = 33; }), "/model/moe_layer_freq");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.parallel_residual = true; }), "/model/parallel_residual");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.parallel_residual = true; }), "/model/use_parallel_residual");
     EXPECT_EQ(pointer([](ModelSpec& s) { s.post_norm = true; }), "/model/post_norm");
 }
 

@@ -152,12 +152,17 @@ TEST(Plan, GradientsAreSummedInFp32OrTheParametersFormat) {
 }
 
 TEST(Plan, ZeroAndBoundlessSizesAreRefused) {
-    expect_refused([](Plan& p) { p.strategy.tensor = 0; }, "/strategy/tensor", "0", "1 or more");
-    expect_refused([](Plan& p) { p.strategy.data = 0; }, "/strategy/data", "0", "1 or more");
-    expect_refused([](Plan& p) { p.training.micro_batch = 0; }, "/training/micro_batch_size", "0", "1 or more");
-    expect_refused([](Plan& p) { p.model.heads = 0; }, "/model/heads", "0", "");
-    expect_refused([](Plan& p) { p.strategy.tensor = p.strategy.pipeline = p.strategy.data = 1U << 31U; },
-                   "/strategy/data", "ranks", "2^31");
+    expect_refused([](Plan& p) { p.strategy.tensor = 0; }, "/strategy/tensor", "0", "from 1 to");
+    expect_refused([](Plan& p) { p.strategy.data = 0; }, "/strategy/data", "0", "from 1 to");
+    expect_refused([](Plan& p) { p.training.micro_batch = 0; }, "/training/micro_batch_size", "0", "from 1 to");
+    expect_refused([](Plan& p) { p.model.heads = 0; }, "/model/num_attention_heads", "0", "");
+    expect_refused([](Plan& p) { p.strategy.data = 1U << 31U; }, "/strategy/data", "2147483648", "to 1048576");
+    expect_refused(
+        [](Plan& p) {
+            p.strategy.tensor = p.strategy.data = 1U << 16U;
+            p.strategy.pipeline = 1U << 13U;
+        },
+        "/strategy/data", "ranks", "2^31");
     expect_refused([](Plan& p) { p.training.global_batch = 1U << 24U; }, "/training/global_batch_size", "16777216",
                    "micro-batches");
     expect_refused(

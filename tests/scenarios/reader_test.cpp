@@ -1,18 +1,21 @@
 // Typed values, ranges, units and spellings of one object.
-#include "scenarios/reader.hpp"
+#include "documents/reader.hpp"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
+#include "scenarios/keys.hpp"
 #include "tests/scenarios/expect_error.hpp"
 
 namespace orrery::scenarios {
 namespace {
 
+using documents::parse_count;
+using documents::Reader;
 using nlohmann::json;
 
-Reader read(const char* text, Place place) { return Reader(json::parse(text), place, "x.json"); }
+Reader read(const char* text, Place place) { return Reader(json::parse(text), section(place), "x.json"); }
 
 TEST(Reader, GivesStatedValuesAndFallbacks) {
     const Reader strategy =
@@ -54,7 +57,7 @@ TEST(Reader, ABareNumberWhereAUnitIsNeededIsRefusedWithTheRemedy) {
 TEST(Reader, RangesIncludeTheirEnds) {
     const auto nodes = [](const std::string& value) {
         const json cluster{{"preset", "x"}, {"nodes", json::parse(value)}};
-        return Reader(cluster, Place::cluster, "x.json").integer("nodes");
+        return Reader(cluster, section(Place::cluster), "x.json").integer("nodes");
     };
     EXPECT_EQ(nodes("1"), 1U);
     EXPECT_EQ(nodes("131072"), 131072U);

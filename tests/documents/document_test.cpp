@@ -1,5 +1,5 @@
 // Reading of files and strict JSON.
-#include "scenarios/document.hpp"
+#include "documents/document.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,11 +7,15 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "documents/message.hpp"
 #include "tests/scenarios/expect_error.hpp"
 #include "tests/scenarios/temporary_file.hpp"
 
-namespace orrery::scenarios {
+namespace orrery::documents {
 namespace {
+
+using scenarios::expect_error;
+using scenarios::TemporaryFile;
 
 TEST(Document, ParsesWhatJsonAllows) {
     const auto document =
@@ -35,8 +39,8 @@ TEST(Document, SyntaxErrorsTellTheLine) {
 
 TEST(Document, DepthIsBounded) {
     const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
-    EXPECT_NO_THROW((void)parse_document(nested(max_document_depth), "x"));
-    expect_error([&] { (void)parse_document(nested(max_document_depth + 1), "x"); }, "", "64");
+    EXPECT_NO_THROW((void)parse_document(nested(static_cast<int>(max_depth)), "x"));
+    expect_error([&] { (void)parse_document(nested(static_cast<int>(max_depth) + 1), "x"); }, "", "64");
 }
 
 TEST(Document, FoldersMissingAndUnreadableFilesAreRefused) {
@@ -68,4 +72,4 @@ TEST(Document, ShownValuesAreShortAndPrintable) {
 TEST(Document, PointersAreEscaped) { EXPECT_EQ(child_pointer("/a", "b/c~d"), "/a/b~1c~0d"); }
 
 }  // namespace
-}  // namespace orrery::scenarios
+}  // namespace orrery::documents

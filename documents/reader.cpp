@@ -1,7 +1,8 @@
-#include "scenarios/reader.hpp"
+#include "documents/reader.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -11,97 +12,71 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "scenarios/document.hpp"
-#include "scenarios/not_modelled.hpp"
+#include "documents/message.hpp"
 
-namespace orrery::scenarios {
+namespace orrery::documents {
 
 namespace {
 
 using nlohmann::json;
 
-std::string place_name(Place place) {
-    if (place == Place::document) return "the document";
-    return fmt::format("{}\"{}\"", place == Place::other_job ? "an entry of " : "", pointer(place).substr(1));
-}
-
-/// "write ..., a whole number from 1 to 4096": what the key accepts.
-std::string remedy(const Key& key) {
-    switch (key.kind) {
-        case Kind::object: return "write an object: {\"key\": value, ...}";
-        case Kind::objects: return "write a list of objects: [{\"key\": value, ...}]";
-        case Kind::text: return "write a text in double quotes";
-        case Kind::texts: return "write a list of texts: [\"...\", \"...\"]";
-        case Kind::named_texts: return "write a text in double quotes, or an object of texts: {\"name\": \"...\"}";
-        case Kind::boolean: return "write true or false, without quotes";
-        case Kind::integer:
-            return fmt::format("write a whole number from {:.0f} to {:.0f}, without quotes", key.min, key.max);
-        case Kind::number: return fmt::format("write a number from {} to {}, without quotes", key.min, key.max);
-        case Kind::choice: return fmt::format("one of: {}", join(key.choices));
-        case Kind::bytes: return "write a size with its unit, such as \"160 MB\"";
-        case Kind::rate: return "write a rate with its unit, such as \"200 Gb/s\" (bits) or \"25 GB/s\" (bytes)";
-        case Kind::tokens: return "write a count of tokens of 1 or more, such as \"300B\" or 300e9";
-    }
-    return "";
-}
-
 std::string instead_of(const NotModelled& known) { return fmt::format("what there is: {}", known.instead); }
 
-std::string unknown_key_hint(Place place, const std::string& spelling) {
-    std::string hint = fmt::format("the nearest known key is \"{}\"", nearest_key(place, spelling));
-    for (const Place other : places_of(spelling)) {
-        hint += other == Place::document ? "; this key belongs to the top level of the file"
-                                         : fmt::format("; this key belongs to {}", place_name(other));
-    }
-    return hint;
+std::string not_an_object(const Section& section, const json& value) {
+    return fmt::format("{} is {}, not an object", to_text(section), shown(value));
 }
 
 }  // namespace
 
-Reader::Reader(const json& value, Place place, std::string file)
-    : Reader(value, place, std::move(file), std::string(scenarios::pointer(place))) {}
+Reader::Reader(const json& value, const Section& section, std::string file)
+    : Reader(value, section, std::move(file), std::string(section.pointer)) {}
 
-Reader::Reader(const json& value, Place place, std::string file, std::string at)
-    : file_(std::move(file)), place_(place), at_(std::move(at)) {
-    if (!value.is_object()) {
-        throw Error(file_, at_, fmt::format("{} is {}, not an object", place_name(place), shown(value)),
-                    "write an object: {\"key\": value, ...}");
-    }
+Reader::Reader(const json& value, const Section& section, std::string file, std::string at)
+    : file_(std::move(file)), section_(&section), at_(std::move(at)) {
+    if (!value.is_object())
+        throw Error(file_, at_, not_an_object(section, value), "write an object: {\"key\": value, ...}");
     for (const auto& [spelling, content] : value.items()) resolve(spelling, content);
     check_required();
 }
 
-void Reader::resolve(const std::string& spelling, const json& value) {
-    const std::string at = child_pointer(at_, spelling);
-    const Alias* alias = find_alias(place_, spelling);
-    if (!alias && !find_key(place_, spelling)) {
-        if (const NotModelled* known = find_not_modelled(place_, spelling))
-            throw Error(file_, at, fmt::format("{} is not modelled yet", known->what), instead_of(*known));
-        throw Error(file_, at, fmt::format("unknown key \"{}\" in {}", printable(spelling), place_name(place_)),
-                    unknown_key_hint(place_, spelling));
+Error Reader::unknown(const std::string& spelling) const {
+    if (const NotModelled* known = find_not_modelled(*section_, spelling))
+        return {file_, child_pointer(at_, spelling), fmt::format("{} is not modelled yet", known->what),
+                instead_of(*known)};
+    std::string hint = fmt::format("the nearest known key is \"{}\"", nearest_key(*section_, spelling));
+    for (const Section& other : section_->all) {
+        if (!find_spelled(other, spelling).key) continue;
+        hint += other.name.empty() ? "; this key belongs to the top level of the file"
+                                   : fmt::format("; this key belongs to {}", to_text(other));
     }
+    return {file_, child_pointer(at_, spelling),
+            fmt::format("unknown key \"{}\" in {}", printable(spelling), to_text(*section_)), hint};
+}
+
+void Reader::resolve(const std::string& spelling, const json& value) {
+    const auto [key, other] = find_spelled(*section_, spelling);
+    if (!key) throw unknown(spelling);
     json meaning = value;
-    if (alias && alias->is_switch()) {
+    if (other && other->is_switch()) {
         if (!value.is_boolean()) {
-            throw Error(file_, at, fmt::format("{} is not a switch", shown(value)),
+            throw Error(file_, child_pointer(at_, spelling), fmt::format("{} is not a switch", shown(value)),
                         "write true or false, without quotes");
         }
-        const std::string_view text = value.get<bool>() ? alias->when_true : alias->when_false;
+        const std::string_view text = value.get<bool>() ? other->when_true : other->when_false;
         if (text.empty()) return;
         meaning = json::parse(text);
     }
-    const std::string name(alias ? alias->name : std::string_view(spelling));
-    const auto [entry, fresh] = values_.try_emplace(name, Entry{std::move(meaning), spelling});
+    const auto [entry, fresh] = values_.try_emplace(std::string(key->name), Entry{std::move(meaning), spelling});
     if (fresh) return;
-    throw Error(file_, at,
+    throw Error(file_, child_pointer(at_, spelling),
                 fmt::format("\"{}\" and \"{}\" are two spellings of one key", entry->second.spelling, spelling),
-                fmt::format("keep one of the two; the plain one is \"{}\"", name));
+                fmt::format("keep one of the two; the plain one is \"{}\"", key->name));
 }
 
 void Reader::check_required() const {
-    for (const Key& key : keys()) {
-        if (key.place != place_ || !key.required || has(key.name)) continue;
-        refuse(key.name, fmt::format("the key \"{}\" is missing in {}", key.name, place_name(place_)),
+    for (const Key& key : section_->keys) {
+        if (!key.required || has(key.name)) continue;
+        refuse(key.name, fmt::format("the key \"{}\" is missing in {}", key.name, to_text(*section_)),
                "add it: " + remedy(key));
     }
 }
@@ -112,7 +87,7 @@ std::string Reader::pointer(std::string_view name) const {
 }
 
 const Key& Reader::key(std::string_view name, Kind kind) const {
-    const Key* found = find_key(place_, name);
+    const Key* found = find_key(*section_, name);
     if (!found || found->kind != kind) throw std::logic_error(fmt::format("no key {} of that kind", name));
     return *found;
 }
@@ -126,13 +101,13 @@ void Reader::refuse(std::string_view name, const std::string& message, const std
     throw Error(file_, pointer(name), message, hint);
 }
 
-Reader Reader::object(std::string_view name, Place place) const {
+Reader Reader::object(std::string_view name, const Section& section) const {
     (void)key(name, Kind::object);
     const json* value = find(name);
-    return Reader(value ? *value : json::object(), place, file_);
+    return Reader(value ? *value : json::object(), section, file_);
 }
 
-std::vector<Reader> Reader::objects(std::string_view name, Place place) const {
+std::vector<Reader> Reader::objects(std::string_view name, const Section& section) const {
     constexpr std::size_t longest = 1000;
     const Key& known = key(name, Kind::objects);
     const json* value = find(name);
@@ -140,8 +115,7 @@ std::vector<Reader> Reader::objects(std::string_view name, Place place) const {
     if (!value) return all;
     if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
     if (value->size() > longest) refuse(name, fmt::format("{} entries are too many", value->size()), "at most 1000");
-    for (const json& entry : *value)
-        all.emplace_back(entry, place, file_, fmt::format("{}/{}", pointer(name), all.size()));
+    for (const json& entry : *value) all.emplace_back(entry, section, file_, child_pointer(pointer(name), all.size()));
     return all;
 }
 
@@ -174,6 +148,21 @@ std::vector<std::string> Reader::texts(std::string_view name) const {
     if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
     if (value->size() > longest) refuse(name, fmt::format("{} entries are too many", value->size()), "at most 10000");
     for (const json& entry : *value) all.push_back(short_text(known, entry));
+    return all;
+}
+
+std::vector<double> Reader::numbers(std::string_view name) const {
+    const Key& known = key(name, Kind::numbers);
+    const json* value = find(name);
+    std::vector<double> all;
+    if (!value) return all;
+    if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
+    for (const json& entry : *value) {
+        if (!entry.is_number() || entry.get<double>() < known.min || entry.get<double>() > known.max)
+            throw Error(file_, child_pointer(pointer(name), all.size()),
+                        fmt::format("{} is not a number in the range", shown(entry)), remedy(known));
+        all.push_back(entry.get<double>());
+    }
     return all;
 }
 
@@ -221,19 +210,45 @@ double Reader::number(std::string_view name, double fallback) const {
     return in_range(known, value->get<double>(), *value);
 }
 
-std::string Reader::choice(std::string_view name, std::string_view fallback) const {
+std::optional<Word> Reader::choice(std::string_view name) const {
     const Key& known = key(name, Kind::choice);
     const json* value = find(name);
-    if (!value) return std::string(fallback);
+    if (!value) return std::nullopt;
     if (value->is_string()) {
-        for (const std::string_view allowed : known.choices) {
-            if (value->get_ref<const std::string&>() == allowed) return std::string(allowed);
-        }
+        const auto found = std::ranges::find(known.words, value->get_ref<const std::string&>(), &Word::name);
+        if (found != known.words.end()) return *found;
     }
     if (value->is_string())
-        if (const NotModelled* other = find_not_modelled(place_, name, value->get_ref<const std::string&>()))
+        if (const NotModelled* other = find_not_modelled(*section_, name, value->get_ref<const std::string&>()))
             refuse(name, fmt::format("{} is not modelled yet", other->what), instead_of(*other));
     refuse(name, fmt::format("{} is unknown", shown(*value)), remedy(known));
+}
+
+std::string Reader::choice(std::string_view name, std::string_view fallback) const {
+    const std::optional<Word> word = choice(name);
+    return std::string(word ? word->name : fallback);
+}
+
+std::optional<Setting> Reader::setting(std::string_view name) const {
+    const Key* known = find_key(*section_, name);
+    if (!known) throw std::logic_error(fmt::format("no key {}", name));
+    if (!has(name)) return std::nullopt;
+    switch (known->kind) {
+        case Kind::text: return text(name);
+        case Kind::boolean: return boolean(name, false);
+        case Kind::integer: return integer(name);
+        case Kind::number: return number(name);
+        case Kind::choice: return std::uint64_t{choice(name)->value};
+        case Kind::bytes: return bytes(name);
+        case Kind::rate: return bytes_per_second(name);
+        case Kind::tokens: return tokens(name);
+        case Kind::object:
+        case Kind::objects:
+        case Kind::texts:
+        case Kind::numbers:
+        case Kind::named_texts: break;
+    }
+    throw std::logic_error(fmt::format("{} is no setting", name));
 }
 
 double Reader::in_range(const Key& key, double number, const json& value) const {
@@ -302,4 +317,4 @@ double parse_count(std::string_view text) {
                 "write a positive number, with k, M, B or T for powers of 1000, such as \"300B\"");
 }
 
-}  // namespace orrery::scenarios
+}  // namespace orrery::documents
