@@ -41,7 +41,7 @@ void list_models() {
         table.row({m.name, format_count(static_cast<double>(models::parameters(models::build(m)))),
                    fmt::format("{}", m.layers), fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
                    fmt::format("{}", m.kv_heads), fmt::format("{}{}", m.ffn, m.gated ? " gated" : ""),
-                   fmt::format("{}", m.vocab), families[m.family]});
+                   fmt::format("{}", m.vocab), std::string(families[m.family])});
     print(table.to_text());
     print(
         "\nAny other: \"model\": {\"hugging_face\": \"path/to/config.json\"}, or its hyper-parameters in the "
