@@ -23,7 +23,6 @@ std::string word(const EnumNames<Enum>& words, Enum value) {
 constexpr EnumNames<models::Family> families{"gpt", "llama", "bert"};
 constexpr EnumNames<models::NormKind> norms{"layernorm", "rmsnorm"};
 constexpr EnumNames<models::PositionKind> positions{"learned", "rope", "alibi", "none"};
-constexpr EnumNames<strategies::Sharding> shardings{"none", "zero1"};
 constexpr EnumNames<strategies::Recompute> recomputes{"none", "selective", "full"};
 
 /// The catalog knows the family of its models, and scenario files may not say it again.
@@ -112,7 +111,7 @@ Json of(const strategies::Strategy& s) {
                      {"data", s.data},
                      {"sequence_parallel", s.sequence_parallel},
                      {"schedule", strategies::schedule_of(s.schedule).name},
-                     {"sharding", word(shardings, s.sharding)},
+                     {"sharding", strategies::sharding_names.at(static_cast<std::size_t>(s.sharding))},
                      {"recompute", word(recomputes, s.recompute)},
                      {"recompute_num_layers", s.recompute_num_layers},
                      {"cpu_offloading_num_layers", s.cpu_offloading_num_layers},
