@@ -22,7 +22,6 @@ std::string word(const std::array<std::string_view, count>& words, Enum value) {
 constexpr std::array<std::string_view, 3> families{"gpt", "llama", "bert"};
 constexpr std::array<std::string_view, 2> norms{"layernorm", "rmsnorm"};
 constexpr std::array<std::string_view, 4> positions{"learned", "rope", "alibi", "none"};
-constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
 constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
 
 /// The catalog knows the family of its models, and scenario files may not say it again.
@@ -111,7 +110,7 @@ Json of(const strategies::Strategy& s) {
                      {"data", s.data},
                      {"sequence_parallel", s.sequence_parallel},
                      {"schedule", word(strategies::schedule_names, s.schedule)},
-                     {"sharding", word(shardings, s.sharding)},
+                     {"sharding", word(strategies::sharding_names, s.sharding)},
                      {"recompute", word(recomputes, s.recompute)},
                      {"recompute_num_layers", s.recompute_num_layers},
                      {"cpu_offloading_num_layers", s.cpu_offloading_num_layers},

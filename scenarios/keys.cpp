@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "strategies/schedule/schedule.hpp"
+#include "strategies/sharding.hpp"
 
 namespace orrery::scenarios {
 
@@ -28,7 +29,6 @@ constexpr double max_exact = 9007199254740991;  // 2^53 - 1: every JSON reader k
 constexpr std::array<std::string_view, 3> families{"gpt", "llama", "bert"};
 constexpr std::array<std::string_view, 4> norms{"layernorm", "LayerNorm", "rmsnorm", "RMSNorm"};
 constexpr std::array<std::string_view, 6> positions{"learned", "learned_absolute", "absolute", "rope", "alibi", "none"};
-constexpr std::array<std::string_view, 2> shardings{"none", "zero1"};
 constexpr std::array<std::string_view, 3> recomputes{"none", "selective", "full"};
 constexpr std::array<std::string_view, 5> precisions{"fp32", "tf32", "fp16", "bf16", "fp8"};
 constexpr std::array<std::string_view, 3> reduce_precisions{"fp32", "fp16", "bf16"};
@@ -112,7 +112,7 @@ constexpr std::array key_table{
     Key{strategy, "expert_tensor", integer, 1, max_parallel},
     Key{strategy, "sequence_parallel", boolean},
     Key{strategy, "schedule", choice, 0, 0, strategies::schedule_names},
-    Key{strategy, "sharding", choice, 0, 0, shardings},
+    Key{strategy, "sharding", choice, 0, 0, strategies::sharding_names},
     Key{strategy, "recompute", choice, 0, 0, recomputes},
     Key{strategy, "recompute_num_layers", integer, 0, max_layers},
     Key{strategy, "cpu_offloading_num_layers", integer, 0, max_layers},

@@ -78,6 +78,10 @@ strategies::ScheduleKind schedule_of(const std::string& text) {
     return row->kind;  // the reader lets no other name through
 }
 
+strategies::Sharding sharding_of(const std::string& text) {
+    return std::ranges::find(strategies::shardings, text, &strategies::ShardingRow::name)->kind;
+}
+
 strategies::Recompute recompute_of(const std::string& text) {
     using enum strategies::Recompute;
     return text == "full" ? full : text == "selective" ? selective : none;
@@ -94,8 +98,7 @@ strategies::Strategy read_strategy(const Reader& reader) {
     strategy.expert_tensor = reader.integer32("expert_tensor", usual.expert_tensor);
     strategy.sequence_parallel = reader.boolean("sequence_parallel", usual.sequence_parallel);
     strategy.schedule = schedule_of(reader.choice("schedule", strategy.virtual_pipeline > 1 ? "interleaved" : "1f1b"));
-    strategy.sharding =
-        reader.choice("sharding", "none") == "zero1" ? strategies::Sharding::zero1 : strategies::Sharding::none;
+    strategy.sharding = sharding_of(reader.choice("sharding", "none"));
     strategy.recompute = recompute_of(reader.choice("recompute", "none"));
     strategy.recompute_num_layers = reader.integer32("recompute_num_layers", usual.recompute_num_layers);
     strategy.cpu_offloading_num_layers = reader.integer32("cpu_offloading_num_layers", usual.cpu_offloading_num_layers);
