@@ -6,12 +6,12 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "calibrate/gemm_trend.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/predictor.hpp"
@@ -40,8 +40,7 @@ class Reader {
 public:
     Reader(const std::filesystem::path& file, std::optional<kernels::CollectiveKind> kind)
         : file_(file.string()), kind_(kind) {
-        std::ifstream in(file);
-        if (!in) fail("cannot be read", "give the file that nccl-tests' output went to");
+        std::istringstream in(read_file(file, "give the file that nccl-tests' output went to"));
         for (std::string line; std::getline(in, line);) {
             ++line_;
             if (line.starts_with('#'))
@@ -118,7 +117,8 @@ private:
         if (!kind_ && line.find("_perf") != std::string::npos) kind_ = kind_in(line);
         if (const auto at = line.find("NCCL version"); at != std::string::npos) software_ = line.substr(at);
         if (const auto at = line.find("nccl-library="); at != std::string::npos && software_.empty())
-            if (const Words after = words_of(line.substr(at + 13)); !after.empty()) software_ = "NCCL " + after.front();
+            if (const Words version = words_of(line.substr(at + 13)); !version.empty())
+                software_ = "NCCL " + version.front();
     }
 
     [[nodiscard]] double number(const std::string& word) const {

@@ -44,6 +44,8 @@ Kind stand_in(Kind kind) {
         case Kind::embedding_backward:
         case Kind::permute:
         case Kind::unpermute: return Kind::embedding;  // rows at random addresses
+        case Kind::relu:
+        case Kind::relu_backward:
         case Kind::dropout:
         case Kind::dropout_backward:
         case Kind::bias_dropout_add:

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/file_replacement.hpp"
 #include "base/read_file.hpp"
 #include "calibrate/profile_check.hpp"
 #include "calibrate/profile_json.hpp"
@@ -253,17 +252,7 @@ Profile load_profile(const std::filesystem::path& file) {
 
 void save_profile(const Profile& profile, const std::filesystem::path& file) {
     check_profile(profile);
-    std::filesystem::path temporary = file;
-    temporary += ".partial";
-    {
-        std::ofstream out(temporary, std::ios::binary);
-        out << to_json_text(profile);
-        out.flush();
-        if (!out) throw Error(temporary.string(), "", "cannot be written", "is there room, and may you write here?");
-    }
-    std::error_code error;
-    std::filesystem::rename(temporary, file, error);
-    if (error) throw Error(file.string(), "", "cannot be replaced: " + error.message());
+    replace_file(file, to_json_text(profile));
 }
 
 }  // namespace orrery::calibrate

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace orrery::calibrate {
 class ProfileStore {
 public:
     /// A shipped profile's name ("a100") or a path to a profile. Throws Error naming the shipped ones. The reference
-    /// lives as long as the store.
+    /// lives as long as the store. Threads may ask at once.
     const Predictor& find(const std::string& name_or_path);
 
     /// Names of the shipped profiles, sorted.
@@ -26,6 +27,7 @@ private:
         Profile profile;
         std::unique_ptr<Predictor> predictor;
     };
+    std::mutex mutex_;
     std::map<std::string, std::unique_ptr<Entry>> entries_;
 };
 

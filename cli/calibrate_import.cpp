@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/file_lock.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "calibrate/import_nccl_tests.hpp"
@@ -36,6 +37,8 @@ void import_tests(const Options& options) {
     const auto kind = options.kind.empty() ? std::nullopt : std::optional(kernels::collective_from(options.kind));
     const calibrate::NcclTests tests = calibrate::import_nccl_tests(options.file, kind);
     const std::string target = options.out.empty() ? options.into : options.out;
+    std::optional<FileLock> alone;  // others that add to this profile wait, and find what was added
+    if (options.out.empty()) alone.emplace(target);
     calibrate::Profile profile;
     calibrate::Merged merged;
     if (options.into.empty()) {

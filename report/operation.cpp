@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/enum_table.hpp"
+#include "base/overloaded.hpp"
 
 namespace orrery::report {
 
@@ -13,12 +14,22 @@ namespace {
 
 using namespace strategies;
 
-constexpr std::array<std::string_view, 3> kernel_categories{"gemm", "attention", "memory-bound"};  // by Kernel's index
 constexpr EnumNames<Copy::To> places{"host", "device", "storage"};
+
+std::string_view category(const kernels::Kernel& kernel) {
+    using Name = std::string_view;
+    return std::visit(Overloaded{[](const kernels::Gemm&) -> Name { return "gemm"; },
+                                 [](const kernels::Attention&) -> Name { return "attention"; },
+                                 [](const kernels::Pointwise&) -> Name { return "memory-bound"; },
+                                 [](const kernels::Convolution&) -> Name { return "convolution"; },
+                                 [](const kernels::Pooling&) -> Name { return "memory-bound"; },
+                                 [](const kernels::BatchNorm&) -> Name { return "memory-bound"; }},
+                      kernel);
+}
 
 struct CategoryOf {
     const StepProgram& step;
-    std::string_view operator()(const Compute& c) const { return kernel_categories[step.kernels[c.kernel].index()]; }
+    std::string_view operator()(const Compute& c) const { return category(step.kernels[c.kernel]); }
     std::string_view operator()(const Collective&) const { return "communication"; }
     std::string_view operator()(const Send&) const { return "communication"; }
     std::string_view operator()(const Recv&) const { return "communication"; }

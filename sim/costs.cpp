@@ -44,15 +44,21 @@ Shares& Shares::operator+=(const Shares& other) {
 }
 
 Shares share_of(const kernels::Kernel& kernel, double seconds) {
+    using Member = double Shares::*;
+    const Member member =
+        std::visit(Overloaded{[](const kernels::Gemm&) -> Member { return &Shares::gemm; },
+                              [](const kernels::Attention&) -> Member { return &Shares::attention; },
+                              [](const kernels::Pointwise&) -> Member { return &Shares::memory_bound; },
+                              [](const kernels::Convolution&) -> Member { return &Shares::gemm; },
+                              [](const kernels::Pooling&) -> Member { return &Shares::memory_bound; },
+                              [](const kernels::BatchNorm&) -> Member { return &Shares::memory_bound; }},
+                   kernel);
     Shares shares;
-    if (std::holds_alternative<kernels::Gemm>(kernel))
-        shares.gemm = seconds;
-    else if (std::holds_alternative<kernels::Attention>(kernel))
-        shares.attention = seconds;
-    else
-        shares.memory_bound = seconds;
+    shares.*member = seconds;
     return shares;
 }
+
+bool is_memory_bound(const kernels::Kernel& kernel) { return share_of(kernel, 1).memory_bound > 0; }
 
 Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
              const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding,
@@ -72,7 +78,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     const Caches caches(step, predictor, std::min(network.gpus_per_node(), step.mesh.ranks()));
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
-        const double scale = std::holds_alternative<kernels::Pointwise>(kernel) ? memory : 1.0;
+        const double scale = is_memory_bound(kernel) ? memory : 1.0;
         kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived});
     }
     if (copies(step))

@@ -48,7 +48,7 @@ void extrapolated(const RanStep& ran, Prediction& p) {
     for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind)
         for (std::size_t k = 0; k < ran.program.kernels.size(); ++k)
             if (ran.costs[kind].kernels()[k].extrapolated &&
-                !std::holds_alternative<kernels::Pointwise>(ran.program.kernels[k]))
+                !is_memory_bound(ran.program.kernels[k]))
                 outside.insert(kernels::to_text(ran.program.kernels[k]));
     if (!outside.empty())
         p.warnings.push_back(

@@ -33,7 +33,7 @@ bool among_nodes(const Kinds& kinds) {
 }  // namespace
 
 Network::Network(const topology::Cluster& cluster, const Profiles& profiles)
-    : cluster_(cluster),
+    : cluster_(cluster.unused()),
       kinds_(cluster, profiles),
       knows_nodes_(among_nodes(kinds_)),
       payload_(kinds_.payload_share()) {}

@@ -85,6 +85,7 @@ struct Prediction {
     double model_flops_per_gpu = 0;     ///< FLOP/s, no recomputation counted
     double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products
     double mfu = 0, hfu = 0;            ///< of the datasheet's dense peak at the compute precision
+    double mfu_causal = 0;              ///< mfu with the causal half of attention's square alone; mfu if not causal
     double scale_factor = 0;  ///< T_n / (n T_1) against one model replica's smallest placement, see report/README.md
     std::uint32_t scale_base_gpus = 0;          ///< GPUs of that reference
     double training_time_s = 0;                 ///< for outputs.token_budget; 0 when not asked

@@ -1,12 +1,12 @@
 #include "validate/carry.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/file_replacement.hpp"
 
 namespace orrery::validate {
 
@@ -148,18 +148,6 @@ void remove(ordered_json& row, const ordered_json& defaults) {
     }
 }
 
-void write(const fs::path& file, const std::string& text) {
-    const fs::path part = file.string() + ".part";
-    {
-        std::ofstream stream(part, std::ios::binary | std::ios::trunc);
-        stream << text;
-        if (!stream.flush()) throw Error(file.string(), "", "cannot be written", "is the folder writable?");
-    }
-    std::error_code failure;
-    fs::rename(part, file, failure);
-    if (failure) throw Error(file.string(), "", "cannot be written: " + failure.message());
-}
-
 }  // namespace
 
 std::string carried(const RowFile& file) {
@@ -187,7 +175,7 @@ void carry(const fs::path& from, const fs::path& to) {
     for (const fs::path& file : files) texts.push_back(carried(load_rows(file)));
     fs::create_directories(to, failure);
     if (failure) throw Error(to.string(), "", "cannot be made: " + failure.message());
-    for (std::size_t i = 0; i < files.size(); ++i) write(to / files[i].filename(), texts[i]);
+    for (std::size_t i = 0; i < files.size(); ++i) replace_file(to / files[i].filename(), texts[i]);
 }
 
 }  // namespace orrery::validate

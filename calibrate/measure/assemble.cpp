@@ -76,7 +76,8 @@ void add_attention(Profile& profile, const LogContent& log, double gap) {
     std::map<std::tuple<bool, bool, kernels::Dtype>, AttentionTable> tables;
     for (const Record& r : log.records) {
         const auto* a = kernel_of<Attention>(r);
-        if (a == nullptr || !r.failure.empty()) continue;
+        // A table's rows have as many keys as queries and no window: others have the rate of these (predict_attention).
+        if (a == nullptr || !r.failure.empty() || !a->plain()) continue;
         auto& table = tables[{a->backward, a->causal, a->dtype}];
         table.backward = a->backward;
         table.causal = a->causal;

@@ -38,14 +38,13 @@ TEST(List, Profiles) { expect_words(orrery({"list", "profiles"}), {"a100", "h100
 
 TEST(List, StrategiesAreTheKeysOfScenarios) {
     const Result result = orrery({"list", "strategies"});
-    for (const scenarios::Key& key : scenarios::keys()) {
-        if (key.place != scenarios::Place::strategy) continue;
+    const documents::Section& section = scenarios::section(scenarios::Place::strategy);
+    for (const documents::Key& key : section.keys) {
         EXPECT_NE(result.out.find('\n' + std::string(key.name) + ' '), std::string::npos) << key.name;
-        for (const std::string_view choice : key.choices)
-            EXPECT_NE(result.out.find(choice), std::string::npos) << key.name << ' ' << choice;
+        for (const documents::Word& word : key.words)
+            EXPECT_NE(result.out.find(word.name), std::string::npos) << key.name << ' ' << word.name;
     }
-    for (const StrategyKey& key : strategy_keys())
-        EXPECT_NE(scenarios::find_key(scenarios::Place::strategy, key.key), nullptr) << key.key;
+    for (const StrategyKey& key : strategy_keys()) EXPECT_NE(find_key(section, key.key), nullptr) << key.key;
 }
 
 TEST(Profile, ShowsCoverageConstantsAndErrors) {

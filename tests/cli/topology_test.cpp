@@ -147,6 +147,16 @@ TEST(Topology, ReadsFilesBesideTheScenario) {
     }
 }
 
+TEST(Topology, WritesWhatItCanWhereAFormatHasALimit) {
+    const Folder folder;
+    const Result result = orrery({"topology", "scenarios/gpt3-175b-superpod-a100.json", "--simgrid", folder / "x.xml",
+                                  "--svg", folder / "x.svg", "--json", folder / "x.json"});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("1024 GPUs"), std::string::npos) << result.err;
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"x.json", "x.svg"}));
+    EXPECT_NE(result.out.find("1,024 GPUs"), std::string::npos) << result.out;
+}
+
 TEST(Topology, NamesTheFileAndLineThatIsWrong) {
     const Folder folder;
     const std::string scenario =

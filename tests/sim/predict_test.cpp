@@ -42,6 +42,9 @@ TEST(Predict, RatesFollowFromTheStepTime) {
     EXPECT_DOUBLE_EQ(p.model_flops_per_gpu,
                      models::model_flops(models::build(scenario.plan.model), 32, 512) / 16 / p.step_time_s);
     EXPECT_DOUBLE_EQ(p.mfu, p.model_flops_per_gpu / 312e12);
+    // Of 4 s h forward and twice that backward, a token and layer, a causal query sees half.
+    const double masked = 3 * 2.0 * 512 * scenario.plan.model.hidden * scenario.plan.model.layers;
+    EXPECT_NEAR(p.mfu - p.mfu_causal, masked * 32 * 512 / 16 / p.step_time_s / 312e12, 1e-12);
 }
 
 TEST(Predict, SpansLieWithinTheStep) {
