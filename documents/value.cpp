@@ -22,10 +22,10 @@ const Value& Value::only(std::initializer_list<std::string_view> keys) const {
     if (!value_->is_object()) fail(fmt::format("{} is no object", shown(*value_)));
     for (const auto& [key, ignored] : value_->items()) {
         if (std::ranges::find(keys, key) != keys.end()) continue;
-        throw Error(file_, child_pointer(pointer_, key), fmt::format("unknown key \"{}\"", printable(key)),
-                    fmt::format("the nearest known key is \"{}\"; {}",
-                                nearest(std::string_view(key).substr(0, 64), {keys.begin(), keys.size()}, 1).front(),
-                                remedy_));
+        throw Error(
+            file_, child_pointer(pointer_, key), fmt::format("unknown key \"{}\"", printable(key)),
+            fmt::format("the nearest known key is \"{}\"; {}",
+                        nearest(std::string_view(key).substr(0, 64), {keys.begin(), keys.size()}, 1).front(), remedy_));
     }
     return *this;
 }
@@ -53,9 +53,7 @@ std::size_t Value::size() const {
     return value_->size();
 }
 
-Value Value::at(std::size_t index) const {
-    return {(*value_)[index], file_, remedy_, child_pointer(pointer_, index)};
-}
+Value Value::at(std::size_t index) const { return {(*value_)[index], file_, remedy_, child_pointer(pointer_, index)}; }
 
 std::vector<Value> Value::list() const {
     std::vector<Value> all;

@@ -69,7 +69,8 @@ TEST(Keys, PlacesAreTheirSections) {
 
 TEST(Keys, TheNearestKeyIsNamed) {
     for (const Section& each : sections())
-        for (const Key& key : each.keys) EXPECT_EQ(nearest_key(each, std::string(key.name) + key.name.back()), key.name);
+        for (const Key& key : each.keys)
+            EXPECT_EQ(nearest_key(each, std::string(key.name) + key.name.back()), key.name);
     EXPECT_EQ(nearest_key(section(Place::strategy), "tensr"), "tensor");
     EXPECT_EQ(nearest_key(section(Place::strategy), "tensor-model-parallel-size"), "tensor_model_parallel_size");
     EXPECT_EQ(nearest_key(section(Place::training), "seq_len"), "seq_length");
