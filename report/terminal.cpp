@@ -68,7 +68,8 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Prediction&
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
     text += fmt::format("   {} GPUs  TP{} PP{} DP{}{}  micro-batch {} x {}   profile {}\n", grouped(p.gpus), s.tensor,
                         s.pipeline, s.data, experts, training.micro_batch, scenario.plan.micro_batches(), p.profile);
-    const std::string sharding = s.sharding == strategies::Sharding::zero1 ? "ZeRO-1, " : "";
+    const std::string_view divided = strategies::row_of(s.sharding).title;
+    const std::string sharding = divided.empty() ? "" : fmt::format("{}, ", divided);
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
     return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} tokens\n", model.name,
                               experts_text(model, training), p.cluster,

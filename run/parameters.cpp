@@ -76,12 +76,6 @@ Parameters::~Parameters() {
         if (memory != nullptr) device_.release(memory);
 }
 
-std::pair<std::uint32_t, std::uint32_t> Parameters::sharing(const Bucket& bucket) const {
-    if (!place_.sharded_optimizer()) return {1, 0};
-    if (bucket.experts) return {place_.plan.expert_data(), place_.expert_data()};
-    return {place_.plan.strategy.data, place_.data()};
-}
-
 void Parameters::begin_layer(std::uint32_t bucket, std::uint32_t experts_bucket) {
     bucket_ = bucket;
     experts_bucket_ = experts_bucket;
@@ -109,7 +103,7 @@ void Parameters::lay_out() {
             cursor_ += slices_[i].elements();
             ordered.push_back(std::move(slices_[i]));
         }
-        const std::uint64_t ranks = sharing(bucket).first;
+        const std::uint64_t ranks = place_.sharing(bucket.experts).first;
         cursor_ = bucket.begin + (cursor_ - bucket.begin + ranks - 1) / ranks * ranks;
         bucket.end = cursor_;
     }
@@ -160,7 +154,7 @@ std::vector<float> Parameters::initial_values(std::uint64_t seed) const {
 
 Range Parameters::owned(std::uint32_t bucket) const {
     const Bucket& whole = buckets_[bucket];
-    const auto [ranks, own] = sharing(whole);
+    const auto [ranks, own] = place_.sharing(whole.experts);
     const std::uint64_t share = whole.elements() / ranks;
     return {whole.begin + own * share, whole.begin + (own + 1) * share};
 }
@@ -200,8 +194,8 @@ std::uint64_t Parameters::optimizer_bytes() const {
 
 std::vector<Range> Parameters::counted() const {
     std::vector<Range> ranges;
-    // The norm is summed over the ranks of an expert group too, which all hold the rest, or each its share of it.
-    const bool rest = place_.sharded_optimizer() || place_.along(strategies::Axis::expert) == 0;
+    // The norm is summed over the ranks of an expert group too, which all update the rest, or each its share of it.
+    const bool rest = place_.sharing(false).first > 1 || place_.along(strategies::Axis::expert) == 0;
     for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
         const Range mine = owned(b);
         for (const Slice& slice : slices_) {

@@ -95,8 +95,6 @@ public:
 
 private:
     void lay_out();
-    /// Ranks that share a bucket's optimizer, and which of them this one is.
-    [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> sharing(const Bucket& bucket) const;
     [[nodiscard]] std::vector<float> initial_values(std::uint64_t seed) const;
     void fill_weights(std::uint64_t seed);
 

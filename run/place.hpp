@@ -1,13 +1,16 @@
 // Where one rank stands, and how a run is set up.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/operands.hpp"
 #include "strategies/mesh.hpp"
+#include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "strategies/plan.hpp"
 
@@ -59,8 +62,12 @@ struct Place {
     [[nodiscard]] kernels::Dtype gradients() const {
         return strategies::in_memory(plan.training.precision.grad_reduce);
     }
-    [[nodiscard]] bool sharded_optimizer() const {
-        return plan.strategy.sharding == strategies::Sharding::zero1 && plan.strategy.data > 1;
+    /// Ranks that divide the update of such a bucket's parameters among them, this one included, and which it is.
+    [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> sharing(bool experts) const {
+        const strategies::Ownership of = ownership(plan, strategies::class_of_bucket(experts));
+        const auto ranks = mesh.group(rank, of.states.split(of.replicas));
+        const auto own = std::ranges::find(ranks, rank) - ranks.begin();
+        return {static_cast<std::uint32_t>(ranks.size()), static_cast<std::uint32_t>(own)};
     }
 };
 

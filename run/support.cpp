@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
 
 namespace orrery::run {
@@ -84,14 +85,22 @@ void require_executable(const strategies::Plan& plan) {
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
-    const bool exchanged = plan.model.tied_embeddings && strategy.pipeline > 1;
-    require(!exchanged || strategy.sharding == strategies::Sharding::none || strategy.data == 1, "/strategy/sharding",
+    const strategies::Ownership words = ownership(plan, strategies::ParameterClass::embedding);
+    require(words.gradients.split(words.replicas) == strategies::AxisSet{}, "/strategy/sharding",
+            fmt::format("{}: shares of gradients and weights cannot be executed yet",
+                        strategies::row_of(strategy.sharding).title),
+            "set it to \"none\" or \"zero1\"");
+    const bool exchanged = !moves(plan.mesh(), words.gradients, words.states, {strategies::Axis::pipeline}).empty();
+    const bool shared = plan.mesh().group_size(words.states.split(words.replicas)) > 1;
+    require(!exchanged || !shared, "/strategy/sharding",
             "a distributed optimizer cannot exchange the gradients of tied embeddings between stages yet: first and "
             "last stage shard them differently",
             "set tied_embeddings to false, sharding to \"none\" or pipeline to 1");
 }
 
 void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
+    require(step.steps == 1, "/strategy/schedule", fmt::format("a program of {} steps at once", step.steps),
+            "steps are executed one by one: take a schedule that is synchronous");
     for (const kernels::Kernel& kernel : step.kernels)
         require(
             device.supports(kernel), "/training/precision",

@@ -196,7 +196,7 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
         const Fullest then = fullest(program, p);
         if (then.spare < 0 || operations(program, *folding) > most_operations) continue;
         const RanStep ran(std::move(program), *other, cluster, profiles, {.known_folding = folding});
-        const double seconds = ran.replayed.end;
+        const double seconds = ran.seconds();
         if (seconds > p.step_time_s * (1 - worth_saying)) continue;
         const double more = now.spare - then.spare;
         better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),

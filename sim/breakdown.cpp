@@ -211,6 +211,12 @@ private:
     Breakdown sum_;
 };
 
+Breakdown of_one_step(const Breakdown& window, const strategies::StepProgram& step) {
+    Breakdown one;
+    one.add(window, 1.0 / step.steps);
+    return one;
+}
+
 }  // namespace
 
 void Breakdown::add(const Breakdown& other, double share) {
@@ -228,11 +234,11 @@ void Breakdown::add(const Breakdown& other, double share) {
 }
 
 Breakdown breakdown(const strategies::StepProgram& step, const Costs& costs, const RankClass& rank, double step_end) {
-    return Walk(step, &costs, rank).run(step_end);
+    return of_one_step(Walk(step, &costs, rank).run(step_end), step);
 }
 
 Breakdown breakdown(const strategies::StepProgram& unrolled, const RankClass& rank, double step_end) {
-    return Walk(unrolled, nullptr, rank).run(step_end);
+    return of_one_step(Walk(unrolled, nullptr, rank).run(step_end), unrolled);
 }
 
 }  // namespace orrery::sim

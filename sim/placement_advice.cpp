@@ -84,7 +84,7 @@ PlacementComparison compare_placements(const scenarios::Scenario& scenario, cali
         }
         const RanStep ran(program, plan, cluster, profiles,
                           {.perturbed = scenario.perturbations.none() ? nullptr : &perturbed});
-        PlacedStep step{std::move(candidate.name), ran.replayed.end, steps.empty(), {}};
+        PlacedStep step{std::move(candidate.name), ran.seconds(), steps.empty(), {}};
         for (std::size_t axis = 0; axis < strategies::axes; ++axis)
             step.nodes[axis] = most_nodes(plan.mesh(), static_cast<Axis>(axis), plan.placement, ran.network);
         steps.push_back(std::move(step));

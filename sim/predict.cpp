@@ -55,7 +55,8 @@ void stages(const RanStep& ran, const strategies::RankPlacement& placement, std:
     p.memory_capacity = *std::ranges::min_element(p.stage_capacity);
     for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
         const RankClass& slowest = ran.slowest(stage);
-        p.stages.push_back(breakdown(ran.program, ran.costs.of_rank(slowest.representative), slowest, p.step_time_s));
+        p.stages.push_back(
+            breakdown(ran.program, ran.costs.of_rank(slowest.representative), slowest, ran.replayed.end));
         p.memory.push_back(strategies::memory(ran.program, stage));
         p.fits = p.fits && p.memory.back().peak <= p.capacity(stage);
     }
@@ -103,7 +104,7 @@ void gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& clu
         const std::uint32_t kind = ran.costs.number(each.representative);
         GpuUse& use = p.gpu_kinds[kind];
         const double share = static_cast<double>(ranks[kind * roles + each.role]) / use.gpus;
-        use.mean.add(breakdown(ran.program, ran.costs[kind], each, p.step_time_s), share);
+        use.mean.add(breakdown(ran.program, ran.costs[kind], each, ran.replayed.end), share);
     }
 }
 
@@ -174,7 +175,7 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     replica.placement = {};
     replica.training.global_batch /= scenario.plan.expert_data();
     const RanStep base(replica, cluster, profiles);
-    p.scale_factor = base.replayed.end / p.step_time_s;
+    p.scale_factor = base.seconds() / p.step_time_s;
 }
 
 /// The step itself, which takes most of a prediction's memory and is gone afterwards, but for its folding.
@@ -191,9 +192,9 @@ std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scena
                  .perturbed = as_planned ? nullptr : &perturbed,
                  .others = scenario.other_jobs});
     p.gpus = scenario.plan.ranks();
-    p.step_time_s = ran.replayed.end;
+    p.step_time_s = ran.seconds();
     if (!as_planned || !scenario.other_jobs.empty())
-        p.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).replayed.end;
+        p.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).seconds();
     gpu_kinds(scenario, cluster, ran, p);
     fill_rates(scenario, mean_peak(scenario.plan, p), ran.program, p);
     describe_sharing(scenario, cluster, profiles, ran, options.engine, p);

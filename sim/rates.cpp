@@ -38,7 +38,7 @@ double executed_flops(const strategies::StepProgram& step) {
     }
     double total = 0;
     for (const std::uint16_t role : step.role) total += of_role[role];
-    return total;
+    return total / step.steps;
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include "sim/run_step.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 
+#include "base/error.hpp"
 #include "sim/whole_bytes.hpp"
 #include "strategies/build.hpp"
 
@@ -63,7 +66,10 @@ std::vector<std::uint32_t> last_of_kinds(const std::vector<RankClass>& classes, 
 }
 
 /// Programs of the other jobs, which run as planned.
-std::vector<RanBeside> beside(const Running& how, const Network& network) {
+std::vector<RanBeside> beside(const strategies::StepProgram& own, const Running& how, const Network& network) {
+    if (own.steps > 1 && !how.others.empty())
+        throw Error("", "/other_jobs", fmt::format("beside a program of {} steps at once", own.steps),
+                    "leave them out: jobs are repeated step by step");
     std::vector<RanBeside> others;
     for (const scenarios::OtherJob& job : how.others) {
         strategies::StepProgram built = strategies::build(job.plan);
@@ -96,7 +102,7 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
                  const Profiles& profiles, const Running& how)
     : network(cluster, profiles),
       program(timeable(built, plan, network, how)),
-      others(beside(how, network)),
+      others(beside(program, how, network)),
       folding(fold(program, plan, cluster, network, how, others)),
       costs(program, plan, network, true, folding.get()) {
     for (std::size_t i = 0; i < others.size(); ++i)

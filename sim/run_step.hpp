@@ -48,6 +48,8 @@ struct RanStep {
     RanStep(const RanStep&) = delete;
     RanStep& operator=(const RanStep&) = delete;
 
+    /// Of one step: its share of the window that the program stands for.
+    [[nodiscard]] double seconds() const { return replayed.end / program.steps; }
     /// The class of a role that ends last (the first of several); its spans are recorded.
     [[nodiscard]] const RankClass& slowest(std::uint32_t role) const;
     /// Of each role on each kind of GPU the class that ends last; their spans are recorded. By role.

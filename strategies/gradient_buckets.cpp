@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
 
 namespace orrery::strategies {
@@ -30,6 +31,7 @@ public:
         if (bucket.parameters >= least_) open_ = none;
         return number;
     }
+    void close() { open_ = none; }
 
 private:
     GradientBuckets& result_;
@@ -40,26 +42,33 @@ private:
 
 }  // namespace
 
-GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters) {
+GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters, bool by_chunk) {
     GradientBuckets result;
     Filler rest(result, false, bucket_parameters), experts(result, true, bucket_parameters);
     for (const auto& chunk : stage.chunks) {
         result.of_layer.emplace_back(chunk.size(), none);
         result.of_experts.emplace_back(chunk.size(), none);
     }
-    for (std::size_t c = stage.chunks.size(); c-- > 0;)
+    for (std::size_t c = stage.chunks.size(); c-- > 0;) {
         for (std::size_t i = stage.chunks[c].size(); i-- > 0;) {
             const LayerBlocks& layer = *stage.chunks[c][i].blocks;
             result.of_layer[c][i] = rest.add(layer.parameters - layer.expert_parameters, c, i);
             if (layer.expert_parameters > 0) result.of_experts[c][i] = experts.add(layer.expert_parameters, c, i);
         }
+        if (!by_chunk) continue;
+        rest.close();
+        experts.close();
+    }
     return result;
 }
 
 GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan) {
-    const bool bucketed = plan.strategy.data > 1 && plan.strategy.overlap_grad_reduce;
+    const Ownership dense = ownership(plan, ParameterClass::dense);
+    const Mesh mesh = plan.mesh();
+    const bool scattered = !moves(mesh, dense.formed, dense.gradients, dense.replicas).empty();
+    const bool bucketed = scattered || (mesh.group_size(dense.replicas) > 1 && plan.strategy.overlap_grad_reduce);
     const std::uint64_t size = plan.strategy.bucket_bytes / state_bytes(plan.training.precision).gradient;
-    return gradient_buckets(stage, bucketed ? size : std::numeric_limits<std::uint64_t>::max());
+    return gradient_buckets(stage, bucketed ? size : std::numeric_limits<std::uint64_t>::max(), scattered);
 }
 
 }  // namespace orrery::strategies

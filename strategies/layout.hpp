@@ -8,9 +8,9 @@
 
 namespace orrery::strategies {
 
-/// Along one axis: every rank holds all of it, a part of it (along the width that an operator splits, or along the
-/// sequence), or a term of the sum.
-enum class Placement : std::uint8_t { replicated, sharded_width, sharded_sequence, partial };
+/// Along one axis: every rank holds all of it, a part of it (along the width that an operator splits, along the
+/// sequence, or an equal part of its elements whatever their shape), or a term of the sum.
+enum class Placement : std::uint8_t { replicated, sharded_width, sharded_sequence, sharded_flat, partial };
 
 /// The collective that turns one placement into another, none when nothing has to move: partial to replicated is
 /// all_reduce, partial to sharded reduce_scatter, sharded to replicated all_gather, sharded to sharded otherwise

@@ -10,14 +10,17 @@ namespace {
 
 constexpr std::size_t most_samples = 2000;
 
-struct Lifetime {
+/// First and last use, in program order.
+struct Uses {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
 };
 
-bool lasting(Keep keep) { return keep == Keep::weight || keep == Keep::gradient || keep == Keep::optimizer; }
+bool lasting(const Buffer& buffer) { return buffer.lifetime.span == Lifetime::Span::step; }
 
-std::vector<Lifetime> lifetimes(const Program& program) {
-    std::vector<Lifetime> lives(program.buffers.size());
+std::uint64_t bytes_of(const Buffer& buffer) { return buffer.bytes * buffer.lifetime.versions; }
+
+std::vector<Uses> uses(const Program& program) {
+    std::vector<Uses> lives(program.buffers.size());
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
         for (const auto list : {program.reads(op), program.writes(op)})
@@ -56,9 +59,9 @@ struct Changes {
 
 Changes changes_of(const Program& program) {
     Changes result{Events(program.ops.size()), Events(program.ops.size())};
-    const auto lives = lifetimes(program);
+    const auto lives = uses(program);
     const auto comes_and_goes = [&](BufferId id) {
-        return !lasting(program.buffers[id].keep) && lives[id].first <= lives[id].last;
+        return !lasting(program.buffers[id]) && lives[id].first <= lives[id].last;
     };
     for (BufferId id = 0; id < lives.size(); ++id) {
         if (!comes_and_goes(id)) continue;
@@ -79,9 +82,9 @@ std::uint64_t block_peak(const Program& block) {
     const Changes changes = changes_of(block);
     std::uint64_t now = 0, peak = 0;
     for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
-        for (const BufferId id : changes.births.at(i)) now += block.buffers[id].bytes;
+        for (const BufferId id : changes.births.at(i)) now += bytes_of(block.buffers[id]);
         peak = std::max(peak, now);
-        for (const BufferId id : changes.deaths.at(i)) now -= block.buffers[id].bytes;
+        for (const BufferId id : changes.deaths.at(i)) now -= bytes_of(block.buffers[id]);
     }
     return peak;
 }
@@ -124,12 +127,12 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
         return buffer.where == Where::host ? host : now[static_cast<std::size_t>(buffer.keep)];
     };
     for (const Buffer& buffer : program.buffers)
-        if (lasting(buffer.keep)) in_use(buffer) += buffer.bytes;
+        if (lasting(buffer)) in_use(buffer) += bytes_of(buffer);
     const Changes changes = changes_of(program);
     StageMemory result;
     Phase reached = Phase::forward;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        for (const BufferId id : changes.births.at(i)) in_use(program.buffers[id]) += program.buffers[id].bytes;
+        for (const BufferId id : changes.births.at(i)) in_use(program.buffers[id]) += bytes_of(program.buffers[id]);
         result.host = std::max(result.host, host);
         const auto* call = std::get_if<Call>(&program.ops[i].what);
         auto during = now;
@@ -143,7 +146,7 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
             result.peak = total;
             result.at_peak = during;
         }
-        for (const BufferId id : changes.deaths.at(i)) in_use(program.buffers[id]) -= program.buffers[id].bytes;
+        for (const BufferId id : changes.deaths.at(i)) in_use(program.buffers[id]) -= bytes_of(program.buffers[id]);
     }
     thin(result.over_time);
     return result;

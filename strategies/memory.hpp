@@ -24,8 +24,8 @@ struct StageMemory {
     std::vector<Sample> over_time;  ///< at every change, in program order; thinned to at most 2,000 samples
 };
 
-/// Weights, gradients and optimizer states live for the whole step; the rest from first write to last use, in program
-/// order. A call adds the peak of its block's own buffers while it runs.
+/// Buffers are there as their lifetimes say, in all their versions; what they hold decides under which Keep they count.
+/// A call adds the peak of its block's own buffers while it runs.
 StageMemory memory(const StepProgram& step, std::uint32_t role);
 
 }  // namespace orrery::strategies

@@ -27,6 +27,15 @@ public:
         rest.bits_ = static_cast<std::uint8_t>(bits_ & ~(1U << static_cast<unsigned>(axis)));
         return rest;
     }
+    constexpr AxisSet operator|(AxisSet other) const {
+        other.bits_ = static_cast<std::uint8_t>(other.bits_ | bits_);
+        return other;
+    }
+    /// The set without those of another.
+    constexpr AxisSet operator-(AxisSet other) const {
+        other.bits_ = static_cast<std::uint8_t>(bits_ & ~other.bits_);
+        return other;
+    }
     constexpr bool operator==(const AxisSet&) const = default;
 
 private:

@@ -1,6 +1,6 @@
 #include "strategies/optimizer_phase.hpp"
 
-#include "strategies/state_bytes.hpp"
+#include "strategies/ownership.hpp"
 
 namespace orrery::strategies {
 
@@ -35,31 +35,24 @@ private:
     Intern& intern_;
 };
 
-bool distributed(const Plan& plan) { return plan.strategy.sharding == Sharding::zero1 && plan.strategy.data > 1; }
-
-/// Ranks that hold different gradients, or shares of them.
-AxisSet agreeing(const Plan& plan) {
-    const bool experts = plan.expert_extent() > 1;
-    if (distributed(plan))
-        return experts ? AxisSet{Axis::tensor, Axis::expert, Axis::data, Axis::pipeline}
-                       : AxisSet{Axis::tensor, Axis::data, Axis::pipeline};
-    return experts ? AxisSet{Axis::tensor, Axis::expert, Axis::pipeline} : AxisSet{Axis::tensor, Axis::pipeline};
-}
-
-/// Of a stage's parameters on one rank, those that it updates: all, or its share under a distributed optimizer.
+/// Of a stage's parameters on one rank, those that it updates.
 std::uint64_t owned_parameters(const Plan& plan, const Stage& stage) {
-    if (!distributed(plan)) return stage.parameters;
-    return (stage.parameters - stage.expert_parameters) / plan.strategy.data +
-           stage.expert_parameters / plan.expert_data();
+    std::uint64_t owned = 0;
+    for (const bool experts : {false, true}) {
+        const Ownership of = ownership(plan, class_of_bucket(experts));
+        owned += share(plan.mesh(), of, of.states, stage.parameters_of(experts));
+    }
+    return owned;
 }
 
 }  // namespace
 
 BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Builder& builder,
                                       Intern& intern, BufferId gradients) {
-    const Strategy& strategy = plan.strategy;
-    const bool first = stage.index == 0, last = stage.index + 1 == strategy.pipeline;
-    if (!plan.model.tied_embeddings || strategy.pipeline == 1 || !(first || last)) return gradients;
+    const Ownership words = ownership(plan, ParameterClass::embedding);
+    const bool first = stage.index == 0, last = stage.index + 1 == plan.strategy.pipeline;
+    if (moves(plan.mesh(), words.gradients, words.states, {Axis::pipeline}).empty() || !(first || last))
+        return gradients;
     const Dtype dtype = plan.training.precision.grad_reduce;
     // It follows the rank's own gradient reduction. A ring all-reduce between two ranks moves the whole vector once in
     // each direction.
@@ -80,11 +73,10 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
 
 void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
                     std::span<const BufferId> gradients) {
-    const bool sharded = distributed(plan);
     const std::uint64_t owned = owned_parameters(plan, stage);
     const Dtype reduced = plan.training.precision.grad_reduce;
     const bool half_gradients = kernels::size_of(reduced) == 2;
-    const AxisSet model_group = agreeing(plan);
+    const AxisSet model_group = updates_differ(plan);
     Optimizer out(builder, intern);
     if (half_gradients)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, owned, gradients);
@@ -103,15 +95,17 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const Dtype weights = kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
     builder.emit(Lane::compute, intern.label("adam", Phase::optimizer),
                  What{intern.kernel(Pointwise{PointwiseKind::adam, weights, 1, owned})}, {}, {updated});
-    if (!sharded || plan.strategy.overlap_param_gather) return;
-    const auto gather = [&](AxisSet group, std::uint64_t parameters) {
-        if (parameters > 0 && plan.mesh().group_size(group) > 1)
-            builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
-                         Collective{CollectiveKind::all_gather, group, parameters * kernels::size_of(weights)},
-                         {updated}, {});
-    };
-    gather(plan.data_group(), stage.parameters - stage.expert_parameters);
-    gather({Axis::data}, stage.expert_parameters);
+    if (plan.strategy.overlap_param_gather) return;
+    for (const bool experts : {false, true}) {
+        const std::uint64_t parameters = stage.parameters_of(experts);
+        const Ownership of = ownership(plan, class_of_bucket(experts));
+        if (parameters == 0) continue;
+        for (const Move& move : moves(plan.mesh(), of.states, of.weights, of.replicas))
+            builder.emit(
+                Lane::data, intern.label("gather weights", Phase::optimizer),
+                Collective{move.kind, move.group, move.size(plan.mesh(), parameters * kernels::size_of(weights))},
+                {updated}, {});
+    }
 }
 
 }  // namespace orrery::strategies

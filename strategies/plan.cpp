@@ -224,7 +224,15 @@ void check_passes(const Plan& plan) {
                fmt::format("{} layers, but a chunk has {}", strategy.cpu_offloading_num_layers, chunk),
                fmt::format("nearest legal value: {}; 0 means none", chunk));
     }
-    if (strategy.overlap_param_gather && strategy.sharding != Sharding::zero1) {
+    const ShardingRow& sharding = row_of(strategy.sharding);
+    if (!sharding.programs) {
+        refuse("/strategy/sharding",
+               fmt::format("{} ({}) is known, but no program can be written for it yet", sharding.name, sharding.title),
+               "set it to \"none\" or \"zero1\"");
+    }
+    const bool gathers =
+        sharding.rest.states != Placement::replicated && sharding.rest.weights == Placement::replicated;
+    if (strategy.overlap_param_gather && !gathers) {
         refuse("/strategy/overlap_param_gather", "true needs the distributed optimizer",
                "set sharding to \"zero1\", or overlap_param_gather to false");
     }

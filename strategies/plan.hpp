@@ -9,11 +9,11 @@
 #include "strategies/mesh.hpp"
 #include "strategies/rank_placement.hpp"
 #include "strategies/schedule/schedule.hpp"
+#include "strategies/sharding.hpp"
 
 namespace orrery::strategies {
 
 enum class Recompute : std::uint8_t { none, selective, full };
-enum class Sharding : std::uint8_t { none, zero1 };
 
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {

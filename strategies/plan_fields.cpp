@@ -19,12 +19,15 @@ constexpr double max_layers = 8192;
 constexpr double max_batch = 1 << 24;  // sequences
 constexpr double max_seq = 1 << 22;    // tokens
 
-constexpr auto schedule_words = [] {
-    std::array<documents::Word, schedule_names.size()> words;
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(schedule_names[i], static_cast<ScheduleKind>(i));
+/// The words of an enumeration whose names stand in its order.
+template <class Enum, std::size_t count>
+constexpr std::array<documents::Word, count> words_of(const std::array<std::string_view, count>& names) {
+    std::array<documents::Word, count> words;
+    for (std::size_t i = 0; i < count; ++i) words[i] = word(names[i], static_cast<Enum>(i));
     return words;
-}();
-constexpr std::array shardings{word("none", Sharding::none), word("zero1", Sharding::zero1)};
+}
+constexpr auto schedule_words = words_of<ScheduleKind>(schedule_names);
+constexpr auto sharding_words = words_of<Sharding>(sharding_names);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
@@ -56,8 +59,8 @@ constexpr std::array of_strategy{
     field<&Strategy::schedule>({.name = "schedule", .words = schedule_words,
         .help = "The order of forward and backward passes.",
         .when_absent = "1f1b, or interleaved when virtual_pipeline is above 1"}),
-    field<&Strategy::sharding>({.name = "sharding", .words = shardings,
-        .help = "zero1: the distributed optimizer.",
+    field<&Strategy::sharding>({.name = "sharding", .words = sharding_words,
+        .help = "zero1: the distributed optimizer. The others are known and not yet predicted.",
         .others = {megatron("use_distributed_optimizer", "\"zero1\"", "\"none\"")}}),
     field<&Strategy::recompute>({.name = "recompute", .words = recomputes,
         .help = "What the backward pass computes again; selective: attention.",

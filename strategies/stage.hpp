@@ -31,6 +31,11 @@ struct Stage {
     std::uint64_t parameters = 0;             ///< this rank's
     std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
     std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
+
+    /// Those of experts, or all others.
+    [[nodiscard]] std::uint64_t parameters_of(bool experts) const {
+        return experts ? expert_parameters : parameters - expert_parameters;
+    }
 };
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t stage);
 

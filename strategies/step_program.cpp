@@ -17,8 +17,13 @@ std::string_view name(Lane lane) { return lane_names[static_cast<std::size_t>(la
 std::string_view name(Keep keep) { return keep_names[static_cast<std::size_t>(keep)]; }
 std::string_view name(Phase phase) { return phase_names[static_cast<std::size_t>(phase)]; }
 
-BufferId Builder::buffer(std::uint64_t bytes, Keep keep, Where where) {
-    program_.buffers.push_back({bytes, keep, where});
+Lifetime usual_lifetime(Keep keep) {
+    const bool lasts = keep == Keep::weight || keep == Keep::gradient || keep == Keep::optimizer;
+    return {.span = lasts ? Lifetime::Span::step : Lifetime::Span::use};
+}
+
+BufferId Builder::buffer(const Buffer& buffer) {
+    program_.buffers.push_back(buffer);
     return static_cast<BufferId>(program_.buffers.size() - 1);
 }
 

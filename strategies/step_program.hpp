@@ -41,19 +41,31 @@ enum class Lane : std::uint8_t {
 inline constexpr std::size_t lanes = 9;
 std::string_view name(Lane lane);
 
-/// What a buffer holds decides how long it lives: weights, gradients and optimizer states for the whole step;
-/// activations and scratch from first write to last use.
+/// What a buffer holds.
 enum class Keep : std::uint8_t { weight, gradient, optimizer, activation, scratch };
 inline constexpr std::size_t keeps = 5;
 std::string_view name(Keep keep);
 
 enum class Where : std::uint8_t { device, host };
 
+/// How long a buffer lives, whatever it holds. step: from the step's beginning to its end, and into the next; with
+/// several versions when values of steps before are still needed. use: from its first write to its last use in program
+/// order (weights that are gathered for a layer, say).
+struct Lifetime {
+    enum class Span : std::uint8_t { step, use } span = Span::step;
+    std::uint16_t versions = 1;  ///< of `bytes` each, all there at once
+
+    bool operator==(const Lifetime&) const = default;
+};
+/// Weights, gradients and optimizer states live for the step, activations and scratch for their use.
+Lifetime usual_lifetime(Keep keep);
+
 using BufferId = std::uint32_t;
 struct Buffer {
     std::uint64_t bytes = 0;
     Keep keep = Keep::scratch;
     Where where = Where::device;
+    Lifetime lifetime = usual_lifetime(Keep::scratch);
 };
 
 /// Index into StepProgram::kernels.
@@ -138,13 +150,22 @@ struct StepProgram {
     std::vector<LayerFlow> flows;  ///< of layers: a forward and a backward block share one
     std::vector<Program> programs;
     std::vector<std::uint16_t> role;  ///< rank -> index into programs
+    /// Steps that the programs stand for, one after the other: a window. Times and bytes on the wire of one step are
+    /// its share of the window; memory is the window's, whose steps go on from each other's lasting buffers.
+    std::uint32_t steps = 1;
 };
 
 /// Appends operations to one program.
 class Builder {
 public:
     explicit Builder(std::string name) { program_.name = std::move(name); }
-    BufferId buffer(std::uint64_t bytes, Keep keep, Where where = Where::device);
+    BufferId buffer(const Buffer& buffer);
+    BufferId buffer(std::uint64_t bytes, Keep keep, Where where = Where::device) {
+        return buffer({bytes, keep, where, usual_lifetime(keep)});
+    }
+    BufferId buffer(std::uint64_t bytes, Keep keep, Lifetime lifetime) {
+        return buffer({bytes, keep, Where::device, lifetime});
+    }
     std::uint32_t emit(Lane lane, Label label, What what, std::span<const BufferId> reads,
                        std::span<const BufferId> writes);
     std::uint32_t emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,

@@ -49,10 +49,20 @@ void describe_op(std::back_insert_iterator<std::string> out, const StepProgram& 
     fmt::format_to(out, "\n");
 }
 
+/// Where it is not the usual one of what the buffer holds.
+std::string lifetime_text(const Buffer& buffer) {
+    const auto& [span, versions] = buffer.lifetime;
+    std::string text;
+    if (span != usual_lifetime(buffer.keep).span)
+        text = span == Lifetime::Span::use ? ", while used" : ", all the step";
+    return versions > 1 ? text + fmt::format(", {} versions", versions) : text;
+}
+
 void describe_buffers(std::back_insert_iterator<std::string> out, const Program& program) {
     for (std::size_t i = 0; i < program.buffers.size(); ++i)
-        fmt::format_to(out, "        b{:<5} {:>14} B  {}{}\n", i, program.buffers[i].bytes,
-                       name(program.buffers[i].keep), program.buffers[i].where == Where::host ? " in host memory" : "");
+        fmt::format_to(out, "        b{:<5} {:>14} B  {}{}{}\n", i, program.buffers[i].bytes,
+                       name(program.buffers[i].keep), program.buffers[i].where == Where::host ? " in host memory" : "",
+                       lifetime_text(program.buffers[i]));
 }
 
 void describe_program(std::back_insert_iterator<std::string> out, const StepProgram& step, const Program& program,

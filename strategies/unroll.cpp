@@ -36,12 +36,12 @@ void inline_call(const Program& caller, const Op& call, const Program& block, Bu
 
 Program unrolled(const StepProgram& step, const Program& program) {
     Builder out(program.name);
-    for (const Buffer& buffer : program.buffers) out.buffer(buffer.bytes, buffer.keep, buffer.where);
+    for (const Buffer& buffer : program.buffers) out.buffer(buffer);
     auto buffers = static_cast<std::uint32_t>(program.buffers.size());
     for (const Op& op : program.ops) {
         if (const auto* call = std::get_if<Call>(&op.what)) {
             const Program& block = step.blocks[call->block];
-            for (const Buffer& buffer : block.buffers) out.buffer(buffer.bytes, buffer.keep, buffer.where);
+            for (const Buffer& buffer : block.buffers) out.buffer(buffer);
             inline_call(program, op, block, out, buffers);
             buffers += static_cast<std::uint32_t>(block.buffers.size());
         } else {
@@ -54,7 +54,7 @@ Program unrolled(const StepProgram& step, const Program& program) {
 }  // namespace
 
 StepProgram unrolled(const StepProgram& step) {
-    StepProgram flat{step.mesh, step.names, step.kernels, {}, {}, {}, step.role};
+    StepProgram flat{step.mesh, step.names, step.kernels, {}, {}, {}, step.role, step.steps};
     for (const Program& program : step.programs) flat.programs.push_back(unrolled(step, program));
     return flat;
 }

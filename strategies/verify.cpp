@@ -37,8 +37,11 @@ private:
             for (const BufferId id : program.reads(op)) {
                 if (id >= program.buffers.size()) {
                     problem("{} op {}: buffer b{} does not exist", program.name, i, id);
-                } else if (!written[id] && program.buffers[id].keep == Keep::activation) {
-                    problem("{} op {}: reads activation b{} before anything wrote it", program.name, i, id);
+                } else if (const Buffer& buffer = program.buffers[id]; !written[id] &&
+                                                                       buffer.lifetime.span == Lifetime::Span::use &&
+                                                                       buffer.keep != Keep::scratch) {
+                    const std::string_view holds = buffer.keep == Keep::activation ? "activation" : name(buffer.keep);
+                    problem("{} op {}: reads {} b{} before anything wrote it", program.name, i, holds, id);
                 }
             }
             for (const BufferId id : program.writes(op)) {

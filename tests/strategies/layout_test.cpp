@@ -11,12 +11,13 @@ namespace {
 using kernels::CollectiveKind;
 using enum Placement;
 
-constexpr std::array placements{replicated, sharded_width, sharded_sequence, partial};
+constexpr std::array placements{replicated, sharded_width, sharded_sequence, sharded_flat, partial};
 
 TEST(Layout, PartialSumsAreReduced) {
     EXPECT_EQ(conversion(partial, replicated), CollectiveKind::all_reduce);
     EXPECT_EQ(conversion(partial, sharded_sequence), CollectiveKind::reduce_scatter);
     EXPECT_EQ(conversion(partial, sharded_width), CollectiveKind::reduce_scatter);
+    EXPECT_EQ(conversion(partial, sharded_flat), CollectiveKind::reduce_scatter);
 }
 
 TEST(Layout, PartsAreGatheredOrExchanged) {

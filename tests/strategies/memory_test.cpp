@@ -34,6 +34,32 @@ TEST(Memory, BuffersLiveFromFirstWriteToLastUse) {
     EXPECT_EQ(result.over_time[1].bytes, 1030U);
 }
 
+/// Weights gathered for a layer are weights, and gone behind it; stashed weights are there in all their versions.
+TEST(Memory, LifetimeIsApartFromWhatABufferHolds) {
+    StepProgram step;
+    step.names = {"work"};
+    step.kernels = {kernels::Pointwise{}};
+    Builder builder("test");
+    const BufferId share = builder.buffer(100, Keep::weight),
+                   stashed = builder.buffer(30, Keep::weight, {.span = Lifetime::Span::step, .versions = 3});
+    const auto use_gathered = [&] {
+        const BufferId whole = builder.buffer(400, Keep::weight, {.span = Lifetime::Span::use});
+        builder.emit(Lane::data, {0, 0, 0, Phase::forward}, Collective{}, {share}, {whole});
+        builder.emit(Lane::compute, {0, 0, 0, Phase::forward}, Compute{0}, {whole, stashed}, {});
+    };
+    use_gathered();
+    use_gathered();
+    builder.emit(Lane::compute, {0, 0, 0, Phase::optimizer}, Compute{0}, {}, {share, stashed});
+    step.programs.push_back(std::move(builder).finish());
+    const StageMemory result = memory(step, 0);
+    EXPECT_EQ(at(result, Keep::weight), 100U + 3 * 30U + 400U) << "one layer at a time";
+    EXPECT_EQ(result.after_optimizer, 190U);
+    const std::string text = to_text(step, 0);
+    EXPECT_NE(text.find("400 B  weights, while used\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("30 B  weights, 3 versions\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("100 B  weights\n"), std::string::npos) << text;
+}
+
 TEST(Memory, ACallAddsThePeakOfItsBlock) {
     StepProgram step;
     Builder block("block");

@@ -1,0 +1,123 @@
+#include "strategies/gradient_sync.hpp"
+
+#include "strategies/state_bytes.hpp"
+
+namespace orrery::strategies {
+
+GradientSync::GradientSync(const Plan& plan, const Stage& stage, std::span<const Slot> slots, Builder& builder,
+                           Intern& intern)
+    : plan_(plan),
+      stage_(stage),
+      slots_(slots),
+      builder_(builder),
+      intern_(intern),
+      mesh_(plan.mesh()),
+      dense_(ownership(plan, ParameterClass::dense)),
+      experts_(ownership(plan, ParameterClass::expert)),
+      buckets_(gradient_buckets(stage, plan)),
+      last_input_(stage.chunks.size()),
+      last_weights_(stage.chunks.size()) {
+    for (const Slot& slot : slots_) {
+        if (slot.hands_gradient_on()) last_input_[slot.chunk] = &slot;
+        if (slot.completes_gradient()) last_weights_[slot.chunk] = &slot;
+    }
+}
+
+std::uint64_t GradientSync::bytes_of(std::uint32_t bucket) const {
+    return buckets_.buckets[bucket].parameters * state_bytes(plan_.training.precision).gradient;
+}
+
+void GradientSync::begin() {
+    std::uint64_t kept = 0;
+    for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b) {
+        const Ownership& of = owners(b);
+        gradient_.push_back(builder_.buffer(share(mesh_, of, of.gradients, bytes_of(b)), Keep::gradient));
+        kept += share(mesh_, of, of.gradients, buckets_.buckets[b].parameters);
+    }
+    reduced_ = gradient_;
+    const auto dtype = plan_.training.precision.grad_reduce;
+    builder_.emit(Lane::compute, intern_.label("zero gradients", Phase::forward),
+                  What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, kept})},
+                  std::span<const BufferId>{}, gradient_);
+}
+
+void GradientSync::formed(const Slot& slot, std::size_t position, std::vector<BufferId>& writes) {
+    const bool last = &slot == last_input_[slot.chunk] || &slot == last_weights_[slot.chunk];
+    buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) {
+        if (scatters(bucket).empty()) {
+            if (last) writes.push_back(gradient_[bucket]);
+            return;
+        }
+        const Formed key{bucket, slot.micro_batch};
+        if (!formed_.contains(key))
+            formed_[key] = builder_.buffer(bytes_of(bucket), Keep::gradient, {.span = Lifetime::Span::use});
+        writes.push_back(formed_.at(key));
+    });
+}
+
+void GradientSync::behind(const Slot& slot, std::size_t position) {
+    if (!slot.completes_gradient() || !plan_.strategy.overlap_grad_reduce) return;
+    buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) {
+        const GradientBucket& closing = buckets_.buckets[bucket];
+        if (closing.chunk != slot.chunk || closing.position != position) return;
+        scatter(bucket, slot.micro_batch);
+        if (&slot == last_weights_[slot.chunk]) reduce(bucket);
+    });
+}
+
+void GradientSync::behind(const Slot& slot) {
+    if (!slot.completes_gradient() || plan_.strategy.overlap_grad_reduce) return;
+    for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b)
+        if (buckets_.buckets[b].chunk == slot.chunk) scatter(b, slot.micro_batch);
+}
+
+/// The collectives one behind the other; the token of the last.
+BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from) {
+    for (const Move& move : list) {
+        const BufferId moved = builder_.buffer(0, Keep::scratch);
+        builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
+                      Collective{move.kind, move.group, move.size(mesh_, bytes_of(bucket))}, {from}, {moved});
+        from = moved;
+    }
+    return from;
+}
+
+/// One micro-batch's gradients, formed whole, go to the shares that are summed.
+void GradientSync::scatter(std::uint32_t bucket, std::uint32_t micro_batch) {
+    const auto formed = formed_.extract({bucket, micro_batch});
+    if (!formed.empty()) reduced_[bucket] = emit(scatters(bucket), bucket, formed.mapped());
+}
+
+void GradientSync::reduce(std::uint32_t bucket) {
+    const Ownership& of = owners(bucket);
+    reduced_[bucket] = emit(moves(mesh_, of.gradients, of.states, of.replicas), bucket, reduced_[bucket]);
+}
+
+/// Each tensor rank has seen only its part of the sequence (Megatron-LM's allreduce_layernorm_grads: one call for all).
+void GradientSync::reduce_replicated() {
+    const Ownership norms = ownership(plan_, ParameterClass::norm);
+    const std::vector<Move> over_tensor = moves(mesh_, norms.gradients, norms.states, {Axis::tensor});
+    if (over_tensor.empty()) return;
+    const std::uint64_t bytes = stage_.replicated_parameters * state_bytes(plan_.training.precision).gradient;
+    const BufferId summed = builder_.buffer(0, Keep::scratch);
+    builder_.emit(Lane::compute, intern_.label("norm gradient reduction", Phase::gradient),
+                  Collective{over_tensor.front().kind, over_tensor.front().group, bytes}, reduced_,
+                  std::span(&summed, 1));
+    reduced_.push_back(summed);
+}
+
+std::vector<BufferId> GradientSync::finish() {
+    if (!plan_.strategy.overlap_grad_reduce)
+        for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b) reduce(b);
+    reduce_replicated();
+    return reduced_;
+}
+
+/// Reductions run one after the other, and no bucket of experts holds a word embedding.
+BufferId GradientSync::last_dense() const {
+    std::size_t last = reduced_.size() - 1;
+    while (last < buckets_.buckets.size() && buckets_.buckets[last].experts) --last;
+    return reduced_[last];
+}
+
+}  // namespace orrery::strategies

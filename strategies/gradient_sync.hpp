@@ -1,0 +1,66 @@
+// Gradients of one stage, from the backwards that form them to the update.
+#pragma once
+
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "strategies/gradient_buckets.hpp"
+#include "strategies/intern.hpp"
+#include "strategies/ownership.hpp"
+#include "strategies/schedule/slot.hpp"
+
+namespace orrery::strategies {
+
+/// Writes the collectives that turn gradients as they are formed into gradients as they are summed over micro-batches
+/// (behind every backward), and these into what the optimizer takes (once a step), bucket by bucket. Which there are
+/// says the ownership; with overlap_grad_reduce they run beside the backward, else behind it.
+class GradientSync {
+public:
+    GradientSync(const Plan& plan, const Stage& stage, std::span<const Slot> slots, Builder& builder, Intern& intern);
+
+    /// The buffers that last for the step, and the kernel that zeroes them.
+    void begin();
+    /// Adds what the call of a slot's layer, by its position in its chunk, writes.
+    void formed(const Slot& slot, std::size_t position, std::vector<BufferId>& writes);
+    /// Behind the slot's last call for that layer, and behind its last for any.
+    void behind(const Slot& slot, std::size_t position);
+    void behind(const Slot& slot);
+    /// What is left to do when all slots have run. Returns what the optimizer reads; last_dense() is then the last of
+    /// them that holds no experts.
+    std::vector<BufferId> finish();
+    [[nodiscard]] BufferId last_dense() const;
+
+    [[nodiscard]] const GradientBuckets& buckets() const { return buckets_; }
+
+private:
+    using Formed = std::pair<std::uint32_t, std::uint32_t>;  // bucket, micro-batch
+
+    [[nodiscard]] const Ownership& owners(std::uint32_t bucket) const {
+        return buckets_.buckets[bucket].experts ? experts_ : dense_;
+    }
+    [[nodiscard]] std::vector<Move> scatters(std::uint32_t bucket) const {
+        const Ownership& of = owners(bucket);
+        return moves(mesh_, of.formed, of.gradients, of.replicas);
+    }
+    [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket) const;
+    BufferId emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from);
+    void scatter(std::uint32_t bucket, std::uint32_t micro_batch);
+    void reduce(std::uint32_t bucket);
+    void reduce_replicated();
+
+    const Plan& plan_;
+    const Stage& stage_;
+    std::span<const Slot> slots_;
+    Builder& builder_;
+    Intern& intern_;
+    Mesh mesh_;
+    Ownership dense_, experts_;
+    GradientBuckets buckets_;
+    std::vector<const Slot*> last_input_, last_weights_;  // by chunk: the slots that complete gradients
+    std::vector<BufferId> gradient_, reduced_;            // by bucket
+    std::map<Formed, BufferId> formed_;                   // of buckets that are scattered behind every backward
+};
+
+}  // namespace orrery::strategies

@@ -1,0 +1,101 @@
+#include "strategies/ownership.hpp"
+
+#include <algorithm>
+
+namespace orrery::strategies {
+
+namespace {
+
+constexpr std::array all_axes{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
+
+/// The axis of a group of replicas that lies next to the others, where it has several.
+Axis nearest(AxisSet replicas) {
+    return *std::ranges::find_if(all_axes, [&](Axis axis) { return replicas.has(axis); });
+}
+
+/// How a class lies on ranks that are no replicas of each other: by widths, by experts, by layers.
+void place_parts(const Plan& plan, ParameterClass of, Along& column) {
+    column[Axis::tensor] = of == ParameterClass::norm ? Placement::replicated : Placement::sharded_width;
+    column[Axis::pipeline] = Placement::sharded_width;
+    if (of == ParameterClass::expert && plan.expert_extent() > 1) column[Axis::expert] = Placement::sharded_width;
+    // First and last stage hold the words that logits share.
+    if (of == ParameterClass::embedding && plan.model.tied_embeddings && plan.strategy.pipeline > 1)
+        column[Axis::pipeline] = Placement::replicated;
+}
+
+}  // namespace
+
+AxisSet Along::split(AxisSet within) const {
+    AxisSet set;
+    for (const Axis axis : all_axes) {
+        const Placement placement = (*this)[axis];
+        if (within.has(axis) && placement != Placement::replicated && placement != Placement::partial)
+            set = set | AxisSet{axis};
+    }
+    return set;
+}
+
+Ownership ownership(const Plan& plan, ParameterClass of) {
+    Ownership result;
+    result.replicas = of == ParameterClass::expert ? AxisSet{Axis::data} : plan.data_group();
+    place_parts(plan, of, result.used);
+    result.weights = result.formed = result.gradients = result.states = result.used;
+    // Under sequence parallelism tensor ranks see other tokens; and both ends of the pipeline use a tied embedding.
+    const bool sequence = plan.strategy.sequence_parallel && plan.strategy.tensor > 1;
+    if (of == ParameterClass::norm && sequence)
+        result.formed[Axis::tensor] = result.gradients[Axis::tensor] = Placement::partial;
+    if (of == ParameterClass::embedding && result.used[Axis::pipeline] == Placement::replicated)
+        result.formed[Axis::pipeline] = result.gradients[Axis::pipeline] = Placement::partial;
+    const ShardingRow& row = row_of(plan.strategy.data > 1 ? plan.strategy.sharding : Sharding::none);
+    for (const Axis axis : all_axes) {
+        if (!result.replicas.has(axis)) continue;
+        const bool near = axis == nearest(result.replicas) && axis != Axis::data;
+        const Kept& kept = near ? row.near : row.rest;
+        result.formed[axis] = Placement::partial;
+        result.weights[axis] = kept.weights;
+        result.gradients[axis] = kept.gradients;
+        result.states[axis] = kept.states;
+    }
+    return result;
+}
+
+std::vector<Move> moves(const Mesh& mesh, const Along& from, const Along& to, AxisSet within) {
+    using kernels::CollectiveKind;
+    std::vector<Move> list;
+    for (const Axis axis : all_axes) {
+        if (!within.has(axis)) continue;
+        const auto kind = conversion(from[axis], to[axis]);
+        if (!kind) continue;
+        const auto same = std::ranges::find(list, *kind, &Move::kind);
+        if (same == list.end())
+            list.push_back({*kind, AxisSet{axis}, {}});
+        else
+            same->group = same->group | AxisSet{axis};
+    }
+    std::erase_if(list, [&](const Move& move) { return mesh.group_size(move.group) == 1; });
+    const auto order = [](const Move& move) {
+        return move.kind == CollectiveKind::reduce_scatter ? 0 : move.kind == CollectiveKind::all_gather ? 2 : 1;
+    };
+    std::ranges::stable_sort(list, {}, order);
+    // A scatter makes parts of what follows; a gather finds parts along axes that stay split.
+    AxisSet split = from.split(within);
+    for (Move& move : list) {
+        if (move.kind == CollectiveKind::all_gather) split = split - move.group;
+        move.split = split;
+        if (move.kind == CollectiveKind::reduce_scatter) split = split | move.group;
+    }
+    return list;
+}
+
+std::uint64_t share(const Mesh& mesh, const Ownership& of, const Along& column, std::uint64_t amount) {
+    return amount / mesh.group_size(column.split(of.replicas));
+}
+
+AxisSet updates_differ(const Plan& plan) {
+    const AxisSet everywhere{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
+    AxisSet set = ownership(plan, ParameterClass::dense).states.split(everywhere);
+    if (plan.model.experts > 0) set = set | ownership(plan, ParameterClass::expert).states.split(everywhere);
+    return set;
+}
+
+}  // namespace orrery::strategies

@@ -1,0 +1,60 @@
+// How ranks that hold the same parameters divide them: one row each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "strategies/layout.hpp"
+
+namespace orrery::strategies {
+
+enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, hybrid };
+
+/// What ranks that use the same parameters on other tokens keep of them. Gradients leave a backward as terms of a sum
+/// (partial): kept so they are added up over micro-batches and reduced once a step, kept sharded they are scattered
+/// behind every backward. Each rank updates what it has states of.
+struct Kept {
+    Placement weights = Placement::replicated, gradients = Placement::partial, states = Placement::replicated;
+};
+
+struct ShardingRow {
+    Sharding kind;
+    std::string_view name;   ///< the value of a strategy's key `sharding`
+    std::string_view title;  ///< in reports; empty: nothing to say
+    /// Along the axis that lies next to the others in the mesh where two axes hold such ranks, and along all the rest.
+    Kept near, rest;
+    bool programs = false;  ///< the stage writer knows all of its conversions
+};
+
+inline constexpr Kept keeps_all{};
+inline constexpr Kept keeps_states{Placement::replicated, Placement::partial, Placement::sharded_flat};
+inline constexpr Kept keeps_gradients{Placement::replicated, Placement::sharded_flat, Placement::sharded_flat};
+inline constexpr Kept keeps_shares{Placement::sharded_flat, Placement::sharded_flat, Placement::sharded_flat};
+
+/// Rajbhandari et al. 2020 (ZeRO): 1 shards the states (Megatron-LM's distributed optimizer), 2 the gradients too, 3
+/// the weights too (FSDP's FULL_SHARD; Zhao et al. 2023). hybrid: FSDP's HYBRID_SHARD, 3 along the near axis alone.
+inline constexpr std::array shardings{
+    ShardingRow{Sharding::none, "none", "", keeps_all, keeps_all, true},
+    ShardingRow{Sharding::zero1, "zero1", "ZeRO-1", keeps_states, keeps_states, true},
+    ShardingRow{Sharding::zero2, "zero2", "ZeRO-2", keeps_gradients, keeps_gradients, true},
+    ShardingRow{Sharding::zero3, "zero3", "ZeRO-3", keeps_shares, keeps_shares, true},
+    ShardingRow{Sharding::hybrid, "hybrid", "hybrid sharding", keeps_shares, keeps_all},
+};
+static_assert(
+    [] {
+        for (std::size_t i = 0; i < shardings.size(); ++i)
+            if (shardings[i].kind != static_cast<Sharding>(i)) return false;
+        return true;
+    }(),
+    "a sharding's row stands at its value");
+
+inline constexpr auto sharding_names = [] {
+    std::array<std::string_view, shardings.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = shardings[i].name;
+    return names;
+}();
+
+constexpr const ShardingRow& row_of(Sharding kind) { return shardings.at(static_cast<std::size_t>(kind)); }
+
+}  // namespace orrery::strategies

@@ -1,0 +1,52 @@
+// Weights of one stage that come from the ranks that keep, or have updated, parts of them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "strategies/gradient_buckets.hpp"
+#include "strategies/intern.hpp"
+#include "strategies/ownership.hpp"
+#include "strategies/schedule/slot.hpp"
+
+namespace orrery::strategies {
+
+/// Writes two kinds of gatherings. Where ranks keep whole weights but update shares of them, and overlap_param_gather
+/// is on, new weights arrive bucket by bucket at the step's beginning, in forward order. Where they keep shares, a
+/// layer's weights are gathered for each of its calls, beside the call before, into buffers that are gone behind it
+/// (FSDP's backward_prefetch and limit_all_gathers; DeepSpeed's stage 3): two layers' are there at once at most.
+class WeightGathers {
+public:
+    WeightGathers(const Plan& plan, const Stage& stage, std::span<const Slot> slots, const GradientBuckets& buckets,
+                  Builder& builder, Intern& intern);
+
+    void begin();
+    /// To be told of each call before it is written, in program order; adds to what it reads and writes.
+    void before(const Slot& slot, std::size_t position, std::vector<BufferId>& reads, std::vector<BufferId>& writes);
+
+private:
+    struct Use {
+        const Slot* slot;
+        std::size_t position;
+    };
+    [[nodiscard]] bool shares_weights() const {
+        return !moves(mesh_, dense_.weights, dense_.used, dense_.replicas).empty();
+    }
+    void find_uses(std::span<const Slot> slots);
+    void gather(std::size_t use);
+
+    const Plan& plan_;
+    const Stage& stage_;
+    const GradientBuckets& buckets_;
+    Builder& builder_;
+    Intern& intern_;
+    Mesh mesh_;
+    Ownership dense_, experts_;
+    std::vector<BufferId> early_;                  // by bucket; empty: they do not arrive so
+    std::vector<Use> uses_;                        // calls in program order; empty: weights are whole
+    std::vector<std::vector<BufferId>> gathered_;  // by use
+    std::vector<BufferId> done_;                   // by use: what its call writes
+};
+
+}  // namespace orrery::strategies
