@@ -20,7 +20,11 @@ fs::path data_folder() {
     const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
     const fs::path installed = program.parent_path().parent_path() / "share" / "orrery";
     if (!program.empty() && fs::is_directory(installed, ignored)) return installed;
-    return ORRERY_SOURCE_DATA;  // base/CMakeLists.txt
+    const fs::path source = ORRERY_SOURCE_DATA;  // base/CMakeLists.txt
+    if (fs::is_directory(source, ignored)) return source;
+    throw Error(
+        fmt::format("the shipped data are missing: neither {} nor {} is a folder", installed.string(), source.string()),
+        "let ORRERY_DATA name the folder that holds profiles/");
 }
 
 }  // namespace orrery

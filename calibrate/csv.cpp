@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 
 namespace orrery::calibrate {
 
@@ -39,8 +40,7 @@ std::optional<double> parse(std::string_view text) {
 }  // namespace
 
 Csv::Csv(const std::filesystem::path& file, bool header) : file_(file.string()) {
-    std::ifstream in(file);
-    if (!in) throw Error(file_, "", "cannot be read", "--from names the folder with the measurement tables");
+    std::istringstream in(read_file(file, "--from names the folder with the measurement tables"));
     std::string line;
     if (header) {
         if (!std::getline(in, line)) throw Error(file_, "", "is empty", "a header line is expected");

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/file_replacement.hpp"
 #include "base/read_file.hpp"
 #include "calibrate/profile_check.hpp"
 #include "calibrate/profile_json.hpp"
@@ -70,13 +69,24 @@ bool is_grid(const GemmTable& table, std::size_t cells) {
     return plain && table.points.size() * 10 > cells * 9;
 }
 
+std::string exact(double value) { return fmt::format("{}", value); }
+
+std::string scatter_text(const GemmTable& table) {
+    if (!table.scatter) return "";
+    const ScatterSettings& s = *table.scatter;
+    return fmt::format(
+        "\n    \"scatter\": {{\"points\": {}, \"length\": {}, \"step\": {}, \"noise\": {}, \"rough\": {},\n    "
+        "\"trend\": {}}},",
+        s.points, exact(s.length), exact(s.step), exact(s.noise), s.rough, list(s.trend, exact));
+}
+
 std::string to_text(const GemmTable& table) {
     std::set<std::uint32_t> m, n, k;
     for (const auto& p : table.points) m.insert(p.m), n.insert(p.n), k.insert(p.k);
     const bool forward = table.pass == kernels::GemmPass::forward;
-    std::string out = fmt::format("{{\"dtype\": \"{}\", {}\"provenance\": {},\n    ", kernels::name(table.dtype),
+    std::string out = fmt::format("{{\"dtype\": \"{}\", {}\"provenance\": {},{}\n    ", kernels::name(table.dtype),
                                   forward ? "" : fmt::format("\"pass\": \"{}\", ", kernels::name(table.pass)),
-                                  to_text(table.provenance));
+                                  to_text(table.provenance), scatter_text(table));
     const auto plain = [](std::uint32_t value) { return fmt::format("{}", value); };
     if (!is_grid(table, m.size() * n.size() * k.size())) {
         out += fmt::format("\"rows\": {{\"m\": {},\n    \"n\": {},\n    \"k\": {},\n",
@@ -225,6 +235,8 @@ std::string to_json_text(const Profile& profile) {
         section("pointwise", profile.pointwise), section("collectives", profile.collectives), measured_text(profile));
 }
 
+Profile as_read(const Profile& profile) { return profile_from(nlohmann::json::parse(to_json_text(profile))); }
+
 Profile load_profile(const std::filesystem::path& file) {
     const std::string text = read_file(file, "scenarios/profiles/ holds the shipped profiles");
     try {
@@ -240,17 +252,7 @@ Profile load_profile(const std::filesystem::path& file) {
 
 void save_profile(const Profile& profile, const std::filesystem::path& file) {
     check_profile(profile);
-    std::filesystem::path temporary = file;
-    temporary += ".partial";
-    {
-        std::ofstream out(temporary, std::ios::binary);
-        out << to_json_text(profile);
-        out.flush();
-        if (!out) throw Error(temporary.string(), "", "cannot be written", "is there room, and may you write here?");
-    }
-    std::error_code error;
-    std::filesystem::rename(temporary, file, error);
-    if (error) throw Error(file.string(), "", "cannot be replaced: " + error.message());
+    replace_file(file, to_json_text(profile));
 }
 
 }  // namespace orrery::calibrate

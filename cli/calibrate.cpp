@@ -2,14 +2,14 @@
 #include "cli/calibrate.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 
+#include "base/file_replacement.hpp"
+#include "base/temporary_folder.hpp"
 #include "base/text.hpp"
 #include "cli/child.hpp"
 #include "cli/command.hpp"
@@ -43,27 +43,11 @@ struct Options {
     bool fresh = false, quiet = false;
 };
 
-/// A file of this process's own, removed at the end.
-class TemporaryFile {
-public:
-    explicit TemporaryFile(const std::string& text)
-        : path_(fs::temp_directory_path() / fmt::format("orrery-points-{}.json", ::getpid())) {
-        std::ofstream out(path_);
-        out << text;
-        out.close();
-        if (!out)
-            throw Error(path_.string(), "", "cannot be written", "is there room in the folder for temporary files?");
-    }
-    ~TemporaryFile() {
-        std::error_code ignored;
-        fs::remove(path_, ignored);
-    }
-    TemporaryFile(const TemporaryFile&) = delete;
-    TemporaryFile& operator=(const TemporaryFile&) = delete;
-    [[nodiscard]] std::string path() const { return path_.string(); }
-
-private:
-    fs::path path_;
+/// The points' file, for as long as it is needed.
+struct PointsFile {
+    explicit PointsFile(const std::string& text) { replace_file(path(), text); }
+    [[nodiscard]] std::string path() const { return folder.path() / "points.json"; }
+    TemporaryFolder folder{"calibrate"};
 };
 
 /// What follows --device among these words.
@@ -92,8 +76,9 @@ std::optional<fs::file_time_type> written(const std::string& file) {
 
 Exit calibrate_device(const Options& options) {
     if (options.ranks == 0) throw Error("--ranks is 0", "at least 1");
-    std::unique_ptr<TemporaryFile> points;
-    if (!options.scenario.empty()) points = std::make_unique<TemporaryFile>(scenario_points(options));
+    std::optional<PointsFile> points;
+    if (!options.scenario.empty()) points.emplace(scenario_points(options));
+    share_secret();
     Launch launch = launch_here(options.ranks, options.device);
     launch.hosts = options.hosts;
     if (!launch.hosts.empty()) (void)count_hosts(launch.hosts);
@@ -186,6 +171,7 @@ void add_check(CLI::App& command, Exit& exit) {
             ->type_name("TEXT");
     check->footer("Example:\n  orrery calibrate check cpu.json --suite gemm,pointwise --shapes 200 --tolerance 5");
     check->callback([=, &exit] {
+        share_secret();
         std::vector<std::string> all = launcher_words(launch_here(std::max(1U, *ranks), device_of(*words)));
         all.insert(all.end(), {device_program().string(), "check", *profile});
         all.insert(all.end(), words->begin(), words->end());

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cstdlib>
+#include <random>
 #include <sstream>
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "kernels/processes.hpp"
 
 namespace orrery::cli {
@@ -32,6 +34,14 @@ Launch launch_here(std::uint32_t ranks, const std::string& device) {
 
 bool elsewhere(const Launch& launch) { return !launch.hosts.empty() || (launch.allocated && launch.ranks > 1); }
 
+void share_secret() {
+    if (kernels::environment(kernels::secret_variable)) return;
+    std::random_device random;
+    std::string secret;
+    for (int word = 0; word < 8; ++word) secret += fmt::format("{:08x}", random());
+    ::setenv(kernels::secret_variable, secret.c_str(), 1);
+}
+
 std::vector<std::string> launcher_words(const Launch& launch) {
     if (launch.ranks == 1 && launch.hosts.empty()) return {};
     std::vector<std::string> words{"mpirun", "-n", fmt::format("{}", launch.ranks)};
@@ -45,6 +55,7 @@ std::vector<std::string> launcher_words(const Launch& launch) {
         add({"--hostfile", launch.hosts.c_str()});
         add({"--mca", "plm_rsh_args", "-o BatchMode=yes -o ConnectTimeout=5"});
     }
+    if (elsewhere(launch)) add({"-x", kernels::secret_variable});  // the name only: command lines are seen by all
     const std::uint64_t wanted = std::uint64_t{launch.ranks} * launch.threads;
     const bool enough = elsewhere(launch) || wanted <= launch.cores;
     if (launch.bound && enough) {
@@ -60,8 +71,7 @@ std::vector<std::string> launcher_words(const Launch& launch) {
 }
 
 std::uint32_t count_hosts(const std::string& file) {
-    std::ifstream in(file);
-    if (!in) throw Error(file, "", "cannot be read", "--hosts names a file with one host a line, as in: node1 slots=2");
+    std::istringstream in(read_file(file, "--hosts names a file with one host a line, as in: node1 slots=2"));
     std::size_t number = 0;
     std::uint32_t hosts = 0;
     for (std::string line; std::getline(in, line);) {

@@ -25,6 +25,10 @@ bool elsewhere(const Launch& launch);
 /// (four threads). Throws Error for its number.
 Launch launch_here(std::uint32_t ranks, const std::string& device);
 
+/// From now on the programs that this one starts, and their ranks, share a secret (kernels::secret_variable) that they
+/// know each other by; a fresh one unless the user gave one.
+void share_secret();
+
 /// The words before the program: empty for one rank on this host. Every rank is bound to cores of its own where there
 /// are enough of them.
 std::vector<std::string> launcher_words(const Launch& launch);

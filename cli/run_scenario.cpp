@@ -7,11 +7,10 @@
 #include "cli/command.hpp"
 #include "cli/execute.hpp"
 #include "cli/options.hpp"
-#include "report/chrome_trace.hpp"
+#include "cli/trace_output.hpp"
 #include "report/json.hpp"
 #include "report/lone_rank.hpp"
 #include "report/measured.hpp"
-#include "report/operations.hpp"
 #include "report/terminal.hpp"
 #include "run/plan_file.hpp"
 #include "run/support.hpp"
@@ -92,10 +91,9 @@ Exit run_scenario(Options& options) {
     const sim::Prediction step = report::measured_step(
         scenario, executed.measured, options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
     if (json.wanted())
-        json.write(report::json(
-            scenario, step,
-            {{"operations", report::operations(step)}, {"measured", report::measured_facts(executed.measured)}}));
-    if (trace.wanted()) report::chrome_trace(scenario, step, [&](std::string_view text) { trace.write(text); });
+        report::json_with_operations(scenario, step, {{"measured", report::measured_facts(executed.measured)}},
+                                     [&](std::string_view text) { json.write(text); });
+    write_trace(trace, options.trace, scenario, step, options.display.quiet);
     if (!json.to_stdout() && !trace.to_stdout() && !options.display.quiet)
         print(report::terminal(scenario, step, options.display.style()) +
               report::measured_lines(scenario, executed.measured));
@@ -138,7 +136,10 @@ void add_run(CLI::App& program, Exit& exit) {
         ->add_option("--data", execution.settings.data, "train on the bytes of this text (default: synthetic tokens)")
         ->type_name("FILE");
     command->add_option("--learning-rate", execution.settings.adam.rate, "of Adam")->capture_default_str();
-    command->add_option("--folder", execution.keep, "where ranks leave word of what they do, kept when a run fails")
+    command
+        ->add_option(
+            "--folder", execution.keep,
+            "where ranks leave word of what they do, kept when a run fails; files that are there are never touched")
         ->type_name("FOLDER");
     command
         ->add_option("--stall", execution.stall,

@@ -4,14 +4,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
-#include "report/chrome_trace.hpp"
+#include "cli/trace_output.hpp"
 #include "report/json.hpp"
-#include "report/operations.hpp"
 #include "report/terminal.hpp"
 #include "sim/agreement.hpp"
 #include "sim/predict.hpp"
+#include "strategies/build.hpp"
 
 namespace orrery::cli {
 
@@ -26,7 +27,7 @@ struct Options {
 };
 
 sim::EngineKind engine_of(const Options& options) {
-    return options.engine == "simgrid" ? sim::EngineKind::simgrid : sim::EngineKind::fast;
+    return options.engine == "simgrid" ? sim::EngineKind::simgrid : sim::EngineKind::fast_in_simgrid;
 }
 
 constexpr const char* footer = R"(Examples:
@@ -53,21 +54,40 @@ bool verify(const scenarios::Scenario& scenario, const Options& options, calibra
     return agree;
 }
 
+/// Says before the work how large a large file will be; throws Error for one that nobody could read.
+void announce_operations(const scenarios::Scenario& scenario, const Options& options) {
+    constexpr std::uint64_t large = std::uint64_t{64} << 20U;
+    const strategies::StepProgram step = strategies::build(scenario.plan);
+    const std::uint64_t bytes = report::operations_bytes(step);
+    if (bytes > report::most_operations_bytes)
+        throw Error(
+            fmt::format("--operations: the times of every operation of {} ranks are about {} of JSON, more than "
+                        "the {} that can be read again",
+                        step.role.size(), format_bytes(static_cast<double>(bytes)),
+                        format_bytes(static_cast<double>(report::most_operations_bytes))),
+            "leave --operations out, take --trace, which shows a rank of each stage, or a smaller plan: --set "
+            "strategy.data=1 and as small a training.global_batch_size");
+    if (bytes > large && !options.display.quiet)
+        fmt::print(stderr, "orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes)));
+}
+
 Exit simulate(const Options& options) {
     require_distinct({options.json, options.trace}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json), trace(options.trace);
     const bool every = options.operations && json.wanted();
+    if (every) announce_operations(scenario, options);
     calibrate::ProfileStore profiles;
     const sim::Prediction prediction = sim::predict(scenario, profiles,
                                                     {.keep_trace = trace.wanted() || every,
                                                      .unroll = every,
                                                      .fold = options.fold != "off" && !every,
                                                      .engine = engine_of(options)});
-    nlohmann::ordered_json more = nlohmann::ordered_json::object();
-    if (every) more["operations"] = report::operations(prediction);
-    if (json.wanted()) json.write(report::json(scenario, prediction, more));
-    if (trace.wanted()) report::chrome_trace(scenario, prediction, [&](std::string_view text) { trace.write(text); });
+    if (json.wanted() && !every) json.write(report::json(scenario, prediction));
+    if (every)
+        report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),
+                                     [&](std::string_view text) { json.write(text); });
+    write_trace(trace, options.trace, scenario, prediction, options.display.quiet);
     const bool free = !json.to_stdout() && !trace.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
     json.finish();

@@ -20,6 +20,8 @@ namespace {
 
 using nlohmann::json;
 
+std::string instead_of(const NotModelled& known) { return fmt::format("what there is: {}", known.instead); }
+
 std::string not_an_object(const Section& section, const json& value) {
     return fmt::format("{} is {}, not an object", to_text(section), shown(value));
 }
@@ -38,6 +40,9 @@ Reader::Reader(const json& value, const Section& section, std::string file, std:
 }
 
 Error Reader::unknown(const std::string& spelling) const {
+    if (const NotModelled* known = find_not_modelled(*section_, spelling))
+        return {file_, child_pointer(at_, spelling), fmt::format("{} is not modelled yet", known->what),
+                instead_of(*known)};
     std::string hint = fmt::format("the nearest known key is \"{}\"", nearest_key(*section_, spelling));
     for (const Section& other : section_->all) {
         if (!find_spelled(other, spelling).key) continue;
@@ -213,6 +218,9 @@ std::optional<Word> Reader::choice(std::string_view name) const {
         const auto found = std::ranges::find(known.words, value->get_ref<const std::string&>(), &Word::name);
         if (found != known.words.end()) return *found;
     }
+    if (value->is_string())
+        if (const NotModelled* other = find_not_modelled(*section_, name, value->get_ref<const std::string&>()))
+            refuse(name, fmt::format("{} is not modelled yet", other->what), instead_of(*other));
     refuse(name, fmt::format("{} is unknown", shown(*value)), remedy(known));
 }
 

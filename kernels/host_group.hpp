@@ -27,7 +27,8 @@ std::unique_ptr<HostGroup> part_of(HostGroup& whole, std::uint32_t color);
 /// A group of this process alone.
 std::unique_ptr<HostGroup> alone();
 
-/// Rank 0 listens at processes.address:port and the others connect to it; the connections stay. No library is needed.
+/// Rank 0 listens at processes.address:port, and there alone, and the others connect to it and prove by
+/// processes.secret that they belong to the job; the connections stay. No library is needed.
 /// timeout_seconds: how long to wait for a rank, now and in each all_gather. Throws DeviceError.
 std::unique_ptr<HostGroup> connect_by_tcp(const Processes& processes, double timeout_seconds);
 

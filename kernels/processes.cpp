@@ -72,7 +72,7 @@ std::optional<Processes> processes(const Environment& environment) {
     for (const Launcher& launcher : launchers) {
         const auto rank = find_number(environment, launcher.rank), ranks = find_number(environment, launcher.ranks);
         if (!rank || !ranks || *ranks < 2) continue;
-        Processes found{*rank, *ranks, find_number(environment, launcher.local_rank).value_or(*rank), "", 0};
+        Processes found{*rank, *ranks, find_number(environment, launcher.local_rank).value_or(*rank), "", 0, ""};
         if (found.rank >= found.ranks)
             throw Error(fmt::format("{} is {} and {} is {}", launcher.rank, *rank, launcher.ranks, *ranks),
                         "ranks count from 0");
@@ -81,6 +81,7 @@ std::optional<Processes> processes(const Environment& environment) {
         found.port = static_cast<std::uint16_t>(
             find_number(environment, "MASTER_PORT", std::numeric_limits<std::uint16_t>::max())
                 .value_or(usual_port + job));
+        found.secret = environment(secret_variable).value_or("");
         return found;
     }
     return std::nullopt;

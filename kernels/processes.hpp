@@ -13,7 +13,11 @@ struct Processes {
     std::uint32_t local_rank = 0;  ///< among the processes of this host: which GPU is this one's
     std::string address;           ///< where rank 0 listens: host name or IP address
     std::uint16_t port = 0;
+    std::string secret{};  ///< that ranks of one job share, so that nobody else joins; empty: none
 };
+
+/// The variable that holds a job's secret; `orrery` makes one for the ranks that it starts.
+inline constexpr const char* secret_variable = "ORRERY_SECRET";
 
 /// Value of an environment variable; none when it is not set.
 using Environment = std::function<std::optional<std::string>(const char*)>;
@@ -23,7 +27,7 @@ std::optional<std::string> environment(const char* name);
 /// torchrun (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), Slurm's srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS,
 /// ...) or Open MPI's mpirun (OMPI_COMM_WORLD_RANK, ...), in this order. MASTER_ADDR and MASTER_PORT win over what
 /// Slurm and mpirun imply. None when started alone. Throws Error for values that are no numbers, a rank beyond the
-/// ranks, or several hosts under mpirun without MASTER_ADDR.
+/// ranks, or several hosts under mpirun without MASTER_ADDR. The secret is ORRERY_SECRET's value.
 std::optional<Processes> processes(const Environment& environment);
 
 /// The first host of Slurm's compressed list: "gpu-[003-006,9],login" gives "gpu-003".

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
-#include <poll.h>
 
+#include <cstdio>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "kernels/host_group.hpp"
+#include "kernels/tcp/door.hpp"
 #include "kernels/tcp/socket.hpp"
 
 namespace orrery::kernels {
@@ -12,7 +14,6 @@ namespace orrery::kernels {
 namespace {
 
 using namespace tcp;
-constexpr std::uint32_t greeting = 0x4f52'5259;  // "ORRY": a stranger that connects is sent away
 constexpr std::uint32_t most_bytes = 64u << 20;  // of one message
 
 /// Texts with their lengths, in one piece: what is small leaves in one packet.
@@ -42,7 +43,7 @@ public:
         : rank_(processes.rank),
           timeout_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds))),
           peers_(processes.ranks) {
-        rank_ == 0 ? accept_all(processes.port) : greet(processes);
+        rank_ == 0 ? admit_all(processes) : greet(processes);
     }
 
     [[nodiscard]] std::uint32_t rank() const override { return rank_; }
@@ -63,29 +64,25 @@ public:
     }
 
 private:
-    void accept_all(std::uint16_t port) {
+    void admit_all(const Processes& processes) {
         const Clock::time_point deadline = Clock::now() + timeout_;
-        const Socket door = listen_at(port);
+        Door door(processes.address, processes.port, processes.secret);
         for (std::size_t missing = peers_.size() - 1; missing > 0;) {
-            if (!ready(door, POLLIN, deadline))
-                fail(fmt::format("{} of {} ranks did not come to port {} in time", missing, peers_.size(), port));
-            Socket guest = accept_at(door);
-            if (!guest.open()) continue;
-            std::uint32_t words[2] = {};
-            receive(guest, words, sizeof words, deadline);
-            if (words[0] != greeting || words[1] == 0 || words[1] >= peers_.size() || peers_[words[1]].open()) continue;
-            no_delay(guest);
-            peers_[words[1]] = std::move(guest);
-            --missing;
+            std::optional<Guest> guest = door.next(deadline);
+            if (!guest)
+                fail(fmt::format("{} of {} ranks did not come to {}:{} in time", missing, peers_.size(),
+                                 processes.address, processes.port));
+            const std::uint32_t rank = guest->words[0];
+            if (rank == 0 || rank >= peers_.size()) continue;
+            if (!peers_[rank].open()) --missing;  // else a rank that missed the answer comes again
+            no_delay(guest->socket);
+            peers_[rank] = std::move(guest->socket);
         }
     }
 
     void greet(const Processes& processes) {
-        const Clock::time_point deadline = Clock::now() + timeout_;
-        peers_[0] = connect_to(processes.address, processes.port, deadline);
+        peers_[0] = knock(processes.address, processes.port, processes.secret, {rank_, 0}, Clock::now() + timeout_);
         no_delay(peers_[0]);
-        const std::uint32_t words[2] = {greeting, rank_};
-        send(peers_[0], words, sizeof words, deadline);
     }
 
     std::uint32_t rank_;
@@ -133,6 +130,11 @@ std::unique_ptr<HostGroup> part_of(HostGroup& whole, std::uint32_t color) {
 std::unique_ptr<HostGroup> alone() { return std::make_unique<Alone>(); }
 
 std::unique_ptr<HostGroup> connect_by_tcp(const Processes& processes, double timeout_seconds) {
+    if (processes.rank == 0 && processes.secret.empty())
+        std::fprintf(stderr,
+                     "this job has no secret: whoever reaches %s:%d may join it\n  hint: set %s for every rank, to "
+                     "what `openssl rand -hex 16` prints\n",
+                     processes.address.c_str(), processes.port, secret_variable);
     return std::make_unique<TcpGroup>(processes, timeout_seconds);
 }
 

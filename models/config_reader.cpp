@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 
 namespace orrery::models {
 
@@ -23,12 +22,7 @@ std::string shown(const nlohmann::json& value) {
 }  // namespace
 
 ConfigReader::ConfigReader(const std::filesystem::path& file) : file_(file.string()) {
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(file, error))
-        throw Error(file_, "", "no such file", "the path of a Hugging Face config.json");
-    std::ifstream in(file, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    if (!in) throw Error(file_, "", "cannot be read");
+    const std::string text = read_file(file, "the path of a Hugging Face config.json");
     try {
         object_ = nlohmann::json::parse(text);
     } catch (const nlohmann::json::exception& problem) {
@@ -37,6 +31,15 @@ ConfigReader::ConfigReader(const std::filesystem::path& file) : file_(file.strin
     if (!object_.is_object())
         throw Error(file_, "", fmt::format("must be an object, found {}", object_.type_name()),
                     "the path of a Hugging Face config.json");
+}
+
+ConfigReader::ConfigReader(std::string file, std::string at, nlohmann::json object)
+    : file_(std::move(file)), at_(std::move(at)), object_(std::move(object)) {}
+
+ConfigReader ConfigReader::object(std::string_view key) const {
+    const nlohmann::json* const found = value(key);
+    if (found != nullptr && !found->is_object()) fail_type(key, *found, "an object");
+    return {file_, fmt::format("{}/{}", at_, key), found == nullptr ? nlohmann::json::object() : *found};
 }
 
 const nlohmann::json* ConfigReader::value(std::string_view key) const {
@@ -55,7 +58,7 @@ bool ConfigReader::has_null(std::string_view key) const {
 }
 
 void ConfigReader::fail(std::string_view key, std::string message, std::string hint) const {
-    throw Error(file_, fmt::format("/{}", key), std::move(message), std::move(hint));
+    throw Error(file_, fmt::format("{}/{}", at_, key), std::move(message), std::move(hint));
 }
 
 void ConfigReader::fail_type(std::string_view key, const nlohmann::json& found, std::string_view wanted) const {

@@ -1,6 +1,10 @@
 #include "models/model_fields.hpp"
 
+#include <fmt/ranges.h>
+
 #include <array>
+#include <charconv>
+#include <sstream>
 
 namespace orrery::models {
 
@@ -20,7 +24,8 @@ constexpr double max_rows = 1 << 24;
 constexpr double max_positions = 1 << 22;
 constexpr double max_experts = 65536;
 
-constexpr std::array families{word("gpt", Family::gpt), word("llama", Family::llama), word("bert", Family::bert)};
+constexpr std::array families{word("gpt", Family::gpt), word("llama", Family::llama), word("bert", Family::bert),
+                              word("t5", Family::t5), word("resnet", Family::resnet)};
 constexpr std::array norms{word("layernorm", NormKind::layernorm), word("rmsnorm", NormKind::rmsnorm),
                            word("LayerNorm", NormKind::layernorm), word("RMSNorm", NormKind::rmsnorm)};
 constexpr std::array positions{word("learned", PositionKind::learned),
@@ -29,6 +34,28 @@ constexpr std::array positions{word("learned", PositionKind::learned),
                                word("none", PositionKind::none),
                                word("learned_absolute", PositionKind::learned),
                                word("absolute", PositionKind::learned)};
+
+/// "3,4,6,3"; "" of a model without images.
+documents::Setting depths_text(const Spec& spec) {
+    if (spec.image.depths == ImageSpec{}.depths) return std::string();
+    return fmt::format("{}", fmt::join(spec.image.depths, ","));
+}
+
+/// Depths that are not read are zero, which validate() refuses.
+void read_depths(Spec& spec, const documents::Setting& setting) {
+    std::istringstream text(std::get<std::string>(setting));
+    for (std::uint32_t& depth : spec.image.depths) {
+        std::string part;
+        std::getline(text, part, ',');
+        depth = 0;
+        std::from_chars(part.data(), part.data() + part.size(), depth);
+    }
+}
+
+constexpr documents::Field<Spec> depths_field(documents::Key key) {
+    key.kind = documents::Kind::text;
+    return {key, depths_text, read_depths};
+}
 
 // clang-format off
 constexpr std::array fields{
@@ -107,9 +134,20 @@ constexpr std::array fields{
         .help = "The same of an MLP that every token takes beside its experts; 0: none."}),
     field<&Spec::moe_layer_freq>({.name = "moe_layer_freq", .min = 0, .max = max_layers,
         .help = "Layers 0, this, twice this, ... have experts; 1: all.", .when_absent = "1 where there are experts"}),
+    field<&Spec::decoder_layers>({.name = "num_decoder_layers", .min = 1, .max = max_layers,
+        .help = "T5: layers of the decoder, beside num_hidden_layers of the encoder.",
+        .when_absent = "none, but in T5"}),
+    field<&Spec::relative_buckets>({.name = "relative_attention_num_buckets", .min = 1, .max = max_rows,
+        .help = "T5: rows of a stack's table of position biases.", .when_absent = "none, but in T5"}),
+    field<&Spec::image, &ImageSpec::size>({.name = "image_size", .min = 1, .max = max_positions,
+        .help = "ResNet: rows, and as many columns, of an image.", .when_absent = "none, but in a ResNet"}),
+    depths_field({.name = "depths",
+        .help = "ResNet: residual blocks of each of its four stages, such as 3,4,6,3.",
+        .when_absent = "none, but in a ResNet"}),
 };
 // clang-format on
-static_assert(fields.size() == documents::members_of<Spec>, "a field without a description");
+static_assert(fields.size() == documents::members_of<Spec> - 1 + documents::members_of<ImageSpec>,
+              "a field without a description");
 
 }  // namespace
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "models/families.hpp"
 #include "models/model_fields.hpp"
-#include "models/operators.hpp"
 
 namespace orrery::models {
 
@@ -89,6 +89,38 @@ void check_experts(const ModelSpec& spec) {
         fail("use_parallel_residual", "experts are known only without a parallel residual", "set it to false");
 }
 
+constexpr std::uint32_t least_image = 32, most_image = 4096, most_depth = 1000;
+
+void check_images(const ModelSpec& spec) {
+    if (spec.family != Family::resnet) {
+        if (spec.image != ImageSpec{}) fail("image", "a Transformer has no images", "leave it out");
+        return;
+    }
+    check_range("image_size", spec.image.size, least_image, most_image);
+    std::uint64_t blocks = 0;
+    for (const std::uint32_t depth : spec.image.depths) {
+        check_range("depths", depth, 1, most_depth);
+        blocks += depth;
+    }
+    if (blocks != spec.layers)
+        fail("layers", fmt::format("{}, but the stages have {} residual blocks", spec.layers, blocks),
+             "take a network of the catalog as it is");
+    if (spec != with_resnet_structure(spec))
+        fail("name", fmt::format("{} has a key that only Transformers have, or another width", spec.name),
+             "of a network of the catalog only vocab_size, its classes, can be changed");
+}
+
+void check_decoder(const ModelSpec& spec) {
+    if (spec.family != Family::t5) {
+        if (spec.decoder_layers > 0) fail("decoder_layers", "only T5 has a decoder beside its encoder", "leave it out");
+        return;
+    }
+    check_range("decoder_layers", spec.decoder_layers, 1, most_layers);
+    check_range("relative_buckets", spec.relative_buckets, 1, most_rows);
+    if (spec.kv_heads != spec.heads || spec.gated || spec.experts > 0 || spec.position != PositionKind::none)
+        fail("name", "an encoder-decoder of another structure than T5's", "take a model of the catalog as it is");
+}
+
 }  // namespace
 
 void validate(const ModelSpec& spec) {
@@ -97,10 +129,14 @@ void validate(const ModelSpec& spec) {
     check_positions(spec);
     check_structure(spec);
     check_experts(spec);
+    check_images(spec);
+    check_decoder(spec);
 }
 
 void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::string& pointer) {
     if (seq == 0) throw Error("", pointer, "0 tokens in a sequence", "a positive number");
+    if (spec.image.size > 0 && seq != 1)
+        throw Error("", pointer, fmt::format("{}, but {} takes images", seq, spec.name), "set it to 1: one image");
     const bool learned = spec.position == PositionKind::learned;
     if (learned && seq > spec.max_positions)
         throw Error("", pointer,

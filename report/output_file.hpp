@@ -7,14 +7,13 @@
 
 namespace orrery::report {
 
-/// Writes to a temporary file beside the target and renames it at commit(): a reader never sees half a file, and a
-/// failed run leaves the old one. A name that ends in ".gz" is compressed (no time stamp: same input, same bytes).
-/// A target that is no regular file (/dev/null, a pipe) is written directly; a symbolic link is followed.
+/// A FileReplacement (base/file_replacement.hpp) whose text is compressed when its name ends in ".gz" (no time stamp:
+/// same input, same bytes).
 class OutputFile {
 public:
     /// Opens at once, so that a path that cannot be written fails before the work begins. Throws Error.
     explicit OutputFile(std::filesystem::path target);
-    /// Removes the temporary file unless it was committed.
+    /// Nothing is left unless it was committed.
     ~OutputFile();
     OutputFile(OutputFile&&) noexcept;
     OutputFile& operator=(OutputFile&&) = delete;

@@ -3,10 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
-#include "models/catalog.hpp"
-#include "models/model_fields.hpp"
 #include "report/json.hpp"
+#include "report/model_keys.hpp"
 #include "strategies/plan_fields.hpp"
 
 namespace orrery::report {
@@ -14,23 +12,6 @@ namespace orrery::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// The catalog knows the family of its models, and scenario files may not say it again.
-bool in_catalog(const std::string& name) {
-    try {
-        models::find(name);
-        return true;
-    } catch (const Error&) {
-        return false;
-    }
-}
-
-Json of(const models::ModelSpec& spec) {
-    Json model = documents::write_fields(models::model_fields(), spec);
-    model.erase("dropout");  // training says it
-    if (in_catalog(spec.name)) model.erase("model_type");
-    return model;
-}
 
 /// Only what the scenario says beyond the preset.
 Json of(const topology::ClusterSpec& c) {
@@ -105,7 +86,7 @@ Json profiles_of(const scenarios::Scenario& scenario) {
 nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
     const strategies::Plan& plan = scenario.plan;
     Json document = {{"name", scenario.name},
-                     {"model", of(plan.model)},
+                     {"model", model_keys(plan.model)},
                      {"cluster", of(scenario.cluster)},
                      {"strategy", documents::write_fields(strategies::strategy_fields(), plan.strategy)},
                      {"training", of(plan.training, plan.model.dropout)},

@@ -1,10 +1,11 @@
 #include "run/measured.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/file_replacement.hpp"
+#include "base/read_file.hpp"
 
 namespace orrery::run {
 
@@ -13,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 constexpr int version = 3;
+constexpr std::uint64_t most_measured_bytes = std::uint64_t{4} << 30U;  // times of every operation of every rank
 
 /// Linear between the neighbouring order statistics.
 double quantile(const std::vector<double>& sorted, double share) {
@@ -104,20 +106,12 @@ std::string to_json(const MeasuredRun& run) {
     return document.dump();
 }
 
-void save(const MeasuredRun& run, const fs::path& file) {
-    const fs::path beside = file.string() + ".part";
-    std::ofstream out(beside);
-    out << to_json(run);
-    out.close();
-    if (!out) throw Error(file.string(), "", "cannot be written", "is there room, and may the folder be written?");
-    fs::rename(beside, file);
-}
+void save(const MeasuredRun& run, const fs::path& file) { replace_file(file, to_json(run)); }
 
 MeasuredRun load_measured(const fs::path& file) {
-    std::ifstream in(file);
-    if (!in) throw Error(file.string(), "", "cannot be read", "orrery-device run writes it");
+    const std::string text = read_file(file, "orrery-device run writes it", most_measured_bytes);
     try {
-        const Json document = Json::parse(in);
+        const Json document = Json::parse(text);
         if (document.at("run_version") != version)
             throw Error(file.string(), "/run_version", "is another version",
                         "orrery and orrery-device must be of the same build");

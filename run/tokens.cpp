@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <random>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 
 namespace orrery::run {
 
 namespace {
+
+constexpr std::uint64_t most_text_bytes = std::uint64_t{1} << 30U;
 
 /// A number in [0, vocab), small ones far more often: the cube of a uniform number.
 std::uint64_t skewed(std::mt19937_64& random, std::uint64_t vocab) {
@@ -23,10 +24,8 @@ std::uint64_t skewed(std::mt19937_64& random, std::uint64_t vocab) {
 Tokens::Tokens(const std::string& file, std::uint64_t vocab, std::uint64_t seq, std::uint64_t seed)
     : vocab_(vocab), seq_(seq), seed_(seed) {
     if (file.empty()) return;
-    std::ifstream in(file, std::ios::binary);
-    if (!in) throw Error(file, "", "the file cannot be read", "name a text file that exists");
-    for (auto c = std::istreambuf_iterator<char>(in); c != std::istreambuf_iterator<char>(); ++c)
-        text_.push_back(static_cast<unsigned char>(*c));
+    for (const char c : read_file(file, "name a text to train on", most_text_bytes))
+        text_.push_back(static_cast<unsigned char>(c));
     if (text_.size() < seq + 1)
         throw Error(file, "",
                     std::to_string(text_.size()) + " bytes are fewer than a sequence of " + std::to_string(seq) +

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/model_fields.hpp"
+#include "scenarios/not_modelled.hpp"
 #include "strategies/plan_fields.hpp"
 
 namespace orrery::scenarios {
@@ -190,7 +191,10 @@ std::vector<Section> all_sections() {
 std::span<const Section> sections() {
     static const std::vector<Section> all = [] {
         std::vector<Section> made = all_sections();
-        for (Section& each : made) each.all = made;
+        for (Section& each : made) {
+            each.all = made;
+            each.not_modelled = not_modelled();
+        }
         return made;  // moved: the sections stay where they are
     }();
     return all;

@@ -310,13 +310,18 @@ Scenario from_json(const nlohmann::json& document, const std::filesystem::path& 
 
 Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const std::filesystem::path& file,
                  const std::vector<Override>& overrides) {
-    return load_with(file, overrides, [&](const nlohmann::json& document) {
+    Scenario scenario = load_with(file, overrides, [&](const nlohmann::json& document) {
         return sectioned(document, file, [&](const Sections& sections) { return read_on(sections, cluster, gpus); });
     });
+    scenario.name = title(scenario.name, overrides);
+    return scenario;
 }
 
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-    return load_with(file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
+    Scenario scenario =
+        load_with(file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
+    scenario.name = title(scenario.name, overrides);
+    return scenario;
 }
 
 topology::ClusterSpec preset_cluster(const std::string& preset, const std::vector<Override>& overrides) {

@@ -63,6 +63,27 @@ void check_sizes(const Plan& plan) {
         refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
 }
 
+void check_one_stack(const Plan& plan) {
+    if (plan.model.decoder_layers > 0)
+        refuse("/model/name",
+               fmt::format("{} is an encoder-decoder, whose steps are not predicted yet", plan.model.name),
+               "take a model of one stack: GPT, Llama, BERT, or a ResNet");
+}
+
+/// Networks over images are divided among data ranks only, for now.
+void check_images(const Plan& plan) {
+    if (plan.model.image.size == 0) return;
+    const Strategy& strategy = plan.strategy;
+    const auto only = [&](bool holds, std::string_view key, std::string_view what, std::string_view hint) {
+        if (!holds) refuse(key, fmt::format("{} of {} is not supported yet", what, plan.model.name), std::string(hint));
+    };
+    only(strategy.tensor == 1, "/strategy/tensor", "tensor parallelism", "set it to 1, and data to all GPUs");
+    only(strategy.pipeline == 1, "/strategy/pipeline", "a pipeline", "set it to 1, and data to all GPUs");
+    only(strategy.recompute == Recompute::none, "/strategy/recompute", "recomputation", "set it to \"none\"");
+    only(strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers", "offloading", "set it to 0");
+    only(plan.training.precision.compute != Dtype::fp8, "/training/precision", "fp8", "set it to bf16 or fp16");
+}
+
 /// Tensor parallelism splits heads, key-value heads and the MLP's width (Shoeybi et al. 2019, section 3).
 void check_tensor(const Plan& plan) {
     const models::ModelSpec& model = plan.model;
@@ -274,11 +295,12 @@ void check_extent(const Plan& plan) {
                            plan.training.global_batch, plan.micro_batches(), model.layers),
                fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / model.layers));
     }
+    constexpr double stem_channels_per_pixel = 64.0 / 4;  // a ResNet's largest image: half the rows, half the columns
     const double taken = std::max(1.0, plan.training.expert_capacity) * model.experts_per_token;
-    const double row =
-        std::max({4.0 * model.hidden, taken * std::max(model.hidden, model.expert_ffn), double{1} * model.ffn,
-                  double{1} * model.vocab, double{1} * model.heads * model.head_dim,
-                  plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
+    const double row = std::max({4.0 * model.hidden, stem_channels_per_pixel * model.image.size * model.image.size,
+                                 taken * std::max(model.hidden, model.expert_ffn), double{1} * model.ffn,
+                                 double{1} * model.vocab, double{1} * model.heads * model.head_dim,
+                                 plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
     constexpr double most_elements = 1ULL << 55U;  // tens of tensors of 4 bytes stay below 2^63
     if (row * tokens * passes > most_elements) {
         refuse("/training/micro_batch_size",
@@ -299,6 +321,8 @@ void validate(const Plan& plan) {
     check_sizes(plan);
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
+    check_one_stack(plan);
+    check_images(plan);
     check_tensor(plan);
     plan.model.experts > 0 ? check_experts(plan) : check_dense(plan);
     check_stages(plan);

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/enum_table.hpp"
+
 namespace orrery::strategies {
 
 namespace {
@@ -19,19 +21,23 @@ constexpr double max_layers = 8192;
 constexpr double max_batch = 1 << 24;  // sequences
 constexpr double max_seq = 1 << 22;    // tokens
 
-/// The words of an enumeration whose names stand in its order.
-template <class Enum, std::size_t count>
-constexpr std::array<documents::Word, count> words_of(const std::array<std::string_view, count>& names) {
-    std::array<documents::Word, count> words;
-    for (std::size_t i = 0; i < count; ++i) words[i] = word(names[i], static_cast<Enum>(i));
+constexpr auto schedule_words = [] {
+    std::array<documents::Word, schedule_names.size()> words;
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(schedule_names[i], static_cast<ScheduleKind>(i));
     return words;
-}
-constexpr auto schedule_words = words_of<ScheduleKind>(schedule_names);
-constexpr auto sharding_words = words_of<Sharding>(sharding_names);
+}();
+constexpr auto sharding_words = [] {
+    std::array<documents::Word, shardings.size()> words;
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(shardings[i].name, shardings[i].kind);
+    return words;
+}();
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
                              word("bf16", Dtype::bf16), word("fp8", Dtype::fp8)};
+constexpr std::array softwares{word("megatron-lm", hardware::Software::megatron_lm),
+                               word("orrery", hardware::Software::orrery)};
+static_assert(softwares.size() == enumerators<hardware::Software>);
 constexpr std::array reduced{word("fp32", Dtype::fp32), word("fp16", Dtype::fp16), word("bf16", Dtype::bf16)};
 
 // clang-format off
@@ -60,7 +66,8 @@ constexpr std::array of_strategy{
         .help = "The order of forward and backward passes.",
         .when_absent = "1f1b, or interleaved when virtual_pipeline is above 1"}),
     field<&Strategy::sharding>({.name = "sharding", .words = sharding_words,
-        .help = "What data ranks divide: zero1 the optimizer's states, zero2 gradients too, zero3 weights too.",
+        .help = "zero1: the distributed optimizer; zero2: gradients too; zero3: weights too (FSDP). hybrid is known and "
+                "not yet predicted.",
         .others = {megatron("use_distributed_optimizer", "\"zero1\"", "\"none\"")}}),
     field<&Strategy::recompute>({.name = "recompute", .words = recomputes,
         .help = "What the backward pass computes again; selective: attention.",
@@ -117,6 +124,8 @@ constexpr std::array of_training{
     field<&Training::cuda_graph>({.name = "cuda_graph",
         .help = "Kernels are replayed, not dispatched one by one by the host.",
         .others = {megatron("enable_cuda_graph")}}),
+    field<&Training::software>({.name = "software", .words = softwares,
+        .help = "What dispatches kernels; orrery: our own runtime (hardware/README.md)."}),
     field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,
         .help = "Largest gradient norm; 0: no clipping.",
         .others = {deepspeed("gradient_clipping")}}),

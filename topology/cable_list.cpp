@@ -11,11 +11,14 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "base/units.hpp"
 #include "topology/max_flow.hpp"
 #include "topology/xml_file.hpp"
 
 namespace orrery::topology {
+
+using namespace hardware;
 
 namespace {
 
@@ -260,7 +263,7 @@ std::shared_ptr<const Fabric> parse_cable_list(const std::string& text, const st
 }
 
 std::shared_ptr<const Fabric> read_cable_list(const std::string& file, FabricParts parts) {
-    return parse_cable_list(read_text(file, most_bytes, "name a list of cables; join parallel ones into one"), file,
+    return parse_cable_list(read_file(file, "name a list of cables; join parallel ones into one", most_bytes), file,
                             parts);
 }
 

@@ -6,10 +6,13 @@
 #include <map>
 #include <vector>
 
-#include "topology/datasheets.hpp"
+#include "base/read_file.hpp"
+#include "hardware/datasheets.hpp"
 #include "topology/xml_file.hpp"
 
 namespace orrery::topology {
+
+using namespace hardware;
 
 namespace {
 
@@ -242,7 +245,7 @@ std::string to_nccl_xml(const NodePlan& node, double nic_bytes_per_second, int s
 NcclNode parse_nccl_xml(const std::string& text, const std::string& file) { return Loader(text, file).load(); }
 
 NcclNode read_nccl_xml(const std::string& file) {
-    return parse_nccl_xml(read_text(file, most_bytes, "name a file that NCCL_TOPO_DUMP_FILE wrote for a single node"),
+    return parse_nccl_xml(read_file(file, "name a file that NCCL_TOPO_DUMP_FILE wrote for a single node", most_bytes),
                           file);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "base/text.hpp"
 #include "topology/routed_fabric.hpp"
 #include "topology/simgrid_xml.hpp"
@@ -380,7 +381,7 @@ std::shared_ptr<const Fabric> parse_simgrid_xml(const std::string& text, const s
 }
 
 std::shared_ptr<const Fabric> read_simgrid_xml(const std::string& file, const FabricParts& parts) {
-    return parse_simgrid_xml(read_text(file, most_bytes, "name a platform file of SimGrid"), file, parts);
+    return parse_simgrid_xml(read_file(file, "name a platform file of SimGrid", most_bytes), file, parts);
 }
 
 }  // namespace orrery::topology

@@ -4,22 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include "base/error.hpp"
 
 namespace orrery::topology {
-
-std::string read_text(const std::string& file, std::size_t most, const std::string& hint) {
-    std::ifstream stream(file, std::ios::binary);
-    std::string text(std::istreambuf_iterator<char>(stream), {});
-    if (!stream.is_open() || stream.bad()) throw Error(file, "", "the file cannot be read", hint);
-    if (text.size() > most) {
-        throw Error(file, "", fmt::format("the file has {} bytes; at most {} are read", text.size(), most), hint);
-    }
-    return text;
-}
 
 XmlFile::XmlFile(const std::string& text, const std::string& file) : text_(text), file_(file) {
     const pugi::xml_parse_result result = document_.load_buffer(text_.data(), text_.size());

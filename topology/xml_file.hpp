@@ -7,9 +7,6 @@
 
 namespace orrery::topology {
 
-/// The text of a file. Throws Error when it cannot be read (hint: what to name instead) or has more than `most` bytes.
-std::string read_text(const std::string& file, std::size_t most, const std::string& hint);
-
 /// Keeps references to both texts.
 class XmlFile {
 public:

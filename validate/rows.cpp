@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 
 namespace orrery::validate {
 
@@ -79,14 +78,7 @@ RowFile parse_rows(const std::string& text, const std::filesystem::path& file) {
 }
 
 RowFile load_rows(const std::filesystem::path& file) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(file, ignored))
-        throw Error(file.string(), "", "a folder, not a file", "name the JSON files in it");
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) throw Error(file.string(), "", "cannot be read", "is the path right?");
-    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-    if (stream.bad()) throw Error(file.string(), "", "reading stopped with an error");
-    return parse_rows(text, file);
+    return parse_rows(read_file(file, "name a JSON file of published rows"), file);
 }
 
 }  // namespace orrery::validate

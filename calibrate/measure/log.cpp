@@ -6,11 +6,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/file_lock.hpp"
 #include "base/read_file.hpp"
 #include "calibrate/measure/host.hpp"
 
@@ -95,8 +94,54 @@ Record record_from(const json& line) {
     return r;
 }
 
+/// Throws Error unless measurements of both belong together.
+void require_same(const std::string& file, const Fingerprint& then, const Fingerprint& now) {
+    const auto same = [&](const auto& before, const auto& today_, const char* what) {
+        if (before == today_) return;
+        throw Error(file, "", fmt::format("was measured with another {}: {} then, {} now", what, before, today_),
+                    "measure anew with --fresh, or give another --out");
+    };
+    same(then.kind, now.kind, "kind of device");
+    same(then.device, now.device, "device");
+    same(then.software, now.software, "software");
+    same(then.multiprocessors, now.multiprocessors, "number of threads or multiprocessors");
+    same(then.memory_bytes, now.memory_bytes, "memory size");
+    same(then.ranks, now.ranks, "number of ranks");
+    same(then.nodes, now.nodes, "number of nodes");
+    same(then.communicator, now.communicator, "communication library");
+}
+
+/// Whether this can be what a log begins with, however short it was cut.
+bool begins_a_log(const std::string& text) {
+    const std::string line = to_json(Fingerprint{}).dump(), first_key = line.substr(0, line.find(':') + 1);
+    return text.starts_with(first_key) || first_key.starts_with(text);
+}
+
 [[noreturn]] void cannot_write(const std::string& file) {
     throw Error(file, "", fmt::format("cannot be written: {}", std::strerror(errno)), "is there room?");
+}
+
+LogContent parse_log(const std::string& text, const std::string& file) {
+    LogContent out;
+    std::size_t line = 0, begin = 0;
+    for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        ++line;
+        try {
+            const json parsed = json::parse(text.substr(begin, end - begin));
+            if (line == 1)
+                out.fingerprint = fingerprint_from(parsed);
+            else
+                out.records.push_back(record_from(parsed));
+        } catch (const json::exception& error) {
+            throw Error(file, "", fmt::format("line {} is no line of a measurement log: {}", line, error.what()),
+                        "measure anew: --fresh, or another --out");
+        } catch (const Error& error) {
+            throw Error(file, "", fmt::format("line {}: {}", line, error.message()), error.hint());
+        }
+    }
+    if (line == 0) throw Error(file, "", "is no measurement log: it has no whole line", "measure anew: --fresh");
+    out.whole_bytes = begin;
+    return out;
 }
 
 }  // namespace
@@ -119,44 +164,41 @@ Fingerprint fingerprint(kernels::Device& device, const kernels::Communicator* co
     return out;
 }
 
-LogContent read_log(const std::filesystem::path& file) {
-    const std::string text = read_file(file);
-    LogContent out;
-    std::size_t line = 0, begin = 0;
-    for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-        ++line;
-        try {
-            const json parsed = json::parse(text.substr(begin, end - begin));
-            if (line == 1)
-                out.fingerprint = fingerprint_from(parsed);
-            else
-                out.records.push_back(record_from(parsed));
-        } catch (const json::exception& error) {
-            throw Error(file.string(), "",
-                        fmt::format("line {} is no line of a measurement log: {}", line, error.what()),
-                        "measure anew: --fresh, or another --out");
-        } catch (const Error& error) {
-            throw Error(file.string(), "", fmt::format("line {}: {}", line, error.message()), error.hint());
-        }
-    }
-    if (line == 0)
-        throw Error(file.string(), "", "is no measurement log: it has no whole line", "measure anew: --fresh");
-    out.whole_bytes = begin;
-    return out;
-}
+LogContent read_log(const std::filesystem::path& file) { return parse_log(read_file(file), file.string()); }
 
-LogWriter::LogWriter(const std::filesystem::path& file, const LogContent& content) : file_(file.string()) {
-    descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (descriptor_ < 0) cannot_write(file_);
-    const auto length = static_cast<off_t>(content.whole_bytes);
-    if (::ftruncate(descriptor_, length) != 0 || ::lseek(descriptor_, length, SEEK_SET) != length) {
-        ::close(descriptor_);
-        cannot_write(file_);
+LogWriter::LogWriter(const std::filesystem::path& file, const Fingerprint& now, Start start) : file_(file.string()) {
+    try {
+        open_locked();
+        read(now, start);
+        if (::ftruncate(descriptor_, static_cast<off_t>(found_.whole_bytes)) != 0) cannot_write(file_);
+        if (found_.whole_bytes == 0) write(to_json(now).dump());
+    } catch (...) {
+        if (descriptor_ >= 0) ::close(descriptor_);
+        throw;
     }
-    if (content.whole_bytes == 0) write(to_json(content.fingerprint).dump());
 }
 
 LogWriter::~LogWriter() { ::close(descriptor_); }
+
+void LogWriter::open_locked() {
+    descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) cannot_write(file_);
+    if (!try_lock(descriptor_, file_))
+        throw Error(file_, "", "is being written by another calibration",
+                    "wait until it has ended, or give another --out");
+}
+
+void LogWriter::read(const Fingerprint& now, Start start) {
+    const std::string text = read_file(file_);
+    const bool cut = begins_a_log(text) && text.find('\n') == std::string::npos;
+    if (start == Start::afresh && !begins_a_log(text))
+        throw Error(file_, "", "is no measurement log and is not overwritten", "remove it, or give another --out");
+    found_.fingerprint = now;
+    began_again_ = cut && !text.empty() && start == Start::go_on;
+    if (start == Start::afresh || cut) return;
+    found_ = parse_log(text, file_);
+    require_same(file_, found_.fingerprint, now);
+}
 
 void LogWriter::append(const Record& record) { write(to_json(record).dump()); }
 
@@ -170,26 +212,6 @@ void LogWriter::write(const std::string& text) {
         done += static_cast<std::size_t>(wrote);
     }
     if (::fsync(descriptor_) != 0 && errno != EINVAL) cannot_write(file_);  // EINVAL: a pipe or the like
-}
-
-LogContent resume(const std::filesystem::path& file, const Fingerprint& now) {
-    if (!std::filesystem::exists(file)) return {now, {}, 0};
-    LogContent content = read_log(file);
-    const auto same = [&](const auto& then, const auto& today_, const char* what) {
-        if (then == today_) return;
-        throw Error(file.string(), "", fmt::format("was measured with another {}: {} then, {} now", what, then, today_),
-                    "measure anew with --fresh, or give another --out");
-    };
-    const Fingerprint& then = content.fingerprint;
-    same(then.kind, now.kind, "kind of device");
-    same(then.device, now.device, "device");
-    same(then.software, now.software, "software");
-    same(then.multiprocessors, now.multiprocessors, "number of threads or multiprocessors");
-    same(then.memory_bytes, now.memory_bytes, "memory size");
-    same(then.ranks, now.ranks, "number of ranks");
-    same(then.nodes, now.nodes, "number of nodes");
-    same(then.communicator, now.communicator, "communication library");
-    return content;
 }
 
 }  // namespace orrery::calibrate

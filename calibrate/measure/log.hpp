@@ -35,27 +35,36 @@ struct LogContent {
 /// file and line.
 LogContent read_log(const std::filesystem::path& file);
 
-/// Appends to a log; creates it, with the fingerprint as its first line, when there is none.
+/// A log that this process alone appends to, as long as it lives; made, with the fingerprint as its first line, where
+/// there is none.
 class LogWriter {
 public:
-    /// Continues an existing log after `content.whole_bytes`. Throws Error when it cannot be written.
-    LogWriter(const std::filesystem::path& file, const LogContent& content);
+    enum class Start : std::uint8_t { go_on, afresh };
+    /// go_on: behind the records of a log of this device; one that was cut off in its first line begins again. afresh:
+    /// what the log holds is dropped. Throws Error when another process has the log, when the file is no log or cannot
+    /// be written, and when its log belongs to another device, driver or number of ranks, naming what differs.
+    LogWriter(const std::filesystem::path& file, const Fingerprint& now, Start start);
     ~LogWriter();
     LogWriter(const LogWriter&) = delete;
     LogWriter& operator=(const LogWriter&) = delete;
+
+    /// What it held at the start.
+    [[nodiscard]] const LogContent& found() const { return found_; }
+    /// Whether there was a beginning of a log that was not worth keeping.
+    [[nodiscard]] bool began_again() const { return began_again_; }
 
     /// On the disk when it returns. Throws Error when it cannot be written.
     void append(const Record& record);
 
 private:
+    void open_locked();
+    void read(const Fingerprint& now, Start start);
     void write(const std::string& line);
 
     std::string file_;
     int descriptor_ = -1;
+    LogContent found_;
+    bool began_again_ = false;
 };
-
-/// The records of `file` when it exists and belongs to this device; an empty content with this fingerprint when there
-/// is no such file. Throws Error when it belongs to another device, driver or number of ranks, naming what differs.
-LogContent resume(const std::filesystem::path& file, const Fingerprint& now);
 
 }  // namespace orrery::calibrate

@@ -87,8 +87,7 @@ std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Su
     std::set<std::string> seen;
     for (calibrate::Subject point : points) {
         if (auto* const kernel = std::get_if<kernels::Kernel>(&point); kernel != nullptr && !device.supports(*kernel)) {
-            kernels::Kernel other = *kernel;
-            std::visit([&](auto& k) { k.dtype = known; }, other);
+            const kernels::Kernel other = kernels::with_dtype(*kernel, known);
             if (device.supports(other)) *kernel = other;
         }
         if (seen.insert(calibrate::to_text(point)).second) out.push_back(std::move(point));
@@ -162,11 +161,14 @@ std::string default_out(const std::string& device) {
 Exit lead(Options options, const std::string& points, kernels::Device& device, kernels::Communicator* communicator) {
     if (options.out.empty()) options.out = default_out(options.device);
     const std::filesystem::path log_file = options.out + ".log";
-    if (options.fresh) std::filesystem::remove(log_file);
     auto fingerprint = calibrate::fingerprint(device, communicator);
     fingerprint.load_before = calibrate::others_share(watch_seconds);
-    calibrate::LogContent content = calibrate::resume(log_file, fingerprint);
-    calibrate::LogWriter writer(log_file, content);
+    using Start = calibrate::LogWriter::Start;
+    calibrate::LogWriter writer(log_file, fingerprint, options.fresh ? Start::afresh : Start::go_on);
+    calibrate::LogContent content = writer.found();
+    if (writer.began_again())
+        fmt::print(stderr, "orrery-device: {} was cut off in its first line: measuring begins again\n",
+                   log_file.string());
     const Outcome outcome = [&] {
         const Bar bar(options.quiet);
         calibrate::Hooks hooks;

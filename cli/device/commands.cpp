@@ -6,8 +6,6 @@
 #include <cctype>
 #include <csignal>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
@@ -36,8 +34,7 @@ void list_devices() {
 }  // namespace
 
 std::string text_of(const std::string& file, const std::string& hint) {
-    if (file != "-") return read_file(file, hint);
-    return {std::istreambuf_iterator<char>(std::cin), {}};
+    return file == "-" ? read_standard_input(hint) : read_file(file, hint);
 }
 
 /// The signals are held back and asked for, and no handler ever runs: one that interrupts oneDNN 2.6's sgemm on AVX-512

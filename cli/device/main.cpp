@@ -1,8 +1,10 @@
 #include "cli/device/commands.hpp"
+#include "cli/device/launcher.hpp"
 #include "cli/program.hpp"
 
 int main(int argc, char** argv) {
     using namespace orrery;
+    cli::end_with_launcher();
     Exit exit = Exit::done;
     CLI::App program(
         "Measures devices and executes plans for `orrery`, which starts it. Runs alone too, under mpirun or srun for "

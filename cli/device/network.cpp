@@ -94,7 +94,8 @@ void add_device_network(CLI::App& program, Exit& exit) {
         ->capture_default_str();
     command->footer(
         "Example, on each of two hosts with its own RANK:\n"
-        "  RANK=0 WORLD_SIZE=2 MASTER_ADDR=node1 orrery-device network --communication tcp");
+        "  RANK=0 WORLD_SIZE=2 MASTER_ADDR=node1 ORRERY_SECRET=... orrery-device network --communication tcp\n"
+        "ORRERY_SECRET is the same on both, as `openssl rand -hex 16` prints one: nobody else joins.");
     command->callback([options, &exit] { exit = measure(*options); });
 }
 

@@ -1,16 +1,16 @@
 #include "kernels/tcp/mesh.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace orrery::kernels::tcp {
 
 namespace {
 
-constexpr std::uint32_t greeting = 0x4f52'5259;  // "ORRY": a stranger that connects is sent away
 /// Of a connection, at either end: ten times what 1 Gb/s carries in 200 us, and little enough that a rank cannot run
 /// far ahead of the others.
 constexpr int buffer_bytes = 256 * 1024;
@@ -24,34 +24,39 @@ void prepare(const Socket& socket) {
 
 }  // namespace
 
-Mesh::Mesh(HostGroup& group, const std::string& address, Clock::duration timeout) : peers_(group.ranks()) {
+Mesh::Mesh(HostGroup& group, const std::string& address, const std::string& secret, Clock::duration timeout)
+    : peers_(group.ranks()) {
     const std::uint32_t own = group.rank();
-    const Socket door = listen_at(0);
-    setsockopt(door.get(), SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);  // of what it accepts
-    const auto doors = group.all_gather(fmt::format("{} {}", port_of(door), address));
+    Door door(address, 0, secret);
+    setsockopt(door.socket().get(), SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);  // of what it accepts
+    const auto doors = group.all_gather(fmt::format("{} {}", door.port(), address));
     const Clock::time_point deadline = Clock::now() + std::min<Clock::duration>(timeout, patience);
+    call_lower(doors, own, secret, deadline);
+    admit_higher(door, own, deadline);
+}
+
+void Mesh::call_lower(const std::vector<std::string>& doors, std::uint32_t own, const std::string& secret,
+                      Clock::time_point deadline) {
     for (std::uint32_t peer = 0; peer < own; ++peer)
         for (std::uint32_t purpose = 0; purpose < purposes; ++purpose) {
             const std::size_t space = doors[peer].find(' ');
-            Socket socket = connect_to(doors[peer].substr(space + 1),
-                                       static_cast<std::uint16_t>(std::stoul(doors[peer])), deadline);
+            Socket socket = knock(doors[peer].substr(space + 1), static_cast<std::uint16_t>(std::stoul(doors[peer])),
+                                  secret, {own, purpose}, deadline);
             prepare(socket);
-            const std::array<std::uint32_t, 3> words{greeting, own, purpose};
-            send(socket, words.data(), sizeof words, deadline);
             peers_[peer][purpose] = std::move(socket);
         }
-    for (std::size_t missing = (group.ranks() - 1 - own) * purposes; missing > 0;) {
-        if (!ready(door, POLLIN, deadline)) fail(fmt::format("{} connections of other ranks did not come", missing));
-        Socket guest = accept_at(door);
-        if (!guest.open()) continue;
-        std::array<std::uint32_t, 3> words{};
-        receive(guest, words.data(), sizeof words, deadline);
-        const auto [word, peer, purpose] = words;
-        if (word != greeting || peer <= own || peer >= peers_.size() || purpose >= purposes) continue;
-        if (peers_[peer][purpose].open()) continue;
-        prepare(guest);
-        peers_[peer][purpose] = std::move(guest);
-        --missing;
+}
+
+void Mesh::admit_higher(Door& door, std::uint32_t own, Clock::time_point deadline) {
+    for (std::size_t missing = (peers_.size() - 1 - own) * purposes; missing > 0;) {
+        std::optional<Guest> guest = door.next(deadline);
+        if (!guest) fail(fmt::format("{} connections of other ranks did not come", missing));
+        const auto [peer, purpose] = guest->words;
+        if (peer <= own || peer >= peers_.size() || purpose >= purposes) continue;
+        Socket& place = peers_[peer][purpose];
+        if (!place.open()) --missing;  // else a rank that missed the answer comes again
+        prepare(guest->socket);
+        place = std::move(guest->socket);
     }
 }
 

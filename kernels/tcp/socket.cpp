@@ -64,6 +64,16 @@ Socket connected(const std::string& address, std::uint16_t port, int type) {
     });
 }
 
+bool is_loopback(const sockaddr& address) {
+    if (address.sa_family == AF_INET) {
+        constexpr std::uint32_t loopback_net = 127, net_shift = 24;
+        const std::uint32_t number = ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr);
+        return number >> net_shift == loopback_net;
+    }
+    return address.sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
 }  // namespace
 
 void fail(const std::string& what) {
@@ -110,9 +120,24 @@ void no_delay(const Socket& socket) {
     setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-Socket listen_at(std::uint16_t port) {
-    Socket socket = first_open(nullptr, port, AI_PASSIVE, SOCK_STREAM, [](const addrinfo& entry) {
-        Socket made(::socket(entry.ai_family, entry.ai_socktype | SOCK_CLOEXEC, entry.ai_protocol));
+std::string address_to_listen_at(const std::string& address) {
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICHOST;
+    const bool is_number = getaddrinfo(address.c_str(), nullptr, &hints, &found) == 0;
+    if (is_number) freeaddrinfo(found);
+    if (is_number || address == "localhost") return address;
+    hints.ai_flags = 0;
+    if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0) return address;
+    const bool loopback = is_loopback(*found->ai_addr);
+    freeaddrinfo(found);
+    return loopback ? "" : address;
+}
+
+Socket listen_at(const std::string& address, std::uint16_t port) {
+    const char* const host = address.empty() ? nullptr : address.c_str();
+    Socket socket = first_open(host, port, AI_PASSIVE, SOCK_STREAM, [](const addrinfo& entry) {
+        Socket made(::socket(entry.ai_family, entry.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, entry.ai_protocol));
         const int on = 1;
         if (!made.open()) return made;
         setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -120,7 +145,9 @@ Socket listen_at(std::uint16_t port) {
         return Socket{};
     });
     if (!socket.open())
-        throw DeviceError(fmt::format("cannot listen at port {}: {}", port, last_error()), "set MASTER_PORT");
+        throw DeviceError(
+            fmt::format("cannot listen at {}:{}: {}", address.empty() ? "*" : address, port, last_error()),
+            "MASTER_ADDR is rank 0's host, and MASTER_PORT a port that is free there");
     return socket;
 }
 

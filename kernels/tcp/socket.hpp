@@ -46,11 +46,15 @@ std::size_t send_some(const Socket& socket, const void* from, std::size_t bytes)
 /// Small messages leave at once.
 void no_delay(const Socket& socket);
 
-/// port 0: any that is free. Throws DeviceError when it is taken.
-Socket listen_at(std::uint16_t port);
+/// address: a name or number of this host; empty: all of its addresses. port 0: any that is free. Throws DeviceError
+/// when it is taken, or the address is another host's.
+Socket listen_at(const std::string& address, std::uint16_t port);
+/// Where a host should listen that others call by this address: there, or at all addresses ("") where it is a name
+/// that this host alone gives its loopback.
+std::string address_to_listen_at(const std::string& address);
 /// Of a socket that listens.
 std::uint16_t port_of(const Socket& socket);
-/// The next caller; closed when it left again.
+/// The next caller, without waiting; closed when there is none.
 Socket accept_at(const Socket& door);
 /// Tries until somebody listens there.
 Socket connect_to(const std::string& address, std::uint16_t port, Clock::time_point deadline);

@@ -45,13 +45,14 @@ struct TcpCommunicator::Job {
 };
 
 TcpCommunicator::TcpCommunicator(Device& device, std::unique_ptr<HostGroup> group, std::string address,
-                                 double timeout_seconds)
+                                 std::string secret, double timeout_seconds)
     : device_(device),
       group_(std::move(group)),
       address_(std::move(address)),
+      secret_(std::move(secret)),
       timeout_seconds_(timeout_seconds),
       timeout_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds))),
-      mesh_(*group_, address_, timeout_) {
+      mesh_(*group_, address_, secret_, timeout_) {
     const auto hosts = group_->all_gather(host_name());
     nodes_ = static_cast<std::uint32_t>(std::set<std::string>(hosts.begin(), hosts.end()).size());
 }
@@ -154,7 +155,7 @@ void TcpCommunicator::receive(void* memory, std::uint64_t bytes, std::uint32_t f
 }
 
 std::unique_ptr<Communicator> TcpCommunicator::split(std::uint32_t color) {
-    return std::make_unique<TcpCommunicator>(device_, part_of(*group_, color), address_, timeout_seconds_);
+    return std::make_unique<TcpCommunicator>(device_, part_of(*group_, color), address_, secret_, timeout_seconds_);
 }
 
 double TcpCommunicator::maximum(double value) {
@@ -178,7 +179,7 @@ void TcpCommunicator::abort(const std::string& why) noexcept {
 std::unique_ptr<Communicator> tcp_world(Device& device, const Processes& processes, double timeout_seconds) {
     const std::string address = tcp::address_towards(processes.address, processes.port);
     return std::make_unique<tcp::TcpCommunicator>(device, connect_by_tcp(processes, timeout_seconds), address,
-                                                  timeout_seconds);
+                                                  processes.secret, timeout_seconds);
 }
 
 }  // namespace orrery::kernels

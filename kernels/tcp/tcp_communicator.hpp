@@ -16,8 +16,9 @@ namespace orrery::kernels::tcp {
 /// communicator belong to one stream.
 class TcpCommunicator final : public Communicator {
 public:
-    /// address: where other ranks find this host.
-    TcpCommunicator(Device& device, std::unique_ptr<HostGroup> group, std::string address, double timeout_seconds);
+    /// address: where other ranks find this host; secret: the job's.
+    TcpCommunicator(Device& device, std::unique_ptr<HostGroup> group, std::string address, std::string secret,
+                    double timeout_seconds);
     ~TcpCommunicator() override;
 
     [[nodiscard]] std::uint32_t rank() const override { return group_->rank(); }
@@ -46,7 +47,7 @@ private:
 
     Device& device_;
     std::unique_ptr<HostGroup> group_;
-    std::string address_;
+    std::string address_, secret_;
     double timeout_seconds_;
     Clock::duration timeout_;
     Mesh mesh_;

@@ -22,6 +22,21 @@ TEST(ReadFile, GivesEveryByte) {
     fs::remove(file);
 }
 
+TEST(ReadFile, ReadsNoMoreThanItSays) {
+    const fs::path file = fs::temp_directory_path() / ("orrery-read-file-" + std::to_string(getpid()));
+    std::ofstream(file) << "12345";
+    EXPECT_EQ(read_file(file, "", 5), "12345");
+    EXPECT_THROW((void)read_file(file, "", 4), Error);
+    fs::remove(file);
+    try {
+        (void)read_file("/dev/zero", "", std::uint64_t{1} << 20U);
+        FAIL() << "the end of /dev/zero was reached";
+    } catch (const Error& error) {
+        EXPECT_NE(error.message().find("1.00 MiB"), std::string::npos) << error.message();
+        EXPECT_FALSE(error.hint().empty());
+    }
+}
+
 TEST(ReadFile, NamesWhatIsNoFile) {
     for (const fs::path& file : {fs::temp_directory_path(), fs::path("/no/such/file")}) {
         try {

@@ -38,8 +38,8 @@ protected:
         return plan;
     }
     Outcome run(const Plan& plan, LogContent& content) {
-        content = resume(log_, fingerprint(device_, nullptr));
-        LogWriter writer(log_, content);
+        LogWriter writer(log_, fingerprint(device_, nullptr), LogWriter::Start::go_on);
+        content = writer.found();
         return Campaign(device_, nullptr, plan, hooks_).run(content, &writer);
     }
     [[nodiscard]] std::string text() const {
@@ -106,10 +106,10 @@ TEST_F(CampaignTest, RefusesADamagedLogAndAnotherDevice) {
     }
     Fingerprint other = fingerprint(device_, nullptr);
     other.device = "another device";
-    EXPECT_THROW((void)resume(log_, other), Error);
+    EXPECT_THROW(LogWriter(log_, other, LogWriter::Start::go_on), Error);
     other = fingerprint(device_, nullptr);
     other.software = "newer driver";
-    EXPECT_THROW((void)resume(log_, other), Error);
+    EXPECT_THROW(LogWriter(log_, other, LogWriter::Start::go_on), Error);
     std::string damaged = text();
     damaged[damaged.find('\n') + 5] = '}';
     std::ofstream(log_) << damaged;
@@ -119,6 +119,47 @@ TEST_F(CampaignTest, RefusesADamagedLogAndAnotherDevice) {
     } catch (const Error& error) {
         EXPECT_NE(error.message().find("line 2"), std::string::npos) << error.what();
     }
+}
+
+TEST_F(CampaignTest, BeginsAgainWhereTheFirstLineWasCutOff) {
+    Plan listed = plan({}, 0);
+    listed.points = three;
+    LogContent content;
+    (void)run(listed, content);
+    const std::string whole = text();
+    for (const std::size_t left : {std::size_t{0}, std::size_t{1}, std::size_t{5}, whole.find('\n')}) {
+        fs::resize_file(log_, left);
+        EXPECT_EQ(LogWriter(log_, fingerprint(device_, nullptr), LogWriter::Start::go_on).began_again(), left > 0);
+        EXPECT_EQ(run(listed, content).measured, 3U);
+        EXPECT_EQ(read_log(log_).records.size(), 3U);
+    }
+}
+
+TEST_F(CampaignTest, NeverTouchesAFileThatIsNoLog) {
+    for (const char* precious : {"my notes", "{\"cache\": 1}\n", "\n"})
+        for (const auto start : {LogWriter::Start::go_on, LogWriter::Start::afresh}) {
+            std::ofstream(log_) << precious;
+            EXPECT_THROW(LogWriter(log_, fingerprint(device_, nullptr), start), Error);
+            EXPECT_EQ(text(), precious);
+        }
+}
+
+TEST_F(CampaignTest, OneWriterAtATime) {
+    const Fingerprint own = fingerprint(device_, nullptr);
+    {
+        LogWriter first(log_, own, LogWriter::Start::go_on);
+        const std::string before = text();
+        for (const auto start : {LogWriter::Start::go_on, LogWriter::Start::afresh}) {
+            try {
+                LogWriter second(log_, own, start);
+                FAIL() << "two writers";
+            } catch (const Error& error) {
+                EXPECT_NE(error.message().find("another calibration"), std::string::npos) << error.what();
+            }
+        }
+        EXPECT_EQ(text(), before);
+    }
+    EXPECT_NO_THROW(LogWriter(log_, own, LogWriter::Start::go_on));
 }
 
 TEST_F(CampaignTest, NamesAWrongKernelAndDoesNotTimeIt) {

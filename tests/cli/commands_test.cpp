@@ -25,7 +25,7 @@ void expect_words(const Result& result, const std::vector<std::string>& words) {
 TEST(Explain, ShowsProgramTimesAndOrigins) {
     const Result result = orrery({"explain", shipped, "--rank", "1023"});
     expect_words(result, {"rank 1023 runs", "kernels of one step", "gemm ", "transfers", "all_reduce over tensor",
-                          "constants of profile a100", "dispatch_seconds"});
+                          "constants of profile a100", "launch_seconds"});
 }
 
 TEST(Explain, ShowsTheRolesOfDifferentStages) {
@@ -49,7 +49,7 @@ TEST(List, StrategiesAreTheKeysOfScenarios) {
 
 TEST(Profile, ShowsCoverageConstantsAndErrors) {
     expect_words(orrery({"profile", "show", "a100"}),
-                 {"profile a100 of NVIDIA A100", "gemm ", "all_reduce, 8 ranks", "network_efficiency", "held-out"});
+                 {"profile a100 of NVIDIA A100", "gemm ", "all_reduce, 8 ranks", "launch_seconds", "held-out"});
 }
 
 TEST(Profile, IsFoundByPathToo) {

@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <thread>
 
 namespace orrery::cli {
 
@@ -46,30 +49,6 @@ std::string content_of(const std::string& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-Result orrery(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
-    const Folder folder;
-    const std::string out = folder / "out", err = folder / "err";
-    std::vector<std::string> words{ORRERY_PROGRAM};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<std::string> variables = base_environment();
-    variables.insert(variables.end(), environment.begin(), environment.end());
-
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
-    pid_t child = 0;
-    const int failed =
-        posix_spawn(&child, ORRERY_PROGRAM, &actions, nullptr, pointers(words).data(), pointers(variables).data());
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) throw std::runtime_error("cannot start " ORRERY_PROGRAM);
-    int status = 0;
-    if (::waitpid(child, &status, 0) != child) throw std::runtime_error("cannot wait for the program");
-    const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return {exit, content_of(out), content_of(err)};
-}
-
 Folder::Folder() : path_(fresh_folder()) {}
 Folder::~Folder() {
     std::error_code ignored;
@@ -86,6 +65,59 @@ std::vector<std::string> Folder::names() const {
     for (const auto& entry : fs::directory_iterator(path_)) list.push_back(entry.path().filename().string());
     std::ranges::sort(list);
     return list;
+}
+
+Running::Running(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+    const std::string out = folder_ / "out", err = folder_ / "err";
+    std::vector<std::string> words{ORRERY_PROGRAM};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> variables = base_environment();
+    variables.insert(variables.end(), environment.begin(), environment.end());
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
+    const int failed =
+        posix_spawn(&process_, ORRERY_PROGRAM, &actions, nullptr, pointers(words).data(), pointers(variables).data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) throw std::runtime_error("cannot start " ORRERY_PROGRAM);
+}
+
+Running::~Running() {
+    if (process_ == 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+}
+
+Result Running::wait() {
+    int status = 0;
+    if (::waitpid(process_, &status, 0) != process_) throw std::runtime_error("cannot wait for the program");
+    process_ = 0;
+    const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return {exit, content_of(folder_ / "out"), content_of(folder_ / "err")};
+}
+
+Result orrery(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+    return Running(arguments, environment).wait();
+}
+
+bool lives(std::int64_t process) {
+    std::ifstream in("/proc/" + std::to_string(process) + "/stat");
+    std::string line;
+    std::getline(in, line);
+    const std::size_t name_end = line.rfind(") ");
+    return name_end != line.npos && line[name_end + 2] != 'Z' && line[name_end + 2] != 'X';
+}
+
+bool comes_true(const std::function<bool()>& fact) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!fact()) {
+        if (std::chrono::steady_clock::now() > deadline) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
 }
 
 }  // namespace orrery::cli

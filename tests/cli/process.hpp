@@ -1,7 +1,11 @@
 // The built program, run as a user runs it.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +16,6 @@ struct Result {
     int exit = -1;  ///< exit code; 128 + n when signal n ended it
     std::string out, err;
 };
-
-/// Runs orrery with these arguments in the project's root. environment: "NAME=value", beside a plain PATH.
-Result orrery(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
 
 /// A folder for one test's files, removed at the end.
 class Folder {
@@ -35,5 +36,32 @@ private:
 };
 
 std::string content_of(const std::string& file);
+
+/// orrery while it runs.
+class Running {
+public:
+    /// environment: "NAME=value", beside a plain PATH. In the project's root.
+    explicit Running(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
+    /// Kills it unless it was waited for.
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+    [[nodiscard]] pid_t process() const { return process_; }
+    Result wait();
+
+private:
+    Folder folder_;
+    pid_t process_ = 0;
+};
+
+/// Runs orrery with these arguments to its end.
+Result orrery(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
+
+/// Whether a process is more than an entry that nobody has asked for yet.
+bool lives(std::int64_t process);
+
+/// Whether `fact` becomes true within a minute.
+bool comes_true(const std::function<bool()>& fact);
 
 }  // namespace orrery::cli

@@ -235,15 +235,6 @@ TEST_F(RunTest, ARankThatDiesEndsTheRun) {
     EXPECT_FALSE(content_of(left + "/measured.json.steps").empty());
 }
 
-/// Whether a process is more than an entry that nobody has asked for yet.
-bool lives(std::int64_t process) {
-    std::ifstream in("/proc/" + std::to_string(process) + "/stat");
-    std::string line;
-    std::getline(in, line);
-    const std::size_t name_end = line.rfind(") ");
-    return name_end != line.npos && line[name_end + 2] != 'Z' && line[name_end + 2] != 'X';
-}
-
 TEST_F(RunTest, ARankThatHangsEndsTheRun) {
     const std::string left = folder_ / "left";
     auto run = std::async(std::launch::async, [&] {

@@ -35,7 +35,8 @@ def job(words, ranks=2):
     port = str(free_port())
     started = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 env=dict(os.environ, RANK=str(i), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1",
-                                         MASTER_PORT=port)) for i in range(ranks)]
+                                         MASTER_PORT=port, ORRERY_SECRET="a secret of this test"))
+               for i in range(ranks)]
     texts = [one.communicate(timeout=100)[0] for one in started]
     for one, text in zip(started, texts):
         check(one.returncode == 0, f"{words}: {one.returncode}, {text}")

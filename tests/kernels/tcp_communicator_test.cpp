@@ -21,7 +21,7 @@ namespace {
 
 /// Runs f(device, world) as each rank; the first failure is thrown here.
 void as_ranks(std::uint32_t ranks, const std::function<void(Device&, Communicator&)>& f) {
-    const std::uint16_t port = tcp::port_of(tcp::listen_at(0));
+    const std::uint16_t port = tcp::port_of(tcp::listen_at("127.0.0.1", 0));
     std::mutex mutex;
     std::exception_ptr failure;
     std::vector<std::thread> threads;
@@ -29,7 +29,8 @@ void as_ranks(std::uint32_t ranks, const std::function<void(Device&, Communicato
         threads.emplace_back([&, rank] {
             try {
                 const auto device = open_device("cpu");
-                const auto world = tcp_world(*device, {rank, ranks, rank, "127.0.0.1", port}, 60);
+                const auto world =
+                    tcp_world(*device, {rank, ranks, rank, "127.0.0.1", port, "the secret of this test"}, 60);
                 f(*device, *world);
                 device->synchronize();
             } catch (...) {

@@ -15,8 +15,10 @@
 namespace orrery::kernels {
 namespace {
 
+constexpr const char* secret = "the secret of this test";
+
 /// A port that nothing listens at just now.
-std::uint16_t free_port() { return tcp::port_of(tcp::listen_at(0)); }
+std::uint16_t free_port() { return tcp::port_of(tcp::listen_at("127.0.0.1", 0)); }
 
 /// Runs f(group) as each rank.
 template <class F>
@@ -24,7 +26,7 @@ void as_ranks(std::uint32_t ranks, F f) {
     const std::uint16_t port = free_port();
     std::vector<std::thread> threads;
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
-        threads.emplace_back([=] { f(*connect_by_tcp({rank, ranks, rank, "127.0.0.1", port}, 60)); });
+        threads.emplace_back([=] { f(*connect_by_tcp({rank, ranks, rank, "127.0.0.1", port, secret}, 60)); });
     for (std::thread& thread : threads) thread.join();
 }
 
@@ -56,8 +58,8 @@ TEST(TcpGroup, NoRankHangsWhenOneEnds) {
 }
 
 TEST(TcpGroup, GivesUpWhenTheOthersDoNotCome) {
-    EXPECT_THROW(connect_by_tcp({0, 2, 0, "127.0.0.1", free_port()}, 0.2), DeviceError);
-    EXPECT_THROW(connect_by_tcp({1, 2, 1, "127.0.0.1", free_port()}, 0.2), DeviceError);
+    EXPECT_THROW(connect_by_tcp({0, 2, 0, "127.0.0.1", free_port(), secret}, 0.2), DeviceError);
+    EXPECT_THROW(connect_by_tcp({1, 2, 1, "127.0.0.1", free_port(), secret}, 0.2), DeviceError);
 }
 
 TEST(TcpGroup, AloneIsAGroupToo) {

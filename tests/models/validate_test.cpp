@@ -108,8 +108,8 @@ TEST(Validate, LargestLegalSpecDoesNotOverflow) {
                    .gated = true,
                    .tied_embeddings = false};
     const Model model = build(spec);
-    const double exact = 6.0 * static_cast<double>(parameters(model.head)) +
-                         6.0 * spec.layers * static_cast<double>(parameters(model.block));
+    const double exact = 6.0 * static_cast<double>(parameters(model.layer("head"))) +
+                         6.0 * spec.layers * static_cast<double>(parameters(model.layer("block")));
     EXPECT_NEAR(model_flops(model, 1, 1) / exact, 1.0, 1e-4);
     EXPECT_GT(parameters(model), 170'000'000'000'000'000u);
 }

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "scenarios/not_modelled.hpp"
+
 namespace orrery::scenarios {
 namespace {
 
@@ -65,6 +67,21 @@ TEST(Keys, PlacesAreTheirSections) {
     EXPECT_EQ(section(Place::perturbations).name, "perturbations");
     EXPECT_EQ(section(Place::other_job).name, "other_jobs");
     for (const Section& each : sections()) EXPECT_EQ(each.all.data(), sections().data());
+}
+
+TEST(Keys, WhatIsNotModelledIsNoKeyAndNoValue) {
+    for (const documents::NotModelled& entry : not_modelled()) {
+        const auto in = std::ranges::find(sections(), entry.section, &Section::name);
+        ASSERT_NE(in, sections().end()) << entry.section;
+        const Key* const key = find_spelled(*in, entry.key).key;
+        EXPECT_EQ(key == nullptr, entry.value.empty()) << entry.key << ' ' << entry.value;
+        if (key != nullptr) {
+            EXPECT_EQ(std::ranges::find(key->words, entry.value, &documents::Word::name), key->words.end())
+                << entry.value;
+        }
+        EXPECT_EQ(find_not_modelled(*in, entry.key, entry.value), &entry) << "it stands there twice";
+        EXPECT_FALSE(entry.what.empty() || entry.instead.empty()) << entry.key;
+    }
 }
 
 TEST(Keys, TheNearestKeyIsNamed) {

@@ -95,6 +95,25 @@ TEST(Reader, UnknownKeysNameTheNearestAndTheRightPlace) {
                  "belongs to \"training\"");
 }
 
+TEST(Reader, WhatIsNotModelledIsNamedWithWhatThereIs) {
+    struct Case {
+        const char *text, *pointer, *message, *instead;
+    };
+    for (const Case& c : {Case{R"({"context_parallel_size": 2})", "/strategy/context_parallel_size",
+                               "context parallelism is not modelled", "sequence_parallel"},
+                          {R"({"sharding": "zero2"})", "/strategy/sharding", "ZeRO-2 is not modelled", "zero1"},
+                          {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP is not modelled", "zero1"},
+                          {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO stage", "zero1"},
+                          {R"({"schedule": "ZB-V"})", "/strategy/schedule", "zero-bubble", "zb-h1"}})
+        expect_error(
+            [&] {
+                const Reader strategy = read(c.text, Place::strategy);
+                (void)strategy.choice("sharding", "none");
+                (void)strategy.choice("schedule", "1f1b");
+            },
+            c.pointer, c.message, c.instead);
+}
+
 TEST(Reader, MissingRequiredKeysAreRefused) {
     expect_error([] { (void)read(R"({"seq_length": 8})", Place::training); }, "/training/global_batch_size",
                  "global_batch_size");

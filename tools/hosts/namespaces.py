@@ -1,6 +1,7 @@
 """Hosts as network namespaces: each with its own address and name, joined by a bridge, their links shaped by tbf."""
 import fcntl
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,8 @@ LOCK = "/tmp/orrery-hosts.lock"
 BURST_BYTES = 96 * 1024
 PACKET_BYTES = 32 * 1024
 LIMIT_BYTES = 4 * 1024 * 1024  # more than all windows together: nothing is dropped
+
+SECRET = secrets.token_hex(16)  # that ranks of these hosts know each other by
 
 
 class Missing(Exception):
@@ -142,7 +145,7 @@ class Hosts:
     def start(self, i, words, environment, port, log):
         name = self.names[i]
         own = dict(os.environ, RANK=str(i), WORLD_SIZE=str(len(self.names)), LOCAL_RANK="0",
-                   MASTER_ADDR=self.address(0), MASTER_PORT=str(port), **environment)
+                   MASTER_ADDR=self.address(0), MASTER_PORT=str(port), ORRERY_SECRET=SECRET, **environment)
         into = self.priority + ["ip", "netns", "exec", name, "unshare", "--uts"]
         with open(log, "w", encoding="utf-8") as file:
             return subprocess.Popen(into + ["sh", "-c", 'hostname "$0" && exec "$@"', name] + list(words), env=own,

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace orrery::topology {
+#include "hardware/frames.hpp"
+
+namespace orrery::hardware {
 
 /// "400 Gb/s" of a datasheet as bytes per second.
 constexpr double gigabits(double value) { return value * 1e9 / 8; }
@@ -53,25 +55,30 @@ inline constexpr double nic_cable_metres = 5, spine_cable_metres = 30, core_cabl
 /// Neighbours of a torus are laid out in the same or the next rack.
 inline constexpr double torus_cable_metres = 2;
 
-/// What a message pays once for its two NICs together, beside PCIe, cables and switches.
+/// A NIC: what a message pays once for the two of them together, beside PCIe, cables and switches; and the share of its
+/// line rate that NCCL's payload reaches (frames.hpp), where no profile has measured it (network_efficiency).
 struct Adapter {
     std::string_view name;
     double send_receive_seconds;
+    double payload_share;
 };
 /// ConnectX-6 VPI product brief: "sub 0.6 usec" RDMA latency. With four PCIe links and one switch a message from GPU
 /// to GPU takes 2.8 us, beside NCCL's 2.7 us (tuning.cc, hwLat, NET, ring LL).
-inline constexpr Adapter infiniband_adapter{"InfiniBand", 0.6e-6};
+inline constexpr Adapter infiniband_adapter{"InfiniBand", 0.6e-6, nccl_share* infiniband_frame_share};
 /// ConnectX-6 EN product brief: "sub 0.8usec latency".
-inline constexpr Adapter roce_adapter{"RoCE", 0.8e-6};
-/// No latency is published for the Omni-Path adapter by itself; taken to be that of RoCE.
-inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receive_seconds};
+inline constexpr Adapter roce_adapter{"RoCE", 0.8e-6, nccl_share* roce_frame_share};
+/// No latency is published for the Omni-Path adapter by itself; taken to be that of RoCE. Its packets have the
+/// transport headers of InfiniBand.
+inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receive_seconds,
+                                           infiniband_adapter.payload_share};
 
 /// Elastic Fabric Adapter: what Amazon's NCCL plugin reckons with for a message between nodes (aws-ofi-nccl,
-/// include/nccl_ofi_param.h, OFI_NCCL_TUNER_NET_LATENCY: 20 us).
-inline constexpr Adapter efa_adapter{"EFA", 20e-6};
+/// include/nccl_ofi_param.h, OFI_NCCL_TUNER_NET_LATENCY: 20 us). Its packets (SRD) are not published; taken to be as
+/// those of RoCE.
+inline constexpr Adapter efa_adapter{"EFA", 20e-6, roce_adapter.payload_share};
 
 /// A chip with its own links has no adapter to pay for.
-inline constexpr Adapter chip_adapter{"on chip", 0};
+inline constexpr Adapter chip_adapter{"on chip", 0, 1};
 
 struct Switch {
     std::string_view name;
@@ -93,4 +100,4 @@ inline constexpr Switch switch_tor{"64-port Ethernet", 64, 0.8e-6};
 /// The router on a TPU chip. No latency is published; taken to be that of an InfiniBand switch of its time.
 inline constexpr Switch router_tpu{"TPU router", 6, switch_hdr.seconds};
 
-}  // namespace orrery::topology
+}  // namespace orrery::hardware

@@ -8,7 +8,7 @@
 namespace orrery::sim {
 
 /// Starts SimGrid with the settings of clean max-min (engine.md), silent, and ends it with its own life. One lives at
-/// a time: throws Error when there is one already. SimGrid's clock goes on where the run before left it.
+/// a time: throws Error when there is one already. The clock begins at zero.
 class SimgridKernel {
 public:
     SimgridKernel();

@@ -1,4 +1,6 @@
 // SimGrid's own network behind the same contract: slow, and trusted; the reference of the tests.
+#include "sim/simgrid/cm02_engine.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +15,8 @@
 #include <simgrid/s4u/NetZone.hpp>
 
 #include "base/error.hpp"
-#include "sim/engine.hpp"
 #include "sim/engine_checks.hpp"
-#include "sim/simgrid_kernel.hpp"
+#include "sim/simgrid/kernel.hpp"
 #include "sim/timer_queue.hpp"
 
 namespace orrery::sim {
@@ -120,7 +121,7 @@ private:
     TimerQueue timers_;
     std::vector<Cm02Flow> flows_;
     std::vector<TimedEvent> due_;
-    DirectedZone* zone_ = nullptr;  // while running
+    DirectedZone* zone_ = nullptr;                 // while running
     std::vector<sg::s4u::ActivityPtr> cancelled_;  // SimGrid still looks at them in its next turn
     bool stopped_ = false;
 };
@@ -260,7 +261,7 @@ void Cm02Engine::run(EventSink& sink) {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cm02_engine(std::vector<double> capacity_bytes_per_second) {
+std::unique_ptr<Engine> new_cm02_engine(std::vector<double> capacity_bytes_per_second) {
     check_capacities(capacity_bytes_per_second);
     for (std::size_t l = 0; l < capacity_bytes_per_second.size(); ++l)
         if (!std::isfinite(capacity_bytes_per_second[l]))

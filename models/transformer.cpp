@@ -1,6 +1,7 @@
-#include "models/operators.hpp"
-
+// Transformers of one stack: decoders, and BERT.
 #include <utility>
+
+#include "models/families.hpp"
 
 namespace orrery::models {
 
@@ -88,7 +89,7 @@ void append_experts(std::vector<Operator>& operators, const ModelSpec& spec) {
 
 Layer embedding(const ModelSpec& spec) {
     const bool learned = spec.position == PositionKind::learned;
-    Layer layer{.name = "embedding", .operators = {}};
+    Layer layer{.name = "embedding", .part = Part::input, .output = Tokens{spec.hidden}};
     layer.operators.emplace_back(Embedding{.vocab = spec.vocab,
                                            .hidden = spec.hidden,
                                            .positions = learned ? spec.max_positions : 0,
@@ -99,7 +100,8 @@ Layer embedding(const ModelSpec& spec) {
 }
 
 Layer block(const ModelSpec& spec, bool experts) {
-    Layer layer{.name = experts ? "moe block" : "block", .operators = {}};
+    Layer layer{
+        .name = experts ? "moe block" : "block", .inputs = {Tokens{spec.hidden}}, .output = Tokens{spec.hidden}};
     auto& operators = layer.operators;
     if (!spec.post_norm) operators.emplace_back(norm(spec, "attention_norm", true));
     append_attention(operators, spec);
@@ -114,7 +116,7 @@ Layer block(const ModelSpec& spec, bool experts) {
 }
 
 Layer head(const ModelSpec& spec) {
-    Layer layer{.name = "head", .operators = {}};
+    Layer layer{.name = "head", .part = Part::output, .inputs = {Tokens{spec.hidden}}, .output = Tokens{1}};
     auto& operators = layer.operators;
     if (!spec.post_norm) operators.emplace_back(norm(spec, "final_norm"));
     if (spec.mlm_head) {
@@ -136,13 +138,20 @@ Layer head(const ModelSpec& spec) {
 
 }  // namespace
 
-Model build(const ModelSpec& spec) {
-    validate(spec);
-    return {.spec = spec,
-            .embedding = embedding(spec),
-            .block = block(spec, false),
-            .moe_block = spec.experts > 0 ? block(spec, true) : Layer{},
-            .head = head(spec)};
+/// One layer behind the other: embedding, blocks with and without experts, head.
+Model build_transformer(const ModelSpec& spec) {
+    Model model{.spec = spec, .layers = {embedding(spec)}, .nodes = {{.layer = 0}}};
+    const std::uint32_t plain = 1, experts = spec.moe_layers() < spec.layers ? 2 : 1;
+    if (spec.moe_layers() < spec.layers) model.layers.push_back(block(spec, false));
+    if (spec.moe_layers() > 0) model.layers.push_back(block(spec, true));
+    const auto append = [&](std::uint32_t layer) {
+        const auto before = static_cast<std::uint32_t>(model.nodes.size() - 1);
+        model.nodes.push_back({.layer = layer, .inputs = {before}});
+    };
+    for (std::uint32_t i = 0; i < spec.layers; ++i) append(spec.has_experts(i) ? experts : plain);
+    model.layers.push_back(head(spec));
+    append(static_cast<std::uint32_t>(model.layers.size() - 1));
+    return model;
 }
 
 }  // namespace orrery::models
