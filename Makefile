@@ -2,8 +2,8 @@
 
 SCENARIO ?= scenarios/gpt3-175b-superpod-a100.json
 JOBS     ?= $(shell nproc)
-FOLDERS  := base kernels models topology strategies scenarios calibrate run sim validate report cli tests
-CODE     := base|kernels|models|topology|strategies|scenarios|calibrate|run|sim|validate|report|cli
+FOLDERS  := base hardware kernels models topology strategies scenarios calibrate run sim validate report cli tests
+CODE     := base|hardware|kernels|models|topology|strategies|scenarios|calibrate|run|sim|validate|report|cli
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
@@ -12,9 +12,9 @@ SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 run: build ## build a release and predict the scenario in SCENARIO
 	build/release/orrery simulate $(SCENARIO)
 
-build: setup ## build the release: build/release/orrery
+build: setup ## build the release: build/release/orrery, and orrery-device, which it starts
 	cmake --preset release
-	cmake --build --preset release --target orrery --parallel $(JOBS)
+	cmake --build --preset release --parallel $(JOBS) --target orrery orrery-device
 
 test: setup ## build everything with warnings as errors and run every test
 	cmake --preset dev
@@ -32,9 +32,9 @@ tsan: setup ## run the unit tests under ThreadSanitizer
 	ctest --preset tsan --parallel $(JOBS)
 
 bench: build ## time the simulation of every shipped scenario, and of GPT-3 on up to 1,048,576 GPUs
-	cmake --build --preset release --target scale_bench --parallel $(JOBS)
+	cmake --build --preset release --parallel $(JOBS) --target scale_bench
 	tools/bench build/release/orrery
-	build/release/scale_bench build/release/orrery
+	build/release/tests/scale_bench build/release/orrery
 
 format: developer ## format all sources
 	clang-format -i $(SOURCES)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -37,8 +38,23 @@ std::size_t width_of(char32_t point) {
 }
 
 std::string padded(const std::string& cell, std::size_t width, Table::Align align) {
-    const std::string space(width - display_width(cell), ' ');
+    const std::size_t taken = display_width(cell);
+    const std::string space(taken < width ? width - taken : 0, ' ');
     return align == Table::Align::left ? cell + space : space + cell;
+}
+
+/// Lines of at most so many characters, broken at blanks; a longer word stands alone.
+std::vector<std::string> folded(const std::string& cell, std::size_t width) {
+    std::vector<std::string> lines(1);
+    std::istringstream words(cell);
+    for (std::string word; words >> word;) {
+        std::string& line = lines.back();
+        if (!line.empty() && display_width(line) + 1 + display_width(word) > width)
+            lines.push_back(word);
+        else
+            line += (line.empty() ? "" : " ") + word;
+    }
+    return lines;
 }
 
 void append_line(std::string& text, std::string line) {
@@ -81,16 +97,33 @@ std::size_t Table::rows() const {
 
 std::string Table::to_text() const { return to_text(Style{}); }
 
-std::string Table::to_text(const Style& style) const {
+std::vector<std::size_t> Table::widths(const Style& style) const {
+    constexpr std::size_t least = 16;  // of a folded column
     std::vector<std::size_t> widths;
-    std::vector<std::string> titles;
+    std::size_t total = display_width(style.indent) + (columns_.empty() ? 0 : columns_.size() - 1) * style.gap.size();
     for (std::size_t c = 0; c < columns_.size(); ++c) {
         std::size_t width = style.header ? display_width(columns_[c].title) : 0;
         for (const auto& line : lines_)
             if (!line.empty()) width = std::max(width, display_width(line[c]));
         widths.push_back(width);
-        titles.push_back(columns_[c].title);
+        total += width;
     }
+    const auto foldable = [&](std::size_t c) {
+        return columns_[c].align == Align::left && widths[c] > std::max(least, display_width(columns_[c].title));
+    };
+    while (style.columns > 0 && total > style.columns) {
+        std::size_t widest = columns_.size();
+        for (std::size_t c = 0; c < columns_.size(); ++c)
+            if (foldable(c) && (widest == columns_.size() || widths[c] > widths[widest])) widest = c;
+        if (widest == columns_.size()) break;
+        --widths[widest];
+        --total;
+    }
+    return widths;
+}
+
+std::string Table::to_text(const Style& style) const {
+    const std::vector<std::size_t> widths = this->widths(style);
     const auto line_of = [&](const std::vector<std::string>& cells) {
         std::string line = style.indent;
         for (std::size_t c = 0; c < widths.size(); ++c)
@@ -98,10 +131,29 @@ std::string Table::to_text(const Style& style) const {
                     (cells.empty() ? std::string(widths[c], '-') : padded(cells[c], widths[c], columns_[c].align));
         return line;
     };
+    std::vector<std::string> titles;
+    for (const Column& column : columns_) titles.push_back(column.title);
     std::string text;
     if (style.header) append_line(text, line_of(titles));
     if (style.header && style.header_rule) append_line(text, line_of({}));
-    for (const auto& line : lines_) append_line(text, line_of(line));
+    for (const auto& line : lines_) {
+        if (line.empty()) {
+            append_line(text, line_of({}));
+            continue;
+        }
+        std::vector<std::vector<std::string>> cells;
+        std::size_t height = 1;
+        for (std::size_t c = 0; c < line.size(); ++c) {
+            const bool fits = display_width(line[c]) <= widths[c];
+            cells.push_back(fits ? std::vector{line[c]} : folded(line[c], widths[c]));
+            height = std::max(height, cells.back().size());
+        }
+        for (std::size_t i = 0; i < height; ++i) {
+            std::vector<std::string> part;
+            for (const auto& cell : cells) part.push_back(i < cell.size() ? cell[i] : "");
+            append_line(text, line_of(part));
+        }
+    }
     return text;
 }
 

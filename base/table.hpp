@@ -38,12 +38,15 @@ public:
         bool header_rule = true;  ///< dashes under the titles
         std::string indent = {};  ///< before every line
         std::string gap = "  ";   ///< between columns
+        std::size_t columns = 0;  ///< of the terminal: the widest texts are folded at words to fit; 0: no limit
     };
     /// Every line ends with a newline and none with spaces.
     [[nodiscard]] std::string to_text(const Style& style) const;
     [[nodiscard]] std::string to_text() const;
 
 private:
+    [[nodiscard]] std::vector<std::size_t> widths(const Style& style) const;
+
     std::vector<Column> columns_;
     std::vector<std::vector<std::string>> lines_;  // a rule is a line without cells
 };

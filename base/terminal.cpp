@@ -3,8 +3,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 namespace orrery {
 
@@ -26,6 +28,14 @@ int terminal_columns(Stream stream) {
     winsize size{};
     const bool known = ioctl(static_cast<int>(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     return known ? size.ws_col : usual;
+}
+
+std::size_t text_columns(Stream stream) {
+    const std::string_view stated = environment("COLUMNS");
+    std::size_t columns = 0;
+    const auto [end, status] = std::from_chars(stated.data(), stated.data() + stated.size(), columns);
+    if (status == std::errc{} && end == stated.data() + stated.size() && columns > 0) return columns;
+    return is_terminal(stream) ? static_cast<std::size_t>(terminal_columns(stream)) : 0;
 }
 
 }  // namespace orrery

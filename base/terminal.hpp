@@ -1,6 +1,8 @@
 // What the program may assume of the terminal it writes to.
 #pragma once
 
+#include <cstddef>
+
 namespace orrery {
 
 enum class Stream : int { out = 1, err = 2 };
@@ -13,5 +15,9 @@ bool wants_color(Stream stream);
 
 /// Width of the terminal in characters; 80 when it is none or does not say.
 int terminal_columns(Stream stream);
+
+/// Characters that fit into a line: COLUMNS of the environment when it is a number above 0; else the terminal's; 0,
+/// which is no limit, when nobody says: in a file or a pipe the same text stands everywhere.
+std::size_t text_columns(Stream stream);
 
 }  // namespace orrery

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <vector>
 
 namespace orrery::calibrate {
@@ -106,30 +107,69 @@ double GemmTrend::seconds(const kernels::Gemm& g) const {
 }
 
 GemmScatter::GemmScatter(const GemmTable& table, const Machine& machine) : dtype_(table.dtype) {
-    const auto residual = [&] {
-        ScatteredValues data{3, 3, {}, {}};
-        for (const auto& p : table.points) {
-            const kernels::Gemm gemm = shape_of(p, table);
-            const auto at = coordinates(sizes(gemm));
-            data.coordinates.insert(data.coordinates.end(), at.begin(), at.end());
-            data.values.push_back(std::log(p.seconds / baseline(gemm, machine)));
-        }
-        return Kriging(std::move(data));
-    };
     low_ = high_ = sizes(shape_of(table.points.front(), table));
     for (const auto& p : table.points) {
         const auto size = sizes(shape_of(p, table));
         for (std::size_t d = 0; d < 3; ++d)
             low_[d] = std::min(low_[d], size[d]), high_[d] = std::max(high_[d], size[d]);
     }
-    residual_ = residual();
+    if (!table.scatter || table.scatter->points != table.points.size()) {
+        choose(table, machine);
+        return;
+    }
+    const ScatterSettings& known = *table.scatter;
+    if (known.trend.size() == GemmTrend::terms) {
+        GemmTrend::Terms cost;
+        std::ranges::copy(known.trend, cost.begin());
+        trend_.emplace(cost);
+    }
+    residual_.emplace(residuals(table, machine), Kriging::Settings{known.length, known.step, known.noise, known.rough});
+}
+
+ScatteredValues GemmScatter::residuals(const GemmTable& table, const Machine& machine) const {
+    ScatteredValues data{3, 3, {}, {}};
+    for (const auto& p : table.points) {
+        const kernels::Gemm gemm = shape_of(p, table);
+        const auto at = coordinates(sizes(gemm));
+        data.coordinates.insert(data.coordinates.end(), at.begin(), at.end());
+        data.values.push_back(std::log(p.seconds / baseline(gemm, machine)));
+    }
+    return data;
+}
+
+void GemmScatter::choose(const GemmTable& table, const Machine& machine) {
+    residual_.emplace(residuals(table, machine));
     if (table.points.size() < 2 * GemmTrend::terms) return;
     trend_.emplace(table);
-    const Kriging around_trend = residual();
+    const Kriging around_trend(residuals(table, machine));
     if (around_trend.log_likelihood() > residual_->log_likelihood())
         residual_ = around_trend;
     else
         trend_.reset();
+}
+
+ScatterSettings GemmScatter::settings() const {
+    const Kriging::Settings& chosen = residual_->settings();
+    ScatterSettings out{residual_->size(), {}, chosen.length, chosen.step, chosen.noise, chosen.rough};
+    if (trend_) out.trend.assign(trend_->cost().begin(), trend_->cost().end());
+    return out;
+}
+
+bool is_scattered(const GemmTable& table) {
+    std::set<std::uint32_t> m, n, k;
+    for (const GemmPoint& p : table.points) m.insert(p.m), n.insert(p.n), k.insert(p.k);
+    return 2 * table.points.size() <= m.size() * n.size() * k.size() &&
+           std::ranges::any_of(table.points, [](const GemmPoint& p) { return p.half_width > 0; });
+}
+
+void choose_settings(Profile& profile) {
+    const Profile written = as_read(profile);
+    const Machine machine(written.constants);
+    for (std::size_t i = 0; i < profile.gemm.size(); ++i) {
+        GemmTable& table = profile.gemm[i];
+        const bool known = table.scatter && table.scatter->points == table.points.size();
+        if (is_scattered(table) && !known) table.scatter = GemmScatter(written.gemm[i], machine).settings();
+    }
 }
 
 /// A format that the table does not hold takes the table's times, scaled as the rooflines differ.

@@ -58,7 +58,7 @@ void add_scaled(Profile& profile, const std::vector<PointwiseTable>& tables, con
         const bool measured = std::any_of(profile.pointwise.begin(), profile.pointwise.end(),
                                           [&](const auto& own) { return own.kind == table.kind; });
         if (measured) continue;
-        const double ratio = target.memory_gbytes / source.memory_gbytes;
+        const double ratio = board_of(target).memory_bytes_per_second / board_of(source).memory_bytes_per_second;
         if (ratio != 1.0) {
             scale_bandwidth(table, ratio);
             table.provenance.origin +=
@@ -73,7 +73,7 @@ void add_pointwise(Profile& profile, const GpuFacts& facts, const path& from) {
     const path folder = from / "memory_bound";
     for (const char* name : {"h100", "a100"}) {
         const GpuFacts& source = facts_of(name);
-        const bool older = facts.half_tflops < source.half_tflops;
+        const bool older = board_of(facts).half_flops < board_of(source).half_flops;
         if (older && facts.name != source.name && source.name == "h100") continue;  // V100 and A100: the A100's tables
         const std::string prefix = fmt::format("{}_Llama-2-", source.vidur);
         add_scaled(profile,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
+#include "calibrate/gemm_trend.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/predictor.hpp"
 
@@ -43,13 +45,16 @@ public:
             ++line_;
             if (line.starts_with('#'))
                 header(line);
-            else if (const Words words = words_of(line); words.size() == columns)
+            else if (const Words words = words_of(line); is_row(words))
                 row(words);
         }
         line_ = 0;
     }
 
     NcclTests result() {
+        if (ranks_ == 0 && rows_.empty())
+            fail("is not what nccl-tests prints: no line \"#  Rank  0 ...\", and no row of measurements",
+                 "give the output of all_reduce_perf or its kin");
         if (!kind_) kind_ = kind_in(std::filesystem::path(file_).filename().string());
         if (!kind_) fail("does not say which collective it is", "--kind all_reduce, ...");
         if (ranks_ < 2) fail(fmt::format("lists {} ranks", ranks_), "the lines \"#  Rank  0 ...\" tell the ranks");
@@ -81,6 +86,14 @@ private:
 
     [[noreturn]] void fail(const std::string& message, const std::string& hint) const {
         throw Error(file_, "", line_ > 0 ? fmt::format("line {}: {}", line_, message) : message, hint);
+    }
+
+    /// As many columns as nccl-tests has, of which size and count are whole numbers.
+    static bool is_row(const Words& words) {
+        const auto whole = [](const std::string& word) {
+            return std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+        };
+        return words.size() == columns && whole(words[0]) && whole(words[1]);
     }
 
     /// "all_reduce_perf", "alltoall_perf", ... anywhere in a text.
@@ -121,7 +134,8 @@ private:
             const std::string& wrong = words[side + 3];
             if (wrong == "N/A") checked_ = false;
             if (wrong != "0" && wrong != "N/A")
-                fail(fmt::format("{} wrong results (#wrong)", wrong), "measure again: this run computed nonsense");
+                fail(fmt::format("{} wrong results (#wrong)", wrong),
+                     "measure again: nccl-tests found errors in what this run computed");
         }
         const double bytes = number(words[0]), seconds = number(words[out_of_place]) * 1e-6;
         if (bytes == 0) return;  // a run of nothing, before the sizes
@@ -155,12 +169,33 @@ NcclTests import_nccl_tests(const std::filesystem::path& file, std::optional<ker
     return Reader(file, kind).result();
 }
 
-void put_table(Profile& profile, CollectiveTable table) {
+Merged put_table(Profile& profile, CollectiveTable table) {
     const auto key = [](const CollectiveTable& t) { return std::tuple(t.kind, t.nodes, t.ranks); };
-    std::erase_if(profile.collectives, [&](const CollectiveTable& t) { return key(t) == key(table); });
+    const auto same = [&](const CollectiveTable& t) { return key(t) == key(table); };
+    Merged merged;
+    if (const auto old = std::ranges::find_if(profile.collectives, same); old != profile.collectives.end()) {
+        const auto has = [&](double bytes) {
+            return std::ranges::find(table.points, bytes, &CollectivePoint::bytes) != table.points.end();
+        };
+        for (const CollectivePoint& point : old->points) {
+            if (has(point.bytes)) {
+                merged.replaced.push_back(point.bytes);
+                continue;
+            }
+            table.points.push_back(point);
+            ++merged.kept;
+        }
+        merged.older = old->provenance.origin;
+        if (merged.kept > 0 && table.provenance.origin.find(merged.older) == std::string::npos)
+            table.provenance.origin += fmt::format("; sizes that it lacks: {}", merged.older);
+        std::ranges::sort(table.points, {}, &CollectivePoint::bytes);
+        profile.collectives.erase(old);
+    }
     profile.collectives.push_back(std::move(table));
     std::ranges::stable_sort(profile.collectives, {}, key);
     profile.held_out = held_out_errors(profile);
+    choose_settings(profile);
+    return merged;
 }
 
 Profile profile_of(const NcclTests& tests, const std::string& name) {

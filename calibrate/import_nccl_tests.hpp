@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "calibrate/profile.hpp"
 
@@ -20,8 +21,16 @@ struct NcclTests {
 /// bandwidths that do not belong to this kind of collective, and text of another program.
 NcclTests import_nccl_tests(const std::filesystem::path& file, std::optional<kernels::CollectiveKind> kind);
 
-/// Puts the table into the profile, in place of one of the same kind, ranks and nodes.
-void put_table(Profile& profile, CollectiveTable table);
+/// What became of a table of the same kind, ranks and nodes.
+struct Merged {
+    std::vector<double> replaced;  ///< its sizes that the new table has too, in bytes
+    std::size_t kept = 0;          ///< its other sizes
+    std::string older;             ///< its origin; "" where there was none
+};
+
+/// Puts the table into the profile. Of one of the same kind, ranks and nodes, it replaces the sizes that both have;
+/// the others stay, as a finer sweep's do.
+Merged put_table(Profile& profile, CollectiveTable table);
 
 /// A profile of this table alone, with the constants of a known GPU. Throws Error for another device.
 Profile profile_of(const NcclTests& tests, const std::string& name);

@@ -63,6 +63,14 @@ std::vector<std::size_t> every(std::size_t count, std::size_t most) {
 
 Kriging::Kriging(ScatteredValues data) : data_(std::move(data)) {
     choose();
+    fit_all();
+}
+
+Kriging::Kriging(ScatteredValues data, const Settings& settings) : data_(std::move(data)), settings_(settings) {
+    fit_all();
+}
+
+void Kriging::fit_all() {
     if (data_.size() > most_global) return;
     std::vector<std::size_t> rows(data_.size());
     std::iota(rows.begin(), rows.end(), std::size_t{0});

@@ -27,8 +27,15 @@ class Kriging {
 public:
     static constexpr std::size_t most_global = 1200, most_local = 256;
 
-    /// At least one point.
+    struct Settings {
+        double length = 4, step = 0.3, noise = 0.01;  ///< noise: share of the variance
+        bool rough = true;                            ///< exponential covariance; else Matern 3/2
+    };
+
+    /// At least one point. Chooses the settings.
     explicit Kriging(ScatteredValues data);
+    /// With settings that were chosen for these points before.
+    Kriging(ScatteredValues data, const Settings& settings);
 
     struct Answer {
         double value = 0;
@@ -39,14 +46,13 @@ public:
     /// What each point would be predicted as without itself, minus its value. Global tables only; else empty.
     [[nodiscard]] std::vector<double> leave_one_out() const;
 
-    /// ln likelihood of the values under the chosen settings, on the points they were chosen with.
+    /// ln likelihood of the values under the settings, on the points they were chosen with; 0: they were given.
     [[nodiscard]] double log_likelihood() const { return log_likelihood_; }
 
+    [[nodiscard]] const Settings& settings() const { return settings_; }
+    [[nodiscard]] std::size_t size() const { return data_.size(); }
+
 private:
-    struct Settings {
-        double length = 4, step = 0.3, noise = 0.01;  ///< noise: share of the variance
-        bool rough = true;                            ///< exponential covariance; else Matern 3/2
-    };
     struct Fit {
         std::vector<std::size_t> rows;
         std::vector<double> factor;  ///< lower triangle of the Cholesky factor, row-major
@@ -58,6 +64,7 @@ private:
     [[nodiscard]] Answer answer(const Fit& fit, std::span<const double> point) const;
     [[nodiscard]] std::vector<std::size_t> nearest(std::span<const double> point) const;
     void choose();
+    void fit_all();
 
     ScatteredValues data_;
     Settings settings_;

@@ -23,9 +23,15 @@ kernels::Attention shape_of(const AttentionPoint& p, const AttentionTable& table
 
 namespace {
 
+/// The length of as many queries as keys, without a window, that has as many pairs: seq itself where it is so.
+double square_length(const kernels::Attention& a) {
+    return a.plain() ? a.seq : std::sqrt((a.causal ? 2 : 1) * a.pairs());
+}
+
 /// Coordinates in which near means alike: sequence length and parallelism decide most, the split of heads little.
-Scatter<5>::Point coordinates(double batch, double seq, double heads, double kv_heads, double head_dim) {
-    return {static_cast<float>(std::log(seq)), static_cast<float>(std::log(batch * heads)),
+Scatter<5>::Point coordinates(const kernels::Attention& a) {
+    const double batch = a.batch, heads = a.heads, kv_heads = a.kv_heads, head_dim = a.head_dim;
+    return {static_cast<float>(std::log(square_length(a))), static_cast<float>(std::log(batch * heads)),
             static_cast<float>(0.3 * std::log(heads)), static_cast<float>(0.3 * std::log(heads / kv_heads)),
             static_cast<float>(3.0 * std::log(head_dim))};
 }
@@ -47,7 +53,7 @@ AttentionPredictor::AttentionPredictor(const Profile& profile)
     for (const auto& table : profile.attention) {
         Lookup& lookup = tables_.emplace_back(Lookup{&table, {}, {}});
         for (const auto& p : table.points) {
-            lookup.scatter.add(coordinates(p.batch, p.seq, p.heads, p.kv_heads, p.head_dim));
+            lookup.scatter.add(coordinates(shape_of(p, table)));
             const double roofline = attention_roofline(shape_of(p, table), machine_);
             lookup.ratio.push_back(static_cast<float>(std::log(p.seconds / roofline)));
         }
@@ -75,8 +81,7 @@ const AttentionPredictor::Lookup& AttentionPredictor::lookup(const kernels::Atte
 
 AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& a) const {
     const Lookup& table = lookup(a);
-    Answer out{&table, table.scatter.weights(coordinates(a.batch, a.seq, a.heads, a.kv_heads, a.head_dim)), 0,
-               a.backward && !table.table->backward};
+    Answer out{&table, table.scatter.weights(coordinates(a)), 0, a.backward && !table.table->backward};
     double ratio = 0;
     for (const auto& w : out.weights) {
         ratio += w.weight * table.ratio[w.index];
@@ -90,15 +95,20 @@ AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& 
 
 Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
     const Answer found = answer(a);
-    const bool other_mask = found.lookup->table->causal != a.causal;
+    const bool other_mask = found.lookup->table->causal != a.causal || !a.plain();
+    const double length = square_length(a);
     const bool outside = found.weights.size() > 1 && [&] {
         for (const auto& p : found.lookup->table->points)
-            if (p.head_dim == a.head_dim && p.seq >= a.seq) return false;
+            if (p.head_dim == a.head_dim && p.seq >= length) return false;
         return true;
     }();
-    if (!found.derived) return {found.seconds, outside || other_mask, found.half_width, found.half_width};
+    Estimate estimate{found.seconds, outside, found.half_width, found.half_width};
+    if (other_mask) estimate.derived = "attention of one mask from the other";
+    if (!found.derived) return estimate;
     // Five products instead of two (FlashAttention-2, section 3.2), at backward_rate_ of the forward's rate.
-    return {found.seconds * 2.5 / backward_rate_, true, found.half_width, found.half_width};
+    estimate.seconds *= 2.5 / backward_rate_;
+    estimate.derived = "attention backward from forward";
+    return estimate;
 }
 
 Estimate AttentionPredictor::estimate(const kernels::Attention& a) const {
@@ -119,6 +129,9 @@ std::string AttentionPredictor::explain(const kernels::Attention& a) const {
         out += fmt::format("  row {}: b{} s{} h{} kv{} d{} measured {}, weight {:.3f}\n", w.index, p.batch, p.seq,
                            p.heads, p.kv_heads, p.head_dim, format_seconds(p.seconds), w.weight);
     }
+    if (!a.plain())
+        out += fmt::format("  no rows of these lengths: with the rate of {:.0f} queries of as many keys\n",
+                           square_length(a));
     if (found.derived)
         out += fmt::format("  backward from forward {}: 2.5 times the operations at {:.3f} of its rate\n",
                            format_seconds(found.seconds), backward_rate_);

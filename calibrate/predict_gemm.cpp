@@ -19,11 +19,6 @@ bool is_half(Dtype dtype) { return dtype == Dtype::fp16 || dtype == Dtype::bf16;
 
 kernels::Gemm shape_of(const GemmPoint& p, Dtype dtype) { return {dtype, 1, p.m, p.n, p.k}; }
 
-/// Published tables give no half-widths.
-bool is_measured(const GemmTable& table) {
-    return std::ranges::any_of(table.points, [](const GemmPoint& p) { return p.half_width > 0; });
-}
-
 std::size_t index_of(const std::vector<double>& axis, std::uint32_t value) {
     const auto found = std::lower_bound(axis.begin(), axis.end(), std::log(value) - 1e-9);
     return static_cast<std::size_t>(found - axis.begin());
@@ -83,7 +78,7 @@ GemmLookup::GemmLookup(const GemmTable& table, const Machine& machine) : table_(
     } else {
         ratio_.assign(ratios.begin(), ratios.end());
         build_scatter();
-        if (is_measured(table)) kriging_.emplace(table, machine);
+        if (is_scattered(table)) kriging_.emplace(table, machine);
     }
 }
 
@@ -261,7 +256,10 @@ Estimate GemmPredictor::at_table_clock(const kernels::Gemm& wanted) const {
     bool exact = false;
     const GemmLookup& table = lookup(wanted, exact);
     Estimate estimate = table.estimate(stand_in(wanted), machine_);
-    estimate.extrapolated |= !exact || wanted.batch > 1;
+    if (wanted.batch > 1)
+        estimate.derived = "batched products from single ones";
+    else if (!exact)
+        estimate.derived = "products from those of another format";
     return estimate;
 }
 

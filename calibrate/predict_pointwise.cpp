@@ -18,6 +18,8 @@ constexpr double untabled_share = 0.85;
 /// Shortest kernel without any table, the least that Vidur measured on A100 and H100.
 constexpr double untabled_latency = 2e-6;
 
+constexpr std::string_view untabled = "memory-bound kernels from the datasheet";
+
 /// Half-widths are interpolated as logarithms like times: a floor keeps them positive.
 constexpr double least_half_width = 1e-9;
 
@@ -42,6 +44,8 @@ Kind stand_in(Kind kind) {
         case Kind::embedding_backward:
         case Kind::permute:
         case Kind::unpermute: return Kind::embedding;  // rows at random addresses
+        case Kind::relu:
+        case Kind::relu_backward:
         case Kind::dropout:
         case Kind::dropout_backward:
         case Kind::bias_dropout_add:
@@ -132,7 +136,7 @@ Estimate PointwisePredictor::of_width(const Width& width, double bytes) const {
 Estimate PointwisePredictor::estimate(const kernels::Pointwise& kernel) const {
     const double bytes = kernels::bytes(kernel);
     const Lookup* table = lookup(kernel);
-    if (table == nullptr) return {latency_ + bytes / (bytes_per_second_ * untabled_share), true};
+    if (table == nullptr) return {latency_ + bytes / (bytes_per_second_ * untabled_share), true, 0, 0, untabled};
     const Between at = between(*table, kernel.cols);
     Estimate out = of_width(*at.low, bytes);
     if (at.share > 0) {
@@ -141,7 +145,7 @@ Estimate PointwisePredictor::estimate(const kernels::Pointwise& kernel) const {
         out.extrapolated |= high.extrapolated;
         out.uncertainty += at.share * (high.uncertainty - out.uncertainty);
     }
-    out.extrapolated |= table->table->kind != kernel.kind;
+    if (table->table->kind != kernel.kind) out.derived = "memory-bound kernels from others of like access";
     out.caches = out.uncertainty;
     return out;
 }

@@ -5,20 +5,24 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/overloaded.hpp"
 #include "calibrate/predict_attention.hpp"
 #include "calibrate/predict_collective.hpp"
 #include "calibrate/predict_copy.hpp"
 #include "calibrate/predict_gemm.hpp"
+#include "calibrate/predict_image.hpp"
 #include "calibrate/predict_pointwise.hpp"
 
 namespace orrery::calibrate {
 
 struct Predictor::Tables {
-    explicit Tables(const Profile& p) : source(&p), gemm(p), attention(p), pointwise(p), collective(p), copy(p) {}
+    explicit Tables(const Profile& p)
+        : source(&p), gemm(p), attention(p), pointwise(p), image(p, gemm, pointwise), collective(p), copy(p) {}
     const Profile* source;
     GemmPredictor gemm;
     AttentionPredictor attention;
     PointwisePredictor pointwise;
+    ImagePredictor image;
     CollectivePredictor collective;
     CopyPredictor copy;
 };
@@ -28,10 +32,15 @@ namespace {
 bool valid(const kernels::Gemm& g) { return std::min({g.batch, g.m, g.n, g.k}) > 0; }
 bool valid(const kernels::Attention& a) { return std::min({a.batch, a.seq, a.heads, a.kv_heads, a.head_dim}) > 0; }
 bool valid(const kernels::Pointwise& p) { return std::min(p.rows, p.cols) > 0; }
+bool valid(const kernels::Convolution& c) {
+    return c.stride > 0 && c.groups > 0 && std::min({c.input_elements(), c.output_elements(), c.weights()}) > 0;
+}
+bool valid(const kernels::Pooling& p) { return p.stride > 0 && std::min(p.input_elements(), p.output_elements()) > 0; }
+bool valid(const kernels::BatchNorm& b) { return std::min(b.rows, b.channels) > 0; }
 
-template <class K>
-void require_valid(const K& kernel) {
-    if (!valid(kernel)) throw Error(fmt::format("{} has a dimension of zero", kernels::to_text(kernel)), "");
+void require_valid(const kernels::Kernel& kernel) {
+    if (!std::visit([](const auto& any) { return valid(any); }, kernel))
+        throw Error(fmt::format("{} has a dimension of zero", kernels::to_text(kernel)), "");
 }
 
 }  // namespace
@@ -41,33 +50,25 @@ Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 
 Estimate Predictor::kernel(const kernels::Kernel& kernel) const {
-    return std::visit(
-        [&](const auto& k) -> Estimate {
-            require_valid(k);
-            using K = std::decay_t<decltype(k)>;
-            if constexpr (std::is_same_v<K, kernels::Gemm>)
-                return tables_->gemm.estimate(k);
-            else if constexpr (std::is_same_v<K, kernels::Attention>)
-                return tables_->attention.estimate(k);
-            else
-                return tables_->pointwise.estimate(k);
-        },
-        kernel);
+    require_valid(kernel);
+    return std::visit(Overloaded{[&](const kernels::Gemm& g) { return tables_->gemm.estimate(g); },
+                                 [&](const kernels::Attention& a) { return tables_->attention.estimate(a); },
+                                 [&](const kernels::Pointwise& p) { return tables_->pointwise.estimate(p); },
+                                 [&](const kernels::Convolution& c) { return tables_->image.estimate(c); },
+                                 [&](const kernels::Pooling& p) { return tables_->image.estimate(p); },
+                                 [&](const kernels::BatchNorm& b) { return tables_->image.estimate(b); }},
+                      kernel);
 }
 
 Estimate Predictor::at_table_clock(const kernels::Kernel& kernel) const {
-    return std::visit(
-        [&](const auto& k) -> Estimate {
-            require_valid(k);
-            using K = std::decay_t<decltype(k)>;
-            if constexpr (std::is_same_v<K, kernels::Gemm>)
-                return tables_->gemm.at_table_clock(k);
-            else if constexpr (std::is_same_v<K, kernels::Attention>)
-                return tables_->attention.at_table_clock(k);
-            else
-                return tables_->pointwise.estimate(k);
-        },
-        kernel);
+    require_valid(kernel);
+    return std::visit(Overloaded{[&](const kernels::Gemm& g) { return tables_->gemm.at_table_clock(g); },
+                                 [&](const kernels::Attention& a) { return tables_->attention.at_table_clock(a); },
+                                 [&](const kernels::Pointwise& p) { return tables_->pointwise.estimate(p); },
+                                 [&](const kernels::Convolution& c) { return tables_->image.at_table_clock(c); },
+                                 [&](const kernels::Pooling& p) { return tables_->image.estimate(p); },
+                                 [&](const kernels::BatchNorm& b) { return tables_->image.estimate(b); }},
+                      kernel);
 }
 
 Estimate Predictor::collective(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const {
@@ -85,18 +86,14 @@ std::optional<Estimate> Predictor::copy(kernels::CopyKind kind, double bytes) co
 }
 
 std::string Predictor::explain(const kernels::Kernel& kernel) const {
-    return std::visit(
-        [&](const auto& k) -> std::string {
-            require_valid(k);
-            using K = std::decay_t<decltype(k)>;
-            if constexpr (std::is_same_v<K, kernels::Gemm>)
-                return tables_->gemm.explain(k);
-            else if constexpr (std::is_same_v<K, kernels::Attention>)
-                return tables_->attention.explain(k);
-            else
-                return tables_->pointwise.explain(k);
-        },
-        kernel);
+    require_valid(kernel);
+    return std::visit(Overloaded{[&](const kernels::Gemm& g) { return tables_->gemm.explain(g); },
+                                 [&](const kernels::Attention& a) { return tables_->attention.explain(a); },
+                                 [&](const kernels::Pointwise& p) { return tables_->pointwise.explain(p); },
+                                 [&](const kernels::Convolution& c) { return tables_->image.explain(c); },
+                                 [&](const kernels::Pooling& p) { return tables_->image.explain(p); },
+                                 [&](const kernels::BatchNorm& b) { return tables_->image.explain(b); }},
+                      kernel);
 }
 
 std::string Predictor::explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const {
@@ -112,6 +109,12 @@ double Predictor::constant(const std::string& name) const {
         throw Error(fmt::format("profile \"{}\" has no constant \"{}\"", tables_->source->name, name),
                     "calibrate/profile.hpp lists the required ones");
     return found->second.value;
+}
+
+double Predictor::constant_or(const std::string& name, double otherwise) const {
+    const auto& constants = tables_->source->constants;
+    const auto found = constants.find(name);
+    return found == constants.end() ? otherwise : found->second.value;
 }
 
 }  // namespace orrery::calibrate

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "calibrate/profile.hpp"
 
@@ -18,6 +19,9 @@ struct Estimate {
     /// Of that, what caches make: so much longer with operands from memory, and shorter with cached ones. 0: unknown,
     /// or measured from memory alone.
     double caches = 0;
+    /// What was not measured but derived, where the profile holds no kernel of the kind, and from what: "attention
+    /// backward from forward". A literal; empty: measured, or interpolated between measurements.
+    std::string_view derived = {};
 };
 
 /// Thread-compatible after construction; keeps a reference to the profile.
@@ -53,6 +57,8 @@ public:
     [[nodiscard]] const Profile& profile() const;
     /// profile().constants.at(name).value
     [[nodiscard]] double constant(const std::string& name) const;
+    /// Of an optional constant; what stands in for it where the profile has none.
+    [[nodiscard]] double constant_or(const std::string& name, double otherwise) const;
 
 private:
     struct Tables;

@@ -69,13 +69,24 @@ bool is_grid(const GemmTable& table, std::size_t cells) {
     return plain && table.points.size() * 10 > cells * 9;
 }
 
+std::string exact(double value) { return fmt::format("{}", value); }
+
+std::string scatter_text(const GemmTable& table) {
+    if (!table.scatter) return "";
+    const ScatterSettings& s = *table.scatter;
+    return fmt::format(
+        "\n    \"scatter\": {{\"points\": {}, \"length\": {}, \"step\": {}, \"noise\": {}, \"rough\": {},\n    "
+        "\"trend\": {}}},",
+        s.points, exact(s.length), exact(s.step), exact(s.noise), s.rough, list(s.trend, exact));
+}
+
 std::string to_text(const GemmTable& table) {
     std::set<std::uint32_t> m, n, k;
     for (const auto& p : table.points) m.insert(p.m), n.insert(p.n), k.insert(p.k);
     const bool forward = table.pass == kernels::GemmPass::forward;
-    std::string out = fmt::format("{{\"dtype\": \"{}\", {}\"provenance\": {},\n    ", kernels::name(table.dtype),
+    std::string out = fmt::format("{{\"dtype\": \"{}\", {}\"provenance\": {},{}\n    ", kernels::name(table.dtype),
                                   forward ? "" : fmt::format("\"pass\": \"{}\", ", kernels::name(table.pass)),
-                                  to_text(table.provenance));
+                                  to_text(table.provenance), scatter_text(table));
     const auto plain = [](std::uint32_t value) { return fmt::format("{}", value); };
     if (!is_grid(table, m.size() * n.size() * k.size())) {
         out += fmt::format("\"rows\": {{\"m\": {},\n    \"n\": {},\n    \"k\": {},\n",
@@ -223,6 +234,8 @@ std::string to_json_text(const Profile& profile) {
         held_out_text(profile), section("gemm", profile.gemm), section("attention", profile.attention),
         section("pointwise", profile.pointwise), section("collectives", profile.collectives), measured_text(profile));
 }
+
+Profile as_read(const Profile& profile) { return profile_from(nlohmann::json::parse(to_json_text(profile))); }
 
 Profile load_profile(const std::filesystem::path& file) {
     const std::string text = read_file(file, "scenarios/profiles/ holds the shipped profiles");

@@ -27,11 +27,20 @@ struct GemmPoint {
     float seconds;
     float half_width = 0;
 };
+/// How a measured table of scattered shapes is interpolated (gemm_trend.hpp, kriging.hpp), as it was chosen when the
+/// profile was made: choosing takes longer than most predictions.
+struct ScatterSettings {
+    std::size_t points = 0;     ///< that it was chosen for: another number, and it is chosen anew
+    std::vector<double> trend;  ///< GemmTrend's cost of each term; empty: around the roofline
+    double length = 0, step = 0, noise = 0;
+    bool rough = true;
+};
 struct GemmTable {
     kernels::Dtype dtype;
     Provenance provenance;
     std::vector<GemmPoint> points;
     kernels::GemmPass pass = kernels::GemmPass::forward;
+    std::optional<ScatterSettings> scatter = std::nullopt;  ///< of scattered shapes alone
 };
 
 /// Batched products (experts', unfused attention's), for which a table of single ones stands in where a shape was not
@@ -140,15 +149,15 @@ struct Profile {
     std::vector<CollectiveTable> collectives;
     /// Keys, all required: peak_half_flops, memory_bytes_per_second (datasheet), sustained_gemm (share of the table's
     /// best GEMM rate that a long run keeps), kernel_gap_seconds (device idle between dependent kernels),
-    /// dispatch_seconds (host time to launch one kernel from a framework, eager mode), collective_launch_seconds (these
-    /// three may be zero),
-    /// overlap_slowdown (factor on kernels that run beside a collective), network_efficiency (payload share of the
-    /// NIC's line rate that NCCL reaches).
+    /// launch_seconds (host time of one call of the driver; what a framework takes for itself is not the device's and
+    /// stands in hardware/host_time.hpp), collective_launch_seconds (these three may be zero), overlap_slowdown (factor
+    /// on kernels that run beside a collective).
     /// Optional: peak_single_flops, peak_tf32_flops, peak_fp8_flops, multiprocessors, tile_waves (present: GEMM tiles
     /// run in whole waves over the multiprocessors), attention_backward_rate (flop/s of the backward over the forward),
-    /// cache_bytes (of a CPU's last level, which the ranks of a host share: where kernels were measured with operands
-    /// in it and in memory), host_message_seconds (of one message between two hosts, without its bytes: present, ranks
-    /// communicate by kernels/tcp's rings of messages and not by NCCL).
+    /// network_efficiency (payload share of the NICs' line rate, measured; else the adapter's of
+    /// hardware/datasheets.hpp), cache_bytes (of a CPU's last level, which the ranks of a host share: where kernels
+    /// were measured with operands in it and in memory), host_message_seconds (of one message between two hosts,
+    /// without its bytes: present, ranks communicate by kernels/tcp's rings of messages and not by NCCL).
     std::map<std::string, Constant> constants;
     std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
     // Of measured devices only, and left out of the file when empty:
@@ -162,6 +171,8 @@ struct Profile {
 /// Throws Error (file, pointer, row) for another version, missing constants, NaN, negative or zero times, tables
 /// out of order, or truncation.
 Profile load_profile(const std::filesystem::path& file);
+/// As load_profile() will see it once it is written: times have four digits.
+Profile as_read(const Profile& profile);
 /// Writes to a temporary file beside and renames: never half-written. Same profile, same bytes.
 void save_profile(const Profile& profile, const std::filesystem::path& file);
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
+#include "calibrate/gemm_trend.hpp"
 #include "calibrate/roofline.hpp"
 
 namespace orrery::calibrate {
@@ -141,6 +143,20 @@ void check_gemm(const Profile& profile) {
     }
 }
 
+/// A covariance needs positive lengths; costs are never negative.
+void check_scatter(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.gemm.size(); ++t) {
+        if (!profile.gemm[t].scatter) continue;
+        const ScatterSettings& s = *profile.gemm[t].scatter;
+        const std::string pointer = fmt::format("/gemm/{}/scatter", t);
+        const bool settings =
+            s.length > 0 && s.length < 1e3 && s.step >= 0 && s.step < 1e3 && s.noise >= 0 && s.noise < 1;
+        const bool costs = std::ranges::all_of(s.trend, [](double cost) { return cost >= 0 && cost < 1e3; });
+        if (!settings || !costs || (!s.trend.empty() && s.trend.size() != GemmTrend::terms))
+            fail(pointer, "holds settings that no interpolation has", "take \"scatter\" out: it is chosen anew");
+    }
+}
+
 void check_batched_gemm(const Profile& profile) {
     for (std::size_t t = 0; t < profile.batched_gemm.size(); ++t) {
         const std::string pointer = fmt::format("/batched_gemm/{}", t);
@@ -233,20 +249,40 @@ void check_conditions(const Profile& profile) {
     check_not_negative(profile.load->after, "/load", "after");
 }
 
-void check_constants(const Profile& profile) {
-    for (const auto key : required_constants)
-        if (!profile.constants.contains(std::string(key)))
-            fail("/constants", fmt::format("\"{}\" is missing", key),
-                 "calibrate/profile.hpp lists the required constants");
-    for (const auto& [key, constant] : profile.constants) {
-        const bool may_be_zero =
-            std::find(overheads.begin(), overheads.end(), std::string_view(key)) != overheads.end();
-        if (may_be_zero)
-            check_not_negative(constant.value, "/constants/" + key, key);
-        else
-            check_positive(constant.value, "/constants/" + key, key);
-        if (constant.origin.empty()) fail("/constants/" + key, "has no origin", "say where the number comes from");
+constexpr std::string_view split_constant = "dispatch_seconds";
+
+void check_required(const Profile& profile) {
+    for (const KnownConstant& known : known_constants) {
+        if (!known.required || profile.constants.contains(std::string(known.name))) continue;
+        const bool older = known.name == "launch_seconds" && profile.constants.contains(std::string(split_constant));
+        fail(
+            "/constants", fmt::format("\"{}\" is missing", known.name),
+            older
+                ? "this profile is from before dispatch_seconds was split: import or calibrate it again, or, if it was "
+                  "measured with orrery calibrate, rename dispatch_seconds to launch_seconds"
+                : "calibrate/profile.hpp lists the required constants");
     }
+}
+
+void check_constant(const std::string& key, const Constant& constant) {
+    const std::string pointer = "/constants/" + key;
+    const auto known = std::ranges::find(known_constants, std::string_view(key), &KnownConstant::name);
+    if (known == known_constants.end()) {
+        std::vector<std::string_view> names;
+        for (const KnownConstant& each : known_constants) names.push_back(each.name);
+        fail(pointer, "is not a constant that predictions use", "nearest: " + join(nearest(key, names)));
+    }
+    if (!(constant.value >= known->least && constant.value <= known->most))
+        fail(pointer,
+             fmt::format("{} {} is beyond belief: devices have {} to {}", constant.value, constant.unit, known->least,
+                         known->most),
+             "in SI units (seconds, bytes, flop/s)? else measure it again");
+    if (constant.origin.empty()) fail(pointer, "has no origin", "say where the number comes from");
+}
+
+void check_constants(const Profile& profile) {
+    check_required(profile);
+    for (const auto& [key, constant] : profile.constants) check_constant(key, constant);
 }
 
 }  // namespace
@@ -275,6 +311,7 @@ void check_profile(const Profile& profile) {
     if (profile.name.empty()) fail("/name", "is empty", "give the profile a name");
     check_constants(profile);
     check_gemm(profile);
+    check_scatter(profile);
     check_batched_gemm(profile);
     check_attention(profile);
     check_pointwise(profile);

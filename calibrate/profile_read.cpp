@@ -131,9 +131,15 @@ std::vector<GemmPoint> gemm_rows(const Node& node) {
     return points;
 }
 
+ScatterSettings scatter_settings(const Node& node) {
+    return {node.at("points").count(), node.at("trend").numbers(), node.at("length").number(),
+            node.at("step").number(),  node.at("noise").number(),  node.at("rough").boolean()};
+}
+
 GemmTable gemm_table(const Node& node) {
     GemmTable table{kernels::dtype_from(node.at("dtype").text()), provenance(node.at("provenance")), {}};
     if (node.has("pass")) table.pass = kernels::gemm_pass_from(node.at("pass").text());
+    if (node.has("scatter")) table.scatter = scatter_settings(node.at("scatter"));
     table.points = node.has("grid") ? gemm_grid(node.at("grid")) : gemm_rows(node.at("rows"));
     return table;
 }

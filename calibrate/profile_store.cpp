@@ -24,7 +24,10 @@ std::vector<std::string> ProfileStore::shipped() {
     return names;
 }
 
+bool ProfileStore::ships(const std::string& name) { return fs::exists(data_folder() / "profiles" / (name + ".json")); }
+
 const Predictor& ProfileStore::find(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
     auto& entry = entries_[name];
     if (!entry) {
         fs::path file = data_folder() / "profiles" / (name + ".json");

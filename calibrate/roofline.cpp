@@ -90,6 +90,22 @@ double attention_roofline(const kernels::Attention& attention, const Machine& ma
     return smooth_maximum(compute, memory) + start_up_seconds;
 }
 
+kernels::Gemm implicit_gemm(const kernels::Convolution& c) {
+    const std::uint32_t pixels = c.batch * c.output_rows() * c.output_columns(), outputs = c.outputs / c.groups,
+                        inputs = c.channels / c.groups * c.kernel_rows * c.kernel_columns;
+    switch (c.pass) {
+        case kernels::GemmPass::forward: return {c.dtype, c.groups, pixels, outputs, inputs, c.pass};
+        case kernels::GemmPass::data_gradient: return {c.dtype, c.groups, pixels, inputs, outputs, c.pass};
+        case kernels::GemmPass::weight_gradient: return {c.dtype, c.groups, inputs, outputs, pixels, c.pass};
+    }
+    return {};
+}
+
+double convolution_roofline(const kernels::Convolution& convolution, const Machine& machine) {
+    const double memory = kernels::bytes(convolution) / machine.bytes_per_second;
+    return smooth_maximum(compute_seconds(implicit_gemm(convolution), machine), memory) + start_up_seconds;
+}
+
 double best_half_rate(const Profile& profile, const Machine& machine) {
     double best = 0;
     for (const auto& table : profile.gemm)

@@ -29,6 +29,14 @@ double gemm_roofline(const kernels::Gemm& gemm, const Machine& machine);
 /// The same for fused attention: blocks of 128 queries of one head, in waves.
 double attention_roofline(const kernels::Attention& attention, const Machine& machine);
 
+/// The product that a convolution is when the windows of its images are the rows of a matrix (implicit GEMM: Chetlur et
+/// al. 2014, cuDNN, section 3), one for each group.
+kernels::Gemm implicit_gemm(const kernels::Convolution& convolution);
+
+/// The same for a convolution: the arithmetic of its implicit product, and each operand crossing the memory once (the
+/// product would read a pixel for every window it lies in).
+double convolution_roofline(const kernels::Convolution& convolution, const Machine& machine);
+
 /// Highest 16-bit GEMM rate among a profile's tables (scaled from another format when there is no 16-bit table),
 /// flop/s; the datasheet's peak without any table.
 double best_half_rate(const Profile& profile, const Machine& machine);

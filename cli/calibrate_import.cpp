@@ -7,6 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/file_lock.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
 #include "calibrate/import_nccl_tests.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/calibrate.hpp"
@@ -20,6 +22,14 @@ struct Options {
     std::string file, out, into, kind;
 };
 
+std::string text_of(const calibrate::Merged& merged) {
+    if (merged.older.empty()) return "";
+    std::vector<std::string> sizes;
+    for (const double bytes : merged.replaced) sizes.push_back(format_bytes(bytes));
+    return fmt::format("of {}: {} sizes kept, {} replaced{}{}\n", merged.older, merged.kept, sizes.size(),
+                       sizes.empty() ? "" : ": ", join(sizes));
+}
+
 void import_tests(const Options& options) {
     if (options.out.empty() && options.into.empty())
         throw Error("nowhere to put the collectives", "--into an existing profile, or --out a new one");
@@ -30,17 +40,19 @@ void import_tests(const Options& options) {
     std::optional<FileLock> alone;  // others that add to this profile wait, and find what was added
     if (options.out.empty()) alone.emplace(target);
     calibrate::Profile profile;
+    calibrate::Merged merged;
     if (options.into.empty()) {
         profile = calibrate::profile_of(tests, std::filesystem::path(options.out).stem().string());
     } else {
         calibrate::ProfileStore store;
         profile = options.out.empty() ? calibrate::load_profile(options.into) : store.find(options.into).profile();
-        calibrate::put_table(profile, tests.table);
+        merged = calibrate::put_table(profile, tests.table);
     }
     calibrate::save_profile(profile, target);
     print(fmt::format("{}: {} among {} ranks of {}, {} sizes\n", target, kernels::name(tests.table.kind),
                       tests.table.ranks, tests.device.empty() ? "an unnamed device" : tests.device,
-                      tests.table.points.size()));
+                      tests.table.points.size()) +
+          text_of(merged));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // orrery list: what a scenario can name.
 #include <fmt/format.h>
 
+#include "base/enum_table.hpp"
 #include "base/table.hpp"
+#include "base/terminal.hpp"
 #include "base/units.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
@@ -17,6 +19,8 @@ namespace orrery::cli {
 namespace {
 
 using Align = Table::Align;
+
+void print_table(const Table& table) { print(table.to_text({.columns = text_columns(Stream::out)})); }
 
 constexpr const char* footer = R"(Examples:
   orrery list models
@@ -35,13 +39,12 @@ void list_models() {
                  {"MLP"},
                  {"vocabulary"},
                  {"family", Align::left}});
-    constexpr std::array<const char*, 3> families{"gpt", "llama", "bert"};  // by models::Family
     for (const models::ModelSpec& m : models::catalog())
         table.row({m.name, format_count(static_cast<double>(models::parameters(models::build(m)))),
                    fmt::format("{}", m.layers), fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
                    fmt::format("{}", m.kv_heads), fmt::format("{}{}", m.ffn, m.gated ? " gated" : ""),
-                   fmt::format("{}", m.vocab), families.at(static_cast<std::size_t>(m.family))});
-    print(table.to_text());
+                   fmt::format("{}", m.vocab), std::string(models::name(m.family))});
+    print_table(table);
     print(
         "\nAny other: \"model\": {\"hugging_face\": \"path/to/config.json\"}, or its hyper-parameters in the "
         "scenario.\nThe papers behind the shipped ones are cited in models/gpt.cpp, llama.cpp and bert.cpp.\n");
@@ -66,7 +69,7 @@ void list_clusters() {
                    nic > 0 ? fmt::format("{:.0f} Gb/s", nic * 8 / 1e9) : "-", std::string(preset.summary),
                    std::string(preset.source)});
     }
-    print(table.to_text());
+    print_table(table);
 }
 
 void list_fabrics() {
@@ -77,7 +80,7 @@ void list_fabrics() {
     for (const topology::FabricKind& kind : topology::fabric_kinds())
         table.row(
             {std::string(kind.name), std::string(kind.keys), std::string(kind.summary), std::string(kind.source)});
-    print(table.to_text());
+    print_table(table);
     print(
         "\nEvery preset but the reference architectures takes them: \"cluster\": {\"preset\": \"dgx-h100\", "
         "\"fabric\": \"dragonfly\"}.\n");
@@ -87,7 +90,7 @@ void list_strategies() {
     Table table({{"key", Align::left}, {"values", Align::left}, {"what", Align::left}, {"source", Align::left}});
     for (const StrategyKey& key : strategy_keys())
         table.row({std::string(key.key), std::string(key.values), std::string(key.what), std::string(key.source)});
-    print(table.to_text());
+    print_table(table);
 }
 
 void list_profiles() {
@@ -98,7 +101,7 @@ void list_profiles() {
         const std::size_t tables = p.gemm.size() + p.attention.size() + p.pointwise.size() + p.collectives.size();
         table.row({name, fmt::format("{}", tables), p.device, p.made_by});
     }
-    print(table.to_text());
+    print_table(table);
     print("\n`orrery profile show NAME` names every table's source.\n");
 }
 

@@ -45,7 +45,9 @@ void DisplayOptions::add_to(CLI::App& command) {
     command.add_flag("--no-color", no_color, "print without colours (as does NO_COLOR in the environment)");
 }
 
-report::Style DisplayOptions::style() const { return {.color = !no_color && wants_color(Stream::out)}; }
+report::Style DisplayOptions::style() const {
+    return {.color = !no_color && wants_color(Stream::out), .columns = text_columns(Stream::out)};
+}
 
 Output::Output(const std::string& path) : to_stdout_(path == "-") {
     if (!path.empty() && !to_stdout_) file_.emplace(path);
@@ -71,6 +73,8 @@ void require_distinct(const std::vector<std::string>& outputs, const std::vector
                 throw Error(outputs[i], "", "is read and would be overwritten", "name another output file");
     }
 }
+
+void note(const std::string& file, std::string_view text) { fmt::print(stderr, "orrery: note: {}: {}\n", file, text); }
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 

@@ -71,4 +71,7 @@ void require_distinct(const std::vector<std::string>& outputs, const std::vector
 /// Writes to standard output.
 void print(std::string_view text);
 
+/// Tells a person on stderr what an answer leaves out: "orrery: note: trace.json: ...".
+void note(const std::string& file, std::string_view text);
+
 }  // namespace orrery::cli

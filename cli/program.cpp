@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/interrupt.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 
 namespace orrery::cli {
 
@@ -31,16 +35,52 @@ Exit flushed(const std::string& name, Exit exit) {
         Exit::run_failure);
 }
 
+/// "orrery calibrate": the command that the words reached.
+std::pair<const CLI::App*, std::string> reached(const CLI::App& program) {
+    const CLI::App* command = &program;
+    std::string words = program.get_name();
+    while (!command->get_subcommands().empty()) {
+        command = command->get_subcommands().front();
+        words += ' ' + command->get_name();
+    }
+    return {command, words};
+}
+
+/// A word where a command is expected, and is none; an empty one otherwise. The parser itself only says that a
+/// subcommand is missing, or that a word is one too many.
+std::string unknown_command(const CLI::App& command) {
+    const bool takes_commands = !command.get_subcommands([](const CLI::App*) { return true; }).empty();
+    const bool takes_words = !command.get_options([](const CLI::Option* o) { return o->get_positional(); }).empty();
+    if (!takes_commands || takes_words) return "";
+    const std::vector<std::string> left = command.remaining();
+    const auto word = std::ranges::find_if(left, [](const std::string& each) { return !each.starts_with('-'); });
+    return word == left.end() ? "" : *word;
+}
+
+/// The commands below this one that look most like the word.
+std::string nearest_command(const CLI::App& command, std::string_view word) {
+    std::vector<std::string_view> names;
+    for (const CLI::App* each : command.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(each->get_name());
+    return nearest(word, names, 1).front();
+}
+
+std::string explained(const CLI::App& program, const CLI::ParseError& error) {
+    const auto [command, words] = reached(program);
+    if (const std::string word = unknown_command(*command); !word.empty()) {
+        const std::string shown = word.substr(0, 64);
+        return fmt::format("\"{}\" is no command\n  hint: the nearest is `{} {}`; {} --help shows all of them", shown,
+                           words, nearest_command(*command, shown), words);
+    }
+    return fmt::format("{}\n  hint: {} --help shows what there is", error.what(), words);
+}
+
 /// Help and version come as exceptions too: they are no errors.
 Exit parse_error(const CLI::App& program, const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-        program.exit(error);
-        return flushed(program.get_name(), Exit::done);
-    }
     const std::string& name = program.get_name();
-    return complain(
-        name, fmt::format("{}\n  hint: {} --help, or {} COMMAND --help, shows what there is", error.what(), name, name),
-        Exit::bad_input);
+    if (error.get_exit_code() != 0) return complain(name, explained(program, error), Exit::bad_input);
+    program.exit(error);
+    return flushed(name, Exit::done);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/execute.hpp"
 #include "cli/options.hpp"
-#include "report/chrome_trace.hpp"
+#include "cli/trace_output.hpp"
 #include "report/json.hpp"
 #include "report/lone_rank.hpp"
 #include "report/measured.hpp"
@@ -93,7 +93,7 @@ Exit run_scenario(Options& options) {
     if (json.wanted())
         report::json_with_operations(scenario, step, {{"measured", report::measured_facts(executed.measured)}},
                                      [&](std::string_view text) { json.write(text); });
-    if (trace.wanted()) report::chrome_trace(scenario, step, [&](std::string_view text) { trace.write(text); });
+    write_trace(trace, options.trace, scenario, step, options.display.quiet);
     if (!json.to_stdout() && !trace.to_stdout() && !options.display.quiet)
         print(report::terminal(scenario, step, options.display.style()) +
               report::measured_lines(scenario, executed.measured));

@@ -7,7 +7,7 @@
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
-#include "report/chrome_trace.hpp"
+#include "cli/trace_output.hpp"
 #include "report/json.hpp"
 #include "report/terminal.hpp"
 #include "sim/agreement.hpp"
@@ -27,7 +27,7 @@ struct Options {
 };
 
 sim::EngineKind engine_of(const Options& options) {
-    return options.engine == "simgrid" ? sim::EngineKind::simgrid : sim::EngineKind::fast;
+    return options.engine == "simgrid" ? sim::EngineKind::simgrid : sim::EngineKind::fast_in_simgrid;
 }
 
 constexpr const char* footer = R"(Examples:
@@ -87,7 +87,7 @@ Exit simulate(const Options& options) {
     if (every)
         report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),
                                      [&](std::string_view text) { json.write(text); });
-    if (trace.wanted()) report::chrome_trace(scenario, prediction, [&](std::string_view text) { trace.write(text); });
+    write_trace(trace, options.trace, scenario, prediction, options.display.quiet);
     const bool free = !json.to_stdout() && !trace.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
     json.finish();

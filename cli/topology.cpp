@@ -1,13 +1,17 @@
 // orrery topology: prints, draws and checks the cluster of a scenario.
 #include "report/topology.hpp"
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "hardware/gpu.hpp"
 #include "topology/catalog.hpp"
 #include "topology/dot.hpp"
-#include "topology/gpu.hpp"
 #include "topology/nccl_xml.hpp"
 #include "topology/simgrid_xml.hpp"
 
@@ -33,31 +37,45 @@ Examples:
 
 /// The first node.
 std::string node_xml(const topology::Cluster& cluster) {
-    const int sm = topology::compute_capability(topology::socket_of(cluster.gpu()));
+    const int sm = cluster.gpu().compute_capability;
     if (sm == 0) throw Error(cluster.gpu().name + " is no GPU that NCCL runs on", "leave --nccl-xml out");
     return topology::to_nccl_xml(cluster.plan_of(0), cluster.fabric().parts().nic_bytes_per_second, sm);
+}
+
+struct Wanted {
+    Output* output;
+    std::function<std::string()> text;
+};
+
+/// Writes what can be written; what cannot is told then, so that a format with a limit costs no other one.
+void write_all(const std::vector<Wanted>& all, const std::string& scenario) {
+    std::optional<Error> refused;
+    for (const Wanted& each : all) {
+        if (!each.output->wanted()) continue;
+        try {
+            each.output->write(each.text());
+            each.output->finish();
+        } catch (const Error& error) {
+            if (!refused) refused = error.in_file(scenario);
+        }
+    }
+    if (refused) throw *refused;
 }
 
 void show(const Options& options) {
     require_distinct({options.json, options.svg, options.dot, options.nccl, options.simgrid}, {options.scenario.file});
     const topology::Cluster cluster = topology::build(options.scenario.load_cluster());
     Output json(options.json), svg(options.svg), dot(options.dot), nccl(options.nccl), simgrid(options.simgrid);
-    try {
-        if (dot.wanted()) dot.write(topology::to_dot(cluster));
-        if (simgrid.wanted()) simgrid.write(topology::to_simgrid_xml(cluster));
-    } catch (const Error& error) {
-        throw error.in_file(options.scenario.file);
-    }
-    if (nccl.wanted()) nccl.write(node_xml(cluster));
-    if (svg.wanted()) svg.write(report::topology_svg(cluster));
     const topology::Survey survey = topology::survey(cluster);
-    if (json.wanted()) json.write(report::topology_json(cluster, survey));
-    for (Output* output : {&json, &svg, &dot, &nccl, &simgrid}) output->finish();
     const bool answered =
         json.to_stdout() || svg.to_stdout() || dot.to_stdout() || nccl.to_stdout() || simgrid.to_stdout();
-    if (!answered && !options.display.quiet) {
-        print(report::topology_text(cluster, survey, options.display.style()));
-    }
+    if (!answered && !options.display.quiet) print(report::topology_text(cluster, survey, options.display.style()));
+    write_all({{&json, [&] { return report::topology_json(cluster, survey); }},
+               {&svg, [&] { return report::topology_svg(cluster); }},
+               {&dot, [&] { return topology::to_dot(cluster); }},
+               {&nccl, [&] { return node_xml(cluster); }},
+               {&simgrid, [&] { return topology::to_simgrid_xml(cluster); }}},
+              options.scenario.file);
 }
 
 }  // namespace

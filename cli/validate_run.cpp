@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "calibrate/profile_store.hpp"
 #include "cli/child.hpp"
 #include "cli/launch.hpp"
+#include "cli/machine_load.hpp"
 #include "cli/options.hpp"
 #include "report/compare.hpp"
 #include "report/json.hpp"
@@ -112,6 +115,7 @@ validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one
     const std::string profile = profile_of(options, one);
     calibrate(options, one, profile);
     one.scenario.profile = profile;
+    one.scenario.plan.training.software = hardware::Software::orrery;  // which runs it
     calibrate::ProfileStore profiles;
     const sim::Prediction predicted =
         sim::predict(one.scenario, profiles,
@@ -141,6 +145,25 @@ validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one
     return row;
 }
 
+/// What a reader of wall times must know of the machine. "" where others took less than is worth saying.
+std::string disturbed(double cores, const ValidateRun& options, std::string_view when) {
+    const unsigned all = std::thread::hardware_concurrency();
+    constexpr double worth_saying = 0.05;  // of the machine
+    if (cores < worth_saying * all) return "";
+    const char* const remedy = options.wall
+                                   ? "wait until they are done, or leave --wall out: the undisturbed step counts the "
+                                     "CPU time of each operation"
+                                   : "wait until they are done: caches, memory and the calibration suffer too";
+    return fmt::format("other processes {} {:.1f} of {} cores of this machine: {}\n", when, cores, all, remedy);
+}
+
+/// Looks for a moment before anything of ours runs.
+std::string disturbed_before(const ValidateRun& options) {
+    const OtherLoad others;
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    return disturbed(others.cores(), options, "take");
+}
+
 }  // namespace
 
 Exit validate_run(const ValidateRun& options) {
@@ -151,15 +174,18 @@ Exit validate_run(const ValidateRun& options) {
             all.push_back(configuration(file, overrides));
     Output json(options.json), svg(options.svg);
     fs::create_directories(options.profiles);
+    if (!options.quiet) fmt::print(stderr, "{}", disturbed_before(options));
+    const OtherLoad others;
     std::vector<validate::ExecutedRow> rows;
     for (const Configuration& one : all) {
         rows.push_back(validate_one(options, one));
         if (!options.quiet)
             fmt::print(stderr, "{} of {}: {} {:+.1f}%\n", rows.size(), all.size(), one.name, 100 * rows.back().error());
     }
+    const std::string remark = disturbed(others.cores(), options, "took");
     if (json.wanted()) json.write(validate::to_json(rows).dump(2) + '\n');
     if (svg.wanted()) svg.write(validate::to_svg(rows));
-    if (!json.to_stdout() && !svg.to_stdout() && !options.quiet) print(validate::to_text(rows));
+    if (!json.to_stdout() && !svg.to_stdout() && !options.quiet) print(validate::to_text(rows) + remark);
     json.finish();
     svg.finish();
     return 100 * validate::summary(rows).median <= options.tolerance_percent ? Exit::done : Exit::outside_tolerance;

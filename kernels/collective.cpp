@@ -1,24 +1,24 @@
 #include "kernels/collective.hpp"
 
-#include <array>
 #include <string>
 
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 
 namespace orrery::kernels {
 
 namespace {
-constexpr std::array<std::string_view, collective_kinds> names{"all_reduce", "all_gather", "reduce_scatter",
-                                                               "all_to_all", "broadcast",  "send_recv"};
-}
+constexpr EnumNames<CollectiveKind> names{"all_reduce", "all_gather", "reduce_scatter",
+                                          "all_to_all", "broadcast",  "send_recv"};
+static_assert(collective_kinds == names.size());
+}  // namespace
 
-std::string_view name(CollectiveKind kind) { return names[static_cast<std::size_t>(kind)]; }
+std::string_view name(CollectiveKind kind) { return names[kind]; }
 
 CollectiveKind collective_from(std::string_view text) {
     if (text == "alltoall") return CollectiveKind::all_to_all;
     if (text == "sendrecv") return CollectiveKind::send_recv;
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (names[i] == text) return static_cast<CollectiveKind>(i);
+    if (const auto found = names.find(text)) return *found;
     throw Error("unknown collective \"" + std::string(text) + "\"",
                 "one of all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv");
 }

@@ -1,20 +1,18 @@
 #include "kernels/device.hpp"
 
-#include <array>
-
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 
 namespace orrery::kernels {
 
 namespace {
-constexpr std::array<std::string_view, 3> copy_names{"host_to_device", "device_to_host", "device_to_device"};
+constexpr EnumNames<CopyKind> copy_names{"host_to_device", "device_to_host", "device_to_device"};
 }
 
-std::string_view name(CopyKind kind) { return copy_names[static_cast<std::size_t>(kind)]; }
+std::string_view name(CopyKind kind) { return copy_names[kind]; }
 
 CopyKind copy_from(std::string_view text) {
-    for (std::size_t i = 0; i < copy_names.size(); ++i)
-        if (copy_names[i] == text) return static_cast<CopyKind>(i);
+    if (const auto found = copy_names.find(text)) return *found;
     throw Error("unknown copy \"" + std::string(text) + "\"",
                 "one of host_to_device, device_to_host, device_to_device");
 }

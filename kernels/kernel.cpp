@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "base/overloaded.hpp"
 #include "kernels/pointwise_traffic.hpp"
@@ -12,10 +13,8 @@ namespace orrery::kernels {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> pass_names{"forward", "data-gradient", "weight-gradient"};
-constexpr std::array<std::string_view, 5> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8"};
-
-double causal_share(const Attention& a) { return a.causal ? 0.5 : 1.0; }
+constexpr EnumNames<GemmPass> pass_names{"forward", "data-gradient", "weight-gradient"};
+constexpr EnumNames<Dtype> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8"};
 
 }  // namespace
 
@@ -30,72 +29,159 @@ std::uint32_t size_of(Dtype dtype) {
     return 4;
 }
 
-std::string_view name(Dtype dtype) { return dtype_names[static_cast<std::size_t>(dtype)]; }
+std::string_view name(Dtype dtype) { return dtype_names[dtype]; }
 
 Dtype dtype_from(std::string_view text) {
-    for (std::size_t i = 0; i < dtype_names.size(); ++i)
-        if (dtype_names[i] == text) return static_cast<Dtype>(i);
+    if (const auto found = dtype_names.find(text)) return *found;
     throw Error(fmt::format("unknown number format \"{}\"", text), "one of fp32, tf32, fp16, bf16, fp8");
 }
 
-std::string_view name(GemmPass pass) { return pass_names[static_cast<std::size_t>(pass)]; }
+std::string_view name(GemmPass pass) { return pass_names[pass]; }
 
 GemmPass gemm_pass_from(std::string_view text) {
-    for (std::size_t i = 0; i < pass_names.size(); ++i)
-        if (pass_names[i] == text) return static_cast<GemmPass>(i);
+    if (const auto found = pass_names.find(text)) return *found;
     throw Error(fmt::format("unknown pass \"{}\"", text), "one of forward, data-gradient, weight-gradient");
+}
+
+double Attention::pairs() const {
+    // Over the queries: the sum of max(0, from + i) for i = 0 ... seq - 1.
+    const auto ramp = [n = double{1} * seq](double from) {
+        const double terms = std::max(0.0, n + std::min(0.0, from));
+        return from >= 0 ? n * from + n * (n - 1) / 2 : terms * (terms - 1) / 2;
+    };
+    const double offset = double{1} * keys() - seq, all = double{1} * seq * keys(), own = causal ? seq / 2.0 : 0.0;
+    double ends = all;
+    if (causal)
+        ends = ramp(offset + 1);
+    else if (window != 0)  // min(keys, position + window)
+        ends = ramp(offset + window) - ramp(offset + window - keys());
+    const double firsts = window == 0 ? 0.0 : ramp(offset + 1 - window);
+    return ends - firsts - own;
+}
+
+Dtype dtype_of(const Kernel& kernel) {
+    return std::visit([](const auto& any) { return any.dtype; }, kernel);
+}
+
+Kernel with_dtype(Kernel kernel, Dtype dtype) {
+    std::visit([dtype](auto& any) { any.dtype = dtype; }, kernel);
+    return kernel;
 }
 
 double flops(const Kernel& kernel) {
     return std::visit(Overloaded{[](const Gemm& g) { return 2.0 * g.batch * g.m * static_cast<double>(g.n) * g.k; },
                                  [](const Attention& a) {
-                                     const double product = 2.0 * a.batch * a.heads * static_cast<double>(a.seq) *
-                                                            a.seq * a.head_dim * causal_share(a);
+                                     const double product = 2.0 * a.batch * a.heads * a.pairs() * a.head_dim;
                                      return (a.backward ? 5.0 : 2.0) * product;
                                  },
-                                 [](const Pointwise&) { return 0.0; }},
+                                 [](const Pointwise&) { return 0.0; },
+                                 [](const Convolution& c) {
+                                     const double pixels = double{1} * c.batch * c.output_rows() * c.output_columns();
+                                     return 2.0 * pixels * static_cast<double>(c.weights());
+                                 },
+                                 [](const Pooling&) { return 0.0; }, [](const BatchNorm&) { return 0.0; }},
                       kernel);
 }
 
+namespace {
+
+double bytes_of(const Gemm& g) {
+    // fp8 products are written in 16 bits: the next kernel reads them so.
+    const double in = size_of(g.dtype), out = g.dtype == Dtype::fp8 ? 2.0 : in;
+    const double m = g.m, n = g.n, k = g.k;
+    return g.batch * (in * (m * k + k * n) + out * m * n);
+}
+
+double bytes_of(const Attention& a) {
+    const double seen = static_cast<double>(a.end_key(a.seq - 1) - a.first_key(0));
+    const double q = static_cast<double>(a.batch) * a.seq * a.heads * a.head_dim,
+                 kv = 2.0 * a.batch * seen * a.kv_heads * a.head_dim;
+    // forward: read Q K V, write O. backward: read Q K V O dO, write dQ dK dV.
+    const double elements = a.backward ? 4.0 * q + 2.0 * kv : 2.0 * q + kv;
+    return elements * size_of(a.dtype);
+}
+
+double bytes_of(const Pointwise& p) {
+    return static_cast<double>(p.rows) * static_cast<double>(p.cols) *
+           traffic(p.kind).bytes_per_element(size_of(p.dtype));
+}
+
+double bytes_of(const Convolution& c) {
+    return static_cast<double>(c.input_elements() + c.output_elements() + c.weights()) * size_of(c.dtype);
+}
+
+double bytes_of(const Pooling& p) {
+    const auto in = static_cast<double>(p.input_elements()), out = static_cast<double>(p.output_elements());
+    // The backward of a maximum looks for it in x again: x, dy -> dx.
+    const double again = p.backward && p.kind == PoolingKind::maximum ? in : 0.0;
+    return (in + out + again) * size_of(p.dtype);
+}
+
+double bytes_of(const BatchNorm& b) {
+    const double elements = static_cast<double>(b.rows) * static_cast<double>(b.channels);
+    return (b.backward ? 5.0 : 3.0) * elements * size_of(b.dtype);  // x (and dy) twice, one result
+}
+
+}  // namespace
+
 double bytes(const Kernel& kernel) {
-    return std::visit(Overloaded{[](const Gemm& g) {
-                                     // fp8 products are written in 16 bits: the next kernel reads them so.
-                                     const double in = size_of(g.dtype), out = g.dtype == Dtype::fp8 ? 2.0 : in;
-                                     const double m = g.m, n = g.n, k = g.k;
-                                     return g.batch * (in * (m * k + k * n) + out * m * n);
-                                 },
-                                 [](const Attention& a) {
-                                     const double tokens = static_cast<double>(a.batch) * a.seq;
-                                     const double q = tokens * a.heads * a.head_dim,
-                                                  kv = 2.0 * tokens * a.kv_heads * a.head_dim;
-                                     // forward: read Q K V, write O. backward: read Q K V O dO, write dQ dK dV.
-                                     const double elements = a.backward ? 4.0 * q + 2.0 * kv : 2.0 * q + kv;
-                                     return elements * size_of(a.dtype);
-                                 },
-                                 [](const Pointwise& p) {
-                                     return static_cast<double>(p.rows) * static_cast<double>(p.cols) *
-                                            traffic(p.kind).bytes_per_element(size_of(p.dtype));
-                                 }},
-                      kernel);
+    return std::visit(
+        Overloaded{[](const Gemm& g) { return bytes_of(g); }, [](const Attention& a) { return bytes_of(a); },
+                   [](const Pointwise& p) { return bytes_of(p); }, [](const Convolution& c) { return bytes_of(c); },
+                   [](const Pooling& p) { return bytes_of(p); }, [](const BatchNorm& b) { return bytes_of(b); }},
+        kernel);
 }
 
 double intensity(const Kernel& kernel) { return flops(kernel) / bytes(kernel); }
 
+namespace {
+
+std::string text(const Gemm& g) {
+    const bool forward = g.pass == GemmPass::forward;
+    return fmt::format("gemm {} {}x{}x{}x{}{}{}", name(g.dtype), g.batch, g.m, g.n, g.k, forward ? "" : " ",
+                       forward ? "" : name(g.pass));
+}
+
+std::string text(const Attention& a) {
+    const std::string keys = a.keys() == a.seq ? "" : fmt::format(" k{}", a.keys()),
+                      window = a.window == 0 ? "" : fmt::format(" window {}", a.window);
+    return fmt::format("attention{} {} b{} s{}{} h{} kv{} d{}{}{}", a.backward ? "-backward" : "", name(a.dtype),
+                       a.batch, a.seq, keys, a.heads, a.kv_heads, a.head_dim, a.causal ? " causal" : "", window);
+}
+
+std::string text(const Pointwise& p) { return fmt::format("{} {} {}x{}", name(p.kind), name(p.dtype), p.rows, p.cols); }
+
+/// " key value", or nothing where it is the usual one.
+std::string unless(std::string_view key, std::uint32_t value, std::uint32_t usual) {
+    return value == usual ? "" : fmt::format(" {} {}", key, value);
+}
+
+std::string text(const Convolution& c) {
+    const bool forward = c.pass == GemmPass::forward;
+    return fmt::format("convolution {} n{} {}x{}x{} -> {} {}x{}{}{}{}{}{}{}", name(c.dtype), c.batch, c.channels,
+                       c.rows, c.columns, c.outputs, c.kernel_rows, c.kernel_columns, unless("stride", c.stride, 1),
+                       unless("pad", c.padding, 0), unless("dilation", c.dilation, 1), unless("groups", c.groups, 1),
+                       forward ? "" : " ", forward ? "" : name(c.pass));
+}
+
+std::string text(const Pooling& p) {
+    return fmt::format("{}-pooling{} {} n{} {}x{}x{} {}x{}{}{}", p.kind == PoolingKind::maximum ? "maximum" : "average",
+                       p.backward ? "-backward" : "", name(p.dtype), p.batch, p.channels, p.rows, p.columns,
+                       p.window_rows, p.window_columns, unless("stride", p.stride, 1), unless("pad", p.padding, 0));
+}
+
+std::string text(const BatchNorm& b) {
+    return fmt::format("batch-norm{} {} {}x{}", b.backward ? "-backward" : "", name(b.dtype), b.rows, b.channels);
+}
+
+}  // namespace
+
 std::string to_text(const Kernel& kernel) {
-    return std::visit(Overloaded{[](const Gemm& g) {
-                                     const bool forward = g.pass == GemmPass::forward;
-                                     return fmt::format("gemm {} {}x{}x{}x{}{}{}", name(g.dtype), g.batch, g.m, g.n,
-                                                        g.k, forward ? "" : " ", forward ? "" : name(g.pass));
-                                 },
-                                 [](const Attention& a) {
-                                     return fmt::format("attention{} {} b{} s{} h{} kv{} d{}{}",
-                                                        a.backward ? "-backward" : "", name(a.dtype), a.batch, a.seq,
-                                                        a.heads, a.kv_heads, a.head_dim, a.causal ? " causal" : "");
-                                 },
-                                 [](const Pointwise& p) {
-                                     return fmt::format("{} {} {}x{}", name(p.kind), name(p.dtype), p.rows, p.cols);
-                                 }},
-                      kernel);
+    return std::visit(
+        Overloaded{[](const Gemm& g) { return text(g); }, [](const Attention& a) { return text(a); },
+                   [](const Pointwise& p) { return text(p); }, [](const Convolution& c) { return text(c); },
+                   [](const Pooling& p) { return text(p); }, [](const BatchNorm& b) { return text(b); }},
+        kernel);
 }
 
 }  // namespace orrery::kernels

@@ -2,9 +2,11 @@
 // profile and in a report. No time lives here: only what a kernel must compute and move.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <variant>
 
 namespace orrery::kernels {
@@ -40,15 +42,115 @@ struct Gemm {
     bool operator==(const Gemm&) const = default;
 };
 
-/// Fused (flash) attention core: softmax(Q K^T / sqrt(d)) V with nothing of size seq x seq in memory.
+/// Fused (flash) attention core: softmax(Q K^T / sqrt(d)) V with nothing of size seq x keys in memory.
+/// Query i stands at position i + keys() - seq: the last query beside the last key, as FlashAttention aligns them. It
+/// sees keys at no later position if causal, and with a window those less than `window` positions away.
 struct Attention {
     Dtype dtype = Dtype::bf16;
     bool backward = false;
     bool causal = true;
     std::uint32_t batch = 0;
-    std::uint32_t seq = 0;  ///< queries and keys have the same length
+    std::uint32_t seq = 0;  ///< queries
     std::uint32_t heads = 0, kv_heads = 0, head_dim = 0;
-    bool operator==(const Attention&) const = default;
+    std::uint32_t key_seq = 0;  ///< keys and values; 0: as many as queries. Causal or in a window: no fewer
+    std::uint32_t window = 0;   ///< 0: none
+
+    [[nodiscard]] constexpr std::uint32_t keys() const { return key_seq == 0 ? seq : key_seq; }
+    /// As many keys as queries, seen without a window.
+    [[nodiscard]] constexpr bool plain() const { return keys() == seq && window == 0; }
+    /// Query i sees keys first_key(i) up to, not including, end_key(i).
+    [[nodiscard]] constexpr std::uint64_t first_key(std::uint64_t i) const {
+        const std::uint64_t reach = i + keys() - seq + 1;
+        return window == 0 || reach < window ? 0 : reach - window;
+    }
+    [[nodiscard]] constexpr std::uint64_t end_key(std::uint64_t i) const {
+        if (causal) return i + keys() - seq + 1;
+        return window == 0 ? keys() : std::min<std::uint64_t>(keys(), i + keys() - seq + window);
+    }
+    /// Queries and keys that see each other, counted; in a causal one the key at a query's own position as a half, so
+    /// that seq queries of seq keys have seq^2 / 2.
+    [[nodiscard]] double pairs() const;
+
+    constexpr bool operator==(const Attention& other) const {
+        const auto all = [](const Attention& a) {
+            return std::tuple(a.dtype, a.backward, a.causal, a.batch, a.seq, a.heads, a.kv_heads, a.head_dim, a.keys(),
+                              a.window);
+        };
+        return all(*this) == all(other);
+    }
+};
+
+/// A two-dimensional convolution (cross-correlation, as frameworks have it) of a batch of images. Channels lie last:
+/// images [batch, rows, columns, channels], weights [outputs, kernel_rows, kernel_columns, channels / groups].
+/// Padding with zeros, stride and dilation are those of both directions.
+struct Convolution {
+    Dtype dtype = Dtype::bf16;
+    GemmPass pass = GemmPass::forward;  ///< data gradient: the image's; weight gradient: the weights'
+    std::uint32_t batch = 0;
+    std::uint32_t channels = 0, rows = 0, columns = 0;  ///< of an image
+    std::uint32_t outputs = 0;                          ///< channels of a result
+    std::uint32_t kernel_rows = 1, kernel_columns = 1;
+    std::uint32_t stride = 1, padding = 0, dilation = 1, groups = 1;
+
+    [[nodiscard]] constexpr std::uint32_t output_rows() const { return extent(rows, kernel_rows); }
+    [[nodiscard]] constexpr std::uint32_t output_columns() const { return extent(columns, kernel_columns); }
+    /// Elements of all images, of all results and of the weights.
+    [[nodiscard]] constexpr std::uint64_t input_elements() const {
+        return std::uint64_t{batch} * rows * columns * channels;
+    }
+    [[nodiscard]] constexpr std::uint64_t output_elements() const {
+        return std::uint64_t{batch} * output_rows() * output_columns() * outputs;
+    }
+    [[nodiscard]] constexpr std::uint64_t weights() const {
+        return std::uint64_t{outputs} * kernel_rows * kernel_columns * (channels / groups);
+    }
+    bool operator==(const Convolution&) const = default;
+
+private:
+    [[nodiscard]] constexpr std::uint32_t extent(std::uint32_t image, std::uint32_t kernel) const {
+        const std::uint64_t padded = std::uint64_t{image} + 2ULL * padding, reach = dilation * (kernel - 1ULL) + 1;
+        return padded < reach ? 0 : static_cast<std::uint32_t>((padded - reach) / stride + 1);
+    }
+};
+
+enum class PoolingKind : std::uint8_t {
+    maximum,
+    average,  ///< over the whole window, padding (zeros) included: PyTorch's default
+};
+
+/// The largest or the mean value in each window of each channel; over the whole image, a global one. Layout as
+/// Convolution's.
+struct Pooling {
+    PoolingKind kind = PoolingKind::maximum;
+    Dtype dtype = Dtype::bf16;
+    bool backward = false;
+    std::uint32_t batch = 0, channels = 0, rows = 0, columns = 0;
+    std::uint32_t window_rows = 1, window_columns = 1;
+    std::uint32_t stride = 1, padding = 0;
+
+    [[nodiscard]] constexpr std::uint32_t output_rows() const { return extent(rows, window_rows); }
+    [[nodiscard]] constexpr std::uint32_t output_columns() const { return extent(columns, window_columns); }
+    [[nodiscard]] constexpr std::uint64_t input_elements() const {
+        return std::uint64_t{batch} * rows * columns * channels;
+    }
+    [[nodiscard]] constexpr std::uint64_t output_elements() const {
+        return std::uint64_t{batch} * output_rows() * output_columns() * channels;
+    }
+    bool operator==(const Pooling&) const = default;
+
+private:
+    [[nodiscard]] constexpr std::uint32_t extent(std::uint32_t image, std::uint32_t reach) const {
+        const std::uint64_t padded = std::uint64_t{image} + 2ULL * padding;
+        return padded < reach ? 0 : static_cast<std::uint32_t>((padded - reach) / stride + 1);
+    }
+};
+
+/// Batch norm in training: statistics of each channel (column) over all images and their pixels (rows).
+struct BatchNorm {
+    Dtype dtype = Dtype::bf16;
+    bool backward = false;
+    std::uint64_t rows = 0, channels = 0;
+    bool operator==(const BatchNorm&) const = default;
 };
 
 /// Kernels that memory bandwidth bounds. pointwise.cpp holds, for each, the passes over its elements.
@@ -59,6 +161,7 @@ enum class PointwiseKind : std::uint8_t {
     softmax, softmax_backward,                    ///< scale and softmax fused
     gelu, gelu_backward,                          ///< bias and GELU fused
     swiglu, swiglu_backward,                      ///< elements counts the outputs; inputs are twice as many
+    relu, relu_backward,
     dropout, dropout_backward,
     bias_dropout_add, bias_dropout_add_backward,  ///< the residual connection
     add,                                          ///< c = a + b
@@ -93,14 +196,22 @@ struct Pointwise {
     bool operator==(const Pointwise&) const = default;
 };
 
-using Kernel = std::variant<Gemm, Attention, Pointwise>;
+/// Whoever asks which of them a kernel is names each of them (base/overloaded.hpp without a generic function): a kind
+/// that is added and that somebody does not price, run or describe is an error of the compiler.
+using Kernel = std::variant<Gemm, Attention, Pointwise, Convolution, Pooling, BatchNorm>;
 
-/// Floating-point operations, a multiply-add counting as two; causal attention counts the lower triangle
-/// (half of seq^2), backward attention 2.5 times the forward (five products instead of two, as
-/// FlashAttention-2, section 4.1). Pointwise kernels count zero: their time is bytes.
+/// Of its operands.
+Dtype dtype_of(const Kernel& kernel);
+/// The same kernel in another format.
+Kernel with_dtype(Kernel kernel, Dtype dtype);
+
+/// Floating-point operations, a multiply-add counting as two; attention counts pairs(), backward attention 2.5 times
+/// the forward (five products instead of two, as FlashAttention-2, section 4.1); a convolution counts every product of
+/// a weight, padding included. Pointwise kernels, pooling and batch norms count zero: their time is bytes.
 double flops(const Kernel& kernel);
 
-/// Bytes that must cross the device's memory when every operand is read once and every result written once.
+/// Bytes that must cross the device's memory when every operand is read once and every result written once. A batch
+/// norm reads twice what its statistics are taken of: they are complete only when all of it was read.
 double bytes(const Kernel& kernel);
 
 /// flops / bytes.
@@ -108,6 +219,9 @@ double intensity(const Kernel& kernel);
 
 /// "gemm bf16 1x2048x6144x12288", "gemm bf16 1x2048x12288x6144 data-gradient",
 /// "attention-backward bf16 b1 s2048 h12 kv12 d128 causal",
+/// "attention bf16 b1 s512 k2048 h12 kv12 d128 window 1024",
+/// "convolution bf16 n32 64x56x56 -> 256 1x1", "convolution ... 64x56x56 -> 64 3x3 stride 2 pad 1 data-gradient",
+/// "maximum-pooling bf16 n32 64x112x112 3x3 stride 2 pad 1", "batch-norm bf16 100352x64",
 /// "layernorm bf16 2048x12288": unique per value, the key of golden files and reports.
 std::string to_text(const Kernel& kernel);
 

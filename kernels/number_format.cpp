@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/enum_table.hpp"
+
 namespace orrery::kernels {
 
 namespace {
@@ -16,15 +18,10 @@ struct FormatRow {
     int mantissa_bits;
 };
 
-constexpr std::array<FormatRow, 7> rows{{
-    {"fp32", 4, 23},
-    {"tf32", 4, 10},
-    {"fp16", 2, 10},
-    {"bf16", 2, 7},
-    {"fp8", 1, 3},
-    {"int32", 4, 0},
-    {"mask", 1, 0},
-}};
+constexpr EnumTable<Format, FormatRow> rows{
+    FormatRow{"fp32", 4, 23}, FormatRow{"tf32", 4, 10}, FormatRow{"fp16", 2, 10}, FormatRow{"bf16", 2, 7},
+    FormatRow{"fp8", 1, 3},   FormatRow{"int32", 4, 0}, FormatRow{"mask", 1, 0},
+};
 
 /// A binary format without its sign: exponents from `least` (of the smallest normal number), `mantissa` bits.
 struct Binary {
@@ -33,7 +30,7 @@ struct Binary {
 };
 constexpr Binary fp16{10, -14}, bf16{7, -126}, fp8{3, -6};
 
-const FormatRow& row(Format format) { return rows[static_cast<std::size_t>(format)]; }
+const FormatRow& row(Format format) { return rows[format]; }
 
 /// The bits of |value|, as a number that grows with it: the biased exponent above the mantissa. Subnormal numbers and
 /// the carry into the next exponent come out by themselves. std::nearbyint rounds ties to even.

@@ -43,9 +43,12 @@ List list(const Attention& a) {
             "every extent is at least 1");
     require(a.heads % a.kv_heads == 0, a, "its key-value heads do not divide its heads",
             "every key-value head serves the same number of query heads");
+    require(a.keys() >= a.seq || (!a.causal && a.window == 0), a, "it has fewer keys than queries",
+            "a causal query, or one in a window, stands beside a key");
     const Format d = format_of(a.dtype);
     const std::uint64_t tokens = std::uint64_t{a.batch} * a.seq;
-    const std::uint64_t q = tokens * a.heads * a.head_dim, kv = tokens * a.kv_heads * a.head_dim;
+    const std::uint64_t q = tokens * a.heads * a.head_dim,
+                        kv = std::uint64_t{a.batch} * a.keys() * a.kv_heads * a.head_dim;
     List list{in("q", d, q), in("k", d, kv), in("v", d, kv)};
     const std::uint64_t rows = tokens * a.heads;
     if (!a.backward) {
@@ -55,6 +58,55 @@ List list(const Attention& a) {
     list.insert(list.end(), {in("o", d, q, Fill::forward), in("lse", Format::fp32, rows, Fill::forward), in("do", d, q),
                              out("dq", d, q), out("dk", d, kv), out("dv", d, kv)});
     return list;
+}
+
+List list(const Convolution& c) {
+    require(std::min({c.batch, c.channels, c.rows, c.columns, c.outputs, c.kernel_rows, c.kernel_columns, c.stride,
+                      c.dilation, c.groups}) > 0,
+            c, "an extent is 0", "every extent is at least 1");
+    require(c.channels % c.groups == 0 && c.outputs % c.groups == 0, c, "its groups do not divide its channels",
+            "give as many input and as many output channels to each group");
+    require(c.output_rows() > 0 && c.output_columns() > 0, c, "its kernel is larger than the padded image",
+            "give a larger image, or pad it");
+    const Format d = format_of(c.dtype);
+    const std::uint64_t x = c.input_elements(), y = c.output_elements(), w = c.weights();
+    switch (c.pass) {
+        case GemmPass::forward: return {in("x", d, x), in("w", d, w), out("y", d, y)};
+        case GemmPass::data_gradient: return {in("dy", d, y), in("w", d, w), out("dx", d, x)};
+        case GemmPass::weight_gradient: return {in("x", d, x), in("dy", d, y), out("dw", d, w)};
+    }
+    return {};
+}
+
+List list(const Pooling& p) {
+    require(std::min({p.batch, p.channels, p.rows, p.columns, p.window_rows, p.window_columns, p.stride}) > 0, p,
+            "an extent is 0", "every extent is at least 1");
+    require(p.output_rows() > 0 && p.output_columns() > 0, p, "its window is larger than the padded image",
+            "give a larger image, or pad it");
+    require(p.padding < std::min(p.window_rows, p.window_columns), p, "a window lies in the padding",
+            "pad with less than the window's extent");
+    const Format d = format_of(p.dtype);
+    const std::uint64_t x = p.input_elements(), y = p.output_elements();
+    if (!p.backward) return {in("x", d, x), out("y", d, y)};
+    if (p.kind == PoolingKind::average) return {in("dy", d, y), out("dx", d, x)};
+    return {in("x", d, x), in("dy", d, y), out("dx", d, x)};
+}
+
+List list(const BatchNorm& b) {
+    require(b.rows > 0 && b.channels > 0, b, "an extent is 0", "every extent is at least 1");
+    const Format d = format_of(b.dtype), f = Format::fp32;
+    const std::uint64_t n = b.rows * b.channels;
+    if (!b.backward)
+        return {in("x", d, n),  in("gamma", f, b.channels), in("beta", f, b.channels),
+                out("y", d, n), out("mean", f, b.channels), out("rstd", f, b.channels)};
+    return {in("x", d, n),
+            in("gamma", f, b.channels),
+            in("dy", d, n),
+            in("mean", f, b.channels, Fill::forward),
+            in("rstd", f, b.channels, Fill::forward),
+            out("dx", d, n),
+            out("dgamma", f, b.channels),
+            out("dbeta", f, b.channels)};
 }
 
 using enum PointwiseKind;
@@ -143,6 +195,8 @@ List list(const Pointwise& p) {
         case gelu_backward: return {x, bias, dy, dx};
         case swiglu: return {in("x", d, 2 * n), y};
         case swiglu_backward: return {in("x", d, 2 * n), dy, out("dx", d, 2 * n)};
+        case relu: return {x, y};
+        case relu_backward: return {in("y", d, n), dy, dx};
         case dropout: return {x, mask, y};
         case dropout_backward:
         case bias_dropout_add_backward: return {dy, mask, dx};
@@ -180,7 +234,11 @@ std::uint64_t rope_head(std::uint64_t cols) {
 }
 
 std::vector<Operand> operands(const Kernel& kernel) {
-    return std::visit([](const auto& any) { return list(any); }, kernel);
+    return std::visit(
+        Overloaded{[](const Gemm& g) { return list(g); }, [](const Attention& a) { return list(a); },
+                   [](const Pointwise& p) { return list(p); }, [](const Convolution& c) { return list(c); },
+                   [](const Pooling& p) { return list(p); }, [](const BatchNorm& b) { return list(b); }},
+        kernel);
 }
 
 std::uint64_t footprint(const Kernel& kernel) {
@@ -190,17 +248,25 @@ std::uint64_t footprint(const Kernel& kernel) {
 }
 
 std::optional<Kernel> forward_of(const Kernel& kernel) {
-    return std::visit(Overloaded{[](const Gemm&) -> std::optional<Kernel> { return std::nullopt; },
-                                 [](Attention a) -> std::optional<Kernel> {
+    using Found = std::optional<Kernel>;
+    return std::visit(Overloaded{[](const Gemm&) -> Found { return std::nullopt; },
+                                 [](Attention a) -> Found {
                                      if (!a.backward) return std::nullopt;
                                      a.backward = false;
                                      return a;
                                  },
-                                 [](Pointwise p) -> std::optional<Kernel> {
+                                 [](Pointwise p) -> Found {
                                      if (p.kind != layernorm_backward && p.kind != rmsnorm_backward)
                                          return std::nullopt;
                                      p.kind = p.kind == layernorm_backward ? layernorm : rmsnorm;
                                      return p;
+                                 },
+                                 [](const Convolution&) -> Found { return std::nullopt; },
+                                 [](const Pooling&) -> Found { return std::nullopt; },
+                                 [](BatchNorm b) -> Found {
+                                     if (!b.backward) return std::nullopt;
+                                     b.backward = false;
+                                     return b;
                                  }},
                       kernel);
 }

@@ -44,11 +44,26 @@ struct Operand {
 ///
 /// Gemm: a [batch, ...], b [batch, ...] in D, laid out as GemmPass says; c [batch, m, n] in D (fp8: bf16; tf32: fp32).
 ///
-/// Attention, s = 1/sqrt(head_dim), query head h reading key head h / (heads / kv_heads), causal: key j <= query i:
-///   forward   q [batch, seq, heads, head_dim], k, v [batch, seq, kv_heads, head_dim] -> o as q,
+/// Attention, s = 1/sqrt(head_dim), query head h reading key head h / (heads / kv_heads), of the keys that query i sees
+/// (Attention::first_key, end_key):
+///   forward   q [batch, seq, heads, head_dim], k, v [batch, keys, kv_heads, head_dim] -> o as q,
 ///             lse [batch, heads, seq] fp32 = ln sum_j exp(s q_i k_j), natural logarithm, of the scaled scores
 ///   backward  q k v o lse do(as q) -> dq dk dv.  With p = exp(s q k - lse), d_i = sum(do_i o_i):
 ///             dv = p^T do, ds = p (do v^T - d), dq = s ds k, dk = s ds^T q; dk and dv sum over their query heads
+///
+/// Convolution, images, weights and results laid out as kernel.hpp says; a result is the sum over the window of image
+/// (0 outside it) times weight, in each group of channels:
+///   forward          x w -> y
+///   data_gradient    dy w -> dx
+///   weight_gradient  x dy -> dw
+///
+/// Pooling:   x -> y;  backward of an average: dy -> dx; of a maximum: x dy -> dx, to the first of equal ones in the
+/// order of rows, then columns. Every window holds a pixel of the image.
+///
+/// BatchNorm [R, C]: x gamma[C] fp32 beta[C] fp32 -> y mean[C] fp32 rstd[C] fp32, rstd = 1/sqrt(variance +
+/// norm_epsilon) (biased, over the rows), y = (x - mean) rstd gamma + beta
+///   backward: x gamma dy mean rstd -> dx dgamma[C] fp32 dbeta[C] fp32;  h = (x - mean) rstd:
+///   dgamma = sum_r dy h, dbeta = sum_r dy, dx = gamma rstd (dy - dbeta/R - h dgamma/R)
 ///
 /// Pointwise [R, C]; operands in D where nothing else is said:
 ///   layernorm           x gamma[C] beta[C] -> y mean[R] fp32 rstd[R] fp32
@@ -63,6 +78,8 @@ struct Operand {
 ///   gelu_backward       x bias dy -> dx = dy G'(x + bias)
 ///   swiglu              x [R, 2C], the gate in the first C columns, the linear part behind it -> y = silu(gate) linear
 ///   swiglu_backward     x [R, 2C] dy -> dx [R, 2C]
+///   relu                x -> y = max(x, 0)
+///   relu_backward       y dy -> dx = [y > 0] dy
 ///   dropout             x mask -> y = mask x / keep_probability.   backward: dy mask -> dx, the same
 ///   bias_dropout_add    x bias[C] residual mask -> y = residual + mask (x + bias) / keep_probability
 ///   bias_dropout_add_backward  dy mask -> dx = mask dy / keep_probability

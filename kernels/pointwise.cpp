@@ -29,6 +29,8 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {gelu_backward, "gelu-backward", {2, 1, 0, 0}},  // x, dy -> dx
     {swiglu, "swiglu", {2, 1, 0, 0}},                // gate, up -> y
     {swiglu_backward, "swiglu-backward", {3, 2, 0, 0}},
+    {relu, "relu", {1, 1, 0, 0}},
+    {relu_backward, "relu-backward", {2, 1, 0, 0}},  // y, dy -> dx
     {dropout, "dropout", {1, 1, 0, 1}},
     {dropout_backward, "dropout-backward", {1, 1, 0, 1}},
     {bias_dropout_add, "bias-dropout-add", {2, 1, 0, 1}},                    // x, residual -> y

@@ -4,18 +4,26 @@
 #include <array>
 #include <string_view>
 
+#include "base/overloaded.hpp"
+
 namespace orrery::kernels {
 
 namespace {
 
-/// Operands whose format Settings::result says, by their names in operands().
-bool is_sum(const Kernel& kernel, std::string_view operand) {
-    if (std::holds_alternative<Gemm>(kernel)) return operand == "c";
-    const auto* const p = std::get_if<Pointwise>(&kernel);
-    if (p == nullptr) return false;
-    if (p->kind == PointwiseKind::add) return operand != "b";
+bool is_sum_of(const Pointwise& p, std::string_view operand) {
+    if (p.kind == PointwiseKind::add) return operand != "b";
     constexpr std::array<std::string_view, 4> sums{"dgamma", "dbeta", "db", "dtable"};
     return std::find(sums.begin(), sums.end(), operand) != sums.end();
+}
+
+/// Operands whose format Settings::result says, by their names in operands().
+bool is_sum(const Kernel& kernel, std::string_view operand) {
+    return std::visit(
+        Overloaded{[&](const Gemm&) { return operand == "c"; }, [](const Attention&) { return false; },
+                   [&](const Pointwise& p) { return is_sum_of(p, operand); },
+                   [&](const Convolution&) { return operand == "dw"; }, [](const Pooling&) { return false; },
+                   [&](const BatchNorm&) { return operand == "dgamma" || operand == "dbeta"; }},
+        kernel);
 }
 
 bool narrows(const Kernel& kernel, const Settings& settings) {

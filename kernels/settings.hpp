@@ -20,13 +20,13 @@ struct Unpermuted {
 };
 
 struct Settings {
-    /// Results are added to what is there: c of a Gemm, dgamma and dbeta of a norm, db of bias_gradient, the sum of
-    /// sum_of_squares.
+    /// Results are added to what is there: c of a Gemm, dw of a convolution, dgamma and dbeta of a norm, db of
+    /// bias_gradient, the sum of sum_of_squares.
     bool accumulate = false;
     /// The format of sums that outlive a micro-batch, where it is not the one that operands() says: gradients of
-    /// weights in fp32 beside 16-bit activations. c of a Gemm; dgamma and dbeta of a norm; db of bias_gradient; dtable
-    /// of embedding_backward; a and c of add, which adds b in the kernel's dtype. For cast it turns the direction:
-    /// x fp32 -> y in the kernel's dtype, when it is that dtype.
+    /// weights in fp32 beside 16-bit activations. c of a Gemm; dw of a convolution; dgamma and dbeta of a norm; db of
+    /// bias_gradient; dtable of embedding_backward; a and c of add, which adds b in the kernel's dtype. For cast it
+    /// turns the direction: x fp32 -> y in the kernel's dtype, when it is that dtype.
     std::optional<Dtype> result = std::nullopt;
     /// Gemm: [batch, n] in its dtype: every product's row is added to every row of its c.
     const void* bias = nullptr;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/overloaded.hpp"
 #include "kernels/operand_memory.hpp"
 #include "kernels/reference/reference.hpp"
 
@@ -20,9 +21,25 @@ constexpr std::uint64_t longest_sequence = 65536;
 constexpr std::uint64_t least_samples = 32, most_samples = 16384;
 
 std::uint64_t steps_per_element(const Kernel& kernel, std::size_t operand) {
-    const auto* const attention = std::get_if<Attention>(&kernel);
-    // Two or three products of length head_dim a term.
-    return terms(kernel, operand) * (attention != nullptr ? 3 * std::uint64_t{attention->head_dim} : 1) + 1;
+    const std::uint64_t each =
+        std::visit(Overloaded{[](const Gemm&) { return std::uint64_t{1}; },
+                              // Two or three products of length head_dim a term.
+                              [](const Attention& a) { return 3 * std::uint64_t{a.head_dim}; },
+                              [](const Pointwise&) { return std::uint64_t{1}; },
+                              [](const Convolution&) { return std::uint64_t{1}; },
+                              [](const Pooling& p) { return std::uint64_t{p.window_rows} * p.window_columns; },
+                              [](const BatchNorm&) { return std::uint64_t{2}; }},
+                   kernel);
+    return terms(kernel, operand) * each + 1;
+}
+
+/// Between a kernel's products: what it rounds to the format of its operands.
+double rounded_inside(const Kernel& kernel) {
+    return std::visit(Overloaded{[](const Gemm&) { return 0.0; },
+                                 [](const Attention& a) { return 2 * unit_roundoff(format_of(a.dtype)); },
+                                 [](const Pointwise&) { return 0.0; }, [](const Convolution&) { return 0.0; },
+                                 [](const Pooling&) { return 0.0; }, [](const BatchNorm&) { return 0.0; }},
+                      kernel);
 }
 
 /// Every element of a small output; of a large one a random sample with its first and last elements, rising.
@@ -90,7 +107,7 @@ double tolerance(const Kernel& kernel, std::size_t position) {
     if (operand.format == Format::int32) return 0;
     const double single = unit_roundoff(Format::fp32);
     double rounding = unit_roundoff(operand.format) == 0 ? 0 : std::max(unit_roundoff(operand.format), single);
-    if (const auto* const a = std::get_if<Attention>(&kernel)) rounding += 2 * unit_roundoff(format_of(a->dtype));
+    rounding += rounded_inside(kernel);
     const auto sequence = static_cast<double>(std::min(terms(kernel, position), longest_sequence));
     return 3 * (rounding + single * (8 + std::sqrt(sequence)));
 }

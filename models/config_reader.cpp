@@ -33,6 +33,15 @@ ConfigReader::ConfigReader(const std::filesystem::path& file) : file_(file.strin
                     "the path of a Hugging Face config.json");
 }
 
+ConfigReader::ConfigReader(std::string file, std::string at, nlohmann::json object)
+    : file_(std::move(file)), at_(std::move(at)), object_(std::move(object)) {}
+
+ConfigReader ConfigReader::object(std::string_view key) const {
+    const nlohmann::json* const found = value(key);
+    if (found != nullptr && !found->is_object()) fail_type(key, *found, "an object");
+    return {file_, fmt::format("{}/{}", at_, key), found == nullptr ? nlohmann::json::object() : *found};
+}
+
 const nlohmann::json* ConfigReader::value(std::string_view key) const {
     const auto found = object_.find(std::string(key));
     return found == object_.end() || found->is_null() ? nullptr : &*found;
@@ -49,7 +58,7 @@ bool ConfigReader::has_null(std::string_view key) const {
 }
 
 void ConfigReader::fail(std::string_view key, std::string message, std::string hint) const {
-    throw Error(file_, fmt::format("/{}", key), std::move(message), std::move(hint));
+    throw Error(file_, fmt::format("{}/{}", at_, key), std::move(message), std::move(hint));
 }
 
 void ConfigReader::fail_type(std::string_view key, const nlohmann::json& found, std::string_view wanted) const {

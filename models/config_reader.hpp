@@ -11,7 +11,7 @@
 
 namespace orrery::models {
 
-/// A flat JSON object. A key whose value is null counts as absent, except for has_null().
+/// A JSON object. A key whose value is null counts as absent, except for has_null().
 class ConfigReader {
 public:
     /// Throws Error when the file cannot be read, is not JSON, or is not an object.
@@ -28,6 +28,9 @@ public:
     /// An array of strings, empty when absent.
     [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;
 
+    /// The object inside this one; an empty one when absent.
+    [[nodiscard]] ConfigReader object(std::string_view key) const;
+
     [[nodiscard]] bool has(std::string_view key) const { return value(key) != nullptr; }
     [[nodiscard]] bool has_null(std::string_view key) const;
     /// Whether the key holds an array that is not empty.
@@ -37,10 +40,12 @@ public:
     [[nodiscard]] const std::string& file() const { return file_; }
 
 private:
+    ConfigReader(std::string file, std::string at, nlohmann::json object);
     [[nodiscard]] const nlohmann::json* value(std::string_view key) const;
     [[noreturn]] void fail_type(std::string_view key, const nlohmann::json& found, std::string_view wanted) const;
 
     std::string file_;
+    std::string at_;  // its pointer in the file
     nlohmann::json object_;
 };
 

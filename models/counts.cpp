@@ -17,8 +17,10 @@ struct Parameters {
         return weight + (linear.bias ? linear.out_features : 0);
     }
     std::uint64_t operator()(const Embedding& embedding) const {
-        return (embedding.vocab + embedding.positions + embedding.token_types) * embedding.hidden;
+        const std::uint64_t words = embedding.shared ? 0 : embedding.vocab;
+        return (words + embedding.positions + embedding.token_types) * embedding.hidden;
     }
+    std::uint64_t operator()(const RelativePositions& table) const { return table.buckets * table.heads; }
     std::uint64_t operator()(const Norm& norm) const {
         return (norm.kind == NormKind::layernorm ? 2 : 1) * norm.width;  // RMSNorm has no bias
     }
@@ -28,42 +30,74 @@ struct Parameters {
     std::uint64_t operator()(const Experts& moe) const { return moe.experts * (moe.hidden + expert_parameters(moe)); }
     std::uint64_t operator()(const ResidualAdd&) const { return 0; }
     std::uint64_t operator()(const Loss&) const { return 0; }
+    std::uint64_t operator()(const Convolution& c) const { return c.outputs * c.kernel * c.kernel * c.in.channels; }
+    std::uint64_t operator()(const BatchNorm& norm) const { return 2 * norm.shape.channels; }
+    std::uint64_t operator()(const Relu&) const { return 0; }
+    std::uint64_t operator()(const Pooling&) const { return 0; }
+    std::uint64_t operator()(const Join&) const { return 0; }
 };
 
-/// Forward operations per token in sequences of seq tokens: matrix products only, a multiply-add as two.
+/// Forward operations of one example: matrix products only, a multiply-add as two. seq: tokens of the layer; second:
+/// of its second input.
 struct ForwardFlops {
-    double seq;
+    double seq, second;
 
     double operator()(const Linear& linear) const {
-        return 2.0 * static_cast<double>(linear.in_features) * static_cast<double>(linear.out_features);
+        const double rows = linear.second_input ? second : seq;
+        return rows * 2.0 * static_cast<double>(linear.in_features) * static_cast<double>(linear.out_features);
     }
     double operator()(const AttentionCore& core) const {
-        return 4.0 * seq * static_cast<double>(core.heads * core.head_dim);  // Q K^T and P V over the full square
+        const double keys = core.cross ? second : seq;  // Q K^T and P V over the full rectangle
+        return seq * 4.0 * keys * static_cast<double>(core.heads * core.head_dim);
     }
     double operator()(const Experts& moe) const {
         const std::uint64_t products = moe.hidden * moe.ffn * (moe.gated ? 3 : 2);
-        return 2.0 * static_cast<double>(moe.experts * moe.hidden + moe.top_k * products);
+        return seq * 2.0 * static_cast<double>(moe.experts * moe.hidden + moe.top_k * products);
     }
-    template <class Other>
-    double operator()(const Other&) const {
-        return 0.0;
+    double operator()(const Convolution& c) const {
+        const Image out = c.out();
+        return 2.0 * static_cast<double>(out.elements()) * static_cast<double>(c.kernel * c.kernel * c.in.channels);
+    }
+    double operator()(const Embedding&) const { return 0.0; }
+    double operator()(const RelativePositions&) const { return 0.0; }
+    double operator()(const Norm&) const { return 0.0; }
+    double operator()(const Rope&) const { return 0.0; }
+    double operator()(const Activation&) const { return 0.0; }
+    double operator()(const ResidualAdd&) const { return 0.0; }
+    double operator()(const Loss&) const { return 0.0; }
+    double operator()(const BatchNorm&) const { return 0.0; }
+    double operator()(const Relu&) const { return 0.0; }
+    double operator()(const Pooling&) const { return 0.0; }
+    double operator()(const Join&) const { return 0.0; }
+};
+
+/// Tokens of the two sequences.
+struct Lengths {
+    double encoded, decoded;
+
+    [[nodiscard]] double of(const Shape& shape) const {
+        const auto* tokens = std::get_if<Tokens>(&shape);
+        return tokens != nullptr && tokens->sequence == Sequence::decoded ? decoded : encoded;
     }
 };
 
-double forward_flops(const Layer& layer, double seq) {
+/// Of one example.
+double forward_flops(const Layer& layer, const Lengths& lengths) {
+    const double seq = lengths.of(layer.inputs.empty() ? layer.output : layer.inputs.front());
+    const ForwardFlops count{seq, layer.inputs.size() < 2 ? 0.0 : lengths.of(layer.inputs[1])};
     double sum = 0.0;
-    for (const Operator& op : layer.operators) sum += std::visit(ForwardFlops{seq}, op);
+    for (const Operator& op : layer.operators) sum += std::visit(count, op);
     return sum;
 }
 
-double tokens(std::uint64_t sequences, std::uint64_t seq) {
-    return static_cast<double>(sequences) * static_cast<double>(seq);
-}
-
-double block_flops(const Model& model, std::uint64_t seq) {
-    const std::uint32_t moe = model.spec.moe_layers();
-    return (model.spec.layers - moe) * forward_flops(model.block, static_cast<double>(seq)) +
-           moe * forward_flops(model.moe_block, static_cast<double>(seq));
+/// Of one example, over the nodes whose layer `counts` accepts.
+template <class Counts>
+double forward_flops(const Model& model, const Lengths& lengths, Counts counts) {
+    const std::vector<std::uint64_t> uses = model.uses();
+    double sum = 0.0;
+    for (std::size_t i = 0; i < uses.size(); ++i)
+        if (counts(model.layers[i])) sum += static_cast<double>(uses[i]) * forward_flops(model.layers[i], lengths);
+    return sum;
 }
 
 }  // namespace
@@ -77,25 +111,35 @@ std::uint64_t parameters(const Layer& layer) {
 }
 
 std::uint64_t parameters(const Model& model) {
-    const std::uint64_t moe = model.spec.moe_layers(), dense = model.spec.layers - moe;
-    return parameters(model.embedding) + dense * parameters(model.block) + moe * parameters(model.moe_block) +
-           parameters(model.head);
+    const std::vector<std::uint64_t> uses = model.uses();
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < uses.size(); ++i) sum += uses[i] * parameters(model.layers[i]);
+    return sum;
 }
 
 std::uint64_t active_parameters(const Model& model) {
-    std::uint64_t idle = 0;  // of one MoE layer
-    for (const Operator& op : model.moe_block.operators)
-        if (const auto* moe = std::get_if<Experts>(&op)) idle += (moe->experts - moe->top_k) * expert_parameters(*moe);
-    return parameters(model) - model.spec.moe_layers() * idle;
+    const std::vector<std::uint64_t> uses = model.uses();
+    std::uint64_t idle = 0;
+    for (std::size_t i = 0; i < uses.size(); ++i)
+        for (const Operator& op : model.layers[i].operators)
+            if (const auto* moe = std::get_if<Experts>(&op))
+                idle += uses[i] * (moe->experts - moe->top_k) * expert_parameters(*moe);
+    return parameters(model) - idle;
+}
+
+double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded) {
+    const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
+    return 3.0 * static_cast<double>(sequences) * forward_flops(model, lengths, [](const Layer&) { return true; });
 }
 
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
-    const double forward = block_flops(model, seq) + forward_flops(model.head, static_cast<double>(seq));
-    return 3.0 * tokens(sequences, seq) * forward;
+    return model_flops(model, sequences, seq, seq);
 }
 
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
-    return model_flops(model, sequences, seq) + tokens(sequences, seq) * block_flops(model, seq);
+    const Lengths lengths{static_cast<double>(seq), static_cast<double>(seq)};
+    const double again = forward_flops(model, lengths, [](const Layer& layer) { return layer.part == Part::body; });
+    return model_flops(model, sequences, seq) + static_cast<double>(sequences) * again;
 }
 
 }  // namespace orrery::models

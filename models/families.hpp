@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/model_spec.hpp"
+#include "models/operators.hpp"
 
 namespace orrery::models {
 
@@ -11,6 +11,16 @@ std::vector<ModelSpec> gpt_models();
 std::vector<ModelSpec> llama_models();
 std::vector<ModelSpec> bert_models();
 std::vector<ModelSpec> moe_models();
+std::vector<ModelSpec> resnet_models();
+std::vector<ModelSpec> t5_models();
+
+/// A ResNet of a spec's classes, images and depths; of all that only Transformers have, what says nothing.
+ModelSpec with_resnet_structure(ModelSpec spec);
+
+/// The graphs of families, of checked specs.
+Model build_transformer(const ModelSpec& spec);
+Model build_resnet(const ModelSpec& spec);
+Model build_t5(const ModelSpec& spec);
 
 /// Fills what a row of a table leaves 0: kv_heads = heads, head_dim = hidden / heads, ffn = 4 hidden; of a model
 /// with experts expert_ffn = ffn, and all layers have them.

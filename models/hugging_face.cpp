@@ -18,30 +18,76 @@ namespace orrery::models {
 
 namespace {
 
+struct Structure {
+    std::string_view key;  ///< of the file, that announces it
+    std::string_view why;
+    bool always = true;  ///< also where the family has experts
+};
+
+/// The first whose key is there is named.
+constexpr std::array<Structure, 8> structures{{
+    {"kv_lora_rank", "multi-head latent attention is not supported"},
+    {"q_lora_rank", "multi-head latent attention is not supported"},
+    {"first_k_dense_replace", "first layers without experts are not supported"},
+    {"shared_expert_intermediate_size", "a gated expert that every token takes is not supported"},
+    {"num_local_experts", "mixture-of-experts models of this family are not supported", false},
+    {"num_experts", "mixture-of-experts models of this family are not supported", false},
+    {"n_routed_experts", "mixture-of-experts models of this family are not supported", false},
+    {"moe_intermediate_size", "mixture-of-experts models of this family are not supported", false},
+}};
+
+/// What keeps a family out, by a part of its name; the first that fits is named.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 19> families{{
+    {"deepseek", "multi-head latent attention"},
+    {"kimi", "multi-head latent attention"},
+    {"qwen2moe", "mixture of experts with a gated shared expert"},
+    {"jamba", "state-space layers"},
+    {"mamba", "state-space model"},
+    {"rwkv", "recurrent model"},
+    {"moe", "mixture of experts"},
+    {"dbrx", "mixture of experts"},
+    {"grok", "mixture of experts"},
+    {"t5", "encoder-decoder"},
+    {"bart", "encoder-decoder"},
+    {"whisper", "encoder-decoder"},
+    {"pegasus", "encoder-decoder"},
+    {"marian", "encoder-decoder"},
+    {"clip", "two towers, for images and text"},
+    {"llava", "images and text"},
+    {"vit", "vision model"},
+    {"swin", "vision model"},
+    {"resnet", "convolutions"},
+}};
+
 /// Structures that no operator here stands for, recognised by the keys that announce them.
 void refuse_structures(const ConfigReader& config, bool experts) {
-    for (const auto key : {"num_local_experts", "num_experts", "n_routed_experts", "moe_intermediate_size"})
-        if (!experts && config.has(key))
-            config.fail(key, "mixture-of-experts models of this family are not supported",
-                        "mixtral, qwen3_moe, or a dense model");
+    for (const Structure& each : structures)
+        if ((each.always || !experts) && config.has(each.key))
+            config.fail(each.key, std::string(each.why), "mixtral, qwen3_moe, or a dense model");
     if (config.flag("is_encoder_decoder", false))
         config.fail("is_encoder_decoder", "encoder-decoder models are not supported", "a decoder or an encoder");
 }
 
+/// "Qwen2MoeForCausalLM" and "qwen2_moe" both hold "qwen2moe".
+std::string letters_of(std::string_view name) {
+    std::string letters;
+    for (const unsigned char c : name)
+        if (std::isalnum(c) != 0) letters += static_cast<char>(std::tolower(c));
+    return letters;
+}
+
 [[noreturn]] void refuse(const ConfigReader& config, std::string_view key, std::string_view name) {
-    constexpr std::array<std::string_view, 6> experts{"mixtral", "moe", "deepseek", "dbrx", "jamba", "grok"};
-    constexpr std::array<std::string_view, 5> encoder_decoders{"t5", "bart", "whisper", "pegasus", "marian"};
-    std::string lower(name.substr(0, 64));
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto mentions = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
-    std::string_view why;
-    if (std::any_of(experts.begin(), experts.end(), mentions)) why = " (mixture of experts)";
-    if (std::any_of(encoder_decoders.begin(), encoder_decoders.end(), mentions)) why = " (encoder-decoder)";
+    const std::string shown(name.substr(0, 64)), letters = letters_of(shown);
+    const auto* const known = std::ranges::find_if(
+        families, [&](const auto& family) { return letters.find(family.first) != std::string::npos; });
     std::vector<std::string_view> names;
     for (const FamilyReader& reader : family_readers())
         names.push_back(key == "model_type" ? reader.model_type : reader.architecture);
-    config.fail(key, fmt::format("\"{}\"{} is not supported", name.substr(0, 64), why),
+    const auto again = std::ranges::unique(names);  // one type may have several architectures
+    names.erase(again.begin(), again.end());
+    config.fail(key,
+                fmt::format("\"{}\"{} is not supported", shown,
+                            known == families.end() ? "" : fmt::format(" ({})", known->second)),
                 fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
@@ -65,24 +111,19 @@ const FamilyReader& reader_of(const ConfigReader& config) {
     return *chosen;
 }
 
-/// validate() names the keys of ModelSpec; the user wrote those of the file.
-std::string file_pointer(const std::string& pointer, const Keys& keys) {
-    const std::array<std::pair<std::string_view, std::string_view>, 12> names{
-        {{"/model/layers", keys.layers},
-         {"/model/hidden", keys.hidden},
-         {"/model/heads", keys.heads},
-         {"/model/kv_heads", "num_key_value_heads"},
-         {"/model/head_dim", "head_dim"},
-         {"/model/ffn", keys.ffn},
-         {"/model/vocab", "vocab_size"},
-         {"/model/max_positions", keys.positions},
-         {"/model/token_types", "type_vocab_size"},
-         {"/model/experts", keys.experts},
-         {"/model/experts_per_token", "num_experts_per_tok"},
-         {"/model/expert_ffn", "moe_intermediate_size"}}};
-    for (const auto& [ours, theirs] : names)
+/// validate() names the keys of a scenario's model; the user wrote those of the family. "" for what the file lacks.
+std::string file_pointer(const ConfigReader& config, const std::string& pointer, const Keys& keys) {
+    const std::array<std::pair<std::string_view, std::string_view>, 6> renamed{
+        {{"/model/num_hidden_layers", keys.layers},
+         {"/model/hidden_size", keys.hidden},
+         {"/model/num_attention_heads", keys.heads},
+         {"/model/intermediate_size", keys.ffn},
+         {"/model/max_position_embeddings", keys.positions},
+         {"/model/num_experts", keys.experts}}};
+    for (const auto& [ours, theirs] : renamed)
         if (ours == pointer) return fmt::format("/{}", theirs);
-    return "";
+    const std::string key = pointer.substr(pointer.find_last_of('/') + 1);
+    return config.has(key) ? "/" + key : "";
 }
 
 /// gpt2.json and gpt2/config.json are both "gpt2".
@@ -97,12 +138,13 @@ ModelSpec import_hugging_face(const std::filesystem::path& file) {
     const ConfigReader config(file);
     const FamilyReader& reader = reader_of(config);
     refuse_structures(config, !reader.keys.experts.empty());
-    ModelSpec spec = reader.read(config);
+    const Keys keys = spelled(config, reader.keys);
+    ModelSpec spec = reader.read(config, keys);
     spec.name = name_of(file);
     try {
         validate(spec);
     } catch (const Error& error) {
-        throw Error(config.file(), file_pointer(error.pointer(), reader.keys), error.message(), error.hint());
+        throw Error(config.file(), file_pointer(config, error.pointer(), keys), error.message(), error.hint());
     }
     return spec;
 }

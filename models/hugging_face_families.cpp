@@ -16,6 +16,8 @@ namespace {
 constexpr Keys common_keys{};
 constexpr Keys gpt2_keys{
     .layers = "n_layer", .hidden = "n_embd", .heads = "n_head", .ffn = "n_inner", .positions = "n_positions"};
+constexpr Keys bloom_keys{.layers = "n_layer", .hidden = "n_embed", .heads = "n_head", .ffn = "", .positions = ""};
+constexpr Keys mpt_keys{.layers = "n_layers", .hidden = "d_model", .heads = "n_heads", .ffn = "", .positions = ""};
 constexpr Keys mixtral_keys{.experts = "num_local_experts"}, qwen3_moe_keys{.experts = "num_experts"};
 
 std::uint32_t even_head_dim(const ConfigReader& config, const Keys& keys, const ModelSpec& spec) {
@@ -55,14 +57,13 @@ void refuse_if(const ConfigReader& config, std::string_view key, bool otherwise,
     if (config.flag(key, otherwise) == refused) config.fail(key, fmt::format("{} is not supported", refused));
 }
 
-ModelSpec read_gpt2(const ConfigReader& config) {
-    ModelSpec spec = common(config, gpt2_keys);
-    spec.head_dim = even_head_dim(config, gpt2_keys, spec);
-    const auto inner = config.optional_count(gpt2_keys.ffn);
-    if (!inner && spec.hidden > UINT32_MAX / 4)
-        config.fail(gpt2_keys.hidden, fmt::format("{} is too large", spec.hidden));
+ModelSpec read_gpt2(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = common(config, keys);
+    spec.head_dim = even_head_dim(config, keys, spec);
+    const auto inner = config.optional_count(keys.ffn);
+    if (!inner && spec.hidden > UINT32_MAX / 4) config.fail(keys.hidden, fmt::format("{} is too large", spec.hidden));
     spec.ffn = inner.value_or(4 * spec.hidden);
-    spec.max_positions = config.count(gpt2_keys.positions);
+    spec.max_positions = config.count(keys.positions);
     spec.tied_embeddings = config.flag("tie_word_embeddings", true);
     spec.dropout = dropout(config, {"resid_pdrop", "embd_pdrop", "attn_pdrop"}, 0.1);
     check_activation(config, "activation_function", "gelu_new", false);
@@ -70,10 +71,10 @@ ModelSpec read_gpt2(const ConfigReader& config) {
     return spec;
 }
 
-ModelSpec read_gpt_neox(const ConfigReader& config) {
-    ModelSpec spec = common(config, common_keys);
-    spec.head_dim = even_head_dim(config, common_keys, spec);
-    spec.ffn = config.count(common_keys.ffn);
+ModelSpec read_gpt_neox(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = common(config, keys);
+    spec.head_dim = even_head_dim(config, keys, spec);
+    spec.ffn = config.count(keys.ffn);
     spec.position = PositionKind::rope;
     spec.parallel_residual = config.flag("use_parallel_residual", true);
     spec.tied_embeddings = config.flag("tie_word_embeddings", false);
@@ -83,11 +84,48 @@ ModelSpec read_gpt_neox(const ConfigReader& config) {
     return spec;
 }
 
+/// An MLP four times as wide; ALiBi has no table of positions.
+ModelSpec read_bloom(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = common(config, keys);
+    spec.head_dim = even_head_dim(config, keys, spec);
+    if (spec.hidden > UINT32_MAX / 4) config.fail(keys.hidden, fmt::format("{} is too large", spec.hidden));
+    spec.ffn = 4 * spec.hidden;
+    spec.position = PositionKind::alibi;
+    spec.embedding_norm = true;
+    spec.tied_embeddings = config.flag("tie_word_embeddings", true);
+    spec.dropout = dropout(config, {"hidden_dropout", "attention_dropout"}, 0.0);
+    refuse_if(config, "apply_residual_connection_post_layernorm", false, true);
+    return spec;
+}
+
+/// ALiBi and no biases, as all published members have it; norms with a weight alone move what RMS norms do.
+ModelSpec read_mpt(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = common(config, keys);
+    spec.head_dim = even_head_dim(config, keys, spec);
+    const std::uint32_t ratio = config.optional_count("expansion_ratio").value_or(4);
+    if (spec.hidden > UINT32_MAX / ratio) config.fail("expansion_ratio", fmt::format("{} is too large", ratio));
+    spec.ffn = ratio * spec.hidden;
+    spec.norm = NormKind::rmsnorm;
+    spec.position = PositionKind::alibi;
+    spec.linear_bias = spec.qkv_bias = false;
+    spec.tied_embeddings = config.flag("tie_word_embeddings", true);
+    spec.dropout = dropout(config, {"resid_pdrop", "emb_pdrop"}, 0.0);
+    refuse_if(config, "no_bias", true, false);
+    const ConfigReader attention = config.object("attn_config");
+    refuse_if(attention, "alibi", true, false);
+    refuse_if(attention, "qk_ln", false, true);
+    refuse_if(attention, "prefix_lm", false, true);
+    if (attention.probability("attn_pdrop", 0.0) != spec.dropout)
+        attention.fail("attn_pdrop", "differs from resid_pdrop",
+                       "models have one dropout rate here: give both the same");
+    return spec;
+}
+
 /// What Llama, Mistral and Qwen share.
-ModelSpec read_gated(const ConfigReader& config) {
-    ModelSpec spec = common(config, common_keys);
+ModelSpec read_gated(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = common(config, keys);
     spec.family = Family::llama;
-    spec.ffn = config.count(common_keys.ffn);
+    spec.ffn = config.count(keys.ffn);
     spec.gated = true;
     spec.linear_bias = spec.qkv_bias = false;
     spec.norm = NormKind::rmsnorm;
@@ -106,22 +144,22 @@ std::uint32_t kv_heads(const ConfigReader& config, std::uint32_t heads) {
     return config.has_null("num_key_value_heads") ? heads : config.count("num_key_value_heads");
 }
 
-ModelSpec read_llama(const ConfigReader& config) {
-    ModelSpec spec = read_gated(config);
+ModelSpec read_llama(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = read_gated(config, keys);
     spec.kv_heads = config.optional_count("num_key_value_heads").value_or(spec.heads);
     const auto head_dim = config.optional_count("head_dim");
-    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, common_keys, spec);
+    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, keys, spec);
     spec.qkv_bias = spec.linear_bias = config.flag("attention_bias", false);  // queries, keys, values, projection
     if (config.flag("mlp_bias", false) != spec.linear_bias)
         config.fail("mlp_bias", "differs from attention_bias", "linear layers have biases everywhere or nowhere here");
     return spec;
 }
 
-ModelSpec read_mistral(const ConfigReader& config) {
-    ModelSpec spec = read_gated(config);
+ModelSpec read_mistral(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = read_gated(config, keys);
     spec.kv_heads = kv_heads(config, spec.heads);
     const auto head_dim = config.optional_count("head_dim");
-    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, common_keys, spec);
+    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, keys, spec);
     const std::uint32_t absent = config.has_null("sliding_window") ? 0 : 4096;
     spec.attention_window = config.optional_count("sliding_window").value_or(absent);
     return spec;
@@ -131,18 +169,18 @@ std::uint32_t qwen_window(const ConfigReader& config) {
     return config.flag("use_sliding_window", false) ? config.optional_count("sliding_window").value_or(4096) : 0;
 }
 
-ModelSpec read_qwen2(const ConfigReader& config) {
-    ModelSpec spec = read_gated(config);
+ModelSpec read_qwen2(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = read_gated(config, keys);
     spec.kv_heads = kv_heads(config, spec.heads);
     const auto head_dim = config.optional_count("head_dim");
-    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, common_keys, spec);
+    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, keys, spec);
     spec.qkv_bias = true;
     spec.attention_window = qwen_window(config);
     return spec;
 }
 
-ModelSpec read_qwen3(const ConfigReader& config) {
-    ModelSpec spec = read_gated(config);
+ModelSpec read_qwen3(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = read_gated(config, keys);
     spec.kv_heads = kv_heads(config, spec.heads);
     spec.head_dim = config.optional_count("head_dim").value_or(128);
     spec.qk_norm = true;
@@ -152,22 +190,22 @@ ModelSpec read_qwen3(const ConfigReader& config) {
 }
 
 /// Mistral's layers; each MLP is one of several experts.
-ModelSpec read_mixtral(const ConfigReader& config) {
-    ModelSpec spec = read_gated(config);
+ModelSpec read_mixtral(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = read_gated(config, keys);
     spec.kv_heads = kv_heads(config, spec.heads);
     const auto head_dim = config.optional_count("head_dim");
-    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, common_keys, spec);
+    spec.head_dim = head_dim ? *head_dim : even_head_dim(config, keys, spec);
     spec.attention_window = config.optional_count("sliding_window").value_or(0);
-    spec.experts = config.count(mixtral_keys.experts);
+    spec.experts = config.count(keys.experts);
     spec.experts_per_token = config.optional_count("num_experts_per_tok").value_or(2);
     spec.expert_ffn = spec.ffn;
     spec.moe_layer_freq = 1;
     return spec;
 }
 
-ModelSpec read_qwen3_moe(const ConfigReader& config) {
-    ModelSpec spec = read_qwen3(config);
-    spec.experts = config.count(qwen3_moe_keys.experts);
+ModelSpec read_qwen3_moe(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = read_qwen3(config, keys);
+    spec.experts = config.count(keys.experts);
     spec.experts_per_token = config.optional_count("num_experts_per_tok").value_or(8);
     spec.expert_ffn = config.count("moe_intermediate_size");
     spec.moe_layer_freq = 1;
@@ -178,12 +216,12 @@ ModelSpec read_qwen3_moe(const ConfigReader& config) {
     return spec;
 }
 
-ModelSpec read_bert(const ConfigReader& config) {
-    ModelSpec spec = common(config, common_keys);
+ModelSpec read_bert(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = common(config, keys);
     spec.family = Family::bert;
-    spec.head_dim = even_head_dim(config, common_keys, spec);
-    spec.ffn = config.count(common_keys.ffn);
-    spec.max_positions = config.count(common_keys.positions);
+    spec.head_dim = even_head_dim(config, keys, spec);
+    spec.ffn = config.count(keys.ffn);
+    spec.max_positions = config.count(keys.positions);
     spec.token_types = config.optional_count("type_vocab_size").value_or(2);
     spec.causal = false;
     spec.post_norm = spec.embedding_norm = spec.mlm_head = true;
@@ -196,9 +234,12 @@ ModelSpec read_bert(const ConfigReader& config) {
     return spec;
 }
 
-constexpr std::array<FamilyReader, 9> readers{{
+constexpr std::array<FamilyReader, 12> readers{{
     {"gpt2", "GPT2LMHeadModel", gpt2_keys, read_gpt2},
     {"gpt_neox", "GPTNeoXForCausalLM", common_keys, read_gpt_neox},
+    {"bloom", "BloomForCausalLM", bloom_keys, read_bloom},
+    {"mpt", "MPTForCausalLM", mpt_keys, read_mpt},
+    {"mpt", "MptForCausalLM", mpt_keys, read_mpt},
     {"llama", "LlamaForCausalLM", common_keys, read_llama},
     {"mistral", "MistralForCausalLM", common_keys, read_mistral},
     {"qwen2", "Qwen2ForCausalLM", common_keys, read_qwen2},
@@ -211,5 +252,12 @@ constexpr std::array<FamilyReader, 9> readers{{
 }  // namespace
 
 std::span<const FamilyReader> family_readers() { return readers; }
+
+Keys spelled(const ConfigReader& config, const Keys& own) {
+    Keys keys = own;
+    for (const auto member : {&Keys::layers, &Keys::hidden, &Keys::heads, &Keys::positions})
+        if (!config.has(keys.*member) && config.has(common_keys.*member)) keys.*member = common_keys.*member;
+    return keys;
+}
 
 }  // namespace orrery::models

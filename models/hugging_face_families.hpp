@@ -9,7 +9,8 @@
 
 namespace orrery::models {
 
-/// The keys whose names differ between families.
+/// The keys whose names differ between families, as a family's own files spell them. Every family also reads the
+/// spellings below, as transformers does (attribute_map).
 struct Keys {
     std::string_view layers = "num_hidden_layers", hidden = "hidden_size", heads = "num_attention_heads",
                      ffn = "intermediate_size", positions = "max_position_embeddings";
@@ -20,9 +21,12 @@ struct Keys {
 struct FamilyReader {
     std::string_view model_type, architecture;
     Keys keys;
-    ModelSpec (*read)(const ConfigReader&);
+    ModelSpec (*read)(const ConfigReader&, const Keys& keys);
 };
 
 std::span<const FamilyReader> family_readers();
+
+/// The family's keys as this file spells them: where its own spelling is absent and the common one is there, that.
+Keys spelled(const ConfigReader& config, const Keys& own);
 
 }  // namespace orrery::models

@@ -1,25 +1,38 @@
-// The hyper-parameters of a Transformer, under the names of Hugging Face and Megatron-LM.
+// The hyper-parameters of a model: of a Transformer, or of a network over images, under the names of Hugging Face and
+// Megatron-LM.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace orrery::models {
 
-enum class Family : std::uint8_t { gpt, llama, bert };
+enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet };
+/// "gpt", "llama", "bert", "t5", "resnet".
+std::string_view name(Family family);
+
 enum class NormKind : std::uint8_t { layernorm, rmsnorm };
 enum class PositionKind : std::uint8_t { learned, rope, alibi, none };
+
+/// Of a network over images: all 0 in a Transformer.
+struct ImageSpec {
+    std::uint32_t size = 0;                 ///< rows, and as many columns, of an image of three colours
+    std::array<std::uint32_t, 4> depths{};  ///< residual blocks of each stage
+    bool operator==(const ImageSpec&) const = default;
+};
 
 struct ModelSpec {
     std::string name;
     Family family = Family::gpt;
-    std::uint32_t layers = 0;         ///< num_hidden_layers
+    std::uint32_t layers = 0;         ///< num_hidden_layers; of a ResNet its residual blocks
     std::uint32_t hidden = 0;         ///< hidden_size
     std::uint32_t heads = 0;          ///< num_attention_heads
     std::uint32_t kv_heads = 0;       ///< num_key_value_heads, num-query-groups; = heads without grouping
     std::uint32_t head_dim = 0;       ///< kv_channels; hidden / heads unless stated
     std::uint32_t ffn = 0;            ///< intermediate_size, ffn-hidden-size: one matrix's width, gated or not
-    std::uint32_t vocab = 0;          ///< vocab_size, before padding
+    std::uint32_t vocab = 0;          ///< vocab_size, before padding; of images their classes
     std::uint32_t max_positions = 0;  ///< rows of a learned position table
     std::uint32_t token_types = 0;    ///< rows of BERT's segment table, 0 elsewhere
     bool gated = false;               ///< swiglu / geglu: two input matrices in the MLP
@@ -49,6 +62,12 @@ struct ModelSpec {
     [[nodiscard]] std::uint32_t moe_layers() const {
         return experts > 0 ? (layers + moe_layer_freq - 1) / moe_layer_freq : 0;
     }
+    // An encoder beside the decoder (T5): 0 in models of one stack. `layers` are then the encoder's.
+    std::uint32_t decoder_layers = 0;    ///< num_decoder_layers
+    std::uint32_t relative_buckets = 0;  ///< relative_attention_num_buckets: rows of a stack's table of position biases
+
+    ImageSpec image{};
+
     bool operator==(const ModelSpec&) const = default;
 };
 

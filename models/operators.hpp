@@ -1,9 +1,10 @@
-// One training step of a model as operators with named dimensions, unsharded and without micro-batches:
-// strategies/ decides who computes which part.
+// One training step of a model: a graph of layers, each a run of operators with named dimensions, unsharded and without
+// micro-batches: strategies/ decides who computes which part.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -18,6 +19,7 @@ enum class Dim : std::uint8_t {
     attention,  ///< heads x head_dim: the attention core's output
     ffn,        ///< the MLP's inner width (both halves when gated)
     vocab,
+    classes,  ///< of a classifier: as many as there are, where a vocabulary is padded
 };
 
 /// y[tokens, out] = x[tokens, in] W[in, out] + b
@@ -27,12 +29,19 @@ struct Linear {
     std::uint64_t in_features = 0, out_features = 0;
     bool bias = true;
     bool shares_embedding = false;  ///< the logits' weight is the word embedding: no parameters of its own
+    bool second_input = false;      ///< reads the layer's second input: an encoder's output
 };
 
 /// Row lookup for word (and learned position, and token-type) embeddings, summed, with dropout.
 struct Embedding {
     std::uint64_t vocab = 0, hidden = 0, positions = 0, token_types = 0;
     bool dropout = false;
+    bool shared = false;  ///< the words are those of another embedding: no parameters of its own
+};
+
+/// A bias for each head and bucket of distances, added to the scores of every layer of a stack (Raffel et al. 2020).
+struct RelativePositions {
+    std::uint64_t buckets = 0, heads = 0;
 };
 
 struct Norm {
@@ -53,12 +62,14 @@ struct Rope {
 struct AttentionCore {
     std::uint64_t heads = 0, kv_heads = 0, head_dim = 0;
     bool causal = true, dropout = false;
+    bool cross = false;  ///< keys and values are of the layer's second input
 };
 
-/// GELU with its bias, or SwiGLU; width counts the outputs.
+/// GELU with its bias, SwiGLU, or ReLU; width counts the outputs.
 struct Activation {
     bool gated = false;
     std::uint64_t width = 0;
+    bool relu = false;
 };
 
 /// residual + dropout(x + bias). Closes a branch: every Linear whose output is still partial is summed here.
@@ -78,26 +89,108 @@ struct Experts {
 /// Cross entropy over the vocabulary.
 struct Loss {
     std::uint64_t vocab = 0;
+    Dim dim = Dim::vocab;  ///< or classes
 };
 
-using Operator = std::variant<Linear, Embedding, Norm, Rope, AttentionCore, Activation, Experts, ResidualAdd, Loss>;
+/// One image in the network: channels last in memory.
+struct Image {
+    std::uint64_t channels = 0, rows = 0, columns = 0;
+    [[nodiscard]] std::uint64_t elements() const { return channels * rows * columns; }
+    bool operator==(const Image&) const = default;
+};
 
-/// A run of operators that is placed on one pipeline stage as a whole.
+/// A square kernel over an image, without bias: a batch norm follows.
+struct Convolution {
+    std::string name;
+    Image in;
+    std::uint64_t outputs = 0, kernel = 1, stride = 1, padding = 0;
+    bool reads_data = false;     ///< its input is the data: nobody takes its gradient
+    bool begins_branch = false;  ///< its input goes another way too: the gradients of both are summed here
+    bool shares_input = false;   ///< its input is one that another convolution keeps for its backward as well
+    [[nodiscard]] Image out() const {
+        return {outputs, (in.rows + 2 * padding - kernel) / stride + 1,
+                (in.columns + 2 * padding - kernel) / stride + 1};
+    }
+};
+
+struct BatchNorm {
+    std::string name;
+    Image shape;
+};
+
+/// max(x, 0), where it stands: what takes its output keeps it, and that is what its own backward needs.
+struct Relu {
+    Image shape;
+};
+
+/// The largest value of each window, or (kernel 0) the mean of each channel over the whole image.
+struct Pooling {
+    Image in;
+    std::uint64_t kernel = 0, stride = 1, padding = 0;
+};
+
+/// The sum of a layer's two inputs: where a branch and what went around it meet.
+struct Join {
+    Image shape;
+};
+
+using Operator = std::variant<Linear, Embedding, RelativePositions, Norm, Rope, AttentionCore, Activation, Experts,
+                              ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join>;
+
+/// Which of an example's sequences tokens belong to.
+enum class Sequence : std::uint8_t { only, decoded };
+
+/// What one example (a sequence or an image) is between layers. Tokens: one vector of `width` for each of a sequence's:
+/// the only one or an encoder's, or the one that is decoded beside it.
+struct Tokens {
+    std::uint64_t width = 0;
+    Sequence sequence = Sequence::only;
+    bool operator==(const Tokens&) const = default;
+};
+using Shape = std::variant<Tokens, Image>;
+
+/// Where in the network a layer stands, which decides what a strategy may do with it.
+enum class Part : std::uint8_t {
+    input,   ///< reads the data; first stage
+    body,    ///< divided among stages and chunks; may be recomputed or offloaded
+    output,  ///< ends in the loss; last stage
+};
+
+/// A type of layer: a run of operators that is placed on one pipeline stage as a whole.
 struct Layer {
     std::string name;
-    std::vector<Operator> operators;
+    std::vector<Operator> operators{};
+    Part part = Part::body;
+    std::vector<Shape> inputs{};  ///< of the layers before it, in order; none: the data
+    Shape output = Tokens{};      ///< of the loss a single number: Tokens{1}
 };
 
+/// One use of a type of layer.
+struct Node {
+    std::uint32_t layer = 0;              ///< in Model::layers
+    std::vector<std::uint32_t> inputs{};  ///< nodes whose outputs it takes, in the order of Layer::inputs
+    bool operator==(const Node&) const = default;
+};
+
+/// Layers that are alike are one type, written once. Nodes stand in an order in which each comes behind its inputs: as
+/// they run forward, and as stages divide them.
 struct Model {
     ModelSpec spec;
-    Layer embedding;  ///< first stage
-    Layer block;      ///< a layer without experts
-    Layer moe_block;  ///< a layer with experts (ModelSpec::has_experts); empty in a dense model
-    Layer head;       ///< last stage: final norm, logits, loss
+    std::vector<Layer> layers;
+    std::vector<Node> nodes;
+
+    /// Throws std::logic_error when the model has no such type.
+    [[nodiscard]] const Layer& layer(std::string_view name) const;
+    /// How many nodes are of a type.
+    [[nodiscard]] std::vector<std::uint64_t> uses() const;
 };
 
-/// The operators of a checked spec (validate() passed).
+/// The graph of a checked spec (validate() passed).
 Model build(const ModelSpec& spec);
+
+/// Throws std::logic_error unless every node takes outputs of earlier nodes, of the shapes that its layer says, the
+/// parts follow each other, and every node's output but the last's is taken.
+void check_graph(const Model& model);
 
 /// Throws Error (pointer = the JSON key under "/model") when the spec contradicts itself: heads not a
 /// multiple of kv_heads, a zero width, ...
@@ -115,11 +208,13 @@ std::uint64_t parameters(const Model& model);
 /// Of these, those that one token meets: top_k of the experts of each layer ("12.9B of 46.7B").
 std::uint64_t active_parameters(const Model& model);
 
-/// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens: forward
-/// plus backward (three times the forward), no recomputation, attention over the full square as in
+/// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens (images: seq 1):
+/// forward plus backward (three times the forward), no recomputation, attention over the full square as in
 /// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT). Of experts those
-/// that a token is sent to count. This is the numerator of MFU.
+/// that a token is sent to count, and of convolutions every product of a weight. This is the numerator of MFU.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
+/// The same where another sequence is decoded: one of `encoded` tokens beside one of `decoded`.
+double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded);
 
 /// The same with the forward pass of every block counted once more: the numerator of HFU under full recomputation
 /// (SC'21 equation 3 itself: 96 B s l h^2 (1 + s/6h + V/16lh)).

@@ -5,16 +5,16 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "models/operators.hpp"
+#include "models/families.hpp"
+#include "models/model_fields.hpp"
 
 namespace orrery::models {
 
 namespace {
 
-/// Upper limits are far above any published model and low enough for every count to fit 64 bits:
-/// 10^5 layers of at most 2^20 x (3 + 1 + 2 + 1) x 2^22 parameters are 3.1e18.
-constexpr std::uint64_t most_layers = 100'000, most_hidden = 1 << 20, most_inner = 1 << 22, most_rows = 1 << 24,
-                        most_experts = 1 << 16;
+/// Of all heads together. With the ranges of the fields every count fits 64 bits: 8,192 dense layers of at most
+/// 2^20 x (4 x 2^22 + 3 x 2^20) parameters are 1.7e17.
+constexpr std::uint64_t most_inner = 1 << 22;
 
 [[noreturn]] void fail(std::string_view key, std::string message, std::string hint = "") {
     throw Error("", fmt::format("/model/{}", key), std::move(message), std::move(hint));
@@ -25,16 +25,11 @@ void check_range(std::string_view key, std::uint64_t value, std::uint64_t least,
         fail(key, fmt::format("{} is out of range", value), fmt::format("a whole number from {} to {}", least, most));
 }
 
+/// Every field in its range, and what bounds two of them together.
 void check_sizes(const ModelSpec& spec) {
-    check_range("layers", spec.layers, 1, most_layers);
-    check_range("hidden", spec.hidden, 1, most_hidden);
-    check_range("heads", spec.heads, 1, most_inner);
-    check_range("kv_heads", spec.kv_heads, 1, spec.heads);
+    documents::check_fields(model_fields(), spec, "/model");
+    check_range("num_key_value_heads", spec.kv_heads, 1, spec.heads);
     check_range("head_dim", spec.head_dim, 1, most_inner / spec.heads);
-    check_range("ffn", spec.ffn, 1, most_inner);
-    check_range("vocab", spec.vocab, 1, most_rows);
-    check_range("max_positions", spec.max_positions, 0, most_rows);
-    check_range("token_types", spec.token_types, 0, most_rows);
 }
 
 std::string divisors_around(std::uint32_t value, std::uint32_t of) {
@@ -46,28 +41,30 @@ std::string divisors_around(std::uint32_t value, std::uint32_t of) {
 
 void check_attention(const ModelSpec& spec) {
     if (spec.heads % spec.kv_heads != 0)
-        fail("kv_heads", fmt::format("{} does not divide the {} heads", spec.kv_heads, spec.heads),
+        fail("num_key_value_heads", fmt::format("{} does not divide the {} heads", spec.kv_heads, spec.heads),
              divisors_around(spec.kv_heads, spec.heads));
     if (spec.position == PositionKind::rope && spec.head_dim % 2 != 0)
         fail("head_dim", fmt::format("{} is odd, and rotary positions turn pairs", spec.head_dim));
     if (spec.qk_norm && spec.position != PositionKind::rope)
-        fail("qk_norm", "query and key norms are known only with rotary positions", R"(set position to "rope")");
+        fail("qk_layernorm", "query and key norms are known only with rotary positions",
+             R"(set position_embedding_type to "rope")");
     if (spec.attention_window > 0 && !spec.causal)
-        fail("attention_window", "a sliding window is known only in causal attention", "drop it, or set causal");
+        fail("sliding_window", "a sliding window is known only in causal attention", "drop it, or set causal");
 }
 
 void check_positions(const ModelSpec& spec) {
     const bool learned = spec.position == PositionKind::learned;
     if (learned && spec.max_positions == 0)
-        fail("max_positions", "0, but positions are learned", "give the rows of the position table");
+        fail("max_position_embeddings", "0, but positions are learned", "give the rows of the position table");
     if (!learned && spec.max_positions != 0)
-        fail("max_positions", fmt::format("{}, but positions are not learned: there is no table", spec.max_positions),
-             R"(drop it, or set position to "learned")");
+        fail("max_position_embeddings",
+             fmt::format("{}, but positions are not learned: there is no table", spec.max_positions),
+             R"(drop it, or set position_embedding_type to "learned")");
 }
 
 void check_structure(const ModelSpec& spec) {
     if (spec.post_norm && spec.parallel_residual)
-        fail("parallel_residual", "contradicts post_norm: the first norm needs the attention's residual sum",
+        fail("use_parallel_residual", "contradicts post_norm: the first norm needs the attention's residual sum",
              "set one of the two");
     if (spec.mlm_head && spec.causal)
         fail("mlm_head", "a masked-language-model head contradicts causal attention", "set causal to false");
@@ -78,20 +75,50 @@ void check_structure(const ModelSpec& spec) {
 void check_experts(const ModelSpec& spec) {
     if (spec.experts == 0) {
         const bool stray = spec.experts_per_token + spec.expert_ffn + spec.shared_expert_ffn + spec.moe_layer_freq > 0;
-        if (stray) fail("experts", "0, but the model states sizes of experts", "give their number");
+        if (stray) fail("num_experts", "0, but the model states sizes of experts", "give their number");
         return;
     }
-    check_range("experts", spec.experts, 1, most_experts);
-    check_range("experts_per_token", spec.experts_per_token, 1, spec.experts);
-    check_range("expert_ffn", spec.expert_ffn, 1, most_inner);
-    check_range("shared_expert_ffn", spec.shared_expert_ffn, 0, most_inner);
+    check_range("num_experts_per_tok", spec.experts_per_token, 1, spec.experts);
+    check_range("moe_intermediate_size", spec.expert_ffn, 1, most_inner);
     check_range("moe_layer_freq", spec.moe_layer_freq, 1, spec.layers);
     if (const double all = 3.0 * spec.moe_layers() * spec.experts * spec.hidden * spec.expert_ffn; all > 1e18)
-        fail("experts", fmt::format("{} experts make {:.3g} parameters: out of range", spec.experts, all),
+        fail("num_experts", fmt::format("{} experts make {:.3g} parameters: out of range", spec.experts, all),
              "at most 1e18");
     if (spec.post_norm) fail("post_norm", "experts are known only behind a norm", "set it to false");
     if (spec.parallel_residual)
-        fail("parallel_residual", "experts are known only without a parallel residual", "set it to false");
+        fail("use_parallel_residual", "experts are known only without a parallel residual", "set it to false");
+}
+
+constexpr std::uint32_t least_image = 32, most_image = 4096, most_depth = 1000;
+
+void check_images(const ModelSpec& spec) {
+    if (spec.family != Family::resnet) {
+        if (spec.image != ImageSpec{}) fail("image", "a Transformer has no images", "leave it out");
+        return;
+    }
+    check_range("image_size", spec.image.size, least_image, most_image);
+    std::uint64_t blocks = 0;
+    for (const std::uint32_t depth : spec.image.depths) {
+        check_range("depths", depth, 1, most_depth);
+        blocks += depth;
+    }
+    if (blocks != spec.layers)
+        fail("layers", fmt::format("{}, but the stages have {} residual blocks", spec.layers, blocks),
+             "take a network of the catalog as it is");
+    if (spec != with_resnet_structure(spec))
+        fail("name", fmt::format("{} has a key that only Transformers have, or another width", spec.name),
+             "of a network of the catalog only vocab_size, its classes, can be changed");
+}
+
+void check_decoder(const ModelSpec& spec) {
+    if (spec.family != Family::t5) {
+        if (spec.decoder_layers > 0) fail("decoder_layers", "only T5 has a decoder beside its encoder", "leave it out");
+        return;
+    }
+    check_range("decoder_layers", spec.decoder_layers, 1, most_layers);
+    check_range("relative_buckets", spec.relative_buckets, 1, most_rows);
+    if (spec.kv_heads != spec.heads || spec.gated || spec.experts > 0 || spec.position != PositionKind::none)
+        fail("name", "an encoder-decoder of another structure than T5's", "take a model of the catalog as it is");
 }
 
 }  // namespace
@@ -102,10 +129,14 @@ void validate(const ModelSpec& spec) {
     check_positions(spec);
     check_structure(spec);
     check_experts(spec);
+    check_images(spec);
+    check_decoder(spec);
 }
 
 void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::string& pointer) {
     if (seq == 0) throw Error("", pointer, "0 tokens in a sequence", "a positive number");
+    if (spec.image.size > 0 && seq != 1)
+        throw Error("", pointer, fmt::format("{}, but {} takes images", seq, spec.name), "set it to 1: one image");
     const bool learned = spec.position == PositionKind::learned;
     if (learned && seq > spec.max_positions)
         throw Error("", pointer,

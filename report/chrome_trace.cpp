@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "report/operation.hpp"
+#include "report/trace_slices.hpp"
+#include "report/trace_tracks.hpp"
 
 namespace orrery::report {
 
@@ -19,7 +22,7 @@ namespace {
 constexpr std::size_t host_lane = strategies::lanes;  // a track after those of the lanes
 
 /// Perfetto keeps process 0 and thread 0 for the kernel's idle task: ours count from 1.
-constexpr std::size_t process_id(std::size_t stage) { return stage + 1; }
+constexpr std::size_t first_process = 1;
 constexpr std::size_t thread_id(std::size_t lane) { return lane + 1; }
 
 std::string json_text(std::string_view text) {
@@ -59,45 +62,24 @@ void metadata(Events& events, std::size_t process, std::size_t thread, std::stri
     events.add(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{{}}}}})", process, thread, what, args));
 }
 
-std::uint32_t stage_of(const sim::Prediction& p, const sim::RankClass& ranks) {
-    return p.program.mesh.coordinate(ranks.representative, strategies::Axis::pipeline);
-}
-
-/// Of each stage's classes the first: the same replica's, as ranks are numbered.
-std::vector<std::size_t> shown_classes(const sim::Prediction& p) {
-    std::map<std::uint32_t, std::size_t> first;
-    for (std::size_t i = 0; i < p.trace.size(); ++i) {
-        const auto [place, is_new] = first.emplace(stage_of(p, p.trace[i]), i);
-        if (!is_new && p.trace[i].representative < p.trace[place->second].representative) place->second = i;
-    }
-    std::vector<std::size_t> classes;
-    for (const auto& [stage, rank_class] : first) classes.push_back(rank_class);
-    return classes;
-}
-
-void name_tracks(Events& events, const sim::Prediction& p, std::size_t rank_class) {
-    const sim::RankClass& ranks = p.trace[rank_class];
-    const std::uint32_t stage = stage_of(p, ranks);
-    const std::string process = fmt::format("stage {}: rank {}", stage, ranks.representative);
-    metadata(events, process_id(stage), 0, "process_name", fmt::format(R"("name":{})", json_text(process)));
-    metadata(events, process_id(stage), 0, "process_sort_index", fmt::format(R"("sort_index":{})", stage));
+void name_tracks(Events& events, const sim::Prediction& p, const Track& track, std::size_t process) {
+    metadata(events, process, 0, "process_name", fmt::format(R"("name":{})", json_text(track.title)));
+    metadata(events, process, 0, "process_sort_index", fmt::format(R"("sort_index":{})", process - 1));
     std::vector<bool> used(host_lane + 1, false);
-    for (const strategies::Op& op : p.program.programs[ranks.role].ops) used[lane_of(op)] = true;
+    for (const strategies::Op& op : p.program.programs[p.trace[track.rank_class].role].ops) used[lane_of(op)] = true;
     for (std::size_t lane = 0; lane < used.size(); ++lane) {
         if (!used[lane]) continue;
         const std::string_view title = lane == host_lane ? "host" : name(static_cast<strategies::Lane>(lane));
-        metadata(events, process_id(stage), thread_id(lane), "thread_name",
-                 fmt::format(R"("name":{})", json_text(title)));
-        metadata(events, process_id(stage), thread_id(lane), "thread_sort_index",
-                 fmt::format(R"("sort_index":{})", lane));
+        metadata(events, process, thread_id(lane), "thread_name", fmt::format(R"("name":{})", json_text(title)));
+        metadata(events, process, thread_id(lane), "thread_sort_index", fmt::format(R"("sort_index":{})", lane));
     }
 }
 
-std::string arguments(const strategies::StepProgram& step, const strategies::Op& op, const std::string& text) {
+/// bytes 0: not known.
+std::string arguments(const strategies::Op& op, const std::string& text, double bytes) {
     std::string args = fmt::format(R"("phase":"{}","what":{})", name(op.label.phase), text);
     if (op.label.micro_batch >= 0) args += fmt::format(R"(,"micro_batch":{})", op.label.micro_batch);
     if (op.label.layer >= 0) args += fmt::format(R"(,"layer":{})", op.label.layer);
-    const double bytes = bytes_of(step, op);
     if (bytes > 0) args += fmt::format(R"(,"bytes":{:.0f})", bytes);
     return args;
 }
@@ -119,34 +101,47 @@ private:
     std::map<std::string, std::string> quoted_;
 };
 
-void slices(Events& events, const sim::Prediction& p, std::size_t rank_class, Texts& texts) {
-    const sim::RankClass& ranks = p.trace[rank_class];
-    const std::uint32_t stage = stage_of(p, ranks);
-    const strategies::Program& program = p.program.programs[ranks.role];
-    for (std::size_t i = 0; i < program.ops.size(); ++i) {
-        const strategies::Op& op = program.ops[i];
-        const std::int64_t begin = nanoseconds(ranks.spans[i].begin), end = nanoseconds(ranks.spans[i].end);
+/// What a slice of several operations says of itself: it stands for a layer's pass.
+struct Words {
+    std::string title, category, arguments;
+};
+
+Words words(const sim::Prediction& p, const strategies::Program& program, const Slice& slice, Texts& texts) {
+    const strategies::Op& op = program.ops[slice.first];
+    if (slice.ops == 1)
+        return {p.program.names[op.label.name], std::string(category(p.program, op)),
+                arguments(op, texts(op), bytes_of(p.program, op))};
+    const std::string what = fmt::format("\"{} operations of a layer\"", slice.ops);
+    return {std::string(name(op.label.phase)), "layer", arguments(op, what, 0)};
+}
+
+void write_slices(Events& events, const sim::Prediction& p, const Track& track, const TraceExtent& extent,
+                  std::size_t process, Texts& texts) {
+    const strategies::Program& program = p.program.programs[p.trace[track.rank_class].role];
+    for (const Slice& slice : slices(p, track, extent)) {
+        const std::int64_t begin = nanoseconds(slice.begin), end = nanoseconds(slice.end);
+        const Words said = words(p, program, slice, texts);
         events.add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}","args":{{{}}}}})",
-                               process_id(stage), thread_id(lane_of(op)), microseconds(begin),
-                               microseconds(end - begin), json_text(p.program.names[op.label.name]),
-                               category(p.program, op), arguments(p.program, op, texts(op))));
+                               process, thread_id(lane_of(program.ops[slice.first])), microseconds(begin),
+                               microseconds(end - begin), json_text(said.title), said.category, said.arguments));
     }
 }
 
 /// Samples are counted in program order, in which only the compute lane's operations follow one another in time: a
 /// sample is shown when the first compute operation from it on begins.
-void memory_counter(Events& events, const sim::Prediction& p, std::size_t rank_class) {
-    const sim::RankClass& ranks = p.trace[rank_class];
+void memory_counter(Events& events, const sim::Prediction& p, const Track& track, const TraceExtent& extent,
+                    std::size_t process) {
+    const sim::RankClass& ranks = p.trace[track.rank_class];
     const strategies::Program& program = p.program.programs[ranks.role];
-    const std::uint32_t stage = stage_of(p, ranks);
-    if (stage >= p.memory.size()) return;
+    if (track.stage >= p.memory.size()) return;
     std::size_t op = 0;
-    for (const sim::StageMemory::Sample& sample : p.memory[stage].over_time) {
+    for (const sim::StageMemory::Sample& sample : p.memory[track.stage].over_time) {
         op = std::max<std::size_t>(op, sample.op);
         while (op < program.ops.size() && lane_of(program.ops[op]) != 0) ++op;
         const double at = op < program.ops.size() ? ranks.spans[op].begin : p.step_time_s;
-        events.add(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":"memory","args":{{"bytes":{}}}}})",
-                               process_id(stage), microseconds(nanoseconds(at)), sample.bytes));
+        if (at >= extent.until) return;
+        events.add(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":"memory","args":{{"bytes":{}}}}})", process,
+                               microseconds(nanoseconds(at)), sample.bytes));
     }
 }
 
@@ -159,21 +154,29 @@ void require_trace(const sim::Prediction& p) {
 
 }  // namespace
 
-void chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& p, const Sink& sink) {
+std::string chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& p, const Sink& sink,
+                         std::size_t most_slices) {
     require_trace(p);
+    const Tracks tracks = trace_tracks(scenario.perturbations.stragglers, p);
+    const TraceExtent extent = trace_extent(p, tracks, most_slices);
+    const std::string left_out =
+        extent.left_out.empty() ? "" : fmt::format(R"(,"left out":{})", json_text(extent.left_out));
     sink(fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"program":"orrery {}","scenario":{},"profile":{},)"
-                     R"("cluster":{},"seed":{}}},)"
+                     R"("cluster":{},"seed":{}{}}},)"
                      "\n\"traceEvents\":[",
-                     p.version, json_text(scenario.name), json_text(p.profile), json_text(p.cluster), p.seed));
+                     p.version, json_text(scenario.name), json_text(p.profile), json_text(p.cluster), p.seed,
+                     left_out));
     Events events(sink);
     Texts texts(p.program);
-    for (const std::size_t rank_class : shown_classes(p)) {
-        name_tracks(events, p, rank_class);
-        slices(events, p, rank_class, texts);
-        memory_counter(events, p, rank_class);
+    for (std::size_t i = 0; i < tracks.shown.size(); ++i) {
+        const std::size_t process = first_process + i;
+        name_tracks(events, p, tracks.shown[i], process);
+        write_slices(events, p, tracks.shown[i], extent, process, texts);
+        memory_counter(events, p, tracks.shown[i], extent, process);
     }
     events.flush();
     sink("\n]}\n");
+    return extent.left_out;
 }
 
 }  // namespace orrery::report

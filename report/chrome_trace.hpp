@@ -1,6 +1,7 @@
 // The timeline of a step in Chrome's trace format, which https://ui.perfetto.dev opens.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,13 +14,18 @@ namespace orrery::report {
 /// Takes the text piece by piece.
 using Sink = std::function<void(std::string_view)>;
 
-/// One process per pipeline stage, for the first of its classes of ranks (the same replica's everywhere); one thread
-/// per lane; one complete event (ph "X") per operation, with its category (gemm, attention, memory-bound, layer,
-/// communication, copy, host) and in args its micro-batch, layer, phase, text and bytes. A call of a block, such as one
-/// layer's forward pass, is one event of category "layer": the simulator times it as one operation. Host
-/// synchronisations have a thread of their own, "host". A counter "memory" follows the stage's bytes over time. Times
-/// are in microseconds, rounded to nanoseconds so that neighbours never overlap. Needs Prediction::program and
+/// Some 40 MB of text, and more than Perfetto draws without delay.
+inline constexpr std::size_t most_trace_slices = 250'000;
+
+/// One process per pipeline stage, for the first of its classes of ranks (the same replica's everywhere), and one per
+/// straggler; one thread per lane; one complete event (ph "X") per operation, with its category (gemm, attention,
+/// memory-bound, layer, communication, copy, host) and in args its micro-batch, layer, phase, text and bytes. A call of
+/// a block, such as one layer's forward pass, is one event of category "layer": the simulator times it as one
+/// operation. Host synchronisations have a thread of their own, "host". A counter "memory" follows the stage's bytes
+/// over time. Times are in microseconds, rounded to nanoseconds so that neighbours never overlap. Returns what was left
+/// out to keep the slices few, "" when all is there; the trace says it too ("left out"). Needs Prediction::program and
 /// Prediction::trace; throws std::invalid_argument when they do not belong together.
-void chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& prediction, const Sink& sink);
+std::string chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& prediction, const Sink& sink,
+                         std::size_t most_slices = most_trace_slices);
 
 }  // namespace orrery::report

@@ -37,7 +37,8 @@ std::string origin(const calibrate::Estimate& estimate, const std::string& expla
     const std::size_t at = explanation.substr(0, explanation.find('\n')).find(known);
     std::string text = at == std::string::npos ? explanation : explanation.substr(at + known.size());
     if (text.starts_with(", ")) text.replace(0, 2, "  ");
-    return (estimate.extrapolated ? "  EXTRAPOLATED, outside the measured range\n" : "") + text;
+    return (estimate.extrapolated ? "  EXTRAPOLATED, outside the measured range\n" : "") +
+           (estimate.derived.empty() ? "" : fmt::format("  DERIVED: {}\n", estimate.derived)) + text;
 }
 
 std::string kernel_table(const Census& census, const calibrate::Predictor& predictor, const sim::Caches& caches,

@@ -51,6 +51,7 @@ Json key_figures(const sim::Prediction& p) {
             {"model_tflops_per_gpu", p.model_flops_per_gpu / 1e12},
             {"hardware_tflops_per_gpu", p.hardware_flops_per_gpu / 1e12},
             {"mfu", p.mfu},
+            {"mfu_causal", p.mfu_causal},
             {"hfu", p.hfu},
             {"scale_factor", scaled ? Json(p.scale_factor) : Json()},
             {"scale_reference", scaled ? Json({{"gpus", p.scale_base_gpus}}) : Json()},
@@ -120,6 +121,9 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p, 
     report["bottleneck"] = p.bottleneck;
     report["advice"] = p.advice;
     report["warnings"] = p.warnings;
+    report["derived"] = Json::array();
+    for (const sim::Derived& part : p.derived)
+        report["derived"].push_back({{"what", part.what}, {"share", part.share}});
     report["scenario"] = resolved(scenario);
     report["provenance"] = {{"version", p.version}, {"profile", p.profile}, {"cluster", p.cluster}, {"seed", p.seed},
                             {"gpus", p.gpus},       {"ops", p.ops},         {"classes", p.classes}};

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "calibrate/peak.hpp"
 #include "report/meetings.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/rates.hpp"
@@ -127,7 +128,8 @@ sim::Prediction measured_step(const scenarios::Scenario& scenario, const run::Me
         p.ops += rank.ops.size();
     }
     const topology::Cluster cluster = topology::build(scenario.cluster);
-    sim::fill_rates(scenario, sim::peak_flops(cluster.gpu(), scenario.plan.training.precision.compute), p.program, p);
+    sim::fill_rates(scenario, calibrate::peak_flops(cluster.gpu(), scenario.plan.training.precision.compute), p.program,
+                    p);
     stages(p);
     memories(measured, p);
     p.memory_capacity = cluster.gpu().memory_bytes;

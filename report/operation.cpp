@@ -5,18 +5,31 @@
 #include <array>
 #include <variant>
 
+#include "base/enum_table.hpp"
+#include "base/overloaded.hpp"
+
 namespace orrery::report {
 
 namespace {
 
 using namespace strategies;
 
-constexpr std::array<std::string_view, 3> kernel_categories{"gemm", "attention", "memory-bound"};  // by Kernel's index
-constexpr std::array<std::string_view, 3> places{"host", "device", "storage"};                     // by Copy::To
+constexpr EnumNames<Copy::To> places{"host", "device", "storage"};
+
+std::string_view category(const kernels::Kernel& kernel) {
+    using Name = std::string_view;
+    return std::visit(Overloaded{[](const kernels::Gemm&) -> Name { return "gemm"; },
+                                 [](const kernels::Attention&) -> Name { return "attention"; },
+                                 [](const kernels::Pointwise&) -> Name { return "memory-bound"; },
+                                 [](const kernels::Convolution&) -> Name { return "convolution"; },
+                                 [](const kernels::Pooling&) -> Name { return "memory-bound"; },
+                                 [](const kernels::BatchNorm&) -> Name { return "memory-bound"; }},
+                      kernel);
+}
 
 struct CategoryOf {
     const StepProgram& step;
-    std::string_view operator()(const Compute& c) const { return kernel_categories[step.kernels[c.kernel].index()]; }
+    std::string_view operator()(const Compute& c) const { return category(step.kernels[c.kernel]); }
     std::string_view operator()(const Collective&) const { return "communication"; }
     std::string_view operator()(const Send&) const { return "communication"; }
     std::string_view operator()(const Recv&) const { return "communication"; }
@@ -35,9 +48,7 @@ struct TextOf {
     std::string operator()(const Recv& r) const {
         return fmt::format("receive {:+} along {}", r.delta, to_text(r.axis));
     }
-    std::string operator()(const Copy& c) const {
-        return fmt::format("copy to {}", places[static_cast<std::size_t>(c.to)]);
-    }
+    std::string operator()(const Copy& c) const { return fmt::format("copy to {}", places[c.to]); }
     std::string operator()(const Call& c) const {
         const Program& block = step.blocks[c.block];
         return fmt::format("{} operations of {}", block.ops.size(), block.name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "base/table.hpp"
@@ -34,47 +35,117 @@ private:
     bool small_;
 };
 
-/// A table over the shown stages; those that are left out make one column of dots.
+/// Neighbouring stages of one column.
+struct Range {
+    std::size_t first = 0, last = 0;
+    [[nodiscard]] std::string title() const {
+        return first == last ? fmt::format("stage {}", first) : fmt::format("stages {}-{}", first, last);
+    }
+};
+
+/// A table over the shown stages; those that are left out make one column of dots. Where it is too wide, neighbours
+/// that are alike share a column; where it is still too wide, it goes on below itself.
 class StageTable {
 public:
-    StageTable(std::string title, std::vector<std::size_t> shown, const std::string& last = "")
-        : shown_(std::move(shown)), table_(columns(std::move(title), last)) {}
+    StageTable(std::string title, const std::vector<std::size_t>& shown, std::string last = "")
+        : title_(std::move(title)), last_(std::move(last)) {
+        for (const std::size_t stage : shown) stages_.push_back({stage, stage});
+    }
 
     /// cell(stage) gives the text of one stage's cell.
     template <class Cell>
     void row(std::string title, Cell cell, std::string last = "") {
-        std::vector<std::string> cells{std::move(title)};
-        for (std::size_t i = 0; i < shown_.size(); ++i) {
-            if (gap_before(i)) cells.emplace_back();
-            cells.push_back(cell(shown_[i]));
-        }
-        if (!last.empty()) cells.push_back(std::move(last));
-        table_.row(std::move(cells));
+        Row row{std::move(title), {}, std::move(last)};
+        for (const Range& stage : stages_) row.cells.push_back(cell(stage.first));
+        rows_.push_back(std::move(row));
     }
 
-    void rule() { table_.rule(); }
-    [[nodiscard]] std::string to_text() const { return table_.to_text(); }
+    void rule() { rows_.emplace_back(); }
+
+    /// columns: of the terminal; 0: as many as it takes.
+    [[nodiscard]] std::string to_text(std::size_t columns) const {
+        const std::string whole = text(stages_, true);
+        if (fits(whole, columns)) return whole;
+        const std::vector<Range> folded = fold();
+        std::string pieces;
+        for (auto from = folded.begin(); from != folded.end();) {
+            auto to = folded.end();
+            std::string piece = text({from, to}, true);
+            while (!fits(piece, columns) && to - from > 1) piece = text({from, --to}, to == folded.end());
+            pieces += (pieces.empty() ? "" : "\n") + piece;
+            from = to;
+        }
+        return pieces;
+    }
 
 private:
-    [[nodiscard]] bool gap_before(std::size_t i) const { return i > 0 && shown_[i] != shown_[i - 1] + 1; }
+    struct Row {  ///< a rule has no cells
+        std::string title;
+        std::vector<std::string> cells;  // by shown stage
+        std::string last;
+    };
 
-    [[nodiscard]] std::vector<Table::Column> columns(std::string title, const std::string& last) const {
-        std::vector<Table::Column> list{{std::move(title), Table::Align::left}};
-        for (std::size_t i = 0; i < shown_.size(); ++i) {
-            if (gap_before(i)) list.push_back({"..."});
-            list.push_back({fmt::format("stage {}", shown_[i])});
-        }
-        if (!last.empty()) list.push_back({last});
-        return list;
+    [[nodiscard]] static bool fits(const std::string& text, std::size_t columns) {
+        std::istringstream lines(text);
+        for (std::string line; columns > 0 && std::getline(lines, line);)
+            if (display_width(line) > columns) return false;
+        return true;
     }
 
-    std::vector<std::size_t> shown_;
-    Table table_;
+    [[nodiscard]] std::size_t index_of(std::size_t stage) const {
+        const auto at = std::ranges::find(stages_, stage, &Range::first);
+        return static_cast<std::size_t>(at - stages_.begin());
+    }
+
+    [[nodiscard]] std::vector<Range> fold() const {
+        std::vector<Range> folded;
+        for (std::size_t i = 0; i < stages_.size(); ++i) {
+            const bool alike =
+                i > 0 && stages_[i].first == stages_[i - 1].last + 1 && std::ranges::all_of(rows_, [&](const Row& row) {
+                    return row.cells.empty() || row.cells[i] == row.cells[i - 1];
+                });
+            if (alike)
+                folded.back().last = stages_[i].last;
+            else
+                folded.push_back(stages_[i]);
+        }
+        return folded;
+    }
+
+    [[nodiscard]] std::string text(const std::vector<Range>& ranges, bool with_last) const {
+        const bool ends = with_last && !last_.empty();
+        const auto gap_before = [&](std::size_t i) { return i > 0 && ranges[i].first != ranges[i - 1].last + 1; };
+        std::vector<Table::Column> columns{{title_, Table::Align::left}};
+        for (std::size_t i = 0; i < ranges.size(); ++i) {
+            if (gap_before(i)) columns.push_back({"..."});
+            columns.push_back({ranges[i].title()});
+        }
+        if (ends) columns.push_back({last_});
+        Table table(std::move(columns));
+        for (const Row& row : rows_) {
+            if (row.cells.empty()) {
+                table.rule();
+                continue;
+            }
+            std::vector<std::string> cells{row.title};
+            for (std::size_t i = 0; i < ranges.size(); ++i) {
+                if (gap_before(i)) cells.emplace_back();
+                cells.push_back(row.cells[index_of(ranges[i].first)]);
+            }
+            if (ends) cells.push_back(row.last);
+            table.row(std::move(cells));
+        }
+        return table.to_text();
+    }
+
+    std::string title_, last_;
+    std::vector<Range> stages_;  // of one stage each
+    std::vector<Row> rows_;
 };
 
 }  // namespace
 
-std::string breakdown_table(const sim::Prediction& p) {
+std::string breakdown_table(const sim::Prediction& p, std::size_t columns) {
     if (p.stages.empty()) return "";
     StageTable table("time (ms)", shown_stages(p.stages.size(), bounding_stage(p.stages)),
                      p.stages.size() == 1 ? "share" : "mean share");
@@ -90,10 +161,10 @@ std::string breakdown_table(const sim::Prediction& p) {
     }
     table.rule();
     table.row("step", [&](std::size_t stage) { return milliseconds(p.stages[stage].total(), p.step_time_s); });
-    return table.to_text();
+    return table.to_text(columns);
 }
 
-std::string memory_table(const sim::Prediction& p) {
+std::string memory_table(const sim::Prediction& p, std::size_t columns) {
     if (p.memory.empty()) return "";
     const std::size_t fullest = fullest_stage(p);
     const MemoryUnit unit(p.memory[fullest].peak);
@@ -110,11 +181,11 @@ std::string memory_table(const sim::Prediction& p) {
         table.row("of the smallest GPU's", [&](std::size_t stage) { return unit.text(p.capacity(stage)); });
     if (std::ranges::any_of(p.memory, [](const auto& m) { return m.host > 0; }))
         row("in host memory", [](const auto& m) { return m.host; });
-    if (p.memory[fullest].after_optimizer == 0) return table.to_text();  // a run that knows its peak alone
+    if (p.memory[fullest].after_optimizer == 0) return table.to_text(columns);  // a run that knows its peak alone
     row("before backward", [](const auto& m) { return m.before_backward; });
     row("after backward", [](const auto& m) { return m.after_backward; });
     row("after optimizer", [](const auto& m) { return m.after_optimizer; });
-    return table.to_text();
+    return table.to_text(columns);
 }
 
 std::vector<std::size_t> shown_stages(std::size_t stages, std::size_t notable) {

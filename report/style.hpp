@@ -1,6 +1,7 @@
 // How text may look where it is going to be read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,7 +9,8 @@
 namespace orrery::report {
 
 struct Style {
-    bool color = false;  ///< ANSI colours; the command line decides (terminal, NO_COLOR, --no-color)
+    bool color = false;       ///< ANSI colours; the command line decides (terminal, NO_COLOR, --no-color)
+    std::size_t columns = 0;  ///< of the terminal, for tables; 0: as many as it takes
 };
 
 enum class Ink : std::uint8_t { bold, dim, good, warning, bad };

@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "models/operators.hpp"
 #include "report/breakdown.hpp"
+#include "report/model_keys.hpp"
 #include "report/sharing.hpp"
 #include "report/stage_table.hpp"
 
@@ -62,6 +63,9 @@ std::string experts_text(const models::ModelSpec& spec, const strategies::Traini
                        static_cast<double>(models::parameters(model)) / 1e9);
 }
 
+/// What a position of a sequence is: an image is a sequence of one.
+std::string_view units(const models::ModelSpec& model) { return model.image.size > 0 ? "images" : "tokens"; }
+
 std::string headline(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     const auto& [model, s, training, placement] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
@@ -71,11 +75,11 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Prediction&
     const std::string_view divided = strategies::row_of(s.sharding).title;
     const std::string sharding = divided.empty() ? "" : fmt::format("{}, ", divided);
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
-    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} tokens\n", model.name,
+    return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} {}\n", model_title(model),
                               experts_text(model, training), p.cluster,
                               placement.linear() ? "" : " " + placement_text(s), schedule_text(s), recompute_text(s),
                               offload_text(s), sharding, sequence, kernels::name(training.precision.compute),
-                              grouped(training.global_batch), grouped(training.seq));
+                              grouped(training.global_batch), grouped(training.seq), units(model));
 }
 
 /// In TFLOP/s; of a CPU's fraction two digits.
@@ -85,15 +89,17 @@ std::string tera(double flops, int decimals) {
 
 std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     std::string text =
-        fmt::format("{}   {} tokens/s   {} TFLOP/s per GPU (hardware {})   MFU {:.1f}%   HFU {:.1f}%\n",
+        fmt::format("{}   {} {}/s   {} TFLOP/s per GPU (hardware {})   MFU {:.1f}%   HFU {:.1f}%\n",
                     paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)), format_count(p.tokens_per_s),
-                    tera(p.model_flops_per_gpu, 1), tera(p.hardware_flops_per_gpu, 1), 100 * p.mfu, 100 * p.hfu);
+                    units(scenario.plan.model), tera(p.model_flops_per_gpu, 1), tera(p.hardware_flops_per_gpu, 1),
+                    100 * p.mfu, 100 * p.hfu);
     if (p.scale_base_gpus > 0)
         text += fmt::format("scale factor {:.3f} against {} GPU{}", p.scale_factor, grouped(p.scale_base_gpus),
                             p.scale_base_gpus == 1 ? "" : "s");
     if (p.training_time_s > 0)
-        text += fmt::format("{}{} tokens in {}", p.scale_base_gpus > 0 ? "   " : "",
-                            format_count(scenario.outputs.token_budget), format_seconds(p.training_time_s));
+        text += fmt::format("{}{} {} in {}", p.scale_base_gpus > 0 ? "   " : "",
+                            format_count(scenario.outputs.token_budget), units(scenario.plan.model),
+                            format_seconds(p.training_time_s));
     return text.empty() || text.back() == '\n' ? text : text + '\n';
 }
 
@@ -156,17 +162,22 @@ std::string list(Style style, Ink ink, const std::string& word, const std::vecto
     return text;
 }
 
+/// What MFU and HFU count: at long sequences the first, which takes causal attention for a full square, may be the
+/// larger.
+std::string conventions(const scenarios::Scenario& scenario, const sim::Prediction& p) {
+    const std::string causal =
+        scenario.plan.model.causal
+            ? fmt::format(", attention over the full square (over its causal half: {:.1f}%)", 100 * p.mfu_causal)
+            : "";
+    return fmt::format(
+        "MFU: model FLOPs without recomputation (SC'21, eq. 3){}\nHFU: all FLOPs executed; of {} TFLOP/s dense {}{}",
+        causal, tera(p.model_flops_per_gpu / p.mfu, 0), kernels::name(scenario.plan.training.precision.compute),
+        p.gpu_kinds.size() > 1 ? ", the GPUs' mean" : "");
+}
+
 std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     std::string text;
-    if (p.mfu > 0)
-        text +=
-            paint(style, Ink::dim,
-                  fmt::format("MFU: model FLOPs without recomputation (SC'21, eq. 3); HFU: all executed; of {} TFLOP/s "
-                              "dense {}{}",
-                              tera(p.model_flops_per_gpu / p.mfu, 0),
-                              kernels::name(scenario.plan.training.precision.compute),
-                              p.gpu_kinds.size() > 1 ? ", the GPUs' mean" : "")) +
-            '\n';
+    if (p.mfu > 0) text += paint(style, Ink::dim, conventions(scenario, p)) + '\n';
     return text +
            paint(style, Ink::dim,
                  fmt::format("orrery {}  profile {}  cluster {}  seed {}  {} operations of {} GPUs in {} "
@@ -179,11 +190,10 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p
 }  // namespace
 
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    std::string text =
-        headline(scenario, p, style) + '\n' + figures(scenario, p, style) + perturbed_line(scenario, p, style) + '\n';
-    text += gpu_lines(p) + breakdown_table(p) + '\n' + memory_table(p) + '\n';
+    std::string text = headline(scenario, p, style) + '\n' + fit_line(p, style) + figures(scenario, p, style) +
+                       perturbed_line(scenario, p, style) + '\n';
+    text += gpu_lines(p) + breakdown_table(p, style.columns) + '\n' + memory_table(p, style.columns) + '\n';
     text += sharing_text(p);
-    text += fit_line(p, style);
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
     text += list(style, Ink::good, "ADVICE", p.advice);
     text += list(style, Ink::warning, "WARNING", p.warnings);

@@ -9,8 +9,8 @@
 
 namespace orrery::report {
 
-/// Headline, key figures, where the time goes by stage, memory by stage, bottleneck, advice, warnings, provenance.
-/// Ends with a newline; the same input gives the same text.
+/// Headline, whether it fits, key figures, where the time goes by stage, memory by stage, bottleneck, advice, warnings,
+/// provenance. Ends with a newline; the same input gives the same text.
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& prediction, Style style);
 
 }  // namespace orrery::report

@@ -31,7 +31,6 @@ public:
         : step_(step),
           program_(step.programs[step.role[place.rank]]),
           place_(place),
-          model_(model),
           numbers_(numbers),
           arena_(base),
           host_arena_(host_base),
@@ -41,10 +40,6 @@ public:
           hazards_(program_),
           last_use_(last_uses(program_)) {
         for (const Program& block : step.blocks) block_hazards_.emplace_back(block);
-        std::uint32_t buckets = 0;
-        for (BufferId id = 0; id < program_.buffers.size(); ++id)
-            if (program_.buffers[id].keep == Keep::gradient) bucket_[id] = buckets++;
-        bucket_left_ = buckets;
     }
 
     BoundProgram bind() &&;
@@ -52,7 +47,6 @@ public:
 private:
     void bind_call(std::uint32_t index, const Op& op, const Call& call);
     Action bind_step_op(const Op& op);
-    std::uint32_t next_gathered();
     Action bind_message(const Op& op);
     Action bind_copy(const Op& op);
     [[nodiscard]] std::uint32_t stage_of(std::uint32_t rank) const {
@@ -65,7 +59,6 @@ private:
     const StepProgram& step_;
     const Program& program_;
     const Place& place_;
-    StageModel& model_;
     const StepNumbers& numbers_;
     Arena arena_, host_arena_;
     Offloaded offloaded_;
@@ -74,13 +67,10 @@ private:
     Hazards hazards_;
     std::vector<Hazards> block_hazards_;
     std::vector<std::uint32_t> last_use_;
-    std::map<BufferId, std::uint32_t> bucket_;
     std::map<BufferId, Tensor> boundary_;   ///< tensors between stages, by the program's buffer
     std::vector<std::uint32_t> last_item_;  ///< operation -> its last item
     Tensor value_, gradient_;               ///< what the last layer left: its output, or the gradient of its input
     Tensor received_, sum_;
-    std::uint32_t bucket_left_ = 0;  ///< the bucket of the last gathering before a forward; they come from the last one
-    bool gathered_ = false;          ///< all weights but those of experts, behind the optimizer
     BoundProgram bound_;
 };
 
@@ -129,7 +119,7 @@ void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
 
 /// The part of a boundary tensor that this rank sends: all of it, or its share of the rows.
 Action Binder::bind_message(const Op& op) {
-    const bool exchange = step_.names[op.label.name] == "embedding gradient exchange";
+    const bool exchange = op.task == Task::exchange_words;
     if (const auto* recv = std::get_if<Recv>(&op.what)) {
         const Tensor memory = arena_.take(recv->bytes);
         (exchange ? received_ : boundary_[program_.writes(op).front()]) = memory;
@@ -163,14 +153,6 @@ Action Binder::gather_boundary(const Op& op, const Collective& collective) {
     return bind_.collective(collective, op.lane, bind_.at(part), bind_.at(whole), place_.activations());
 }
 
-/// The program leaves out buckets that one rank alone holds.
-std::uint32_t Binder::next_gathered() {
-    const auto& buckets = model_.parameters().buckets();
-    do --bucket_left_;
-    while (buckets[bucket_left_].experts && place_.plan.expert_data() == 1);
-    return bucket_left_;
-}
-
 Action Binder::bind_copy(const Op& op) {
     const auto to_host = std::get<Copy>(op.what).to == Copy::To::host;
     if (!to_host) return offloaded_.back(bind_, program_.reads(op).back());
@@ -181,18 +163,12 @@ Action Binder::bind_copy(const Op& op) {
 Action Binder::bind_step_op(const Op& op) {
     if (std::holds_alternative<Send>(op.what) || std::holds_alternative<Recv>(op.what)) return bind_message(op);
     if (std::holds_alternative<Copy>(op.what)) return bind_copy(op);
-    StepSite site{.name = step_.names[op.label.name], .phase = op.label.phase, .lane = op.lane};
-    site.collective = std::get_if<Collective>(&op.what);
-    if (site.name == "gather boundary") return gather_boundary(op, *site.collective);
-    for (const BufferId id : program_.reads(op))
-        if (const auto found = bucket_.find(id); found != bucket_.end()) site.bucket = found->second;
-    if (site.name == "gather weights") {
-        if (op.label.phase == Phase::forward) site.bucket = next_gathered();
-        site.experts = std::exchange(gathered_, true);
-    }
-    if (site.name == "gradient norm" && !sum_) sum_ = arena_.take(sizeof(float));
+    const auto* collective = std::get_if<Collective>(&op.what);
+    if (op.task == Task::gather_boundary) return gather_boundary(op, *collective);
+    if (op.task == Task::sum_squares && !sum_) sum_ = arena_.take(sizeof(float));
+    StepSite site{.task = op.task, .bucket = op.bucket, .lane = op.lane, .collective = collective};
     if (sum_) site.sum = static_cast<float*>(bind_.at(sum_));
-    site.received = &received_;
+    if (op.task == Task::sum_words) site.received = bind_.at(received_);
     return bind_gradients(bind_, site, numbers_);
 }
 

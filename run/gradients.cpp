@@ -1,5 +1,7 @@
 #include "run/gradients.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -34,11 +36,10 @@ Action gather_bucket(Bind& bind, const StepSite& site, std::uint32_t index) {
                            weights.dtype);
 }
 
-Action gather_weights(Bind& bind, const StepSite& site) {
-    if (site.phase == strategies::Phase::forward) return gather_bucket(bind, site, site.bucket);
+Action gather_weights(Bind& bind, const StepSite& site, bool experts) {
     std::vector<Action> actions;
     for (std::uint32_t b = 0; b < bind.parameters.buckets().size(); ++b)
-        if (bind.parameters.buckets()[b].experts == site.experts) actions.push_back(gather_bucket(bind, site, b));
+        if (bind.parameters.buckets()[b].experts == experts) actions.push_back(gather_bucket(bind, site, b));
     return in_order(std::move(actions));
 }
 
@@ -122,35 +123,57 @@ Action adam(Bind& bind, const StepNumbers& numbers) {
     };
 }
 
+Action zero_gradients(Bind& bind) {
+    const Elements& gradients = bind.parameters.gradients();
+    return bind.launch(Pointwise{PointwiseKind::fill, gradients.dtype, 1, bind.parameters.elements()},
+                       {gradients.memory});
+}
+
+Action sum_words(Bind& bind, const StepSite& site) {
+    const strategies::Plan& plan = bind.place.plan;
+    const Elements& gradients = bind.parameters.gradients();
+    void* const words = gradients.at(bind.parameters.offset(strategies::word_embedding));
+    const std::uint64_t elements = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
+    return bind.launch(Pointwise{PointwiseKind::add, gradients.dtype, 1, elements},
+                       {words, const_cast<void*>(site.received), words});
+}
+
+Action clip(Bind& bind, const StepNumbers& numbers) {
+    return scale_owned(bind, [norm = numbers.norm, most = bind.place.plan.training.grad_clip] {
+        return std::min(1.0, most / (std::sqrt(static_cast<double>(*norm)) + 1e-6));  // Megatron-LM's clip_grads.py
+    });
+}
+
 }  // namespace
 
 Action bind_gradients(Bind& bind, const StepSite& site, const StepNumbers& numbers) {
+    using strategies::Task;
     const strategies::Plan& plan = bind.place.plan;
-    Parameters& p = bind.parameters;
-    if (site.name == "zero gradients")
-        return bind.launch(Pointwise{PointwiseKind::fill, p.gradients().dtype, 1, p.elements()},
-                           {p.gradients().memory});
-    if (site.name == "gather weights") return gather_weights(bind, site);
-    if (site.name == "gradient reduction") return reduce_bucket(bind, site);
-    if (site.name == "norm gradient reduction") return reduce_replicated(bind, site);
-    if (site.name == "embedding gradient sum") {
-        void* const words = p.gradients().at(p.offset(strategies::word_embedding));
-        const std::uint64_t elements = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
-        return bind.launch(Pointwise{PointwiseKind::add, p.gradients().dtype, 1, elements},
-                           {words, bind.at(*site.received), words});
-    }
     // Every micro-batch's loss is the mean over its tokens: the step's is the mean over them and the data ranks.
     const double share = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data);
-    if (site.name == "gradient scaling") return scale_owned(bind, [share] { return share; });
-    if (site.name == "gradients to fp32") return widen_owned(bind, share);
-    if (site.name == "gradient norm")
-        return site.collective != nullptr ? agree_on_norm(bind, site, numbers) : sum_of_squares(bind, site);
-    if (site.name == "clip")
-        return scale_owned(bind, [norm = numbers.norm, most = plan.training.grad_clip] {
-            return std::min(1.0, most / (std::sqrt(static_cast<double>(*norm)) + 1e-6));  // Megatron-LM's clip_grads.py
-        });
-    if (site.name == "adam") return adam(bind, numbers);
-    throw Error("operation \"" + std::string(site.name) + "\" cannot be executed",
+    switch (site.task) {
+        case Task::zero_gradients: return zero_gradients(bind);
+        case Task::gather_bucket: return gather_bucket(bind, site, site.bucket);
+        case Task::gather_weights: return gather_weights(bind, site, false);
+        case Task::gather_expert_weights: return gather_weights(bind, site, true);
+        case Task::reduce_bucket: return reduce_bucket(bind, site);
+        case Task::reduce_replicated: return reduce_replicated(bind, site);
+        case Task::sum_words: return sum_words(bind, site);
+        case Task::scale_gradients: return scale_owned(bind, [share] { return share; });
+        case Task::widen_gradients: return widen_owned(bind, share);
+        case Task::sum_squares: return sum_of_squares(bind, site);
+        case Task::agree_norm: return agree_on_norm(bind, site, numbers);
+        case Task::clip: return clip(bind, numbers);
+        case Task::update: return adam(bind, numbers);
+        case Task::none:
+        case Task::gather_boundary:
+        case Task::exchange_words:
+        case Task::gather_layer:
+        case Task::scatter_bucket:
+        case Task::unscale_gradients:
+        case Task::agree_overflow: break;
+    }
+    throw Error(fmt::format("the task \"{}\" cannot be executed", name(site.task)),
                 "run/gradients.cpp holds what can be");
 }
 

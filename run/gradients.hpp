@@ -5,19 +5,17 @@
 
 namespace orrery::run {
 
-/// An operation of the program itself, outside the layers.
+/// An operation of the stage's program, outside the layers.
 struct StepSite {
-    std::string_view name;
-    strategies::Phase phase = strategies::Phase::forward;
+    strategies::Task task = strategies::Task::none;
+    std::uint32_t bucket = 0;
     strategies::Lane lane = strategies::Lane::compute;
     const strategies::Collective* collective = nullptr;
-    std::uint32_t bucket = 0;    ///< that it reads, or gathers
-    bool experts = false;        ///< of a gathering of all weights: it is that of experts
-    Tensor* received = nullptr;  ///< of the embedding's exchange
-    float* sum = nullptr;        ///< device memory: the gradient norm's number
+    const void* received = nullptr;  ///< device memory: the other stage's gradient of the word embedding
+    float* sum = nullptr;            ///< device memory: the gradient norm's number
 };
 
-/// Throws Error for an operation that it does not know.
+/// Throws Error for a task that cannot be executed.
 Action bind_gradients(Bind& bind, const StepSite& site, const StepNumbers& numbers);
 
 }  // namespace orrery::run

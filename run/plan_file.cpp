@@ -1,157 +1,136 @@
 #include "run/plan_file.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
-#include <type_traits>
+#include <vector>
 
 #include "base/error.hpp"
+#include "documents/document.hpp"
+#include "models/model_fields.hpp"
+#include "strategies/plan_fields.hpp"
 
 namespace orrery::run {
 
 namespace {
 
+using documents::field;
+using documents::Field;
+using documents::Key;
+using documents::Kind;
+using documents::Section;
 using Json = nlohmann::ordered_json;
-constexpr int version = 1;
 
-/// Writes every field it is shown.
-struct Writer {
-    Json& out;
-    template <class T>
-    void operator()(const char* key, const T& value) const {
-        if constexpr (std::is_enum_v<T>)
-            out[key] = static_cast<unsigned>(value);
-        else
-            out[key] = value;
-    }
+constexpr std::uint64_t version = 2;
+constexpr double max_exact = 9007199254740991;  // 2^53 - 1: every JSON reader keeps it exactly
+constexpr double below_one = 0.9999999999999999;
+
+// clang-format off
+constexpr std::array settings_fields{
+    field<&RunSettings::steps>({.name = "steps", .min = 1, .max = 1e6, .help = "Steps to train."}),
+    field<&RunSettings::warmup>({.name = "warmup", .min = 0, .max = 1e6, .help = "Of the steps: not measured."}),
+    field<&RunSettings::seed>({.name = "seed", .min = 0, .max = max_exact, .help = "Of parameters and tokens."}),
+    field<&RunSettings::data>({.name = "data", .help = "A text file read byte by byte; synthetic tokens when absent."}),
+    field<&RunSettings::adam, &kernels::Adam::rate>({.name = "rate", .min = 0, .max = 1e3, .help = "Of learning."}),
+    field<&RunSettings::adam, &kernels::Adam::b1>({.name = "b1", .min = 0, .max = below_one, .help = "Of Adam."}),
+    field<&RunSettings::adam, &kernels::Adam::b2>({.name = "b2", .min = 0, .max = below_one, .help = "Of Adam."}),
+    field<&RunSettings::adam, &kernels::Adam::epsilon>({.name = "epsilon", .min = 0, .max = 1, .help = "Of Adam."}),
+    field<&RunSettings::adam, &kernels::Adam::decay>({.name = "decay", .min = 0, .max = 1, .help = "Of weights."}),
 };
+// Beside them stand the kernels' times and the lone rank; a run begins at Adam's first step.
+static_assert(settings_fields.size() + 2 + 1 ==
+                  documents::members_of<RunSettings> - 1 + documents::members_of<kernels::Adam>,
+              "a field without a description");
 
-/// Reads every field it is shown.
-struct Reader {
-    const Json& in;
-    template <class T>
-    void operator()(const char* key, T& value) const {
-        if constexpr (std::is_enum_v<T>)
-            value = static_cast<T>(in.at(key).get<std::underlying_type_t<T>>());
-        else
-            in.at(key).get_to(value);
-    }
+constexpr std::array of_document{
+    Key{.name = "plan_version", .kind = Kind::integer, .min = 0, .max = max_exact, .required = true},
+    Key{.name = "name", .kind = Kind::text, .required = true, .help = "Of the scenario."},
+    Key{.name = "model", .kind = Kind::object, .required = true},
+    Key{.name = "strategy", .kind = Kind::object, .required = true},
+    Key{.name = "training", .kind = Kind::object, .required = true},
+    Key{.name = "run", .kind = Kind::object, .required = true},
+    Key{.name = "kernel_seconds", .kind = Kind::numbers, .min = 0, .max = 1e9,
+        .help = "Of each of the program's kernels, which sleep for it instead of computing."},
+    Key{.name = "only_rank", .kind = Kind::integer, .min = 0, .max = 4294967295,
+        .help = "The one rank that runs, alone."},
 };
+// clang-format on
 
-template <class Archive, class Model>
-void model_fields(const Archive& each, Model& m) {
-    each("name", m.name);
-    each("family", m.family);
-    each("layers", m.layers);
-    each("hidden", m.hidden);
-    each("heads", m.heads);
-    each("kv_heads", m.kv_heads);
-    each("head_dim", m.head_dim);
-    each("ffn", m.ffn);
-    each("vocab", m.vocab);
-    each("max_positions", m.max_positions);
-    each("token_types", m.token_types);
-    each("gated", m.gated);
-    each("causal", m.causal);
-    each("tied_embeddings", m.tied_embeddings);
-    each("linear_bias", m.linear_bias);
-    each("qkv_bias", m.qkv_bias);
-    each("parallel_residual", m.parallel_residual);
-    each("post_norm", m.post_norm);
-    each("mlm_head", m.mlm_head);
-    each("norm", m.norm);
-    each("position", m.position);
-    each("dropout", m.dropout);
-    each("embedding_norm", m.embedding_norm);
-    each("qk_norm", m.qk_norm);
-    each("attention_window", m.attention_window);
-    each("experts", m.experts);
-    each("experts_per_token", m.experts_per_token);
-    each("expert_ffn", m.expert_ffn);
-    each("shared_expert_ffn", m.shared_expert_ffn);
-    each("moe_layer_freq", m.moe_layer_freq);
+std::span<const Field<RunSettings>> settings() { return settings_fields; }
+
+/// A plan states every field; only what its key cannot say may be absent.
+template <class Struct>
+Section section_of(std::string_view name, std::string_view pointer, std::span<const Field<Struct>> fields) {
+    std::vector<Key> keys = documents::keys_of(fields);
+    for (std::size_t i = 0; i < keys.size(); ++i) keys[i].required |= can_say(keys[i], fields[i].get(Struct{}));
+    return {.name = name, .pointer = pointer, .keys = std::move(keys)};
 }
 
-template <class Archive, class Strategy>
-void strategy_fields(const Archive& each, Strategy& s) {
-    each("tensor", s.tensor);
-    each("pipeline", s.pipeline);
-    each("virtual_pipeline", s.virtual_pipeline);
-    each("data", s.data);
-    each("expert", s.expert);
-    each("expert_tensor", s.expert_tensor);
-    each("sequence_parallel", s.sequence_parallel);
-    each("schedule", s.schedule);
-    each("sharding", s.sharding);
-    each("recompute", s.recompute);
-    each("recompute_num_layers", s.recompute_num_layers);
-    each("cpu_offloading_num_layers", s.cpu_offloading_num_layers);
-    each("async_tensor_allreduce", s.async_tensor_allreduce);
-    each("overlap_grad_reduce", s.overlap_grad_reduce);
-    each("overlap_param_gather", s.overlap_param_gather);
-    each("overlap_p2p", s.overlap_p2p);
-    each("scatter_gather", s.scatter_gather);
-    each("bucket_bytes", s.bucket_bytes);
+/// The sections of a plan file, the document itself first.
+std::span<const Section> sections() {
+    static const std::vector<Section> all = [] {
+        std::vector<Section> made{
+            {.name = "", .pointer = "", .keys = {of_document.begin(), of_document.end()}},
+            section_of("model", "/model", models::model_fields()),
+            section_of("strategy", "/strategy", strategies::strategy_fields()),
+            section_of("training", "/training", strategies::training_fields()),
+            section_of("run", "/run", settings()),
+        };
+        for (Section& each : made) each.all = made;
+        return made;  // moved: the sections stay where they are
+    }();
+    return all;
 }
 
-template <class Archive, class Training>
-void training_fields(const Archive& each, Training& t) {
-    each("seq", t.seq);
-    each("micro_batch", t.micro_batch);
-    each("global_batch", t.global_batch);
-    each("compute", t.precision.compute);
-    each("grad_reduce", t.precision.grad_reduce);
-    each("fused_attention", t.fused_attention);
-    each("gradient_accumulation_fusion", t.gradient_accumulation_fusion);
-    each("cuda_graph", t.cuda_graph);
-    each("grad_clip", t.grad_clip);
-    each("expert_capacity", t.expert_capacity);
-    each("pad_to_capacity", t.pad_to_capacity);
+/// The file's version comes first: of another version nothing else is as it is described here.
+void require_version(const nlohmann::json& document, const std::string& file) {
+    const auto found = document.is_object() ? document.find("plan_version") : document.end();
+    if (!document.is_object() || found == document.end())
+        throw Error(file, "", "is no plan", "orrery run --plan writes such files");
+    if (*found != version)
+        throw Error(file, "/plan_version", "is " + found->dump(), "orrery and orrery-device must be of the same build");
 }
 
-template <class Archive, class Settings>
-void settings_fields(const Archive& each, Settings& s) {
-    each("steps", s.steps);
-    each("warmup", s.warmup);
-    each("seed", s.seed);
-    each("data", s.data);
-    each("rate", s.adam.rate);
-    each("b1", s.adam.b1);
-    each("b2", s.adam.b2);
-    each("epsilon", s.adam.epsilon);
-    each("decay", s.adam.decay);
+template <class Struct>
+void read_section(const documents::Reader& top, std::size_t section, std::span<const Field<Struct>> fields,
+                  Struct& to) {
+    const Section& of = sections()[section];
+    documents::read_fields(top.object(of.name, of), fields, to);
 }
 
 }  // namespace
 
 std::string to_json(const RunPlan& plan) {
-    Json document{{"plan_version", version}, {"name", plan.name}};
-    model_fields(Writer{document["model"]}, plan.plan.model);
-    strategy_fields(Writer{document["strategy"]}, plan.plan.strategy);
-    training_fields(Writer{document["training"]}, plan.plan.training);
-    settings_fields(Writer{document["run"]}, plan.settings);
+    documents::check_fields(settings(), plan.settings, "/run");
+    Json document{{"plan_version", version},
+                  {"name", plan.name},
+                  {"model", documents::write_fields(models::model_fields(), plan.plan.model)},
+                  {"strategy", documents::write_fields(strategies::strategy_fields(), plan.plan.strategy)},
+                  {"training", documents::write_fields(strategies::training_fields(), plan.plan.training)},
+                  {"run", documents::write_fields(settings(), plan.settings)}};
     if (!plan.settings.kernel_seconds.empty()) document["kernel_seconds"] = plan.settings.kernel_seconds;
     if (plan.settings.only_rank) document["only_rank"] = *plan.settings.only_rank;
     return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 RunPlan plan_from_json(const std::string& text, const std::string& file) {
+    const nlohmann::json document =
+        documents::parse_document(text, file, {.example = "orrery run --plan writes such files"});
+    require_version(document, file);
+    const documents::Reader top(document, sections()[0], file);
+    RunPlan plan;
+    plan.name = top.text("name");
+    read_section(top, 1, models::model_fields(), plan.plan.model);
+    read_section(top, 2, strategies::strategy_fields(), plan.plan.strategy);
+    read_section(top, 3, strategies::training_fields(), plan.plan.training);
+    read_section(top, 4, settings(), plan.settings);
+    plan.settings.kernel_seconds = top.numbers("kernel_seconds");
+    if (top.has("only_rank")) plan.settings.only_rank = top.integer32("only_rank");
     try {
-        const Json document = Json::parse(text);
-        if (document.at("plan_version") != version)
-            throw Error(file, "/plan_version", "is " + document.at("plan_version").dump(),
-                        "orrery and orrery-device must be of the same build");
-        RunPlan plan;
-        plan.name = document.at("name");
-        model_fields(Reader{document.at("model")}, plan.plan.model);
-        strategy_fields(Reader{document.at("strategy")}, plan.plan.strategy);
-        training_fields(Reader{document.at("training")}, plan.plan.training);
-        settings_fields(Reader{document.at("run")}, plan.settings);
-        if (document.contains("kernel_seconds")) document["kernel_seconds"].get_to(plan.settings.kernel_seconds);
-        if (document.contains("only_rank")) plan.settings.only_rank = document["only_rank"].get<std::uint32_t>();
         strategies::validate(plan.plan);
-        return plan;
-    } catch (const nlohmann::json::exception& error) {
-        throw Error(file, "", std::string("is no plan: ") + error.what(), "orrery run writes such files");
+    } catch (const Error& error) {
+        throw error.in_file(file);
     }
+    return plan;
 }
 
 }  // namespace orrery::run

@@ -21,6 +21,9 @@ void require(bool holds, const std::string& pointer, const std::string& message,
 constexpr std::uint64_t vector_bytes = 16;
 
 void require_model(const models::ModelSpec& model) {
+    require(model.image.size == 0 && model.decoder_layers == 0, "/model",
+            fmt::format("{} cannot be executed yet", model.name),
+            "take a GPT or Llama model, or predict it with orrery simulate");
     require(model.dropout == 0, "/model/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
             "set it to 0");
     require(!model.post_norm && !model.mlm_head && model.token_types == 0, "/model",

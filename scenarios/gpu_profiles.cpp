@@ -6,12 +6,16 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "scenarios/document.hpp"
+#include "documents/message.hpp"
 #include "topology/catalog.hpp"
 
 namespace orrery::scenarios {
 
 namespace {
+
+using documents::child_pointer;
+using documents::printable;
+using documents::Reader;
 
 /// A name as it is, a path relative to the scenario's folder.
 std::string profile_path(const Reader& top, const std::string& text) {
@@ -50,7 +54,7 @@ void require_one_chip(const Reader& top, const topology::Cluster& cluster, const
 
 }  // namespace
 
-std::map<std::string, std::string> gpu_profiles(const Reader& top, const topology::Cluster& cluster) {
+std::map<std::string, std::string> gpu_profiles(const documents::Reader& top, const topology::Cluster& cluster) {
     std::map<std::string, std::string> profiles;
     for (const topology::NodeGroup& group : cluster.groups()) profiles[group.gpu.name] = group.gpu.profile;
     std::map<std::string, std::string> spelled;

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "scenarios/reader.hpp"
+#include "documents/reader.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::scenarios {
@@ -13,6 +13,6 @@ namespace orrery::scenarios {
 /// One text is for all GPUs, which must then be boards of one chip (GPUs with the same profile of their own): another
 /// chip's times would be wrong without a sign of it. Throws Error for that, and for a GPU that the cluster lacks or
 /// that is named twice.
-std::map<std::string, std::string> gpu_profiles(const Reader& top, const topology::Cluster& cluster);
+std::map<std::string, std::string> gpu_profiles(const documents::Reader& top, const topology::Cluster& cluster);
 
 }  // namespace orrery::scenarios

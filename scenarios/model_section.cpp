@@ -2,94 +2,36 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <utility>
 
 #include "base/error.hpp"
+#include "documents/document.hpp"
 #include "models/catalog.hpp"
+#include "models/model_fields.hpp"
 #include "models/operators.hpp"
-#include "scenarios/document.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace orrery::scenarios {
 
 namespace {
 
+using documents::Reader;
 using models::Family;
 using models::ModelSpec;
 using models::NormKind;
 using models::PositionKind;
 
-constexpr std::array<std::pair<std::string_view, std::uint32_t ModelSpec::*>, 15> widths{{
-    {"num_hidden_layers", &ModelSpec::layers},
-    {"hidden_size", &ModelSpec::hidden},
-    {"num_attention_heads", &ModelSpec::heads},
-    {"num_key_value_heads", &ModelSpec::kv_heads},
-    {"head_dim", &ModelSpec::head_dim},
-    {"intermediate_size", &ModelSpec::ffn},
-    {"vocab_size", &ModelSpec::vocab},
-    {"max_position_embeddings", &ModelSpec::max_positions},
-    {"type_vocab_size", &ModelSpec::token_types},
-    {"sliding_window", &ModelSpec::attention_window},
-    {"num_experts", &ModelSpec::experts},
-    {"num_experts_per_tok", &ModelSpec::experts_per_token},
-    {"moe_intermediate_size", &ModelSpec::expert_ffn},
-    {"moe_shared_expert_intermediate_size", &ModelSpec::shared_expert_ffn},
-    {"moe_layer_freq", &ModelSpec::moe_layer_freq},
-}};
-
-constexpr std::array<std::pair<std::string_view, bool ModelSpec::*>, 10> switches{{
-    {"swiglu", &ModelSpec::gated},
-    {"causal", &ModelSpec::causal},
-    {"tie_word_embeddings", &ModelSpec::tied_embeddings},
-    {"add_bias_linear", &ModelSpec::linear_bias},
-    {"add_qkv_bias", &ModelSpec::qkv_bias},
-    {"use_parallel_residual", &ModelSpec::parallel_residual},
-    {"post_norm", &ModelSpec::post_norm},
-    {"mlm_head", &ModelSpec::mlm_head},
-    {"embed_layernorm", &ModelSpec::embedding_norm},
-    {"qk_layernorm", &ModelSpec::qk_norm},
-}};
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 23> field_keys{{
-    {"layers", "num_hidden_layers"},
-    {"hidden", "hidden_size"},
-    {"heads", "num_attention_heads"},
-    {"kv_heads", "num_key_value_heads"},
-    {"ffn", "intermediate_size"},
-    {"vocab", "vocab_size"},
-    {"max_positions", "max_position_embeddings"},
-    {"token_types", "type_vocab_size"},
-    {"gated", "swiglu"},
-    {"tied_embeddings", "tie_word_embeddings"},
-    {"linear_bias", "add_bias_linear"},
-    {"qkv_bias", "add_qkv_bias"},
-    {"parallel_residual", "use_parallel_residual"},
-    {"norm", "normalization"},
-    {"position", "position_embedding_type"},
-    {"embedding_norm", "embed_layernorm"},
-    {"qk_norm", "qk_layernorm"},
-    {"attention_window", "sliding_window"},
-    {"experts", "num_experts"},
-    {"experts_per_token", "num_experts_per_tok"},
-    {"expert_ffn", "moe_intermediate_size"},
-    {"shared_expert_ffn", "moe_shared_expert_intermediate_size"},
-    {"moe_layer_freq", "moe_layer_freq"},
-}};
-
 /// What a family's published members have in common; every field can be overridden.
 ModelSpec family_defaults(const Reader& reader) {
-    const std::string family = reader.choice("model_type", "gpt");
     ModelSpec spec;
-    if (family == "llama") {
-        spec.family = Family::llama;
+    if (const auto word = reader.choice("model_type")) spec.family = static_cast<Family>(word->value);
+    if (spec.family == Family::llama) {
         spec.gated = true;
         spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
         spec.norm = NormKind::rmsnorm;
         spec.position = PositionKind::rope;
-    } else if (family == "bert") {
-        spec.family = Family::bert;
+    } else if (spec.family == Family::bert) {
         spec.causal = false;
         spec.post_norm = spec.embedding_norm = spec.mlm_head = true;
         spec.token_types = 2;
@@ -98,24 +40,11 @@ ModelSpec family_defaults(const Reader& reader) {
     return spec;
 }
 
-NormKind norm_of(const std::string& text) {
-    return text == "rmsnorm" || text == "RMSNorm" ? NormKind::rmsnorm : NormKind::layernorm;
-}
-
-PositionKind position_of(const std::string& text) {
-    if (text == "rope") return PositionKind::rope;
-    if (text == "alibi") return PositionKind::alibi;
-    return text == "none" ? PositionKind::none : PositionKind::learned;
-}
-
-/// Sets what the reader states.
+/// Sets what the reader states; a name is not laid over, since the base has its own.
 void lay_over(ModelSpec& spec, const Reader& reader) {
-    for (const auto& [key, member] : widths) spec.*member = reader.integer32(key, spec.*member);
-    for (const auto& [key, member] : switches) spec.*member = reader.boolean(key, spec.*member);
-    if (reader.has("normalization")) spec.norm = norm_of(reader.choice("normalization", ""));
-    if (reader.has("position_embedding_type")) {
-        spec.position = position_of(reader.choice("position_embedding_type", ""));
-    }
+    std::string name = std::move(spec.name);
+    documents::read_fields(reader, models::model_fields(), spec);
+    spec.name = std::move(name);
 }
 
 /// 0 experts make the model dense; Megatron-LM's defaults otherwise: two experts a token, in every layer, of the
@@ -187,7 +116,8 @@ ModelSpec from_hugging_face(const Reader& reader) {
                     fmt::format("there is no file '{}'", beside.string()),
                     "write the path of a config.json, relative to the scenario's folder");
     }
-    (void)read_document(beside);  // size, encoding and repeated keys, before the importer looks at the content
+    (void)documents::read_document(
+        beside);  // size, encoding and repeated keys, before the importer looks at the content
     return models::import_hugging_face(beside);
 }
 
@@ -198,14 +128,7 @@ ModelSpec base_model(const Reader& reader) {
 
 }  // namespace
 
-std::string_view key_of_field(std::string_view field) {
-    for (const auto& [name, key] : field_keys) {
-        if (name == field) return key;
-    }
-    return field;
-}
-
-models::ModelSpec read_model(const Reader& reader) {
+models::ModelSpec read_model(const documents::Reader& reader) {
     const ModelSpec base = base_model(reader);
     if (base.layers != 0 && reader.has("model_type")) {
         throw Error(reader.file(), reader.pointer("model_type"),

@@ -8,14 +8,17 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "scenarios/document.hpp"
-#include "scenarios/reader.hpp"
+#include "documents/message.hpp"
+#include "documents/reader.hpp"
+#include "scenarios/keys.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace orrery::scenarios {
 
 namespace {
 
+using documents::printable;
+using documents::Reader;
 using strategies::RankPlacement;
 
 constexpr double latest_start = 3600;  // seconds; a step takes less
@@ -96,12 +99,12 @@ OtherJob read_job(const Reader& entry, const topology::ClusterSpec& cluster, std
 
 }  // namespace
 
-std::vector<OtherJob> read_other_jobs(const Reader& top, const strategies::Plan& own, const topology::ClusterSpec& spec,
-                                      const topology::Cluster& cluster) {
+std::vector<OtherJob> read_other_jobs(const documents::Reader& top, const strategies::Plan& own,
+                                      const topology::ClusterSpec& spec, const topology::Cluster& cluster) {
     std::vector<OtherJob> jobs;
     Taken taken(cluster.gpus());
     taken.take(own, "this scenario", top.file(), "/strategy");
-    for (const Reader& entry : top.objects("other_jobs", Place::other_job)) {
+    for (const Reader& entry : top.objects("other_jobs", section(Place::other_job))) {
         jobs.push_back(read_job(entry, spec, cluster.gpus(), taken.next()));
         taken.take(jobs.back().plan, fmt::format("\"{}\"", printable(jobs.back().name)), top.file(), entry.pointer());
     }

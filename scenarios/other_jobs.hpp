@@ -11,6 +11,10 @@
 #include "topology/catalog.hpp"
 #include "topology/cluster.hpp"
 
+namespace orrery::documents {
+class Reader;
+}
+
 namespace orrery::scenarios {
 
 /// What an entry says, and what comes of it. Model, strategy and training are those of its scenario; cluster and
@@ -25,11 +29,9 @@ struct OtherJob {
     strategies::Plan plan = {};  ///< placed on its GPUs
 };
 
-class Reader;
-
 /// The entries of a scenario on `cluster`, built from `spec`, whose own job is `own`. Throws Error: for what the
 /// entries or their files get wrong, jobs of jobs, perturbations of other jobs, and GPUs that two jobs want.
-std::vector<OtherJob> read_other_jobs(const Reader& top, const strategies::Plan& own, const topology::ClusterSpec& spec,
-                                      const topology::Cluster& cluster);
+std::vector<OtherJob> read_other_jobs(const documents::Reader& top, const strategies::Plan& own,
+                                      const topology::ClusterSpec& spec, const topology::Cluster& cluster);
 
 }  // namespace orrery::scenarios

@@ -2,19 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "scenarios/document.hpp"
+#include "documents/document.hpp"
+#include "documents/message.hpp"
 #include "scenarios/keys.hpp"
 
 namespace orrery::scenarios {
 
 namespace {
 
+using documents::child_pointer;
+using documents::printable;
+using documents::shown;
 using nlohmann::json;
 
 constexpr std::string_view form = "write path=value, such as strategy.tensor=4";
@@ -31,7 +35,7 @@ std::vector<std::string> parts_of(const Override& change) {
     for (const std::string& part : parts) {
         if (part.empty()) throw Error(describe(change), "", "the path has an empty part", std::string(form));
     }
-    if (parts.size() > max_document_depth) {
+    if (parts.size() > documents::max_depth) {
         throw Error(describe(change), "", fmt::format("the path has {} parts", parts.size()), std::string(form));
     }
     return parts;
@@ -41,7 +45,7 @@ std::vector<std::string> parts_of(const Override& change) {
 json value_of(const Override& change) {
     const bool meant_as_json = change.value.starts_with('{') || change.value.starts_with('[');
     try {
-        return parse_document(change.value, describe(change));
+        return documents::parse_document(change.value, describe(change));
     } catch (const Error&) {
         if (meant_as_json) throw;
         return change.value;
@@ -69,22 +73,21 @@ json& step(json& parent, const std::string& part, const Override& change) {
                 "shorten the path: name the key itself");
 }
 
-std::optional<Place> place_of(const std::string& parent) {
-    using enum Place;
-    for (const Place place : {document, model, cluster, strategy, training, outputs, perturbations}) {
-        if (pointer(place) == parent) return place;
-    }
-    return std::nullopt;
+/// The section that lies there; nullptr when none does.
+const documents::Section* section_at(const std::string& pointer) {
+    const auto found = std::ranges::find_if(
+        sections(), [&](const documents::Section& each) { return !each.in_list && each.pointer == pointer; });
+    return found == sections().end() ? nullptr : &*found;
 }
 
-std::string_view plain_name(Place place, std::string_view spelling) {
-    const Alias* alias = find_alias(place, spelling);
-    return alias ? alias->name : spelling;
+std::string_view plain_name(const documents::Section& section, std::string_view spelling) {
+    const documents::Key* key = find_spelled(section, spelling).key;
+    return key ? key->name : spelling;
 }
 
-void erase_spellings(json& object, Place place, const std::string& spelling) {
+void erase_spellings(json& object, const documents::Section& section, const std::string& spelling) {
     for (auto it = object.begin(); it != object.end();) {
-        it = plain_name(place, it.key()) == plain_name(place, spelling) ? object.erase(it) : std::next(it);
+        it = plain_name(section, it.key()) == plain_name(section, spelling) ? object.erase(it) : std::next(it);
     }
 }
 
@@ -126,7 +129,7 @@ void apply_override(json& document, const Override& change) {
         target = std::move(value);
         return;
     }
-    if (const auto place = place_of(parent_pointer)) erase_spellings(*parent, *place, last);
+    if (const auto* section = section_at(parent_pointer)) erase_spellings(*parent, *section, last);
     if (value.is_null()) {
         parent->erase(last);
     } else {

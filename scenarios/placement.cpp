@@ -8,11 +8,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "scenarios/document.hpp"
+#include "documents/document.hpp"
+#include "documents/message.hpp"
 
 namespace orrery::scenarios {
 
 namespace {
+
+using documents::printable;
+using documents::shown;
 
 constexpr std::string_view blanks = " \t\r\n,";
 
@@ -87,11 +91,12 @@ std::vector<std::uint32_t> parse_gpus(std::string_view text, const GpuRange& ran
 }
 
 std::vector<std::uint32_t> read_gpus(const std::string& file, const GpuRange& range) {
-    const std::string text = read_bytes(file, "name a list of GPUs, one for each rank: \"0-3,8-11\" or a JSON list");
+    const std::string text =
+        documents::read_bytes(file, "name a list of GPUs, one for each rank: \"0-3,8-11\" or a JSON list");
     try {
         const std::size_t first = text.find_first_not_of(" \t\r\n");
         const bool is_json = first != std::string::npos && text[first] == '[';
-        return is_json ? from_json(parse_document(text, file), range) : parse_gpus(text, range);
+        return is_json ? from_json(documents::parse_document(text, file), range) : parse_gpus(text, range);
     } catch (const Error& error) {
         throw error.in_file(file);
     }

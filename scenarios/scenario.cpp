@@ -8,20 +8,23 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "documents/document.hpp"
+#include "documents/reader.hpp"
 #include "kernels/kernel.hpp"
 #include "scenarios/background.hpp"
-#include "scenarios/document.hpp"
 #include "scenarios/gpu_profiles.hpp"
+#include "scenarios/keys.hpp"
 #include "scenarios/model_section.hpp"
 #include "scenarios/override.hpp"
 #include "scenarios/placement.hpp"
-#include "scenarios/reader.hpp"
+#include "strategies/plan_fields.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::scenarios {
 
 namespace {
 
+using documents::Reader;
 using kernels::Dtype;
 using strategies::Plan;
 
@@ -30,13 +33,13 @@ struct Sections {
     Reader top, model, cluster, strategy, training, outputs, perturbations;
 
     Sections(const nlohmann::json& document, const std::string& file)
-        : top(document, Place::document, file),
-          model(top.object("model", Place::model)),
-          cluster(top.object("cluster", Place::cluster)),
-          strategy(top.object("strategy", Place::strategy)),
-          training(top.object("training", Place::training)),
-          outputs(top.object("outputs", Place::outputs)),
-          perturbations(top.object("perturbations", Place::perturbations)) {}
+        : top(document, section(Place::document), file),
+          model(top.object("model", section(Place::model))),
+          cluster(top.object("cluster", section(Place::cluster))),
+          strategy(top.object("strategy", section(Place::strategy))),
+          training(top.object("training", section(Place::training))),
+          outputs(top.object("outputs", section(Place::outputs))),
+          perturbations(top.object("perturbations", section(Place::perturbations))) {}
 };
 
 /// A path, relative to the scenario's folder; "" when absent.
@@ -73,42 +76,12 @@ topology::ClusterSpec read_cluster(const Reader& reader) {
     return spec;
 }
 
-strategies::ScheduleKind schedule_of(const std::string& text) {
-    const auto* row = std::ranges::find(strategies::schedules, text, &strategies::Schedule::name);
-    return row->kind;  // the reader lets no other name through
-}
-
-strategies::Sharding sharding_of(const std::string& text) {
-    return std::ranges::find(strategies::shardings, text, &strategies::ShardingRow::name)->kind;
-}
-
-strategies::Recompute recompute_of(const std::string& text) {
-    using enum strategies::Recompute;
-    return text == "full" ? full : text == "selective" ? selective : none;
-}
-
 strategies::Strategy read_strategy(const Reader& reader) {
-    const strategies::Strategy usual;
     strategies::Strategy strategy;
-    strategy.tensor = reader.integer32("tensor", 1);
-    strategy.pipeline = reader.integer32("pipeline", 1);
-    strategy.virtual_pipeline = reader.integer32("virtual_pipeline", 1);
-    strategy.data = reader.integer32("data", 0);  // 0: derived from the cluster
-    strategy.expert = reader.integer32("expert", usual.expert);
-    strategy.expert_tensor = reader.integer32("expert_tensor", usual.expert_tensor);
-    strategy.sequence_parallel = reader.boolean("sequence_parallel", usual.sequence_parallel);
-    strategy.schedule = schedule_of(reader.choice("schedule", strategy.virtual_pipeline > 1 ? "interleaved" : "1f1b"));
-    strategy.sharding = sharding_of(reader.choice("sharding", "none"));
-    strategy.recompute = recompute_of(reader.choice("recompute", "none"));
-    strategy.recompute_num_layers = reader.integer32("recompute_num_layers", usual.recompute_num_layers);
-    strategy.cpu_offloading_num_layers = reader.integer32("cpu_offloading_num_layers", usual.cpu_offloading_num_layers);
-    strategy.overlap_grad_reduce = reader.boolean("overlap_grad_reduce", usual.overlap_grad_reduce);
-    strategy.overlap_param_gather = reader.boolean("overlap_param_gather", usual.overlap_param_gather);
-    strategy.overlap_p2p = reader.boolean("overlap_p2p", usual.overlap_p2p);
-    strategy.scatter_gather = reader.boolean("scatter_gather", usual.scatter_gather);
-    strategy.async_tensor_allreduce = reader.boolean("async_tensor_allreduce", usual.async_tensor_allreduce);
-    strategy.bucket_bytes = reader.bytes("bucket_size", usual.bucket_bytes);
-    strategy.placement = reader.text("placement");
+    strategy.data = 0;  // derived from the cluster unless stated
+    documents::read_fields(reader, strategies::strategy_fields(), strategy);
+    if (!reader.has("schedule") && strategy.virtual_pipeline > 1)
+        strategy.schedule = strategies::ScheduleKind::interleaved;
     strategy.placement_file = path_of(reader, "placement_file");
     return strategy;
 }
@@ -119,19 +92,10 @@ Dtype usual_grad_reduce(Dtype compute) { return compute == Dtype::fp16 ? Dtype::
 
 strategies::Training read_training(const Reader& reader) {
     strategies::Training training;
-    training.seq = reader.integer32("seq_length");
-    training.micro_batch = reader.integer32("micro_batch_size", 1);
-    training.global_batch = reader.integer32("global_batch_size");
-    training.precision.compute = kernels::dtype_from(reader.choice("precision", "bf16"));
-    const std::string usual(kernels::name(usual_grad_reduce(training.precision.compute)));
-    training.precision.grad_reduce = kernels::dtype_from(reader.choice("grad_reduce_precision", usual));
-    training.fused_attention = reader.boolean("fused_attention", true);
-    training.gradient_accumulation_fusion = reader.boolean("gradient_accumulation_fusion", true);
-    training.cuda_graph = reader.boolean("cuda_graph", false);
-    training.grad_clip = reader.number("clip_grad", 1.0);
-    training.expert_capacity = reader.number("moe_expert_capacity_factor");
-    training.pad_to_capacity = reader.boolean("moe_pad_expert_input_to_capacity", false);
-    (void)reader.choice("optimizer", "adam");  // the only one so far
+    documents::read_fields(reader, strategies::training_fields(), training);
+    if (!reader.has("grad_reduce_precision"))
+        training.precision.grad_reduce = usual_grad_reduce(training.precision.compute);
+    (void)reader.choice("optimizer");  // the only one so far
     return training;
 }
 
@@ -250,9 +214,8 @@ Error located(const Error& error, const Sections& sections) {
         const std::string prefix = section->pointer("");  // "/model/"
         if (!pointer.starts_with(prefix)) continue;
         const std::string path = pointer.substr(prefix.size());  // "failed/0": a place inside a list
-        const std::string field = path.substr(0, path.find('/')), inside = path.substr(field.size());
-        const bool is_model = section == &sections.model;
-        pointer = section->pointer(is_model ? key_of_field(field) : std::string_view(field)) + inside;
+        const std::string key = path.substr(0, path.find('/')), inside = path.substr(key.size());
+        pointer = section->pointer(key) + inside;
         break;
     }
     const std::string hint = error.hint().empty() ? "change this value" : error.hint();
@@ -328,7 +291,7 @@ Scenario sectioned(const nlohmann::json& document, const std::filesystem::path& 
 /// Reads the document with its overrides through `read`; an error that an override caused names it.
 template <class Read>
 auto load_with(const std::filesystem::path& file, const std::vector<Override>& overrides, Read read) {
-    nlohmann::json document = read_document(file);
+    nlohmann::json document = documents::read_document(file);
     for (const Override& change : overrides) apply_override(document, change);
     try {
         return read(document);
@@ -347,13 +310,18 @@ Scenario from_json(const nlohmann::json& document, const std::filesystem::path& 
 
 Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const std::filesystem::path& file,
                  const std::vector<Override>& overrides) {
-    return load_with(file, overrides, [&](const nlohmann::json& document) {
+    Scenario scenario = load_with(file, overrides, [&](const nlohmann::json& document) {
         return sectioned(document, file, [&](const Sections& sections) { return read_on(sections, cluster, gpus); });
     });
+    scenario.name = title(scenario.name, overrides);
+    return scenario;
 }
 
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-    return load_with(file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
+    Scenario scenario =
+        load_with(file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
+    scenario.name = title(scenario.name, overrides);
+    return scenario;
 }
 
 topology::ClusterSpec preset_cluster(const std::string& preset, const std::vector<Override>& overrides) {
@@ -363,7 +331,7 @@ topology::ClusterSpec preset_cluster(const std::string& preset, const std::vecto
             throw Error(describe(change), pointer_of(change), "is no key of a cluster", "as in cluster.nodes=16");
         apply_override(document, change);
     }
-    return read_cluster(Reader(document.at("cluster"), Place::cluster, "--cluster " + preset));
+    return read_cluster(Reader(document.at("cluster"), section(Place::cluster), "--cluster " + preset));
 }
 
 topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std::vector<Override>& overrides) {
@@ -371,7 +339,7 @@ topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std:
         if (!document.is_object() || !document.contains("cluster")) {
             throw Error(file.string(), "/cluster", "the key \"cluster\" is missing", "add it: {\"preset\": ...}");
         }
-        const Reader reader(document["cluster"], Place::cluster, file.string());
+        const Reader reader(document["cluster"], section(Place::cluster), file.string());
         try {
             topology::ClusterSpec spec = read_cluster(reader);
             (void)topology::build(spec);

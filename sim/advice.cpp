@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "sim/bottleneck.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/build.hpp"
 
@@ -109,33 +110,6 @@ std::uint64_t operations(const strategies::StepProgram& step, const Folding& fol
     return sum;
 }
 
-std::string bottleneck(const Prediction& p) {
-    const auto each = [&](auto member) {
-        double sum = 0;
-        for (const Breakdown& stage : p.stages) sum += stage.*member;
-        return sum / static_cast<double>(p.stages.size());
-    };
-    const std::pair<const char*, double> parts[] = {
-        {"matrix products", each(&Breakdown::gemm)},
-        {"attention", each(&Breakdown::attention)},
-        {"memory-bound kernels", each(&Breakdown::memory_bound)},
-        {"tensor-parallel communication", each(&Breakdown::tensor_comm)},
-        {"expert-parallel communication", each(&Breakdown::expert_comm)},
-        {"pipeline communication", each(&Breakdown::pipeline_comm)},
-        {"data-parallel communication", each(&Breakdown::data_comm)},
-        {"copies to and from the host", each(&Breakdown::offload)},
-        {"optimizer", each(&Breakdown::optimizer)},
-        {"kernel launches", each(&Breakdown::launch)},
-        {"pipeline bubble", each(&Breakdown::bubble)},
-    };
-    // Matrix products are what a step is for: the bottleneck is the largest of the rest, unless they leave little of
-    // it.
-    const auto* worst = std::max_element(std::begin(parts) + 1, std::end(parts),
-                                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (worst->second < 0.05 * p.step_time_s) worst = std::begin(parts);
-    return fmt::format("{} {:.0f}%", worst->first, 100 * worst->second / p.step_time_s);
-}
-
 /// More offloaded layers: the fewest that make the plan fit, or all.
 Neighbour offload_enough(const Plan& plan, const Prediction& p) {
     std::uint32_t fewest = plan.strategy.cpu_offloading_num_layers;
@@ -212,7 +186,7 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
 
 void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
             const std::shared_ptr<const Folding>& folding, Prediction& p) {
-    p.bottleneck = bottleneck(p);
+    p.bottleneck = bottleneck(scenario, p);
     // Other plans are simulated as planned and by themselves: no comparison.
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return;
     const bool measured_fused = std::ranges::all_of(cluster.groups(), [&](const topology::NodeGroup& group) {

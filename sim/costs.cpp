@@ -44,15 +44,21 @@ Shares& Shares::operator+=(const Shares& other) {
 }
 
 Shares share_of(const kernels::Kernel& kernel, double seconds) {
+    using Member = double Shares::*;
+    const Member member =
+        std::visit(Overloaded{[](const kernels::Gemm&) -> Member { return &Shares::gemm; },
+                              [](const kernels::Attention&) -> Member { return &Shares::attention; },
+                              [](const kernels::Pointwise&) -> Member { return &Shares::memory_bound; },
+                              [](const kernels::Convolution&) -> Member { return &Shares::gemm; },
+                              [](const kernels::Pooling&) -> Member { return &Shares::memory_bound; },
+                              [](const kernels::BatchNorm&) -> Member { return &Shares::memory_bound; }},
+                   kernel);
     Shares shares;
-    if (std::holds_alternative<kernels::Gemm>(kernel))
-        shares.gemm = seconds;
-    else if (std::holds_alternative<kernels::Attention>(kernel))
-        shares.attention = seconds;
-    else
-        shares.memory_bound = seconds;
+    shares.*member = seconds;
     return shares;
 }
+
+bool is_memory_bound(const kernels::Kernel& kernel) { return share_of(kernel, 1).memory_bound > 0; }
 
 Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
              const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding,
@@ -62,7 +68,9 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       rank_(rank),
       placement_(plan.placement),
       gap_(predictor.constant("kernel_gap_seconds")),
-      dispatch_(plan.training.cuda_graph ? 0.0 : predictor.constant("dispatch_seconds")),
+      dispatch_(plan.training.cuda_graph ? 0.0
+                                         : hardware::dispatch_seconds(plan.training.software, gpu.host,
+                                                                      predictor.constant("launch_seconds"))),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     // A device without a datasheet's rate is the one that the profile measured.
     const double rate = gpu.memory_bytes_per_second;
@@ -70,8 +78,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     const Caches caches(step, predictor, std::min(network.gpus_per_node(), step.mesh.ranks()));
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
-        const double scale = std::holds_alternative<kernels::Pointwise>(kernel) ? memory : 1.0;
-        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated});
+        const double scale = is_memory_bound(kernel) ? memory : 1.0;
+        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived});
     }
     if (copies(step))
         copies_.emplace(network.cluster(), predictor, plan.placement.gpu(rank), plan.placement, step.mesh.ranks());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -21,7 +22,8 @@ namespace orrery::sim {
 
 /// Where the device time of an operation or block goes.
 struct Shares {
-    double gemm = 0, attention = 0, memory_bound = 0, tensor_comm = 0;
+    double gemm = 0,  ///< and convolutions
+        attention = 0, memory_bound = 0, tensor_comm = 0;
     double expert_comm = 0;             ///< exchanges of tokens
     double data_comm = 0, offload = 0;  ///< what kernels take longer beside them
     Shares& operator+=(const Shares& other);
@@ -54,6 +56,7 @@ struct BlockTimes {
 struct KernelCost {
     double seconds = 0;
     bool extrapolated = false;
+    std::string_view derived = {};  ///< as calibrate::Estimate says it
 };
 
 class Costs {
@@ -125,7 +128,9 @@ private:
     std::vector<std::map<std::uint32_t, Slowed>> slowed_;     // by role and operation: kernels beside something
 };
 
-/// Seconds of a kernel by category, for reports.
+/// Seconds of a kernel by category, for reports: convolutions are products.
 Shares share_of(const kernels::Kernel& kernel, double seconds);
+/// Whether its bytes decide its time: all but products, convolutions and attention.
+bool is_memory_bound(const kernels::Kernel& kernel);
 
 }  // namespace orrery::sim

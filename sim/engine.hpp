@@ -52,8 +52,8 @@ public:
     virtual void capacity(std::uint32_t link, double bytes_per_second) = 0;
 
     /// Until nothing but streams is pending, or stop(); the sink may add timers and flows. An exception of the sink
-    /// ends the run and passes through; the engine is then good for nothing but destruction. Runs do not nest: SimGrid
-    /// has one kernel a process.
+    /// ends the run and passes through; the engine is then good for nothing but destruction. Runs do not nest: throws
+    /// Error.
     virtual void run(EventSink& sink) = 0;
 
     /// Called by the sink: the run ends once it has been told of all that happens at this moment. The engine can be
@@ -64,14 +64,30 @@ public:
     [[nodiscard]] virtual double carried_bytes(std::uint32_t link) const = 0;
 };
 
-/// Our own model of links and delays inside SimGrid's kernel: the fast path. Capacities in bytes per second, all
-/// positive (infinity: never binds); throws Error otherwise.
+/// What a main loop drives: asks for the time of the next event, moves there and lets it happen, until there is none.
+class EventSource {
+public:
+    virtual ~EventSource() = default;
+    /// Seconds since the start.
+    [[nodiscard]] virtual double now() const = 0;
+    /// Seconds at which something happens next; infinity when nothing will.
+    virtual double next() = 0;
+    /// `at`: next()'s last answer, to which the clock moves. An exception ends the loop and passes through.
+    virtual void happen(double at) = 0;
+};
+using MainLoop = void (*)(EventSource& events);
+
+/// Our own model of links and delays: the fast path, as many at a time as there are threads. Capacities in bytes per
+/// second, all positive (infinity: never binds); throws Error otherwise.
 std::unique_ptr<Engine> make_fluid_engine(std::vector<double> capacity_bytes_per_second);
+/// The same under another loop, equal to the bit.
+std::unique_ptr<Engine> make_fluid_engine_under(MainLoop loop, std::vector<double> capacity_bytes_per_second);
+/// The same inside SimGrid's kernel, one at a time in a process. Throws Error where SimGrid cannot be opened.
+std::unique_ptr<Engine> make_fluid_engine_in_simgrid(std::vector<double> capacity_bytes_per_second);
 
 /// SimGrid's own CM02 network, without TCP effects: the reference that the fluid engine is tested against. A flow's
 /// weights must be equal, a link named once a flow, capacities finite; throws Error otherwise. Sizes are rounded to
-/// whole bytes, which is what SimGrid takes. SimGrid's clock is not reset between runs of one process and resolves
-/// 1e-16 of its value: good for many short runs, not for years of simulated time.
+/// whole bytes, which is what SimGrid takes. One at a time in a process.
 std::unique_ptr<Engine> make_cm02_engine(std::vector<double> capacity_bytes_per_second);
 
 }  // namespace orrery::sim

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "topology/datasheets.hpp"
+#include "hardware/datasheets.hpp"
 
 namespace orrery::sim {
 
@@ -36,7 +36,7 @@ std::uint32_t users(const topology::NodePlan& plan, const std::vector<bool>& run
 HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predictor& predictor, topology::GpuId gpu,
                        const strategies::RankPlacement& placement, std::uint32_t ranks)
     : predictor_(predictor) {
-    if (topology::socket_of(cluster.gpu_of(gpu)) == topology::Socket::core) {
+    if (cluster.gpu_of(gpu).socket == hardware::Socket::core) {
         rate_ = predictor.constant("memory_bytes_per_second") / 2;
         takes_cores_ = true;
         from_ = "half of the rate at which it reads and writes memory";
@@ -51,12 +51,12 @@ HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predic
     for (const std::uint32_t number : path) {
         const topology::Link& link = plan.links()[number].link;
         const std::uint32_t sharing = users(plan, runs, number);
-        const double line = link.bytes_per_second, share = line * topology::host_copy_share(line) / sharing;
+        const double line = link.bytes_per_second, share = line * hardware::host_copy_share(line) / sharing;
         latency_ += link.latency_seconds;
         if (share >= rate_) continue;
         rate_ = share;
         shared_ = sharing > 1;
-        from_ = fmt::format("{:.0f}% of a link of {:.1f} GB/s{}", 100 * topology::host_copy_share(line), line / 1e9,
+        from_ = fmt::format("{:.0f}% of a link of {:.1f} GB/s{}", 100 * hardware::host_copy_share(line), line / 1e9,
                             shared_ ? fmt::format(" that {} GPUs share", sharing) : "");
     }
     const double memory = plan.host_memory().bytes_per_second;

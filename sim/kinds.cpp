@@ -22,6 +22,8 @@ Kinds::Kinds(const topology::Cluster& cluster, const Profiles& profiles) {
         node += group.nodes;
         stretches_.push_back({node * cluster.gpus_per_node(), number});
     }
+    payload_share_ =
+        kinds_.front().predictor->constant_or("network_efficiency", cluster.fabric().parts().adapter.payload_share);
 }
 
 std::uint32_t Kinds::of(topology::GpuId gpu) const {
@@ -40,7 +42,12 @@ std::vector<std::uint32_t> Kinds::among(std::span<const topology::GpuId> gpus) c
     return numbers;
 }
 
-double Kinds::payload_share() const { return kinds_.front().predictor->constant("network_efficiency"); }
+std::optional<double> Kinds::among_nodes(kernels::CollectiveKind kind, const Group& group, double bytes) const {
+    const std::vector<std::uint32_t> kinds = among(group.gpus());
+    if (kinds.size() > 1 || group.rails() * group.nodes() != group.ranks()) return std::nullopt;
+    const auto known = kinds_[kinds.front()].predictor->measured(kind, group.ranks(), group.nodes(), bytes);
+    return known ? std::optional(known->seconds) : std::nullopt;
+}
 
 double Kinds::most(std::span<const std::uint32_t> kinds, const std::string& constant) const {
     double value = kinds_[kinds.front()].predictor->constant(constant);

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "calibrate/predictor.hpp"
+#include "sim/collective/schedule.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
@@ -43,9 +45,13 @@ public:
     [[nodiscard]] std::uint32_t of(topology::GpuId gpu) const;
     /// Of the GPUs of a group: numbers ascending, each once.
     [[nodiscard]] std::vector<std::uint32_t> among(std::span<const topology::GpuId> gpus) const;
-    /// Of a fabric link's rate: all nodes have the NICs of the first (topology/cluster.hpp), for which its profile says
-    /// it.
-    [[nodiscard]] double payload_share() const;
+    /// Of a fabric link's rate: what the profile of the first kind, whose NICs all nodes have (topology/cluster.hpp),
+    /// measured; else what its adapters' frames leave (hardware/frames.hpp).
+    [[nodiscard]] double payload_share() const { return payload_share_; }
+    /// Seconds of a group on several nodes whose GPUs' profile measured just so many ranks on just so many nodes;
+    /// nothing for other groups, and where several kinds take part.
+    [[nodiscard]] std::optional<double> among_nodes(kernels::CollectiveKind kind, const Group& group,
+                                                    double bytes) const;
     /// The largest value of a constant in the profiles of some kinds (at least one).
     [[nodiscard]] double most(std::span<const std::uint32_t> kinds, const std::string& constant) const;
 
@@ -55,6 +61,7 @@ private:
         std::uint32_t kind;
     };
     std::vector<GpuKind> kinds_;
+    double payload_share_ = 1;
     std::vector<Stretch> stretches_;
 };
 

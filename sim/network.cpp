@@ -33,7 +33,7 @@ bool among_nodes(const Kinds& kinds) {
 }  // namespace
 
 Network::Network(const topology::Cluster& cluster, const Profiles& profiles)
-    : cluster_(cluster),
+    : cluster_(cluster.unused()),
       kinds_(cluster, profiles),
       knows_nodes_(among_nodes(kinds_)),
       payload_(kinds_.payload_share()) {}
@@ -142,15 +142,13 @@ Cost Network::choose(CollectiveKind kind, const Group& group, double bytes, std:
 std::optional<Transfer> Network::measured(CollectiveKind kind, const Group& group, double bytes,
                                           std::span<const LinkUse> path) const {
     if (!knows_nodes_) return std::nullopt;
-    const std::vector<std::uint32_t> kinds = kinds_.among(group.gpus());
-    if (kinds.size() > 1 || group.rails() * group.nodes() != group.ranks()) return std::nullopt;
-    const auto known = kinds_[kinds.front()].predictor->measured(kind, group.ranks(), group.nodes(), bytes);
-    if (!known) return std::nullopt;
+    const auto seconds = kinds_.among_nodes(kind, group, bytes);
+    if (!seconds) return std::nullopt;
     const Cost cost = choose(kind, group, bytes, path);
-    const double start_up = std::min(cost.latency_seconds, known->seconds);
+    const double start_up = std::min(cost.latency_seconds, *seconds);
     // Never more than the links can carry in that time.
-    const double wire = std::min(cost.wire_bytes, (known->seconds - start_up) * bottleneck(path));
-    return timed(known->seconds, mixture(group.gpus()).launch, start_up, wire);
+    const double wire = std::min(cost.wire_bytes, (*seconds - start_up) * bottleneck(path));
+    return timed(*seconds, mixture(group.gpus()).launch, start_up, wire);
 }
 
 Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, double bytes,

@@ -100,7 +100,7 @@ private:
         return *kinds_[kinds_.of(gpu)].predictor;
     }
 
-    const topology::Cluster& cluster_;
+    topology::Cluster cluster_;  // its adaptive routes are those of this network
     Kinds kinds_;
     bool knows_nodes_;                                                // a profile has collectives among nodes
     double payload_;                                                  // share of a link's rate that carries payload

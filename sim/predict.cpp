@@ -12,9 +12,11 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "calibrate/peak.hpp"
 #include "sim/advice.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/collective/timer.hpp"
+#include "sim/doubts.hpp"
 #include "sim/rates.hpp"
 #include "sim/run_step.hpp"
 #include "sim/sharing.hpp"
@@ -35,13 +37,12 @@ std::string profile_name(const scenarios::Scenario& scenario, const topology::Cl
 /// A GPU's own profile need not be among those that are shipped.
 const calibrate::Predictor& find_profile(const topology::Gpu& gpu, const std::string& name,
                                          calibrate::ProfileStore& profiles) {
-    const std::vector<std::string> shipped = calibrate::ProfileStore::shipped();
-    if (name != gpu.profile || std::ranges::find(shipped, name) != shipped.end()) return profiles.find(name);
+    if (name != gpu.profile || calibrate::ProfileStore::ships(name)) return profiles.find(name);
     throw Error(
         "", "/profile", fmt::format("no profile is shipped for {}", gpu.name),
         fmt::format("measure one (`orrery calibrate --help`) and name it: \"profile\": {{\"{}\": \"FILE.json\"}}; "
                     "shipped are {}",
-                    gpu.name, fmt::join(shipped, ", ")));
+                    gpu.name, fmt::join(calibrate::ProfileStore::shipped(), ", ")));
 }
 
 /// One breakdown a stage: of the class that ends last; and what its smallest GPU holds.
@@ -111,7 +112,7 @@ void gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& clu
 /// Of the GPUs that ranks run on, FLOP/s; with one kind its own, to the bit.
 double mean_peak(const strategies::Plan& plan, const Prediction& p) {
     const auto peak = [&](const GpuUse& use) {
-        return peak_flops(topology::find_gpu(use.gpu), plan.training.precision.compute);
+        return calibrate::peak_flops(topology::find_gpu(use.gpu), plan.training.precision.compute);
     };
     const double first = peak(p.gpu_kinds.front());
     double mean = first;
@@ -133,19 +134,6 @@ void provenance(const scenarios::Scenario& scenario, const topology::Cluster& cl
     for (std::uint32_t role = 0; role < ran.program.programs.size(); ++role)
         ops.push_back(strategies::unrolled_ops(ran.program, role));
     for (const std::uint16_t role : ran.program.role) p.ops += ops[role];
-}
-
-void extrapolated(const RanStep& ran, Prediction& p) {
-    std::set<std::string> outside;
-    for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind)
-        for (std::size_t k = 0; k < ran.program.kernels.size(); ++k)
-            if (ran.costs[kind].kernels()[k].extrapolated &&
-                !std::holds_alternative<kernels::Pointwise>(ran.program.kernels[k]))
-                outside.insert(kernels::to_text(ran.program.kernels[k]));
-    if (!outside.empty())
-        p.warnings.push_back(
-            fmt::format("{} kernel shapes lie outside the measured range and are extrapolated, among them {}",
-                        outside.size(), *outside.begin()));
 }
 
 /// Kinds whose ranks compute for less of the step than those of the busiest kind.
@@ -201,7 +189,7 @@ std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scena
     stages(ran, scenario.plan.placement, scenario.plan.strategy.pipeline, p);
     hosts(ran, cluster, scenario.plan.placement, p);
     provenance(scenario, cluster, ran, p);
-    extrapolated(ran, p);
+    doubt(ran, scenario.plan.placement, p);
     idle_kinds(p);
     if (options.keep_trace) {
         p.trace = std::move(ran.replayed.classes);

@@ -72,6 +72,12 @@ struct SharedLink {
     double busy = 0;                        ///< share of its capacity that was used during the step
 };
 
+/// Time that no measurement of such a kernel stands behind.
+struct Derived {
+    std::string what;  ///< "attention backward from forward"
+    double share = 0;  ///< of the step's time
+};
+
 struct Prediction {
     double step_time_s = 0;
     double planned_step_time_s = 0;  ///< without perturbations and other jobs; 0 where there are none
@@ -79,6 +85,7 @@ struct Prediction {
     double model_flops_per_gpu = 0;     ///< FLOP/s, no recomputation counted
     double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products
     double mfu = 0, hfu = 0;            ///< of the datasheet's dense peak at the compute precision
+    double mfu_causal = 0;              ///< mfu with the causal half of attention's square alone; mfu if not causal
     double scale_factor = 0;  ///< T_n / (n T_1) against one model replica's smallest placement, see report/README.md
     std::uint32_t scale_base_gpus = 0;          ///< GPUs of that reference
     double training_time_s = 0;                 ///< for outputs.token_budget; 0 when not asked
@@ -93,6 +100,7 @@ struct Prediction {
     std::vector<JobStep> jobs;             ///< the scenario's own first; empty where it is alone
     std::vector<SharedLink> shared_links;  ///< the busiest first; a few
     std::string bottleneck;                ///< "pipeline bubble 17%"
+    std::vector<Derived> derived;          ///< mean over the stages, the largest first
     std::vector<std::string> advice, warnings;
     std::string version, profile, cluster;  ///< provenance
     std::uint64_t seed = 1;

@@ -4,17 +4,6 @@
 
 namespace orrery::sim {
 
-double peak_flops(const topology::Gpu& gpu, kernels::Dtype dtype) {
-    switch (dtype) {
-        case kernels::Dtype::fp32: return gpu.fp32_flops;
-        case kernels::Dtype::tf32: return gpu.tf32_flops;
-        case kernels::Dtype::fp16:
-        case kernels::Dtype::bf16: return gpu.half_flops;
-        case kernels::Dtype::fp8: return gpu.fp8_flops;
-    }
-    return 0;
-}
-
 namespace {
 
 /// Floating-point operations of the matrix products that one step really executes, over all ranks.
@@ -41,6 +30,18 @@ double executed_flops(const strategies::StepProgram& step) {
     return total / step.steps;
 }
 
+/// Of the model FLOPs, those of attention's masked half: a causal query sees half of the square, which MFU counts
+/// whole.
+double masked_flops(const scenarios::Scenario& scenario) {
+    const models::ModelSpec& spec = scenario.plan.model;
+    const strategies::Training& training = scenario.plan.training;
+    if (!spec.causal) return 0;
+    constexpr double products = 2, forward_and_backward = 3;  // Q K^T and P V; a multiply-add is two
+    const double square = static_cast<double>(training.global_batch) * training.seq * training.seq;
+    const double width = static_cast<double>(spec.heads) * spec.head_dim;
+    return forward_and_backward * products * 2 * square * width * spec.layers / 2;
+}
+
 }  // namespace
 
 void fill_rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, Prediction& p) {
@@ -49,9 +50,11 @@ void fill_rates(const scenarios::Scenario& scenario, double peak, const strategi
     const double tokens = static_cast<double>(training.global_batch) * training.seq;
     const double gpu_seconds = p.step_time_s * p.gpus;
     p.tokens_per_s = tokens / p.step_time_s;
-    p.model_flops_per_gpu = models::model_flops(model, training.global_batch, training.seq) / gpu_seconds;
+    const double model_flops = models::model_flops(model, training.global_batch, training.seq);
+    p.model_flops_per_gpu = model_flops / gpu_seconds;
     p.hardware_flops_per_gpu = executed_flops(step) / gpu_seconds;
     p.mfu = peak > 0 ? p.model_flops_per_gpu / peak : 0;
+    p.mfu_causal = p.mfu * (1 - masked_flops(scenario) / model_flops);
     p.hfu = peak > 0 ? p.hardware_flops_per_gpu / peak : 0;
     p.training_time_s = scenario.outputs.token_budget / p.tokens_per_s;
 }

@@ -3,15 +3,11 @@
 
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
-#include "topology/gpu.hpp"
 
 namespace orrery::sim {
 
-/// Dense datasheet peak in FLOP/s; 0 where the GPU does not offer the format.
-double peak_flops(const topology::Gpu& gpu, kernels::Dtype dtype);
-
-/// Fills tokens_per_s, the rates of operations, MFU, HFU and training_time_s from step_time_s and gpus. step: what was
-/// executed, with calls or without. peak: FLOP/s, the mean over the GPUs that it ran on.
+/// Fills tokens_per_s, the rates of operations, both MFUs, HFU and training_time_s from step_time_s and gpus. step:
+/// what was executed, with calls or without. peak: FLOP/s, the mean over the GPUs that it ran on.
 void fill_rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, Prediction& p);
 
 }  // namespace orrery::sim

@@ -29,6 +29,7 @@ bool blocks_are_local(const strategies::Plan& plan, const Network& network) {
 std::unique_ptr<Engine> make_engine(EngineKind kind, const std::vector<double>& capacities) {
     switch (kind) {
         case EngineKind::fast: return make_fluid_engine(capacities);
+        case EngineKind::fast_in_simgrid: return make_fluid_engine_in_simgrid(capacities);
         case EngineKind::simgrid: return make_cm02_engine(capacities);
         case EngineKind::fast_in_whole_bytes: return make_whole_byte_engine(capacities);
     }
@@ -80,10 +81,10 @@ std::vector<RanBeside> beside(const strategies::StepProgram& own, const Running&
 
 /// The folding of the step; those of the others are written into them.
 std::shared_ptr<const Folding> fold(const strategies::StepProgram& program, const strategies::Plan& plan,
-                                    const topology::Cluster& cluster, const Network& network, const Running& how,
-                                    std::vector<RanBeside>& others) {
+                                    const Network& network, const Running& how, std::vector<RanBeside>& others) {
     const bool fold = how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank());
     const Marks marks = how.perturbed != nullptr ? how.perturbed->marks() : Marks{};
+    const topology::Cluster& cluster = network.cluster();
     if (others.empty()) return fold_ranks(program, cluster, network, fold, how.known_folding, marks, plan.placement);
     std::vector<PlacedProgram> jobs{{&program, &plan.placement}};
     for (std::size_t i = 0; i < others.size(); ++i) jobs.push_back({&others[i].program, &how.others[i].plan.placement});
@@ -103,7 +104,7 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
     : network(cluster, profiles),
       program(timeable(built, plan, network, how)),
       others(beside(program, how, network)),
-      folding(fold(program, plan, cluster, network, how, others)),
+      folding(fold(program, plan, network, how, others)),
       costs(program, plan, network, true, folding.get()) {
     for (std::size_t i = 0; i < others.size(); ++i)
         others[i].costs.emplace(others[i].program, how.others[i].plan, network, true, others[i].folding.get());

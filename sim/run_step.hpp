@@ -15,7 +15,8 @@
 namespace orrery::sim {
 
 enum class EngineKind : std::uint8_t {
-    fast,                 ///< our own model of links and delays
+    fast,                 ///< our own model of links and delays: any number at a time
+    fast_in_simgrid,      ///< the same inside SimGrid's kernel, to the bit; one at a time in a process
     simgrid,              ///< SimGrid's CM02 network, the reference
     fast_in_whole_bytes,  ///< ours, with flows rounded as that network must, for comparison with it
 };

@@ -60,7 +60,8 @@ void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
 void adjust(Operand& operand, const kernels::Attention& a, const Launch& launch) {
     const std::uint64_t stride = launch.settings.row_stride;
     if (stride == 0 || operand.name == "o" || operand.name == "do" || operand.name == "lse") return;
-    const std::uint64_t rows = std::uint64_t{a.batch} * a.seq;
+    const bool of_queries = operand.name == "q" || operand.name == "dq";
+    const std::uint64_t rows = std::uint64_t{a.batch} * (of_queries ? a.seq : a.keys());
     operand.elements = (rows - 1) * stride + operand.elements / rows;
 }
 

@@ -1,14 +1,14 @@
 #include "strategies/dataflow.hpp"
 
-#include <array>
 #include <utility>
+
+#include "base/enum_table.hpp"
 
 namespace orrery::strategies {
 
 std::string_view name(Role role) {
-    constexpr std::array<std::string_view, 5> names{"activation", "gradient", "weight", "weight gradient", "table"};
-    static_assert(names.size() == static_cast<std::size_t>(Role::table) + 1);
-    return names[static_cast<std::size_t>(role)];
+    constexpr EnumNames<Role> names{"activation", "gradient", "weight", "weight gradient", "table"};
+    return names[role];
 }
 
 std::uint64_t LayerFlow::elements(std::uint32_t parameter) const {

@@ -39,6 +39,7 @@ void GradientSync::begin() {
     builder_.emit(Lane::compute, intern_.label("zero gradients", Phase::forward),
                   What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, kept})},
                   std::span<const BufferId>{}, gradient_);
+    builder_.task(Task::zero_gradients);
 }
 
 void GradientSync::formed(const Slot& slot, std::size_t position, std::vector<BufferId>& writes) {
@@ -72,11 +73,12 @@ void GradientSync::behind(const Slot& slot) {
 }
 
 /// The collectives one behind the other; the token of the last.
-BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from) {
+BufferId GradientSync::emit(const std::vector<Move>& list, Task task, std::uint32_t bucket, BufferId from) {
     for (const Move& move : list) {
         const BufferId moved = builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
                       Collective{move.kind, move.group, move.size(mesh_, bytes_of(bucket))}, {from}, {moved});
+        builder_.task(task, bucket);
         from = moved;
     }
     return from;
@@ -85,12 +87,13 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
 /// One micro-batch's gradients, formed whole, go to the shares that are summed.
 void GradientSync::scatter(std::uint32_t bucket, std::uint32_t micro_batch) {
     const auto formed = formed_.extract({bucket, micro_batch});
-    if (!formed.empty()) reduced_[bucket] = emit(scatters(bucket), bucket, formed.mapped());
+    if (!formed.empty()) reduced_[bucket] = emit(scatters(bucket), Task::scatter_bucket, bucket, formed.mapped());
 }
 
 void GradientSync::reduce(std::uint32_t bucket) {
     const Ownership& of = owners(bucket);
-    reduced_[bucket] = emit(moves(mesh_, of.gradients, of.states, of.replicas), bucket, reduced_[bucket]);
+    reduced_[bucket] =
+        emit(moves(mesh_, of.gradients, of.states, of.replicas), Task::reduce_bucket, bucket, reduced_[bucket]);
 }
 
 /// Each tensor rank has seen only its part of the sequence (Megatron-LM's allreduce_layernorm_grads: one call for all).
@@ -103,6 +106,7 @@ void GradientSync::reduce_replicated() {
     builder_.emit(Lane::compute, intern_.label("norm gradient reduction", Phase::gradient),
                   Collective{over_tensor.front().kind, over_tensor.front().group, bytes}, reduced_,
                   std::span(&summed, 1));
+    builder_.task(Task::reduce_replicated);
     reduced_.push_back(summed);
 }
 

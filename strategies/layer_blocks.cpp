@@ -19,9 +19,8 @@ public:
 
     /// The works of one piece; writes `begins` with the first and reads `ends` with the last of them. A piece joins
     /// what the piece before left running; the last piece of a block leaves nothing running.
-    void piece(std::size_t index, const std::vector<Work>& works, Phase phase, std::vector<BufferId> begins,
-               std::vector<BufferId> ends, bool last_piece) {
-        piece_ = static_cast<std::int16_t>(index);
+    void piece(const std::vector<Work>& works, Phase phase, std::vector<BufferId> begins, std::vector<BufferId> ends,
+               bool last_piece) {
         for (std::size_t i = 0; i < works.size(); ++i) {
             const bool first = i == 0, last = i + 1 == works.size();
             std::vector<BufferId> reads, writes;
@@ -69,7 +68,6 @@ private:
             what = Collective{collective.kind, collective.group, collective.bytes};
         }
         Label label = intern_.label(work.name, phase);
-        label.piece = piece_;
         label.routed = work.routed;
         builder_.emit(beside ? Lane::tensor : Lane::compute, label, what, reads, writes);
         details_.push_back(work.detail);
@@ -85,7 +83,6 @@ private:
     std::vector<Detail> details_;
     std::map<std::uint8_t, BufferId> running_;  // flag -> what its collective writes
     BufferId last_result_ = 0;
-    std::int16_t piece_ = -1;
     bool first_op_ = true;
 };
 
@@ -94,7 +91,7 @@ Program forward_block(Intern& intern, const ShardedLayer& layer, std::uint32_t f
     for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
         const Piece& piece = layer.pieces[i];
         const BufferId working = writer.scratch(piece.working_bytes);
-        writer.piece(i, piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
+        writer.piece(piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
     }
     return std::move(writer).finish(flow);
 }
@@ -127,7 +124,7 @@ Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute reco
     const auto run_again = [&](std::size_t i) {
         const Piece& piece = layer.pieces[i];
         again[i] = writer.scratch(piece.saved_bytes - (recompute == Recompute::selective ? piece.input_bytes : 0));
-        writer.piece(i, piece.forward, Phase::recompute, {again[i]}, {}, false);
+        writer.piece(piece.forward, Phase::recompute, {again[i]}, {}, false);
     };
     if (recompute == Recompute::full)
         for (std::size_t i = 0; i < layer.pieces.size(); ++i) run_again(i);
@@ -142,7 +139,7 @@ Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute reco
         const BufferId working = writer.scratch(piece.working_bytes);
         std::vector<BufferId> ends{working};
         if (selective || recompute == Recompute::full) ends.push_back(again[i]);
-        writer.piece(i, works, Phase::backward, {working}, ends, i == last);
+        writer.piece(works, Phase::backward, {working}, ends, i == last);
     }
     return std::move(writer).finish(flow);
 }

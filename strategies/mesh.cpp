@@ -2,10 +2,13 @@
 
 #include <string_view>
 
+#include "base/enum_table.hpp"
+
 namespace orrery::strategies {
 
 namespace {
-constexpr std::array<std::string_view, axes> axis_names{"tensor", "context", "expert", "data", "pipeline"};
+constexpr EnumNames<Axis> axis_names{"tensor", "context", "expert", "data", "pipeline"};
+static_assert(axes == axis_names.size());
 
 std::uint32_t stride(const Mesh& mesh, std::size_t axis) {
     std::uint32_t product = 1;
@@ -55,14 +58,14 @@ std::uint32_t Mesh::peer(std::uint32_t rank, Axis axis, std::int32_t delta) cons
     return static_cast<std::uint32_t>(static_cast<std::int64_t>(rank) + (there - here) * step);
 }
 
-std::string to_text(Axis axis) { return std::string(axis_names[static_cast<std::size_t>(axis)]); }
+std::string to_text(Axis axis) { return std::string(axis_names[axis]); }
 
 std::string to_text(AxisSet set) {
     std::string text;
     for (std::size_t i = 0; i < axes; ++i) {
         if (!set.has(static_cast<Axis>(i))) continue;
         if (!text.empty()) text += '+';
-        text += axis_names[i];
+        text += axis_names[static_cast<Axis>(i)];
     }
     return text;
 }

@@ -16,17 +16,19 @@ class Optimizer {
 public:
     Optimizer(Builder& builder, Intern& intern) : builder_(builder), intern_(intern) {}
 
-    void kernel(const std::string& name, PointwiseKind kind, Dtype dtype, std::uint64_t parameters,
-                std::span<const BufferId> reads = {}) {
+    void kernel(const std::string& name, Task task, PointwiseKind kind, Dtype dtype, std::uint64_t parameters,
+                std::span<const BufferId> reads = {}, std::span<const BufferId> writes = {}) {
         builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
-                      What{intern_.kernel(Pointwise{kind, dtype, 1, parameters})}, reads, std::span<const BufferId>{});
+                      What{intern_.kernel(Pointwise{kind, dtype, 1, parameters})}, reads, writes);
+        builder_.task(task);
     }
 
     /// A number that all ranks of a group must agree on before the host goes on.
-    void agree(const std::string& name, AxisSet group) {
+    void agree(const std::string& name, Task task, AxisSet group) {
         const BufferId number = builder_.buffer(4, Keep::scratch);
         builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                       Collective{CollectiveKind::all_reduce, group, 4}, {}, {number});
+        builder_.task(task);
         builder_.emit(Lane::compute, intern_.label(name + " on host", Phase::optimizer), HostSync{}, {number}, {});
     }
 
@@ -62,12 +64,15 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
     const BufferId sent = builder.buffer(0, Keep::scratch), received = builder.buffer(bytes, Keep::scratch);
     builder.emit(first ? Lane::recv_forward : Lane::recv_backward, label, Recv{Axis::pipeline, delta, bytes},
                  {gradients}, {received});
+    builder.task(Task::exchange_words);
     builder.emit(first ? Lane::send_backward : Lane::send_forward, label, Send{Axis::pipeline, delta, bytes},
                  {gradients}, {sent});
+    builder.task(Task::exchange_words);
     const BufferId summed = builder.buffer(0, Keep::scratch);
     builder.emit(Lane::compute, intern.label("embedding gradient sum", Phase::gradient),
                  intern.kernel(Pointwise{PointwiseKind::add, dtype, 1, blocks.word_embedding_parameters}),
                  {received, sent, gradients}, {summed});
+    builder.task(Task::sum_words);
     return summed;
 }
 
@@ -79,32 +84,32 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const AxisSet model_group = updates_differ(plan);
     Optimizer out(builder, intern);
     if (half_gradients)
-        out.kernel("gradients to fp32", PointwiseKind::cast, reduced, owned, gradients);
+        out.kernel("gradients to fp32", Task::widen_gradients, PointwiseKind::cast, reduced, owned, gradients);
     else
-        out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, owned, gradients);
+        out.kernel("gradient scaling", Task::scale_gradients, PointwiseKind::scale, Dtype::fp32, owned, gradients);
     if (plan.training.precision.compute == Dtype::fp16) {
-        out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned);
-        out.agree("overflow check", model_group);
+        out.kernel("unscale and check", Task::unscale_gradients, PointwiseKind::scale, Dtype::fp32, owned);
+        out.agree("overflow check", Task::agree_overflow, model_group);
     }
     if (plan.training.grad_clip > 0) {
-        out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, owned);
-        out.agree("gradient norm", model_group);
-        out.kernel("clip", PointwiseKind::scale, Dtype::fp32, owned);
+        out.kernel("gradient norm", Task::sum_squares, PointwiseKind::sum_of_squares, Dtype::fp32, owned);
+        out.agree("gradient norm", Task::agree_norm, model_group);
+        out.kernel("clip", Task::clip, PointwiseKind::scale, Dtype::fp32, owned);
     }
     const BufferId updated = builder.buffer(0, Keep::scratch);
     const Dtype weights = kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
-    builder.emit(Lane::compute, intern.label("adam", Phase::optimizer),
-                 What{intern.kernel(Pointwise{PointwiseKind::adam, weights, 1, owned})}, {}, {updated});
+    out.kernel("adam", Task::update, PointwiseKind::adam, weights, owned, {}, std::span(&updated, 1));
     if (plan.strategy.overlap_param_gather) return;
     for (const bool experts : {false, true}) {
         const std::uint64_t parameters = stage.parameters_of(experts);
         const Ownership of = ownership(plan, class_of_bucket(experts));
         if (parameters == 0) continue;
-        for (const Move& move : moves(plan.mesh(), of.states, of.weights, of.replicas))
-            builder.emit(
-                Lane::data, intern.label("gather weights", Phase::optimizer),
-                Collective{move.kind, move.group, move.size(plan.mesh(), parameters * kernels::size_of(weights))},
-                {updated}, {});
+        const std::uint64_t bytes = parameters * kernels::size_of(weights);
+        for (const Move& move : moves(plan.mesh(), of.states, of.weights, of.replicas)) {
+            builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
+                         Collective{move.kind, move.group, move.size(plan.mesh(), bytes)}, {updated}, {});
+            builder.task(experts ? Task::gather_expert_weights : Task::gather_weights);
+        }
     }
 }
 

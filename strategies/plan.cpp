@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "models/operators.hpp"
+#include "strategies/plan_fields.hpp"
 
 namespace orrery::strategies {
 
@@ -50,23 +51,34 @@ std::string nearest_multiples(uint64_t value, uint64_t of) {
                       : fmt::format("nearest legal values: {}, {}", below, below + of);
 }
 
-void check_positive(std::string_view pointer, uint64_t value) {
-    if (value == 0) refuse(pointer, "0 is not allowed", "write 1 or more");
-}
-
 void check_sizes(const Plan& plan) {
-    check_positive("/strategy/tensor", plan.strategy.tensor);
-    check_positive("/strategy/pipeline", plan.strategy.pipeline);
-    check_positive("/strategy/virtual_pipeline", plan.strategy.virtual_pipeline);
-    check_positive("/strategy/data", plan.strategy.data);
-    check_positive("/strategy/expert", plan.strategy.expert);
-    check_positive("/strategy/bucket_size", plan.strategy.bucket_bytes);
-    check_positive("/training/micro_batch_size", plan.training.micro_batch);
-    check_positive("/training/global_batch_size", plan.training.global_batch);
+    documents::check_fields(strategy_fields(), plan.strategy, "/strategy");
+    documents::check_fields(training_fields(), plan.training, "/training");
     constexpr double most = 1U << 31U;
     const double ranks = double{1} * plan.strategy.tensor * plan.strategy.pipeline * plan.strategy.data;
     if (ranks >= most)
         refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
+}
+
+void check_one_stack(const Plan& plan) {
+    if (plan.model.decoder_layers > 0)
+        refuse("/model/name",
+               fmt::format("{} is an encoder-decoder, whose steps are not predicted yet", plan.model.name),
+               "take a model of one stack: GPT, Llama, BERT, or a ResNet");
+}
+
+/// Networks over images are divided among data ranks only, for now.
+void check_images(const Plan& plan) {
+    if (plan.model.image.size == 0) return;
+    const Strategy& strategy = plan.strategy;
+    const auto only = [&](bool holds, std::string_view key, std::string_view what, std::string_view hint) {
+        if (!holds) refuse(key, fmt::format("{} of {} is not supported yet", what, plan.model.name), std::string(hint));
+    };
+    only(strategy.tensor == 1, "/strategy/tensor", "tensor parallelism", "set it to 1, and data to all GPUs");
+    only(strategy.pipeline == 1, "/strategy/pipeline", "a pipeline", "set it to 1, and data to all GPUs");
+    only(strategy.recompute == Recompute::none, "/strategy/recompute", "recomputation", "set it to \"none\"");
+    only(strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers", "offloading", "set it to 0");
+    only(plan.training.precision.compute != Dtype::fp8, "/training/precision", "fp8", "set it to bf16 or fp16");
 }
 
 /// Tensor parallelism splits heads, key-value heads and the MLP's width (Shoeybi et al. 2019, section 3).
@@ -95,9 +107,11 @@ void check_dense(const Plan& plan) {
     const std::string hint = "leave it out, or name a model with experts";
     if (plan.strategy.expert > 1)
         refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint);
-    if (plan.strategy.expert_tensor > 1) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
+    if (plan.strategy.expert_tensor > 0) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
     if (plan.training.expert_capacity > 0)
         refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint);
+    if (plan.training.pad_to_capacity)
+        refuse("/training/moe_pad_expert_input_to_capacity", "true, but the model has no experts", hint);
 }
 
 /// Experts are split over the tensor axis as the rest is, or not at all (Megatron-LM's parallel folding knows more).
@@ -278,11 +292,12 @@ void check_extent(const Plan& plan) {
                            plan.training.global_batch, plan.micro_batches(), model.layers),
                fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / model.layers));
     }
+    constexpr double stem_channels_per_pixel = 64.0 / 4;  // a ResNet's largest image: half the rows, half the columns
     const double taken = std::max(1.0, plan.training.expert_capacity) * model.experts_per_token;
-    const double row =
-        std::max({4.0 * model.hidden, taken * std::max(model.hidden, model.expert_ffn), double{1} * model.ffn,
-                  double{1} * model.vocab, double{1} * model.heads * model.head_dim,
-                  plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
+    const double row = std::max({4.0 * model.hidden, stem_channels_per_pixel * model.image.size * model.image.size,
+                                 taken * std::max(model.hidden, model.expert_ffn), double{1} * model.ffn,
+                                 double{1} * model.vocab, double{1} * model.heads * model.head_dim,
+                                 plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
     constexpr double most_elements = 1ULL << 55U;  // tens of tensors of 4 bytes stay below 2^63
     if (row * tokens * passes > most_elements) {
         refuse("/training/micro_batch_size",
@@ -303,6 +318,8 @@ void validate(const Plan& plan) {
     check_sizes(plan);
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
+    check_one_stack(plan);
+    check_images(plan);
     check_tensor(plan);
     plan.model.experts > 0 ? check_experts(plan) : check_dense(plan);
     check_stages(plan);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "hardware/host_time.hpp"
 #include "kernels/kernel.hpp"
 #include "models/model_spec.hpp"
 #include "strategies/mesh.hpp"
@@ -59,7 +60,9 @@ struct Training {
     bool gradient_accumulation_fusion =
         true;                 ///< weight gradients are added inside the GEMM, not by a kernel of their own
     bool cuda_graph = false;  ///< kernels are replayed, not dispatched one by one by the host
-    double grad_clip = 1.0;   ///< clip-grad; 0: no gradient norm
+    /// Who dispatches them else, and takes the host's time for it (hardware/host_time.hpp).
+    hardware::Software software = hardware::Software::megatron_lm;
+    double grad_clip = 1.0;  ///< clip-grad; 0: no gradient norm
     /// moe-expert-capacity-factor: an expert takes at most so many times its mean share of the tokens, the others are
     /// dropped; 0: none are (dropless). pad: each takes exactly that many (moe-pad-expert-input-to-capacity).
     double expert_capacity = 0;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 
@@ -15,13 +16,13 @@ namespace orrery::strategies {
 namespace {
 
 /// Megatron-LM's, in the order of Axis.
-constexpr std::array<std::string_view, axes> short_names{"tp", "cp", "ep", "dp", "pp"};
+constexpr EnumNames<Axis> short_names{"tp", "cp", "ep", "dp", "pp"};
 constexpr std::array<std::string_view, 5> layouts{"linear", "round_robin", "row", "column", "average"};
 
 Axis axis_named(std::string_view word) {
     for (std::size_t i = 0; i < axes; ++i) {
         const auto axis = static_cast<Axis>(i);
-        if (word == short_names[i] || word == to_text(axis)) return axis;
+        if (word == short_names[axis] || word == to_text(axis)) return axis;
     }
     throw Error(fmt::format("\"{}\" is neither a layout nor an axis", word),
                 fmt::format("write {}, an order of axes such as \"tp-pp-dp\", or GPU numbers such as \"0-3,8-11\"",
@@ -78,7 +79,7 @@ AxisOrder parse_axis_order(std::string_view text, const Mesh& mesh) {
         const auto axis = static_cast<Axis>(i);
         if (mesh.along(axis) > 1 && std::find(order.begin(), order.end(), axis) == order.end())
             throw Error(fmt::format("\"{}\" leaves out {}, of {} ranks", text, to_text(axis), mesh.along(axis)),
-                        fmt::format("add \"{}\"; the axis that varies fastest stands first", short_names[i]));
+                        fmt::format("add \"{}\"; the axis that varies fastest stands first", short_names[axis]));
     }
     return order;
 }
@@ -86,7 +87,7 @@ AxisOrder parse_axis_order(std::string_view text, const Mesh& mesh) {
 std::string to_text(const AxisOrder& order) {
     std::vector<std::string_view> words;
     words.reserve(order.size());
-    for (const Axis axis : order) words.push_back(short_names[static_cast<std::size_t>(axis)]);
+    for (const Axis axis : order) words.push_back(short_names[axis]);
     return join(words, "-");
 }
 

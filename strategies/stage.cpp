@@ -1,51 +1,73 @@
 #include "strategies/stage.hpp"
 
-#include "models/operators.hpp"
+#include <algorithm>
+
 #include "strategies/schedule/schedule.hpp"
 
 namespace orrery::strategies {
 
+namespace {
+
+using models::Part;
+
+/// Nodes of a model's parts: [0, body) read the data, [body, output) are divided, the rest ends in the loss.
+struct Parts {
+    explicit Parts(const models::Model& model) {
+        const auto begin = [&](Part part) {
+            return static_cast<std::uint32_t>(
+                std::ranges::find_if(model.nodes,
+                                     [&](const models::Node& n) { return model.layers[n.layer].part >= part; }) -
+                model.nodes.begin());
+        };
+        body = begin(Part::body);
+        output = begin(Part::output);
+        end = static_cast<std::uint32_t>(model.nodes.size());
+    }
+    std::uint32_t body, output, end;
+};
+
+}  // namespace
+
+const TypeBlocks& ModelBlocks::of(std::string_view layer) const {
+    return types[static_cast<std::size_t>(&model.layer(layer) - model.layers.data())];
+}
+
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan) {
-    const models::Model model = models::build(plan.model);
+    ModelBlocks blocks{.model = models::build(plan.model)};
     const Recompute recompute = plan.strategy.recompute;
     const bool split = schedule_of(plan.strategy.schedule).splits_backward;
-    ModelBlocks blocks;
-    blocks.embedding = add_blocks(step, intern, shard(model.embedding, plan), Recompute::none, split);
     const Recompute rest = recompute == Recompute::full ? Recompute::none : recompute;
-    const auto add = [&](const models::Layer& layer, LayerBlocks& plain, LayerBlocks& recomputed) {
-        const ShardedLayer block = shard(layer, plan);
-        plain = add_blocks(step, intern, block, rest, split);
-        recomputed = recompute == Recompute::full ? add_blocks(step, intern, block, Recompute::full, split) : plain;
-    };
-    const std::uint32_t moe = plan.model.moe_layers();
-    if (moe < plan.model.layers) add(model.block, blocks.plain, blocks.recomputed);
-    if (moe > 0) add(model.moe_block, blocks.moe_plain, blocks.moe_recomputed);
-    blocks.head = add_blocks(step, intern, shard(model.head, plan), Recompute::none, split);
+    for (const models::Layer& layer : blocks.model.layers) {
+        const ShardedLayer sharded = shard(layer, plan);
+        const bool body = layer.part == Part::body;
+        TypeBlocks& type = blocks.types.emplace_back();
+        type.plain = add_blocks(step, intern, sharded, body ? rest : Recompute::none, split);
+        const bool again = body && recompute == Recompute::full;
+        type.recomputed = again ? add_blocks(step, intern, sharded, Recompute::full, split) : type.plain;
+    }
     blocks.word_embedding_parameters = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
     return blocks;
 }
 
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t index) {
     const Strategy& strategy = plan.strategy;
-    const std::uint32_t chunks = strategy.virtual_pipeline;
-    const std::uint32_t per_chunk = plan.model.layers / (strategy.pipeline * chunks);
+    const Parts parts(blocks.model);
+    const std::uint32_t chunks = strategy.virtual_pipeline, last = strategy.pipeline * chunks - 1;
+    const std::uint32_t per_chunk = (parts.output - parts.body) / (last + 1);
     Stage stage;
     stage.index = index;
     stage.chunks.resize(chunks);
     for (std::uint32_t c = 0; c < chunks; ++c) {
         auto& chunk = stage.chunks[c];
         const std::uint32_t virtual_stage = c * strategy.pipeline + index;
-        if (virtual_stage == 0) chunk.push_back({&blocks.embedding, -1});
-        for (std::uint32_t i = 0; i < per_chunk; ++i) {
-            const bool again = strategy.recompute_num_layers == 0 || i < strategy.recompute_num_layers;
-            const std::uint32_t layer = virtual_stage * per_chunk + i;
-            const bool moe = plan.model.has_experts(layer);
-            const LayerBlocks& plain = moe ? blocks.moe_plain : blocks.plain;
-            const LayerBlocks& recomputed = moe ? blocks.moe_recomputed : blocks.recomputed;
-            chunk.push_back({again ? &recomputed : &plain, static_cast<std::int32_t>(layer)});
+        const std::uint32_t first = parts.body + virtual_stage * per_chunk;
+        for (std::uint32_t node = virtual_stage == 0 ? 0 : first;
+             node < (virtual_stage == last ? parts.end : first + per_chunk); ++node) {
+            const TypeBlocks& type = blocks.types[blocks.model.nodes[node].layer];
+            const bool again = strategy.recompute_num_layers == 0 || node < first + strategy.recompute_num_layers;
+            chunk.push_back({again ? &type.recomputed : &type.plain,
+                             static_cast<std::int32_t>(node) - static_cast<std::int32_t>(parts.body)});
         }
-        if (virtual_stage + 1 == strategy.pipeline * chunks)
-            chunk.push_back({&blocks.head, static_cast<std::int32_t>(plan.model.layers)});
         for (const PlacedLayer& layer : chunk) {
             stage.parameters += layer.blocks->parameters;
             stage.replicated_parameters += layer.blocks->replicated_parameters;

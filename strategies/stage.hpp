@@ -2,23 +2,33 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "models/operators.hpp"
 #include "strategies/intern.hpp"
 #include "strategies/layer_blocks.hpp"
 #include "strategies/plan.hpp"
 
 namespace orrery::strategies {
 
-/// Blocks of every kind of layer, shared by all stages.
+/// Blocks of one type of layer: equal unless the strategy recomputes the type.
+struct TypeBlocks {
+    LayerBlocks plain, recomputed;
+};
+
+/// Blocks of every type of layer, shared by all stages.
 struct ModelBlocks {
-    LayerBlocks embedding, plain, recomputed, head;
-    LayerBlocks moe_plain, moe_recomputed;        ///< of layers with experts
+    models::Model model;
+    std::vector<TypeBlocks> types{};  ///< as model.layers
+    /// Throws std::logic_error for a type that the model has not.
+    [[nodiscard]] const TypeBlocks& of(std::string_view layer) const;
     std::uint64_t word_embedding_parameters = 0;  ///< per rank; exchanged between first and last stage when tied
 };
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan);
 
-/// A layer on a stage: its blocks and its index in the model (-1: embedding, layers: head).
+/// A layer on a stage: its blocks and its index among the model's nodes, from 0 for the first of the body (of a decoder
+/// -1: embedding, layers: head).
 struct PlacedLayer {
     const LayerBlocks* blocks;
     std::int32_t layer;
@@ -37,6 +47,7 @@ struct Stage {
         return experts ? expert_parameters : parameters - expert_parameters;
     }
 };
+/// Runs of the graph's order, as many nodes of its body on each virtual stage.
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t stage);
 
 }  // namespace orrery::strategies

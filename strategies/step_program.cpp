@@ -1,21 +1,29 @@
 #include "strategies/step_program.hpp"
 
-#include <array>
 #include <string_view>
 #include <utility>
+
+#include "base/enum_table.hpp"
 
 namespace orrery::strategies {
 
 namespace {
-constexpr std::array<std::string_view, lanes> lane_names{
-    "compute", "tensor", "data", "send-forward", "recv-forward", "send-backward", "recv-backward", "offload", "reload"};
-constexpr std::array<std::string_view, keeps> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
-constexpr std::array<std::string_view, 5> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
+constexpr EnumNames<Lane> lane_names{"compute",       "tensor",        "data",    "send-forward", "recv-forward",
+                                     "send-backward", "recv-backward", "offload", "reload"};
+constexpr EnumNames<Keep> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
+constexpr EnumNames<Phase> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
+constexpr EnumNames<Task> task_names{
+    "none", "gather boundary", "zero gradients", "gather bucket", "gather weights", "gather expert weights",
+    "gather layer", "scatter bucket", "reduce bucket", "reduce replicated", "exchange words", "sum words",
+    "scale gradients", "widen gradients", "unscale gradients", "agree overflow", "sum squares", "agree norm", "clip",
+    "update"};
+static_assert(lanes == lane_names.size() && keeps == keep_names.size());
 }  // namespace
 
-std::string_view name(Lane lane) { return lane_names[static_cast<std::size_t>(lane)]; }
-std::string_view name(Keep keep) { return keep_names[static_cast<std::size_t>(keep)]; }
-std::string_view name(Phase phase) { return phase_names[static_cast<std::size_t>(phase)]; }
+std::string_view name(Lane lane) { return lane_names[lane]; }
+std::string_view name(Keep keep) { return keep_names[keep]; }
+std::string_view name(Task task) { return task_names[task]; }
+std::string_view name(Phase phase) { return phase_names[phase]; }
 
 Lifetime usual_lifetime(Keep keep) {
     const bool lasts = keep == Keep::weight || keep == Keep::gradient || keep == Keep::optimizer;
@@ -44,6 +52,12 @@ std::uint32_t Builder::emit(Lane lane, Label label, What what, std::span<const B
 std::uint32_t Builder::emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,
                             std::initializer_list<BufferId> writes) {
     return emit(lane, label, what, std::span(reads.begin(), reads.size()), std::span(writes.begin(), writes.size()));
+}
+
+void Builder::task(Task task, std::uint32_t bucket) {
+    Op& op = program_.ops.back();
+    op.task = task;
+    op.bucket = static_cast<std::uint16_t>(bucket);
 }
 
 }  // namespace orrery::strategies

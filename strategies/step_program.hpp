@@ -106,14 +106,40 @@ using What = std::variant<Compute, Collective, Send, Recv, Copy, Call, HostSync>
 enum class Phase : std::uint8_t { forward, recompute, backward, gradient, optimizer };
 std::string_view name(Phase phase);
 
+/// What an operation is called and where it belongs: for people, and for what adds up times. Nothing is executed by it.
 struct Label {
     std::uint32_t name = 0;  ///< index into StepProgram::names
     std::int32_t micro_batch = -1;
     std::int32_t layer = -1;
     Phase phase = Phase::forward;
-    bool routed = false;      ///< its work grows with the tokens that routers send to this rank's experts
-    std::int16_t piece = -1;  ///< in a block: which of ShardedLayer::pieces the operation belongs to
+    bool routed = false;  ///< its work grows with the tokens that routers send to this rank's experts
 };
+
+/// What an operation of a stage's program does to the parameters of the stage, which it takes as a whole: all of them,
+/// a bucket of gradients (gradient_buckets.hpp), or the part that this rank updates.
+enum class Task : std::uint8_t {
+    none,             ///< what it does is said by its operands: calls, messages, host syncs, a block's operations
+    gather_boundary,  ///< a boundary tensor from the parts that tensor ranks received
+    zero_gradients,
+    gather_bucket,          ///< the new weights of one bucket, from the ranks that updated them
+    gather_weights,         ///< of all buckets but those of experts
+    gather_expert_weights,  ///< of the buckets of experts
+    gather_layer,           ///< a layer's weights for one use
+    scatter_bucket,         ///< one micro-batch's gradients of a bucket, to the ranks that keep their shares
+    reduce_bucket,          ///< the gradients of one bucket, over the ranks that use the same parameters
+    reduce_replicated,      ///< gradients of what every tensor rank holds, each from its own tokens
+    exchange_words,         ///< the word embedding's gradient, between first and last stage
+    sum_words,
+    scale_gradients,    ///< fp32 gradients: the mean over micro-batches and data ranks
+    widen_gradients,    ///< the same of 16-bit gradients, into fp32
+    unscale_gradients,  ///< fp16: divides the loss scale out and looks for numbers that are not finite
+    agree_overflow,
+    sum_squares,  ///< of what this rank updates
+    agree_norm,   ///< sums that number over the ranks whose updates differ, for the host to see
+    clip,
+    update,  ///< the optimizer's step
+};
+std::string_view name(Task task);
 
 struct Op {
     What what;
@@ -121,6 +147,8 @@ struct Op {
     std::uint32_t operands = 0;  ///< Program::operands[operands ...]: reads, then writes
     std::uint16_t reads = 0, writes = 0;
     Lane lane = Lane::compute;
+    Task task = Task::none;
+    std::uint16_t bucket = 0;  ///< of Task::gather_bucket and reduce_bucket
 };
 
 inline constexpr std::uint32_t no_flow = ~std::uint32_t{0};
@@ -170,6 +198,8 @@ public:
                        std::span<const BufferId> writes);
     std::uint32_t emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,
                        std::initializer_list<BufferId> writes);
+    /// The task of the operation that was emitted last.
+    void task(Task task, std::uint32_t bucket = 0);
     [[nodiscard]] Program finish() && {
         program_.ops.shrink_to_fit();
         program_.buffers.shrink_to_fit();

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/enum_table.hpp"
 #include "strategies/step_program.hpp"
 
 namespace orrery::strategies {
@@ -24,8 +25,8 @@ struct Describe {
         return fmt::format("receive {:+} along {}, {} B", r.delta, to_text(r.axis), r.bytes);
     }
     std::string operator()(const Copy& c) const {
-        constexpr std::array<std::string_view, 3> to{"host", "device", "storage"};
-        return fmt::format("copy to {}, {} B", to[static_cast<std::size_t>(c.to)], c.bytes);
+        constexpr EnumNames<Copy::To> to{"host", "device", "storage"};
+        return fmt::format("copy to {}, {} B", to[c.to], c.bytes);
     }
     std::string operator()(const Call& c) const { return fmt::format("call {}", step.blocks[c.block].name); }
     std::string operator()(const HostSync&) const { return "host waits"; }

@@ -46,6 +46,7 @@ Program unrolled(const StepProgram& step, const Program& program) {
             buffers += static_cast<std::uint32_t>(block.buffers.size());
         } else {
             out.emit(op.lane, op.label, op.what, program.reads(op), program.writes(op));
+            out.task(op.task, op.bucket);
         }
     }
     return std::move(out).finish();

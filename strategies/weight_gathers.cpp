@@ -31,10 +31,12 @@ void WeightGathers::begin() {
     for (auto b = static_cast<std::uint32_t>(buckets_.buckets.size()); b-- > 0;) {
         early_[b] = builder_.buffer(0, Keep::scratch);
         const GradientBucket& bucket = buckets_.buckets[b];
-        for (const Move& move : new_weights(bucket.experts ? experts_ : dense_))
+        for (const Move& move : new_weights(bucket.experts ? experts_ : dense_)) {
             builder_.emit(Lane::data, intern_.label("gather weights", Phase::forward),
                           Collective{move.kind, move.group, move.size(mesh_, bucket.parameters * weight_bytes(plan_))},
                           {}, {early_[b]});
+            builder_.task(Task::gather_bucket, b);
+        }
     }
 }
 
@@ -67,6 +69,7 @@ void WeightGathers::gather(std::size_t use) {
             if (use >= 2) waits.push_back(done_[use - 2]);
             builder_.emit(Lane::data, label, What{Collective{move.kind, move.group, bytes}}, waits,
                           std::span(&whole, 1));
+            builder_.task(Task::gather_layer);
             gathered_[use].push_back(whole);
         }
     }

@@ -18,6 +18,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 namespace {
 
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();

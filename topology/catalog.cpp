@@ -49,4 +49,10 @@ Cluster build(const ClusterSpec& spec) {
                 "nearest names: " + join(nearest(spec.preset, names)));
 }
 
+const Gpu& find_gpu(std::string_view name) {
+    if (const Gpu* const gpu = hardware::find(name)) return *gpu;
+    throw Error("", "/cluster/gpu", "unknown GPU \"" + std::string(name) + "\"",
+                "nearest names: " + join(nearest(name, hardware::names())));
+}
+
 }  // namespace orrery::topology

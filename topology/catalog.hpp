@@ -45,8 +45,7 @@ std::span<const Preset> presets();
 /// reference architecture cannot have, or an override that makes no sense.
 Cluster build(const ClusterSpec& spec);
 
-std::span<const Gpu> gpus();
-/// By name or common alias ("A100-80GB", "H100", "V100-32GB"), case-insensitively. Throws Error with nearest names.
+/// Of hardware::gpus(), by name or common alias. Throws Error (pointer "/cluster/gpu") with nearest names.
 const Gpu& find_gpu(std::string_view name);
 
 }  // namespace orrery::topology

@@ -91,8 +91,13 @@ Cluster Cluster::with_failures(const std::vector<std::string>& failed) const {
                                 port.node * gpus_per_node_ + local, port.node, local, port.nic),
                     "leave some failures out, or use fewer nodes");
     }
-    Cluster cluster = *this;
+    Cluster cluster = unused();
     cluster.failures_ = std::move(failures);
+    return cluster;
+}
+
+Cluster Cluster::unused() const {
+    Cluster cluster = *this;
     if (adaptive_) cluster.adaptive_ = std::make_shared<AdaptivePaths>(fabric_);
     return cluster;
 }

@@ -6,14 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "hardware/gpu.hpp"
 #include "topology/adaptive.hpp"
 #include "topology/fabric.hpp"
-#include "topology/gpu.hpp"
 #include "topology/link.hpp"
 #include "topology/node.hpp"
 #include "topology/routing.hpp"
 
 namespace orrery::topology {
+
+using hardware::Gpu;
 
 /// Nodes of one kind, side by side.
 struct NodeGroup {
@@ -28,7 +30,7 @@ struct LinkShare {
     double share;
 };
 
-/// Immutable once built (but that adaptive routing remembers its choices), and small at any size: links are worked out
+/// Immutable once built (but that adaptive routing remembers its choices, unused()), and small at any size: links are worked out
 /// when asked for. GPU g sits in node
 /// g / gpus_per_node(), as local GPU g % gpus_per_node(). Links are numbered node after node, then the fabric's.
 class Cluster {
@@ -39,6 +41,9 @@ public:
     /// The same cluster with links and switches that have failed (Failures): routes go round them. Throws Error that
     /// names a GPU that is cut off.
     [[nodiscard]] Cluster with_failures(const std::vector<std::string>& failed) const;
+    /// The same cluster before anyone has used it: adaptive routing has nothing to remember. Each simulation takes one
+    /// of its own, so that none inherits the routes of another.
+    [[nodiscard]] Cluster unused() const;
 
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] const std::vector<NodeGroup>& groups() const { return groups_; }

@@ -15,6 +15,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 namespace {
 
 [[noreturn]] void refuse(const char* field, const std::string& message, const std::string& hint) {
@@ -25,7 +27,7 @@ namespace {
 const Gpu& find_gpu_at(std::string_view name, const std::string& pointer) {
     try {
         const Gpu& gpu = find_gpu(name);
-        if (!is_chip(socket_of(gpu))) return gpu;
+        if (!is_chip(gpu.socket)) return gpu;
     } catch (const Error& error) {
         throw Error("", pointer, error.message(), error.hint());
     }
@@ -38,7 +40,7 @@ const Gpu& choose_gpu(const Design& design, const ClusterSpec& spec) {
 }
 
 const NodeSpec& choose_node(const Design& design, const Gpu& gpu) {
-    const Socket socket = socket_of(gpu);
+    const Socket socket = gpu.socket;
     const NodeSpec& own = find_node(design.node);
     if (socket == own.socket) return own;
     if (design.any_node && !is_chip(socket)) return usual_node(socket);
@@ -131,7 +133,7 @@ std::vector<NodeGroup> more_nodes(const Design& design, const ClusterSpec& spec,
         }
         const Gpu& gpu = find_gpu_at(rest.substr(3), "/cluster/" + field);
         const NodeSpec& node =
-            socket_of(gpu) == find_node(design.node).socket ? find_node(design.node) : usual_node(socket_of(gpu));
+            gpu.socket == find_node(design.node).socket ? find_node(design.node) : usual_node(gpu.socket);
         if (node.gpus < gpus) {
             refuse(field.c_str(), fmt::format("a {} node has {} GPUs, not {}", node.name, node.gpus, gpus),
                    fmt::format("set gpus_per_node to {} for all nodes", node.gpus));
@@ -144,9 +146,9 @@ std::vector<NodeGroup> more_nodes(const Design& design, const ClusterSpec& spec,
 /// Chips by themselves: nothing inside a node can be chosen.
 Cluster build_chips(const Design& design, const ClusterSpec& spec) {
     const Gpu& gpu = choose_gpu(design, spec);
-    if (socket_of(gpu) != socket_of(find_gpu(design.gpu))) {
+    if (gpu.socket != find_gpu(design.gpu).socket) {
         refuse("gpu", fmt::format("{} is not the chip of {}", gpu.name, design.preset.name),
-               "GPUs that fit: " + gpus_with(socket_of(find_gpu(design.gpu))));
+               "GPUs that fit: " + gpus_with(find_gpu(design.gpu).socket));
     }
     if (spec.gpus_per_node > 1 || spec.nics_per_node > 1) {
         refuse(spec.gpus_per_node > 1 ? "gpus_per_node" : "nics_per_node",

@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "hardware/datasheets.hpp"
 #include "topology/catalog.hpp"
-#include "topology/datasheets.hpp"
 #include "topology/dgx.hpp"
 #include "topology/fat_tree.hpp"
 

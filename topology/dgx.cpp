@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "topology/datasheets.hpp"
+#include "hardware/datasheets.hpp"
 
 namespace orrery::topology {
+
+using namespace hardware;
 
 namespace {
 

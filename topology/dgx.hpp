@@ -18,10 +18,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "topology/gpu.hpp"
+#include "hardware/gpu.hpp"
 #include "topology/node.hpp"
 
 namespace orrery::topology {
+
+using hardware::Socket;
 
 enum class Wiring : std::uint8_t { cube_mesh, all_to_all, nvswitch, two_boards, pcie_only };
 

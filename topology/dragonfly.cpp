@@ -8,6 +8,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 std::string Dragonfly::describe() const {
     return fmt::format("dragonfly of {} groups of {} routers (p = {}, a = {}, h = {}), {} global link{} a pair",
                        s_.groups, s_.routers, s_.terminals, s_.routers, s_.global_links, channels_,

@@ -9,6 +9,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 std::string DragonflyPlus::describe() const {
     return fmt::format("dragonfly+ of {} groups of {} leaves and {} spines (p = {}, h = {}), {} global link{} a pair",
                        s_.groups, s_.leaves, s_.spines, s_.terminals, s_.global_links, channels_,

@@ -2,6 +2,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 std::span<const Design> ethernet_designs() {
     static constexpr Design designs[] = {
         // Defaults as Amazon's p3dn.24xlarge: 8 V100 and one NIC of 100 Gb/s.

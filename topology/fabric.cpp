@@ -2,21 +2,25 @@
 
 #include <algorithm>
 
+#include "base/enum_table.hpp"
+
 namespace orrery::topology {
+
+using namespace hardware;
 
 namespace {
 constexpr std::uint32_t exact_nodes = 2048, sampled_nodes = 256;
 }
 
 std::string_view name(VertexKind kind) {
-    constexpr std::string_view names[] = {"gpu",  "nvswitch", "pcie_switch", "cpu",   "nic",
+    constexpr EnumNames<VertexKind> names{"gpu",  "nvswitch", "pcie_switch", "cpu",   "nic",
                                           "leaf", "spine",    "core",        "router"};
-    return names[static_cast<std::size_t>(kind)];
+    return names[kind];
 }
 
 std::string_view name(LinkKind kind) {
-    constexpr std::string_view names[] = {"nvlink", "pcie", "nic", "fabric"};
-    return names[static_cast<std::size_t>(kind)];
+    constexpr EnumNames<LinkKind> names{"nvlink", "pcie", "nic", "fabric"};
+    return names[kind];
 }
 
 std::uint32_t Fabric::routers() const {

@@ -14,10 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "topology/datasheets.hpp"
+#include "hardware/datasheets.hpp"
 #include "topology/link.hpp"
 
 namespace orrery::topology {
+
+using hardware::Adapter;
+using hardware::Switch;
 
 /// A NIC of a node.
 struct Port {

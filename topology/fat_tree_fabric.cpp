@@ -6,6 +6,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 namespace {
 
 /// Traffic that enters (or leaves) one half of the nodes at a switch: what meets within a part stays there, the rest

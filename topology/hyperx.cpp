@@ -8,6 +8,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 HyperX::HyperX(std::vector<std::uint32_t> sizes, std::uint32_t terminals, const FabricParts& parts)
     : Fabric(parts), grid_(std::move(sizes)), terminals_(terminals) {
     for (std::size_t d = 0; d < grid_.dimensions(); ++d) {

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "base/read_file.hpp"
-#include "topology/datasheets.hpp"
+#include "hardware/datasheets.hpp"
 #include "topology/xml_file.hpp"
 
 namespace orrery::topology {
+
+using namespace hardware;
 
 namespace {
 

@@ -2,6 +2,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 namespace {
 
 /// A node with its own GPU and NICs.

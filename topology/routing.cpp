@@ -10,6 +10,7 @@
 #include <queue>
 #include <utility>
 
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 
@@ -17,7 +18,7 @@ namespace orrery::topology {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> policy_names{"minimal", "ecmp", "spray", "adaptive", "rails"};
+constexpr EnumNames<RoutingPolicy> policy_names{"minimal", "ecmp", "spray", "adaptive", "rails"};
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t tried_paths = 4096;
 
@@ -44,8 +45,7 @@ std::span<const std::string_view> routing_policies() { return policy_names; }
 
 RoutingPolicy routing_policy(const std::string& name) {
     if (name.empty()) return RoutingPolicy::minimal;
-    const auto found = std::ranges::find(policy_names, name);
-    if (found != policy_names.end()) return static_cast<RoutingPolicy>(found - policy_names.begin());
+    if (const auto found = policy_names.find(name)) return *found;
     throw Error("", "/cluster/routing", fmt::format("unknown routing \"{}\"", name), "one of: " + join(policy_names));
 }
 

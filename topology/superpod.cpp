@@ -2,6 +2,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 std::span<const Design> superpod_designs() {
     static constexpr Design designs[] = {
         {.preset = {"superpod-a100", "DGX SuperPOD: DGX A100, units of 20 nodes, 8 rails of 200 Gb/s HDR InfiniBand",

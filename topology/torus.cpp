@@ -10,6 +10,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 /// What a minimal route must do in each dimension.
 struct Torus::Way {
     Grid::Point from{}, to{};

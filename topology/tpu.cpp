@@ -2,6 +2,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 namespace {
 
 constexpr Design torus(const Preset& preset, std::string_view chip, std::string_view shape, std::uint32_t dimensions,

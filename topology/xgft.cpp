@@ -10,6 +10,8 @@
 
 namespace orrery::topology {
 
+using namespace hardware;
+
 namespace {
 
 std::string list(const std::vector<std::uint32_t>& sizes) { return fmt::format("{}", fmt::join(sizes, ", ")); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* row_fields[] = {"id",  "kind",       "source",    "paper",    "table",    "model",    "precision",
                                       "gpu", "node",       "gpus",      "nodes",    "network",  "tp",       "pp",
                                       "vpp", "dp",         "ep",        "cp",       "sp",       "sharding", "mbs",
-                                      "gbs", "grad_accum", "recompute", "switches", "measured", "flags"};
+                                      "gbs", "grad_accum", "recompute", "switches", "measured", "flags",    "overlap"};
 constexpr const char* model_fields[] = {"name", "layers", "hidden", "heads",   "kv_heads", "head_dim", "ffn",
                                         "seq",  "vocab",  "gated",  "experts", "topk",     "attention"};
 constexpr const char* source_fields[] = {"repo",  "commit", "tag",   "path",    "line",
@@ -93,6 +94,15 @@ ordered_json switches(const json& values) {
     return result;
 }
 
+/// What collectors of SC'21's rows wrote as a remark: its script runs models without a pipeline on torch's DDP, which
+/// overlaps the reduction of gradients, and the others on Megatron-LM's own, which waits for the last backward.
+std::optional<bool> overlap_in(const Row& row) {
+    const auto notes = row.fields().find("notes");
+    if (notes == row.fields().end() || !notes->is_string()) return std::nullopt;
+    if (!contains(notes->get_ref<const std::string&>(), "DDP=torch (overlapped)")) return std::nullopt;
+    return row.count("pp").value_or(1) == 1;
+}
+
 ordered_json carried(const Row& row) {
     ordered_json result = chosen(row.fields(), row_fields);
     if (result.contains("model") && result["model"].is_object())
@@ -103,10 +113,7 @@ ordered_json carried(const Row& row) {
         result["measured"] = measured(row.fields()["measured"]);
     if (result.contains("source") && result["source"].is_object())
         result["source"] = chosen(row.fields()["source"], source_fields);
-    // The one remark that says how the step ran: map_strategy.cpp reads which gradient reduction overlapped.
-    const auto notes = row.fields().find("notes");
-    if (notes != row.fields().end() && notes->is_string() && contains(notes->get_ref<const std::string&>(), "DDP="))
-        result["notes"] = *notes;
+    if (const auto overlap = overlap_in(row); overlap && !result.contains("overlap")) result["overlap"] = *overlap;
     return result;
 }
 

@@ -23,7 +23,7 @@ const Gpu* catalog_gpu(const std::string& word, const std::string& words) {
     static const std::regex memory(R"((\d{2,3})\s*gi?b)");
     std::smatch found;
     const bool sized = std::regex_search(words, found, memory);
-    for (const Gpu& gpu : topology::gpus()) {
+    for (const Gpu& gpu : hardware::gpus()) {
         const std::string name = lower(gpu.name);
         const bool same_carrier = contains(words, "sxm3") == contains(name, "sxm3");
         if (sized && same_carrier && begins_word(name, word) && contains(name, found[1].str() + "gb")) return &gpu;

@@ -58,12 +58,9 @@ ScheduleKind map_schedule(const Row& row, const Parallelism& degrees) {
     return degrees.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
 }
 
-bool map_overlap_grad_reduce(const Row& row, Software software, const Strategy& strategy) {
-    for (const char* path : {"switches.overlap-grad-reduce", "switches.gradient_bucket_overlap"})
+bool map_overlap_grad_reduce(const Row& row, Software software) {
+    for (const char* path : {"overlap", "switches.overlap-grad-reduce", "switches.gradient_bucket_overlap"})
         if (const auto stated = row.flag(path)) return *stated;
-    // Megatron-LM of 2021 had torch's DDP, which overlaps, only without a pipeline; its own waits for the last
-    // backward.
-    if (contains(row.words("notes"), "ddp=torch (overlapped)")) return strategy.pipeline == 1;
     return software == Software::nemo || software == Software::data_parallel || software == Software::jax;
 }
 
@@ -109,7 +106,7 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     strategy.sequence_parallel = map_sequence_parallel(row, software, strategy);
     strategy.sharding = map_sharding(row, software);
     map_recompute(strategy, row);
-    strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software, strategy);
+    strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software);
     const bool sharded = strategy.sharding == Sharding::zero1;
     const bool gather = sharded && software == Software::nemo;
     strategy.overlap_param_gather = sharded && row.flag("switches.overlap-param-gather").value_or(gather);

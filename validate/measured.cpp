@@ -7,6 +7,7 @@
 #include <optional>
 #include <regex>
 
+#include "calibrate/peak.hpp"
 #include "models/operators.hpp"
 
 namespace orrery::validate {
@@ -117,11 +118,8 @@ double percentage(const Row& row, const char* path) {
     return std::stod(found[1].str());
 }
 
-double peak_flops(const topology::Gpu& gpu, kernels::Dtype dtype) {
-    double peak = gpu.half_flops;
-    if (dtype == kernels::Dtype::fp32) peak = gpu.fp32_flops;
-    if (dtype == kernels::Dtype::tf32) peak = gpu.tf32_flops;
-    if (dtype == kernels::Dtype::fp8) peak = gpu.fp8_flops;
+double known_peak(const topology::Gpu& gpu, kernels::Dtype dtype) {
+    const double peak = calibrate::peak_flops(gpu, dtype);
     if (!(peak > 0)) throw Skip("the GPU has no datasheet peak at this precision");
     return peak;
 }
@@ -169,9 +167,9 @@ double seconds_of(const Row& row, const Key& key, Quantity quantity, const Step&
             return (step.recomputed() ? 8 : 6) * parameters * step.tokens / (value * 1e12 * step.gpus);
         }
         case Quantity::model_utilisation:
-            return step.model_flops() / (value * 1e-2 * peak_flops(gpu, dtype) * step.gpus);
+            return step.model_flops() / (value * 1e-2 * known_peak(gpu, dtype) * step.gpus);
         case Quantity::hardware_utilisation:
-            return step.hardware_flops() / (value * 1e-2 * peak_flops(gpu, dtype) * step.gpus);
+            return step.hardware_flops() / (value * 1e-2 * known_peak(gpu, dtype) * step.gpus);
         case Quantity::printed_value: break;
     }
     return 0;

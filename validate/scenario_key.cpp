@@ -6,6 +6,8 @@
 #include <type_traits>
 
 #include "base/text.hpp"
+#include "models/model_fields.hpp"
+#include "strategies/plan_fields.hpp"
 
 namespace orrery::validate {
 
@@ -27,33 +29,18 @@ std::string list(const T&... values) {
     return result + ";";
 }
 
+/// The values of all fields; the name of a model, a label, is none of what is predicted.
+template <class Struct>
+std::string text(std::span<const documents::Field<Struct>> fields, const Struct& of) {
+    std::string result;
+    for (const auto& field : fields) {
+        if (field.key.name == "name") continue;
+        result += std::visit([](const auto& value) { return fmt::format("{},", value); }, field.get(of));
+    }
+    return result + ";";
+}
+
 // Structured bindings name every member, so that a new one does not compile until it is part of the key.
-
-std::string key(const models::ModelSpec& spec) {
-    const auto& [name, family, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, token_types, gated,
-                 causal, tied, linear_bias, qkv_bias, parallel_residual, post_norm, mlm_head, norm, position, dropout,
-                 embedding_norm, qk_norm, window, experts, top_k, expert_ffn, shared_ffn, moe_freq] = spec;
-    return list(family, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, token_types, gated, causal,
-                tied, linear_bias, qkv_bias, parallel_residual, post_norm, mlm_head, norm, position, dropout,
-                embedding_norm, qk_norm, window, experts, top_k, expert_ffn, shared_ffn, moe_freq);
-}
-
-std::string key(const strategies::Strategy& strategy) {
-    const auto& [tensor, pipeline, chunks, data, expert, expert_tensor, sequence, schedule, sharding, recompute,
-                 recompute_layers, offloaded_layers, async, overlap_reduce, overlap_gather, overlap_p2p, scatter_gather,
-                 bucket, placement, placement_file] = strategy;
-    return list(tensor, pipeline, chunks, data, expert, expert_tensor, sequence, schedule, sharding, recompute,
-                recompute_layers, offloaded_layers, async, overlap_reduce, overlap_gather, overlap_p2p, scatter_gather,
-                bucket, placement, placement_file);
-}
-
-std::string key(const strategies::Training& training) {
-    const auto& [seq, micro, global, precision, fused_attention, accumulation_fusion, cuda_graph, clip, capacity, pad] =
-        training;
-    const auto& [compute, grad_reduce] = precision;
-    return list(seq, micro, global, compute, grad_reduce, fused_attention, accumulation_fusion, cuda_graph, clip,
-                capacity, pad);
-}
 
 std::string key(const topology::ClusterSpec& cluster) {
     const auto& [preset, nodes, gpu, gpus_per_node, nics, rate, oversubscription, switch_ports, fabric, routing, seed,
@@ -89,7 +76,8 @@ std::string scenario_key(const scenarios::Scenario& scenario) {
     std::string profiles = list(profile), others;
     for (const auto& [gpu, each] : more_profiles) profiles += list(gpu, each);
     for (const scenarios::OtherJob& job : other_jobs) others += key(job);
-    return key(model) + key(strategy) + key(training) + key(cluster) + list(gpus, profiles, seed, token_budget) +
+    return text(models::model_fields(), model) + text(strategies::strategy_fields(), strategy) +
+           text(strategies::training_fields(), training) + key(cluster) + list(gpus, profiles, seed, token_budget) +
            key(perturbations) + others;
 }
 

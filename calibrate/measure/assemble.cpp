@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "calibrate/gemm_trend.hpp"
 #include "calibrate/measure/measured_constants.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/profile_check.hpp"
@@ -75,7 +76,8 @@ void add_attention(Profile& profile, const LogContent& log, double gap) {
     std::map<std::tuple<bool, bool, kernels::Dtype>, AttentionTable> tables;
     for (const Record& r : log.records) {
         const auto* a = kernel_of<Attention>(r);
-        if (a == nullptr || !r.failure.empty()) continue;
+        // A table's rows have as many keys as queries and no window: others have the rate of these (predict_attention).
+        if (a == nullptr || !r.failure.empty() || !a->plain()) continue;
         auto& table = tables[{a->backward, a->causal, a->dtype}];
         table.backward = a->backward;
         table.causal = a->causal;
@@ -182,6 +184,7 @@ Assembled assemble(const LogContent& log, const std::string& name, double load_a
     profile.load = {log.fingerprint.load_before, load_after};
     std::vector<std::string> dropped = drop_outliers(profile);
     profile.held_out = held_out_errors(profile);
+    choose_settings(profile);
     return {std::move(profile), std::move(dropped)};
 }
 

@@ -51,12 +51,27 @@ kernels::Kernel reduced(const kernels::Kernel& kernel) {
                                  },
                                  [](kernels::Attention a) -> kernels::Kernel {
                                      a.batch = 1;
+                                     const bool square = a.keys() == a.seq;
+                                     a.key_seq = square ? 0 : cut(a.key_seq, 256U);
                                      a.seq = cut(a.seq, 192U);
+                                     a.window = std::min(a.window, 96U);
                                      return a;
                                  },
                                  [](kernels::Pointwise p) -> kernels::Kernel {
                                      p.rows = std::min<std::uint64_t>(p.rows, 8);  // even: permute takes pairs of rows
                                      return p;
+                                 },
+                                 [](kernels::Convolution c) -> kernels::Kernel {
+                                     c.batch = std::min(c.batch, 2U);
+                                     return c;
+                                 },
+                                 [](kernels::Pooling p) -> kernels::Kernel {
+                                     p.batch = std::min(p.batch, 2U);
+                                     return p;
+                                 },
+                                 [](kernels::BatchNorm b) -> kernels::Kernel {
+                                     b.rows = std::min<std::uint64_t>(b.rows, 4096);
+                                     return b;
                                  }},
                       kernel);
 }

@@ -12,9 +12,12 @@ namespace orrery::calibrate {
 namespace {
 
 using kernels::Attention;
+using kernels::BatchNorm;
+using kernels::Convolution;
 using kernels::Gemm;
 using kernels::Kernel;
 using kernels::Pointwise;
+using kernels::Pooling;
 using nlohmann::json;
 
 std::string text(const CollectiveShape& c) {
@@ -22,35 +25,73 @@ std::string text(const CollectiveShape& c) {
 }
 std::string text(const CopyShape& c) { return fmt::format("{} {} B", kernels::name(c.kind), c.bytes); }
 
+json form(const Gemm& g) {
+    return {{"gemm",
+             {{"dtype", kernels::name(g.dtype)},
+              {"pass", kernels::name(g.pass)},
+              {"batch", g.batch},
+              {"m", g.m},
+              {"n", g.n},
+              {"k", g.k}}}};
+}
+json form(const Attention& a) {
+    json fields{{"dtype", kernels::name(a.dtype)},
+                {"backward", a.backward},
+                {"causal", a.causal},
+                {"batch", a.batch},
+                {"seq", a.seq},
+                {"heads", a.heads},
+                {"kv_heads", a.kv_heads},
+                {"head_dim", a.head_dim}};
+    if (a.keys() != a.seq) fields["key_seq"] = a.keys();
+    if (a.window != 0) fields["window"] = a.window;
+    return {{"attention", std::move(fields)}};
+}
+json form(const Pointwise& p) {
+    return {{"pointwise",
+             {{"kind", kernels::name(p.kind)}, {"dtype", kernels::name(p.dtype)}, {"rows", p.rows}, {"cols", p.cols}}}};
+}
+json form(const Convolution& c) {
+    return {{"convolution",
+             {{"dtype", kernels::name(c.dtype)},
+              {"pass", kernels::name(c.pass)},
+              {"batch", c.batch},
+              {"channels", c.channels},
+              {"rows", c.rows},
+              {"columns", c.columns},
+              {"outputs", c.outputs},
+              {"kernel_rows", c.kernel_rows},
+              {"kernel_columns", c.kernel_columns},
+              {"stride", c.stride},
+              {"padding", c.padding},
+              {"dilation", c.dilation},
+              {"groups", c.groups}}}};
+}
+json form(const Pooling& p) {
+    return {{"pooling",
+             {{"average", p.kind == kernels::PoolingKind::average},
+              {"dtype", kernels::name(p.dtype)},
+              {"backward", p.backward},
+              {"batch", p.batch},
+              {"channels", p.channels},
+              {"rows", p.rows},
+              {"columns", p.columns},
+              {"window_rows", p.window_rows},
+              {"window_columns", p.window_columns},
+              {"stride", p.stride},
+              {"padding", p.padding}}}};
+}
+json form(const BatchNorm& b) {
+    return {
+        {"batch_norm",
+         {{"dtype", kernels::name(b.dtype)}, {"backward", b.backward}, {"rows", b.rows}, {"channels", b.channels}}}};
+}
 json form(const Kernel& kernel) {
-    return std::visit(Overloaded{[](const Gemm& g) -> json {
-                                     return {{"gemm",
-                                              {{"dtype", kernels::name(g.dtype)},
-                                               {"pass", kernels::name(g.pass)},
-                                               {"batch", g.batch},
-                                               {"m", g.m},
-                                               {"n", g.n},
-                                               {"k", g.k}}}};
-                                 },
-                                 [](const Attention& a) -> json {
-                                     return {{"attention",
-                                              {{"dtype", kernels::name(a.dtype)},
-                                               {"backward", a.backward},
-                                               {"causal", a.causal},
-                                               {"batch", a.batch},
-                                               {"seq", a.seq},
-                                               {"heads", a.heads},
-                                               {"kv_heads", a.kv_heads},
-                                               {"head_dim", a.head_dim}}}};
-                                 },
-                                 [](const Pointwise& p) -> json {
-                                     return {{"pointwise",
-                                              {{"kind", kernels::name(p.kind)},
-                                               {"dtype", kernels::name(p.dtype)},
-                                               {"rows", p.rows},
-                                               {"cols", p.cols}}}};
-                                 }},
-                      kernel);
+    return std::visit(
+        Overloaded{[](const Gemm& g) { return form(g); }, [](const Attention& a) { return form(a); },
+                   [](const Pointwise& p) { return form(p); }, [](const Convolution& c) { return form(c); },
+                   [](const Pooling& p) { return form(p); }, [](const BatchNorm& b) { return form(b); }},
+        kernel);
 }
 json form(const CollectiveShape& c) {
     return {{"collective", {{"kind", kernels::name(c.kind)}, {"ranks", c.ranks}, {"bytes", c.bytes}}}};
@@ -74,6 +115,10 @@ public:
         }
     }
     [[nodiscard]] std::string text(const char* key) const { return get<std::string>(key); }
+    template <class T>
+    [[nodiscard]] T get_or(const char* key, T otherwise) const {
+        return value_.contains(key) ? get<T>(key) : otherwise;
+    }
 
 private:
     const json& value_;
@@ -98,7 +143,48 @@ Attention attention_from(const json& value) {
             f.get<u32>("seq"),
             f.get<u32>("heads"),
             f.get<u32>("kv_heads"),
-            f.get<u32>("head_dim")};
+            f.get<u32>("head_dim"),
+            f.get_or<u32>("key_seq", 0),
+            f.get_or<u32>("window", 0)};
+}
+Convolution convolution_from(const json& value) {
+    const Fields f(value, "convolution");
+    Convolution c{kernels::dtype_from(f.text("dtype")),
+                  kernels::gemm_pass_from(f.text("pass")),
+                  f.get<u32>("batch"),
+                  f.get<u32>("channels"),
+                  f.get<u32>("rows"),
+                  f.get<u32>("columns"),
+                  f.get<u32>("outputs"),
+                  f.get<u32>("kernel_rows"),
+                  f.get<u32>("kernel_columns"),
+                  f.get<u32>("stride"),
+                  f.get<u32>("padding"),
+                  f.get<u32>("dilation"),
+                  f.get<u32>("groups")};
+    if (c.stride == 0 || c.dilation == 0 || c.groups == 0)
+        throw Error("a convolution's stride, dilation and groups are at least 1");
+    return c;
+}
+Pooling pooling_from(const json& value) {
+    const Fields f(value, "pooling");
+    Pooling p{f.get<bool>("average") ? kernels::PoolingKind::average : kernels::PoolingKind::maximum,
+              kernels::dtype_from(f.text("dtype")),
+              f.get<bool>("backward"),
+              f.get<u32>("batch"),
+              f.get<u32>("channels"),
+              f.get<u32>("rows"),
+              f.get<u32>("columns"),
+              f.get<u32>("window_rows"),
+              f.get<u32>("window_columns"),
+              f.get<u32>("stride"),
+              f.get<u32>("padding")};
+    if (p.stride == 0) throw Error("a pooling's stride is at least 1");
+    return p;
+}
+BatchNorm batch_norm_from(const json& value) {
+    const Fields f(value, "batch_norm");
+    return {kernels::dtype_from(f.text("dtype")), f.get<bool>("backward"), f.get<u64>("rows"), f.get<u64>("channels")};
 }
 Pointwise pointwise_from(const json& value) {
     const Fields f(value, "pointwise");
@@ -161,13 +247,16 @@ json to_json(const Subject& subject) {
 Subject subject_from(const json& document) {
     if (!document.is_object() || document.size() != 1)
         throw Error(
-            "a point is an object with one key: gemm, attention, pointwise, collective, copy, overlap, "
-            "overhead or sustained");
+            "a point is an object with one key: gemm, attention, pointwise, convolution, pooling, batch_norm, "
+            "collective, copy, overlap, overhead or sustained");
     const std::string what = document.begin().key();
     const json& value = document.begin().value();
     if (what == "gemm") return Kernel(gemm_from(value));
     if (what == "attention") return Kernel(attention_from(value));
     if (what == "pointwise") return Kernel(pointwise_from(value));
+    if (what == "convolution") return Kernel(convolution_from(value));
+    if (what == "pooling") return Kernel(pooling_from(value));
+    if (what == "batch_norm") return Kernel(batch_norm_from(value));
     if (what == "collective") return collective_from(value);
     if (what == "copy") return copy_from(value);
     if (what == "overhead" && value.is_string()) return overhead_from(value.get<std::string>());
@@ -182,13 +271,14 @@ Subject subject_from(const json& document) {
         const Fields f(value, what);
         const Subject kernel = subject_from(f.get<json>("kernel")), beside = subject_from(f.get<json>("beside"));
         const auto* of = std::get_if<Kernel>(&kernel);
-        if (of == nullptr) throw Error("an overlap's \"kernel\" is a gemm, attention or pointwise");
+        if (of == nullptr) throw Error("an overlap's \"kernel\" is a kernel, such as a gemm");
         if (const auto* copy = std::get_if<CopyShape>(&beside)) return OverlapShape{*of, *copy};
         if (const auto* collective = std::get_if<CollectiveShape>(&beside)) return OverlapShape{*of, *collective};
         throw Error("an overlap's \"beside\" is a copy or a collective");
     }
     throw Error(fmt::format("unknown kind of point \"{}\"", what),
-                "gemm, attention, pointwise, collective, copy, overlap, overhead or sustained");
+                "gemm, attention, pointwise, convolution, pooling, batch_norm, collective, copy, overlap, overhead or "
+                "sustained");
 }
 
 }  // namespace orrery::calibrate

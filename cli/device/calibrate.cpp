@@ -87,8 +87,7 @@ std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Su
     std::set<std::string> seen;
     for (calibrate::Subject point : points) {
         if (auto* const kernel = std::get_if<kernels::Kernel>(&point); kernel != nullptr && !device.supports(*kernel)) {
-            kernels::Kernel other = *kernel;
-            std::visit([&](auto& k) { k.dtype = known; }, other);
+            const kernels::Kernel other = kernels::with_dtype(*kernel, known);
             if (device.supports(other)) *kernel = other;
         }
         if (seen.insert(calibrate::to_text(point)).second) out.push_back(std::move(point));

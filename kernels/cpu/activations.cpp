@@ -43,6 +43,17 @@ namespace {
     }
 }
 
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void relu_loop(const float* __restrict x,
+                                                                                     float* __restrict y,
+                                                                                     std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) y[i] = x[i] > 0.0f ? x[i] : 0.0f;
+}
+
+[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void relu_backward_loop(
+    const float* __restrict y, const float* __restrict dy, float* __restrict dx, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) dx[i] = y[i] > 0.0f ? dy[i] : 0.0f;
+}
+
 }  // namespace
 
 void run_gelu(const Pointwise& p, const Memory& memory) {
@@ -70,6 +81,18 @@ void run_swiglu_backward(const Pointwise& p, const Memory& memory) {
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         const std::size_t at = begin * p.cols;
         swiglu_backward_loop(memory[0] + 2 * at, memory[1] + at, memory[2] + 2 * at, end - begin, p.cols);
+    });
+}
+
+void run_relu(const Pointwise& p, const Memory& memory) {
+    split_elements(p.rows * p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        relu_loop(memory[0] + begin, memory[1] + begin, end - begin);
+    });
+}
+
+void run_relu_backward(const Pointwise& p, const Memory& memory) {
+    split_elements(p.rows * p.cols, [&](std::uint64_t begin, std::uint64_t end) {
+        relu_backward_loop(memory[0] + begin, memory[1] + begin, memory[2] + begin, end - begin);
     });
 }
 

@@ -18,7 +18,9 @@ constexpr std::size_t query_block = 128, key_block = 256;
 struct Shape {
     /// row_stride: of Settings; o and do are always contiguous.
     Shape(const Attention& a, std::uint64_t row_stride)
-        : seq(a.seq),
+        : attention(&a),
+          seq(a.seq),
+          key_seq(a.keys()),
           heads(a.heads),
           kv_heads(a.kv_heads),
           dim(a.head_dim),
@@ -26,8 +28,7 @@ struct Shape {
           q_stride(row_stride != 0 ? row_stride : heads * dim),
           kv_stride(row_stride != 0 ? row_stride : kv_heads * dim),
           o_stride(heads * dim),
-          scale(1.0f / std::sqrt(static_cast<float>(a.head_dim))),
-          causal(a.causal) {}
+          scale(1.0f / std::sqrt(static_cast<float>(a.head_dim))) {}
 
     [[nodiscard]] std::size_t query(std::size_t batch, std::size_t i, std::size_t head) const {
         return (batch * seq + i) * q_stride + head * dim;
@@ -36,7 +37,7 @@ struct Shape {
         return (batch * seq + i) * o_stride + head * dim;
     }
     [[nodiscard]] std::size_t key(std::size_t batch, std::size_t j, std::size_t kv_head) const {
-        return (batch * seq + j) * kv_stride + kv_head * dim;
+        return (batch * key_seq + j) * kv_stride + kv_head * dim;
     }
     [[nodiscard]] Matrix queries(const float* data, bool transposed = false) const {
         return {data, static_cast<std::int64_t>(q_stride), transposed};
@@ -46,9 +47,17 @@ struct Shape {
         return {data, static_cast<std::int64_t>(kv_stride), transposed};
     }
 
-    std::size_t seq, heads, kv_heads, dim, group, q_stride, kv_stride, o_stride;
+    /// Of the keys that queries [first, first + count) see, the first one's block; and one past the last.
+    [[nodiscard]] std::size_t first_block(std::size_t first) const {
+        return attention->first_key(first) / key_block * key_block;
+    }
+    [[nodiscard]] std::size_t end_key(std::size_t first, std::size_t count) const {
+        return attention->end_key(first + count - 1);
+    }
+
+    const Attention* attention;
+    std::size_t seq, key_seq, heads, kv_heads, dim, group, q_stride, kv_stride, o_stride;
     float scale;
-    bool causal;
 };
 
 std::int64_t whole(std::size_t n) { return static_cast<std::int64_t>(n); }
@@ -60,17 +69,17 @@ Matrix block_of(const std::vector<float>& scores, bool transposed = false) {
 /// One block of queries of one head against all the keys it sees.
 void forward_unit(const Shape& s, const Memory& memory, std::size_t batch, std::size_t head, std::size_t first) {
     const std::size_t queries = std::min(query_block, s.seq - first), kv_head = head / s.group;
-    const std::size_t seen = s.causal ? first + queries : s.seq, at = s.query(batch, first, head);
+    const std::size_t seen = s.end_key(first, queries), start = s.first_block(first), at = s.query(batch, first, head);
     std::vector<float> scores(query_block * key_block), largest(queries), total(queries);
     float* const o = memory[3] + s.output(batch, first, head);
-    for (std::size_t j = 0; j < seen; j += key_block) {
+    for (std::size_t j = start; j < seen; j += key_block) {
         const std::size_t keys = std::min(key_block, seen - j), from = s.key(batch, j, kv_head);
         multiply(whole(queries), whole(keys), whole(s.dim), s.scale, s.queries(memory[0] + at),
                  s.keys(memory[1] + from, true), 0.0f, scores.data(), whole(key_block));
-        absorb({scores.data(), key_block, queries, keys, first, j, s.causal}, largest.data(), total.data(), o,
+        absorb({scores.data(), key_block, queries, keys, first, j, s.attention}, largest.data(), total.data(), o,
                s.o_stride, s.dim);
         multiply(whole(queries), whole(s.dim), whole(keys), 1.0f, block_of(scores), s.keys(memory[2] + from),
-                 j == 0 ? 0.0f : 1.0f, o, whole(s.o_stride));
+                 j == start ? 0.0f : 1.0f, o, whole(s.o_stride));
     }
     finish_rows(queries, largest.data(), total.data(), o, s.o_stride, s.dim,
                 memory[4] + (batch * s.heads + head) * s.seq + first);
@@ -104,20 +113,38 @@ public:
     }
 
     void run() {
-        for (std::size_t j = 0; j < s_.seq; j += key_block) {
+        for (std::size_t j = 0; j < s_.key_seq; j += key_block) {
             bool first = true;
-            const std::size_t from = s_.causal ? j / query_block * query_block : 0;
             for (std::size_t member = 0; member < s_.group; ++member)
-                for (std::size_t i = from; i < s_.seq; i += query_block, first = false) block(member, i, j, first);
+                for (std::size_t i = 0; i < s_.seq; i += query_block)
+                    if (meet(i, j)) {
+                        block(member, i, j, first);
+                        first = false;
+                    }
+            if (first) nobody_looked(j);
         }
     }
 
 private:
     [[nodiscard]] std::size_t head(std::size_t member) const { return kv_head_ * s_.group + member; }
 
-    /// first: dk and dv of these keys are written and not added to; dq is so at the first keys.
+    /// Whether any query of a block sees any key of a block.
+    [[nodiscard]] bool meet(std::size_t i, std::size_t j) const {
+        return s_.first_block(i) <= j && j < s_.end_key(i, std::min(query_block, s_.seq - i));
+    }
+
+    /// Keys before every query's window have no gradient.
+    void nobody_looked(std::size_t j) {
+        for (std::size_t key = j; key < std::min(j + key_block, s_.key_seq); ++key)
+            for (const std::size_t operand : {std::size_t{7}, std::size_t{8}}) {
+                float* const row = memory_[operand] + s_.key(batch_, key, kv_head_);
+                std::fill(row, row + s_.dim, 0.0f);
+            }
+    }
+
+    /// first: dk and dv of these keys are written and not added to; dq is so at the first keys that its queries see.
     void block(std::size_t member, std::size_t i, std::size_t j, bool first) {
-        const std::size_t queries = std::min(query_block, s_.seq - i), keys = std::min(key_block, s_.seq - j);
+        const std::size_t queries = std::min(query_block, s_.seq - i), keys = std::min(key_block, s_.key_seq - j);
         const std::size_t o = s_.output(batch_, i, head(member));
         const std::size_t q = s_.query(batch_, i, head(member)), k = s_.key(batch_, j, kv_head_);
         const auto m = whole(queries), n = whole(keys), d = whole(s_.dim), stride = whole(key_block);
@@ -126,15 +153,15 @@ private:
                  probabilities_.data(), stride);
         multiply(m, n, d, 1.0f, s_.outputs(memory_[5] + o), s_.keys(memory_[2] + k, true), 0.0f, gradients_.data(),
                  stride);
-        score_gradients({probabilities_.data(), key_block, queries, keys, i, j, s_.causal}, gradients_.data(),
+        score_gradients({probabilities_.data(), key_block, queries, keys, i, j, s_.attention}, gradients_.data(),
                         memory_[4] + (batch_ * s_.heads + head(member)) * s_.seq + i,
                         delta_.data() + member * s_.seq + i);
         multiply(n, d, m, 1.0f, block_of(probabilities_, true), s_.outputs(memory_[5] + o), add, memory_[8] + k,
                  whole(s_.kv_stride));
         multiply(n, d, m, s_.scale, block_of(gradients_, true), s_.queries(memory_[0] + q), add, memory_[7] + k,
                  whole(s_.kv_stride));
-        multiply(m, d, n, s_.scale, block_of(gradients_), s_.keys(memory_[1] + k), j == 0 ? 0.0f : 1.0f, memory_[6] + q,
-                 whole(s_.q_stride));
+        multiply(m, d, n, s_.scale, block_of(gradients_), s_.keys(memory_[1] + k), j == s_.first_block(i) ? 0.0f : 1.0f,
+                 memory_[6] + q, whole(s_.q_stride));
     }
 
     const Shape& s_;

@@ -1,6 +1,7 @@
 // Fused attention on the CPU, as FlashAttention does it: blocks of scores that stay in a cache, products by oneDNN.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/cpu/pointwise.hpp"
@@ -18,12 +19,18 @@ void run_half_attention(const Attention& a, const Memory& memory);
 struct ScoreBlock {
     float* scores;
     std::size_t stride, queries, keys, first_query, first_key;
-    bool causal;
-    /// Keys of the block that its row i sees.
-    [[nodiscard]] std::size_t visible(std::size_t i) const {
-        const std::size_t reach = first_query + i + 1;  // keys a causal query sees in all
-        return !causal || reach >= first_key + keys ? keys : reach > first_key ? reach - first_key : 0;
+    const Attention* attention;
+    /// Keys of the block that its row i sees: from begin(i) to before end(i), none where end is not beyond begin.
+    [[nodiscard]] std::size_t begin(std::size_t i) const {
+        const std::size_t first = attention->first_key(first_query + i);
+        return first <= first_key ? 0 : std::min(first - first_key, keys);
     }
+    [[nodiscard]] std::size_t end(std::size_t i) const {
+        const std::size_t last = attention->end_key(first_query + i);
+        return last <= first_key ? 0 : std::min(last - first_key, keys);
+    }
+    /// Whether the block holds the first key that its row i sees.
+    [[nodiscard]] bool begins(std::size_t i) const { return attention->first_key(first_query + i) >= first_key; }
 };
 
 /// Online softmax: turns scores into exp(score - new largest), and updates each row's largest score, sum of

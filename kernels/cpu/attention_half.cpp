@@ -14,12 +14,13 @@ namespace {
 struct Columns {
     Bfloat16* memory;
     std::size_t stride;  ///< elements from one token to the next
-    std::size_t first, count;
+    std::size_t first, count, rows;
 
-    void unpack_to(float* to, std::size_t rows) const {
+    [[nodiscard]] std::size_t elements() const { return rows * count; }
+    void unpack_to(float* to) const {
         for (std::size_t r = 0; r < rows; ++r) unpack(memory + r * stride + first, to + r * count, count);
     }
-    void pack_from(const float* from, std::size_t rows) const {
+    void pack_from(const float* from) const {
         for (std::size_t r = 0; r < rows; ++r) pack(from + r * count, memory + r * stride + first, count);
     }
 };
@@ -28,32 +29,32 @@ struct Columns {
 class HeadGroup {
 public:
     HeadGroup(const Attention& a, const Memory& memory, std::size_t batch, std::size_t kv_head)
-        : memory_(memory), seq_(a.seq), one_(a) {
+        : memory_(memory), batch_(batch), one_(a) {
         const std::size_t group = a.heads / a.kv_heads, packed = memory.settings().row_stride;
         one_.dtype = Dtype::fp32;
         one_.batch = one_.kv_heads = 1;
         one_.heads = static_cast<std::uint32_t>(group);
-        lse_ = memory[4] + (batch * a.heads + kv_head * group) * seq_;
-        token_ = batch * seq_;
+        lse_ = memory[4] + (batch * a.heads + kv_head * group) * a.seq;
         const std::size_t wide = group * a.head_dim, narrow = a.head_dim;
-        output_ = {nullptr, std::size_t{a.heads} * a.head_dim, kv_head * wide, wide};
-        query_ = {nullptr, packed != 0 ? packed : output_.stride, kv_head * wide, wide};
-        key_ = {nullptr, packed != 0 ? packed : std::size_t{a.kv_heads} * a.head_dim, kv_head * narrow, narrow};
+        output_ = {nullptr, std::size_t{a.heads} * a.head_dim, kv_head * wide, wide, a.seq};
+        query_ = {nullptr, packed != 0 ? packed : output_.stride, kv_head * wide, wide, a.seq};
+        key_ = {nullptr, packed != 0 ? packed : std::size_t{a.kv_heads} * a.head_dim, kv_head * narrow, narrow,
+                a.keys()};
     }
 
     void forward() {
-        std::vector<float> values(seq_ * (2 * query_.count + 2 * key_.count));
+        std::vector<float> values(2 * query_.elements() + 2 * key_.elements());
         float* next = values.data();
         std::array<void*, 5> pointers{};
         for (std::size_t i = 0; i < 3; ++i) pointers[i] = unpacked(i, i == 0 ? query_ : key_, next);
         pointers[3] = next;
         pointers[4] = lse_;
         run(pointers);
-        at(output_, 3).pack_from(static_cast<const float*>(pointers[3]), seq_);
+        at(output_, 3).pack_from(static_cast<const float*>(pointers[3]));
     }
 
     void backward() {
-        std::vector<float> values(seq_ * (4 * query_.count + 4 * key_.count));
+        std::vector<float> values(4 * query_.elements() + 4 * key_.elements());
         float* next = values.data();
         std::array<void*, 9> pointers{};
         for (std::size_t i = 0; i < 3; ++i) pointers[i] = unpacked(i, i == 0 ? query_ : key_, next);
@@ -62,23 +63,23 @@ public:
         pointers[5] = unpacked(5, output_, next);
         for (std::size_t i = 6; i < 9; ++i) {
             pointers[i] = next;
-            next += seq_ * (i == 6 ? query_ : key_).count;
+            next += (i == 6 ? query_ : key_).elements();
         }
         run(pointers);
         for (std::size_t i = 6; i < 9; ++i)
-            at(i == 6 ? query_ : key_, i).pack_from(static_cast<const float*>(pointers[i]), seq_);
+            at(i == 6 ? query_ : key_, i).pack_from(static_cast<const float*>(pointers[i]));
     }
 
 private:
     /// These columns of operand i, from the sequence's first token on.
     [[nodiscard]] Columns at(Columns columns, std::size_t i) const {
-        columns.memory = memory_.as<Bfloat16>(i) + token_ * columns.stride;
+        columns.memory = memory_.as<Bfloat16>(i) + batch_ * columns.rows * columns.stride;
         return columns;
     }
     float* unpacked(std::size_t i, const Columns& columns, float*& next) const {
         float* const to = next;
-        at(columns, i).unpack_to(to, seq_);
-        next += seq_ * columns.count;
+        at(columns, i).unpack_to(to);
+        next += columns.elements();
         return to;
     }
     void run(std::span<void* const> pointers) const {
@@ -88,7 +89,7 @@ private:
     }
 
     const Memory& memory_;
-    std::size_t seq_, token_ = 0;
+    std::size_t batch_;
     Attention one_;
     float* lse_ = nullptr;
     Columns query_{}, key_{}, output_{};

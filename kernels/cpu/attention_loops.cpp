@@ -51,24 +51,30 @@ namespace {
     }
 }
 
+/// Zeroes what a row does not see.
+void blank(float* row, std::size_t begin, std::size_t end, std::size_t keys) {
+    std::fill(row, row + std::min(begin, keys), 0.0f);
+    std::fill(row + std::max(begin, end), row + keys, 0.0f);
+}
+
 }  // namespace
 
 void absorb(const ScoreBlock& block, float* largest, float* total, float* o, std::size_t o_stride,
             std::size_t head_dim) {
-    const bool first = block.first_key == 0;
     for (std::size_t i = 0; i < block.queries; ++i) {
         float* const row = block.scores + i * block.stride;
-        const std::size_t visible = block.visible(i);
-        if (visible > 0) {
-            const float before = first ? row[0] : largest[i];
-            const float now = largest_of(row, visible, before);
-            const float sum = exponentials(row, visible, now);
+        const std::size_t begin = block.begin(i), end = block.end(i);
+        if (begin < end) {
+            const bool first = block.begins(i);
+            const float before = first ? row[begin] : largest[i];
+            const float now = largest_of(row + begin, end - begin, before);
+            const float sum = exponentials(row + begin, end - begin, now);
             const float kept = first ? 0.0f : exp_of(before - now);
             if (!first && kept != 1.0f) multiply_row(o + i * o_stride, head_dim, kept);
             total[i] = sum + (first ? 0.0f : total[i] * kept);
             largest[i] = now;
         }
-        std::fill(row + visible, row + block.keys, 0.0f);
+        blank(row, begin, end, block.keys);
     }
 }
 
@@ -83,10 +89,10 @@ void finish_rows(std::size_t queries, const float* largest, const float* total, 
 void score_gradients(const ScoreBlock& block, float* gradients, const float* lse, const float* delta) {
     for (std::size_t i = 0; i < block.queries; ++i) {
         float *const p = block.scores + i * block.stride, *const gradient = gradients + i * block.stride;
-        const std::size_t visible = block.visible(i);
-        gradient_row(p, gradient, visible, lse[i], delta[i]);
-        std::fill(p + visible, p + block.keys, 0.0f);
-        std::fill(gradient + visible, gradient + block.keys, 0.0f);
+        const std::size_t begin = block.begin(i), end = block.end(i);
+        if (begin < end) gradient_row(p + begin, gradient + begin, end - begin, lse[i], delta[i]);
+        blank(p, begin, end, block.keys);
+        blank(gradient, begin, end, block.keys);
     }
 }
 

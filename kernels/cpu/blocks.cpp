@@ -32,7 +32,7 @@ Extent extent_of(std::string_view operand) {
 bool is_flat(PointwiseKind kind) {
     using enum PointwiseKind;
     return kind == add || kind == scale || kind == dropout || kind == dropout_backward ||
-           kind == bias_dropout_add_backward;
+           kind == bias_dropout_add_backward || kind == relu || kind == relu_backward;
 }
 
 /// One operand of the launch.

@@ -12,6 +12,7 @@
 #include "kernels/backends.hpp"
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/image.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/operands.hpp"
@@ -26,12 +27,11 @@ void run_kernel(const Kernel& kernel, const Memory& memory, std::uint32_t thread
     const ThreadCount count(static_cast<int>(threads));
     std::visit(
         Overloaded{[&](const Gemm& g) { run_gemm(g, memory); }, [&](const Attention& a) { run_attention(a, memory); },
-                   [&](const Pointwise& p) { run_pointwise(p, memory); }},
+                   [&](const Pointwise& p) { run_pointwise(p, memory); },
+                   [&](const Convolution& c) { run_convolution(c, memory); },
+                   [&](const Pooling& p) { run_pooling(p, memory); },
+                   [&](const BatchNorm& b) { run_batch_norm(b, memory); }},
         kernel);
-}
-
-Dtype dtype_of(const Kernel& kernel) {
-    return std::visit([](const auto& any) { return any.dtype; }, kernel);
 }
 
 }  // namespace

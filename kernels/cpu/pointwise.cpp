@@ -28,6 +28,8 @@ constexpr std::array<Row, pointwise_kinds> table{{
     {gelu_backward, run_gelu_backward},
     {swiglu, run_swiglu},
     {swiglu_backward, run_swiglu_backward},
+    {relu, run_relu},
+    {relu_backward, run_relu_backward},
     {dropout, run_dropout},
     {dropout_backward, run_dropout},
     {bias_dropout_add, run_bias_dropout_add},

@@ -69,6 +69,8 @@ void run_gelu(const Pointwise& p, const Memory& memory);
 void run_gelu_backward(const Pointwise& p, const Memory& memory);
 void run_swiglu(const Pointwise& p, const Memory& memory);
 void run_swiglu_backward(const Pointwise& p, const Memory& memory);
+void run_relu(const Pointwise& p, const Memory& memory);
+void run_relu_backward(const Pointwise& p, const Memory& memory);
 void run_dropout(const Pointwise& p, const Memory& memory);
 void run_bias_dropout_add(const Pointwise& p, const Memory& memory);
 void run_add(const Pointwise& p, const Memory& memory);

@@ -1,4 +1,4 @@
-// GELU with its bias, and SwiGLU.
+// GELU with its bias, SwiGLU, and ReLU.
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/pointwise.hpp"
 
@@ -91,6 +91,35 @@ struct SwigluBackward {
 };
 
 template <class T, int W>
+struct Relu {
+    const T* x;
+    T* y;
+    std::uint32_t cols;
+    __device__ void operator()(std::uint64_t r, std::uint32_t c) const {
+        float v[W];
+        load(x + r * cols + c, v);
+#pragma unroll
+        for (int e = 0; e < W; ++e) v[e] = fmaxf(v[e], 0.0f);
+        store(y + r * cols + c, v);
+    }
+};
+
+template <class T, int W>
+struct ReluBackward {
+    const T *y, *dy;
+    T* dx;
+    std::uint32_t cols;
+    __device__ void operator()(std::uint64_t r, std::uint32_t c) const {
+        float v[W], g[W];
+        load(y + r * cols + c, v);
+        load(dy + r * cols + c, g);
+#pragma unroll
+        for (int e = 0; e < W; ++e) g[e] = v[e] > 0.0f ? g[e] : 0.0f;
+        store(dx + r * cols + c, g);
+    }
+};
+
+template <class T, int W>
 void launch(const Place& place, const Pointwise& p, Operands o) {
     const auto cols = static_cast<std::uint32_t>(p.cols);
     const auto run = [&](auto f) { map_rows<W>(place, f, p.rows, p.cols); };
@@ -100,8 +129,12 @@ void launch(const Place& place, const Pointwise& p, Operands o) {
         run(GeluBackward<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), at<T>(o, 3), cols});
     else if (p.kind == PointwiseKind::swiglu)
         run(Swiglu<T, W>{at<T>(o, 0), at<T>(o, 1), cols});
-    else
+    else if (p.kind == PointwiseKind::swiglu_backward)
         run(SwigluBackward<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), cols});
+    else if (p.kind == PointwiseKind::relu)
+        run(Relu<T, W>{at<T>(o, 0), at<T>(o, 1), cols});
+    else
+        run(ReluBackward<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), cols});
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ void launch_single(const Place& place, const Attention& a, std::span<void* const
 }  // namespace
 
 bool supports(const Attention& a) {
+    if (!a.plain()) return false;  // other lengths of keys and windows are not implemented on GPUs yet
     // Heads and batch are the y and z of a grid; positions are 32-bit with room for a tile beyond the last.
     const bool fits = a.heads <= 65535 && a.batch <= 65535 && a.seq <= std::numeric_limits<std::uint32_t>::max() / 2;
     if (is_single(a)) return fits && a.head_dim <= longest_single_head && a.head_dim > 0;

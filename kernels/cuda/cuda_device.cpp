@@ -26,6 +26,14 @@ std::string software(const std::string& driver) {
                        GemmLibrary::version());
 }
 
+[[noreturn]] void refuse(const Kernel& kernel, std::string_view hint) {
+    throw Error(fmt::format("{} is not implemented on GPUs yet", to_text(kernel)), std::string(hint));
+}
+
+[[noreturn]] void refuse_image(const Kernel& kernel) {
+    refuse(kernel, "convolutions, pooling and batch norms run on a CPU (--device cpu)");
+}
+
 std::string pci_of(int ordinal) {
     std::array<char, 32> text{};
     check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), ordinal), "asking for the PCI address");
@@ -112,7 +120,11 @@ Place CudaDevice::place(Stream stream, std::uint64_t scratch_bytes) {
 
 bool CudaDevice::supports(const Kernel& kernel) const {
     return std::visit(Overloaded{[&](const Gemm& gemm) { return gemm_->supports(gemm); },
-                                 [](const auto& other) { return cuda::supports(other); }},
+                                 [](const Attention& attention) { return cuda::supports(attention); },
+                                 [](const Pointwise& pointwise) { return cuda::supports(pointwise); },
+                                 // Kernels over images are not implemented on GPUs yet.
+                                 [](const Convolution&) { return false; }, [](const Pooling&) { return false; },
+                                 [](const BatchNorm&) { return false; }},
                       kernel);
 }
 
@@ -150,13 +162,18 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
                               "allocate() returns such memory; parts of it must begin at multiples too");
     std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
                           [&](const Attention& attention) {
+                              if (!attention.plain())
+                                  refuse(attention, "as many keys as queries and no window run; the others on a CPU");
                               launch_attention(place(stream, scratch_bytes(attention)), attention, operands,
                                                settings.row_stride);
                           },
                           [&](const Pointwise& pointwise) {
                               const std::uint64_t scratch = scratch_bytes(pointwise, settings, facts_.multiprocessors);
                               launch_pointwise(place(stream, scratch), pointwise, Operands(operands, settings));
-                          }},
+                          },
+                          [](const Convolution& convolution) { refuse_image(convolution); },
+                          [](const Pooling& pooling) { refuse_image(pooling); },
+                          [](const BatchNorm& norm) { refuse_image(norm); }},
                kernel);
 }
 

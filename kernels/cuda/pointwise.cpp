@@ -32,6 +32,8 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {gelu_backward, launch_activation},
     {swiglu, launch_activation},
     {swiglu_backward, launch_activation},
+    {relu, launch_activation},
+    {relu_backward, launch_activation},
     {dropout, launch_dropout},
     {dropout_backward, launch_dropout},
     {bias_dropout_add, launch_dropout},

@@ -16,12 +16,12 @@ public:
         return ((batch_ * a_.seq + i) * a_.heads + head_) * a_.head_dim;
     }
     [[nodiscard]] std::uint64_t key(std::uint64_t j) const {
-        return ((batch_ * a_.seq + j) * a_.kv_heads + kv_head_) * a_.head_dim;
+        return ((batch_ * a_.keys() + j) * a_.kv_heads + kv_head_) * a_.head_dim;
     }
     [[nodiscard]] std::uint64_t lse(std::uint64_t i) const { return (batch_ * a_.heads + head_) * a_.seq + i; }
-    /// Keys that query i sees; queries that see key j are those from first(j).
-    [[nodiscard]] std::uint64_t keys(std::uint64_t i) const { return a_.causal ? i + 1 : a_.seq; }
-    [[nodiscard]] std::uint64_t first(std::uint64_t j) const { return a_.causal ? j : 0; }
+    [[nodiscard]] bool sees(std::uint64_t i, std::uint64_t j) const {
+        return a_.first_key(i) <= j && j < a_.end_key(i);
+    }
 
     [[nodiscard]] double dot(const Values& x, std::uint64_t at, const Values& y, std::uint64_t with) const {
         return sum(a_.head_dim, [&](std::uint64_t d) { return x[at + d] * y[with + d]; });
@@ -43,11 +43,13 @@ double forward(const Attention& a, Before v, std::size_t operand, std::uint64_t 
     const std::uint64_t batch = row / (std::uint64_t{a.seq} * a.heads);
     const std::uint64_t i = wants_lse ? row % a.seq : row / a.heads % a.seq;
     const Head head(a, batch, wants_lse ? row / a.seq % a.heads : row % a.heads);
-    std::vector<double> scores(head.keys(i));
-    for (std::uint64_t j = 0; j < scores.size(); ++j) scores[j] = head.score(v, i, j);
+    const std::uint64_t first = a.first_key(i);
+    std::vector<double> scores(a.end_key(i) - first);
+    for (std::uint64_t j = 0; j < scores.size(); ++j) scores[j] = head.score(v, i, first + j);
     const double lse = log_sum_exp(scores.size(), [&](std::uint64_t j) { return scores[j]; });
     if (wants_lse) return lse;
-    return sum(scores.size(), [&](std::uint64_t j) { return std::exp(scores[j] - lse) * v[2][head.key(j) + d]; });
+    return sum(scores.size(),
+               [&](std::uint64_t j) { return std::exp(scores[j] - lse) * v[2][head.key(first + j) + d]; });
 }
 
 /// Operands of the backward: q k v o lse do -> dq dk dv.
@@ -64,18 +66,20 @@ Pair pair(const Head& head, Before v, std::uint64_t i, std::uint64_t j) {
 double backward(const Attention& a, Before v, std::size_t operand, std::uint64_t index) {
     const bool of_query = operand == 6;
     const std::uint64_t d = index % a.head_dim, row = index / a.head_dim, heads = of_query ? a.heads : a.kv_heads;
-    const std::uint64_t batch = row / heads / a.seq, at = row / heads % a.seq;
+    const std::uint64_t length = of_query ? a.seq : a.keys(), batch = row / heads / length, at = row / heads % length;
     if (of_query) {
         const Head head(a, batch, row % heads);
-        return head.scale() *
-               sum(head.keys(at), [&](std::uint64_t j) { return pair(head, v, at, j).ds * v[1][head.key(j) + d]; });
+        const std::uint64_t first = a.first_key(at);
+        return head.scale() * sum(a.end_key(at) - first, [&](std::uint64_t j) {
+                   return pair(head, v, at, first + j).ds * v[1][head.key(first + j) + d];
+               });
     }
     const std::uint64_t group = a.heads / a.kv_heads;
     return sum(group, [&](std::uint64_t member) {
         const Head head(a, batch, row % heads * group + member);
-        const std::uint64_t first = head.first(at);
-        return sum(a.seq - first, [&](std::uint64_t step) {
-            const std::uint64_t i = first + step, from = head.query(i) + d;
+        return sum(a.seq, [&](std::uint64_t i) {
+            if (!head.sees(i, at)) return 0.0;
+            const std::uint64_t from = head.query(i) + d;
             const Pair both = pair(head, v, i, at);
             return operand == 7 ? head.scale() * both.ds * v[0][from] : both.p * v[5][from];
         });

@@ -1,4 +1,4 @@
-// The references of the three classes of kernels: what reference() chooses among.
+// The references of the classes of kernels: what reference() chooses among.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,9 @@ using Before = std::span<const Values>;
 double reference_attention(const Attention& a, Before v, std::size_t operand, std::uint64_t index);
 double reference_norm(const Pointwise& p, Before v, std::size_t operand, std::uint64_t index);
 double reference_tokens(const Pointwise& p, Before v, std::size_t operand, std::uint64_t index);
+double reference_convolution(const Convolution& c, Before v, std::uint64_t index);
+double reference_pooling(const Pooling& p, Before v, std::uint64_t index);
+double reference_batch_norm(const BatchNorm& b, Before v, std::size_t operand, std::uint64_t index);
 double reference_pointwise(const Pointwise& p, Before v, std::size_t operand, std::uint64_t index);
 
 /// sum of f(0) ... f(count - 1).

@@ -73,6 +73,8 @@ double reference_pointwise(const Pointwise& p, Before v, std::size_t operand, st
             return gate * sigmoid(gate) * v[0][r * 2 * p.cols + p.cols + c];
         }
         case swiglu_backward: return kernels::swiglu_backward(p, v, i);
+        case relu: return std::max(v[0][i], 0.0);
+        case relu_backward: return v[0][i] > 0 ? v[1][i] : 0.0;
         case dropout:
         case dropout_backward:
         case bias_dropout_add_backward: return v[1][i] * v[0][i] / keep_probability;

@@ -1,5 +1,7 @@
 #include "kernels/reference/reference.hpp"
 
+#include <algorithm>
+
 #include "base/overloaded.hpp"
 #include "kernels/operands.hpp"
 #include "kernels/reference/parts.hpp"
@@ -38,12 +40,26 @@ std::uint64_t terms_pointwise(const Pointwise& p, std::size_t operand) {
     }
 }
 
+/// Products summed into one element.
+std::uint64_t terms_convolution(const Convolution& c) {
+    const std::uint64_t window = std::uint64_t{c.kernel_rows} * c.kernel_columns;
+    switch (c.pass) {
+        case GemmPass::forward: return window * (c.channels / c.groups);
+        case GemmPass::data_gradient: return window * (c.outputs / c.groups);
+        case GemmPass::weight_gradient: return std::uint64_t{c.batch} * c.output_rows() * c.output_columns();
+    }
+    return 1;
+}
+
 }  // namespace
 
 double reference(const Kernel& kernel, Before before, std::size_t operand, std::uint64_t index) {
     return std::visit(Overloaded{[&](const Gemm& g) { return reference_gemm(g, before, index); },
                                  [&](const Attention& a) { return reference_attention(a, before, operand, index); },
-                                 [&](const Pointwise& p) { return reference_pointwise(p, before, operand, index); }},
+                                 [&](const Pointwise& p) { return reference_pointwise(p, before, operand, index); },
+                                 [&](const Convolution& c) { return reference_convolution(c, before, index); },
+                                 [&](const Pooling& p) { return reference_pooling(p, before, index); },
+                                 [&](const BatchNorm& b) { return reference_batch_norm(b, before, operand, index); }},
                       kernel);
 }
 
@@ -51,9 +67,13 @@ std::uint64_t terms(const Kernel& kernel, std::size_t operand) {
     return std::visit(Overloaded{[](const Gemm& g) { return std::uint64_t{g.k}; },
                                  [](const Attention& a) {
                                      // dk and dv sum over the query heads that share them.
-                                     return std::uint64_t{a.seq} * (a.backward ? a.heads / a.kv_heads : 1);
+                                     return std::uint64_t{std::max(a.seq, a.keys())} *
+                                            (a.backward ? a.heads / a.kv_heads : 1);
                                  },
-                                 [operand](const Pointwise& p) { return terms_pointwise(p, operand); }},
+                                 [operand](const Pointwise& p) { return terms_pointwise(p, operand); },
+                                 [](const Convolution& c) { return terms_convolution(c); },
+                                 [](const Pooling& p) { return std::uint64_t{p.window_rows} * p.window_columns; },
+                                 [](const BatchNorm& b) { return b.rows; }},
                       kernel);
 }
 

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "topology/datasheets.hpp"
+#include "hardware/datasheets.hpp"
 
 namespace orrery::sim {
 
@@ -44,10 +45,10 @@ constexpr double nvls_tree_channel[][2] = {{18.5, 10.0}, {23.6, 17.8}, {57.7, 45
 // Plateau of Simple rings (ncclTopoGetAlgoTime): latency times 1.9 before Ampere, 1.4 since.
 constexpr double ring_plateau_volta = 1.9, ring_plateau = 1.4;
 
-constexpr std::array<double, 3> ring_efficiency{0.5, 0.92, 1.0};
-constexpr std::array<double, 3> tree_efficiency{0.92 / 3.8, 0.92 * 120.0 / 128.0, 0.92};
+constexpr EnumTable<Protocol, double> ring_efficiency{0.5, 0.92, 1.0};
+constexpr EnumTable<Protocol, double> tree_efficiency{0.92 / 3.8, 0.92 * 120.0 / 128.0, 0.92};
 
-constexpr std::array<std::string_view, 3> names{"LL", "LL128", "Simple"};
+constexpr EnumNames<Protocol> names{"LL", "LL128", "Simple"};
 constexpr std::array<Protocol, 3> all_protocols{Protocol::ll, Protocol::ll128, Protocol::simple};
 
 std::size_t index(Protocol protocol) { return static_cast<std::size_t>(protocol); }
@@ -82,15 +83,13 @@ double tree_latency(std::size_t p, const Outline& outline, const Machine& machin
 
 }  // namespace
 
-std::string_view name(Protocol protocol) { return names[index(protocol)]; }
+std::string_view name(Protocol protocol) { return names[protocol]; }
 
 Protocol find_protocol(std::string_view wanted) {
-    constexpr std::array<std::string_view, 3> spelled{"ll", "ll128", "simple"};
-    const auto found = std::ranges::find(spelled, wanted);
-    if (found == spelled.end())
-        throw Error(fmt::format("unknown protocol \"{}\"", wanted),
-                    fmt::format("nearest: {}; one of auto, {}", join(nearest(wanted, spelled)), join(spelled)));
-    return all_protocols[static_cast<std::size_t>(found - spelled.begin())];
+    constexpr EnumNames<Protocol> spelled{"ll", "ll128", "simple"};
+    if (const auto found = spelled.find(wanted)) return *found;
+    throw Error(fmt::format("unknown protocol \"{}\"", wanted),
+                fmt::format("nearest: {}; one of auto, {}", join(nearest(wanted, spelled)), join(spelled)));
 }
 
 namespace {
@@ -125,7 +124,7 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
     if (cluster.node_of(from) == cluster.node_of(to)) return machine;
     // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
     machine.simple_only =
-        machine.generation <= Generation::ampere && cluster.fabric().parts().adapter.name == topology::efa_adapter.name;
+        machine.generation <= Generation::ampere && cluster.fabric().parts().adapter.name == hardware::efa_adapter.name;
     machine.extra_latency_seconds = std::max(0.0, cluster.latency_seconds(from, to) - reference_network_seconds);
     return machine;
 }
@@ -169,8 +168,8 @@ double send_latency_seconds(const Machine& machine) {
 }
 
 double efficiency(const Algorithm& algorithm, Protocol protocol) {
-    if (algorithm.latencies == Latencies::tree) return tree_efficiency[index(protocol)];
-    return ring_efficiency[index(protocol)];
+    if (algorithm.latencies == Latencies::tree) return tree_efficiency[protocol];
+    return ring_efficiency[protocol];
 }
 
 double bus_limit(const Algorithm& algorithm, Protocol protocol, std::uint32_t nodes, std::uint32_t rails,

@@ -12,6 +12,7 @@
 namespace orrery::sim {
 
 using kernels::CollectiveKind;
+using topology::GpuId;
 using topology::LinkId;
 
 CollectiveTimer::CollectiveTimer(const topology::Cluster& cluster, const Profiles& profiles, Group group)
@@ -55,6 +56,9 @@ const CollectiveTimer::Loads& CollectiveTimer::loads(const Algorithm& algorithm,
 CollectiveTimer::Answer CollectiveTimer::message(double bytes) const {
     const auto from = group_.gpus()[0], to = group_.gpus().back();
     if (group_.nodes() == 1) return {std::nullopt, pricer_.inside_node(CollectiveKind::send_recv, 2, bytes), {}};
+    const GpuId ends[] = {from, to};
+    if (const auto known = kinds_.among_nodes(CollectiveKind::send_recv, Group(ends, cluster_.gpus_per_node()), bytes))
+        return {std::nullopt, *known, {}, true};
     double rate = std::numeric_limits<double>::infinity();
     for (const LinkId link : cluster_.route(from, to)) rate = std::min(rate, capacity(link));
     return {std::nullopt, send_latency_seconds(pricer_.machine()) + bytes / rate, {}};
@@ -65,6 +69,8 @@ CollectiveTimer::Answer CollectiveTimer::answer(CollectiveKind kind, double byte
     if (kind == CollectiveKind::send_recv) return message(bytes);
     if (group_.nodes() == 1 && insisted.algorithm == nullptr && !insisted.protocol)
         return {std::nullopt, pricer_.inside_node(kind, group_.ranks(), bytes), {}};
+    if (insisted.algorithm == nullptr && !insisted.protocol)
+        if (const auto known = kinds_.among_nodes(kind, group_, bytes)) return {std::nullopt, *known, {}, true};
     const Job job{kind, group_.shape(), group_.rails(), bytes};
     Answer best;
     for (const Algorithm& algorithm : algorithms()) {
@@ -107,6 +113,9 @@ CollectiveTime CollectiveTimer::time(CollectiveKind kind, double bytes, const In
     time.protocol = "-";
     if (!found.cost) {
         time.why = group_.ranks() == 1 ? "one rank: nothing to move"
+                   : found.measured_so
+                       ? fmt::format("measured so, {} ranks on {} nodes, in profile \"{}\"", group_.ranks(),
+                                     group_.nodes(), kinds_[kinds_.of(group_.gpus().front())].predictor->profile().name)
                    : group_.nodes() == 1
                        ? kinds_[kinds_.of(group_.gpus().front())].predictor->explain(kind, group_.ranks(), bytes)
                        : "one message: latency and the slowest link of its route";

@@ -51,9 +51,10 @@ private:
         LinkLoad::Bytes bytes;        ///< of one byte of size
     };
     struct Answer {
-        std::optional<Cost> cost;  ///< none: the profile's own table
+        std::optional<Cost> cost;  ///< none: a table of the profile
         double seconds = 0;
         std::vector<Cost> weighed;
+        bool measured_so = false;  ///< among just so many nodes
     };
     const Loads& loads(const Algorithm& algorithm, kernels::CollectiveKind kind);
     [[nodiscard]] double capacity(topology::LinkId link) const;

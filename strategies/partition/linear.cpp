@@ -14,7 +14,7 @@ using models::Dim;
 
 constexpr std::uint8_t gathered_flag = 1, reduced_flag = 2;
 
-bool split_by_tensor(Dim dim) { return dim != Dim::hidden; }
+bool split_by_tensor(Dim dim) { return dim != Dim::hidden && dim != Dim::classes; }
 
 /// The sizes of the parts of a layer's outputs.
 std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan) {

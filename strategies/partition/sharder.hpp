@@ -84,4 +84,13 @@ void shard_rope(LayerStream& stream, const models::Rope& op);
 /// runs them. The products of a rank's experts are one grouped GEMM, written as a batched one of equal parts.
 void shard_experts(LayerStream& stream, const models::Experts& op);
 
+// Operators over images: a rank holds whole images and all weights (the plan's tensor axis is 1). What a backward needs
+// is kept once: a convolution, a batch norm and a pooling keep their inputs, as PyTorch's do, and a ReLU works where it
+// stands and needs what the next one keeps. Priced, not yet executed: their operations have no operands.
+void shard_convolution(LayerStream& stream, const models::Convolution& op);
+void shard_batch_norm(LayerStream& stream, const models::BatchNorm& op);
+void shard_relu(LayerStream& stream, const models::Relu& op);
+void shard_pooling(LayerStream& stream, const models::Pooling& op);
+void shard_join(LayerStream& stream, const models::Join& op);
+
 }  // namespace orrery::strategies

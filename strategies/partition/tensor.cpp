@@ -1,6 +1,7 @@
 #include "strategies/partition/tensor.hpp"
 
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "base/overloaded.hpp"
@@ -238,6 +239,7 @@ void shard(LayerStream& stream, const models::Operator& op) {
     std::visit(Overloaded{
                    [&](const models::Linear& linear) { shard_linear(stream, linear); },
                    [&](const models::Embedding& embedding) { shard_embedding(stream, embedding); },
+                   [&](const models::RelativePositions&) { throw std::logic_error("encoder-decoders are refused"); },
                    [&](const models::Norm& norm) { shard_norm(stream, norm); },
                    [&](const models::Rope& rope) { shard_rope(stream, rope); },
                    [&](const models::AttentionCore& core) { shard_attention(stream, core); },
@@ -245,8 +247,21 @@ void shard(LayerStream& stream, const models::Operator& op) {
                    [&](const models::Experts& experts) { shard_experts(stream, experts); },
                    [&](const models::ResidualAdd& add) { shard_residual(stream, add); },
                    [&](const models::Loss& loss) { shard_loss(stream, loss); },
+                   [&](const models::Convolution& convolution) { shard_convolution(stream, convolution); },
+                   [&](const models::BatchNorm& norm) { shard_batch_norm(stream, norm); },
+                   [&](const models::Relu& relu) { shard_relu(stream, relu); },
+                   [&](const models::Pooling& pooling) { shard_pooling(stream, pooling); },
+                   [&](const models::Join& join) { shard_join(stream, join); },
                },
                op);
+}
+
+/// Of a micro-batch, those that this rank holds of what flows between layers.
+std::uint64_t elements_of(const models::Shape& shape, const LayerStream& stream) {
+    return std::visit(
+        Overloaded{[&](const models::Tokens& tokens) { return stream.residual_tokens * tokens.width; },
+                   [&](const models::Image& image) { return stream.plan.training.micro_batch * image.elements(); }},
+        shape);
 }
 
 }  // namespace
@@ -254,9 +269,8 @@ void shard(LayerStream& stream, const models::Operator& op) {
 ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
     ShardedLayer out{.name = layer.name};
     LayerStream stream(plan, out);
-    const bool takes_tokens = std::holds_alternative<models::Embedding>(layer.operators.front());
-    if (!takes_tokens) {
-        out.flow.input = stream.value = stream.activation(stream.residual_tokens * plan.model.hidden);
+    if (!layer.inputs.empty()) {
+        out.flow.input = stream.value = stream.activation(elements_of(layer.inputs.front(), stream));
         out.flow.input_gradient = stream.flow.gradient_of(out.flow.input);
     }
     for (std::size_t i = 0; i < layer.operators.size(); ++i) {
@@ -264,7 +278,7 @@ ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
         shard(stream, layer.operators[i]);
     }
     finish(stream);
-    out.input_bytes = stream.residual_bytes(plan.model.hidden);
+    for (const models::Shape& input : layer.inputs) out.input_bytes += elements_of(input, stream) * stream.bytes;
     return out;
 }
 

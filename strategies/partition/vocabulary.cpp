@@ -101,7 +101,9 @@ void EmbeddingSharder::backward() {
 /// of the vocabulary exponentials, take the place of the fp32 logits, and their gradient that of these.
 class LossSharder {
 public:
-    explicit LossSharder(LayerStream& stream) : stream_(stream), classes_(stream.plan.padded_vocab() / stream.tensor) {}
+    LossSharder(LayerStream& stream, const models::Loss& op)
+        : stream_(stream),
+          classes_(op.dim == models::Dim::classes ? op.vocab : stream.plan.padded_vocab() / stream.tensor) {}
 
     void shard() && {
         rows_ = stream_.value;
@@ -184,7 +186,7 @@ void LossSharder::split() {
 
 void shard_embedding(LayerStream& stream, const models::Embedding& op) { EmbeddingSharder(stream, op).shard(); }
 
-/// The padded vocabulary is what runs, not the model's.
-void shard_loss(LayerStream& stream, const models::Loss&) { LossSharder(stream).shard(); }
+/// The padded vocabulary is what runs, not the model's; classes are as many as there are.
+void shard_loss(LayerStream& stream, const models::Loss& op) { LossSharder(stream, op).shard(); }
 
 }  // namespace orrery::strategies

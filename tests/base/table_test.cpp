@@ -50,6 +50,22 @@ TEST(Table, TitlesDoNotWidenATableWithoutHeader) {
     EXPECT_EQ(table.to_text({.header_rule = false}), "a long title  another\nx                   1\n");
 }
 
+TEST(Table, FoldsTheWidestTextsToFit) {
+    Table table({{"key", Table::Align::left}, {"what it is", Table::Align::left}, {"n"}});
+    table.row({"tensor", "ranks that split every layer among themselves", "8"}).rule().row({"data", "replicas", "16"});
+    EXPECT_EQ(table.to_text({.columns = 32}),
+              "key     what it is             n\n"
+              "------  --------------------  --\n"
+              "tensor  ranks that split       8\n"
+              "        every layer among\n"
+              "        themselves\n"
+              "------  --------------------  --\n"
+              "data    replicas              16\n");
+    EXPECT_EQ(table.to_text({.columns = 100}), table.to_text());
+    const std::string narrow = table.to_text({.columns = 5});
+    EXPECT_NE(narrow.find("themselves"), std::string::npos) << "nothing is lost where nothing fits:\n" << narrow;
+}
+
 TEST(Table, RefusesMoreCellsThanColumns) {
     Table table({{"only"}});
     EXPECT_THROW(table.row({"1", "2"}), std::invalid_argument);

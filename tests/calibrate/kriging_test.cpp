@@ -121,5 +121,35 @@ TEST(GemmScatter, PredictsAMeasuredTableAndItsOwnRows) {
     }
 }
 
+/// Settings that the profile holds answer to the bit as those that would be chosen anew, and are kept in its file.
+TEST(GemmScatter, AnswersFromStoredSettingsAsFromChosenOnes) {
+    Profile profile = small_profile();
+    GemmTable table = blocked(120);
+    std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });
+    profile.gemm = {table};
+    ASSERT_TRUE(is_scattered(table));
+    Profile stored = profile;
+    choose_settings(stored);
+    ASSERT_TRUE(stored.gemm[0].scatter);
+    EXPECT_EQ(stored.gemm[0].scatter->points, 120U);
+    const Profile without = as_read(profile), with = as_read(stored);
+    ASSERT_TRUE(with.gemm[0].scatter);
+    EXPECT_EQ(with.gemm[0].scatter->trend, stored.gemm[0].scatter->trend);
+    const Predictor chosen(without), given(with);
+    for (const std::uint32_t size : {33U, 64U, 100U, 512U, 1999U}) {
+        const kernels::Gemm gemm{kernels::Dtype::fp32, 1, size, 2 * size, 128};
+        EXPECT_EQ(chosen.kernel(gemm).seconds, given.kernel(gemm).seconds);
+        EXPECT_EQ(chosen.kernel(gemm).uncertainty, given.kernel(gemm).uncertainty);
+    }
+    stored.gemm[0].scatter->noise = 0.7;
+    EXPECT_NE(Predictor(stored).kernel(kernels::Gemm{kernels::Dtype::fp32, 1, 100, 100, 100}).seconds,
+              chosen.kernel(kernels::Gemm{kernels::Dtype::fp32, 1, 100, 100, 100}).seconds)
+        << "they are used";
+    stored.gemm[0].points.pop_back();
+    choose_settings(stored);
+    EXPECT_EQ(stored.gemm[0].scatter->points, 119U) << "chosen anew for another number of points";
+    EXPECT_NE(stored.gemm[0].scatter->noise, 0.7);
+}
+
 }  // namespace
 }  // namespace orrery::calibrate

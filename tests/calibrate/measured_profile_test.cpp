@@ -77,13 +77,37 @@ TEST(MeasuredProfile, RefusesDamagedRows) {
     expect_refused([](Profile& p) { p.overlap[0].kernel_slowdown = 0; }, "/overlap/0");
     expect_refused([](Profile& p) { p.noise["gemm"].median = std::nan(""); }, "/noise/gemm");
     expect_refused([](Profile& p) { p.load->before = -0.1; }, "/load");
-    expect_refused([](Profile& p) { p.constants["dispatch_seconds"].value = -1e-6; }, "/constants/dispatch_seconds");
+    expect_refused([](Profile& p) { p.constants["launch_seconds"].value = -1e-6; }, "/constants/launch_seconds");
     expect_refused([](Profile& p) { p.constants["peak_half_flops"].value = 0; }, "/constants/peak_half_flops");
+}
+
+/// Each would be predicted from without a word: a step of 2.7e18 s, an MFU of 137%.
+TEST(MeasuredProfile, RefusesConstantsBeyondBelief) {
+    for (const KnownConstant& known : known_constants)
+        for (const double value : {known.least - 1e-3 * (1 + known.least), known.most * 1.01, std::nan(""), HUGE_VAL})
+            expect_refused(
+                [&](Profile& p) {
+                    p.constants[std::string(known.name)] = {value, "1", "test"};
+                },
+                ("/constants/" + std::string(known.name)).c_str());
+    expect_refused([](Profile& p) { p.constants["lauch_seconds"] = {1e-6, "s", "test"}; }, "/constants/lauch_seconds");
+}
+
+TEST(MeasuredProfile, SaysWhatBecameOfDispatchSeconds) {
+    Profile profile = measured();
+    profile.constants["dispatch_seconds"] = profile.constants.extract("launch_seconds").mapped();
+    try {
+        check_profile(profile);
+        ADD_FAILURE();
+    } catch (const Error& error) {
+        EXPECT_NE(error.hint().find("rename dispatch_seconds to launch_seconds"), std::string::npos) << error.what();
+    }
 }
 
 TEST(MeasuredProfile, ADeviceMayHaveNoOverheads) {
     Profile profile = measured();
-    for (const auto key : overheads) profile.constants[std::string(key)].value = 0;
+    for (const KnownConstant& known : known_constants)
+        if (known.least == 0) profile.constants[std::string(known.name)].value = 0;
     EXPECT_NO_THROW(check_profile(profile));
 }
 
@@ -111,7 +135,8 @@ TEST(MeasuredProfile, ABatchedProductThatWasMeasuredTakesItsTime) {
     EXPECT_NE(predictor.explain(experts).find("was measured itself"), std::string::npos);
     kernels::Gemm other = experts;
     other.n = 512;
-    EXPECT_TRUE(predictor.kernel(other).extrapolated) << "single products stand in";
+    EXPECT_EQ(predictor.kernel(experts).derived, "");
+    EXPECT_EQ(predictor.kernel(other).derived, "batched products from single ones");
 }
 
 TEST(MeasuredProfile, InterpolatesBetweenWidthsOfRows) {

@@ -90,6 +90,34 @@ TEST_F(NcclTestsTest, RefusesWrongResults) {
     expect_refused(wrong, "3 wrong results");
 }
 
+TEST_F(NcclTestsTest, AddsToAFinerTableAndSaysWhatItReplaced) {
+    const NcclTests tests = import_nccl_tests(file(head + ranks(8) + titles + rows), std::nullopt);
+    Profile profile = small_profile();
+    auto& points = profile.collectives[1].points;
+    ASSERT_EQ(profile.collectives[1].ranks, 8U);
+    points.insert(points.begin() + 1, {32768, 21e-6});
+    const Merged merged = put_table(profile, tests.table);
+    EXPECT_EQ(merged.replaced, (std::vector<double>{1024, 1048576, 1073741824}));
+    EXPECT_EQ(merged.kept, 1U);
+    EXPECT_EQ(merged.older, "made up for a test");
+    ASSERT_EQ(profile.collectives[1].points.size(), 4U);
+    EXPECT_DOUBLE_EQ(profile.collectives[1].points[1].seconds, 21e-6);
+    EXPECT_DOUBLE_EQ(profile.collectives[1].points[2].seconds, 38.85e-6);
+    EXPECT_NE(profile.collectives[1].provenance.origin.find("made up for a test"), std::string::npos);
+    EXPECT_NO_THROW(check_profile(profile));
+    EXPECT_TRUE(
+        put_table(profile, {CollectiveKind::all_gather, 8, tests.table.provenance, tests.table.points}).older.empty());
+}
+
+/// Text whose lines happen to have as many words; a header whose value is missing.
+TEST_F(NcclTestsTest, RefusesOtherFilesByWhatTheyAreNot) {
+    expect_refused("# a README\none two three four five six seven eight nine ten eleven twelve thirteen\n",
+                   "is not what nccl-tests prints");
+    EXPECT_EQ(import_nccl_tests(file("# nccl-library=\n" + head + ranks(8) + titles + rows), std::nullopt)
+                  .table.provenance.software,
+              "NCCL, version not told");
+}
+
 TEST_F(NcclTestsTest, RefusesOtherKindsThanTheBandwidthsBelongTo) {
     expect_refused(head + ranks(8) + titles + rows, "busbw/algbw is 1.750", CollectiveKind::all_gather);
     expect_refused(head + ranks(4) + titles + rows, "busbw/algbw is 1.750");
@@ -123,7 +151,7 @@ TEST_F(NcclTestsTest, RefusesUnevenNodesNoRanksAndNoRows) {
     expect_refused(head + ranks(7, "node2") + titles + rows, "7 ranks are spread unevenly over 2 nodes");
     expect_refused(head + titles + rows, "lists 0 ranks");
     expect_refused(head + ranks(8) + titles, "no row of measurements");
-    expect_refused("", "lists 0 ranks");
+    expect_refused("", "is not what nccl-tests prints");
 }
 
 TEST_F(NcclTestsTest, AsksForAKindThatNothingTells) {

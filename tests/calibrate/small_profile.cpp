@@ -13,7 +13,8 @@ Profile small_profile() {
     profile.name = "small";
     profile.device = "test machine";
     profile.made_by = "test";
-    for (const auto key : required_constants) profile.constants[std::string(key)] = {1.0, "1", "test"};
+    for (const KnownConstant& known : known_constants)
+        if (known.required) profile.constants[std::string(known.name)] = {known.least == 0 ? 0.001 : 1.0, "1", "test"};
     profile.constants["peak_half_flops"] = {100e12, "flop/s", "test"};
     profile.constants["memory_bytes_per_second"] = {1e12, "B/s", "test"};
     profile.gemm.push_back({kernels::Dtype::bf16, made, {}});

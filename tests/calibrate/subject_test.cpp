@@ -17,6 +17,11 @@ using kernels::Kernel;
 const std::vector<Subject> all{
     Kernel(kernels::Gemm{kernels::Dtype::bf16, 2, 3, 4, 5, kernels::GemmPass::data_gradient}),
     Kernel(kernels::Attention{kernels::Dtype::fp16, true, false, 1, 128, 8, 2, 64}),
+    Kernel(kernels::Attention{kernels::Dtype::bf16, false, true, 1, 128, 8, 2, 64, 512, 100}),
+    Kernel(kernels::Convolution{kernels::Dtype::fp32, kernels::GemmPass::weight_gradient, 1, 8, 9, 10, 16, 3, 2, 2, 1,
+                                3, 4}),
+    Kernel(kernels::Pooling{kernels::PoolingKind::average, kernels::Dtype::bf16, true, 2, 64, 7, 8, 3, 2, 2, 1}),
+    Kernel(kernels::BatchNorm{kernels::Dtype::bf16, true, 100352, 64}),
     Kernel(kernels::Pointwise{kernels::PointwiseKind::adam, kernels::Dtype::bf16, 1ULL << 33U, 7}),
     CollectiveShape{kernels::CollectiveKind::all_gather, 8, 1ULL << 40U},
     CopyShape{kernels::CopyKind::host_to_device, 4096},

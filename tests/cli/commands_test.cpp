@@ -25,7 +25,7 @@ void expect_words(const Result& result, const std::vector<std::string>& words) {
 TEST(Explain, ShowsProgramTimesAndOrigins) {
     const Result result = orrery({"explain", shipped, "--rank", "1023"});
     expect_words(result, {"rank 1023 runs", "kernels of one step", "gemm ", "transfers", "all_reduce over tensor",
-                          "constants of profile a100", "dispatch_seconds"});
+                          "constants of profile a100", "launch_seconds"});
 }
 
 TEST(Explain, ShowsTheRolesOfDifferentStages) {
@@ -38,19 +38,18 @@ TEST(List, Profiles) { expect_words(orrery({"list", "profiles"}), {"a100", "h100
 
 TEST(List, StrategiesAreTheKeysOfScenarios) {
     const Result result = orrery({"list", "strategies"});
-    for (const scenarios::Key& key : scenarios::keys()) {
-        if (key.place != scenarios::Place::strategy) continue;
+    const documents::Section& section = scenarios::section(scenarios::Place::strategy);
+    for (const documents::Key& key : section.keys) {
         EXPECT_NE(result.out.find('\n' + std::string(key.name) + ' '), std::string::npos) << key.name;
-        for (const std::string_view choice : key.choices)
-            EXPECT_NE(result.out.find(choice), std::string::npos) << key.name << ' ' << choice;
+        for (const documents::Word& word : key.words)
+            EXPECT_NE(result.out.find(word.name), std::string::npos) << key.name << ' ' << word.name;
     }
-    for (const StrategyKey& key : strategy_keys())
-        EXPECT_NE(scenarios::find_key(scenarios::Place::strategy, key.key), nullptr) << key.key;
+    for (const StrategyKey& key : strategy_keys()) EXPECT_NE(find_key(section, key.key), nullptr) << key.key;
 }
 
 TEST(Profile, ShowsCoverageConstantsAndErrors) {
     expect_words(orrery({"profile", "show", "a100"}),
-                 {"profile a100 of NVIDIA A100", "gemm ", "all_reduce, 8 ranks", "network_efficiency", "held-out"});
+                 {"profile a100 of NVIDIA A100", "gemm ", "all_reduce, 8 ranks", "launch_seconds", "held-out"});
 }
 
 TEST(Profile, IsFoundByPathToo) {

@@ -73,5 +73,24 @@ INSTANTIATE_TEST_SUITE_P(
                     Arguments{"validate", "/no/such/rows.json"}, Arguments{"validate", "CMakeLists.txt"},
                     Arguments{"validate", "--into", "/tmp"}));
 
+TEST(UnknownCommand, IsNamedWithTheNearest) {
+    struct Case {
+        Arguments arguments;
+        const char *message, *hint;
+    };
+    const Case cases[] = {
+        {{"simulat", "x.json"}, "\"simulat\" is no command", "`orrery simulate`"},
+        {{"--quiet", "plot"}, "\"plot\" is no command", "orrery --help"},
+        {{"list", "modls"}, "\"modls\" is no command", "`orrery list models`"},
+        {{"calibrate", "shw", "a100"}, "\"shw\" is no command", "`orrery calibrate show`"},
+    };
+    for (const Case& c : cases) {
+        const Result result = orrery(c.arguments);
+        EXPECT_EQ(result.exit, 2);
+        EXPECT_NE(result.err.find(c.message), std::string::npos) << result.err;
+        EXPECT_NE(result.err.find(c.hint), std::string::npos) << result.err;
+    }
+}
+
 }  // namespace
 }  // namespace orrery::cli

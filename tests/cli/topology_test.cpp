@@ -113,6 +113,16 @@ TEST(Topology, SaysWhatIsWrongWhereAndHowToMendIt) {
     EXPECT_EQ(orrery({"topology", folder.file("s.json", "{}")}).exit, 2);
 }
 
+/// The table of compute capabilities was read beyond its end for cores of hosts.
+TEST(Topology, WritesNoNcclFileForHosts) {
+    const Folder folder;
+    const std::string out = folder / "x.xml";
+    const Result result = orrery({"topology", "scenarios/gpt-tiny-cpu.json", "--nccl-xml", out});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("CPU-core is no GPU that NCCL runs on"), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST(Topology, ReadsFilesBesideTheScenario) {
     const Folder folder;
     const std::string own = R"({"cluster": {"preset": "dgx-a100", "nodes": 2}})";
@@ -135,6 +145,16 @@ TEST(Topology, ReadsFilesBesideTheScenario) {
         EXPECT_EQ(result.exit, 0) << result.err;
         EXPECT_NE(result.out.find(c.shown), std::string::npos) << result.out;
     }
+}
+
+TEST(Topology, WritesWhatItCanWhereAFormatHasALimit) {
+    const Folder folder;
+    const Result result = orrery({"topology", "scenarios/gpt3-175b-superpod-a100.json", "--simgrid", folder / "x.xml",
+                                  "--svg", folder / "x.svg", "--json", folder / "x.json"});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("1024 GPUs"), std::string::npos) << result.err;
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"x.json", "x.svg"}));
+    EXPECT_NE(result.out.find("1,024 GPUs"), std::string::npos) << result.out;
 }
 
 TEST(Topology, NamesTheFileAndLineThatIsWrong) {

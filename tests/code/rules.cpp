@@ -23,20 +23,25 @@ struct Folder {
 /// Data flows one way: a folder may include itself and these.
 const std::vector<Folder> folders{
     {"base", {}},
+    {"documents", {"base"}},
+    {"hardware", {"base"}},
     {"kernels", {"base"}},
-    {"models", {"base", "kernels"}},
-    {"topology", {"base"}},
-    {"strategies", {"base", "kernels", "models"}},
-    {"scenarios", {"base", "kernels", "models", "topology", "strategies"}},
-    {"calibrate", {"base", "kernels"}},
-    {"run", {"base", "kernels", "models", "strategies"}},
-    {"sim", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
-    {"validate", {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim"}},
+    {"models", {"base", "documents", "kernels"}},
+    {"topology", {"base", "hardware"}},
+    {"strategies", {"base", "documents", "hardware", "kernels", "models"}},
+    {"scenarios", {"base", "documents", "hardware", "kernels", "models", "topology", "strategies"}},
+    {"calibrate", {"base", "documents", "hardware", "kernels"}},
+    {"run", {"base", "documents", "kernels", "models", "strategies"}},
+    {"sim", {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
+    {"validate",
+     {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run",
+      "sim"}},
     {"report",
-     {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim", "validate"}},
+     {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run",
+      "sim", "validate"}},
     {"cli",
-     {"base", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run", "sim", "validate",
-      "report"}},
+     {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run",
+      "sim", "validate", "report"}},
 };
 
 struct Door {
@@ -55,7 +60,7 @@ const std::vector<Door> doors{
     {"CLI11", "CLI/.*", {"cli"}},
     {"nlohmann/json.hpp (headers take json_fwd.hpp)",
      "nlohmann/json\\.hpp",
-     {"base", "scenarios", "models", "validate"},
+     {"base", "documents", "scenarios", "models", "validate"},
      false},
 };
 

@@ -25,12 +25,6 @@ except ImportError:
     print("torch_steps: PyTorch is missing", file=sys.stderr)
     sys.exit(77)
 
-# Numbers of the enumerations in a plan: kernels/kernel.hpp, models/model_spec.hpp, strategies/plan.hpp.
-FP32, TF32, FP16, BF16 = range(4)
-LAYERNORM, RMSNORM = range(2)
-LEARNED, ROPE = range(2)
-RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL = range(3)
-
 
 class RmsNorm(nn.Module):
     def __init__(self, width):
@@ -42,7 +36,8 @@ class RmsNorm(nn.Module):
 
 
 def norm(model):
-    return nn.LayerNorm(model["hidden"]) if model["norm"] == LAYERNORM else RmsNorm(model["hidden"])
+    width = model["hidden_size"]
+    return nn.LayerNorm(width) if model["normalization"] == "layernorm" else RmsNorm(width)
 
 
 def rotated(x, cos, sin):
@@ -62,26 +57,26 @@ def attention(q, k, v):
 class Block(nn.Module):
     def __init__(self, m):
         super().__init__()
-        self.m, kv = m, m["kv_heads"] * m["head_dim"]
-        inner, bias = m["heads"] * m["head_dim"], m["linear_bias"]
+        self.m, kv = m, m["num_key_value_heads"] * m["head_dim"]
+        inner, bias = m["num_attention_heads"] * m["head_dim"], m["add_bias_linear"]
         self.norm1, self.norm2 = norm(m), norm(m)
-        self.qkv = nn.Linear(m["hidden"], inner + 2 * kv, bias=m["qkv_bias"])
-        self.out = nn.Linear(inner, m["hidden"], bias=bias)
-        self.up = nn.Linear(m["hidden"], m["ffn"] * (2 if m["gated"] else 1), bias=bias)
-        self.down = nn.Linear(m["ffn"], m["hidden"], bias=bias)
+        self.qkv = nn.Linear(m["hidden_size"], inner + 2 * kv, bias=m["add_qkv_bias"])
+        self.out = nn.Linear(inner, m["hidden_size"], bias=bias)
+        self.up = nn.Linear(m["hidden_size"], m["intermediate_size"] * (2 if m["swiglu"] else 1), bias=bias)
+        self.down = nn.Linear(m["intermediate_size"], m["hidden_size"], bias=bias)
 
     def forward(self, x, cos, sin):
         m, (batch, seq, _) = self.m, x.shape
-        kv = m["kv_heads"] * m["head_dim"]
-        q, k, v = self.qkv(self.norm1(x)).split([m["heads"] * m["head_dim"], kv, kv], dim=2)
+        kv = m["num_key_value_heads"] * m["head_dim"]
+        q, k, v = self.qkv(self.norm1(x)).split([m["num_attention_heads"] * m["head_dim"], kv, kv], dim=2)
         q, k, v = (t.view(batch, seq, -1, m["head_dim"]).transpose(1, 2) for t in (q, k, v))
-        if m["position"] == ROPE:
+        if m["position_embedding_type"] == "rope":
             q, k = rotated(q, cos, sin), rotated(k, cos, sin)
-        if m["kv_heads"] < m["heads"]:
-            k, v = (t.repeat_interleave(m["heads"] // m["kv_heads"], dim=1) for t in (k, v))
+        if m["num_key_value_heads"] < m["num_attention_heads"]:
+            k, v = (t.repeat_interleave(m["num_attention_heads"] // m["num_key_value_heads"], dim=1) for t in (k, v))
         x = x + self.out(attention(q, k, v).transpose(1, 2).reshape(batch, seq, -1))
         y = self.up(self.norm2(x))
-        if m["gated"]:
+        if m["swiglu"]:
             gate, y = y.chunk(2, dim=-1)
             return x + self.down(F.silu(gate) * y)
         return x + self.down(F.gelu(y, approximate="tanh"))
@@ -90,14 +85,15 @@ class Block(nn.Module):
 class Model(nn.Module):
     def __init__(self, plan):
         super().__init__()
-        m, seq = plan["model"], plan["training"]["seq"]
-        self.m, self.recompute = m, plan["strategy"]["recompute"] == RECOMPUTE_FULL
-        vocab = -(-m["vocab"] // 128) * 128  # Megatron-LM's padding, as in the program
-        self.words = nn.Embedding(vocab, m["hidden"])
-        self.places = nn.Embedding(m["max_positions"], m["hidden"]) if m["position"] == LEARNED else None
-        self.blocks = nn.ModuleList(Block(m) for _ in range(m["layers"]))
-        self.norm, self.head = norm(m), nn.Linear(m["hidden"], vocab, bias=False)
-        if m["tied_embeddings"]:
+        m, seq = plan["model"], plan["training"]["seq_length"]
+        self.m, self.recompute = m, plan["strategy"]["recompute"] == "full"
+        vocab = -(-m["vocab_size"] // 128) * 128  # Megatron-LM's padding, as in the program
+        self.words = nn.Embedding(vocab, m["hidden_size"])
+        learned = m["position_embedding_type"] == "learned"
+        self.places = nn.Embedding(m["max_position_embeddings"], m["hidden_size"]) if learned else None
+        self.blocks = nn.ModuleList(Block(m) for _ in range(m["num_hidden_layers"]))
+        self.norm, self.head = norm(m), nn.Linear(m["hidden_size"], vocab, bias=False)
+        if m["tie_word_embeddings"]:
             self.head.weight = self.words.weight
         turn = torch.arange(seq)[:, None] * 10000.0 ** (-torch.arange(0, m["head_dim"], 2) / m["head_dim"])
         self.register_buffer("cos", turn.cos())
@@ -118,11 +114,13 @@ def refuse(plan):
     m, s, t = plan["model"], plan["strategy"], plan["training"]
     if s["tensor"] * s["pipeline"] * s["data"] != 1:
         return "more than one rank"
-    if t["compute"] not in (FP32, TF32, BF16):
+    if t["precision"] not in ("fp32", "tf32", "bf16"):
         return "this precision"
-    if m["experts"] or m["post_norm"] or m["parallel_residual"] or m["qk_norm"] or m["position"] not in (LEARNED, ROPE):
+    if m["num_experts"] or m["post_norm"] or m["use_parallel_residual"] or m["qk_layernorm"]:
         return "this model"
-    if s["recompute"] == RECOMPUTE_SELECTIVE:
+    if m["position_embedding_type"] not in ("learned", "rope"):
+        return "this model"
+    if s["recompute"] == "selective":
         return "selective recomputation (PyTorch's fused attention does it by nature)"
     return None
 
@@ -131,21 +129,21 @@ def train(plan, device):
     """Seconds of each measured step."""
     t, run = plan["training"], plan["run"]
     torch.manual_seed(run["seed"])
-    torch.backends.cuda.matmul.allow_tf32 = t["compute"] == TF32
+    torch.backends.cuda.matmul.allow_tf32 = t["precision"] == "tf32"
     model = Model(plan).to(device)
-    half = t["compute"] == BF16
+    half = t["precision"] == "bf16"
     parameters = list(model.parameters())
     weights = parameters
     if half:
         parameters = [p.detach().clone() for p in weights]
-        sums = torch.float32 if t["grad_reduce"] == FP32 else torch.bfloat16
+        sums = torch.float32 if t["grad_reduce_precision"] == "fp32" else torch.bfloat16
         totals = [torch.zeros_like(p, dtype=sums) for p in parameters]
         model.bfloat16()
     options = {"fused": True} if device.type == "cuda" else {}
     adam = torch.optim.AdamW(parameters, lr=run["rate"], betas=(run["b1"], run["b2"]), eps=run["epsilon"],
                              weight_decay=run["decay"], **options)
-    vocab, count = plan["model"]["vocab"], t["global_batch"] // t["micro_batch"]
-    ids = torch.randint(vocab, (count, t["micro_batch"], t["seq"] + 1), device=device)
+    vocab, count = plan["model"]["vocab_size"], t["global_batch_size"] // t["micro_batch_size"]
+    ids = torch.randint(vocab, (count, t["micro_batch_size"], t["seq_length"] + 1), device=device)
     synchronize = torch.cuda.synchronize if device.type == "cuda" else (lambda: None)
     seconds = []
     for step in range(run["steps"]):
@@ -161,8 +159,8 @@ def train(plan, device):
         if half:
             for master, total in zip(parameters, totals):
                 master.grad = total.float()
-        if t["grad_clip"] > 0:
-            torch.nn.utils.clip_grad_norm_(parameters, t["grad_clip"])
+        if t["clip_grad"] > 0:
+            torch.nn.utils.clip_grad_norm_(parameters, t["clip_grad"])
         adam.step()
         if half:
             with torch.no_grad():

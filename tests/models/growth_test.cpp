@@ -90,7 +90,7 @@ TEST(Growth, WholeModelIsItsLayers) {
         ModelSpec deeper = spec;
         deeper.layers += 7;
         const Model model = build(spec);
-        EXPECT_EQ(parameters(build(deeper)) - parameters(model), 7 * parameters(model.block));
+        EXPECT_EQ(parameters(build(deeper)) - parameters(model), 7 * parameters(model.layer("block")));
     });
 }
 

@@ -131,6 +131,15 @@ TEST_F(HuggingFace, ReadsWhatDiffersFromTheDefaults) {
     qwen2["use_sliding_window"] = true;
     EXPECT_EQ(import(qwen2).attention_window, 131072u);
 
+    json bloom = shipped("bloom-176b");  // both spellings of the published files
+    bloom.erase("n_embed");
+    bloom.erase("num_attention_heads");
+    bloom["hidden_size"] = 14336;
+    bloom["n_head"] = 112;
+    ModelSpec expected = find("bloom-176b");
+    expected.name = "model";
+    EXPECT_EQ(import(bloom), expected);
+
     json neox = shipped("gpt-neox-20b");
     neox["use_parallel_residual"] = false;
     EXPECT_FALSE(import(neox).parallel_residual);
@@ -197,16 +206,26 @@ TEST_F(HuggingFace, UnsupportedStructures) {
     EXPECT_EQ(refusal("qwen3-30b-a3b", "moe_intermediate_size", nullptr), "/moe_intermediate_size");
     EXPECT_EQ(refusal("qwen3-30b-a3b", "decoder_sparse_step", 2), "/decoder_sparse_step");
     EXPECT_EQ(refusal("qwen3-30b-a3b", "mlp_only_layers", {3}), "/mlp_only_layers");
+    EXPECT_EQ(refusal("llama3-8b", "kv_lora_rank", 512), "/kv_lora_rank");
+    EXPECT_NE(message_.find("latent attention"), std::string::npos);
+    EXPECT_EQ(refusal("bloom-176b", "apply_residual_connection_post_layernorm", true),
+              "/apply_residual_connection_post_layernorm");
+    EXPECT_EQ(refusal("mpt-7b", "attn_config", {{"alibi", false}}), "/attn_config/alibi");
+    EXPECT_EQ(refusal("mpt-7b", "attn_config", {{"attn_pdrop", 0.1}}), "/attn_config/attn_pdrop");
+    EXPECT_EQ(refusal("mpt-7b", "attn_config", {{"qk_ln", 1}}), "/attn_config/qk_ln");
+    EXPECT_EQ(refusal("mpt-7b", "attn_config", 3), "/attn_config");
+    EXPECT_EQ(refusal("mpt-7b", "no_bias", false), "/no_bias");
+    EXPECT_EQ(refusal("bloom-176b", "n_embed", 14337), "/num_attention_heads");
     EXPECT_EQ(refusal("llama3-8b", "is_encoder_decoder", true), "/is_encoder_decoder");
 }
 
 TEST_F(HuggingFace, UnsupportedFamiliesSaySo) {
-    const std::vector<std::array<std::string, 3>> families{
-        {"qwen2_moe", "Qwen2MoeForCausalLM", "mixture of experts"},
-        {"deepseek_v3", "DeepseekV3ForCausalLM", "mixture of experts"},
-        {"t5", "T5ForConditionalGeneration", "encoder-decoder"},
-        {"bart", "BartForConditionalGeneration", "encoder-decoder"},
-        {"gemma", "GemmaForCausalLM", "not supported"}};
+    const std::vector<std::array<std::string, 3>> families{{"qwen2_moe", "Qwen2MoeForCausalLM", "mixture of experts"},
+                                                           {"deepseek_v3", "DeepseekV3ForCausalLM", "latent attention"},
+                                                           {"mamba", "MambaForCausalLM", "state-space"},
+                                                           {"t5", "T5ForConditionalGeneration", "encoder-decoder"},
+                                                           {"bart", "BartForConditionalGeneration", "encoder-decoder"},
+                                                           {"gemma", "GemmaForCausalLM", "not supported"}};
     for (const auto& [type, architecture, word] : families) {
         EXPECT_EQ(refusal(json{{"model_type", type}}.dump()), "/model_type");
         EXPECT_NE(message_.find(word), std::string::npos) << message_;

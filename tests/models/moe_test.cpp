@@ -1,6 +1,7 @@
 // Models with a mixture of experts: counts against published ones, and what a spec must satisfy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -44,7 +45,8 @@ TEST(Experts, ADenseModelIsAllActive) {
             EXPECT_EQ(active_parameters(model), parameters(model)) << spec.name;
         else
             EXPECT_LT(active_parameters(model), parameters(model)) << spec.name;
-        EXPECT_EQ(spec.experts == 0, model.moe_block.operators.empty()) << spec.name;
+        EXPECT_EQ(spec.experts == 0, std::ranges::find(model.layers, "moe block", &Layer::name) == model.layers.end())
+            << spec.name;
     }
 }
 
@@ -87,14 +89,14 @@ TEST(Experts, ContradictionsAreNamed) {
         return std::string("legal");
     };
     EXPECT_EQ(pointer([](ModelSpec&) {}), "legal");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts = 0; }), "/model/experts");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts = 1U << 20U; }), "/model/experts");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts_per_token = 9; }), "/model/experts_per_token");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts_per_token = 0; }), "/model/experts_per_token");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.expert_ffn = 0; }), "/model/expert_ffn");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts = 0; }), "/model/num_experts");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts = 1U << 20U; }), "/model/num_experts");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts_per_token = 9; }), "/model/num_experts_per_tok");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.experts_per_token = 0; }), "/model/num_experts_per_tok");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.expert_ffn = 0; }), "/model/moe_intermediate_size");
     EXPECT_EQ(pointer([](ModelSpec& s) { s.moe_layer_freq = 0; }), "/model/moe_layer_freq");
     EXPECT_EQ(pointer([](ModelSpec& s) { s.moe_layer_freq = 33; }), "/model/moe_layer_freq");
-    EXPECT_EQ(pointer([](ModelSpec& s) { s.parallel_residual = true; }), "/model/parallel_residual");
+    EXPECT_EQ(pointer([](ModelSpec& s) { s.parallel_residual = true; }), "/model/use_parallel_residual");
     EXPECT_EQ(pointer([](ModelSpec& s) { s.post_norm = true; }), "/model/post_norm");
 }
 

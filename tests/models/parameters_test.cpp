@@ -94,10 +94,10 @@ TEST(Parameters, MegatronFollowsEquationTwo) {
 TEST(Parameters, BertHeadIsTheMaskedLanguageModels) {
     const Model bert = build(find("bert-base"));
     const std::uint64_t h = 768, vocab = 30522;
-    const std::uint64_t encoder = parameters(bert.embedding) + 12 * parameters(bert.block);
-    EXPECT_EQ(encoder, 108'891'648u);                             // BertModel without its pooler
-    EXPECT_EQ(encoder + h * h + h, 109'482'240u);                 // BertModel: with the pooler's dense layer
-    EXPECT_EQ(parameters(bert.head), h * h + h + 2 * h + vocab);  // dense, norm, bias of the tied logits
+    const std::uint64_t encoder = parameters(bert.layer("embedding")) + 12 * parameters(bert.layer("block"));
+    EXPECT_EQ(encoder, 108'891'648u);                                      // BertModel without its pooler
+    EXPECT_EQ(encoder + h * h + h, 109'482'240u);                          // BertModel: with the pooler's dense layer
+    EXPECT_EQ(parameters(bert.layer("head")), h * h + h + 2 * h + vocab);  // dense, norm, bias of the tied logits
 }
 
 TEST(Parameters, TiedLogitsAreCountedOnce) {

@@ -116,6 +116,68 @@ TEST(ChromeTrace, ShowsOneClassOfEachStage) {
     EXPECT_EQ(trace_text(p), before);
 }
 
+std::set<std::string> processes(const Json& trace) {
+    std::set<std::string> titles;
+    for (const Json& event : trace["traceEvents"])
+        if (event["name"] == "process_name") titles.insert(event["args"]["name"].get<std::string>());
+    return titles;
+}
+
+TEST(ChromeTrace, ShowsTheRanksThatAreSlowed) {
+    sim::Prediction p = sample_prediction();
+    sim::RankClass slow = p.trace[1];
+    slow.representative = 70;
+    p.trace.push_back(slow);
+    scenarios::Scenario scenario = sample_scenario();
+    scenario.perturbations.stragglers = {scenarios::parse_straggler("rank 70 x 1.2")};
+    std::string text;
+    EXPECT_EQ(chrome_trace(scenario, p, [&](std::string_view piece) { text += piece; }), "");
+    EXPECT_EQ(processes(Json::parse(text)),
+              (std::set<std::string>{"stage 0: rank 0", "stage 1: rank 64", "stage 1: rank 70, x 1.2"}));
+}
+
+struct Bounded {
+    std::string left_out;
+    Json trace;
+    std::size_t slices = 0;
+};
+
+Bounded bounded_trace(const sim::Prediction& p, std::size_t most) {
+    Bounded bounded;
+    std::string text;
+    bounded.left_out = chrome_trace(
+        sample_scenario(), p, [&](std::string_view piece) { text += piece; }, most);
+    bounded.trace = Json::parse(text);
+    for (const Json& event : bounded.trace["traceEvents"]) bounded.slices += event["ph"] == "X" ? 1 : 0;
+    EXPECT_EQ(bounded.trace["otherData"].value("left out", ""), bounded.left_out);
+    return bounded;
+}
+
+TEST(ChromeTrace, OfTooManySlicesSaysWhatItLeavesOut) {
+    const sim::Prediction folded = sample_prediction();
+    sim::Prediction p = folded;  // every call unrolled: three operations for each, in a row
+    p.program = strategies::unrolled(folded.program);
+    for (sim::RankClass& ranks : p.trace) {
+        ranks.spans.clear();
+        for (std::size_t i = 0; i < p.program.programs[ranks.role].ops.size(); ++i)
+            ranks.spans.push_back({0.01 * static_cast<double>(i), 0.01 * static_cast<double>(i + 1)});
+    }
+    std::size_t all = 0, calls = 0;
+    for (std::size_t role = 0; role < p.trace.size(); ++role) {
+        all += p.program.programs[role].ops.size();
+        calls += folded.program.programs[role].ops.size();
+    }
+    const Bounded whole = bounded_trace(p, all), by_layer = bounded_trace(p, all - 1), cut = bounded_trace(p, 5);
+    EXPECT_EQ(whole.left_out, "");
+    EXPECT_EQ(whole.slices, all);
+    EXPECT_NE(by_layer.left_out.find("within a layer's pass"), std::string::npos);
+    EXPECT_EQ(by_layer.slices, calls) << "a layer's pass is one slice again";
+    EXPECT_NE(cut.left_out.find("all that begins after "), std::string::npos);
+    EXPECT_LE(cut.slices, 5U);
+    EXPECT_GT(cut.slices, 0U);
+    expect_no_overlap(by_layer.trace);
+}
+
 TEST(ChromeTrace, RefusesATraceOfAnotherProgram) {
     sim::Prediction p = sample_prediction();
     p.trace[1].spans.pop_back();

@@ -32,7 +32,7 @@ calibrate::Profile profile() {
     p.constants = {
         {"peak_half_flops", {312e12, "FLOP/s", by_hand}}, {"memory_bytes_per_second", {2039e9, "B/s", by_hand}},
         {"sustained_gemm", {1, "share", by_hand}},        {"kernel_gap_seconds", {1e-6, "s", by_hand}},
-        {"dispatch_seconds", {5e-6, "s", by_hand}},       {"collective_launch_seconds", {5e-6, "s", by_hand}},
+        {"launch_seconds", {5e-6, "s", by_hand}},         {"collective_launch_seconds", {5e-6, "s", by_hand}},
         {"overlap_slowdown", {1.1, "factor", by_hand}},   {"network_efficiency", {0.9, "share", by_hand}}};
     return p;
 }

@@ -103,6 +103,7 @@ sim::Prediction sample_prediction(std::uint32_t stages) {
     p.model_flops_per_gpu = 140.4e12;
     p.hardware_flops_per_gpu = 187.2e12;
     p.mfu = 0.45;
+    p.mfu_causal = 0.43;
     p.hfu = 0.6;
     p.scale_factor = 0.93;
     p.scale_base_gpus = 8 * stages;

@@ -1,7 +1,13 @@
 #include "report/terminal.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
+#include "base/table.hpp"
+#include "models/catalog.hpp"
 #include "report/stage_table.hpp"
 #include "tests/report/golden.hpp"
 #include "tests/report/sample.hpp"
@@ -60,9 +66,60 @@ TEST(Terminal, NamesTheLargestPartWhenItDoesNotFit) {
     p.memory_capacity = 40ULL << 30U;
     p.fits = false;
     const std::string text = terminal(sample_scenario(), p, {});
-    EXPECT_NE(text.find("DOES NOT FIT stage 0 needs 61.0 GiB of 40.0 GiB; largest: activations, 30.0 GiB\n"),
+    const std::size_t verdict =
+        text.find("\n\nDOES NOT FIT stage 0 needs 61.0 GiB of 40.0 GiB; largest: activations, 30.0 GiB\n");
+    ASSERT_NE(verdict, std::string::npos) << text;
+    EXPECT_LT(verdict, text.find("\nstep 1.00 s")) << "the verdict comes first";
+}
+
+TEST(Terminal, SaysWhatMfuCounts) {
+    sim::Prediction p = sample_prediction();
+    p.mfu_causal = 0.41;
+    EXPECT_NE(terminal(sample_scenario(), p, {}).find("the full square (over its causal half: 41.0%)"),
+              std::string::npos);
+    scenarios::Scenario encoder = sample_scenario();
+    encoder.plan.model.causal = false;
+    EXPECT_EQ(terminal(encoder, p, {}).find("causal"), std::string::npos);
+}
+
+TEST(Terminal, NamesWhatWasChangedInAShippedModel) {
+    scenarios::Scenario scenario = sample_scenario();
+    scenario.plan.model = models::find("gpt3-175b");
+    EXPECT_NE(terminal(scenario, sample_prediction(), {}).find("\ngpt3-175b on "), std::string::npos);
+    scenario.plan.model.layers = 48;
+    scenario.plan.model.position = models::PositionKind::rope;
+    const std::string text = terminal(scenario, sample_prediction(), {});
+    EXPECT_NE(text.find("\ngpt3-175b with num_hidden_layers 48, position_embedding_type \"rope\" on "),
               std::string::npos)
         << text;
+}
+
+std::size_t widest_line(const std::string& text) {
+    std::istringstream lines(text);
+    std::size_t widest = 0;
+    for (std::string line; std::getline(lines, line);) widest = std::max(widest, display_width(line));
+    return widest;
+}
+
+TEST(StageTables, StayWithinTheTerminal) {
+    const sim::Prediction p = sample_prediction(8);
+    const std::string wide = memory_table(p), narrow = memory_table(p, 60);
+    EXPECT_GT(widest_line(wide), 60U);
+    EXPECT_LE(widest_line(narrow), 60U) << narrow;
+    for (int stage = 0; stage < 8; ++stage)
+        EXPECT_NE(narrow.find(fmt::format("stage {}", stage)), std::string::npos) << narrow;
+    EXPECT_EQ(memory_table(p, 500), wide);
+    EXPECT_LE(widest_line(breakdown_table(p, 60)), 60U);
+    EXPECT_FALSE(breakdown_table(p, 1).empty()) << "one stage a piece is the least";
+}
+
+TEST(StageTables, FoldStagesThatAreAlikeWhereTheyAreTooWide) {
+    sim::Prediction p = sample_prediction(8);
+    for (std::size_t stage = 2; stage < 7; ++stage) p.stages[stage] = p.stages[1];
+    const std::string table = breakdown_table(p, 60);
+    for (const char* title : {"stage 0  stages 1-6  stage 7  mean share"})
+        EXPECT_NE(table.find(title), std::string::npos) << table;
+    EXPECT_EQ(breakdown_table(p).find("stages"), std::string::npos) << "there is room";
 }
 
 TEST(Terminal, LeavesOutWhatWasNotAskedFor) {

@@ -76,9 +76,17 @@ strategies::Plan small_plan(std::uint32_t layers, std::uint32_t global_batch) {
     return plan;
 }
 
-Trained train(const strategies::Plan& plan, const RunSettings& settings, std::uint32_t steps) {
+strategies::StepProgram program_of(const strategies::Plan& plan) {
     strategies::validate(plan);
-    const strategies::StepProgram program = strategies::build(plan);
+    return strategies::build(plan);
+}
+
+Trained train(const strategies::Plan& plan, const RunSettings& settings, std::uint32_t steps) {
+    return run_program(plan, program_of(plan), settings, steps);
+}
+
+Trained run_program(const strategies::Plan& plan, const strategies::StepProgram& program, const RunSettings& settings,
+                    std::uint32_t steps) {
     std::vector<std::unique_ptr<kernels::Device>> devices;
     std::vector<kernels::Device*> pointers;
     for (std::uint32_t r = 0; r < plan.ranks(); ++r) {

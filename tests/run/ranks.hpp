@@ -23,7 +23,11 @@ struct Trained {
 /// A GPT of some layers, small enough to run in a moment, in fp32: 8 tokens a sequence, micro-batches of 2.
 strategies::Plan small_plan(std::uint32_t layers, std::uint32_t global_batch);
 
-/// Throws what the first failing rank threw.
+/// The plan's program; run_program() throws what the first failing rank threw.
+strategies::StepProgram program_of(const strategies::Plan& plan);
+Trained run_program(const strategies::Plan& plan, const strategies::StepProgram& program, const RunSettings& settings,
+                    std::uint32_t steps);
+/// Both.
 Trained train(const strategies::Plan& plan, const RunSettings& settings, std::uint32_t steps);
 
 }  // namespace orrery::run

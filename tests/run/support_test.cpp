@@ -116,6 +116,12 @@ TEST(Support, RefusesByKey) {
              p.strategy.pipeline = p.strategy.data = 2;
              p.strategy.sharding = strategies::Sharding::zero1;
          }},
+        {"/strategy/sharding",
+         [](Plan& p) {
+             p.strategy.data = 2;
+             p.strategy.sharding = strategies::Sharding::zero2;
+         }},
+        {"/strategy/schedule", [](Plan& p) { p.strategy.schedule = strategies::ScheduleKind::zb_h1; }},
     };
     for (const Case& one : cases) {
         Plan plan = executable();

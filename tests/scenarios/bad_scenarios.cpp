@@ -6,7 +6,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/document.hpp"
+#include "documents/message.hpp"
 #include "scenarios/keys.hpp"
 #include "tests/scenarios/clashes.hpp"
 
@@ -14,6 +14,11 @@ namespace orrery::scenarios {
 
 namespace {
 
+using documents::child_pointer;
+using documents::Key;
+using documents::Kind;
+using documents::Section;
+using documents::Spelling;
 using nlohmann::json;
 
 /// The document with the changes made; texts that nlohmann::json cannot hold ("1e999") survive as they are.
@@ -44,14 +49,13 @@ std::string file_name(std::string text) {
 }
 
 /// In a list of objects its first.
-std::string pointer_of(const Key& key) {
-    const std::string at(pointer(key.place));
-    return child_pointer(key.place == Place::other_job ? at + "/0" : at, key.name);
+std::string pointer_of(const Section& section, const Key& key) {
+    return child_pointer(std::string(section.pointer) + (section.in_list ? "/0" : ""), key.name);
 }
 
 /// What a key's object must hold for the key to be read.
-std::vector<Change> around(const Key& key) {
-    if (key.place != Place::other_job) return {};
+std::vector<Change> around(const Section& section, const Key& key) {
+    if (!section.in_list) return {};
     return {{key.required ? "/other_jobs/0/first_gpu" : "/other_jobs/0/scenario", key.required ? "0" : "\"a.json\""}};
 }
 
@@ -104,6 +108,7 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
         case Kind::text: return text;
         case Kind::texts: return texts;
         case Kind::named_texts: return named_texts;
+        case Kind::numbers: break;  // no key of a scenario
         case Kind::boolean: return boolean;
         case Kind::integer: return integer;
         case Kind::number: return number;
@@ -116,25 +121,38 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
 }
 
 void add_wrong_kinds(std::vector<BadScenario>& all) {
-    for (const Key& key : keys()) {
-        for (const Wrong& wrong : wrong_values(key.kind)) {
-            const std::string at = pointer_of(key);
-            std::vector<Change> changes = around(key);
-            changes.push_back({at, wrong.text});
-            all.push_back({file_name(fmt::format("{}-is-{}", at.substr(1), wrong.text)), changed(changes), at,
-                           wrong.shown, true});
-        }
-    }
+    for (const Section& section : sections())
+        for (const Key& key : section.keys)
+            for (const Wrong& wrong : wrong_values(key.kind)) {
+                const std::string at = pointer_of(section, key);
+                std::vector<Change> changes = around(section, key);
+                changes.push_back({at, wrong.text});
+                all.push_back({file_name(fmt::format("{}-is-{}", at.substr(1), wrong.text)), changed(changes), at,
+                               wrong.shown, true});
+            }
 }
 
 void add_missing(std::vector<BadScenario>& all) {
-    for (const Key& key : keys()) {
-        if (!key.required) continue;
-        const std::string at = pointer_of(key);
-        std::vector<Change> changes = around(key);
-        if (changes.empty()) changes.push_back({at, ""});
-        all.push_back({file_name("missing-" + at.substr(1)), changed(changes), at, std::string(key.name), true});
-    }
+    for (const Section& section : sections())
+        for (const Key& key : section.keys) {
+            if (!key.required) continue;
+            const std::string at = pointer_of(section, key);
+            std::vector<Change> changes = around(section, key);
+            if (changes.empty()) changes.push_back({at, ""});
+            all.push_back({file_name("missing-" + at.substr(1)), changed(changes), at, std::string(key.name), true});
+        }
+}
+
+/// The nearest neighbour of every key, which is none.
+void add_misspelt(std::vector<BadScenario>& all) {
+    for (const Section& section : sections())
+        for (const Key& key : section.keys) {
+            const std::string at = pointer_of(section, key) + "_";
+            std::vector<Change> changes = around(section, key);
+            changes.push_back({at, "1"});
+            all.push_back(
+                {file_name("misspelt-" + at.substr(1)), changed(changes), at, fmt::format("\"{}_\"", key.name), true});
+        }
 }
 
 void add_unknown(std::vector<BadScenario>& all) {
@@ -174,16 +192,18 @@ void add_unknown(std::vector<BadScenario>& all) {
 
 void add_both_spellings(std::vector<BadScenario>& all) {
     const json sound = sound_scenario();
-    for (const Alias& alias : aliases()) {
-        const json::json_pointer plain(child_pointer(pointer(alias.place), alias.name));
-        const std::string other = child_pointer(pointer(alias.place), alias.spelling);
-        const std::string value = sound.contains(plain) ? sound[plain].dump() : "1";
-        all.push_back({file_name("twice-" + other.substr(1)),
-                       changed({{plain.to_string(), value}, {other, alias.is_switch() ? "true" : value}}), "?",
-                       std::string(alias.spelling), false});
-        // The reader meets keys in alphabetical order: the fault lies at the later one.
-        all.back().expected_pointer = child_pointer(pointer(alias.place), std::max(alias.spelling, alias.name));
-    }
+    for (const Section& section : sections())
+        for (const Key& key : section.keys)
+            for (const Spelling& spelling : key.spellings()) {
+                const json::json_pointer plain(child_pointer(section.pointer, key.name));
+                const std::string other = child_pointer(section.pointer, spelling.name);
+                const std::string value = sound.contains(plain) ? sound[plain].dump() : "1";
+                all.push_back({file_name("twice-" + other.substr(1)),
+                               changed({{plain.to_string(), value}, {other, spelling.is_switch() ? "true" : value}}),
+                               "?", std::string(spelling.name), false});
+                // The reader meets keys in alphabetical order: the fault lies at the later one.
+                all.back().expected_pointer = child_pointer(section.pointer, std::max(spelling.name, key.name));
+            }
 }
 
 void add_clashes(std::vector<BadScenario>& all) {
@@ -279,6 +299,7 @@ std::vector<BadScenario> bad_scenarios() {
     add_wrong_kinds(all);
     add_missing(all);
     add_unknown(all);
+    add_misspelt(all);
     add_both_spellings(all);
     add_clashes(all);
     add_raw(all);

@@ -7,55 +7,92 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "scenarios/not_modelled.hpp"
+
 namespace orrery::scenarios {
 namespace {
 
+using documents::Key;
+using documents::Kind;
+using documents::Section;
+using documents::Spelling;
+
 TEST(Keys, NoSpellingOccursTwice) {
-    std::set<std::pair<Place, std::string_view>> seen;
-    for (const Key& key : keys()) EXPECT_TRUE(seen.emplace(key.place, key.name).second) << key.name;
-    for (const Alias& alias : aliases())
-        EXPECT_TRUE(seen.emplace(alias.place, alias.spelling).second) << alias.spelling;
-}
-
-TEST(Keys, BoundsAndChoicesFitTheKind) {
-    for (const Key& key : keys()) {
-        const bool bounded = key.kind == Kind::integer || key.kind == Kind::number || key.kind == Kind::bytes ||
-                             key.kind == Kind::rate || key.kind == Kind::tokens;
-        EXPECT_EQ(bounded, key.max > key.min) << key.name;
-        EXPECT_EQ(key.kind == Kind::choice, !key.choices.empty()) << key.name;
-    }
-}
-
-TEST(Keys, EveryAliasStandsForAKeyAndALegalValue) {
-    for (const Alias& alias : aliases()) {
-        const Key* key = find_key(alias.place, alias.name);
-        ASSERT_TRUE(key) << alias.spelling;
-        for (const std::string_view text : {alias.when_true, alias.when_false}) {
-            if (text.empty()) continue;
-            const auto value = nlohmann::json::parse(text);
-            if (key->kind == Kind::boolean) {
-                EXPECT_TRUE(value.is_boolean()) << alias.spelling;
-            }
-            if (key->kind == Kind::choice) {
-                EXPECT_NE(std::ranges::find(key->choices, value.get<std::string>()), key->choices.end())
-                    << alias.spelling;
-            }
+    for (const Section& section : sections()) {
+        std::set<std::string_view> seen;
+        for (const Key& key : section.keys) {
+            EXPECT_TRUE(seen.emplace(key.name).second) << key.name;
+            for (const Spelling& other : key.spellings()) EXPECT_TRUE(seen.emplace(other.name).second) << other.name;
         }
     }
 }
 
-TEST(Keys, TheNearestKeyIsNamed) {
-    EXPECT_EQ(nearest_key(Place::strategy, "tensr"), "tensor");
-    EXPECT_EQ(nearest_key(Place::strategy, "tensor-model-parallel-size"), "tensor_model_parallel_size");
-    EXPECT_EQ(nearest_key(Place::training, "seq_len"), "seq_length");
-    EXPECT_EQ(nearest_key(Place::document, "Model"), "model");
-    EXPECT_FALSE(nearest_key(Place::cluster, std::string(100000, 'x')).empty());
+TEST(Keys, BoundsAndWordsFitTheKind) {
+    for (const Section& section : sections())
+        for (const Key& key : section.keys) {
+            const bool bounded = key.kind == Kind::integer || key.kind == Kind::number || key.kind == Kind::bytes ||
+                                 key.kind == Kind::rate || key.kind == Kind::tokens;
+            EXPECT_EQ(bounded, key.max > key.min) << key.name;
+            EXPECT_EQ(key.kind == Kind::choice, !key.words.empty()) << key.name;
+        }
 }
 
-TEST(Keys, AKeyInTheWrongObjectIsFound) {
-    EXPECT_EQ(places_of("micro_batch_size"), std::vector{Place::training});
-    EXPECT_EQ(places_of("name"), (std::vector{Place::document, Place::model}));
-    EXPECT_TRUE(places_of("nothing").empty());
+TEST(Keys, EveryKeyIsDescribed) {
+    for (const Section& section : sections())
+        for (const Key& key : section.keys) EXPECT_TRUE(key.help.ends_with(".")) << section.name << ' ' << key.name;
+}
+
+TEST(Keys, EverySwitchStandsForALegalValue) {
+    for (const Section& section : sections())
+        for (const Key& key : section.keys)
+            for (const Spelling& other : key.spellings())
+                for (const std::string_view text : {other.when_true, other.when_false}) {
+                    if (text.empty()) continue;
+                    const auto value = nlohmann::json::parse(text);
+                    EXPECT_EQ(value.is_boolean(), key.kind == Kind::boolean) << other.name;
+                    if (key.kind != Kind::choice) continue;
+                    EXPECT_NE(std::ranges::find(key.words, value.get<std::string>(), &documents::Word::name),
+                              key.words.end())
+                        << other.name;
+                }
+}
+
+TEST(Keys, PlacesAreTheirSections) {
+    EXPECT_EQ(section(Place::document).name, "");
+    EXPECT_EQ(section(Place::model).name, "model");
+    EXPECT_EQ(section(Place::cluster).name, "cluster");
+    EXPECT_EQ(section(Place::strategy).name, "strategy");
+    EXPECT_EQ(section(Place::training).name, "training");
+    EXPECT_EQ(section(Place::outputs).name, "outputs");
+    EXPECT_EQ(section(Place::perturbations).name, "perturbations");
+    EXPECT_EQ(section(Place::other_job).name, "other_jobs");
+    for (const Section& each : sections()) EXPECT_EQ(each.all.data(), sections().data());
+}
+
+TEST(Keys, WhatIsNotModelledIsNoKeyAndNoValue) {
+    for (const documents::NotModelled& entry : not_modelled()) {
+        const auto in = std::ranges::find(sections(), entry.section, &Section::name);
+        ASSERT_NE(in, sections().end()) << entry.section;
+        const Key* const key = find_spelled(*in, entry.key).key;
+        EXPECT_EQ(key == nullptr, entry.value.empty()) << entry.key << ' ' << entry.value;
+        if (key != nullptr) {
+            EXPECT_EQ(std::ranges::find(key->words, entry.value, &documents::Word::name), key->words.end())
+                << entry.value;
+        }
+        EXPECT_EQ(find_not_modelled(*in, entry.key, entry.value), &entry) << "it stands there twice";
+        EXPECT_FALSE(entry.what.empty() || entry.instead.empty()) << entry.key;
+    }
+}
+
+TEST(Keys, TheNearestKeyIsNamed) {
+    for (const Section& each : sections())
+        for (const Key& key : each.keys)
+            EXPECT_EQ(nearest_key(each, std::string(key.name) + key.name.back()), key.name);
+    EXPECT_EQ(nearest_key(section(Place::strategy), "tensr"), "tensor");
+    EXPECT_EQ(nearest_key(section(Place::strategy), "tensor-model-parallel-size"), "tensor_model_parallel_size");
+    EXPECT_EQ(nearest_key(section(Place::training), "seq_len"), "seq_length");
+    EXPECT_EQ(nearest_key(section(Place::document), "Model"), "model");
+    EXPECT_FALSE(nearest_key(section(Place::cluster), std::string(100000, 'x')).empty());
 }
 
 }  // namespace

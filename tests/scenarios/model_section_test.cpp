@@ -7,6 +7,7 @@
 
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
+#include "scenarios/keys.hpp"
 #include "tests/scenarios/expect_error.hpp"
 
 namespace orrery::scenarios {
@@ -15,7 +16,9 @@ namespace {
 using models::ModelSpec;
 using nlohmann::json;
 
-ModelSpec model(const char* text) { return read_model(Reader(json::parse(text), Place::model, "scenarios/x.json")); }
+ModelSpec model(const char* text) {
+    return read_model(documents::Reader(json::parse(text), section(Place::model), "scenarios/x.json"));
+}
 
 TEST(ModelSection, ACatalogNameIsTheCatalogsModel) {
     const ModelSpec spec = model(R"({"name": "GPT3-175B"})");

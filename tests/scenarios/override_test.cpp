@@ -68,6 +68,21 @@ TEST(Override, NullRemovesTheKey) {
     EXPECT_EQ(with(sound_scenario(), "strategy.bucket_size=null"), sound_scenario());
 }
 
+TEST(Override, TheTitleNamesAChangedModelOrCluster) {
+    const TemporaryFile file(sound_scenario().dump());
+    const std::string name = load(file.path()).name;
+    const auto title = [&](const std::vector<std::string>& texts) {
+        std::vector<Override> changes;
+        for (const std::string& text : texts) changes.push_back(parse_override(text));
+        return load(file.path(), changes).name;
+    };
+    EXPECT_EQ(title({"training.precision=bf16"}), name) << "the title says nothing of it";
+    EXPECT_EQ(title({"model.vocab_size=32000", "training.precision=bf16"}), name + ", with model.vocab_size=32000");
+    EXPECT_EQ(title({"model.vocab_size=32000", "name=mine"}), "mine");
+    const std::vector<std::string> many(6, "model.vocab_size=32000");
+    EXPECT_TRUE(title(many).ends_with("model.vocab_size=32000 and 2 more")) << title(many);
+}
+
 TEST(Override, LoadAppliesThemInOrderAndChecksTheResult) {
     const TemporaryFile file(sound_scenario().dump());
     const auto loaded = [&](const std::vector<std::string>& texts) {

@@ -98,6 +98,41 @@ TEST(Plan, InterleavingNeedsItsScheduleStagesAndMicroBatches) {
     });
 }
 
+TEST(Plan, ABackwardInTwoPartsKeepsWhatItNeeds) {
+    const auto split = [](Plan& p) { p.strategy.schedule = ScheduleKind::zb_h1; };
+    expect_legal(split);
+    expect_refused(
+        [&](Plan& p) {
+            split(p);
+            p.strategy.recompute = Recompute::full;
+        },
+        "/strategy/recompute", "zb-h1", "selective");
+    expect_refused(
+        [&](Plan& p) {
+            split(p);
+            p.strategy.cpu_offloading_num_layers = 1;
+        },
+        "/strategy/cpu_offloading_num_layers", "zb-h1", "1f1b");
+}
+
+TEST(Plan, ShardingsWithoutProgramsAreRefusedByName) {
+    for (const strategies::ShardingRow& row : strategies::shardings) {
+        const auto sharded = [&](Plan& p) { p.strategy.sharding = row.kind; };
+        row.programs ? expect_legal(sharded) : expect_refused(sharded, "/strategy/sharding", row.title.data(), "zero1");
+    }
+    const auto gathers_early = [](Plan& p) {
+        p.strategy.sharding = Sharding::zero2;
+        p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
+    };
+    expect_legal(gathers_early);
+    expect_refused(
+        [&](Plan& p) {
+            gathers_early(p);
+            p.strategy.sharding = Sharding::zero3;
+        },
+        "/strategy/overlap_param_gather", "distributed optimizer", "zero1");
+}
+
 TEST(Plan, TheBatchIsDivisible) {
     expect_refused([](Plan& p) { p.training.global_batch = 63; }, "/training/global_batch_size", "63",
                    "nearest legal values: 56, 64");
@@ -152,12 +187,17 @@ TEST(Plan, GradientsAreSummedInFp32OrTheParametersFormat) {
 }
 
 TEST(Plan, ZeroAndBoundlessSizesAreRefused) {
-    expect_refused([](Plan& p) { p.strategy.tensor = 0; }, "/strategy/tensor", "0", "1 or more");
-    expect_refused([](Plan& p) { p.strategy.data = 0; }, "/strategy/data", "0", "1 or more");
-    expect_refused([](Plan& p) { p.training.micro_batch = 0; }, "/training/micro_batch_size", "0", "1 or more");
-    expect_refused([](Plan& p) { p.model.heads = 0; }, "/model/heads", "0", "");
-    expect_refused([](Plan& p) { p.strategy.tensor = p.strategy.pipeline = p.strategy.data = 1U << 31U; },
-                   "/strategy/data", "ranks", "2^31");
+    expect_refused([](Plan& p) { p.strategy.tensor = 0; }, "/strategy/tensor", "0", "from 1 to");
+    expect_refused([](Plan& p) { p.strategy.data = 0; }, "/strategy/data", "0", "from 1 to");
+    expect_refused([](Plan& p) { p.training.micro_batch = 0; }, "/training/micro_batch_size", "0", "from 1 to");
+    expect_refused([](Plan& p) { p.model.heads = 0; }, "/model/num_attention_heads", "0", "");
+    expect_refused([](Plan& p) { p.strategy.data = 1U << 31U; }, "/strategy/data", "2147483648", "to 1048576");
+    expect_refused(
+        [](Plan& p) {
+            p.strategy.tensor = p.strategy.data = 1U << 16U;
+            p.strategy.pipeline = 1U << 13U;
+        },
+        "/strategy/data", "ranks", "2^31");
     expect_refused([](Plan& p) { p.training.global_batch = 1U << 24U; }, "/training/global_batch_size", "16777216",
                    "micro-batches");
     expect_refused(

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "scenarios/document.hpp"
+#include "documents/document.hpp"
 #include "scenarios/scenario.hpp"
 #include "tests/scenarios/random_scenario.hpp"
 
@@ -19,7 +19,7 @@ constexpr std::uint64_t first_seed = 1;
 /// Loads or throws Error with place and remedy; returns whether it loaded. Any other exception fails the test.
 bool loads_or_is_refused(const std::string& bytes) {
     try {
-        const Scenario scenario = from_json(parse_document(bytes, "x.json"), "x.json");
+        const Scenario scenario = from_json(documents::parse_document(bytes, "x.json"), "x.json");
         EXPECT_EQ(scenario.gpus, scenario.plan.ranks());
         EXPECT_GE(scenario.plan.micro_batches(), 1U);
         return true;

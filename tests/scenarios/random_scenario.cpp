@@ -126,6 +126,7 @@ json draw_training(Dice& dice, const Shape& shape, const std::string& preset) {
                   {"precision", precision},
                   {"fused_attention", dice.coin()},
                   {"cuda_graph", dice.coin()},
+                  {"software", dice.coin() ? "megatron-lm" : "orrery"},
                   {"clip_grad", dice.coin() ? 1.0 : 0.0},
                   {"dropout", dice.coin() ? 0.1 : 0.0}};
     if (dice.coin()) training["grad_reduce_precision"] = "fp32";

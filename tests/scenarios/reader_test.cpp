@@ -1,18 +1,21 @@
 // Typed values, ranges, units and spellings of one object.
-#include "scenarios/reader.hpp"
+#include "documents/reader.hpp"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
+#include "scenarios/keys.hpp"
 #include "tests/scenarios/expect_error.hpp"
 
 namespace orrery::scenarios {
 namespace {
 
+using documents::parse_count;
+using documents::Reader;
 using nlohmann::json;
 
-Reader read(const char* text, Place place) { return Reader(json::parse(text), place, "x.json"); }
+Reader read(const char* text, Place place) { return Reader(json::parse(text), section(place), "x.json"); }
 
 TEST(Reader, GivesStatedValuesAndFallbacks) {
     const Reader strategy =
@@ -54,7 +57,7 @@ TEST(Reader, ABareNumberWhereAUnitIsNeededIsRefusedWithTheRemedy) {
 TEST(Reader, RangesIncludeTheirEnds) {
     const auto nodes = [](const std::string& value) {
         const json cluster{{"preset", "x"}, {"nodes", json::parse(value)}};
-        return Reader(cluster, Place::cluster, "x.json").integer("nodes");
+        return Reader(cluster, section(Place::cluster), "x.json").integer("nodes");
     };
     EXPECT_EQ(nodes("1"), 1U);
     EXPECT_EQ(nodes("131072"), 131072U);
@@ -90,6 +93,25 @@ TEST(Reader, UnknownKeysNameTheNearestAndTheRightPlace) {
     expect_error([] { (void)read(R"({"tensr": 1})", Place::strategy); }, "/strategy/tensr", "tensr", "\"tensor\"");
     expect_error([] { (void)read(R"({"precision": "fp16"})", Place::strategy); }, "/strategy/precision", "precision",
                  "belongs to \"training\"");
+}
+
+TEST(Reader, WhatIsNotModelledIsNamedWithWhatThereIs) {
+    struct Case {
+        const char *text, *pointer, *message, *instead;
+    };
+    for (const Case& c : {Case{R"({"context_parallel_size": 2})", "/strategy/context_parallel_size",
+                               "context parallelism is not modelled", "sequence_parallel"},
+                          {R"({"sharding": "zero2"})", "/strategy/sharding", "ZeRO-2 is not modelled", "zero1"},
+                          {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP is not modelled", "zero1"},
+                          {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO stage", "zero1"},
+                          {R"({"schedule": "ZB-V"})", "/strategy/schedule", "zero-bubble", "zb-h1"}})
+        expect_error(
+            [&] {
+                const Reader strategy = read(c.text, Place::strategy);
+                (void)strategy.choice("sharding", "none");
+                (void)strategy.choice("schedule", "1f1b");
+            },
+            c.pointer, c.message, c.instead);
 }
 
 TEST(Reader, MissingRequiredKeysAreRefused) {

@@ -49,7 +49,7 @@ TEST(Scenario, EveryValueReachesItsPlace) {
                      "scatter_gather": false, "bucket_size": "64 MiB"},
         "training": {"seq_length": 1024, "micro_batch_size": 2, "global_batch_size": 64, "precision": "fp16",
                      "grad_reduce_precision": "fp32", "fused_attention": false, "cuda_graph": true, "clip_grad": 0,
-                     "dropout": 0.1, "optimizer": "adam"}})");
+                     "dropout": 0.1, "optimizer": "adam", "software": "orrery"}})");
     const Scenario s = read(document);
     EXPECT_EQ(s.name, "n");
     EXPECT_EQ(s.profile, "folder/mine.json");
@@ -71,6 +71,7 @@ TEST(Scenario, EveryValueReachesItsPlace) {
     EXPECT_EQ(strategy.bucket_bytes, 64U << 20U);
     EXPECT_EQ(s.plan.training.precision.grad_reduce, Dtype::fp32);
     EXPECT_TRUE(s.plan.training.cuda_graph && !s.plan.training.fused_attention);
+    EXPECT_EQ(s.plan.training.software, hardware::Software::orrery);
     EXPECT_DOUBLE_EQ(s.plan.training.grad_clip, 0.0);
     EXPECT_DOUBLE_EQ(s.plan.model.dropout, 0.1);
     EXPECT_EQ(s.gpus, 64U) << "of the cluster's 512";

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "scenarios/document.hpp"
+#include "documents/document.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace orrery::scenarios {
@@ -20,8 +20,8 @@ TEST(Shipped, EveryOneLoadsAndNamesItsSource) {
         const Scenario scenario = load(file);
         EXPECT_GE(scenario.plan.micro_batches(), 1U);
         EXPECT_FALSE(scenario.profile.empty());
-        EXPECT_EQ(read_document(file).at("$schema"), "scenario.schema.json");
-        EXPECT_TRUE(read_document(file).contains("name"));
+        EXPECT_EQ(documents::read_document(file).at("$schema"), "scenario.schema.json");
+        EXPECT_TRUE(documents::read_document(file).contains("name"));
     }
 }
 

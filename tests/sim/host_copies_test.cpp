@@ -5,17 +5,17 @@
 
 #include "base/error.hpp"
 #include "calibrate/profile_store.hpp"
+#include "hardware/datasheets.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/run_step.hpp"
 #include "tests/sim/bench.hpp"
 #include "topology/catalog.hpp"
-#include "topology/datasheets.hpp"
 
 namespace orrery::sim {
 namespace {
 
+using hardware::pcie4_bytes_per_second;
 using kernels::CopyKind;
-using topology::pcie4_bytes_per_second;
 
 constexpr double bytes = 1e9;
 
@@ -26,7 +26,7 @@ double seconds(const topology::ClusterSpec& cluster, const std::string& profile,
 
 TEST(HostCopies, AloneAGpuHasItsLink) {
     const double line = pcie4_bytes_per_second;
-    EXPECT_NEAR(seconds({.preset = "dgx-a100"}, "a100", 1), bytes / (line * topology::host_copy_share(line)), 2e-6);
+    EXPECT_NEAR(seconds({.preset = "dgx-a100"}, "a100", 1), bytes / (line * hardware::host_copy_share(line)), 2e-6);
 }
 
 /// A DGX A100 has two GPUs on each PCIe switch; the second one of a pair joins with the second rank.
@@ -55,7 +55,7 @@ TEST(HostCopies, AMeasuredTableIsTaken) {
     EXPECT_DOUBLE_EQ(alone.seconds(CopyKind::device_to_host, 2e8), 4e-3) << "bandwidth";
     EXPECT_EQ(alone.origin(), "");
     const double line = pcie4_bytes_per_second;
-    EXPECT_DOUBLE_EQ(pair.seconds(CopyKind::device_to_host, 1e8), 1e8 / (line * topology::host_copy_share(line) / 2));
+    EXPECT_DOUBLE_EQ(pair.seconds(CopyKind::device_to_host, 1e8), 1e8 / (line * hardware::host_copy_share(line) / 2));
     EXPECT_NE(pair.origin(), "");
 }
 

@@ -40,7 +40,7 @@ protected:
 
     topology::Cluster cluster = topology::build({.preset = "superpod-a100", .nodes = 8});
     Network network{cluster, profiles().find("a100")};
-    double nic = cluster.nic_bytes_per_second() * profiles().find("a100").constant("network_efficiency");
+    double nic = cluster.nic_bytes_per_second() * cluster.fabric().parts().adapter.payload_share;
 };
 
 TEST_F(NetworkTest, TheWireCarriesTheBusTraffic) {
@@ -198,6 +198,19 @@ TEST(HostNetwork, PricesRingsOfMessages) {
         EXPECT_NEAR(gather.latency, launch + 4e-4, 1e-12);
     }
     EXPECT_NEAR(network.message(0, 1, 1e6).latency, launch + 2e-4, 1e-12);
+}
+
+/// A profile that measured what its network carries goes before the arithmetic of frames.
+TEST(Payload, IsTheAdaptersUnlessTheProfileMeasuredIt) {
+    const auto cluster = topology::build({.preset = "superpod-a100", .nodes = 4});
+    calibrate::Profile profile = profiles().find("a100").profile();
+    const calibrate::Predictor published(profile);
+    EXPECT_EQ(Kinds(cluster, published).payload_share(), hardware::infiniband_adapter.payload_share);
+    const auto ethernet = topology::build({.preset = "ethernet", .nodes = 4});
+    EXPECT_EQ(Kinds(ethernet, published).payload_share(), hardware::roce_adapter.payload_share);
+    profile.constants["network_efficiency"] = {0.8, "1", "measured in a test"};
+    const calibrate::Predictor measured(profile);
+    EXPECT_EQ(Kinds(cluster, measured).payload_share(), 0.8);
 }
 
 /// A table of just such a group is what it takes; the links are shared as by any other transfer.

@@ -15,7 +15,7 @@
 #include <simgrid/s4u/Host.hpp>
 #include <simgrid/s4u/Link.hpp>
 
-#include "sim/simgrid_kernel.hpp"
+#include "sim/simgrid/kernel.hpp"
 #include "topology/catalog.hpp"
 #include "topology/simgrid_xml.hpp"
 

@@ -1,9 +1,11 @@
 #include "sim/predict.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/error.hpp"
 #include "models/operators.hpp"
@@ -40,6 +42,9 @@ TEST(Predict, RatesFollowFromTheStepTime) {
     EXPECT_DOUBLE_EQ(p.model_flops_per_gpu,
                      models::model_flops(models::build(scenario.plan.model), 32, 512) / 16 / p.step_time_s);
     EXPECT_DOUBLE_EQ(p.mfu, p.model_flops_per_gpu / 312e12);
+    // Of 4 s h forward and twice that backward, a token and layer, a causal query sees half.
+    const double masked = 3 * 2.0 * 512 * scenario.plan.model.hidden * scenario.plan.model.layers;
+    EXPECT_NEAR(p.mfu - p.mfu_causal, masked * 32 * 512 / 16 / p.step_time_s / 312e12, 1e-12);
 }
 
 TEST(Predict, SpansLieWithinTheStep) {
@@ -128,6 +133,41 @@ TEST(Predict, MemoryShrinksWithRecomputationAndSharding) {
     EXPECT_LT(peak(R"({"recompute": "full"})"), peak(R"({"recompute": "selective"})"));
     EXPECT_LT(peak(R"({"recompute": "selective"})"), peak("{}"));
     EXPECT_LT(peak(R"({"sharding": "zero1"})"), peak("{}"));
+}
+
+/// A report says which share of the step no measurement stands behind, and the shares are those of its kernels.
+TEST(Predict, WarnsOfTimeThatIsDerived) {
+    const Prediction p = quick(shipped("mixtral-8x7b-superpod-h100"));
+    ASSERT_GE(p.derived.size(), 3U);
+    double sum = 0;
+    std::set<std::string> what;
+    for (const Derived& part : p.derived) {
+        EXPECT_GT(part.share, 0);
+        EXPECT_LE(part.share, p.derived.front().share) << "the largest first";
+        sum += part.share;
+        what.insert(part.what);
+    }
+    EXPECT_TRUE(what.contains("batched products from single ones"));
+    EXPECT_TRUE(what.contains("attention backward from forward"));
+    EXPECT_LT(sum, 1);
+    ASSERT_FALSE(p.warnings.empty());
+    EXPECT_NE(p.warnings.front().find(fmt::format("{:.0f}% of the step's time is derived", 100 * sum)),
+              std::string::npos)
+        << p.warnings.front();
+    const Prediction faster = quick(small_scenario(R"({"training": {"fused_attention": true}})"));
+    EXPECT_NE(faster.derived.front().what, "batched products from single ones") << "no batched product ran";
+}
+
+TEST(Predict, WarnsOfAProfileOfAnotherDevice) {
+    scenarios::Scenario scenario = shipped("llama3-8b-dgx-h100");
+    const auto warned = [](const Prediction& p) {
+        return std::ranges::any_of(p.warnings, [](const std::string& text) {
+            return text.find("profile a100 is of NVIDIA A100-SXM4-80GB, but times H100-SXM5-80GB") != std::string::npos;
+        });
+    };
+    EXPECT_FALSE(warned(quick(scenario)));
+    scenario.profile = "a100";
+    EXPECT_TRUE(warned(quick(scenario)));
 }
 
 TEST(Predict, AnUnknownProfileIsRefused) {

@@ -48,6 +48,9 @@ TEST(Window, JoinedStepsTakeTheTimeOfOne) {
         for (const std::uint32_t steps : {2U, 5U})
             EXPECT_NEAR(windowed.seconds(steps, StepsMeet::joined), one, 1e-9 * one) << steps;
     }
+    const Windowed windowed(one_stage.front());
+    EXPECT_LT(windowed.seconds(5, StepsMeet::open), windowed.seconds(1, StepsMeet::open) * (1 - 1e-6))
+        << "a host that runs ahead";
 }
 
 /// Stages that are done begin the next step while others still drain the pipeline, hosts run ahead: never slower, and

@@ -18,7 +18,7 @@ double saved(const Plan& plan, Recompute recompute = Recompute::none) {
     StepProgram step;
     Intern intern(step);
     return static_cast<double>(
-        add_blocks(step, intern, shard(models::build(plan.model).block, plan), recompute).saved_bytes);
+        add_blocks(step, intern, shard(models::build(plan.model).layer("block"), plan), recompute).saved_bytes);
 }
 
 Plan with_tensor(std::uint32_t tensor, bool sequence_parallel) {
@@ -93,7 +93,7 @@ TEST(ActivationMemory, BertHeadIsNotSplitAlongItsWidth) {
             Plan plan = with_tensor(2, sequence_parallel);
             plan.model = tiny_bert();
             plan.model.ffn = ffn;
-            const ShardedLayer head = shard(models::build(plan.model).head, plan);
+            const ShardedLayer head = shard(models::build(plan.model).layer("head"), plan);
             const auto gelu = std::find_if(head.pieces.begin(), head.pieces.end(),
                                            [](const Piece& piece) { return piece.name == "gelu"; });
             ASSERT_NE(gelu, head.pieces.end());

@@ -48,7 +48,8 @@ struct LayerCounts {
 LayerCounts layer(const Plan& plan, Recompute recompute = Recompute::none) {
     StepProgram step;
     Intern intern(step);
-    const LayerBlocks blocks = add_blocks(step, intern, shard(models::build(plan.model).block, plan), recompute);
+    const LayerBlocks blocks =
+        add_blocks(step, intern, shard(models::build(plan.model).layer("block"), plan), recompute);
     const std::uint32_t t = plan.strategy.tensor;
     return {collectives(step.blocks[blocks.forward], {Axis::tensor}, t),
             collectives(step.blocks[blocks.backward], {Axis::tensor}, t)};

@@ -36,7 +36,7 @@ constexpr std::uint64_t tokens = 256, hidden = 64, one_expert = 3 * 64 * 96;
 
 models::Experts experts_of(const Plan& plan) {
     const models::Model model = models::build(plan.model);
-    for (const auto& op : model.moe_block.operators)
+    for (const auto& op : model.layer("moe block").operators)
         if (const auto* experts = std::get_if<models::Experts>(&op)) return *experts;
     throw std::logic_error("a layer without experts");
 }
@@ -271,6 +271,9 @@ TEST(ExpertParallel, IllegalPlansNameTheirKey) {
     EXPECT_EQ(pointer(tiny_plan(1, 1, 4), [](Plan& p) { p.strategy.expert = 2; }), "/strategy/expert");
     EXPECT_EQ(pointer(tiny_plan(), [](Plan& p) { p.training.expert_capacity = 1; }),
               "/training/moe_expert_capacity_factor");
+    EXPECT_EQ(pointer(tiny_plan(), [](Plan& p) { p.strategy.expert_tensor = 1; }), "/strategy/expert_tensor");
+    EXPECT_EQ(pointer(tiny_plan(), [](Plan& p) { p.training.pad_to_capacity = true; }),
+              "/training/moe_pad_expert_input_to_capacity");
     EXPECT_EQ(pointer(moe_plan(), [](Plan& p) { p.strategy.expert = 0; }), "/strategy/expert");
     EXPECT_EQ(pointer(moe_plan(), [](Plan& p) { p.strategy.expert = 3; }), "/strategy/expert");
     EXPECT_EQ(pointer(moe_plan(), [](Plan& p) { p.strategy.expert = 8; }), "/strategy/expert") << "of four data ranks";

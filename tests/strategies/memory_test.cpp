@@ -82,7 +82,7 @@ TEST(Memory, ActivationsAtThePeakFollowTheSchedule) {
     plan.training.global_batch = 2 * 8;
     StepProgram step;
     Intern intern(step);
-    const std::uint64_t layer = add_model_blocks(step, intern, plan).plain.saved_bytes;
+    const std::uint64_t layer = add_model_blocks(step, intern, plan).of("block").plain.saved_bytes;
     for (std::uint32_t stage = 1; stage < 3; ++stage) {  // one layer each, neither embedding nor head
         plan.strategy.schedule = ScheduleKind::one_f_one_b;
         EXPECT_EQ(at(memory(build(plan), stage), Keep::activation), (4 - stage) * layer);

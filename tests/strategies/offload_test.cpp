@@ -60,7 +60,7 @@ TEST(Offload, WhatGoesOutComesBack) {
             const StepProgram step = build(plan);
             StepProgram scratch;
             Intern intern(scratch);
-            const std::uint64_t saved = add_model_blocks(scratch, intern, plan).recomputed.saved_bytes;
+            const std::uint64_t saved = add_model_blocks(scratch, intern, plan).of("block").recomputed.saved_bytes;
             const std::uint64_t copies = 2ULL * plan.strategy.virtual_pipeline * plan.micro_batches();
             EXPECT_EQ(verify(step), std::vector<std::string>{});
             for (const Program& program : step.programs) {
@@ -131,7 +131,7 @@ TEST(Offload, TheDeviceKeepsWhatIsUnderWay) {
         const StageMemory none = memory(build(offloading(0, of)), 0), all = memory(build(offloading(of, of)), 0);
         StepProgram scratch;
         Intern intern(scratch);
-        const std::uint64_t saved = add_model_blocks(scratch, intern, offloading(0, of)).plain.saved_bytes;
+        const std::uint64_t saved = add_model_blocks(scratch, intern, offloading(0, of)).of("block").plain.saved_bytes;
         const auto activations = static_cast<std::size_t>(Keep::activation);
         EXPECT_EQ(none.at_peak[activations] - all.at_peak[activations], (of - 1) * saved);
         EXPECT_EQ(all.host, of * saved);
@@ -145,7 +145,7 @@ TEST(Offload, HostMemoryFollowsTheSchedule) {
     plan.training.global_batch = 2 * 8;
     StepProgram scratch;
     Intern intern(scratch);
-    const std::uint64_t saved = 2 * add_model_blocks(scratch, intern, plan).plain.saved_bytes;
+    const std::uint64_t saved = 2 * add_model_blocks(scratch, intern, plan).of("block").plain.saved_bytes;
     plan.strategy.schedule = ScheduleKind::gpipe;
     EXPECT_EQ(memory(build(plan), 1).host, 8 * saved);
     plan.strategy.schedule = ScheduleKind::one_f_one_b;

@@ -37,7 +37,7 @@ TEST(ZeroBubble, TwoGradientsAreOneBackward) {
                 plan.strategy.sequence_parallel = sequence_parallel;
                 StepProgram step;
                 Intern intern(step);
-                const ShardedLayer layer = shard(models::build(plan.model).block, plan);
+                const ShardedLayer layer = shard(models::build(plan.model).layer("block"), plan);
                 const LayerBlocks one = add_blocks(step, intern, layer, recompute),
                                   two = add_blocks(step, intern, layer, recompute, true);
                 auto sum = works(step, step.blocks[two.input_gradient]);
@@ -55,7 +55,7 @@ TEST(ZeroBubble, TwoGradientsAreOneBackward) {
 TEST(ZeroBubble, WeightGradientsNeedWhatThePaperCounts) {
     Plan plan = zero_bubble(1, 1);
     const std::uint64_t sbh = std::uint64_t{plan.training.seq} * plan.training.micro_batch * plan.model.hidden;
-    const ShardedLayer layer = shard(models::build(plan.model).block, plan);
+    const ShardedLayer layer = shard(models::build(plan.model).layer("block"), plan);
     EXPECT_EQ(layer.weight_saved_bytes() + layer.output_gradient_bytes(), 32 * sbh);
 }
 
@@ -74,7 +74,7 @@ TEST(ZeroBubble, TakesNoMoreMemoryThanOneForwardOneBackward) {
     const auto put_off = activations(plan);
     plan.strategy.schedule = ScheduleKind::one_f_one_b;
     const std::uint64_t most = activations(plan).front();
-    const std::uint64_t layer = shard(models::build(plan.model).block, plan).output_gradient_bytes();
+    const std::uint64_t layer = shard(models::build(plan.model).layer("block"), plan).output_gradient_bytes();
     for (const std::uint64_t peak : put_off) {
         EXPECT_LE(peak, most + layer);
         EXPECT_GT(peak, most * 3 / 4);
@@ -86,8 +86,8 @@ TEST(ZeroBubble, MemoryIsGivenBackPartByPart) {
     const StepProgram step = build(plan);
     const Program& last = step.programs.back();
     // The last stage puts off three weight gradients: their inputs and outputs' gradients wait, the rest is gone.
-    const ShardedLayer layer = shard(models::build(plan.model).block, plan),
-                       head = shard(models::build(plan.model).head, plan);
+    const ShardedLayer layer = shard(models::build(plan.model).layer("block"), plan),
+                       head = shard(models::build(plan.model).layer("head"), plan);
     const auto bytes = [](const ShardedLayer& of) { return of.weight_saved_bytes() + of.output_gradient_bytes(); };
     std::uint64_t kept = 0;
     for (const Buffer& buffer : last.buffers)

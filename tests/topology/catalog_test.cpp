@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "topology/gpu.hpp"
+#include "hardware/gpu.hpp"
 
 namespace orrery::topology {
 namespace {
@@ -85,8 +85,8 @@ TEST(Catalog, AppliesOverrides) {
 }
 
 TEST(Catalog, EthernetTakesEveryGpu) {
-    for (const Gpu& gpu : gpus()) {
-        if (is_chip(socket_of(gpu))) {
+    for (const Gpu& gpu : hardware::gpus()) {
+        if (hardware::is_chip(gpu.socket)) {
             EXPECT_THROW(build({.preset = "ethernet", .gpu = gpu.name}), Error) << gpu.name;
             continue;
         }
@@ -122,9 +122,9 @@ TEST(Gpus, AreFoundByNameAndAlias) {
 
 TEST(Gpus, HaveSaneDatasheets) {
     std::set<std::string> names;
-    for (const Gpu& gpu : gpus()) {
+    for (const Gpu& gpu : hardware::gpus()) {
         SCOPED_TRACE(gpu.name);
-        if (socket_of(gpu) == Socket::core) continue;  // a share of a host, and no accelerator
+        if (gpu.socket == hardware::Socket::core) continue;  // a share of a host, and no accelerator
         EXPECT_TRUE(names.insert(gpu.name).second);
         EXPECT_GE(gpu.memory_bytes, 16ull << 30);
         EXPECT_GT(gpu.memory_bytes_per_second, 5e11);
@@ -135,7 +135,7 @@ TEST(Gpus, HaveSaneDatasheets) {
         if (gpu.tf32_flops > 0) {
             EXPECT_NEAR(gpu.half_flops, 2 * gpu.tf32_flops, 0.02 * gpu.half_flops);
         }
-        EXPECT_NE(gpus_with(socket_of(gpu)).find(gpu.name), std::string::npos);
+        EXPECT_NE(hardware::gpus_with(gpu.socket).find(gpu.name), std::string::npos);
     }
     EXPECT_EQ(find_gpu("A100").memory_bytes, 80ull << 30);
     EXPECT_DOUBLE_EQ(find_gpu("A100").half_flops, 312e12);

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
-#include "topology/datasheets.hpp"
+#include "hardware/datasheets.hpp"
 #include "topology/dgx.hpp"
 
 namespace orrery::topology {
 namespace {
+
+using namespace hardware;
 
 NodePlan whole(const char* name) {
     const NodeSpec& spec = find_node(name);

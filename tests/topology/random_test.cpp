@@ -103,7 +103,7 @@ TEST_P(RandomCluster, OverridesAreAppliedOrRefusedWithAPlace) {
     if (upto(2) == 1) spec.nics_per_node = upto(20);
     if (upto(2) == 1) spec.nic_bytes_per_second = 1e9 * upto(100);
     if (upto(2) == 1) spec.oversubscription = 0.5 * upto(10);
-    if (upto(2) == 1) spec.gpu = gpus()[upto(static_cast<std::uint32_t>(gpus().size())) - 1].name;
+    if (upto(2) == 1) spec.gpu = hardware::gpus()[upto(static_cast<std::uint32_t>(hardware::gpus().size())) - 1].name;
     SCOPED_TRACE(spec.preset + " " + std::to_string(spec.nodes));
     try {
         const Cluster cluster = build(spec);

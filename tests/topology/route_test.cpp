@@ -5,11 +5,13 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "hardware/datasheets.hpp"
 #include "topology/catalog.hpp"
-#include "topology/datasheets.hpp"
 
 namespace orrery::topology {
 namespace {
+
+using namespace hardware;
 
 std::string kinds(const Cluster& cluster, GpuId from, GpuId to) {
     std::vector<std::string> steps;

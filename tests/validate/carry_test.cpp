@@ -52,7 +52,11 @@ TEST(Carry, DropsWhatIsNotRead) {
 TEST(Carry, KeepsTheRemarkThatIsRead) {
     json row = described();
     row["notes"] = "DDP=torch (overlapped) for small models";
-    EXPECT_NE(carried(parse_rows(file_of({row}).dump(), "lab.json")).find("DDP=torch"), std::string::npos);
+    const std::string text = carried(parse_rows(file_of({row}).dump(), "lab.json"));
+    EXPECT_EQ(text.find("DDP=torch"), std::string::npos) << "the remark becomes a field";
+    EXPECT_NE(text.find("\"overlap\":true"), std::string::npos) << text;
+    row["pp"] = 2;
+    EXPECT_NE(carried(parse_rows(file_of({row}).dump(), "lab.json")).find("\"overlap\":false"), std::string::npos);
 }
 
 TEST(Carry, SharedFieldsAreDefaults) {

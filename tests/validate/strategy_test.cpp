@@ -75,9 +75,8 @@ TEST(MapStrategy, Schedules) {
 
 TEST(MapStrategy, OverlapFollowsTheSoftware) {
     EXPECT_FALSE(strategy({}).overlap_grad_reduce) << "Megatron-LM of 2021, its own DDP";
-    EXPECT_TRUE(strategy({{"notes", "DDP=torch (overlapped) for 1.7B..18B"}}).overlap_grad_reduce);
-    EXPECT_FALSE(
-        strategy({{"notes", "DDP=torch (overlapped) for 1.7B..18B"}, {"pp", 2}, {"tp", 1}}).overlap_grad_reduce);
+    EXPECT_TRUE(strategy({{"overlap", true}}).overlap_grad_reduce);
+    EXPECT_FALSE(strategy({{"overlap", false}, {"pp", 2}, {"tp", 1}}).overlap_grad_reduce);
     EXPECT_TRUE(strategy({{"switches", {{"overlap-grad-reduce", true}}}}).overlap_grad_reduce);
     EXPECT_FALSE(
         strategy({{"switches", {{"framework", "PyTorch"}, {"gradient_bucket_overlap", false}}}}).overlap_grad_reduce);

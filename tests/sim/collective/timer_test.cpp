@@ -155,6 +155,28 @@ TEST(Times, AgreeWithTheNetworkOfASimulatedStep) {
     }
 }
 
+/// What a profile measured on just so many nodes is what a simulated step takes, and so it is what is printed.
+TEST(Times, AreThoseThatTheProfileMeasuredBetweenNodes) {
+    const auto cluster = topology::build({.preset = "superpod-a100", .nodes = 4});
+    calibrate::Profile profile = profiles().find("a100").profile();
+    const std::vector<calibrate::CollectivePoint> points{{1e3, 5e-5}, {1e6, 4e-4}, {1e9, 3e-1}};
+    profile.collectives.push_back({CollectiveKind::all_reduce, 16, profile.collectives[0].provenance, points, 2});
+    profile.collectives.push_back({CollectiveKind::send_recv, 2, profile.collectives[0].provenance, points, 2});
+    const calibrate::Predictor predictor(profile), published(profiles().find("a100").profile());
+    const Group sixteen(first(16), 8), all(first(32), 8), pair(std::vector<topology::GpuId>{0, 8}, 8);
+    CollectiveTimer timer(cluster, predictor, sixteen), larger(cluster, predictor, all), other(cluster, published, all);
+    CollectiveTimer message(cluster, predictor, pair);
+    for (const auto& [bytes, seconds, half_width] : points) {
+        const CollectiveTime time = timer.time(CollectiveKind::all_reduce, bytes);
+        EXPECT_NEAR(time.seconds, seconds, 1e-9 * seconds);
+        EXPECT_NE(time.why.find("measured so"), std::string::npos) << time.why;
+        EXPECT_NEAR(message.seconds(CollectiveKind::send_recv, bytes), seconds, 1e-9 * seconds);
+        EXPECT_EQ(larger.seconds(CollectiveKind::all_reduce, bytes), other.seconds(CollectiveKind::all_reduce, bytes));
+    }
+    const Insisted tree{.algorithm = &find_algorithm("tree", CollectiveKind::all_reduce)};
+    EXPECT_NE(timer.seconds(CollectiveKind::all_reduce, 1e9, tree), 3e-1) << "who insists is not given a table";
+}
+
 /// Rings around a torus use every link: faster than one ring through all chips, in latency and in bandwidth.
 TEST(Times, TorusRingsUseTheTorus) {
     const topology::Cluster cluster = topology::build({.preset = "tpu-v4", .nodes = 512});

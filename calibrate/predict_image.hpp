@@ -1,0 +1,40 @@
+// Times of kernels over images: convolutions as the products that they are, pooling and batch norms as streams.
+#pragma once
+
+#include <string>
+
+#include "calibrate/predict_gemm.hpp"
+#include "calibrate/predict_pointwise.hpp"
+#include "calibrate/predictor.hpp"
+#include "calibrate/roofline.hpp"
+
+namespace orrery::calibrate {
+
+/// Nothing here was measured: every answer is derived from tables of other kernels, and says that it is extrapolated.
+class ImagePredictor {
+public:
+    /// Keeps references to the other predictors.
+    ImagePredictor(const Profile& profile, const GemmPredictor& gemm, const PointwisePredictor& pointwise);
+
+    /// The roofline of a convolution over the share of its own roofline that the profile's tables give its implicit
+    /// product; without a table of products, over `untabled_share`.
+    [[nodiscard]] Estimate at_table_clock(const kernels::Convolution& convolution) const;
+    /// No faster than products are in a long run.
+    [[nodiscard]] Estimate estimate(const kernels::Convolution& convolution) const;
+    /// As long as an addition that moves as many bytes.
+    [[nodiscard]] Estimate estimate(const kernels::Pooling& pooling) const;
+    [[nodiscard]] Estimate estimate(const kernels::BatchNorm& norm) const;
+
+    [[nodiscard]] std::string explain(const kernels::Convolution& convolution) const;
+    [[nodiscard]] std::string explain(const kernels::Pooling& pooling) const;
+    [[nodiscard]] std::string explain(const kernels::BatchNorm& norm) const;
+
+private:
+    Machine machine_;
+    bool has_products_;
+    double best_rate_, sustained_;
+    const GemmPredictor& gemm_;
+    const PointwisePredictor& pointwise_;
+};
+
+}  // namespace orrery::calibrate

@@ -1,0 +1,154 @@
+// The fields of a struct as keys of a JSON object: one table reads, writes, checks and documents them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <concepts>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "documents/key.hpp"
+#include "documents/message.hpp"
+#include "documents/reader.hpp"
+
+namespace orrery::documents {
+
+/// A key and the member of the struct that holds what stands under it.
+template <class Struct>
+struct Field {
+    Key key;
+    Setting (*get)(const Struct&);
+    void (*set)(Struct&, const Setting&);  ///< of the alternative that get() returns
+};
+
+namespace detail {
+
+template <class Member>
+struct Of;
+template <class Struct, class Type>
+struct Of<Type Struct::*> {
+    using type = Struct;
+};
+
+/// object.first.second...
+template <auto... path>
+constexpr auto& follow(auto& object) {
+    return (object.*....*path);
+}
+
+template <class Type>
+constexpr Kind kind_of() {
+    if constexpr (std::is_enum_v<Type>)
+        return Kind::choice;
+    else if constexpr (std::same_as<Type, bool>)
+        return Kind::boolean;
+    else if constexpr (std::is_integral_v<Type>)
+        return Kind::integer;
+    else if constexpr (std::is_floating_point_v<Type>)
+        return Kind::number;
+    else
+        return Kind::text;
+}
+
+template <class Type>
+Setting setting_of(const Type& value) {
+    if constexpr (kind_of<Type>() == Kind::choice || kind_of<Type>() == Kind::integer)
+        return static_cast<std::uint64_t>(value);
+    else
+        return value;
+}
+
+template <class Type>
+void assign(Type& member, const Setting& setting) {
+    if constexpr (kind_of<Type>() == Kind::choice || kind_of<Type>() == Kind::integer)
+        member = static_cast<Type>(std::get<std::uint64_t>(setting));
+    else
+        member = std::get<Type>(setting);
+}
+
+/// Converts to anything: for counting the members of an aggregate.
+struct Anything {
+    template <class Type>
+    operator Type() const;  // NOLINT(google-explicit-constructor)
+};
+
+template <class Aggregate, class... Members>
+constexpr std::size_t members() {
+    if constexpr (requires { Aggregate{std::declval<Members>()..., Anything{}}; })
+        return members<Aggregate, Members..., Anything>();
+    else
+        return sizeof...(Members);
+}
+
+}  // namespace detail
+
+/// How many members a struct without constructors has: so many fields must describe it.
+template <class Aggregate>
+inline constexpr std::size_t members_of = detail::members<Aggregate>();
+
+/// A field by the way to its member: field<&Training::precision, &Precision::compute>. The member's type decides the
+/// kind of the key.
+template <auto first, auto... more>
+constexpr auto field(Key key) {
+    using Struct = typename detail::Of<decltype(first)>::type;
+    using Type = std::remove_cvref_t<decltype(detail::follow<first, more...>(std::declval<Struct&>()))>;
+    key.kind = detail::kind_of<Type>();
+    return Field<Struct>{
+        key, [](const Struct& of) { return detail::setting_of(detail::follow<first, more...>(of)); },
+        [](Struct& of, const Setting& value) { detail::assign(detail::follow<first, more...>(of), value); }};
+}
+
+/// The same of a size in bytes, which is written with its unit.
+template <auto member>
+constexpr auto bytes_field(Key key) {
+    auto result = field<member>(key);
+    result.key.kind = Kind::bytes;
+    return result;
+}
+
+/// Sets the fields that the object states; a field whose key is none of the object's section stays. Throws Error with
+/// file and pointer.
+template <class Struct>
+void read_fields(const Reader& reader, std::span<const Field<Struct>> fields, Struct& to) {
+    for (const Field<Struct>& field : fields)
+        if (reader.has(field.key.name)) field.set(to, *reader.setting(field.key.name));
+}
+
+/// Every field that its key can say; what it cannot (0 of a range that begins at 1, an empty text) is what the key's
+/// absence means.
+template <class Struct>
+nlohmann::ordered_json write_fields(std::span<const Field<Struct>> fields, const Struct& from) {
+    auto object = nlohmann::ordered_json::object();
+    for (const Field<Struct>& field : fields)
+        if (const Setting setting = field.get(from); can_say(field.key, setting))
+            object[std::string(field.key.name)] = to_json(field.key, setting);
+    return object;
+}
+
+/// Refuses what no key can say, but for defaults of fields that need not be stated. Throws Error with pointer below
+/// `at`, value and range.
+template <class Struct>
+void check_fields(std::span<const Field<Struct>> fields, const Struct& of, std::string_view at) {
+    const Struct usual{};
+    for (const Field<Struct>& field : fields) {
+        const Setting setting = field.get(of);
+        if (can_say(field.key, setting) || (!field.key.required && setting == field.get(usual))) continue;
+        throw Error("", child_pointer(at, field.key.name),
+                    fmt::format("{} is out of range",
+                                std::visit([](const auto& value) { return fmt::format("{}", value); }, setting)),
+                    remedy(field.key));
+    }
+}
+
+/// The keys of a struct's fields.
+template <class Struct>
+std::vector<Key> keys_of(std::span<const Field<Struct>> fields) {
+    std::vector<Key> keys;
+    for (const Field<Struct>& field : fields) keys.push_back(field.key);
+    return keys;
+}
+
+}  // namespace orrery::documents

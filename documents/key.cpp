@@ -1,0 +1,74 @@
+#include "documents/key.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/overloaded.hpp"
+
+namespace orrery::documents {
+
+namespace {
+
+const Word* word_of(const Key& key, std::uint64_t value) {
+    const auto found = std::ranges::find(key.words, value, &Word::value);
+    return found == key.words.end() ? nullptr : &*found;
+}
+
+bool in_range(const Key& key, double number) { return number >= key.min && number <= key.max; }
+
+}  // namespace
+
+std::string_view name(Source source) {
+    switch (source) {
+        case Source::megatron: return "Megatron-LM";
+        case Source::hugging_face: return "Hugging Face";
+        case Source::deepspeed: return "DeepSpeed";
+    }
+    return "";
+}
+
+bool can_say(const Key& key, const Setting& setting) {
+    return std::visit(Overloaded{[&](std::uint64_t whole) {
+                                     if (key.kind == Kind::choice) return word_of(key, whole) != nullptr;
+                                     return in_range(key, static_cast<double>(whole));
+                                 },
+                                 [&](double number) { return in_range(key, number); }, [](bool) { return true; },
+                                 [](const std::string& text) { return !text.empty(); }},
+                      setting);
+}
+
+nlohmann::ordered_json to_json(const Key& key, const Setting& setting) {
+    if (!can_say(key, setting)) throw std::logic_error(fmt::format("{} cannot be written", key.name));
+    if (key.kind == Kind::choice) return std::string(word_of(key, std::get<std::uint64_t>(setting))->name);
+    if (key.kind == Kind::bytes) return fmt::format("{} B", std::get<std::uint64_t>(setting));
+    return std::visit([](const auto& value) { return nlohmann::ordered_json(value); }, setting);
+}
+
+std::string remedy(const Key& key) {
+    switch (key.kind) {
+        case Kind::object: return "write an object: {\"key\": value, ...}";
+        case Kind::objects: return "write a list of objects: [{\"key\": value, ...}]";
+        case Kind::text: return "write a text in double quotes";
+        case Kind::texts: return "write a list of texts: [\"...\", \"...\"]";
+        case Kind::named_texts: return "write a text in double quotes, or an object of texts: {\"name\": \"...\"}";
+        case Kind::numbers: return fmt::format("write a list of numbers from {} to {}", key.min, key.max);
+        case Kind::boolean: return "write true or false, without quotes";
+        case Kind::integer:
+            return fmt::format("write a whole number from {:.0f} to {:.0f}, without quotes", key.min, key.max);
+        case Kind::number: return fmt::format("write a number from {} to {}, without quotes", key.min, key.max);
+        case Kind::choice: {
+            std::string names;
+            for (const Word& word : key.words) names += fmt::format("{}{}", names.empty() ? "" : ", ", word.name);
+            return "one of: " + names;
+        }
+        case Kind::bytes: return "write a size with its unit, such as \"160 MB\"";
+        case Kind::rate: return "write a rate with its unit, such as \"200 Gb/s\" (bits) or \"25 GB/s\" (bytes)";
+        case Kind::tokens: return "write a count of tokens of 1 or more, such as \"300B\" or 300e9";
+    }
+    return "";
+}
+
+}  // namespace orrery::documents

@@ -1,0 +1,46 @@
+// One accelerator: its datasheet row, and what node builders and profiles must know beyond it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hardware/host_time.hpp"
+
+namespace orrery::hardware {
+
+/// Boards of the same socket can be exchanged within a node: they have the same NVLink generation and carrier.
+enum class Socket : std::uint8_t { nvlink1, nvlink2, nvlink3, nvlink4, nvlink5, grace, pcie, tpu_v3, tpu_v4, core };
+std::string_view name(Socket socket);
+
+struct Gpu {
+    std::string name;     ///< "A100-SXM4-80GB"
+    std::string profile;  ///< default profile ("a100")
+    std::uint64_t memory_bytes = 0;
+    double memory_bytes_per_second = 0;                                    ///< datasheet; 0: what its profile measured
+    double fp32_flops = 0, tf32_flops = 0, half_flops = 0, fp8_flops = 0;  ///< dense datasheet peaks; 0: not offered
+    bool bf16 = false, fp16 = false;                                       ///< which formats reach half_flops
+    Socket socket = Socket::pcie;
+    std::uint32_t multiprocessors = 0;         ///< as the device reports them (cudaDeviceProp); 0: not known
+    int compute_capability = 0;                ///< CUDA's, 80 for 8.0; 0 for chips that are no NVIDIA GPUs
+    HostProcessor host = HostProcessor::none;  ///< of the vendor's node that it is sold in
+    std::string datasheet;                     ///< where the peaks and the bandwidth come from
+};
+
+/// The table, oldest generation first.
+std::span<const Gpu> gpus();
+
+/// By name or common alias ("A100-80GB", "H100", "V100-32GB"), case-insensitively; null where there is none.
+const Gpu* find(std::string_view name);
+
+/// Names and aliases of all, for messages.
+std::span<const std::string_view> names();
+
+/// Chips with the router of their own network on them; they sit in no node.
+bool is_chip(Socket socket);
+
+/// Names of the GPUs that fit a socket, "A100-SXM4-40GB, A100-SXM4-80GB".
+std::string gpus_with(Socket socket);
+
+}  // namespace orrery::hardware

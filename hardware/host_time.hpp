@@ -1,0 +1,45 @@
+// What a step costs the host: the time between one kernel handed to a device and the next, by the software that trains
+// and the processor that it runs on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace orrery::hardware {
+
+/// The processor beside a device that hands it its kernels one by one. none: the device needs no such host, because a
+/// processor's core calls its own kernels (their times contain the call) and a TPU runs a compiled program.
+enum class HostProcessor : std::uint8_t { none, xeon_e5_2698_v4, epyc_7742, xeon_8480c, xeon_8570, grace };
+std::string_view name(HostProcessor processor);
+
+/// What stands between a training script and the driver; scenarios name it ("training": {"software": ...}).
+enum class Software : std::uint8_t {
+    megatron_lm,  ///< "megatron-lm": PyTorch in eager mode, layers as Megatron-LM writes them
+    orrery,       ///< "orrery": the C++ runtime of `orrery run`
+};
+std::string_view name(Software software);
+/// Throws Error naming all, without a pointer.
+Software software_from(std::string_view name);
+/// "megatron-lm, orrery"
+std::string software_names();
+
+/// Of one kernel of a step program: the software's own time on that processor, and how often it calls the driver.
+struct HostTime {
+    double seconds = 0;
+    double launches = 1;
+    std::string_view origin;
+};
+const HostTime& host_time(Software software, HostProcessor processor);
+
+/// Seconds of one call of CUDA's driver on that processor, for GPUs whose profile was not measured on a node of their
+/// own; 0 where there is no host. An estimate.
+double launch_seconds(HostProcessor processor);
+inline constexpr std::string_view launch_origin =
+    "estimate: CUDA's launches take 5 to 9 us each, by processor (hardware/README.md)";
+
+/// Seconds of the host for each kernel that it dispatches. launch_seconds: of one call of the driver, which a
+/// device's profile holds.
+double dispatch_seconds(Software software, HostProcessor processor, double launch_seconds);
+
+}  // namespace orrery::hardware

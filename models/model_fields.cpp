@@ -1,0 +1,156 @@
+#include "models/model_fields.hpp"
+
+#include <fmt/ranges.h>
+
+#include <array>
+#include <charconv>
+#include <sstream>
+
+namespace orrery::models {
+
+namespace {
+
+using documents::field;
+using documents::hugging_face;
+using documents::megatron;
+using documents::Word;
+using documents::word;
+using Spec = ModelSpec;
+
+constexpr double max_layers = 8192;
+constexpr double max_width = 1 << 20;  // hidden, ffn
+constexpr double max_heads = 4096;
+constexpr double max_rows = 1 << 24;
+constexpr double max_positions = 1 << 22;
+constexpr double max_experts = 65536;
+
+constexpr std::array families{word("gpt", Family::gpt), word("llama", Family::llama), word("bert", Family::bert),
+                              word("t5", Family::t5), word("resnet", Family::resnet)};
+constexpr std::array norms{word("layernorm", NormKind::layernorm), word("rmsnorm", NormKind::rmsnorm),
+                           word("LayerNorm", NormKind::layernorm), word("RMSNorm", NormKind::rmsnorm)};
+constexpr std::array positions{word("learned", PositionKind::learned),
+                               word("rope", PositionKind::rope),
+                               word("alibi", PositionKind::alibi),
+                               word("none", PositionKind::none),
+                               word("learned_absolute", PositionKind::learned),
+                               word("absolute", PositionKind::learned)};
+
+/// "3,4,6,3"; "" of a model without images.
+documents::Setting depths_text(const Spec& spec) {
+    if (spec.image.depths == ImageSpec{}.depths) return std::string();
+    return fmt::format("{}", fmt::join(spec.image.depths, ","));
+}
+
+/// Depths that are not read are zero, which validate() refuses.
+void read_depths(Spec& spec, const documents::Setting& setting) {
+    std::istringstream text(std::get<std::string>(setting));
+    for (std::uint32_t& depth : spec.image.depths) {
+        std::string part;
+        std::getline(text, part, ',');
+        depth = 0;
+        std::from_chars(part.data(), part.data() + part.size(), depth);
+    }
+}
+
+constexpr documents::Field<Spec> depths_field(documents::Key key) {
+    key.kind = documents::Kind::text;
+    return {key, depths_text, read_depths};
+}
+
+// clang-format off
+constexpr std::array fields{
+    field<&Spec::name>({.name = "name",
+        .help = "A model of the catalog (`orrery list models`), or a label beside all fields.",
+        .when_absent = "custom"}),
+    field<&Spec::family>({.name = "model_type", .words = families,
+        .help = "Family of a model given by its fields: what the others are when absent."}),
+    field<&Spec::layers>({.name = "num_hidden_layers", .min = 1, .max = max_layers, .required = true,
+        .help = "Transformer layers.", .when_absent = "the named model's",
+        .others = {megatron("num_layers"), hugging_face("n_layer")}}),
+    field<&Spec::hidden>({.name = "hidden_size", .min = 1, .max = max_width, .required = true,
+        .help = "Width of what passes from layer to layer.", .when_absent = "the named model's",
+        .others = {hugging_face("n_embd")}}),
+    field<&Spec::heads>({.name = "num_attention_heads", .min = 1, .max = max_heads, .required = true,
+        .help = "Heads of queries.", .when_absent = "the named model's",
+        .others = {hugging_face("n_head")}}),
+    field<&Spec::kv_heads>({.name = "num_key_value_heads", .min = 1, .max = max_heads, .required = true,
+        .help = "Heads of keys and values.", .when_absent = "num_attention_heads",
+        .others = {megatron("num_query_groups")}}),
+    field<&Spec::head_dim>({.name = "head_dim", .min = 1, .max = max_width, .required = true,
+        .help = "Width of one head.", .when_absent = "hidden_size / num_attention_heads",
+        .others = {megatron("kv_channels")}}),
+    field<&Spec::ffn>({.name = "intermediate_size", .min = 1, .max = max_width, .required = true,
+        .help = "Width of one matrix of the MLP.", .when_absent = "4 x hidden_size",
+        .others = {megatron("ffn_hidden_size"), hugging_face("n_inner")}}),
+    field<&Spec::vocab>({.name = "vocab_size", .min = 1, .max = max_rows, .required = true,
+        .help = "Rows of the word embedding, before padding.", .when_absent = "the named model's"}),
+    field<&Spec::max_positions>({.name = "max_position_embeddings", .min = 1, .max = max_positions,
+        .help = "Rows of a table of learned positions; other positions have none.", .when_absent = "none",
+        .others = {hugging_face("n_positions")}}),
+    field<&Spec::token_types>({.name = "type_vocab_size", .min = 0, .max = max_rows,
+        .help = "Rows of BERT's segment table; 0: none.", .when_absent = "0; bert 2"}),
+    field<&Spec::gated>({.name = "swiglu",
+        .help = "Gated MLP with two input matrices.", .when_absent = "false; llama true"}),
+    field<&Spec::causal>({.name = "causal",
+        .help = "Attention sees earlier tokens only.", .when_absent = "true; bert false"}),
+    field<&Spec::tied_embeddings>({.name = "tie_word_embeddings",
+        .help = "Logits reuse the word embedding.", .when_absent = "true; llama false",
+        .others = {megatron("untie_embeddings_and_output_weights", "false", "true")}}),
+    field<&Spec::linear_bias>({.name = "add_bias_linear",
+        .help = "Biases in the linear layers.", .when_absent = "true; llama false",
+        .others = {megatron("disable_bias_linear", "false", "true")}}),
+    field<&Spec::qkv_bias>({.name = "add_qkv_bias",
+        .help = "A bias in the query-key-value layer.", .when_absent = "true; llama false"}),
+    field<&Spec::parallel_residual>({.name = "use_parallel_residual",
+        .help = "Attention and MLP read the same input, as in GPT-NeoX."}),
+    field<&Spec::post_norm>({.name = "post_norm",
+        .help = "Normalise after the residual addition, as in BERT.", .when_absent = "false; bert true"}),
+    field<&Spec::mlm_head>({.name = "mlm_head",
+        .help = "BERT's dense layer, GELU and norm before the logits.", .when_absent = "false; bert true"}),
+    field<&Spec::norm>({.name = "normalization", .words = norms,
+        .help = "Kind of the norms.", .when_absent = "layernorm; llama rmsnorm"}),
+    field<&Spec::position>({.name = "position_embedding_type", .words = positions,
+        .help = "How positions are told.", .when_absent = "learned; llama rope"}),
+    field<&Spec::dropout>({.name = "dropout", .min = 0, .max = 0.99,
+        .help = "Of hidden states and attention; 0: no dropout kernels.", .when_absent = "the model's",
+        .others = {megatron("hidden_dropout")}}),
+    field<&Spec::embedding_norm>({.name = "embed_layernorm",
+        .help = "A norm between the embedding and the first block, as in BERT and BLOOM.",
+        .when_absent = "false; bert true"}),
+    field<&Spec::qk_norm>({.name = "qk_layernorm",
+        .help = "Norms over each head of queries and keys, as in Qwen3."}),
+    field<&Spec::attention_window>({.name = "sliding_window", .min = 0, .max = max_positions,
+        .help = "Tokens a query sees; 0: all."}),
+    field<&Spec::experts>({.name = "num_experts", .min = 0, .max = max_experts,
+        .help = "MLPs of a layer among which the router chooses; 0: a dense model.",
+        .others = {hugging_face("num_local_experts")}}),
+    field<&Spec::experts_per_token>({.name = "num_experts_per_tok", .min = 0, .max = max_experts,
+        .help = "Experts that a token is sent to.", .when_absent = "2 where there are experts",
+        .others = {megatron("moe_router_topk")}}),
+    field<&Spec::expert_ffn>({.name = "moe_intermediate_size", .min = 0, .max = max_width,
+        .help = "Width of one matrix of an expert.", .when_absent = "intermediate_size where there are experts",
+        .others = {megatron("moe_ffn_hidden_size")}}),
+    field<&Spec::shared_expert_ffn>({.name = "moe_shared_expert_intermediate_size", .min = 0, .max = max_width,
+        .help = "The same of an MLP that every token takes beside its experts; 0: none."}),
+    field<&Spec::moe_layer_freq>({.name = "moe_layer_freq", .min = 0, .max = max_layers,
+        .help = "Layers 0, this, twice this, ... have experts; 1: all.", .when_absent = "1 where there are experts"}),
+    field<&Spec::decoder_layers>({.name = "num_decoder_layers", .min = 1, .max = max_layers,
+        .help = "T5: layers of the decoder, beside num_hidden_layers of the encoder.",
+        .when_absent = "none, but in T5"}),
+    field<&Spec::relative_buckets>({.name = "relative_attention_num_buckets", .min = 1, .max = max_rows,
+        .help = "T5: rows of a stack's table of position biases.", .when_absent = "none, but in T5"}),
+    field<&Spec::image, &ImageSpec::size>({.name = "image_size", .min = 1, .max = max_positions,
+        .help = "ResNet: rows, and as many columns, of an image.", .when_absent = "none, but in a ResNet"}),
+    depths_field({.name = "depths",
+        .help = "ResNet: residual blocks of each of its four stages, such as 3,4,6,3.",
+        .when_absent = "none, but in a ResNet"}),
+};
+// clang-format on
+static_assert(fields.size() == documents::members_of<Spec> - 1 + documents::members_of<ImageSpec>,
+              "a field without a description");
+
+}  // namespace
+
+std::span<const documents::Field<ModelSpec>> model_fields() { return fields; }
+
+}  // namespace orrery::models

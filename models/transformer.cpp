@@ -1,0 +1,157 @@
+// Transformers of one stack: decoders, and BERT.
+#include <utility>
+
+#include "models/families.hpp"
+
+namespace orrery::models {
+
+namespace {
+
+Linear qkv(const ModelSpec& spec) {
+    const std::uint64_t heads = std::uint64_t{spec.heads} + 2ull * spec.kv_heads;
+    return {.name = "qkv",
+            .in = Dim::hidden,
+            .out = Dim::qkv,
+            .in_features = spec.hidden,
+            .out_features = heads * spec.head_dim,
+            .bias = spec.qkv_bias};
+}
+
+Linear projection(const ModelSpec& spec) {
+    return {.name = "projection",
+            .in = Dim::attention,
+            .out = Dim::hidden,
+            .in_features = std::uint64_t{spec.heads} * spec.head_dim,
+            .out_features = spec.hidden,
+            .bias = spec.linear_bias};
+}
+
+Linear up(const ModelSpec& spec) {
+    return {.name = "up",
+            .in = Dim::hidden,
+            .out = Dim::ffn,
+            .in_features = spec.hidden,
+            .out_features = (spec.gated ? 2ull : 1ull) * spec.ffn,
+            .bias = spec.linear_bias};
+}
+
+Linear down(const ModelSpec& spec) {
+    return {.name = "down",
+            .in = Dim::ffn,
+            .out = Dim::hidden,
+            .in_features = spec.ffn,
+            .out_features = spec.hidden,
+            .bias = spec.linear_bias};
+}
+
+Norm norm(const ModelSpec& spec, std::string name, bool begins_branch = false) {
+    return {.name = std::move(name), .kind = spec.norm, .width = spec.hidden, .begins_branch = begins_branch};
+}
+
+ResidualAdd residual(const ModelSpec& spec) {
+    return {.width = spec.hidden, .bias = spec.linear_bias, .dropout = spec.dropout > 0.0};
+}
+
+void append_attention(std::vector<Operator>& operators, const ModelSpec& spec) {
+    operators.emplace_back(qkv(spec));
+    if (spec.position == PositionKind::rope)
+        operators.emplace_back(
+            Rope{.heads = std::uint64_t{spec.heads} + spec.kv_heads, .head_dim = spec.head_dim, .norm = spec.qk_norm});
+    operators.emplace_back(AttentionCore{.heads = spec.heads,
+                                         .kv_heads = spec.kv_heads,
+                                         .head_dim = spec.head_dim,
+                                         .causal = spec.causal,
+                                         .dropout = spec.dropout > 0.0});
+    operators.emplace_back(projection(spec));
+}
+
+void append_mlp(std::vector<Operator>& operators, const ModelSpec& spec) {
+    operators.emplace_back(up(spec));
+    operators.emplace_back(Activation{.gated = spec.gated, .width = spec.ffn});
+    operators.emplace_back(down(spec));
+}
+
+/// Megatron-LM's MoELayer: the shared expert is an ordinary MLP, the router has no bias.
+void append_experts(std::vector<Operator>& operators, const ModelSpec& spec) {
+    if (spec.shared_expert_ffn > 0) {
+        ModelSpec shared = spec;
+        shared.ffn = spec.shared_expert_ffn;
+        append_mlp(operators, shared);
+    }
+    operators.emplace_back(Experts{.experts = spec.experts,
+                                   .top_k = spec.experts_per_token,
+                                   .hidden = spec.hidden,
+                                   .ffn = spec.expert_ffn,
+                                   .gated = spec.gated,
+                                   .bias = spec.linear_bias,
+                                   .adds_shared = spec.shared_expert_ffn > 0});
+}
+
+Layer embedding(const ModelSpec& spec) {
+    const bool learned = spec.position == PositionKind::learned;
+    Layer layer{.name = "embedding", .part = Part::input, .output = Tokens{spec.hidden}};
+    layer.operators.emplace_back(Embedding{.vocab = spec.vocab,
+                                           .hidden = spec.hidden,
+                                           .positions = learned ? spec.max_positions : 0,
+                                           .token_types = spec.token_types,
+                                           .dropout = spec.dropout > 0.0});
+    if (spec.embedding_norm) layer.operators.emplace_back(norm(spec, "embedding_norm"));
+    return layer;
+}
+
+Layer block(const ModelSpec& spec, bool experts) {
+    Layer layer{
+        .name = experts ? "moe block" : "block", .inputs = {Tokens{spec.hidden}}, .output = Tokens{spec.hidden}};
+    auto& operators = layer.operators;
+    if (!spec.post_norm) operators.emplace_back(norm(spec, "attention_norm", true));
+    append_attention(operators, spec);
+    if (!spec.parallel_residual) operators.emplace_back(residual(spec));
+    // With a parallel residual both norms read the same input: one branch.
+    operators.emplace_back(
+        norm(spec, spec.post_norm ? "attention_norm" : "mlp_norm", !spec.post_norm && !spec.parallel_residual));
+    experts ? append_experts(operators, spec) : append_mlp(operators, spec);
+    operators.emplace_back(residual(spec));
+    if (spec.post_norm) operators.emplace_back(norm(spec, "mlp_norm"));
+    return layer;
+}
+
+Layer head(const ModelSpec& spec) {
+    Layer layer{.name = "head", .part = Part::output, .inputs = {Tokens{spec.hidden}}, .output = Tokens{1}};
+    auto& operators = layer.operators;
+    if (!spec.post_norm) operators.emplace_back(norm(spec, "final_norm"));
+    if (spec.mlm_head) {
+        operators.emplace_back(
+            Linear{.name = "mlm_dense", .in_features = spec.hidden, .out_features = spec.hidden, .bias = true});
+        operators.emplace_back(Activation{.gated = false, .width = spec.hidden});
+        operators.emplace_back(norm(spec, "mlm_norm"));
+    }
+    operators.emplace_back(Linear{.name = "logits",
+                                  .in = Dim::hidden,
+                                  .out = Dim::vocab,
+                                  .in_features = spec.hidden,
+                                  .out_features = spec.vocab,
+                                  .bias = spec.mlm_head,
+                                  .shares_embedding = spec.tied_embeddings});
+    operators.emplace_back(Loss{.vocab = spec.vocab});
+    return layer;
+}
+
+}  // namespace
+
+/// One layer behind the other: embedding, blocks with and without experts, head.
+Model build_transformer(const ModelSpec& spec) {
+    Model model{.spec = spec, .layers = {embedding(spec)}, .nodes = {{.layer = 0}}};
+    const std::uint32_t plain = 1, experts = spec.moe_layers() < spec.layers ? 2 : 1;
+    if (spec.moe_layers() < spec.layers) model.layers.push_back(block(spec, false));
+    if (spec.moe_layers() > 0) model.layers.push_back(block(spec, true));
+    const auto append = [&](std::uint32_t layer) {
+        const auto before = static_cast<std::uint32_t>(model.nodes.size() - 1);
+        model.nodes.push_back({.layer = layer, .inputs = {before}});
+    };
+    for (std::uint32_t i = 0; i < spec.layers; ++i) append(spec.has_experts(i) ? experts : plain);
+    model.layers.push_back(head(spec));
+    append(static_cast<std::uint32_t>(model.layers.size() - 1));
+    return model;
+}
+
+}  // namespace orrery::models

@@ -1,0 +1,32 @@
+// The slices of a timeline, and how many of them there may be.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "report/trace_tracks.hpp"
+#include "sim/prediction.hpp"
+
+namespace orrery::report {
+
+/// Operations of one lane, one after another: one, or those of a layer's forward or backward pass.
+struct Slice {
+    std::size_t first = 0;  ///< index into Program::ops
+    std::size_t ops = 1;
+    double begin = 0, end = 0;  ///< seconds
+};
+
+/// What a timeline of at most so many slices holds of the tracks. Where every operation is too many, those of a layer's
+/// pass make one slice; where that is too many, the timeline ends early.
+struct TraceExtent {
+    bool by_layer = false;
+    double until = 0;      ///< slices that begin later are left out; infinite: none
+    std::string left_out;  ///< in words; empty: nothing
+};
+
+std::vector<Slice> slices(const sim::Prediction& prediction, const Track& track, const TraceExtent& extent);
+
+TraceExtent trace_extent(const sim::Prediction& prediction, const Tracks& tracks, std::size_t most_slices);
+
+}  // namespace orrery::report

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.hpp"
+#include "models/model_fields.hpp"
+#include "scenarios/keys.hpp"
+#include "scenarios/schema.hpp"
+#include "strategies/plan_fields.hpp"
+
+namespace orrery::scenarios {
+
+namespace {
+
+using documents::Key;
+using documents::Kind;
+using documents::Section;
+using documents::Spelling;
+
+/// What may stand under a key, in a cell of a table.
+std::string values_of(const Key& key) {
+    switch (key.kind) {
+        case Kind::object: return "an object";
+        case Kind::objects: return "a list of objects";
+        case Kind::text: return "text";
+        case Kind::texts: return "a list of texts";
+        case Kind::named_texts: return "text, or texts by name";
+        case Kind::numbers: return "a list of numbers";
+        case Kind::boolean: return "true, false";
+        case Kind::integer: return fmt::format("{:.0f} to {:.0f}", key.min, key.max);
+        case Kind::number: return fmt::format("{} to {}, any number", key.min, key.max);
+        case Kind::choice: {
+            std::string words;
+            for (const documents::Word& word : key.words)
+                words += fmt::format("{}`{}`", words.empty() ? "" : ", ", word.name);
+            return words;
+        }
+        case Kind::bytes: return fmt::format("{} to {}", format_bytes(key.min), format_bytes(key.max));
+        case Kind::rate: return "a rate, such as `\"200 Gb/s\"`";
+        case Kind::tokens: return "a count, such as `\"300B\"`";
+    }
+    return "";
+}
+
+/// What the struct holds where a file says nothing.
+template <class Struct>
+std::string default_of(std::span<const documents::Field<Struct>> fields, std::string_view name) {
+    for (const documents::Field<Struct>& field : fields) {
+        if (field.key.name != name) continue;
+        const documents::Setting usual = field.get(Struct{});
+        if (!can_say(field.key, usual)) return "";
+        const nlohmann::ordered_json value = to_json(field.key, usual);
+        return value.is_string() ? value.get<std::string>() : value.dump();
+    }
+    return "";
+}
+
+std::string absent(const Section& section, const Key& key) {
+    if (key.required) return "must be given";
+    if (!key.when_absent.empty()) return std::string(key.when_absent);
+    if (section.name == "model") return default_of(models::model_fields(), key.name);
+    if (section.name == "strategy") return default_of(strategies::strategy_fields(), key.name);
+    return default_of(strategies::training_fields(), key.name);
+}
+
+std::string others(const Key& key) {
+    std::string text;
+    for (const Spelling& other : key.spellings()) {
+        const std::string on = other.is_switch() && !other.when_true.empty() ? ": true" : "";
+        text += fmt::format("{}`{}{}` ({})", text.empty() ? "" : ", ", other.name, on, name(other.source));
+    }
+    return text;
+}
+
+std::string table_of(const Section& section) {
+    std::string text = fmt::format(
+        "| `{}` | values | when absent | meaning | elsewhere |\n| --- | --- | --- | --- | --- |\n", section.name);
+    for (const Key& key : section.keys)
+        text += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, values_of(key), absent(section, key), key.help,
+                            others(key));
+    return text;
+}
+
+}  // namespace
+
+std::string key_tables() {
+    return fmt::format("{}\n{}\n{}", table_of(section(Place::model)), table_of(section(Place::strategy)),
+                       table_of(section(Place::training)));
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,73 @@
+#include "scenarios/not_modelled.hpp"
+
+#include <array>
+
+namespace orrery::scenarios {
+
+namespace {
+
+using documents::NotModelled;
+
+constexpr std::string_view strategy = "strategy", training = "training";
+
+constexpr std::string_view context = "context parallelism",
+                           context_instead =
+                               "split sequences over tensor ranks (sequence_parallel with a larger "
+                               "tensor), or offload activations (cpu_offloading_num_layers)";
+constexpr std::string_view zero_instead =
+    "\"sharding\": \"zero1\" shards the optimizer's states, \"zero2\" gradients too, \"zero3\" (FSDP) weights too";
+constexpr std::string_view offload_instead = "\"sharding\": \"zero1\" shards the optimizer's states over data ranks";
+constexpr std::string_view bubble_instead = "\"zb-h1\", or \"interleaved\" with a larger virtual_pipeline";
+constexpr std::string_view adam_instead = "\"adam\", whose states are as large as AdamW's";
+
+constexpr std::array table{
+    NotModelled{strategy, "context", "", context, context_instead},
+    NotModelled{strategy, "context_parallel", "", context, context_instead},
+    NotModelled{strategy, "context_parallel_size", "", context, context_instead},
+    NotModelled{strategy, "hierarchical_context_parallel_sizes", "", context, context_instead},
+    NotModelled{strategy, "cp_comm_type", "", context, context_instead},
+    NotModelled{strategy, "ulysses_size", "", "sequence parallelism by exchange (Ulysses)", context_instead},
+    NotModelled{strategy, "ulysses_sequence_parallel_size", "", "sequence parallelism by exchange (Ulysses)",
+                context_instead},
+    NotModelled{strategy, "zero_stage", "", "a ZeRO stage as a number", zero_instead},
+    NotModelled{strategy, "zero_optimization", "", "DeepSpeed's section", zero_instead},
+    NotModelled{strategy, "fsdp", "", "FSDP", zero_instead},
+    NotModelled{strategy, "use_torch_fsdp2", "", "FSDP", zero_instead},
+    NotModelled{strategy, "use_custom_fsdp", "", "FSDP", zero_instead},
+    NotModelled{strategy, "use_megatron_fsdp", "", "FSDP", zero_instead},
+    NotModelled{strategy, "fsdp_sharding_strategy", "", "FSDP", zero_instead},
+    NotModelled{strategy, "data_parallel_sharding_strategy", "", "FSDP", zero_instead},
+    NotModelled{strategy, "num_distributed_optimizer_instances", "", "ZeRO-1 within parts of the data ranks",
+                "\"sharding\": \"zero1\" over all of them"},
+    NotModelled{strategy, "optimizer_cpu_offload", "", "the optimizer in host memory", offload_instead},
+    NotModelled{strategy, "offload_optimizer", "", "the optimizer in host memory", offload_instead},
+    NotModelled{strategy, "offload_param", "", "weights in host memory", zero_instead},
+    NotModelled{strategy, "recompute_modules", "", "the choice of recomputed modules",
+                "\"recompute\": \"selective\" recomputes attention"},
+    NotModelled{strategy, "sharding", "fsdp", "FSDP", zero_instead},
+    NotModelled{strategy, "sharding", "fsdp2", "FSDP", zero_instead},
+    NotModelled{strategy, "sharding", "hsdp", "HSDP", zero_instead},
+    NotModelled{strategy, "sharding", "full_shard", "FSDP", zero_instead},
+    NotModelled{strategy, "sharding", "hybrid_shard", "HSDP", zero_instead},
+    NotModelled{strategy, "sharding", "shard_grad_op", "ZeRO-2", zero_instead},
+    NotModelled{strategy, "schedule", "zero_bubble", "this zero-bubble schedule", bubble_instead},
+    NotModelled{strategy, "schedule", "zb_h2", "this zero-bubble schedule", bubble_instead},
+    NotModelled{strategy, "schedule", "zb_v", "this zero-bubble schedule", bubble_instead},
+    NotModelled{strategy, "schedule", "dualpipe", "DualPipe", bubble_instead},
+    NotModelled{strategy, "schedule", "chimera", "Chimera", bubble_instead},
+    NotModelled{strategy, "schedule", "pipedream", "an asynchronous pipeline", "\"1f1b\", which flushes"},
+    NotModelled{training, "optimizer", "sgd", "SGD", adam_instead},
+    NotModelled{training, "optimizer", "lamb", "LAMB", adam_instead},
+    NotModelled{training, "optimizer", "muon", "Muon", adam_instead},
+    NotModelled{training, "optimizer", "adafactor", "Adafactor", adam_instead},
+    NotModelled{training, "optimizer", "lion", "Lion", adam_instead},
+    NotModelled{training, "precision", "fp4", "fp4", "\"fp8\""},
+    NotModelled{training, "precision", "nvfp4", "fp4", "\"fp8\""},
+    NotModelled{training, "precision", "mxfp8", "fp8 with block scales", "\"fp8\", whose scales are of whole tensors"},
+};
+
+}  // namespace
+
+std::span<const documents::NotModelled> not_modelled() { return table; }
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,69 @@
+#include "sim/bottleneck.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace orrery::sim {
+
+namespace {
+
+constexpr double worth_naming = 0.05;  // share of the step
+
+struct Part {
+    const char* name;
+    double Breakdown::*seconds;
+};
+
+constexpr std::array<Part, 10> parts{{
+    {"attention", &Breakdown::attention},
+    {"memory-bound kernels", &Breakdown::memory_bound},
+    {"tensor-parallel communication", &Breakdown::tensor_comm},
+    {"expert-parallel communication", &Breakdown::expert_comm},
+    {"pipeline communication", &Breakdown::pipeline_comm},
+    {"data-parallel communication", &Breakdown::data_comm},
+    {"copies to and from the host", &Breakdown::offload},
+    {"optimizer", &Breakdown::optimizer},
+    {"kernel launches", &Breakdown::launch},
+    {"pipeline bubble", &Breakdown::bubble},
+}};
+
+double share(const Prediction& p, double Breakdown::*seconds) {
+    double sum = 0;
+    for (const Breakdown& stage : p.stages) sum += stage.*seconds;
+    return sum / static_cast<double>(p.stages.size()) / p.step_time_s;
+}
+
+/// The one kind of thing that does not go to plan, or all of them in general.
+std::string disturbance(const scenarios::Scenario& scenario) {
+    const scenarios::Perturbations& table = scenario.perturbations;
+    scenarios::Perturbations other = table;
+    other.stragglers.clear();
+    if (table.stragglers.empty() || !other.none() || !scenario.other_jobs.empty()) return "what does not go to plan";
+    const auto worst = std::ranges::max_element(table.stragglers, {}, &scenarios::Straggler::factor);
+    const std::size_t more = table.stragglers.size() - 1;
+    return "straggler " + to_text(*worst) + (more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+std::string text(const std::string& name, double part) { return fmt::format("{} {:.0f}%", name, 100 * part); }
+
+/// Matrix products are what a step is for: the largest of the rest is named, unless they leave little of it.
+std::string of_plan(const Prediction& p) {
+    const double products = share(p, &Breakdown::gemm);
+    const auto* const worst =
+        std::ranges::max_element(parts, {}, [&](const Part& part) { return share(p, part.seconds); });
+    const double most = share(p, worst->seconds);
+    if (most < worth_naming) return text("matrix products", products);
+    return text(worst->name, most) + (products > most ? ", after " + text("GEMM", products) : "");
+}
+
+}  // namespace
+
+std::string bottleneck(const scenarios::Scenario& scenario, const Prediction& p) {
+    const double lost = p.planned_step_time_s > 0 ? 1 - p.planned_step_time_s / p.step_time_s : 0;
+    if (lost < worth_naming) return of_plan(p);
+    return text(disturbance(scenario), lost) + ", then " + of_plan(p);
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,95 @@
+#include "sim/doubts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "calibrate/plausible.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+using Seconds = std::map<std::string_view, double>;
+
+/// Of one execution of a program; blocks: of each block.
+Seconds derived_in(const strategies::Program& program, const std::vector<KernelCost>& kernels,
+                   const std::vector<Seconds>& blocks) {
+    Seconds seconds;
+    for (const strategies::Op& op : program.ops) {
+        if (const auto* compute = std::get_if<strategies::Compute>(&op.what)) {
+            const KernelCost& kernel = kernels[compute->kernel];
+            if (!kernel.derived.empty()) seconds[kernel.derived] += kernel.seconds;
+        } else if (const auto* call = std::get_if<strategies::Call>(&op.what)) {
+            for (const auto& [what, of_block] : blocks[call->block]) seconds[what] += of_block;
+        }
+    }
+    return seconds;
+}
+
+void derived(Prediction& p) {
+    if (p.derived.empty()) return;
+    double all = 0;
+    std::vector<std::string> parts;
+    for (const Derived& part : p.derived) {
+        all += part.share;
+        parts.push_back(fmt::format("{} {:.1f}%", part.what, 100 * part.share));
+    }
+    p.warnings.push_back(
+        fmt::format("{:.0f}% of the step's time is derived, not measured: {}", 100 * all, fmt::join(parts, ", ")));
+}
+
+void extrapolated(const RanStep& ran, Prediction& p) {
+    std::set<std::string> outside;
+    for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind)
+        for (std::size_t k = 0; k < ran.program.kernels.size(); ++k)
+            if (ran.costs[kind].kernels()[k].extrapolated &&
+                !is_memory_bound(ran.program.kernels[k]))
+                outside.insert(kernels::to_text(ran.program.kernels[k]));
+    if (!outside.empty())
+        p.warnings.push_back(
+            fmt::format("{} kernel shapes lie outside the measured range and are extrapolated, among them {}",
+                        outside.size(), *outside.begin()));
+}
+
+}  // namespace
+
+std::vector<Derived> derived_shares(const RanStep& ran, double step_time_s) {
+    const strategies::StepProgram& step = ran.program;
+    const auto stages = static_cast<std::uint32_t>(step.programs.size());
+    Seconds total;
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+        const auto& kernels = ran.costs.of_rank(ran.slowest(stage).representative).kernels();
+        std::vector<Seconds> blocks;
+        for (const strategies::Program& block : step.blocks) blocks.push_back(derived_in(block, kernels, {}));
+        for (const auto& [what, seconds] : derived_in(step.programs[stage], kernels, blocks))
+            total[what] += seconds / stages;
+    }
+    std::vector<Derived> shares;
+    for (const auto& [what, seconds] : total) shares.push_back({std::string(what), seconds / step_time_s});
+    std::ranges::stable_sort(shares, std::ranges::greater{}, &Derived::share);
+    return shares;
+}
+
+void doubt(const RanStep& ran, const strategies::RankPlacement& placement, Prediction& p) {
+    p.derived = derived_shares(ran, p.step_time_s);
+    derived(p);
+    extrapolated(ran, p);
+    const Kinds& kinds = ran.network.kinds();
+    for (std::uint32_t number = 0; number < ran.costs.size(); ++number) {
+        const GpuKind& kind = kinds[kinds.of(placement.gpu(ran.costs.first_rank(number)))];
+        for (std::string& text : calibrate::implausible(kind.predictor->profile(), kind.gpu))
+            p.warnings.push_back(std::move(text));
+    }
+    if (const double most = std::max(p.mfu, p.hfu); most > 1)
+        p.warnings.push_back(
+            fmt::format("{:.0f}% of the datasheet's FLOP/s cannot be: look for a wrong constant or table (`orrery "
+                        "profile show {}`)",
+                        100 * most, p.profile));
+}
+
+}  // namespace orrery::sim

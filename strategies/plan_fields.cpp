@@ -1,0 +1,146 @@
+#include "strategies/plan_fields.hpp"
+
+#include <array>
+
+#include "base/enum_table.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using documents::bytes_field;
+using documents::deepspeed;
+using documents::field;
+using documents::megatron;
+using documents::word;
+using kernels::Dtype;
+
+constexpr double max_parallel = 65536;  // ranks along one axis
+constexpr double max_data = 1 << 20;
+constexpr double max_layers = 8192;
+constexpr double max_batch = 1 << 24;  // sequences
+constexpr double max_seq = 1 << 22;    // tokens
+
+constexpr auto schedule_words = [] {
+    std::array<documents::Word, schedule_names.size()> words;
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(schedule_names[i], static_cast<ScheduleKind>(i));
+    return words;
+}();
+constexpr auto sharding_words = [] {
+    std::array<documents::Word, shardings.size()> words;
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(shardings[i].name, shardings[i].kind);
+    return words;
+}();
+constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
+                                word("full", Recompute::full)};
+constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
+                             word("bf16", Dtype::bf16), word("fp8", Dtype::fp8)};
+constexpr std::array softwares{word("megatron-lm", hardware::Software::megatron_lm),
+                               word("orrery", hardware::Software::orrery)};
+static_assert(softwares.size() == enumerators<hardware::Software>);
+constexpr std::array reduced{word("fp32", Dtype::fp32), word("fp16", Dtype::fp16), word("bf16", Dtype::bf16)};
+
+// clang-format off
+constexpr std::array of_strategy{
+    field<&Strategy::tensor>({.name = "tensor", .min = 1, .max = max_parallel,
+        .help = "Ranks that share every layer's heads and widths.",
+        .others = {megatron("tensor_model_parallel_size")}}),
+    field<&Strategy::pipeline>({.name = "pipeline", .min = 1, .max = max_layers,
+        .help = "Stages into which the layers are divided.",
+        .others = {megatron("pipeline_model_parallel_size")}}),
+    field<&Strategy::virtual_pipeline>({.name = "virtual_pipeline", .min = 1, .max = max_layers,
+        .help = "Model chunks per stage.",
+        .others = {megatron("virtual_pipeline_model_parallel_size")}}),
+    field<&Strategy::data>({.name = "data", .min = 1, .max = max_data,
+        .help = "Replicas, among which a batch is divided.", .when_absent = "GPUs / (tensor x pipeline)",
+        .others = {megatron("data_parallel_size")}}),
+    field<&Strategy::expert>({.name = "expert", .min = 1, .max = max_parallel,
+        .help = "Ranks among which the experts of a layer are divided, taken from those of data (and tensor).",
+        .others = {megatron("expert_model_parallel_size")}}),
+    field<&Strategy::expert_tensor>({.name = "expert_tensor", .min = 1, .max = max_parallel,
+        .help = "1: experts are whole, and expert groups cover the tensor axis.", .when_absent = "tensor",
+        .others = {megatron("expert_tensor_parallel_size")}}),
+    field<&Strategy::sequence_parallel>({.name = "sequence_parallel",
+        .help = "Norms and dropouts are split over the tensor ranks too."}),
+    field<&Strategy::schedule>({.name = "schedule", .words = schedule_words,
+        .help = "The order of forward and backward passes.",
+        .when_absent = "1f1b, or interleaved when virtual_pipeline is above 1"}),
+    field<&Strategy::sharding>({.name = "sharding", .words = sharding_words,
+        .help = "zero1: the distributed optimizer; zero2: gradients too; zero3: weights too (FSDP). hybrid is known and "
+                "not yet predicted.",
+        .others = {megatron("use_distributed_optimizer", "\"zero1\"", "\"none\"")}}),
+    field<&Strategy::recompute>({.name = "recompute", .words = recomputes,
+        .help = "What the backward pass computes again; selective: attention.",
+        .others = {megatron("recompute_granularity")}}),
+    field<&Strategy::recompute_num_layers>({.name = "recompute_num_layers", .min = 0, .max = max_layers,
+        .help = "Layers of each chunk that full recomputation repeats; 0: all."}),
+    field<&Strategy::cpu_offloading_num_layers>({.name = "cpu_offloading_num_layers", .min = 0, .max = max_layers,
+        .help = "The first so many layers of each chunk keep in host memory what their backward needs; 0: none."}),
+    field<&Strategy::overlap_grad_reduce>({.name = "overlap_grad_reduce",
+        .help = "Gradients are reduced beside the backward pass."}),
+    field<&Strategy::overlap_param_gather>({.name = "overlap_param_gather",
+        .help = "Parameters are gathered beside the forward pass; needs zero1."}),
+    field<&Strategy::overlap_p2p>({.name = "overlap_p2p",
+        .help = "Messages between stages run beside computation; needs the interleaved schedule.",
+        .others = {megatron("overlap_p2p_communication")}}),
+    field<&Strategy::scatter_gather>({.name = "scatter_gather",
+        .help = "Tensor ranks send 1/tensor of a boundary tensor each (SC'21, section 4.1).",
+        .others = {megatron("scatter_gather_tensors_in_pipeline")}}),
+    field<&Strategy::async_tensor_allreduce>({.name = "async_tensor_allreduce",
+        .help = "A column-parallel layer's backward collectives run beside its weight gradient."}),
+    bytes_field<&Strategy::bucket_bytes>({.name = "bucket_size", .min = 1e6, .max = 1e12,
+        .help = "Gradients that are reduced at once."}),
+    field<&Strategy::placement>({.name = "placement",
+        .help = "Where ranks run: linear, round_robin, row, column, average; an order of axes, the fastest first, such "
+                "as tp-cp-ep-dp-pp; or GPU numbers by rank, such as 0-3,8-11.",
+        .when_absent = "rank r on GPU r",
+        .others = {megatron("use_tp_pp_dp_mapping", "\"tp-cp-ep-pp-dp\"")}}),
+    field<&Strategy::placement_file>({.name = "placement_file",
+        .help = "Path of a list of GPU numbers by rank, text or JSON, relative to this file.",
+        .when_absent = "none"}),
+};
+static_assert(of_strategy.size() == documents::members_of<Strategy>, "a field without a description");
+
+constexpr std::array of_training{
+    field<&Training::seq>({.name = "seq_length", .min = 1, .max = max_seq, .required = true,
+        .help = "Tokens of a sequence."}),
+    field<&Training::micro_batch>({.name = "micro_batch_size", .min = 1, .max = max_batch,
+        .help = "Sequences of a rank's forward pass.",
+        .others = {deepspeed("train_micro_batch_size_per_gpu")}}),
+    field<&Training::global_batch>({.name = "global_batch_size", .min = 1, .max = max_batch, .required = true,
+        .help = "Sequences of a step.",
+        .others = {deepspeed("train_batch_size")}}),
+    field<&Training::precision, &Precision::compute>({.name = "precision", .words = formats,
+        .help = "Of weights and activations in the linear layers.",
+        .others = {megatron("fp16", "\"fp16\""), megatron("bf16", "\"bf16\"")}}),
+    field<&Training::precision, &Precision::grad_reduce>({.name = "grad_reduce_precision", .words = reduced,
+        .help = "In which gradients are summed.", .when_absent = "fp32; fp16 under fp16",
+        .others = {megatron("accumulate_allreduce_grads_in_fp32", "\"fp32\"")}}),
+    field<&Training::fused_attention>({.name = "fused_attention",
+        .help = "FlashAttention; false: batched products and a softmax.",
+        .others = {megatron("use_flash_attn")}}),
+    field<&Training::gradient_accumulation_fusion>({.name = "gradient_accumulation_fusion",
+        .help = "Weight gradients are added inside the product, not by a kernel of their own."}),
+    field<&Training::cuda_graph>({.name = "cuda_graph",
+        .help = "Kernels are replayed, not dispatched one by one by the host.",
+        .others = {megatron("enable_cuda_graph")}}),
+    field<&Training::software>({.name = "software", .words = softwares,
+        .help = "What dispatches kernels; orrery: our own runtime (hardware/README.md)."}),
+    field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,
+        .help = "Largest gradient norm; 0: no clipping.",
+        .others = {deepspeed("gradient_clipping")}}),
+    field<&Training::expert_capacity>({.name = "moe_expert_capacity_factor", .min = 0, .max = 1000,
+        .help = "An expert takes at most so many times its mean share of the tokens; 0: as many as come."}),
+    field<&Training::pad_to_capacity>({.name = "moe_pad_expert_input_to_capacity",
+        .help = "Every expert works on as many tokens as its capacity holds."}),
+};
+static_assert(of_training.size() == documents::members_of<Training> - 1 + documents::members_of<Precision>,
+              "a field without a description");
+// clang-format on
+
+}  // namespace
+
+std::span<const documents::Field<Strategy>> strategy_fields() { return of_strategy; }
+std::span<const documents::Field<Training>> training_fields() { return of_training; }
+
+}  // namespace orrery::strategies

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Runs every command of a document in a fresh copy of the tree and compares what it prints. tests/README.md explains."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import commands
+import compare
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PROGRAMS = ["orrery", "orrery-device"]
+UNTOUCHED = shutil.ignore_patterns("build", ".git", ".cache", "__pycache__")
+
+
+class Table:
+    """exceptions.json: commands of one document that are not run as they stand. Each entry must be met."""
+
+    def __init__(self, document):
+        entries = json.loads((HERE / "exceptions.json").read_text())
+        self.entries = [entry for entry in entries if entry["in"] == document]
+        self.met = set()
+
+    def of(self, command):
+        for number, entry in enumerate(self.entries):
+            if command.startswith(entry["command"]):
+                self.met.add(number)
+                return entry
+        return {}
+
+    def unmet(self):
+        return [entry["command"] for number, entry in enumerate(self.entries) if number not in self.met]
+
+
+class Clone:
+    """A copy of the tree whose build/release is the build under test."""
+
+    def __init__(self, folder, build):
+        self.path = pathlib.Path(folder) / "orrery"
+        shutil.copytree(ROOT, self.path, ignore=UNTOUCHED, symlinks=True)
+        (self.path / "build").mkdir()
+        (self.path / "build" / "release").symlink_to(build)
+        self.environment = dict(os.environ, ORRERY_DATA=str(self.path / "scenarios"), NO_COLOR="1",
+                                PATH=f"{build}:{os.environ['PATH']}",
+                                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        self.environment.pop("COLUMNS", None)
+
+    def run(self, command, seconds):
+        try:
+            return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.path, env=self.environment,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 124, "", f"stopped after {seconds} s")
+
+    def recipe(self, target):
+        """What `make target` runs beside the build, and what is wrong with it."""
+        printed = self.run(f"make -n {target}", 60)
+        if printed.returncode != 0:
+            return [], [f"make has no recipe: {printed.stderr.strip()}"]
+        lines = printed.stdout.replace("\\\n", " ").splitlines()
+        built = {word for line in lines if "--target" in line for word in line.partition("--target")[2].split()}
+        wrong = [f"does not build {program}" for program in PROGRAMS if "--target" in printed.stdout
+                 and program not in built]
+        own = [line for line in lines if not re.match(r"(cmake|ctest|tools/setup)\b", line)]
+        for program in re.findall(r"build/release/\S+", "\n".join(own)):
+            if not (self.path / program).exists():
+                wrong.append(f"runs {program}, which no build makes")
+        return own, wrong
+
+
+def without_missing_filters(command):
+    """`... | dot -Tpdf > x.pdf` without the filter where it is not installed."""
+    parts = command.split(" | ")
+    for number, part in enumerate(parts[1:], 1):
+        if shutil.which(part.split()[0]) is None:
+            print(f"      without {part.split()[0]}, which is not installed here")
+            return " | ".join(parts[:number]) + " > /dev/null"
+    return command
+
+
+def check_command(clone, command, entry):
+    """What is wrong with it."""
+    todo, wrong = entry.get("instead", command.text), []
+    if todo.startswith("make "):
+        own, wrong = clone.recipe(todo.split()[1])
+        todo = " && ".join(own) or "true"
+    if "skip" in entry:
+        print(f"skip  {command.text}\n      {entry['skip']}")
+        return wrong
+    print(f"run   {todo}" + (f"\n      instead of {command.text}: {entry['because']}" if "because" in entry else ""),
+          flush=True)
+    if "before" in entry and clone.run(entry["before"], 120).returncode != 0:
+        wrong.append(f"before: {entry['before']} fails")
+    result = clone.run(without_missing_filters(todo), entry.get("seconds", 300))
+    if result.returncode not in entry.get("exit", [0]):
+        wrong.append(f"exit code {result.returncode}: {result.stderr.strip()[-2000:]}")
+    printed = result.stdout.splitlines()
+    measured = entry.get("numbers") == "measured"
+    for line in compare.missing_lines(command.output, printed, measured):
+        wrong.append(f"is not printed: {line}\n      the nearest is: {compare.closest(line, printed)}")
+    return wrong
+
+
+def check(clone, document, found, orphans):
+    table, failures = Table(document), 0
+    for command in found:
+        wrong = check_command(clone, command, table.of(command.text))
+        for message in wrong:
+            print(f"FAIL  {document}:{command.line}: {command.text}\n      {message}")
+        failures += len(wrong)
+    for line, content in orphans:
+        if "drawing" not in table.of(content[0]):
+            print(f"FAIL  {document}:{line}: an output without its command")
+            failures += 1
+    for command in table.unmet():
+        print(f"FAIL  exceptions.json: {document} has no command {command}")
+        failures += 1
+    return failures
+
+
+def check_help(clone):
+    """Every help text, that of `orrery` first."""
+    failures, texts = 0, []
+    waiting = [[program] for program in PROGRAMS]
+    while waiting:
+        path = waiting.pop(0)
+        text = clone.run(" ".join(path + ["--help"]), 60).stdout
+        texts.append((path, text))
+        waiting += [path + [name] for name in commands.subcommands(text)]
+    seen, found = set(), []
+    for path, text in texts:
+        examples = commands.help_text(text)
+        if not examples:
+            print(f"FAIL  {' '.join(path)} --help has no example")
+            failures += 1
+        found += [each for each in examples if each.text not in seen]
+        seen |= {each.text for each in examples}
+    return failures + check(clone, "help", found, [])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", required=True, type=pathlib.Path, help="folder with the programs")
+    parser.add_argument("document", help="a Markdown file, relative to the root; folders: all but README.md; help")
+    arguments = parser.parse_args()
+    failures = 0
+    with tempfile.TemporaryDirectory(prefix="orrery-readme-") as folder:
+        clone = Clone(folder, arguments.build.resolve())
+        if arguments.document == "help":
+            failures = check_help(clone)
+        else:
+            files = [arguments.document]
+            if arguments.document == "folders":
+                files = sorted(str(f.relative_to(clone.path)) for f in clone.path.glob("*/**/README.md"))
+            for file in files:
+                failures += check(clone, file, *commands.markdown((clone.path / file).read_text()))
+    print(f"{failures} failures" if failures else "all as printed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+// ZB-H1 in time: what it saves against 1F1B is what the closed forms of their bubbles differ by.
+#include <gtest/gtest.h>
+
+#include "sim/run_step.hpp"
+#include "strategies/build.hpp"
+#include "strategies/schedule/schedule.hpp"
+#include "tests/sim/bench.hpp"
+
+namespace orrery::sim {
+namespace {
+
+/// 4 stages of 4 layers in one node, nothing but layers to speak of, no host.
+RanStep run(const char* schedule) {
+    auto scenario = small_scenario(R"({
+        "model": {"num_hidden_layers": 16, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 128},
+        "cluster": {"nodes": 1}, "strategy": {"tensor": 1, "pipeline": 4, "data": 1},
+        "training": {"seq_length": 2048, "global_batch_size": 16, "cuda_graph": true}})");
+    for (const strategies::Schedule& row : strategies::schedules)
+        if (row.name == schedule) scenario.plan.strategy.schedule = row.kind;
+    return {scenario.plan, topology::build(scenario.cluster), profiles().find(scenario.profile)};
+}
+
+/// Seconds of a stage's works for one micro-batch, from the calls of ZB-H1's second stage.
+strategies::WorkSeconds seconds_of(const RanStep& ran) {
+    strategies::WorkSeconds seconds;
+    const strategies::Program& stage = ran.program.programs[1];
+    for (std::uint32_t i = 0; i < stage.ops.size(); ++i) {
+        const strategies::Label& label = stage.ops[i].label;
+        if (!std::holds_alternative<strategies::Call>(stage.ops[i].what) || label.micro_batch != 0) continue;
+        const std::string& name = ran.program.names[label.name];
+        double& sum = name == "forward"          ? seconds.forward
+                      : name == "input gradient" ? seconds.input_gradient
+                                                 : seconds.weight_gradient;
+        sum += ran.costs[0].of(1, i).device;
+    }
+    return seconds;
+}
+
+TEST(ZeroBubbleTime, SavesWhatTheClosedFormsDifferBy) {
+    const RanStep zero = run("zb-h1"), plain = run("1f1b");
+    const strategies::WorkSeconds seconds = seconds_of(zero);
+    ASSERT_GT(seconds.forward, 0);
+    ASSERT_GT(seconds.input_gradient, seconds.weight_gradient) << "attention has no weights";
+    ASSERT_GT(seconds.weight_gradient, 0);
+    const strategies::PipelineShape shape{4, 1, 16};
+    const double saved = strategies::flush_bubble(shape, seconds) - strategies::zb_h1_bubble(shape, seconds);
+    EXPECT_NEAR(plain.seconds() - zero.seconds(), saved, 0.05 * saved);
+    EXPECT_NEAR(zero.seconds(), 16 * seconds.sum() + strategies::zb_h1_bubble(shape, seconds), 0.05 * zero.seconds());
+}
+
+}  // namespace
+}  // namespace orrery::sim

@@ -1,0 +1,116 @@
+// A network over images on data ranks: its program computes what its graph counts.
+#include <gtest/gtest.h>
+
+#include <variant>
+
+#include "base/error.hpp"
+#include "models/catalog.hpp"
+#include "models/operators.hpp"
+#include "strategies/build.hpp"
+#include "strategies/stage.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+Plan resnet(std::uint32_t data = 1) {
+    Plan plan = tiny_plan(1, 1, data);
+    plan.model = models::find("resnet-50");
+    plan.training.seq = 1;
+    plan.training.micro_batch = 32;
+    plan.training.global_batch = 32 * data;
+    return plan;
+}
+
+/// Operations of the kernels of a step, on one rank.
+double flops(const StepProgram& step) {
+    double sum = 0;
+    const auto add = [&](const Program& program, auto& self) -> void {
+        for (const Op& op : program.ops) {
+            if (const auto* call = std::get_if<Call>(&op.what)) self(step.blocks[call->block], self);
+            if (const auto* compute = std::get_if<Compute>(&op.what))
+                sum += kernels::flops(step.kernels[compute->kernel]);
+        }
+    };
+    add(step.programs[0], add);
+    return sum;
+}
+
+TEST(ResNet, ComputesThreeForwardPassesButForTheGradientOfItsImages) {
+    const Plan plan = resnet();
+    validate(plan);
+    const StepProgram step = build(plan);
+    EXPECT_TRUE(verify(step).empty());
+    const double stem = 2.0 * 32 * 112 * 112 * 64 * 3 * 7 * 7;
+    EXPECT_NEAR(flops(step) / (models::model_flops(models::build(plan.model), 32, 1) - stem), 1, 1e-12);
+}
+
+TEST(ResNet, HoldsEveryParameterOnEveryRank) {
+    StepProgram step;
+    Intern intern(step);
+    const Plan plan = resnet(4);
+    EXPECT_EQ(place_layers(add_model_blocks(step, intern, plan), plan, 0).parameters, 25'557'032U);
+    const StepProgram whole = build(plan);
+    EXPECT_TRUE(verify(whole).empty());
+    std::uint64_t reduced = 0;
+    for (const Op& op : whole.programs[0].ops)
+        if (const auto* c = std::get_if<Collective>(&op.what))
+            if (c->group == AxisSet{Axis::data}) reduced += c->bytes;
+    EXPECT_GE(reduced, 25'557'032U * kernels::size_of(plan.training.precision.grad_reduce));
+}
+
+/// Inputs of convolutions, of batch norms and of pools, each once: of 224 x 224 pixels 3 + 64 / 4 ... elements.
+TEST(ResNet, KeepsWhatItsBackwardNeedsOnce) {
+    StepProgram step;
+    Intern intern(step);
+    const Plan plan = resnet();
+    const ModelBlocks blocks = add_model_blocks(step, intern, plan);
+    const auto bytes = [&](std::uint64_t elements) { return 2 * 32 * elements; };
+    const std::uint64_t statistics = 8;  // bytes a channel
+    // The image, the first convolution's result, and its norm's.
+    EXPECT_EQ(blocks.of("stem").plain.saved_bytes,
+              bytes(3 * 224 * 224 + 64 * 112 * 112 + 64 * 112 * 112) + statistics * 64);
+    // A branch: its input, and what lies before and behind two norms; behind the third lies the join.
+    EXPECT_EQ(blocks.of("branch 1").plain.saved_bytes,
+              bytes((256 + 4 * 64 + 256) * 56 * 56) + statistics * (64 + 64 + 256));
+    // A shortcut reads what its branch keeps.
+    EXPECT_EQ(blocks.of("shortcut 1").plain.saved_bytes, bytes(256 * 56 * 56) + statistics * 256);
+    EXPECT_EQ(blocks.of("join 1").plain.saved_bytes, 0U);
+}
+
+TEST(ResNet, WhatIsNotSupportedYetIsRefusedByName) {
+    const auto pointer_of = [](auto change) {
+        Plan plan = resnet(4);
+        change(plan);
+        try {
+            validate(plan);
+        } catch (const Error& error) {
+            EXPECT_NE(error.message().find("resnet-50"), std::string::npos);
+            EXPECT_FALSE(error.hint().empty());
+            return error.pointer();
+        }
+        return std::string("accepted");
+    };
+    EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.tensor = 2; }), "/strategy/tensor");
+    EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.pipeline = 2; }), "/strategy/pipeline");
+    EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.recompute = Recompute::full; }), "/strategy/recompute");
+    EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.cpu_offloading_num_layers = 1; }),
+              "/strategy/cpu_offloading_num_layers");
+    EXPECT_EQ(pointer_of([](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }), "/training/precision");
+    EXPECT_EQ(pointer_of([](Plan& p) { p.training.seq = 2; }), "/training/seq_length");
+}
+
+TEST(EncoderDecoder, IsRefusedByName) {
+    Plan plan = tiny_plan();
+    plan.model = models::find("t5-base");
+    try {
+        validate(plan);
+        FAIL() << "accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer(), "/model/name");
+        EXPECT_NE(error.message().find("t5-base"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace orrery::strategies
