@@ -173,7 +173,7 @@ TEST(Times, AreThoseThatTheProfileMeasuredBetweenNodes) {
         EXPECT_NEAR(message.seconds(CollectiveKind::send_recv, bytes), seconds, 1e-9 * seconds);
         EXPECT_EQ(larger.seconds(CollectiveKind::all_reduce, bytes), other.seconds(CollectiveKind::all_reduce, bytes));
     }
-    const Insisted tree{.algorithm = &find_algorithm("tree", CollectiveKind::all_reduce)};
+    const Insisted tree{&find_algorithm("tree", CollectiveKind::all_reduce), std::nullopt};
     EXPECT_NE(timer.seconds(CollectiveKind::all_reduce, 1e9, tree), 3e-1) << "who insists is not given a table";
 }
 
