@@ -58,6 +58,11 @@ std::vector<ComparedSuite> compare_profiles(const Predictor& first, const Predic
                 p.seconds, second, suite);
         finish(std::move(suite), out);
     }
+    for (const auto& t : profile.convolution) {
+        ComparedSuite suite{fmt::format("convolution {}", kernels::name(t.pass)), {}};
+        for (const auto& p : t.points) add(p.shape, p.seconds, second, suite);
+        finish(std::move(suite), out);
+    }
     for (const auto& t : profile.pointwise) {
         ComparedSuite suite{std::string(kernels::name(t.kind)), {}};
         const Dtype dtype = t.dtype.value_or(Dtype::bf16);

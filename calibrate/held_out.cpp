@@ -6,8 +6,10 @@
 #include "calibrate/predict_attention.hpp"
 #include "calibrate/predict_collective.hpp"
 #include "calibrate/predict_gemm.hpp"
+#include "calibrate/predict_image.hpp"
 #include "calibrate/predict_pointwise.hpp"
 #include "calibrate/predictor.hpp"
+#include "calibrate/profile_json.hpp"
 
 namespace orrery::calibrate {
 
@@ -26,6 +28,12 @@ bool kept_aside(const GemmPoint& p) { return one_in_five((static_cast<std::uint6
 bool kept_aside(const AttentionPoint& p) {
     std::uint64_t key = 0;
     for (const auto d : {p.batch, p.seq, p.heads, p.kv_heads, p.head_dim}) key = mix(key * 31 + d);
+    return one_in_five(key);
+}
+
+bool kept_aside(const ConvolutionPoint& p) {
+    std::uint64_t key = 0;
+    for (const auto d : convolution_key(p.shape)) key = mix(key * 31 + d);
     return one_in_five(key);
 }
 
@@ -85,6 +93,23 @@ void judge_attention(const Profile& profile, const AttentionTable& table, std::m
     if (!errors.empty()) out[table.backward ? "attention-backward" : "attention"] = summary(std::move(errors));
 }
 
+void judge_convolution(const Profile& profile, const ConvolutionTable& table, std::map<std::string, HeldOut>& out) {
+    Profile rest = bare(profile);
+    rest.convolution.push_back({table.dtype, table.pass, table.provenance, {}});
+    for (const auto& p : table.points)
+        if (!kept_aside(p)) rest.convolution[0].points.push_back(p);
+    if (rest.convolution[0].points.empty()) return;
+    const GemmPredictor gemm(rest);
+    const PointwisePredictor pointwise(rest);
+    const ImagePredictor predictor(rest, gemm, pointwise);
+    std::vector<double> errors;
+    for (const auto& p : table.points)
+        if (kept_aside(p)) errors.push_back(relative(predictor.at_table_clock(p.shape).seconds, p.seconds));
+    const std::string suffix =
+        table.pass == kernels::GemmPass::forward ? "" : "-" + std::string(kernels::name(table.pass));
+    if (!errors.empty()) out["convolution" + suffix] = summary(std::move(errors));
+}
+
 /// Every second size inside the sweep is predicted from the others.
 void judge_collectives(const Profile& profile, std::map<std::string, HeldOut>& out) {
     std::vector<double> errors;
@@ -134,6 +159,7 @@ std::map<std::string, HeldOut> held_out_errors(const Profile& profile) {
     std::map<std::string, HeldOut> out;
     for (const auto& table : profile.gemm) judge_gemm(profile, table, out);
     for (const auto& table : profile.attention) judge_attention(profile, table, out);
+    for (const auto& table : profile.convolution) judge_convolution(profile, table, out);
     judge_collectives(profile, out);
     judge_pointwise(profile, out);
     return out;

@@ -14,6 +14,15 @@ namespace {
 /// Of its roofline that a convolution is taken to reach where the profile has no product: an assumption.
 constexpr double untabled_share = 0.5;
 
+/// Coordinates in which near means alike: pixels of a batch, channels of a group in and out, the window, and whether it
+/// is strided or grouped.
+Scatter<5>::Point coordinates(const kernels::Convolution& c) {
+    const auto ln = [](double value) { return static_cast<float>(std::log(value)); };
+    const double pixels = double{1} * c.batch * c.output_rows() * c.output_columns();
+    return {ln(pixels), ln(double{1} * c.channels / c.groups), ln(double{1} * c.outputs / c.groups),
+            1.5F * ln(double{1} * c.kernel_rows * c.kernel_columns), 2.0F * ln(c.stride) + 1.5F * ln(c.groups)};
+}
+
 /// An addition of rows of `cols` elements that moves as many bytes.
 kernels::Pointwise stream(kernels::Dtype dtype, double bytes, std::uint64_t cols) {
     const double row = kernels::bytes(kernels::Pointwise{kernels::PointwiseKind::add, dtype, 1, cols});
@@ -42,9 +51,47 @@ ImagePredictor::ImagePredictor(const Profile& profile, const GemmPredictor& gemm
       best_rate_(best_half_rate(profile, machine_)),
       sustained_(profile.constants.at("sustained_gemm").value),
       gemm_(gemm),
-      pointwise_(pointwise) {}
+      pointwise_(pointwise) {
+    for (const ConvolutionTable& table : profile.convolution) {
+        Lookup& lookup = tables_.emplace_back(Lookup{&table, {}, {}});
+        for (const ConvolutionPoint& p : table.points) {
+            lookup.scatter.add(coordinates(p.shape));
+            lookup.ratio.push_back(static_cast<float>(std::log(p.seconds / convolution_roofline(p.shape, machine_))));
+        }
+    }
+}
+
+const ImagePredictor::Lookup* ImagePredictor::lookup(const kernels::Convolution& c) const {
+    const auto found = std::ranges::find_if(
+        tables_, [&](const Lookup& l) { return l.table->pass == c.pass && l.table->dtype == c.dtype; });
+    return found == tables_.end() ? nullptr : &*found;
+}
+
+/// One row alone is the shape itself, or all there is.
+Estimate ImagePredictor::interpolated(const Lookup& lookup, const kernels::Convolution& c) const {
+    double ratio = 0, half_width = 0, largest = 0;
+    for (const Weight& w : lookup.scatter.weights(coordinates(c))) {
+        const ConvolutionPoint& p = lookup.table->points[w.index];
+        ratio += w.weight * lookup.ratio[w.index];
+        half_width += w.weight * p.half_width;
+    }
+    for (const ConvolutionPoint& p : lookup.table->points) largest = std::max(largest, kernels::flops(p.shape));
+    return {convolution_roofline(c, machine_) * std::exp(ratio), kernels::flops(c) > largest, half_width, half_width};
+}
+
+std::string ImagePredictor::explain_rows(const Lookup& lookup, const kernels::Convolution& c) const {
+    std::string out = fmt::format("  table convolution {} {} ({})\n", kernels::name(lookup.table->dtype),
+                                  kernels::name(lookup.table->pass), lookup.table->provenance.origin);
+    for (const Weight& w : lookup.scatter.weights(coordinates(c))) {
+        const ConvolutionPoint& p = lookup.table->points[w.index];
+        out += fmt::format("  row {}: {} measured {}, weight {:.3f}\n", w.index, kernels::to_text(p.shape),
+                           format_seconds(p.seconds), w.weight);
+    }
+    return out;
+}
 
 Estimate ImagePredictor::at_table_clock(const kernels::Convolution& c) const {
+    if (const Lookup* table = lookup(c)) return interpolated(*table, c);
     const double roofline = convolution_roofline(c, machine_);
     if (!has_products_) return {roofline / untabled_share, true};
     const kernels::Gemm product = implicit_gemm(c);
@@ -66,7 +113,9 @@ Estimate ImagePredictor::estimate(const kernels::BatchNorm& b) const { return de
 
 std::string ImagePredictor::explain(const kernels::Convolution& c) const {
     const Estimate total = estimate(c);
-    std::string out = fmt::format("{}: {}\n  never measured: ", kernels::to_text(c), format_seconds(total.seconds));
+    std::string out = fmt::format("{}: {}\n", kernels::to_text(c), format_seconds(total.seconds));
+    if (const Lookup* table = lookup(c)) return out + explain_rows(*table, c);
+    out += "  never measured: ";
     const double roofline = convolution_roofline(c, machine_);
     if (!has_products_)
         return out + fmt::format("{:.0f}% of its roofline of {}\n", 100 * untabled_share, format_seconds(roofline));

@@ -1,8 +1,11 @@
 // Times of kernels over images: convolutions as the products that they are, pooling and batch norms as streams.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "calibrate/interpolate.hpp"
 #include "calibrate/predict_gemm.hpp"
 #include "calibrate/predict_pointwise.hpp"
 #include "calibrate/predictor.hpp"
@@ -10,14 +13,16 @@
 
 namespace orrery::calibrate {
 
-/// Nothing here was measured: every answer is derived from tables of other kernels, and says that it is extrapolated.
+/// Convolutions are interpolated where the profile has a table of their pass; all else is derived from tables of other
+/// kernels, and says that it is extrapolated.
 class ImagePredictor {
 public:
     /// Keeps references to the other predictors.
     ImagePredictor(const Profile& profile, const GemmPredictor& gemm, const PointwisePredictor& pointwise);
 
-    /// The roofline of a convolution over the share of its own roofline that the profile's tables give its implicit
-    /// product; without a table of products, over `untabled_share`.
+    /// Its roofline times what the nearest measured shapes take over theirs. Without a table: its roofline over the
+    /// share of its own roofline that the profile's tables give its implicit product; without a table of products, over
+    /// `untabled_share`.
     [[nodiscard]] Estimate at_table_clock(const kernels::Convolution& convolution) const;
     /// No faster than products are in a long run.
     [[nodiscard]] Estimate estimate(const kernels::Convolution& convolution) const;
@@ -30,6 +35,17 @@ public:
     [[nodiscard]] std::string explain(const kernels::BatchNorm& norm) const;
 
 private:
+    /// Measured convolutions of one pass and format, as logarithms of time over roofline.
+    struct Lookup {
+        const ConvolutionTable* table;
+        Scatter<5> scatter;
+        std::vector<float> ratio;
+    };
+    [[nodiscard]] const Lookup* lookup(const kernels::Convolution& convolution) const;
+    [[nodiscard]] Estimate interpolated(const Lookup& lookup, const kernels::Convolution& convolution) const;
+    [[nodiscard]] std::string explain_rows(const Lookup& lookup, const kernels::Convolution& convolution) const;
+
+    std::vector<Lookup> tables_;
     Machine machine_;
     bool has_products_;
     double best_rate_, sustained_;

@@ -124,6 +124,16 @@ std::string to_text(const BatchedGemmTable& table) {
         list(table.points, [](const auto& p) { return us(p.seconds); }), half_widths(table.points));
 }
 
+std::string to_text(const ConvolutionTable& table) {
+    std::string out = fmt::format("{{\"dtype\": \"{}\", \"pass\": \"{}\", \"provenance\": {},\n    \"rows\": {{",
+                                  kernels::name(table.dtype), kernels::name(table.pass), to_text(table.provenance));
+    for (const ConvolutionColumn& each : convolution_columns)
+        out += fmt::format("\"{}\": {},\n    ", each.name,
+                           column(table.points, [&](const auto& p) { return p.shape.*each.member; }));
+    return out + "\"us\": " + list(table.points, [](const auto& p) { return us(p.seconds); }) +
+           half_widths(table.points) + "}}";
+}
+
 std::string to_text(const AttentionTable& table) {
     const auto& points = table.points;
     return fmt::format(
@@ -203,6 +213,7 @@ std::string held_out_text(const Profile& profile) {
 std::string measured_text(const Profile& profile) {
     std::string out;
     if (!profile.batched_gemm.empty()) out += ",\n" + section("batched_gemm", profile.batched_gemm);
+    if (!profile.convolution.empty()) out += ",\n" + section("convolution", profile.convolution);
     if (!profile.copies.empty()) out += ",\n" + section("copies", profile.copies);
     if (!profile.overlap.empty()) out += ",\n" + section("overlap", profile.overlap);
     if (!profile.noise.empty()) {
@@ -225,6 +236,12 @@ std::string measured_text(const Profile& profile) {
 }
 
 }  // namespace
+
+std::array<std::uint32_t, convolution_columns.size()> convolution_key(const kernels::Convolution& shape) {
+    std::array<std::uint32_t, convolution_columns.size()> key{};
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = shape.*convolution_columns[i].member;
+    return key;
+}
 
 std::string to_json_text(const Profile& profile) {
     return fmt::format(

@@ -69,6 +69,19 @@ struct AttentionTable {
     std::optional<kernels::Dtype> dtype = std::nullopt;  ///< none: 16 bits, whichever
 };
 
+/// dtype and pass are the table's.
+struct ConvolutionPoint {
+    kernels::Convolution shape;
+    float seconds;
+    float half_width = 0;
+};
+struct ConvolutionTable {
+    kernels::Dtype dtype;
+    kernels::GemmPass pass;
+    Provenance provenance;
+    std::vector<ConvolutionPoint> points;  ///< ascending in the order of convolution_columns
+};
+
 /// Effective bytes per second (kernels::bytes / time) against bytes moved, for rows of a given width (0: any).
 struct PointwisePoint {
     double bytes;
@@ -162,6 +175,7 @@ struct Profile {
     std::map<std::string, HeldOut> held_out;  ///< by suite: gemm-bf16, attention, pointwise, collective
     // Of measured devices only, and left out of the file when empty:
     std::vector<BatchedGemmTable> batched_gemm;
+    std::vector<ConvolutionTable> convolution;
     std::vector<CopyTable> copies;
     std::vector<OverlapPoint> overlap;
     std::map<std::string, Noise> noise;  ///< by suite

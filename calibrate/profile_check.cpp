@@ -11,7 +11,9 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "calibrate/gemm_trend.hpp"
+#include "calibrate/profile_json.hpp"
 #include "calibrate/roofline.hpp"
+#include "kernels/operands.hpp"
 
 namespace orrery::calibrate {
 
@@ -31,6 +33,7 @@ void check_positive(double value, const std::string& pointer, std::string_view w
 auto shape(const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); }
 auto shape(const BatchedGemmPoint& p) { return std::tuple(p.batch, p.m, p.n, p.k); }
 auto shape(const AttentionPoint& p) { return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq); }
+auto shape(const ConvolutionPoint& p) { return convolution_key(p.shape); }
 auto shape(const PointwisePoint& p) { return std::tuple(p.cols, p.bytes); }
 auto shape(const CollectivePoint& p) { return std::tuple(p.bytes); }
 
@@ -49,6 +52,9 @@ public:
     double operator()(const AttentionPoint& p) const {
         const double square = static_cast<double>(p.seq) * p.seq;
         return p.seconds / ideal(2.0 * p.batch * p.heads * square * p.head_dim, 0);
+    }
+    double operator()(const ConvolutionPoint& p) const {
+        return p.seconds / ideal(kernels::flops(p.shape), kernels::bytes(p.shape));
     }
     double operator()(const PointwisePoint& p) const { return p.bytes / p.bytes_per_second / ideal(0, p.bytes); }
     /// Links are a good deal slower than memory.
@@ -190,6 +196,23 @@ void check_attention(const Profile& profile) {
     }
 }
 
+void check_convolution(const Profile& profile) {
+    for (std::size_t t = 0; t < profile.convolution.size(); ++t) {
+        const std::string pointer = fmt::format("/convolution/{}", t);
+        const auto& points = profile.convolution[t].points;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            const std::string row = fmt::format("{}/rows/{}", pointer, i);
+            check_positive(points[i].seconds, row, "time");
+            try {
+                (void)kernels::operands(points[i].shape);
+            } catch (const Error& error) {
+                fail(row, error.message(), error.hint());
+            }
+        }
+        check_table(points, pointer, Cost(profile, profile.convolution[t].dtype));
+    }
+}
+
 void check_pointwise(const Profile& profile) {
     for (std::size_t t = 0; t < profile.pointwise.size(); ++t) {
         const std::string pointer = fmt::format("/pointwise/{}", t);
@@ -295,6 +318,8 @@ std::vector<std::string> drop_outliers(Profile& profile) {
     for (auto& t : profile.attention)
         drop_outliers(t.points, t.backward ? "attention backward" : "attention", cost(t.dtype.value_or(Dtype::bf16)),
                       dropped);
+    for (auto& t : profile.convolution)
+        drop_outliers(t.points, fmt::format("convolution {}", kernels::name(t.pass)), cost(t.dtype), dropped);
     for (auto& t : profile.pointwise)
         drop_outliers(t.points, std::string(kernels::name(t.kind)), cost(Dtype::bf16), dropped);
     for (auto& t : profile.collectives)
@@ -314,6 +339,7 @@ void check_profile(const Profile& profile) {
     check_scatter(profile);
     check_batched_gemm(profile);
     check_attention(profile);
+    check_convolution(profile);
     check_pointwise(profile);
     check_collectives(profile);
     check_copies(profile);

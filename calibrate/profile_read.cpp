@@ -160,6 +160,26 @@ BatchedGemmTable batched_gemm_table(const Node& node) {
     return table;
 }
 
+ConvolutionTable convolution_table(const Node& node) {
+    ConvolutionTable table{kernels::dtype_from(node.at("dtype").text()),
+                           kernels::gemm_pass_from(node.at("pass").text()),
+                           provenance(node.at("provenance")),
+                           {}};
+    const Node rows = node.at("rows");
+    const auto us = rows.at("us").numbers();
+    table.points.resize(us.size());
+    for (std::size_t i = 0; i < us.size(); ++i)
+        table.points[i] = {{.dtype = table.dtype, .pass = table.pass}, seconds_from_us(us[i])};
+    for (const ConvolutionColumn& each : convolution_columns) {
+        const Node values = rows.at(std::string(each.name).c_str());
+        values.expect_size(us.size());
+        const auto counts = values.counts();
+        for (std::size_t i = 0; i < us.size(); ++i) table.points[i].shape.*each.member = counts[i];
+    }
+    half_widths(rows, table.points);
+    return table;
+}
+
 AttentionTable attention_table(const Node& node) {
     AttentionTable table{
         node.at("backward").boolean(), node.at("causal").boolean(), provenance(node.at("provenance")), {}};
@@ -248,6 +268,7 @@ Profile profile_from(const json& document) {
                                      node.at("p90").number()};
         }
     if (root.has("batched_gemm")) profile.batched_gemm = tables(root.at("batched_gemm"), batched_gemm_table);
+    if (root.has("convolution")) profile.convolution = tables(root.at("convolution"), convolution_table);
     if (root.has("copies")) profile.copies = tables(root.at("copies"), copy_table);
     if (root.has("overlap")) profile.overlap = tables(root.at("overlap"), overlap_point);
     if (root.has("noise"))

@@ -1,8 +1,6 @@
 // The fields of a struct as keys of a JSON object: one table reads, writes, checks and documents them.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <concepts>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,7 +9,6 @@
 
 #include "base/error.hpp"
 #include "documents/key.hpp"
-#include "documents/message.hpp"
 #include "documents/reader.hpp"
 
 namespace orrery::documents {
@@ -117,17 +114,6 @@ void read_fields(const Reader& reader, std::span<const Field<Struct>> fields, St
         if (reader.has(field.key.name)) field.set(to, *reader.setting(field.key.name));
 }
 
-/// Every field that its key can say; what it cannot (0 of a range that begins at 1, an empty text) is what the key's
-/// absence means.
-template <class Struct>
-nlohmann::ordered_json write_fields(std::span<const Field<Struct>> fields, const Struct& from) {
-    auto object = nlohmann::ordered_json::object();
-    for (const Field<Struct>& field : fields)
-        if (const Setting setting = field.get(from); can_say(field.key, setting))
-            object[std::string(field.key.name)] = to_json(field.key, setting);
-    return object;
-}
-
 /// Refuses what no key can say, but for defaults of fields that need not be stated. Throws Error with pointer below
 /// `at`, value and range.
 template <class Struct>
@@ -136,11 +122,25 @@ void check_fields(std::span<const Field<Struct>> fields, const Struct& of, std::
     for (const Field<Struct>& field : fields) {
         const Setting setting = field.get(of);
         if (can_say(field.key, setting) || (!field.key.required && setting == field.get(usual))) continue;
-        throw Error("", child_pointer(at, field.key.name),
-                    fmt::format("{} is out of range",
-                                std::visit([](const auto& value) { return fmt::format("{}", value); }, setting)),
-                    remedy(field.key));
+        throw out_of_range(field.key, setting, at);
     }
+}
+
+/// Every field that its key can say; a default that it cannot (0 of a range that begins at 1, an empty text) is what
+/// the key's absence means. Throws Error with the key for any other value that no key can say.
+template <class Struct>
+nlohmann::ordered_json write_fields(std::span<const Field<Struct>> fields, const Struct& from) {
+    auto object = nlohmann::ordered_json::object();
+    const Struct usual{};
+    for (const Field<Struct>& field : fields) {
+        const Setting setting = field.get(from);
+        if (can_say(field.key, setting)) {
+            object[std::string(field.key.name)] = to_json(field.key, setting);
+        } else if (setting != field.get(usual)) {
+            throw out_of_range(field.key, setting, "");
+        }
+    }
+    return object;
 }
 
 /// The keys of a struct's fields.

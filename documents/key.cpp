@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/overloaded.hpp"
+#include "documents/message.hpp"
 
 namespace orrery::documents {
 
@@ -45,6 +46,11 @@ nlohmann::ordered_json to_json(const Key& key, const Setting& setting) {
     if (key.kind == Kind::choice) return std::string(word_of(key, std::get<std::uint64_t>(setting))->name);
     if (key.kind == Kind::bytes) return fmt::format("{} B", std::get<std::uint64_t>(setting));
     return std::visit([](const auto& value) { return nlohmann::ordered_json(value); }, setting);
+}
+
+Error out_of_range(const Key& key, const Setting& setting, std::string_view at) {
+    const std::string shown = std::visit([](const auto& value) { return fmt::format("{}", value); }, setting);
+    return {"", child_pointer(at, key.name), shown + " is out of range", remedy(key)};
 }
 
 std::string remedy(const Key& key) {

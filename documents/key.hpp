@@ -9,6 +9,8 @@
 #include <string_view>
 #include <variant>
 
+#include "base/error.hpp"
+
 namespace orrery::documents {
 
 enum class Kind : std::uint8_t {
@@ -83,6 +85,9 @@ bool can_say(const Key& key, const Setting& setting);
 /// As it is written under the key: names of enumerations, bytes with their unit. Throws std::logic_error where
 /// can_say() is false.
 nlohmann::ordered_json to_json(const Key& key, const Setting& setting);
+
+/// What is said of a setting for which can_say() is false; at: pointer of the object.
+Error out_of_range(const Key& key, const Setting& setting, std::string_view at);
 
 /// "write a whole number from 1 to 4096, without quotes": what the key accepts.
 std::string remedy(const Key& key);

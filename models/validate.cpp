@@ -90,10 +90,11 @@ void check_experts(const ModelSpec& spec) {
 }
 
 constexpr std::uint32_t least_image = 32, most_image = 4096, most_depth = 1000;
+constexpr std::uint64_t most_decoder_layers = 8192, most_buckets = 1 << 24;
 
 void check_images(const ModelSpec& spec) {
     if (spec.family != Family::resnet) {
-        if (spec.image != ImageSpec{}) fail("image", "a Transformer has no images", "leave it out");
+        if (spec.image != ImageSpec{}) fail("image_size", "a Transformer has no images", "leave it out");
         return;
     }
     check_range("image_size", spec.image.size, least_image, most_image);
@@ -103,7 +104,7 @@ void check_images(const ModelSpec& spec) {
         blocks += depth;
     }
     if (blocks != spec.layers)
-        fail("layers", fmt::format("{}, but the stages have {} residual blocks", spec.layers, blocks),
+        fail("num_hidden_layers", fmt::format("{}, but the stages have {} residual blocks", spec.layers, blocks),
              "take a network of the catalog as it is");
     if (spec != with_resnet_structure(spec))
         fail("name", fmt::format("{} has a key that only Transformers have, or another width", spec.name),
@@ -112,11 +113,12 @@ void check_images(const ModelSpec& spec) {
 
 void check_decoder(const ModelSpec& spec) {
     if (spec.family != Family::t5) {
-        if (spec.decoder_layers > 0) fail("decoder_layers", "only T5 has a decoder beside its encoder", "leave it out");
+        if (spec.decoder_layers > 0)
+            fail("num_decoder_layers", "only T5 has a decoder beside its encoder", "leave it out");
         return;
     }
-    check_range("decoder_layers", spec.decoder_layers, 1, most_layers);
-    check_range("relative_buckets", spec.relative_buckets, 1, most_rows);
+    check_range("num_decoder_layers", spec.decoder_layers, 1, most_decoder_layers);
+    check_range("relative_attention_num_buckets", spec.relative_buckets, 1, most_buckets);
     if (spec.kv_heads != spec.heads || spec.gated || spec.experts > 0 || spec.position != PositionKind::none)
         fail("name", "an encoder-decoder of another structure than T5's", "take a model of the catalog as it is");
 }

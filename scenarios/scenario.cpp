@@ -17,6 +17,7 @@
 #include "scenarios/model_section.hpp"
 #include "scenarios/override.hpp"
 #include "scenarios/placement.hpp"
+#include "scenarios/title.hpp"
 #include "strategies/plan_fields.hpp"
 #include "topology/cluster.hpp"
 

@@ -28,7 +28,7 @@ std::string title(const std::string& name, const std::vector<Override>& override
     std::vector<std::string> changes;
     for (const Override& change : overrides) {
         if (!is_named(pointer_of(change))) continue;
-        changes.push_back(printable(fmt::format("{}={}", change.path, change.value)));
+        changes.push_back(documents::printable(fmt::format("{}={}", change.path, change.value)));
     }
     if (changes.empty()) return name;
     const std::size_t more = changes.size() > most ? changes.size() - most : 0;

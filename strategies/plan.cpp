@@ -52,7 +52,10 @@ std::string nearest_multiples(uint64_t value, uint64_t of) {
 }
 
 void check_sizes(const Plan& plan) {
-    documents::check_fields(strategy_fields(), plan.strategy, "/strategy");
+    Strategy strategy = plan.strategy;
+    // Files may ask for buckets of 1 MB and more; what smaller ones cost in operations small models can afford.
+    if (strategy.bucket_bytes > 0) strategy.bucket_bytes = Strategy{}.bucket_bytes;
+    documents::check_fields(strategy_fields(), strategy, "/strategy");
     documents::check_fields(training_fields(), plan.training, "/training");
     constexpr double most = 1U << 31U;
     const double ranks = double{1} * plan.strategy.tensor * plan.strategy.pipeline * plan.strategy.data;

@@ -12,6 +12,7 @@
 #include "calibrate/measure/measured_constants.hpp"
 #include "calibrate/predictor.hpp"
 #include "calibrate/profile_check.hpp"
+#include "calibrate/profile_json.hpp"
 
 namespace orrery::calibrate {
 
@@ -91,6 +92,23 @@ void add_attention(Profile& profile, const LogContent& log, double gap) {
         });
         table.provenance = provenance(log.fingerprint);
         profile.attention.push_back(std::move(table));
+    }
+}
+
+void add_convolution(Profile& profile, const LogContent& log, double gap) {
+    std::map<std::pair<kernels::Dtype, kernels::GemmPass>, ConvolutionTable> tables;
+    for (const Record& r : log.records) {
+        const auto* c = kernel_of<kernels::Convolution>(r);
+        if (c == nullptr || !r.failure.empty()) continue;
+        auto& table = tables[{c->dtype, c->pass}];
+        table.dtype = c->dtype;
+        table.pass = c->pass;
+        table.points.push_back({*c, static_cast<float>(without_gap(r.seconds, gap)), static_cast<float>(r.half_width)});
+    }
+    for (auto& [key, table] : tables) {
+        std::ranges::sort(table.points, {}, [](const ConvolutionPoint& p) { return convolution_key(p.shape); });
+        table.provenance = provenance(log.fingerprint);
+        profile.convolution.push_back(std::move(table));
     }
 }
 
@@ -174,6 +192,7 @@ Assembled assemble(const LogContent& log, const std::string& name, double load_a
     const double gap = profile.constants.at("kernel_gap_seconds").value;
     add_gemm(profile, log, gap);
     add_attention(profile, log, gap);
+    add_convolution(profile, log, gap);
     add_pointwise(profile, log, gap);
     add_transfers(profile, log);
     for (const Record& r : log.records)

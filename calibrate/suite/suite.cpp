@@ -27,10 +27,11 @@ std::string_view needs_launches(const Bench& bench) {
 }
 
 // Shares: most of a step's time is GEMM; collectives and memory-bound kernels come next.
-constexpr std::array<Suite, 7> table{{
+constexpr std::array<Suite, 8> table{{
     {"gemm", "matrix products", 5, gemm_grid, gemm_refine, always},
     {"attention", "fused attention", 2, attention_grid, nullptr, always},
     {"pointwise", "memory-bound kernels", 3, pointwise_grid, pointwise_refine, always},
+    {"convolution", "convolutions of images", 1, convolution_grid, nullptr, always},
     {"copy", "copies within the device and to its host", 1, copy_grid, copy_refine, always},
     {"collective", "collectives among the ranks", 3, collective_grid, collective_refine, needs_ranks},
     {"overlap", "kernels beside copies and collectives", 1, overlap_grid, nullptr, needs_streams},

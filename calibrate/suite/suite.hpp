@@ -37,7 +37,7 @@ struct Suite {
     std::string_view (*obstacle)(const Bench& bench);
 };
 
-/// gemm, attention, pointwise, copy, collective, overlap, launch.
+/// gemm, attention, pointwise, convolution, copy, collective, overlap, launch.
 std::span<const Suite> suites();
 /// Throws Error, with the names, for an unknown one.
 const Suite& suite_named(std::string_view name);
@@ -52,6 +52,7 @@ std::vector<kernels::Gemm> random_gemms(const Bench& bench, kernels::Dtype dtype
 std::vector<Subject> attention_grid(const Bench& bench);
 std::vector<Subject> pointwise_grid(const Bench& bench);
 std::vector<Subject> pointwise_refine(const Bench& bench, std::span<const Record> measured);
+std::vector<Subject> convolution_grid(const Bench& bench);
 std::vector<Subject> copy_grid(const Bench& bench);
 std::vector<Subject> copy_refine(const Bench& bench, std::span<const Record> measured);
 std::vector<Subject> collective_grid(const Bench& bench);

@@ -141,6 +141,12 @@ TEST_F(NcclTestsTest, SeveralNodesAreATableOfTheirOwn) {
     EXPECT_FALSE(predictor.measured(CollectiveKind::all_gather, 8, 2, 1048576)) << "nor other kinds";
 }
 
+TEST_F(NcclTestsTest, TakesALibraryWithoutAVersion) {
+    const std::string text = "# nccl-headers=22000 nccl-library=\n";
+    const NcclTests tests = import_nccl_tests(file(text + ranks(8) + rows), CollectiveKind::all_reduce);
+    EXPECT_NE(tests.table.provenance.software.find("not told"), std::string::npos) << tests.table.provenance.software;
+}
+
 TEST_F(NcclTestsTest, RefusesUnevenNodesNoRanksAndNoRows) {
     expect_refused(head + ranks(7, "node2") + titles + rows, "7 ranks are spread unevenly over 2 nodes");
     expect_refused(head + titles + rows, "lists 0 ranks");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "calibrate/predictor.hpp"
@@ -71,6 +72,83 @@ TEST(PredictConvolution, IsNoFasterThanProductsInALongRun) {
     profile.constants["sustained_gemm"].value = 0.1;
     const Estimate answer = Predictor(profile).kernel(window);
     EXPECT_LT(kernels::flops(window) / answer.seconds, 0.11 * 50e12);
+}
+
+/// Twice its roofline everywhere, with a spread for one shape.
+Profile with_convolutions() {
+    Profile profile = small_profile();
+    const Machine machine(profile.constants);
+    ConvolutionTable table{Dtype::bf16, GemmPass::forward, profile.gemm[0].provenance, {}};
+    for (const std::uint32_t channels : {64U, 128U, 256U})
+        for (const std::uint32_t batch : {8U, 64U}) {
+            const Convolution c{.batch = batch,
+                                .channels = channels,
+                                .rows = 14,
+                                .columns = 14,
+                                .outputs = channels,
+                                .kernel_rows = 3,
+                                .kernel_columns = 3,
+                                .padding = 1};
+            table.points.push_back({c, static_cast<float>(2 * convolution_roofline(c, machine)), 0.05F});
+        }
+    profile.convolution.push_back(table);
+    return profile;
+}
+
+TEST(PredictConvolution, ReturnsMeasuredTimes) {
+    const Profile profile = with_convolutions();
+    const Predictor predictor(profile);
+    for (const ConvolutionPoint& p : profile.convolution[0].points) {
+        const Estimate answer = predictor.kernel(p.shape);
+        EXPECT_NEAR(answer.seconds / p.seconds, 1, 1e-5);
+        EXPECT_FALSE(answer.extrapolated);
+        EXPECT_NEAR(answer.uncertainty, 0.05, 1e-6);
+    }
+    EXPECT_NE(predictor.explain(profile.convolution[0].points[3].shape).find("row 3"), std::string::npos);
+}
+
+TEST(PredictConvolution, BetweenMeasuredShapesKeepsTheirShareOfTheRoofline) {
+    const Profile profile = with_convolutions();
+    const Machine machine(profile.constants);
+    Convolution between = profile.convolution[0].points[2].shape;
+    between.batch = 20;
+    between.rows = between.columns = 16;
+    EXPECT_NEAR(Predictor(profile).kernel(between).seconds / convolution_roofline(between, machine), 2, 1e-4);
+    between.batch = 4096;  // more work than any row
+    EXPECT_TRUE(Predictor(profile).kernel(between).extrapolated);
+    between.pass = GemmPass::data_gradient;  // never measured
+    EXPECT_NE(Predictor(profile).explain(between).find("never measured"), std::string::npos);
+}
+
+TEST(ConvolutionTable, SurvivesItsFile) {
+    const Profile profile = with_convolutions();
+    const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "convolutions.json";
+    save_profile(profile, file);
+    const Profile back = load_profile(file);
+    std::filesystem::remove(file);
+    ASSERT_EQ(back.convolution.size(), 1U);
+    EXPECT_EQ(back.convolution[0].pass, GemmPass::forward);
+    ASSERT_EQ(back.convolution[0].points.size(), profile.convolution[0].points.size());
+    for (std::size_t i = 0; i < back.convolution[0].points.size(); ++i) {
+        const ConvolutionPoint &written = profile.convolution[0].points[i], &read = back.convolution[0].points[i];
+        EXPECT_EQ(read.shape, written.shape);
+        EXPECT_NEAR(read.seconds / written.seconds, 1, 1e-3);
+        EXPECT_NEAR(read.half_width, written.half_width, 1e-5);
+    }
+}
+
+TEST(ConvolutionTable, ImpossibleAndUnorderedRowsAreRefused) {
+    const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "refused.json";
+    const auto refused = [&](auto change) {
+        Profile profile = with_convolutions();
+        change(profile.convolution[0].points);
+        EXPECT_THROW(save_profile(profile, file), Error);
+    };
+    refused([](auto& points) { points[1].shape.groups = 7; });
+    refused([](auto& points) { points[1].shape.stride = 0; });
+    refused([](auto& points) { points[1].seconds = 0; });
+    refused([](auto& points) { std::swap(points[0], points[1]); });
+    refused([](auto& points) { points[1] = points[0]; });
 }
 
 TEST(PredictStreams, TakeAsLongAsAnAdditionOfTheirBytes) {

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+
 #include "kernels/operands.hpp"
 #include "tests/calibrate/pretended_device.hpp"
 
@@ -29,6 +33,23 @@ TEST(PointwiseRefine, EveryKindGetsRowsThatItCanHave) {
         const auto& kernel = std::get<kernels::Kernel>(point);
         EXPECT_NO_THROW((void)kernels::operands(kernel)) << kernels::to_text(kernel);
     }
+}
+
+TEST(ConvolutionGrid, HasEveryPassOfShapesThatExist) {
+    PretendedDevice device({.kind = "cuda"});
+    Bench bench;
+    bench.device = &device;
+    bench.dtypes = {kernels::Dtype::bf16};
+    std::map<kernels::GemmPass, int> passes;
+    std::set<std::string> texts;
+    for (const Subject& point : convolution_grid(bench)) {
+        const auto& kernel = std::get<kernels::Kernel>(point);
+        EXPECT_NO_THROW((void)kernels::operands(kernel)) << kernels::to_text(kernel);
+        EXPECT_TRUE(texts.insert(kernels::to_text(kernel)).second) << kernels::to_text(kernel);
+        ++passes[std::get<kernels::Convolution>(kernel).pass];
+    }
+    EXPECT_EQ(passes.size(), 3U);
+    EXPECT_GT(texts.size(), 100U);
 }
 
 }  // namespace

@@ -73,6 +73,12 @@ TEST(Fields, WhatNoKeyCanSayIsLeftOut) {
               R"({"count":1,"bytes":"4000000 B","colour":"blue","share":0.5,"on":true})");
 }
 
+TEST(Fields, WhatNoKeyCanSayAndIsNoDefaultIsNotWritten) {
+    Thing thing;
+    thing.derived = 1000;
+    expect_error([&] { (void)write_fields(fields(), thing); }, "/derived", "1000 is out of range");
+}
+
 TEST(Fields, AreReadAsTheyWereWritten) {
     const Thing thing{"b", 100, 3, 999, Colour::red, {0.1 + 0.2}, false};
     const Thing again = read(write_fields(fields(), thing).dump());
