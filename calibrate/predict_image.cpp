@@ -32,8 +32,8 @@ kernels::Pointwise stream(kernels::Dtype dtype, double bytes, std::uint64_t cols
 kernels::Pointwise stream(const kernels::Pooling& p) { return stream(p.dtype, kernels::bytes(p), p.channels); }
 kernels::Pointwise stream(const kernels::BatchNorm& b) { return stream(b.dtype, kernels::bytes(b), b.channels); }
 
-Estimate derived(Estimate estimate) {
-    estimate.extrapolated = true;
+Estimate derived(Estimate estimate, std::string_view from) {
+    estimate.derived = from;
     return estimate;
 }
 
@@ -93,11 +93,11 @@ std::string ImagePredictor::explain_rows(const Lookup& lookup, const kernels::Co
 Estimate ImagePredictor::at_table_clock(const kernels::Convolution& c) const {
     if (const Lookup* table = lookup(c)) return interpolated(*table, c);
     const double roofline = convolution_roofline(c, machine_);
-    if (!has_products_) return {roofline / untabled_share, true};
+    if (!has_products_) return derived({roofline / untabled_share, true}, "convolutions from their roofline");
     const kernels::Gemm product = implicit_gemm(c);
     Estimate out = gemm_.at_table_clock(product);
     out.seconds *= roofline / gemm_roofline(product, machine_);
-    return derived(out);
+    return derived(out, "convolutions from products");
 }
 
 Estimate ImagePredictor::estimate(const kernels::Convolution& c) const {
@@ -107,9 +107,13 @@ Estimate ImagePredictor::estimate(const kernels::Convolution& c) const {
     return out;
 }
 
-Estimate ImagePredictor::estimate(const kernels::Pooling& p) const { return derived(pointwise_.estimate(stream(p))); }
+Estimate ImagePredictor::estimate(const kernels::Pooling& p) const {
+    return derived(pointwise_.estimate(stream(p)), "pooling from additions");
+}
 
-Estimate ImagePredictor::estimate(const kernels::BatchNorm& b) const { return derived(pointwise_.estimate(stream(b))); }
+Estimate ImagePredictor::estimate(const kernels::BatchNorm& b) const {
+    return derived(pointwise_.estimate(stream(b)), "batch norms from additions");
+}
 
 std::string ImagePredictor::explain(const kernels::Convolution& c) const {
     const Estimate total = estimate(c);
