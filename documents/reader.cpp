@@ -41,7 +41,7 @@ Reader::Reader(const json& value, const Section& section, std::string file, std:
 
 Error Reader::unknown(const std::string& spelling) const {
     if (const NotModelled* known = find_not_modelled(*section_, spelling))
-        return {file_, child_pointer(at_, spelling), fmt::format("{} is not modelled yet", known->what),
+        return {file_, child_pointer(at_, spelling), fmt::format("\"{}\": {}", printable(spelling), known->what),
                 instead_of(*known)};
     std::string hint = fmt::format("the nearest known key is \"{}\"", nearest_key(*section_, spelling));
     for (const Section& other : section_->all) {
@@ -220,7 +220,7 @@ std::optional<Word> Reader::choice(std::string_view name) const {
     }
     if (value->is_string())
         if (const NotModelled* other = find_not_modelled(*section_, name, value->get_ref<const std::string&>()))
-            refuse(name, fmt::format("{} is not modelled yet", other->what), instead_of(*other));
+            refuse(name, fmt::format("{}: {}", shown(*value), other->what), instead_of(*other));
     refuse(name, fmt::format("{} is unknown", shown(*value)), remedy(known));
 }
 

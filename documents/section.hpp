@@ -15,7 +15,7 @@ struct NotModelled {
     std::string_view section;  ///< "strategy"
     std::string_view key;
     std::string_view value;  ///< of a key that there is; empty: the key, whatever its value
-    std::string_view what;   ///< "context parallelism"
+    std::string_view what;   ///< "context parallelism is not modelled yet"
     std::string_view instead;
 };
 

@@ -66,8 +66,8 @@ constexpr std::array of_strategy{
         .help = "The order of forward and backward passes.",
         .when_absent = "1f1b, or interleaved when virtual_pipeline is above 1"}),
     field<&Strategy::sharding>({.name = "sharding", .words = sharding_words,
-        .help = "zero1: the distributed optimizer; zero2: gradients too; zero3: weights too (FSDP). hybrid is known and "
-                "not yet predicted.",
+        .help = "zero1: the distributed optimizer; zero2: gradients too; zero3: weights too (FSDP). hybrid is known "
+                "and not yet predicted.",
         .others = {megatron("use_distributed_optimizer", "\"zero1\"", "\"none\"")}}),
     field<&Strategy::recompute>({.name = "recompute", .words = recomputes,
         .help = "What the backward pass computes again; selective: attention.",

@@ -30,9 +30,9 @@ struct LinkShare {
     double share;
 };
 
-/// Immutable once built (but that adaptive routing remembers its choices, unused()), and small at any size: links are worked out
-/// when asked for. GPU g sits in node
-/// g / gpus_per_node(), as local GPU g % gpus_per_node(). Links are numbered node after node, then the fabric's.
+/// Immutable once built (but that adaptive routing remembers its choices, unused()), and small at any size: links are
+/// worked out when asked for. GPU g sits in node g / gpus_per_node(), as local GPU g % gpus_per_node(). Links are
+/// numbered node after node, then the fabric's.
 class Cluster {
 public:
     /// All nodes have as many GPUs and NICs, and the fabric is made for that many nodes. Throws Error otherwise.

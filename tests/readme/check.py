@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every command of a document in a fresh copy of the tree and compares what it prints. tests/README.md explains."""
+"""Runs every command of a document in a fresh copy of the tree and compares what it prints (tests/README.md)."""
 import argparse
 import json
 import os

@@ -30,7 +30,8 @@ class CompareTest(unittest.TestCase):
 class CommandsTest(unittest.TestCase):
     def test_markdown(self):
         text = "\n".join(["# A", "Text", "", "    build/release/orrery x \\", "        --set a=1", "", "```", "out 1",
-                          "```", "", "    {\"json\": 1}", "", "    make run      # why", "", "# B", "```", "lost", "```"])
+                          "```", "", "    {\"json\": 1}", "", "    make run      # why", "", "# B", "```",
+                          "lost", "```"])
         found, orphans = commands.markdown(text)
         self.assertEqual([c.text for c in found], ["build/release/orrery x --set a=1", "make run"])
         self.assertEqual([c.output for c in found], [["out 1"], []])

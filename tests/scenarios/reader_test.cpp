@@ -101,9 +101,9 @@ TEST(Reader, WhatIsNotModelledIsNamedWithWhatThereIs) {
     };
     for (const Case& c : {Case{R"({"context_parallel_size": 2})", "/strategy/context_parallel_size",
                                "context parallelism is not modelled", "sequence_parallel"},
-                          {R"({"sharding": "zero2"})", "/strategy/sharding", "ZeRO-2 is not modelled", "zero1"},
-                          {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP is not modelled", "zero1"},
-                          {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO stage", "zero1"},
+                          {R"({"sharding": "hsdp"})", "/strategy/sharding", "HSDP is not modelled", "zero1"},
+                          {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP has another name", "zero3"},
+                          {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO's stage has another name", "zero1"},
                           {R"({"schedule": "ZB-V"})", "/strategy/schedule", "zero-bubble", "zb-h1"}})
         expect_error(
             [&] {

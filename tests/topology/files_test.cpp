@@ -40,8 +40,10 @@ TEST(NcclXml, IsReadWithRatesOfTheLinks) {
     ASSERT_EQ(node.plan.gpu_to_gpu(0, 1).size(), 1u) << "over NVLink";
     EXPECT_DOUBLE_EQ(node.plan.links()[node.plan.gpu_to_gpu(0, 1)[0]].link.bytes_per_second, 4 * 25e9);
     ASSERT_EQ(node.plan.gpu_to_nic(0).size(), 2u) << "over the PCIe switch";
-    EXPECT_DOUBLE_EQ(node.plan.links()[node.plan.gpu_to_nic(0)[0]].link.bytes_per_second, pcie4_bytes_per_second);
-    EXPECT_DOUBLE_EQ(node.plan.links()[node.plan.gpu_to_nic(0)[1]].link.bytes_per_second, pcie4_bytes_per_second / 2);
+    EXPECT_DOUBLE_EQ(node.plan.links()[node.plan.gpu_to_nic(0)[0]].link.bytes_per_second,
+                     hardware::pcie4_bytes_per_second);
+    EXPECT_DOUBLE_EQ(node.plan.links()[node.plan.gpu_to_nic(0)[1]].link.bytes_per_second,
+                     hardware::pcie4_bytes_per_second / 2);
 }
 
 /// Number of links between kinds of device, by rate in MB/s.
