@@ -36,6 +36,8 @@ Estimate derived(Estimate estimate, std::string_view from) {
     estimate.derived = from;
     return estimate;
 }
+constexpr std::string_view from_products = "convolutions from products",
+                           from_additions = "pooling and batch norms from additions";
 
 std::string explain_stream(const kernels::Kernel& kernel, const kernels::Pointwise& as, double seconds,
                            const PointwisePredictor& pointwise) {
@@ -93,11 +95,11 @@ std::string ImagePredictor::explain_rows(const Lookup& lookup, const kernels::Co
 Estimate ImagePredictor::at_table_clock(const kernels::Convolution& c) const {
     if (const Lookup* table = lookup(c)) return interpolated(*table, c);
     const double roofline = convolution_roofline(c, machine_);
-    if (!has_products_) return derived({roofline / untabled_share, true}, "convolutions from their roofline");
+    if (!has_products_) return derived({roofline / untabled_share, true}, from_products);
     const kernels::Gemm product = implicit_gemm(c);
     Estimate out = gemm_.at_table_clock(product);
     out.seconds *= roofline / gemm_roofline(product, machine_);
-    return derived(out, "convolutions from products");
+    return derived(out, from_products);
 }
 
 Estimate ImagePredictor::estimate(const kernels::Convolution& c) const {
@@ -108,11 +110,11 @@ Estimate ImagePredictor::estimate(const kernels::Convolution& c) const {
 }
 
 Estimate ImagePredictor::estimate(const kernels::Pooling& p) const {
-    return derived(pointwise_.estimate(stream(p)), "pooling from additions");
+    return derived(pointwise_.estimate(stream(p)), from_additions);
 }
 
 Estimate ImagePredictor::estimate(const kernels::BatchNorm& b) const {
-    return derived(pointwise_.estimate(stream(b)), "batch norms from additions");
+    return derived(pointwise_.estimate(stream(b)), from_additions);
 }
 
 std::string ImagePredictor::explain(const kernels::Convolution& c) const {
