@@ -141,6 +141,8 @@ Setting random_setting(const Key& key, const Setting& like, std::mt19937_64& ran
         return static_cast<std::uint64_t>(key.min + share() * (key.max - key.min));
     if (std::holds_alternative<double>(like)) return key.min + share() * (key.max - key.min);
     if (std::holds_alternative<bool>(like)) return random() % 2 == 0;
+    const auto depth = [&] { return std::to_string(1 + random() % 100); };
+    if (key.name == "depths") return depth() + ',' + depth() + ',' + depth() + ',' + depth();
     return std::string("text ") + std::to_string(random());
 }
 
