@@ -95,7 +95,7 @@ AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& 
 
 Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
     const Answer found = answer(a);
-    const bool other_mask = found.lookup->table->causal != a.causal || !a.plain();
+    const bool other_mask = found.lookup->table->causal != a.causal;
     const double length = square_length(a);
     const bool outside = found.weights.size() > 1 && [&] {
         for (const auto& p : found.lookup->table->points)
@@ -104,6 +104,7 @@ Estimate AttentionPredictor::at_table_clock(const kernels::Attention& a) const {
     }();
     Estimate estimate{found.seconds, outside, found.half_width, found.half_width};
     if (other_mask) estimate.derived = "attention of one mask from the other";
+    if (!a.plain()) estimate.derived = "attention of other lengths and windows from squares";
     if (!found.derived) return estimate;
     // Five products instead of two (FlashAttention-2, section 3.2), at backward_rate_ of the forward's rate.
     estimate.seconds *= 2.5 / backward_rate_;

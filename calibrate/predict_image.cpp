@@ -32,10 +32,12 @@ kernels::Pointwise stream(kernels::Dtype dtype, double bytes, std::uint64_t cols
 kernels::Pointwise stream(const kernels::Pooling& p) { return stream(p.dtype, kernels::bytes(p), p.channels); }
 kernels::Pointwise stream(const kernels::BatchNorm& b) { return stream(b.dtype, kernels::bytes(b), b.channels); }
 
-Estimate derived(Estimate estimate) {
-    estimate.extrapolated = true;
+Estimate derived(Estimate estimate, std::string_view from) {
+    estimate.derived = from;
     return estimate;
 }
+constexpr std::string_view from_products = "convolutions from products",
+                           from_additions = "pooling and batch norms from additions";
 
 std::string explain_stream(const kernels::Kernel& kernel, const kernels::Pointwise& as, double seconds,
                            const PointwisePredictor& pointwise) {
@@ -93,11 +95,11 @@ std::string ImagePredictor::explain_rows(const Lookup& lookup, const kernels::Co
 Estimate ImagePredictor::at_table_clock(const kernels::Convolution& c) const {
     if (const Lookup* table = lookup(c)) return interpolated(*table, c);
     const double roofline = convolution_roofline(c, machine_);
-    if (!has_products_) return {roofline / untabled_share, true};
+    if (!has_products_) return derived({roofline / untabled_share, true}, from_products);
     const kernels::Gemm product = implicit_gemm(c);
     Estimate out = gemm_.at_table_clock(product);
     out.seconds *= roofline / gemm_roofline(product, machine_);
-    return derived(out);
+    return derived(out, from_products);
 }
 
 Estimate ImagePredictor::estimate(const kernels::Convolution& c) const {
@@ -107,9 +109,13 @@ Estimate ImagePredictor::estimate(const kernels::Convolution& c) const {
     return out;
 }
 
-Estimate ImagePredictor::estimate(const kernels::Pooling& p) const { return derived(pointwise_.estimate(stream(p))); }
+Estimate ImagePredictor::estimate(const kernels::Pooling& p) const {
+    return derived(pointwise_.estimate(stream(p)), from_additions);
+}
 
-Estimate ImagePredictor::estimate(const kernels::BatchNorm& b) const { return derived(pointwise_.estimate(stream(b))); }
+Estimate ImagePredictor::estimate(const kernels::BatchNorm& b) const {
+    return derived(pointwise_.estimate(stream(b)), from_additions);
+}
 
 std::string ImagePredictor::explain(const kernels::Convolution& c) const {
     const Estimate total = estimate(c);

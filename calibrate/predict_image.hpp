@@ -14,7 +14,7 @@
 namespace orrery::calibrate {
 
 /// Convolutions are interpolated where the profile has a table of their pass; all else is derived from tables of other
-/// kernels, and says that it is extrapolated.
+/// kernels, and says so.
 class ImagePredictor {
 public:
     /// Keeps references to the other predictors.
