@@ -1,7 +1,6 @@
 // A plan file says a plan exactly, and nothing else than a plan: every field, by the table that describes it.
 #include "run/plan_file.hpp"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -142,8 +141,8 @@ Setting random_setting(const Key& key, const Setting& like, std::mt19937_64& ran
         return static_cast<std::uint64_t>(key.min + share() * (key.max - key.min));
     if (std::holds_alternative<double>(like)) return key.min + share() * (key.max - key.min);
     if (std::holds_alternative<bool>(like)) return random() % 2 == 0;
-    if (key.name == "depths")
-        return fmt::format("{},{},{},{}", 1 + random() % 9, random() % 9, random() % 9, random() % 9);
+    const auto depth = [&] { return std::to_string(1 + random() % 100); };
+    if (key.name == "depths") return depth() + ',' + depth() + ',' + depth() + ',' + depth();
     return std::string("text ") + std::to_string(random());
 }
 
