@@ -30,7 +30,7 @@ constexpr std::array settings_fields{
     field<&RunSettings::warmup>({.name = "warmup", .min = 0, .max = 1e6, .help = "Of the steps: not measured."}),
     field<&RunSettings::seed>({.name = "seed", .min = 0, .max = max_exact, .help = "Of parameters and tokens."}),
     field<&RunSettings::data>({.name = "data", .help = "A text file read byte by byte; synthetic tokens when absent."}),
-    field<&RunSettings::adam, &kernels::Adam::rate>({.name = "rate", .min = 0, .max = 1e38, .help = "Of learning."}),
+    field<&RunSettings::adam, &kernels::Adam::rate>({.name = "rate", .min = 0, .max = 1e30, .help = "Of learning."}),
     field<&RunSettings::adam, &kernels::Adam::b1>({.name = "b1", .min = 0, .max = below_one, .help = "Of Adam."}),
     field<&RunSettings::adam, &kernels::Adam::b2>({.name = "b2", .min = 0, .max = below_one, .help = "Of Adam."}),
     field<&RunSettings::adam, &kernels::Adam::epsilon>({.name = "epsilon", .min = 0, .max = 1, .help = "Of Adam."}),

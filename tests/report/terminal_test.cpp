@@ -79,7 +79,7 @@ TEST(Terminal, SaysWhatMfuCounts) {
               std::string::npos);
     scenarios::Scenario encoder = sample_scenario();
     encoder.plan.model.causal = false;
-    EXPECT_EQ(terminal(encoder, p, {}).find("causal"), std::string::npos);
+    EXPECT_EQ(terminal(encoder, p, {}).find("causal half"), std::string::npos);
 }
 
 TEST(Terminal, NamesWhatWasChangedInAShippedModel) {

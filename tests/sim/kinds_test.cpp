@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "hardware/datasheets.hpp"
 #include "sim/collective/nccl_tuning.hpp"
 #include "sim/network.hpp"
 #include "tests/sim/bench.hpp"
@@ -44,7 +45,7 @@ TEST(Kinds, NodesWithTheSameGpuAreOfOneKind) {
         EXPECT_EQ(kinds.of(gpu), gpu >= 16 && gpu < 32 ? 1U : 0U) << gpu;
     EXPECT_EQ(kinds.among(gpus(16, 24)), std::vector<std::uint32_t>{1});
     EXPECT_EQ(kinds.among(gpus(12, 20)), (std::vector<std::uint32_t>{0, 1}));
-    EXPECT_EQ(kinds.payload_share(), 0.95);
+    EXPECT_EQ(kinds.payload_share(), hardware::infiniband_adapter.payload_share);
     EXPECT_EQ(kinds.most(kinds.among(gpus(0, 40)), "memory_bytes_per_second"), 3.35e12);
 }
 
