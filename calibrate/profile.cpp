@@ -11,6 +11,7 @@
 #include "base/read_file.hpp"
 #include "calibrate/profile_check.hpp"
 #include "calibrate/profile_json.hpp"
+#include "documents/document.hpp"
 
 namespace orrery::calibrate {
 
@@ -257,11 +258,10 @@ Profile as_read(const Profile& profile) { return profile_from(nlohmann::json::pa
 Profile load_profile(const std::filesystem::path& file) {
     const std::string text = read_file(file, "scenarios/profiles/ holds the shipped profiles");
     try {
-        Profile profile = profile_from(nlohmann::json::parse(text));
+        Profile profile = profile_from(documents::parse_document(
+            text, file.string(), {.example = "calibrate/README.md describes the profile format"}));
         check_profile(profile);
         return profile;
-    } catch (const nlohmann::json::parse_error& error) {
-        throw Error(file.string(), "", fmt::format("is not JSON: {}", error.what()), "was the file cut off?");
     } catch (const Error& error) {
         throw error.in_file(file.string());
     }

@@ -10,6 +10,7 @@
 #include "base/read_file.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "documents/document.hpp"
 #include "report/operations.hpp"
 
 namespace orrery::cli {
@@ -32,9 +33,7 @@ Exit code 1 when the step time is outside the tolerance.)";
 nlohmann::json read(const std::string& file) {
     constexpr std::uint64_t most_bytes = 2 * report::most_operations_bytes;  // measured ones have a spread besides
     constexpr const char* hint = "simulate --json and run --json write such files";
-    nlohmann::json document = nlohmann::json::parse(read_file(file, hint, most_bytes), nullptr, false);
-    if (document.is_discarded()) throw Error(file, "", "is no JSON", hint);
-    return document;
+    return documents::parse_document(read_file(file, hint, most_bytes), file, {.example = hint});
 }
 
 Exit compare(const Options& options) {

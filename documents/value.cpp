@@ -18,14 +18,13 @@ void Value::fail(std::string message, std::string hint) const {
     throw Error(file_, pointer_, std::move(message), hint.empty() ? remedy_ : std::move(hint));
 }
 
-const Value& Value::only(std::initializer_list<std::string_view> keys) const {
+const Value& Value::only(std::span<const std::string_view> keys) const {
     if (!value_->is_object()) fail(fmt::format("{} is no object", shown(*value_)));
     for (const auto& [key, ignored] : value_->items()) {
         if (std::ranges::find(keys, key) != keys.end()) continue;
-        throw Error(
-            file_, child_pointer(pointer_, key), fmt::format("unknown key \"{}\"", printable(key)),
-            fmt::format("the nearest known key is \"{}\"; {}",
-                        nearest(std::string_view(key).substr(0, 64), {keys.begin(), keys.size()}, 1).front(), remedy_));
+        throw Error(file_, child_pointer(pointer_, key), fmt::format("unknown key \"{}\"", printable(key)),
+                    fmt::format("the nearest known key is \"{}\"; {}",
+                                nearest(std::string_view(key).substr(0, 64), keys, 1).front(), remedy_));
     }
     return *this;
 }

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +23,10 @@ public:
     Value(const nlohmann::json& value, std::string file, std::string remedy, std::string pointer = "");
 
     /// Refuses what is no object, and keys other than these, naming the nearest.
-    const Value& only(std::initializer_list<std::string_view> keys) const;
+    const Value& only(std::span<const std::string_view> keys) const;
+    const Value& only(std::initializer_list<std::string_view> keys) const {
+        return only(std::span<const std::string_view>(keys.begin(), keys.size()));
+    }
     /// Whether it is an object with that key.
     [[nodiscard]] bool has(std::string_view key) const;
     [[nodiscard]] Value at(std::string_view key) const;

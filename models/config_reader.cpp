@@ -7,30 +7,17 @@
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
+#include "documents/document.hpp"
+#include "documents/message.hpp"
 
 namespace orrery::models {
 
-namespace {
-
-std::string shown(const nlohmann::json& value) {
-    constexpr std::size_t longest = 64;
-    // Bytes that are not UTF-8 are replaced: a message must be printable whatever the file holds.
-    std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    return text.size() <= longest ? text : text.substr(0, longest) + "...";
-}
-
-}  // namespace
-
 ConfigReader::ConfigReader(const std::filesystem::path& file) : file_(file.string()) {
-    const std::string text = read_file(file, "the path of a Hugging Face config.json");
-    try {
-        object_ = nlohmann::json::parse(text);
-    } catch (const nlohmann::json::exception& problem) {
-        throw Error(file_, "", fmt::format("not JSON: {}", problem.what()));
-    }
+    constexpr const char* wanted = "the path of a Hugging Face config.json";
+    object_ = documents::parse_document(read_file(file, wanted, documents::max_document_bytes), file_,
+                                        {.example = "name a Hugging Face config.json"});
     if (!object_.is_object())
-        throw Error(file_, "", fmt::format("must be an object, found {}", object_.type_name()),
-                    "the path of a Hugging Face config.json");
+        throw Error(file_, "", fmt::format("must be an object, found {}", object_.type_name()), wanted);
 }
 
 ConfigReader::ConfigReader(std::string file, std::string at, nlohmann::json object)
@@ -62,7 +49,7 @@ void ConfigReader::fail(std::string_view key, std::string message, std::string h
 }
 
 void ConfigReader::fail_type(std::string_view key, const nlohmann::json& found, std::string_view wanted) const {
-    fail(key, fmt::format("must be {}, found {}", wanted, shown(found)));
+    fail(key, fmt::format("must be {}, found {}", wanted, documents::shown(found)));
 }
 
 std::uint32_t ConfigReader::count(std::string_view key) const {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "documents/message.hpp"
 #include "report/breakdown.hpp"
 #include "run/measured.hpp"
 
@@ -34,6 +35,19 @@ struct Side {
         if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < least)
             throw Error(file, pointer, fmt::format("is {}", value.dump()), fmt::format("a number from {} on", least));
         return value.get<double>();
+    }
+    [[nodiscard]] std::size_t index(const std::string& pointer) const {
+        const Json& value = at(pointer);
+        if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
+            throw Error(file, pointer, fmt::format("{} is no whole number", documents::shown(value)),
+                        "the file is damaged");
+        return value.get<std::size_t>();
+    }
+    [[nodiscard]] std::string text(const std::string& pointer) const {
+        const Json& value = at(pointer);
+        if (!value.is_string())
+            throw Error(file, pointer, fmt::format("{} is not text", documents::shown(value)), "the file is damaged");
+        return value.get<std::string>();
     }
     [[nodiscard]] std::size_t size(const std::string& pointer) const {
         if (!at(pointer).is_array()) throw Error(file, pointer, "is no list", "the file is damaged");
@@ -106,7 +120,7 @@ public:
             const std::string at = fmt::format("/operations/ranks/{}", r);
             require_equal(p_, m_, at + "/rank", "compare reports of one scenario");
             require_equal(p_, m_, at + "/role", "compare reports of one scenario");
-            add_rank(r, fmt::format("/operations/roles/{}", p_.at(at + "/role").get<std::size_t>()));
+            add_rank(r, fmt::format("/operations/roles/{}", p_.index(at + "/role")));
         }
         for (auto& [key, members] : groups_) out_.groups.push_back(finished(key, members, static_cast<double>(ranks)));
         std::ranges::stable_sort(out_.groups, std::ranges::greater{},
@@ -128,11 +142,11 @@ private:
         const bool spreads = m_.document.contains(Json::json_pointer(spread_at));
         const std::vector<double> spread = spreads ? numbers(m_, spread_at, count) : std::vector<double>(count);
         for (std::size_t i = 0; i < count; ++i) {
-            const auto name = p_.at(fmt::format("{}/name/{}", role, i)).get<std::size_t>();
-            if (p_.at(fmt::format("{}/kind/{}", role, i)) == "host") continue;  // it waits: its span is others' work
-            Members& members = groups_[{p_.at(fmt::format("{}/kind/{}", role, i)).get<std::string>(),
-                                        p_.at(fmt::format("{}/phase/{}", role, i)).get<std::string>(),
-                                        p_.at(fmt::format("/operations/names/{}", name)).get<std::string>()}];
+            const std::string kind = p_.text(fmt::format("{}/kind/{}", role, i));
+            if (kind == "host") continue;  // it waits: its span is others' work
+            const std::size_t name = p_.index(fmt::format("{}/name/{}", role, i));
+            Members& members = groups_[{kind, p_.text(fmt::format("{}/phase/{}", role, i)),
+                                        p_.text(fmt::format("/operations/names/{}", name))}];
             const Pair pair{"", predicted.end[i] - predicted.begin[i], measured.end[i] - measured.begin[i]};
             members.predicted += pair.predicted;
             members.measured += pair.measured;

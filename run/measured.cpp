@@ -6,6 +6,8 @@
 #include "base/error.hpp"
 #include "base/file_replacement.hpp"
 #include "base/read_file.hpp"
+#include "documents/document.hpp"
+#include "documents/value.hpp"
 
 namespace orrery::run {
 
@@ -53,21 +55,35 @@ Json json_of(const MeasuredRank& rank) {
             {"spread_s", spread}};
 }
 
-MeasuredRank rank_of(const Json& in) {
+constexpr const char* remedy = "orrery-device run writes such files";
+
+/// A column of as many finite numbers as the rank has operations.
+std::vector<double> column(const documents::Value& in, const char* key, std::size_t rows) {
+    const documents::Value values = in.at(key);
+    values.expect_size(rows);
+    return values.numbers();
+}
+
+MeasuredRank rank_of(const documents::Value& in) {
+    in.only({"rank", "host", "device", "software", "memory_bytes", "clock_offset_s", "clock_uncertainty_s",
+             "overhead_s", "empty_s", "begin_s", "end_s", "seconds", "device_s", "spread_s"});
     MeasuredRank rank;
-    in.at("rank").get_to(rank.rank);
-    in.at("host").get_to(rank.host);
-    in.at("device").get_to(rank.device);
-    in.at("software").get_to(rank.software);
-    const Json& memory = in.at("memory_bytes");
-    rank.memory = {memory.at(0), memory.at(1), memory.at(2), memory.at(3), memory.at(4)};
-    in.at("clock_offset_s").get_to(rank.clock_offset);
-    in.at("clock_uncertainty_s").get_to(rank.clock_uncertainty);
-    in.at("overhead_s").get_to(rank.overhead);
-    in.at("empty_s").get_to(rank.empty);
-    for (std::size_t i = 0; i < in.at("begin_s").size(); ++i)
-        rank.ops.push_back({in.at("begin_s").at(i), in.at("end_s").at(i), in.at("seconds").at(i),
-                            in.at("device_s").at(i), in.at("spread_s").at(i)});
+    rank.rank = in.at("rank").count32();
+    rank.host = in.at("host").text();
+    rank.device = in.at("device").text();
+    rank.software = in.at("software").text();
+    const documents::Value memory = in.at("memory_bytes");
+    memory.expect_size(5);
+    const auto held = [&](std::size_t kind) { return memory.at(kind).count(); };
+    rank.memory = {held(0), held(1), held(2), held(3), held(4)};
+    rank.clock_offset = in.at("clock_offset_s").number();
+    rank.clock_uncertainty = in.at("clock_uncertainty_s").number();
+    rank.overhead = in.at("overhead_s").number();
+    rank.empty = in.at("empty_s").number();
+    const std::size_t ops = in.at("begin_s").size();
+    const auto begin = column(in, "begin_s", ops), end = column(in, "end_s", ops), seconds = column(in, "seconds", ops),
+               device = column(in, "device_s", ops), spread = column(in, "spread_s", ops);
+    for (std::size_t i = 0; i < ops; ++i) rank.ops.push_back({begin[i], end[i], seconds[i], device[i], spread[i]});
     return rank;
 }
 
@@ -93,7 +109,10 @@ double MeasuredRun::step_seconds() const { return median(counted(*this)); }
 double MeasuredRun::step_spread() const { return half_quartile_range(counted(*this)); }
 
 std::string rank_to_json(const MeasuredRank& rank) { return json_of(rank).dump(); }
-MeasuredRank rank_from_json(const std::string& text) { return rank_of(Json::parse(text)); }
+MeasuredRank rank_from_json(const std::string& text) {
+    const Json document = documents::parse_document(text, "", {.example = remedy});
+    return rank_of({document, "", remedy});
+}
 
 std::string to_json(const MeasuredRun& run) {
     Json steps = Json::array(), ranks = Json::array();
@@ -110,26 +129,25 @@ void save(const MeasuredRun& run, const fs::path& file) { replace_file(file, to_
 
 MeasuredRun load_measured(const fs::path& file) {
     const std::string text = read_file(file, "orrery-device run writes it", most_measured_bytes);
-    try {
-        const Json document = Json::parse(text);
-        if (document.at("run_version") != version)
-            throw Error(file.string(), "/run_version", "is another version",
-                        "orrery and orrery-device must be of the same build");
-        MeasuredRun run;
-        document.at("warmup").get_to(run.warmup);
-        document.at("nodes").get_to(run.nodes);
-        document.at("communication").get_to(run.communication);
-        document.at("alone").get_to(run.alone);
-        for (const Json& step : document.at("steps")) {
-            run.steps.push_back({step.at("seconds"), std::nullopt});
-            if (const Json& loss = step.at("loss"); !loss.is_null()) run.steps.back().loss = loss.get<double>();
-        }
-        for (const Json& rank : document.at("ranks")) run.ranks.push_back(rank_of(rank));
-        return run;
-    } catch (const Json::exception& error) {
-        throw Error(file.string(), "", std::string("is no measured run: ") + error.what(),
-                    "orrery-device run writes such files");
+    const Json document = documents::parse_document(text, file.string(), {.example = remedy});
+    const documents::Value in(document, file.string(), remedy);
+    if (in.at("run_version").count() != version)
+        in.at("run_version").fail("is another version", "orrery and orrery-device must be of the same build");
+    in.only({"run_version", "warmup", "nodes", "communication", "alone", "steps", "ranks"});
+    MeasuredRun run;
+    run.warmup = in.at("warmup").count32();
+    run.nodes = in.at("nodes").count32();
+    run.communication = in.at("communication").text();
+    run.alone = in.at("alone").boolean();
+    for (const documents::Value& step : in.at("steps").list()) {
+        step.only({"seconds", "loss"});
+        run.steps.push_back({step.at("seconds").number(0), std::nullopt});
+        if (!step.at("loss").is_null()) run.steps.back().loss = step.at("loss").number();
     }
+    if (run.steps.empty()) in.at("steps").fail("is empty");
+    for (const documents::Value& rank : in.at("ranks").list()) run.ranks.push_back(rank_of(rank));
+    if (run.ranks.empty()) in.at("ranks").fail("is empty");
+    return run;
 }
 
 }  // namespace orrery::run

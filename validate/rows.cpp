@@ -6,37 +6,26 @@
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
+#include "documents/document.hpp"
+#include "documents/message.hpp"
+#include "documents/value.hpp"
 
 namespace orrery::validate {
 
 namespace {
 
+using documents::Value;
 using nlohmann::json;
 
 constexpr const char* format_hint = R"(a validation file is {"source": NAME, "rows": [{...}, ...]})";
 
-json parse_document(const std::string& text, const std::string& file) {
-    try {
-        return json::parse(text);
-    } catch (const json::exception& error) {
-        throw Error(file, "", fmt::format("not JSON: {}", error.what()), format_hint);
-    }
-}
-
-const json& rows_of(const json& document, const std::string& file) {
-    if (!document.is_object())
-        throw Error(file, "", fmt::format("the document is {}, not an object", document.type_name()), format_hint);
-    const auto rows = document.find("rows");
-    if (rows == document.end()) throw Error(file, "", "no \"rows\"", format_hint);
-    if (!rows->is_array())
-        throw Error(file, "/rows", fmt::format("{} where an array is needed", rows->type_name()), format_hint);
-    if (rows->empty()) throw Error(file, "/rows", "no rows", "there is nothing to compare with");
-    for (std::size_t i = 0; i < rows->size(); ++i) {
-        if ((*rows)[i].is_object()) continue;
-        throw Error(file, fmt::format("/rows/{}", i),
-                    fmt::format("{} where an object is needed", (*rows)[i].type_name()), format_hint);
-    }
-    return *rows;
+const json& rows_of(const Value& document) {
+    const Value rows = document.at("rows");
+    if (rows.size() == 0) rows.fail("no rows", "there is nothing to compare with");
+    for (const Value& row : rows.list())
+        if (!row.json().is_object())
+            row.fail(fmt::format("{} where an object is needed", documents::shown(row.json())));
+    return rows.json();
 }
 
 /// The row over the defaults: objects member by member, so that {"model": {"layers": 2}} keeps the default's other
@@ -51,21 +40,22 @@ json over_defaults(const json& defaults, const json& row) {
     return result;
 }
 
-json defaults_of(const json& document, const std::string& file) {
-    const auto defaults = document.find("defaults");
-    if (defaults == document.end()) return json::object();
-    if (!defaults->is_object())
-        throw Error(file, "/defaults", fmt::format("{} where an object is needed", defaults->type_name()), format_hint);
-    return *defaults;
+json defaults_of(const Value& document) {
+    if (!document.has("defaults")) return json::object();
+    const Value defaults = document.at("defaults");
+    if (!defaults.json().is_object())
+        defaults.fail(fmt::format("{} where an object is needed", documents::shown(defaults.json())));
+    return defaults.json();
 }
 
 }  // namespace
 
 RowFile parse_rows(const std::string& text, const std::filesystem::path& file) {
-    const std::string name = file.string();
-    const json document = parse_document(text, name);
-    const json& rows = rows_of(document, name);
-    const json defaults = defaults_of(document, name);
+    const json document = documents::parse_document(text, file.string(), {.example = format_hint});
+    const Value top(document, file.string(), format_hint);
+    top.only({"source", "meta", "defaults", "rows"});
+    const json& rows = rows_of(top);
+    const json defaults = defaults_of(top);
     RowFile result;
     const auto source = document.find("source");
     const bool named =

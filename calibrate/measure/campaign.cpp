@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/overloaded.hpp"
 #include "calibrate/measure/check_result.hpp"
+#include "documents/document.hpp"
 
 namespace orrery::calibrate {
 
@@ -127,7 +128,7 @@ void Campaign::follow() {
     for (;;) {
         const std::string next = communicator_->from_first("");
         if (next == the_end) return;
-        (void)take(subject_from(nlohmann::json::parse(next)));
+        (void)take(subject_from(documents::parse_document(next, "the first rank's point")));
     }
 }
 

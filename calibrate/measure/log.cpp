@@ -12,11 +12,14 @@
 #include "base/file_lock.hpp"
 #include "base/read_file.hpp"
 #include "calibrate/measure/host.hpp"
+#include "documents/document.hpp"
+#include "documents/value.hpp"
 
 namespace orrery::calibrate {
 
 namespace {
 
+using documents::Value;
 using nlohmann::json;
 
 json to_json(const Fingerprint& f) {
@@ -35,23 +38,26 @@ json to_json(const Fingerprint& f) {
             {"load_before", f.load_before}};
 }
 
-Fingerprint fingerprint_from(const json& line) {
-    const int version = line.at("measurement_log").get<int>();
-    if (version != log_version)
+Fingerprint fingerprint_from(const Value& line) {
+    if (const std::uint64_t version = line.at("measurement_log").count(); version != log_version)
         throw Error(fmt::format("is a measurement log of version {}; this program reads {}", version, log_version),
                     "measure anew: --fresh, or another --out");
-    return {line.at("kind"),
-            line.at("device"),
-            line.at("software"),
-            line.at("communicator"),
-            line.at("memory_bytes"),
-            line.at("cache_bytes"),
-            line.at("multiprocessors"),
-            line.at("ranks"),
-            line.at("nodes"),
-            line.at("core_hertz"),
-            line.at("date"),
-            line.at("load_before")};
+    line.only({"measurement_log", "kind", "device", "software", "communicator", "memory_bytes", "cache_bytes",
+               "multiprocessors", "ranks", "nodes", "core_hertz", "date", "load_before"});
+    Fingerprint out;
+    out.kind = line.at("kind").text();
+    out.device = line.at("device").text();
+    out.software = line.at("software").text();
+    out.communicator = line.at("communicator").text();
+    out.memory_bytes = line.at("memory_bytes").count();
+    out.cache_bytes = line.at("cache_bytes").count();
+    out.multiprocessors = line.at("multiprocessors").count32();
+    out.ranks = line.at("ranks").count32();
+    out.nodes = line.at("nodes").count32();
+    out.core_hertz = line.at("core_hertz").number(0);
+    out.date = line.at("date").text();
+    out.load_before = line.at("load_before").number(0);
+    return out;
 }
 
 json to_json(const Record& r) {
@@ -75,22 +81,27 @@ json to_json(const Record& r) {
     return out;
 }
 
-Record record_from(const json& line) {
+Record record_from(const Value& line) {
     Record r;
-    r.suite = line.at("suite");
-    r.subject = subject_from(line.at("subject"));
-    r.failure = line.value("failure", "");
-    if (!r.failure.empty()) return r;
-    r.seconds = line.at("seconds");
-    r.half_width = line.at("half_width");
-    r.noise = line.at("noise");
-    r.samples = line.at("samples");
-    r.throttled = line.at("throttled");
-    r.disturbed = line.at("disturbed");
-    r.settled = line.at("settled");
-    r.core_hertz = line.at("core_hertz");
-    r.kernel_slowdown = line.value("kernel_slowdown", 0.0);
-    r.beside_slowdown = line.value("beside_slowdown", 0.0);
+    r.suite = line.at("suite").text();
+    r.subject = subject_from(line.at("subject").json());
+    if (line.has("failure")) {
+        line.only({"suite", "subject", "failure"});
+        r.failure = line.at("failure").text();
+        return r;
+    }
+    line.only({"suite", "subject", "seconds", "half_width", "noise", "samples", "throttled", "disturbed", "settled",
+               "core_hertz", "kernel_slowdown", "beside_slowdown"});
+    r.seconds = line.at("seconds").number();
+    r.half_width = line.at("half_width").number();
+    r.noise = line.at("noise").number();
+    r.samples = line.at("samples").count32();
+    r.throttled = line.at("throttled").count32();
+    r.disturbed = line.at("disturbed").count32();
+    r.settled = line.at("settled").boolean();
+    r.core_hertz = line.at("core_hertz").number();
+    if (line.has("kernel_slowdown")) r.kernel_slowdown = line.at("kernel_slowdown").number();
+    if (line.has("beside_slowdown")) r.beside_slowdown = line.at("beside_slowdown").number();
     return r;
 }
 
@@ -127,16 +138,14 @@ LogContent parse_log(const std::string& text, const std::string& file) {
     for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
         ++line;
         try {
-            const json parsed = json::parse(text.substr(begin, end - begin));
+            const json parsed = documents::parse_document(std::string_view(text).substr(begin, end - begin), "");
+            const Value content(parsed, "", "measure anew: --fresh, or another --out");
             if (line == 1)
-                out.fingerprint = fingerprint_from(parsed);
+                out.fingerprint = fingerprint_from(content);
             else
-                out.records.push_back(record_from(parsed));
-        } catch (const json::exception& error) {
-            throw Error(file, "", fmt::format("line {} is no line of a measurement log: {}", line, error.what()),
-                        "measure anew: --fresh, or another --out");
+                out.records.push_back(record_from(content));
         } catch (const Error& error) {
-            throw Error(file, "", fmt::format("line {}: {}", line, error.message()), error.hint());
+            throw Error(file, error.pointer(), fmt::format("line {}: {}", line, error.message()), error.hint());
         }
     }
     if (line == 0) throw Error(file, "", "is no measurement log: it has no whole line", "measure anew: --fresh");

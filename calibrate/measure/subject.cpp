@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/overloaded.hpp"
+#include "documents/message.hpp"
 
 namespace orrery::calibrate {
 
@@ -109,6 +111,10 @@ public:
         try {
             if (std::is_unsigned_v<T> && !std::is_same_v<T, bool> && !value_.at(key).is_number_unsigned())
                 throw Error(fmt::format("\"{}\" of {} is {}, not a whole number", key, what_, value_.at(key).dump()));
+            if constexpr (std::is_unsigned_v<T> && !std::is_same_v<T, bool>)
+                if (value_.at(key).template get<std::uint64_t>() > std::numeric_limits<T>::max())
+                    throw Error(fmt::format("\"{}\" of {} is {}: out of range", key, what_, value_.at(key).dump()),
+                                fmt::format("at most {}", std::numeric_limits<T>::max()));
             return value_.at(key).get<T>();
         } catch (const json::exception& error) {
             throw Error(fmt::format("\"{}\" of {}: {}", key, what_, error.what()), "");
@@ -205,6 +211,17 @@ OverheadShape overhead_from(const std::string& kind) {
     throw Error(fmt::format("unknown overhead \"{}\"", kind), "launch or gap");
 }
 
+/// Refuses keys that were not read: those that the subject does not write.
+void require_known(const json& document, const json& written) {
+    const std::string what = document.begin().key();
+    if (!document.begin().value().is_object()) return;
+    for (const auto& [key, ignored] : document.begin().value().items())
+        if (!written.at(what).contains(key))
+            throw Error(fmt::format("unknown key \"{}\" of {}", documents::printable(key), what), "leave it out");
+}
+
+Subject parsed(const json& document);
+
 }  // namespace
 
 std::string to_text(const Beside& beside) {
@@ -245,6 +262,14 @@ json to_json(const Subject& subject) {
 }
 
 Subject subject_from(const json& document) {
+    Subject subject = parsed(document);
+    require_known(document, to_json(subject));
+    return subject;
+}
+
+namespace {
+
+Subject parsed(const json& document) {
     if (!document.is_object() || document.size() != 1)
         throw Error(
             "a point is an object with one key: gemm, attention, pointwise, convolution, pooling, batch_norm, "
@@ -280,5 +305,7 @@ Subject subject_from(const json& document) {
                 "gemm, attention, pointwise, convolution, pooling, batch_norm, collective, copy, overlap, overhead or "
                 "sustained");
 }
+
+}  // namespace
 
 }  // namespace orrery::calibrate

@@ -19,6 +19,8 @@
 #include "calibrate/measure/campaign.hpp"
 #include "calibrate/measure/host.hpp"
 #include "cli/device/commands.hpp"
+#include "documents/document.hpp"
+#include "documents/value.hpp"
 
 namespace orrery::cli {
 
@@ -53,22 +55,18 @@ std::string points_text(const Options& options, kernels::Communicator* communica
 }
 
 std::vector<calibrate::Subject> read_points(const std::string& text, const std::string& file) {
-    try {
-        const auto document = nlohmann::json::parse(text);
-        std::vector<calibrate::Subject> points;
-        const auto& list = document.at("points");
-        for (std::size_t i = 0; i < list.size(); ++i) {
-            try {
-                points.push_back(calibrate::subject_from(list.at(i)));
-            } catch (const Error& error) {
-                throw Error(file, fmt::format("/points/{}", i), error.message(), error.hint());
-            }
+    constexpr const char* remedy = R"(as in {"points": [{"copy": {"kind": "device_to_device", "bytes": 4096}}]})";
+    const nlohmann::json document = documents::parse_document(text, file, {.example = remedy});
+    const documents::Value list = documents::Value(document, file, remedy).only({"points"}).at("points");
+    std::vector<calibrate::Subject> points;
+    for (const documents::Value& point : list.list()) {
+        try {
+            points.push_back(calibrate::subject_from(point.json()));
+        } catch (const Error& error) {
+            point.fail(error.message(), error.hint());
         }
-        return points;
-    } catch (const nlohmann::json::exception& error) {
-        throw Error(file, "", fmt::format("is no list of points: {}", error.what()),
-                    R"(as in {"points": [{"copy": {"kind": "device_to_device", "bytes": 4096}}]})");
     }
+    return points;
 }
 
 /// A CPU computes in fp32 best; a GPU trains in bf16.

@@ -121,6 +121,36 @@ TEST_F(CampaignTest, RefusesADamagedLogAndAnotherDevice) {
     }
 }
 
+TEST_F(CampaignTest, ReadsALogStrictly) {
+    Plan listed = plan({}, 0);
+    listed.points = three;
+    LogContent content;
+    (void)run(listed, content);
+    const std::string whole = text();
+    const auto message = [&](const std::string& from, const std::string& to) -> std::string {
+        std::string damaged = whole;
+        const std::size_t at = damaged.find(from);
+        EXPECT_NE(at, damaged.npos) << from;
+        std::ofstream(log_) << damaged.replace(at, from.size(), to);
+        try {
+            (void)read_log(log_);
+            return "accepted";
+        } catch (const Error& error) {
+            return error.what();
+        }
+    };
+    const auto expect = [&](const std::string& from, const std::string& to, const std::string& mention) {
+        const std::string said = message(from, to);
+        EXPECT_NE(said.find(mention), std::string::npos) << said;
+    };
+    expect("\"nodes\":1", "\"nodes\":1,\"nodes\":2", "/nodes: line 1: the key \"nodes\" appears twice");
+    expect("\"nodes\":1", "\"nodes\":4294967298", "4294967298 is out of range");
+    expect("\"nodes\":1", "\"nodes\":1,\"node\":1", "unknown key \"node\"");
+    expect("\"throttled\":0", "\"throttled\":0.5", "0.5 is not a whole number");
+    expect("\"settled\":true", "\"settled\":1", "/settled: line 2: 1 is neither true nor false");
+    expect("\"throttled\":0", "\"throttled\":0,\"note\":\"\"", "unknown key \"note\"");
+}
+
 TEST_F(CampaignTest, BeginsAgainWhereTheFirstLineWasCutOff) {
     Plan listed = plan({}, 0);
     listed.points = three;

@@ -56,6 +56,13 @@ TEST(Subject, NamesWhatIsWrong) {
     EXPECT_NE(message(R"({"warp": {}})").find("unknown kind of point \"warp\""), std::string::npos);
     EXPECT_NE(message(R"({"overhead": "luck"})").find("luck"), std::string::npos);
     EXPECT_NE(message("[]").find("one key"), std::string::npos);
+    EXPECT_NE(
+        message(R"({"collective": {"kind": "all_reduce", "ranks": 4294967298, "bytes": 4}})").find("out of range"),
+        std::string::npos);
+    EXPECT_NE(message(R"({"copy": {"kind": "device_to_device", "bytes": 4.5}})").find("not a whole number"),
+              std::string::npos);
+    EXPECT_NE(message(R"({"copy": {"kind": "device_to_device", "bytes": 4, "byte": 4}})").find("unknown key \"byte\""),
+              std::string::npos);
     EXPECT_NE(message(R"({"sustained": {"seconds": 1, "kernel": {"copy": {"kind": "device_to_device", "bytes": 4}}}})")
                   .find("only a gemm"),
               std::string::npos);

@@ -83,6 +83,14 @@ TEST(Compare, NamesTheFileAndPlaceOfWhatIsWrong) {
         }
     }
     EXPECT_THROW(compare(Json::array(), "p", good, "m"), Error);
+    // Both sides alike wrong: the predicted one is read.
+    for (const Case& one : {Case{"/operations/ranks/0/role", "first"}, Case{"/operations/roles/0/name/0", -1},
+                            Case{"/operations/roles/0/name/0", 99}, Case{"/operations/roles/0/kind/0", 7},
+                            Case{"/operations/roles/0/phase/0", nullptr}}) {
+        Json bad = good;
+        bad[Json::json_pointer(one.pointer)] = one.value;
+        EXPECT_THROW(compare(bad, "p.json", bad, "m.json"), Error) << one.pointer << ' ' << one.value;
+    }
 }
 
 }  // namespace

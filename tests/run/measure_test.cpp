@@ -12,6 +12,7 @@
 #include "strategies/build.hpp"
 #include "strategies/memory.hpp"
 #include "tests/run/ranks.hpp"
+#include "tests/scenarios/expect_error.hpp"
 
 namespace orrery::run {
 namespace {
@@ -140,6 +141,39 @@ TEST(Measure, TimesEveryOperationOfOneRank) {
     EXPECT_EQ(back.ranks[0].ops.back().end, run.ranks[0].ops.back().end);
     std::ofstream(here / "run.json") << "{\"run_version\": 1}";
     EXPECT_THROW(load_measured(here / "run.json"), Error);
+}
+
+/// What a damaged or invented file of measurements is told.
+TEST(Measure, ReadsMeasurementsStrictly) {
+    const Here here;
+    const fs::path file = here / "measured.json";
+    MeasuredRun run;
+    run.warmup = 1;
+    run.steps = {{0.5, 3.0}, {0.25, std::nullopt}};
+    run.ranks.resize(1);
+    run.ranks[0].host = "here";
+    run.ranks[0].ops = {{0, 1, 1, 1, 0}, {1, 2, 1, 1, 0}};
+    save(run, file);
+    EXPECT_EQ(load_measured(file).ranks[0].ops.size(), 2U);
+    std::ifstream in(file);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const auto refused = [&](const std::string& from, const std::string& to, const char* pointer) {
+        std::string bad = text;
+        ASSERT_NE(bad.find(from), bad.npos) << from;
+        bad.replace(bad.find(from), from.size(), to);
+        std::ofstream(file) << bad;
+        scenarios::expect_error([&] { (void)load_measured(file); }, pointer, "");
+    };
+    refused("\"warmup\":1", "\"warmup\":4294967298", "/warmup");
+    refused("\"warmup\":1", "\"warmup\":1.5", "/warmup");
+    refused("\"warmup\":1", "\"warmup\":1,\"warmup\":1", "/warmup");
+    refused("\"warmup\":1", "\"warmup\":1,\"warm_up\":1", "/warm_up");
+    refused("\"seconds\":0.5", "\"seconds\":1e999", "");
+    refused("\"seconds\":0.5", "\"seconds\":-0.5", "/steps/0/seconds");
+    refused("\"end_s\":[1.0,2.0]", "\"end_s\":[1.0]", "/ranks/0/end_s");
+    refused("\"end_s\":[1.0,2.0]", "\"end_s\":[1.0,null]", "/ranks/0/end_s/1");
+    refused("\"host\":\"here\"", "\"host\":7", "/ranks/0/host");
+    refused("\"memory_bytes\":[0,0,0,0,0]", "\"memory_bytes\":[0,0,0,0]", "/ranks/0/memory_bytes");
 }
 
 TEST(Measure, RefusesStepsThatAreAllWarmUp) {
