@@ -13,7 +13,7 @@ namespace {
 /// Stays open: SimGrid's libraries cannot be closed and opened again. The program's RUNPATH says where to look.
 const Simgrid& open_module() {
     constexpr const char* remedy = "liborrery_simgrid.so is built with the program and stays beside it";
-    void* module = dlopen("liborrery_simgrid.so", RTLD_NOW | RTLD_LOCAL);
+    void* module = dlopen("liborrery_simgrid.so", RTLD_LAZY | RTLD_LOCAL);
     if (module == nullptr) throw Error("SimGrid cannot be opened: " + std::string(dlerror()), remedy);
     using Entry = const Simgrid* (*)();
     const auto entry = reinterpret_cast<Entry>(dlsym(module, "orrery_simgrid"));
