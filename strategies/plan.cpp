@@ -227,6 +227,14 @@ void check_batch(const Plan& plan) {
     }
 }
 
+/// Names of the shardings that programs can be written for.
+std::string with_programs() {
+    std::string names;
+    for (const ShardingRow& row : shardings)
+        if (row.programs) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", row.name);
+    return names;
+}
+
 void check_passes(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     const uint64_t chunk = plan.model.layers / (uint64_t{strategy.pipeline} * strategy.virtual_pipeline);
@@ -249,7 +257,7 @@ void check_passes(const Plan& plan) {
     if (!sharding.programs) {
         refuse("/strategy/sharding",
                fmt::format("{} ({}) is known, but no program can be written for it yet", sharding.name, sharding.title),
-               "set it to \"none\" or \"zero1\"");
+               "set it to one of: " + with_programs());
     }
     const bool gathers =
         sharding.rest.states != Placement::replicated && sharding.rest.weights == Placement::replicated;
