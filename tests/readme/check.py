@@ -49,7 +49,8 @@ class Clone:
         self.environment = dict(os.environ, ORRERY_DATA=str(self.path / "scenarios"), NO_COLOR="1",
                                 PATH=f"{build}:{os.environ['PATH']}",
                                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        self.environment.pop("COLUMNS", None)
+        for name in ("COLUMNS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # of a terminal; of the make that runs this
+            self.environment.pop(name, None)
 
     def run(self, command, seconds):
         try:
