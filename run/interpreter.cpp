@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "strategies/contract.hpp"
 
 namespace orrery::run {
 
@@ -45,8 +44,10 @@ void Interpreter::find_needs(const std::vector<std::uint32_t>& blocks) {
         Needs& needs = needs_[blocks[part]];
         needs = {static_cast<std::uint32_t>(part), part + 1 == blocks.size(), later,
                  std::vector<std::uint32_t>(values, 0)};
-        for (std::uint32_t i = 0; i < block.ops.size(); ++i)
-            for (const Touched& each : touched(step_, block.ops[i], block.details[i])) needs.last[each.view.value] = i;
+        for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
+            needs.touched.push_back(touched(step_, block.ops[i], block.details[i]));
+            for (const Touched& each : needs.touched.back()) needs.last[each.view.value] = i;
+        }
         for (const ValueId id : carried(step_, block)) later[id] = true;
     }
 }
@@ -190,7 +191,7 @@ Action Interpreter::bind(const LayerCall& call, std::uint32_t index) {
     const Needs& needs = needs_[call.block];
     const LayerFlow& flow = flow_of(call);
     Tensors& tensors = tensors_of(call);
-    for (const Touched& each : touched(step_, op, detail)) {
+    for (const Touched& each : needs.touched[index]) {
         const ValueId id = each.view.value;
         const bool left = id == (needs.part == 0 ? flow.output : flow.input_gradient);
         if (needs.last[id] == index && !needs.later[id] && !left) tensors[id].reset();

@@ -7,6 +7,7 @@
 
 #include "run/bind.hpp"
 #include "run/stage_model.hpp"
+#include "strategies/contract.hpp"
 
 namespace orrery::run {
 
@@ -42,6 +43,7 @@ private:
         bool ends = false;                ///< no block of the layer follows
         std::vector<bool> later;          ///< by tensor: a later block reads what lies there behind this one
         std::vector<std::uint32_t> last;  ///< by tensor: the last operation that touches it
+        std::vector<std::vector<strategies::Touched>> touched{};  ///< by operation
     };
     using Tensors = std::vector<Tensor>;
 
