@@ -11,12 +11,6 @@ std::string_view name(Role role) {
     return names[role];
 }
 
-std::uint64_t LayerFlow::elements(std::uint32_t parameter) const {
-    for (const Value& value : values)
-        if (value.role == Role::weight && value.of == parameter) return value.elements;
-    return 0;
-}
-
 ValueId FlowBuilder::add(Value value) {
     flow_.values.push_back(value);
     return static_cast<ValueId>(flow_.values.size() - 1);

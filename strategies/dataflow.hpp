@@ -119,9 +119,6 @@ struct LayerFlow {
     ValueId input = no_value, output = no_value;  ///< none: an embedding has no input, a head no output
     ValueId input_gradient = no_value, output_gradient = no_value;  ///< what backward leaves and takes
     bool complete = true;  ///< false: some operation has no operands, and the layer cannot be executed
-
-    /// Elements on this rank of a parameter.
-    [[nodiscard]] std::uint64_t elements(std::uint32_t parameter) const;
 };
 
 /// Builds a LayerFlow.
@@ -147,7 +144,6 @@ public:
     Weights parameter(Parameter parameter, std::uint64_t elements, kernels::Format weight, kernels::Format gradient);
 
     [[nodiscard]] const Value& value(ValueId id) const { return flow_.values[id]; }
-    LayerFlow& flow() { return flow_; }
 
 private:
     ValueId add(Value value);
