@@ -7,7 +7,7 @@ CODE     := base|hardware|kernels|models|topology|strategies|scenarios|calibrate
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
-.PHONY: run build test asan tsan bench format format-check tidy clean help setup developer
+.PHONY: run build test asan tsan bench format format-check tidy clean help setup setup-test developer
 
 run: build ## build a release and predict the scenario in SCENARIO
 	build/release/orrery simulate $(SCENARIO)
@@ -16,7 +16,7 @@ build: setup ## build the release: build/release/orrery, and orrery-device, whic
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target orrery orrery-device
 
-test: setup ## build everything with warnings as errors and run every test
+test: setup-test ## build everything with warnings as errors and run every test
 	cmake --preset dev
 	cmake --build --preset dev --parallel $(JOBS)
 	ctest --preset dev --parallel $(JOBS)
@@ -48,6 +48,9 @@ tidy: developer ## check all sources with clang-tidy
 
 setup: ## install missing Debian packages (as root or with sudo)
 	@tools/setup
+
+setup-test:
+	@tools/setup --test
 
 developer:
 	@tools/setup --developer

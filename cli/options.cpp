@@ -40,6 +40,25 @@ scenarios::Scenario ScenarioOptions::load() const { return scenarios::load(file,
 
 topology::ClusterSpec ScenarioOptions::load_cluster() const { return scenarios::load_cluster(file, overrides()); }
 
+namespace {
+
+/// As a shell reads it again.
+std::string quoted(std::string_view word) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
+    std::string text = "'";
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return text + "'";
+}
+
+}  // namespace
+
+std::string ScenarioOptions::command(std::string_view name) const {
+    std::string text = fmt::format("orrery {} {}", name, quoted(file));
+    for (const std::string& each : set) text += " --set " + quoted(each);
+    return text;
+}
+
 void DisplayOptions::add_to(CLI::App& command) {
     command.add_flag("--quiet,-q", quiet, "print no report and no progress; files are written");
     command.add_flag("--no-color", no_color, "print without colours (as does NO_COLOR in the environment)");

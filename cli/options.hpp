@@ -24,6 +24,8 @@ struct ScenarioOptions {
     [[nodiscard]] scenarios::Scenario load() const;
     /// Only its cluster. Throws Error.
     [[nodiscard]] topology::ClusterSpec load_cluster() const;
+    /// The command line that says the same: "orrery simulate FILE --set KEY=VALUE".
+    [[nodiscard]] std::string command(std::string_view name) const;
     /// f(), whose errors that name a key and no file are of this scenario: what is found after it was read.
     template <class F>
     auto blamed(const F& f) const {

@@ -8,11 +8,14 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/trace_output.hpp"
+#include "report/html/step_page.hpp"
 #include "report/json.hpp"
 #include "report/terminal.hpp"
 #include "sim/agreement.hpp"
 #include "sim/predict.hpp"
+#include "sim/scale_curve.hpp"
 #include "strategies/build.hpp"
+#include "topology/catalog.hpp"
 
 namespace orrery::cli {
 
@@ -21,7 +24,7 @@ namespace {
 struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
-    std::string json, trace;
+    std::string json, trace, html;
     bool check = false, operations = false;
     std::string fold = "auto", engine = "fast";
 };
@@ -35,6 +38,7 @@ constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.recompute=selective
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --json - | jq .mfu
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --trace step.json.gz    # open it in ui.perfetto.dev
+  orrery simulate scenarios/gpt3-175b-superpod-a100.json --html report.html      # to look at, and to pass on
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --fold verify           # exact? simulate all 1,024 GPUs
   orrery simulate scenarios/mistral-7b-beside-gpt-1.7b.json                      # two jobs and storage traffic
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --check --quiet && echo it fits)";
@@ -71,15 +75,26 @@ void announce_operations(const scenarios::Scenario& scenario, const Options& opt
         fmt::print(stderr, "orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes)));
 }
 
+std::string html_report(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
+                        calibrate::ProfileStore& profiles, const Options& options) {
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const calibrate::Predictor& predictor =
+        sim::profiles_of(scenario, cluster, profiles).of(cluster.gpu_of(scenario.plan.placement.gpu(0)));
+    return report::step_page(scenario, prediction,
+                             {.predictor = &predictor,
+                              .scaling = sim::scale_curve(scenario, prediction, profiles),
+                              .command = options.scenario.command("simulate") + " --html " + options.html});
+}
+
 Exit simulate(const Options& options) {
-    require_distinct({options.json, options.trace}, {options.scenario.file});
+    require_distinct({options.json, options.trace, options.html}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
-    Output json(options.json), trace(options.trace);
+    Output json(options.json), trace(options.trace), html(options.html);
     const bool every = options.operations && json.wanted();
     if (every) announce_operations(scenario, options);
     calibrate::ProfileStore profiles;
     const sim::Prediction prediction = sim::predict(scenario, profiles,
-                                                    {.keep_trace = trace.wanted() || every,
+                                                    {.keep_trace = trace.wanted() || html.wanted() || every,
                                                      .unroll = every,
                                                      .fold = options.fold != "off" && !every,
                                                      .engine = engine_of(options)});
@@ -88,10 +103,12 @@ Exit simulate(const Options& options) {
         report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),
                                      [&](std::string_view text) { json.write(text); });
     write_trace(trace, options.trace, scenario, prediction, options.display.quiet);
-    const bool free = !json.to_stdout() && !trace.to_stdout();
+    if (html.wanted()) html.write(html_report(scenario, prediction, profiles, options));
+    const bool free = !json.to_stdout() && !trace.to_stdout() && !html.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
     json.finish();
     trace.finish();
+    html.finish();
     const bool agree = verify(scenario, options, profiles, free && !options.display.quiet);
     return (options.check && !prediction.fits) || !agree ? Exit::outside_tolerance : Exit::done;
 }
@@ -111,6 +128,10 @@ void add_simulate(CLI::App& program, Exit& exit) {
         ->add_option("--trace", options->trace,
                      "write the timeline as a Chrome trace; compressed when FILE ends in "
                      ".gz")
+        ->type_name("FILE");
+    command
+        ->add_option("--html", options->html,
+                     "write the report as one HTML file, which any browser opens; it needs no network")
         ->type_name("FILE");
     command->add_flag("--operations", options->operations,
                       "the JSON holds the times of every operation of every rank, for `orrery compare`");

@@ -20,6 +20,7 @@ struct StageMemory {
     struct Sample {
         std::uint32_t op;
         std::uint64_t bytes;
+        std::array<std::uint64_t, keeps> by_keep;  ///< of these
     };
     std::vector<Sample> over_time;  ///< at every change, in program order; thinned to at most 2,000 samples
 };

@@ -1,0 +1,29 @@
+// Draws the report whose data stands in the page.
+import { redraw, resize } from "./card.js";
+import { h } from "./dom.js";
+import { choose, current, onSystemChange } from "./theme.js";
+import { plans } from "./views/plans.js";
+import { simulate } from "./views/simulate.js";
+
+const views = { simulate, sweep: plans, search: plans };
+
+function header(data) {
+  const label = () => (current() === "dark" ? "Light" : "Dark");
+  const button = h("button", { type: "button", onclick: () => change(current() === "dark" ? "light" : "dark") }, label());
+  const change = (theme) => {
+    choose(theme);
+    button.textContent = label();
+    redraw();
+  };
+  addEventListener("beforeprint", () => { const now = current(); change("light"); resize(); addEventListener("afterprint", () => change(now), { once: true }); });
+  onSystemChange(() => change(current()));
+  choose(current());
+  return h("header", {}, h("h1", {}, data.title), button, h("p", {}, data.subtitle));
+}
+
+const data = JSON.parse(document.getElementById("data").textContent);
+document.title = data.title;
+document.getElementById("report").replaceChildren(header(data), ...views[data.view](data));
+redraw();
+new ResizeObserver(resize).observe(document.body);
+document.documentElement.dataset.drawn = "true";
