@@ -194,7 +194,8 @@ Described run_and_describe(const scenarios::Scenario& scenario, const topology::
                  .engine = options.engine,
                  .all_spans = options.keep_trace,
                  .perturbed = scenario.perturbations.none() ? nullptr : &perturbed,
-                 .others = scenario.other_jobs});
+                 .others = scenario.other_jobs,
+                 .progress = options.progress});
     return described(ran, scenario, cluster, profiles, options);
 }
 
