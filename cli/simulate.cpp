@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/progress.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
@@ -48,8 +49,13 @@ bool verify(const scenarios::Scenario& scenario, const Options& options, calibra
             bool print_it) {
     const bool fold = options.fold != "off";
     std::vector<sim::Agreement> checks;
-    if (options.fold == "verify") checks.push_back(sim::check_folding(scenario, profiles, engine_of(options)));
-    if (options.engine == "verify") checks.push_back(sim::check_engine(scenario, profiles, fold));
+    {
+        Progress progress("verify", options.display.quiet);
+        const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+        if (options.fold == "verify")
+            checks.push_back(sim::check_folding(scenario, profiles, engine_of(options), show));
+        if (options.engine == "verify") checks.push_back(sim::check_engine(scenario, profiles, fold, show));
+    }
     bool agree = true;
     for (const sim::Agreement& check : checks) {
         if (print_it || !check.agrees()) fmt::print(print_it ? stdout : stderr, "{}\n", check.text());
@@ -75,6 +81,7 @@ void announce_operations(const scenarios::Scenario& scenario, const Options& opt
         fmt::print(stderr, "orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes)));
 }
 
+<<<<<<< HEAD
 std::string html_report(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                         calibrate::ProfileStore& profiles, const Options& options) {
     const topology::Cluster cluster = topology::build(scenario.cluster);
@@ -84,6 +91,14 @@ std::string html_report(const scenarios::Scenario& scenario, const sim::Predicti
                              {.predictor = &predictor,
                               .scaling = sim::scale_curve(scenario, prediction, profiles),
                               .command = options.scenario.command("simulate") + " --html " + options.html});
+=======
+/// Shows how far it has come to whoever waits.
+sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Options how,
+                        bool quiet) {
+    Progress progress("simulate", quiet);
+    how.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+    return sim::predict(scenario, profiles, how);
+>>>>>>> 635860a
 }
 
 Exit simulate(const Options& options) {
@@ -93,11 +108,20 @@ Exit simulate(const Options& options) {
     const bool every = options.operations && json.wanted();
     if (every) announce_operations(scenario, options);
     calibrate::ProfileStore profiles;
+<<<<<<< HEAD
     const sim::Prediction prediction = sim::predict(scenario, profiles,
                                                     {.keep_trace = trace.wanted() || html.wanted() || every,
                                                      .unroll = every,
                                                      .fold = options.fold != "off" && !every,
                                                      .engine = engine_of(options)});
+=======
+    const sim::Prediction prediction = predict(scenario, profiles,
+                                               {.keep_trace = trace.wanted() || every,
+                                                .unroll = every,
+                                                .fold = options.fold != "off" && !every,
+                                                .engine = engine_of(options)},
+                                               options.display.quiet);
+>>>>>>> 635860a
     if (json.wanted() && !every) json.write(report::json(scenario, prediction));
     if (every)
         report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),
