@@ -88,7 +88,8 @@ std::string html_report(const scenarios::Scenario& scenario, const sim::Predicti
     const calibrate::Predictor& predictor =
         sim::profiles_of(scenario, cluster, profiles).of(cluster.gpu_of(scenario.plan.placement.gpu(0)));
     return report::step_page(scenario, prediction,
-                             {.predictor = &predictor,
+                             {.cluster = &cluster,
+                              .predictor = &predictor,
                               .scaling = sim::scale_curve(scenario, prediction, profiles),
                               .command = options.scenario.command("simulate") + " --html " + options.html});
 =======

@@ -16,6 +16,7 @@
 #include "sim/breakdown.hpp"
 #include "sim/collective/timer.hpp"
 #include "sim/doubts.hpp"
+#include "sim/link_levels.hpp"
 #include "sim/memory_use.hpp"
 #include "sim/rates.hpp"
 #include "sim/run_step.hpp"
@@ -148,6 +149,7 @@ struct Described {
     Step step;
     Sharing sharing;
     double planned_step_time_s = 0;
+    std::vector<LinkLevel> links;
     std::vector<Derived> derived;
     std::vector<std::string> warnings;
     std::shared_ptr<const Folding> folding;
@@ -178,7 +180,11 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, const top
     std::vector<Breakdown> stages = breakdowns(ran);
 
     Recording recording;
-    if (options.keep_trace) recording = {std::move(ran.program), std::move(ran.replayed.classes)};
+    if (options.keep_trace) {
+        d.links = link_levels(cluster, ran);
+        auto blocks = block_spans(ran);
+        recording = {std::move(ran.program), std::move(ran.replayed.classes), std::move(blocks)};
+    }
     d.step = {made,    std::move(memory), std::move(origin), std::move(recording),
               seconds, std::move(stages), std::move(kinds)};
     return d;
@@ -224,7 +230,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
         better = advise(scenario, cluster, profiles, d.folding, d.step, seconds);
     }
     return {std::move(d.step),
-            {grown, std::move(d.sharing), d.planned_step_time_s, std::move(most), std::move(d.derived),
+            {grown, std::move(d.sharing), d.planned_step_time_s, std::move(most), std::move(d.links), std::move(d.derived),
              std::move(better), std::move(d.warnings)}};
 }
 

@@ -26,6 +26,16 @@ struct SharedLink {
     double busy = 0;                        ///< share of its capacity that was used during the step
 };
 
+/// Links of one kind that the step's bytes can fill.
+struct LinkLevel {
+    std::string from, to;         ///< "nic", "leaf", ...
+    std::uint32_t links = 0;      ///< that there are of it, and that the step could use
+    double bytes_per_second = 0;  ///< capacity of one
+    double bytes = 0;             ///< over all of them, during the step
+    double most_bytes = 0;        ///< over the fullest
+    double busiest = 0;           ///< share of its capacity that the fullest carried over the step
+};
+
 /// Time that no measurement of such a kernel stands behind.
 struct Derived {
     std::string what;  ///< "attention backward from forward"
@@ -48,6 +58,7 @@ struct Sharing {
 struct Outlook : Scale, Sharing {
     double planned_step_time_s = 0;  ///< without perturbations and other jobs; 0 where there are none
     std::string bottleneck;          ///< "pipeline bubble 17%"
+    std::vector<LinkLevel> links;    ///< that can bind, where a trace is kept
     std::vector<Derived> derived;    ///< mean over the stages, the largest first
     std::vector<std::string> advice, warnings;
 };

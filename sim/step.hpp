@@ -93,6 +93,8 @@ struct Provenance {
 struct Recording {
     strategies::StepProgram program;  ///< what was replayed or executed
     std::vector<RankClass> trace;     ///< one entry per class, all with spans
+    /// Of a simulated step one call of each block, its first operation at 0; empty for a block that is never called.
+    std::vector<std::vector<Span>> blocks = {};
 };
 
 struct Step : Rates, MemoryUse, Provenance, Recording {

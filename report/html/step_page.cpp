@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "report/breakdown.hpp"
 #include "report/html/kernel_list.hpp"
@@ -34,10 +37,39 @@ Json points(const std::vector<sim::ScalePoint>& scaling, const sim::Prediction& 
     return list;
 }
 
-Json network(const sim::Prediction& p) {
-    Json levels = Json::array(), links = Json::array();
-    (void)p;
-    return {{"cluster", p.cluster}, {"levels", std::move(levels)}, {"links", std::move(links)}};
+/// What the cluster is made of, from the GPUs outwards.
+Json levels(const topology::Cluster& cluster) {
+    std::vector<std::pair<topology::VertexKind, std::uint64_t>> counts;
+    const auto count = [&](topology::VertexKind kind, std::uint64_t number) {
+        const auto found = std::ranges::find(counts, kind, [](const auto& each) { return each.first; });
+        if (found == counts.end())
+            counts.emplace_back(kind, number);
+        else
+            found->second += number;
+    };
+    for (const topology::NodeGroup& group : cluster.groups())
+        for (const topology::VertexKind kind : group.plan->vertices()) count(kind, group.nodes);
+    if (cluster.fabric().connected())
+        for (const topology::Layer& layer : cluster.fabric().layers()) count(layer.kind, layer.count);
+    Json list = Json::array();
+    for (const auto& [kind, number] : counts)
+        list.push_back({{"name", name(kind)},
+                        {"count", number},
+                        {"each_node", number % cluster.nodes() == 0 ? number / cluster.nodes() : 0}});
+    return list;
+}
+
+Json network(const sim::Prediction& p, const topology::Cluster& cluster) {
+    Json links = Json::array();
+    for (const sim::LinkLevel& level : p.links)
+        links.push_back({{"from", level.from},
+                         {"to", level.to},
+                         {"links", level.links},
+                         {"bytes_per_second", level.bytes_per_second},
+                         {"bytes", level.bytes},
+                         {"most_bytes", level.most_bytes},
+                         {"busiest", level.busiest}});
+    return {{"cluster", p.cluster}, {"levels", levels(cluster)}, {"links", std::move(links)}};
 }
 
 }  // namespace
@@ -51,7 +83,7 @@ std::string step_page(const scenarios::Scenario& scenario, const sim::Prediction
                     {"timeline", timeline(scenario, p)},
                     {"memory", memory_curve(p)},
                     {"scaling", points(more.scaling, p)},
-                    {"network", network(p)},
+                    {"network", network(p, *more.cluster)},
                     {"roofline", roof(p, *more.predictor, 0)},
                     {"kernels", kernel_list(p, *more.predictor, 0)},
                     {"step_rank", 0},

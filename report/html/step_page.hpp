@@ -8,11 +8,13 @@
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
 #include "sim/scale_curve.hpp"
+#include "topology/cluster.hpp"
 
 namespace orrery::report {
 
 /// What a step's page shows besides the prediction.
 struct StepPage {
+    const topology::Cluster* cluster;
     const calibrate::Predictor* predictor;  ///< of the first rank's GPU
     std::vector<sim::ScalePoint> scaling;   ///< the plan itself last
     std::string command;                    ///< that makes this page

@@ -141,6 +141,26 @@ std::vector<Track> shown_tracks(const scenarios::Scenario& scenario, const sim::
     return some_of(tracks.shown, std::clamp<std::size_t>(most_passes / each, 2, 24));
 }
 
+/// The operations of each block as one call runs them.
+Json blocks(const sim::Prediction& p) {
+    Json list = Json::object();
+    for (std::size_t block = 0; block < p.blocks.size(); ++block) {
+        const strategies::Program& program = p.program.blocks[block];
+        Json ops = Json::array();
+        double end = 0;
+        for (std::size_t i = 0; i < p.blocks[block].size(); ++i) {
+            const sim::Span& span = p.blocks[block][i];
+            const Op& op = program.ops[i];
+            ops.push_back({p.program.names[op.label.name], category(p.program, op), nanoseconds(span.begin),
+                           nanoseconds(span.end - span.begin)});
+            end = std::max(end, span.end);
+        }
+        if (!ops.empty())
+            list[std::to_string(block)] = {{"duration_ns", nanoseconds(end)}, {"ops", std::move(ops)}};
+    }
+    return list;
+}
+
 Json lanes_of(const sim::Prediction& p, const sim::RankClass& ranks, Words& words) {
     const strategies::Program& program = p.program.programs[ranks.role];
     const auto lanes = passes(program, ranks.spans);
@@ -167,7 +187,7 @@ Json timeline(const scenarios::Scenario& scenario, const sim::Prediction& p) {
             {"tracks", std::move(tracks)},
             {"labels", std::move(words.labels)},
             {"patterns", std::move(words.patterns)},
-            {"blocks", Json::object()},
+            {"blocks", blocks(p)},
             {"left_out", shown.size() < all ? fmt::format("{} of {} ranks", all - shown.size(), all) : ""}};
 }
 

@@ -13,6 +13,9 @@ const chartText = (option) => ({
   ...option,
 });
 
+/** For drawings that are no charts: called whenever these are drawn. */
+export const onRedraw = (draw) => charts.push({ instance: null, draw });
+
 /** Draws every chart again: another theme, paper. */
 export function redraw() {
   for (const chart of charts) chart.draw();
