@@ -46,7 +46,7 @@ bool verify(const scenarios::Scenario& scenario, const Options& options, calibra
     const bool fold = options.fold != "off";
     std::vector<sim::Agreement> checks;
     {
-        Progress progress("verify", options.display.quiet);
+        Progress progress("verify", 0, options.display.quiet);
         const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
         if (options.fold == "verify")
             checks.push_back(sim::check_folding(scenario, profiles, engine_of(options), show));
@@ -80,7 +80,7 @@ void announce_operations(const scenarios::Scenario& scenario, const Options& opt
 /// Shows how far it has come to whoever waits.
 sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Options how,
                         bool quiet) {
-    Progress progress("simulate", quiet);
+    Progress progress("simulate", 0, quiet);
     how.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
     return sim::predict(scenario, profiles, how);
 }
