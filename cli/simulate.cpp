@@ -13,6 +13,7 @@
 #include "report/terminal.hpp"
 #include "sim/agreement.hpp"
 #include "sim/predict.hpp"
+#include "sim/simgrid.hpp"
 #include "strategies/build.hpp"
 
 namespace orrery::cli {
@@ -86,6 +87,7 @@ sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileS
 }
 
 Exit simulate(const Options& options) {
+    const sim::SimgridAhead simgrid;
     require_distinct({options.json, options.trace}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json), trace(options.trace);
