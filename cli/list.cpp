@@ -1,6 +1,8 @@
 // orrery list: what a scenario can name.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "base/enum_table.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"

@@ -1,6 +1,7 @@
 // orrery simulate: predict one scenario.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,5 @@
 // orrery validate: predictions against published measurements.
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>

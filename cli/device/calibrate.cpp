@@ -1,6 +1,7 @@
 // orrery-device calibrate: measure a device, point by point, and write its profile.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <memory>
