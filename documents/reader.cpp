@@ -172,7 +172,8 @@ std::vector<std::uint64_t> Reader::integers(std::string_view name) const {
     std::vector<std::uint64_t> all;
     if (!value) return all;
     if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
-    if (value->size() != known.entries) refuse(name, fmt::format("{} entries", value->size()), remedy(known));
+    if (value->size() != known.entries)
+        refuse(name, fmt::format("{} has {} entries", shown(*value), value->size()), remedy(known));
     for (const json& entry : *value) {
         if (!entry.is_number_integer() || entry.get<double>() < known.min || entry.get<double>() > known.max)
             throw Error(file_, child_pointer(pointer(name), all.size()),

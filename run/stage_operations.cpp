@@ -24,6 +24,7 @@ struct Piece {
 /// one.
 std::vector<Piece> pieces(const std::vector<std::vector<Stretch>>& operands) {
     std::vector<Piece> list;
+    if (std::ranges::any_of(operands, &std::vector<Stretch>::empty)) return list;  // a rank may have nothing of it
     const std::size_t count = std::ranges::max(operands, {}, &std::vector<Stretch>::size).size();
     for (std::size_t i = 0; i < count; ++i) {
         Piece piece;
