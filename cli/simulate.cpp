@@ -1,6 +1,7 @@
 // orrery simulate: predict one scenario.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@
 #include "sim/agreement.hpp"
 #include "sim/predict.hpp"
 #include "sim/scale_curve.hpp"
+#include "sim/simgrid.hpp"
 #include "strategies/build.hpp"
 #include "topology/catalog.hpp"
 
@@ -50,7 +52,7 @@ bool verify(const scenarios::Scenario& scenario, const Options& options, calibra
     const bool fold = options.fold != "off";
     std::vector<sim::Agreement> checks;
     {
-        Progress progress("verify", options.display.quiet);
+        Progress progress("verify", 0, options.display.quiet);
         const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
         if (options.fold == "verify")
             checks.push_back(sim::check_folding(scenario, profiles, engine_of(options), show));
@@ -81,7 +83,6 @@ void announce_operations(const scenarios::Scenario& scenario, const Options& opt
         fmt::print(stderr, "orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes)));
 }
 
-<<<<<<< HEAD
 std::string html_report(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                         calibrate::ProfileStore& profiles, const Options& options) {
     const topology::Cluster cluster = topology::build(scenario.cluster);
@@ -92,37 +93,30 @@ std::string html_report(const scenarios::Scenario& scenario, const sim::Predicti
                               .predictor = &predictor,
                               .scaling = sim::scale_curve(scenario, prediction, profiles),
                               .command = options.scenario.command("simulate") + " --html " + options.html});
-=======
+}
+
 /// Shows how far it has come to whoever waits.
 sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Options how,
                         bool quiet) {
-    Progress progress("simulate", quiet);
+    Progress progress("simulate", 0, quiet);
     how.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
     return sim::predict(scenario, profiles, how);
->>>>>>> 635860a
 }
 
 Exit simulate(const Options& options) {
+    const sim::SimgridAhead simgrid;
     require_distinct({options.json, options.trace, options.html}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json), trace(options.trace), html(options.html);
     const bool every = options.operations && json.wanted();
     if (every) announce_operations(scenario, options);
     calibrate::ProfileStore profiles;
-<<<<<<< HEAD
-    const sim::Prediction prediction = sim::predict(scenario, profiles,
-                                                    {.keep_trace = trace.wanted() || html.wanted() || every,
-                                                     .unroll = every,
-                                                     .fold = options.fold != "off" && !every,
-                                                     .engine = engine_of(options)});
-=======
     const sim::Prediction prediction = predict(scenario, profiles,
-                                               {.keep_trace = trace.wanted() || every,
+                                               {.keep_trace = trace.wanted() || html.wanted() || every,
                                                 .unroll = every,
                                                 .fold = options.fold != "off" && !every,
                                                 .engine = engine_of(options)},
                                                options.display.quiet);
->>>>>>> 635860a
     if (json.wanted() && !every) json.write(report::json(scenario, prediction));
     if (every)
         report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),
