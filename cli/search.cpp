@@ -21,7 +21,8 @@ struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
     PlanningOptions planning;
-    std::string gpus, gpu, objective = "step";
+    std::optional<std::string> gpus, gpu;
+    std::string objective = "step";
     std::vector<std::string> fix, vary;
     std::size_t top = 10, most = 200'000;
     double idle = 0.125;
@@ -44,9 +45,9 @@ struct Asked {
     std::vector<std::pair<std::string, std::vector<std::string>>> given;
 
     explicit Asked(const Options& options) : set(options.scenario.overrides()) {
-        if (!options.gpus.empty()) sites.push_back(planning::gpus_axis("--gpus", options.gpus));
-        if (!options.gpu.empty()) {
-            sites.push_back(planning::parse_axis("cluster.gpu=" + options.gpu));
+        if (options.gpus) sites.push_back(planning::gpus_axis("--gpus", *options.gpus));
+        if (options.gpu) {
+            sites.push_back(planning::parse_axis("cluster.gpu=" + *options.gpu));
             set.push_back({"profile", "null"});  // each has its own
         }
         for (const std::string& text : options.fix) fix(scenarios::parse_override(text));

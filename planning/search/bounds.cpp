@@ -134,21 +134,21 @@ std::shared_ptr<const LayerTable> LayerTables::find(const Plan& plan, const Pric
 /// Works out anew what has changed since the plan before.
 void Bounds::shape(const Plan& plan) {
     const strategies::Strategy& s = plan.strategy;
-    std::vector<std::uint32_t> key{s.tensor,
-                                   s.pipeline,
-                                   s.data,
-                                   s.expert,
-                                   s.expert_tensor,
-                                   plan.training.micro_batch,
-                                   static_cast<std::uint32_t>(s.schedule),
-                                   s.virtual_pipeline,
-                                   static_cast<std::uint32_t>(s.recompute),
-                                   s.recompute_num_layers,
-                                   (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) |
-                                       (s.scatter_gather ? 4U : 0U) | (s.overlap_p2p ? 8U : 0U) |
-                                       (s.placement.empty() ? 0U : 16U)};
+    const std::array<std::uint32_t, 11> key{s.tensor,
+                                            s.pipeline,
+                                            s.data,
+                                            s.expert,
+                                            s.expert_tensor,
+                                            plan.training.micro_batch,
+                                            static_cast<std::uint32_t>(s.schedule),
+                                            s.virtual_pipeline,
+                                            static_cast<std::uint32_t>(s.recompute),
+                                            s.recompute_num_layers,
+                                            (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) |
+                                                (s.scatter_gather ? 4U : 0U) | (s.overlap_p2p ? 8U : 0U) |
+                                                (s.placement.empty() ? 0U : 16U)};
     if (key == shape_.key) return;
-    shape_.key = std::move(key);
+    shape_.key = key;
     prices_.place(plan);
     shape_.layers = tables_.find(plan, prices_);
     walk(plan);
@@ -159,6 +159,7 @@ void Bounds::walk(const Plan& plan) {
     const Terms terms(plan, *shape_.layers, prices_);
     double fill = 0, drain = 0;  // the way to a stage, and back from it
     shape_.through = shape_.host = 0;
+    shape_.copies.clear();
     for (std::uint32_t s = 0; s < stages; ++s) {
         const double work = passes * terms.pass(s);
         const double last_backward = fill + work - terms.put_off(s) + terms.waits(s, false);
@@ -233,6 +234,17 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
     return sum;
 }
 
+/// Of one direction, one behind the other, over all micro-batches.
+double Bounds::copies(const Plan& plan, const Stage& of) {
+    const auto [place, fresh] = shape_.copies.try_emplace(plan.strategy.cpu_offloading_num_layers);
+    if (!fresh) return place->second;
+    double seconds = 0;
+    for (const Run& run : of.chunks)
+        for (std::uint32_t layer = 0; layer < plan.strategy.cpu_offloading_num_layers; ++layer)
+            seconds += prices_.copy(plan, shape_.layers->saved_of(run, layer));
+    return place->second = seconds * plan.micro_batches();
+}
+
 Bound Bounds::of(const Plan& plan) {
     shape(plan);
     const bool piped = plan.strategy.pipeline > 1;
@@ -246,6 +258,8 @@ Bound Bounds::of(const Plan& plan) {
     bound.seconds =
         std::max({first.before + shape_.through + first.behind, first.before + shape_.first.behind_fill + first.behind,
                   shape_.host, lane(shape_.first, first)});
+    if (plan.strategy.cpu_offloading_num_layers > 0)
+        bound.seconds = std::max(bound.seconds, copies(plan, shape_.first));
     bound.bytes = bytes(plan, shape_.first);
     if (piped) {
         const UpdateTimes last = updates_.of(plan, *shape_.layers, plan.strategy.pipeline - 1);

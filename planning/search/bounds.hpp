@@ -4,12 +4,15 @@
 // Each term follows from the step program alone. A stage's calls share its compute lane, so that their times add up;
 // before its first call a forward has gone through the stages before it, and behind its last backward a gradient goes
 // back through them; where the host waits for messages (schedules without overlap) these stand between calls; gradients
-// and parameters move behind the last backward as far as nothing can hide them, and the data lane carries what it must.
-// Calls take what they take alone on a free device, messages and collectives what they take on free links: contention
-// and waiting only add. So a bound is never above the simulated step (tests/planning holds all of it against it).
+// and parameters move behind the last backward as far as nothing can hide them; the data lane and the copies to the
+// host carry what they must. Calls take what they take alone on a free device, messages and collectives what they take
+// on free links: contention and waiting only add. So a bound is never above the simulated step (tests/planning holds
+// all of it against it).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -56,17 +59,19 @@ private:
     };
     /// What the rows before `placement`, that one included, decide.
     struct Shape {
-        std::vector<std::uint32_t> key;
+        std::array<std::uint32_t, 11> key{};
         std::shared_ptr<const LayerTable> layers;
         double through = 0;  ///< until the first stage's last backward has ended, by the stage that takes longest
         double host = 0;     ///< of the stage whose host is busiest
         Stage first, last;
+        std::map<std::uint32_t, double> copies;  ///< by layers that are offloaded, seconds of the first stage's
     };
 
     void shape(const strategies::Plan& plan);
     void walk(const strategies::Plan& plan);
     [[nodiscard]] Stage stage(const strategies::Plan& plan, std::uint32_t index);
     [[nodiscard]] std::uint64_t bytes(const strategies::Plan& plan, const Stage& of) const;
+    [[nodiscard]] double copies(const strategies::Plan& plan, const Stage& of);
 
     LayerTables& tables_;
     Prices prices_;

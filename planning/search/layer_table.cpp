@@ -59,9 +59,9 @@ LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
     const strategies::Strategy& s = plan.strategy;
     const bool experts = plan.model.experts > 0;  // whose groups lie along the data axis
     const bool split = schedule_of(s.schedule).splits_backward;
-    const auto flags =
-        static_cast<std::uint8_t>((s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) |
-                                  (split ? 4U : 0U) | (s.placement.empty() ? 0U : 8U));
+    const auto flags = static_cast<std::uint8_t>(
+        (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) | (split ? 4U : 0U) |
+        (s.placement.empty() ? 0U : 8U) | (s.pipeline == 1 ? 16U : 0U));  // a tied head has then no words
     return {s.tensor,
             plan.training.micro_batch,
             s.expert,

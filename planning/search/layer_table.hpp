@@ -57,6 +57,10 @@ public:
     }
     /// Of these, those of the first layers of the chunk that can be offloaded.
     [[nodiscard]] std::uint64_t saved_of_first(const Run& run, std::uint32_t layers) const;
+    /// The same of the layer behind the first so many of the chunk.
+    [[nodiscard]] std::uint64_t saved_of(const Run& run, std::uint32_t layer) const {
+        return saved_of_first(run, layer + 1) - saved_of_first(run, layer);
+    }
     /// Bytes that the last layer's backward needs beside what is kept.
     [[nodiscard]] std::uint64_t working(const Run& run) const;
 

@@ -30,6 +30,24 @@ std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const s
     return least;
 }
 
+double Prices::copy(const strategies::Plan& plan, std::uint64_t bytes) {
+    const auto [place, fresh] = placed_->copies.try_emplace(bytes);
+    if (!fresh) return place->second;
+    strategies::StepProgram step;
+    step.mesh = placed_->mesh;
+    strategies::Builder builder("copies");
+    using strategies::Copy;
+    for (const auto& [lane, to] :
+         {std::pair(strategies::Lane::offload, Copy::To::host), std::pair(strategies::Lane::reload, Copy::To::device)})
+        builder.emit(lane, {}, strategies::What{Copy{to, bytes}}, std::span<const strategies::BufferId>{},
+                     std::span<const strategies::BufferId>{});
+    step.programs = {std::move(builder).finish()};
+    strategies::Plan placed = plan;
+    placed.placement = placed_->placement;
+    const std::vector<sim::OpCost> costs = of(step, placed);
+    return place->second = std::min(costs[0].device, costs[1].device);
+}
+
 void Prices::place(const strategies::Plan& plan) {
     const Extents key{plan.mesh().extent, plan.strategy.placement.empty()};
     const auto found = known_.find(key);

@@ -24,6 +24,10 @@ public:
     /// the least of each.
     [[nodiscard]] std::vector<sim::OpCost> of(const strategies::StepProgram& step, const strategies::Plan& plan) const;
 
+    /// Seconds in which a copy between a GPU and its host is made, the shorter way; prices must have been placed for
+    /// the plan.
+    double copy(const strategies::Plan& plan, std::uint64_t bytes);
+
     /// Turns to the ranks of another plan. Only its extents and its placement matter.
     void place(const strategies::Plan& plan);
     /// Seconds of a boundary tensor from a stage to the next (of the last: to the first) or back, between the first
@@ -50,6 +54,7 @@ private:
         strategies::RankPlacement placement;
         std::vector<std::uint32_t> hop_of;  ///< by stage, there and back: of `hops`, those alike being one
         std::vector<Hop> hops;
+        std::map<std::uint64_t, double> copies;                              ///< by bytes
         std::map<std::pair<std::uint32_t, std::uint64_t>, double> messages;  ///< hop, bytes
         std::map<std::pair<std::uint32_t, std::uint8_t>, Group> groups;      ///< stage, axes
         std::map<std::tuple<std::uint32_t, std::uint8_t, std::uint8_t, std::uint64_t>, double> collectives;

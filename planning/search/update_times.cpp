@@ -14,6 +14,7 @@ namespace {
 
 using strategies::Axis;
 using strategies::GradientBucket;
+using strategies::GradientBuckets;
 using strategies::Lane;
 using strategies::LayerBlocks;
 using strategies::Move;
@@ -150,17 +151,21 @@ private:
         return seconds;
     }
 
-    /// Of the data lane, when the last backward has ended: everything, or what could not begin before.
+    /// Of the data lane, when the last backward has ended: the bucket that it completes, and without overlap what the
+    /// lane carries behind that one.
     [[nodiscard]] double behind() const {
+        std::uint32_t first = GradientBuckets::none;
         double seconds = 0;
-        if (plan_.strategy.overlap_grad_reduce) {
-            buckets_.each(0, 0, [&](std::uint32_t bucket) {
-                seconds += scatter(buckets_.buckets[bucket]) + reduce(buckets_.buckets[bucket]);
-            });
-            return seconds;
-        }
-        for (const GradientBucket& bucket : buckets_.buckets)
+        buckets_.each(0, 0, [&](std::uint32_t bucket) {
+            first = std::min(first, bucket);
+            seconds += scatter(buckets_.buckets[bucket]) + reduce(buckets_.buckets[bucket]);
+        });
+        if (plan_.strategy.overlap_grad_reduce) return seconds;
+        seconds = 0;
+        for (std::uint32_t b = first; b < buckets_.buckets.size(); ++b) {
+            const GradientBucket& bucket = buckets_.buckets[b];
             seconds += reduce(bucket) + (bucket.chunk == 0 ? scatter(bucket) : 0);
+        }
         return seconds;
     }
 
@@ -192,7 +197,7 @@ private:
     BareStage bare_;
     strategies::Mesh mesh_;
     Ownership dense_, experts_;
-    strategies::GradientBuckets buckets_;
+    GradientBuckets buckets_;
     strategies::StepProgram step_;
 };
 
