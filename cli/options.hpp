@@ -29,6 +29,8 @@ struct ScenarioOptions {
     [[nodiscard]] topology::ClusterSpec load_cluster() const;
     /// The command line that says the same: "orrery simulate FILE --set KEY=VALUE".
     [[nodiscard]] std::string command(std::string_view name) const;
+    /// Throws Error for what is no change.
+    [[nodiscard]] std::vector<scenarios::Override> overrides() const;
     /// f(), whose errors that name a key and no file are of this scenario: what is found after it was read.
     template <class F>
     auto blamed(const F& f) const {
@@ -38,9 +40,6 @@ struct ScenarioOptions {
             throw error.pointer().empty() ? error : error.in_file(file);
         }
     }
-
-private:
-    [[nodiscard]] std::vector<scenarios::Override> overrides() const;
 };
 
 /// --no-color and --quiet.
