@@ -241,8 +241,8 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
           fmt::format("{}{:g} TFLOP/s", facts.sustained_origin, facts.best)}},
         {"board_spread",
          {0.015, "1",
-          "8% of variation on average among GPUs of one kind in a cluster (Sinha et al., arXiv 2208.11035), taken as the "
-          "range between a box plot's whiskers: 5.4 standard deviations"}},
+          "8% of variation on average among GPUs of one kind in a cluster (Sinha et al., arXiv 2208.11035), taken as "
+          "the range between a box plot's whiskers: 5.4 standard deviations"}},
         {"attention_backward_rate", {facts.backward_rate, "1", std::string(facts.backward_origin)}},
         {"kernel_gap_seconds",
          {0.9e-6, "s",

@@ -87,10 +87,14 @@ std::string tera(double flops, int decimals) {
     return flops < 1e12 ? fmt::format("{:.2g}", flops / 1e12) : fmt::format("{:.{}f}", flops / 1e12, decimals);
 }
 
-/// ", 26.1 to 30.9": between which four of five measured steps lie; nothing of a measured one.
+/// ", 26.1 to 30.9 s": between which four of five measured steps lie; nothing of a measured one.
 std::string range(const sim::Interval& interval) {
     if (interval.high == 0) return "";
-    return fmt::format(", {} to {}", format_seconds(interval.low), format_seconds(interval.high));
+    std::string low = format_seconds(interval.low);
+    const std::string high = format_seconds(interval.high);
+    const std::string unit = high.substr(high.find(' '));
+    if (low.ends_with(unit)) low.resize(low.size() - unit.size());
+    return fmt::format(", {} to {}", low, high);
 }
 
 std::string figures(const scenarios::Scenario& scenario, const sim::Step& p, const sim::Scale& scale,

@@ -69,8 +69,12 @@ template <class Counts>
 Summary summarise(const Table& table, const Counts& counts) {
     Summary summary;
     std::vector<double> medians;
+    const bool large = std::ranges::any_of(table.sources, [&](const SourceScore& source) {
+        return source.predicted >= least_rows && counts(source.source);
+    });
+    summary.least = large ? least_rows : 1;
     for (const SourceScore& source : table.sources)
-        if (source.predicted >= least_rows && counts(source.source)) medians.push_back(*source.median);
+        if (source.predicted >= summary.least && counts(source.source)) medians.push_back(*source.median);
     summary.sources = medians.size();
     if (!medians.empty()) summary.mean_of_medians = mean(medians);
     std::size_t near = 0, intervals = 0, inside = 0;

@@ -45,8 +45,9 @@ struct SourceScore {
 
 /// Over sources: those with fewer predicted rows than least_rows say little by themselves.
 struct Summary {
+    std::size_t least = 0;  ///< predicted rows of a source that counts: least_rows, 1 where none has so many
     std::size_t sources = 0, rows = 0;      ///< counted: sources of the mean, rows of the shares
-    std::optional<double> mean_of_medians;  ///< over sources with least_rows
+    std::optional<double> mean_of_medians;  ///< over sources with `least` rows
     std::optional<double> within_tenth;     ///< share of all rows with an error of at most 10%
     std::optional<double> inside;  ///< share of the rows that carry an interval in which the measured value lies
 };

@@ -60,7 +60,8 @@ std::string summary(const Summary& of, const char* which) {
 
 std::string section(const char* title, const char* unit, const validate::Table& table) {
     if (table.rows.empty()) return "";
-    const std::string all = fmt::format("{} sources with {} rows and more; {}", table.all.sources, least_rows, unit);
+    const std::string all =
+        fmt::format("{} sources with {} rows and more; {}", table.all.sources, table.all.least, unit);
     const std::string independent =
         fmt::format("{} of them that no constant was taken from or chosen by", table.independent.sources);
     return fmt::format("{}\n{}{}{}{}{}\n", title, scores(table), summary(table.all, all.c_str()),
