@@ -37,7 +37,7 @@ struct GpuFacts {
     double stream = 0;  ///< bytes per second of a long stream; 0: no reading
     std::string_view stream_origin = {};
     std::span<const Product> fp8 = {};  ///< lasting rates
-    std::string_view fp8_origin = {};
+    std::string_view fp8_origin = {}, fp8_licence = {};
 };
 
 /// Oldest GPU first.

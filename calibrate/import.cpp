@@ -40,7 +40,7 @@ void add_fp8(Profile& profile, const GpuFacts& facts) {
                         .date = "",
                         .software = "cuBLASLt, random data",
                         .origin = std::string(facts.fp8_origin),
-                        .licence = ""};
+                        .licence = std::string(facts.fp8_licence)};
     for (const Product& p : facts.fp8) {
         const double flops = 2.0 * p.m * p.n * static_cast<double>(p.k);
         table.points.push_back({p.m, p.n, p.k, static_cast<float>(flops / (p.teraflops * 1e12))});

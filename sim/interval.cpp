@@ -1,5 +1,7 @@
 #include "sim/interval.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -29,12 +31,22 @@ constexpr double cluster_spread = 0.05 / 2.56;
 /// at).
 constexpr double left_out = 0.09;
 
-/// Mean of the errors of one suite, as the standard deviation of a normal distribution with that mean of |error|.
-double held_out(const calibrate::Profile& profile, std::string_view suite) {
+/// Standard deviation of a normal distribution with that mean of |error|; of what was never held out, a guess.
+double as_deviation(double mean) { return std::sqrt(std::numbers::pi / 2) * (mean > 0 ? mean : unknown_error); }
+
+double held_out(const calibrate::Profile& profile, const std::string& suite) {
+    const auto found = profile.held_out.find(suite);
+    return as_deviation(found == profile.held_out.end() ? 0 : found->second.mean);
+}
+
+/// Of products in a format: those of its own table, else of the others, but for fp8's, which no other format takes.
+double product_error(const calibrate::Profile& profile, kernels::Dtype compute) {
+    const auto own = profile.held_out.find(fmt::format("gemm-{}", kernels::name(compute)));
+    if (own != profile.held_out.end()) return as_deviation(own->second.mean);
     double worst = 0;
     for (const auto& [name, error] : profile.held_out)
-        if (name.starts_with(suite)) worst = std::max(worst, error.mean);
-    return std::sqrt(std::numbers::pi / 2) * (worst > 0 ? worst : unknown_error);
+        if (name.starts_with("gemm") && !name.starts_with("gemm-fp8")) worst = std::max(worst, error.mean);
+    return as_deviation(worst);
 }
 
 /// Half of all values lie within this many standard deviations.
@@ -50,7 +62,7 @@ Interval step_interval(double step_time_s, std::span<const Breakdown> stages, co
     const double network = doubt.several_nodes ? across_nodes / middle_half : held_out(doubt.profile, "collective");
     double variance = 0;
     const auto add = [&](double seconds, double error) { variance += std::pow(seconds / step_time_s * error, 2); };
-    add(mean.gemm, held_out(doubt.profile, "gemm"));
+    add(mean.gemm, product_error(doubt.profile, doubt.compute));
     add(mean.attention, held_out(doubt.profile, "attention"));
     add(mean.memory_bound + mean.optimizer, held_out(doubt.profile, "pointwise"));
     add(collectives, network);

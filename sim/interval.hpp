@@ -13,6 +13,7 @@ namespace orrery::sim {
 /// What decides the width beside the step's breakdown.
 struct Doubt {
     const calibrate::Profile& profile;  ///< its held-out errors are those of its kernels and collectives
+    kernels::Dtype compute;             ///< of the products
     hardware::Software software;
     bool several_nodes;
     double derived;  ///< share of the step in kernels of which none like them was measured

@@ -207,6 +207,7 @@ Interval step_interval(const scenarios::Scenario& scenario, const topology::Clus
     for (const Derived& part : derived) share += part.share;
     return sim::step_interval(step.step_time_s, step.stages,
                               {.profile = profiles.of(cluster.gpu()).profile(),
+                               .compute = scenario.plan.training.precision.compute,
                                .software = scenario.plan.training.software,
                                .several_nodes = scenario.plan.ranks() > cluster.gpus_per_node(),
                                .derived = share});

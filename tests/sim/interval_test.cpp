@@ -23,8 +23,12 @@ Interval of(double Breakdown::*category, double held_out, bool several_nodes = f
     Breakdown stage;
     stage.*category = 1;
     const Breakdown stages[] = {stage};
-    return step_interval(
-        1, stages, {.profile = profile, .software = software, .several_nodes = several_nodes, .derived = derived});
+    return step_interval(1, stages,
+                         {.profile = profile,
+                          .compute = kernels::Dtype::bf16,
+                          .software = software,
+                          .several_nodes = several_nodes,
+                          .derived = derived});
 }
 
 TEST(Interval, OfOneKindOfKernelIsItsHeldOutError) {
