@@ -1,10 +1,12 @@
 // How a row divided the step: degrees, sharding, recomputation, schedule and overlap.
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
 #include <regex>
 
+#include "strategies/plan_fields.hpp"
 #include "validate/map_row.hpp"
+#include "validate/published.hpp"
 
 namespace orrery::validate {
 
@@ -94,20 +96,27 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
     return stated && strategy.tensor > 1;
 }
 
-/// Chunks per stage where they are not printed: one, as Megatron-LM had it before Megatron-Core and as DeepSpeed has
-/// it. Not for Megatron-Core, NeMo and Megatron-Bridge, whose recipes interleave some models and not others: a bubble
-/// several times larger or smaller is then unknown.
-std::uint32_t map_virtual_pipeline(const Row& row, Software software) {
-    const auto printed = row.count("vpp");
+/// Chunks per stage where they are not printed (0): one, as Megatron-LM had it before Megatron-Core and as DeepSpeed
+/// has it. Not for Megatron-Core, NeMo and Megatron-Bridge, whose recipes interleave some models and not others: a
+/// bubble several times larger or smaller is then unknown.
+std::uint32_t map_virtual_pipeline(std::uint32_t printed, Software software) {
     const bool interleaves = software == Software::nemo || software == Software::megatron_core;
-    if (!printed && interleaves) throw Skip("virtual pipeline not published");
-    return printed.value_or(1);
+    if (printed == 0 && interleaves) throw Skip("virtual pipeline not published");
+    return std::max(1U, printed);
+}
+
+/// What is not published is 0.
+Strategy published_degrees(const Row& row) {
+    Strategy stated;
+    stated.tensor = stated.pipeline = stated.virtual_pipeline = stated.data = stated.expert = 0;
+    read_published(row, strategies::strategy_fields(), stated);
+    return stated;
 }
 
 /// Stages where they are not printed: what tensor and data ranks leave of the GPUs; one for what trains on data ranks.
-std::uint32_t unprinted_pipeline(const Parallelism& known, std::optional<std::uint32_t> data, Software software) {
-    if (data) {
-        const std::uint64_t ranks = std::uint64_t{known.tensor} * *data;
+std::uint32_t unprinted_pipeline(const Parallelism& known, std::uint32_t data, Software software) {
+    if (data > 0) {
+        const std::uint64_t ranks = std::uint64_t{known.tensor} * data;
         return ranks <= known.gpus && known.gpus % ranks == 0 ? static_cast<std::uint32_t>(known.gpus / ranks) : 1;
     }
     if (known.gpus > known.tensor && software != Software::data_parallel) throw Skip("pipeline not published");
@@ -120,14 +129,16 @@ Parallelism map_parallelism(const Row& row, Software software) {
     if (!row.has("gpus")) throw Skip("GPU count not published");
     Parallelism result;
     result.gpus = *row.count("gpus");
-    const auto tensor = row.count("tp"), pipeline = row.count("pp"), data = row.count("dp");
-    if (!tensor && !pipeline && !data && result.gpus > 1) throw Skip("parallelism not published");
-    result.tensor = tensor.value_or(1);
-    result.pipeline = pipeline ? *pipeline : unprinted_pipeline(result, data, software);
+    const Strategy stated = published_degrees(row);
+    if (stated.tensor + stated.pipeline + stated.data == 0 && result.gpus > 1) throw Skip("parallelism not published");
+    result.tensor = std::max(1U, stated.tensor);
+    result.pipeline = stated.pipeline > 0 ? stated.pipeline : unprinted_pipeline(result, stated.data, software);
+    result.expert = std::max(1U, stated.expert);
     const std::uint64_t model = std::uint64_t{result.tensor} * result.pipeline;
-    result.data = data.value_or(static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model)));
+    result.data =
+        stated.data > 0 ? stated.data : static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model));
     if (model * result.data != result.gpus) throw Skip("mesh does not multiply to the GPU count");
-    if (result.pipeline > 1) result.virtual_pipeline = map_virtual_pipeline(row, software);
+    if (result.pipeline > 1) result.virtual_pipeline = map_virtual_pipeline(stated.virtual_pipeline, software);
     return result;
 }
 

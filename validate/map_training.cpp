@@ -6,7 +6,9 @@
 #include <regex>
 #include <vector>
 
+#include "strategies/plan_fields.hpp"
 #include "validate/map_row.hpp"
+#include "validate/published.hpp"
 
 namespace orrery::validate {
 
@@ -158,7 +160,8 @@ Batch map_batch(const Row& row, const Parallelism& degrees, kernels::Dtype compu
 
 strategies::Training map_training(const Row& row, Software software, const topology::Gpu& gpu, const Batch& batch) {
     strategies::Training training;
-    training.seq = row.count("model.seq").value_or(0);
+    training.seq = 0;
+    read_published(row, strategies::training_fields(), training);
     training.micro_batch = batch.micro;
     training.global_batch = batch.global;
     training.precision.compute = map_precision(row);
@@ -172,7 +175,6 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.attention_kernel = attention_kernel_of(row, software);
     training.kernel_fusion = kernel_fusion_of(row, software);
     training.fp8_recipe = map_fp8_recipe(row);
-    training.deterministic = row.flag("switches.deterministic-mode").value_or(false);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
     return training;
 }
