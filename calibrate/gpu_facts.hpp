@@ -2,6 +2,7 @@
 // tables, and constants with their origins.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -11,6 +12,12 @@
 #include "hardware/gpu.hpp"
 
 namespace orrery::calibrate {
+
+/// A measured product and its rate.
+struct Product {
+    std::uint32_t m, n, k;
+    double teraflops;
+};
 
 struct GpuFacts {
     std::string_view name;
@@ -22,10 +29,15 @@ struct GpuFacts {
     std::string_view vidur;        ///< prefix of its files in memory_bound/ ("" when there is none)
     std::string_view send_recv;    ///< file in collectives/ ("" when there is none)
     bool tile_waves;
-    double sustained;
+    double sustained, best;  ///< TFLOP/s of a 16-bit product: that last, and the best of the imported table
     std::string_view sustained_origin;
+    double sustained_single = 0, best_single = 0;  ///< of fp32, where its units are held down otherwise
     double backward_rate;
     std::string_view backward_origin;
+    double stream = 0;  ///< bytes per second of a long stream; 0: no reading
+    std::string_view stream_origin = {};
+    std::span<const Product> fp8 = {};  ///< lasting rates
+    std::string_view fp8_origin = {}, fp8_licence = {};
 };
 
 /// Oldest GPU first.

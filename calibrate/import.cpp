@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "calibrate/clean_gemm.hpp"
@@ -27,9 +28,30 @@ const GpuFacts& facts_of(std::string_view name) {
     throw Error(fmt::format("no published tables of \"{}\"", name), "one of " + known);
 }
 
+/// Of either socket; its tables have files of their own.
+bool is_v100(const GpuFacts& facts) { return facts.name.starts_with("v100"); }
+
+/// Products of a document's text.
+void add_fp8(Profile& profile, const GpuFacts& facts) {
+    if (facts.fp8.empty()) return;
+    GemmTable table{kernels::Dtype::fp8, {}, {}};
+    table.provenance = {.device = std::string(facts.device),
+                        .clocks = "after 10,000 warm-ups",
+                        .date = "",
+                        .software = "cuBLASLt, random data",
+                        .origin = std::string(facts.fp8_origin),
+                        .licence = std::string(facts.fp8_licence)};
+    for (const Product& p : facts.fp8) {
+        const double flops = 2.0 * p.m * p.n * static_cast<double>(p.k);
+        table.points.push_back({p.m, p.n, p.k, static_cast<float>(flops / (p.teraflops * 1e12))});
+    }
+    std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });
+    profile.gemm.push_back(std::move(table));
+}
+
 void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
     const std::string device(facts.device);
-    if (facts.name == "v100") {
+    if (is_v100(facts)) {
         profile.gemm.push_back(
             deepbench_gemm(from / "v100" / "NV_V100_Results_FP16_ip_Mixed_math.csv", kernels::Dtype::fp16));
         profile.gemm.push_back(deepbench_gemm(from / "v100" / "NV_V100_Results_FP32.csv", kernels::Dtype::fp32));
@@ -114,7 +136,7 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
     const GpuFacts& shape = facts.nccl_system.empty() ? facts_of("a100") : facts;
     auto sweeps = aiconfigurator_collectives(folder / "nccl_one_node.csv", std::string(shape.nccl_system),
                                              std::string(shape.device));
-    if (facts.name == "v100") {
+    if (is_v100(facts)) {
         for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", std::string(facts.device))) {
             extend_below(table, nearest(sweeps, table.kind, table.ranks));
             profile.collectives.push_back(std::move(table));
@@ -151,6 +173,7 @@ Profile import_tables(std::string_view name, const path& measurements) {
     profile.made_by = fmt::format("orrery profile import {}", facts.name);
     profile.constants = constants_of(facts);
     add_gemm(profile, facts, measurements);
+    add_fp8(profile, facts);
     if (!facts.attention.empty())
         profile.attention.push_back(
             aiconfigurator_attention(measurements / "attention" / facts.attention, profile.device));

@@ -15,6 +15,11 @@ namespace {
 
 using kernels::Dtype;
 
+double constant_or(const Profile& profile, const char* key, double otherwise) {
+    const auto found = profile.constants.find(key);
+    return found == profile.constants.end() ? otherwise : found->second.value;
+}
+
 bool is_half(Dtype dtype) { return dtype == Dtype::fp16 || dtype == Dtype::bf16; }
 
 kernels::Gemm shape_of(const GemmPoint& p, Dtype dtype) { return {dtype, 1, p.m, p.n, p.k}; }
@@ -204,6 +209,8 @@ GemmPredictor::GemmPredictor(const Profile& profile)
     : batched_(&profile.batched_gemm),
       machine_(profile.constants),
       sustained_(profile.constants.at("sustained_gemm").value),
+      sustained_single_(constant_or(profile, "sustained_single", sustained_)),
+      sustained_fp8_(constant_or(profile, "sustained_fp8", sustained_)),
       profile_name_(profile.name) {
     for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
 }
@@ -269,7 +276,10 @@ Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     const GemmLookup& table = lookup(gemm, exact);
     const kernels::Gemm ran = stand_in(gemm);
     const double best = table.best_rate() * machine_.peak(ran.dtype) / machine_.peak(table.table().dtype);
-    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, sustained_));
+    const double sustained = table.table().dtype == Dtype::fp32  ? sustained_single_
+                             : table.table().dtype == Dtype::fp8 ? sustained_fp8_
+                                                                 : sustained_;
+    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, sustained));
     return estimate;
 }
 

@@ -71,7 +71,7 @@ private:
 
     const std::vector<BatchedGemmTable>* batched_;
     Machine machine_;
-    double sustained_;
+    double sustained_, sustained_single_, sustained_fp8_;  ///< 16 bits, fp32, fp8
     std::string profile_name_;
     std::vector<GemmLookup> tables_;
 };

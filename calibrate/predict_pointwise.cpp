@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/units.hpp"
 
@@ -22,6 +23,12 @@ constexpr std::string_view untabled = "memory-bound kernels from the datasheet";
 
 /// Half-widths are interpolated as logarithms like times: a floor keeps them positive.
 constexpr double least_half_width = 1e-9;
+
+/// Without a reading of long streams nothing holds the tables down.
+double sustained_share(const Profile& profile) {
+    const auto found = profile.constants.find("sustained_memory");
+    return found == profile.constants.end() ? std::numeric_limits<double>::infinity() : found->second.value;
+}
 
 }  // namespace
 
@@ -84,7 +91,8 @@ PointwisePredictor::Lookup PointwisePredictor::make_lookup(const PointwiseTable&
 }
 
 PointwisePredictor::PointwisePredictor(const Profile& profile)
-    : bytes_per_second_(profile.constants.at("memory_bytes_per_second").value) {
+    : bytes_per_second_(profile.constants.at("memory_bytes_per_second").value),
+      sustained_(sustained_share(profile) * bytes_per_second_) {
     for (const auto& table : profile.pointwise) {
         for (const auto& p : table.points) {
             const double seconds = p.bytes / p.bytes_per_second;
@@ -133,7 +141,7 @@ Estimate PointwisePredictor::of_width(const Width& width, double bytes) const {
 }
 
 /// Between two measured widths of rows: ln time over ln cols.
-Estimate PointwisePredictor::estimate(const kernels::Pointwise& kernel) const {
+Estimate PointwisePredictor::at_table_clock(const kernels::Pointwise& kernel) const {
     const double bytes = kernels::bytes(kernel);
     const Lookup* table = lookup(kernel);
     if (table == nullptr) return {latency_ + bytes / (bytes_per_second_ * untabled_share), true, 0, 0, untabled};
@@ -147,6 +155,12 @@ Estimate PointwisePredictor::estimate(const kernels::Pointwise& kernel) const {
     }
     if (table->table->kind != kernel.kind) out.derived = "memory-bound kernels from others of like access";
     out.caches = out.uncertainty;
+    return out;
+}
+
+Estimate PointwisePredictor::estimate(const kernels::Pointwise& kernel) const {
+    Estimate out = at_table_clock(kernel);
+    out.seconds = std::max(out.seconds, kernels::bytes(kernel) / sustained_);
     return out;
 }
 
@@ -171,6 +185,8 @@ std::string PointwisePredictor::explain(const kernels::Pointwise& kernel) const 
     if (bytes < width.seconds.first_x())
         out += fmt::format("  below the table: towards {} for no bytes\n", format_seconds(latency_));
     if (bytes > width.seconds.last_x()) out += "  above the table: constant bandwidth\n";
+    if (answer.seconds > at_table_clock(kernel).seconds)
+        out += fmt::format("  no faster than a long stream: {:.0f} GB/s\n", sustained_ / 1e9);
     return out;
 }
 

@@ -16,7 +16,10 @@ kernels::PointwiseKind stand_in(kernels::PointwiseKind kind);
 class PointwisePredictor {
 public:
     explicit PointwisePredictor(const Profile& profile);
+    /// At the bandwidth that lasts.
     [[nodiscard]] Estimate estimate(const kernels::Pointwise& kernel) const;
+    /// As the tables were measured.
+    [[nodiscard]] Estimate at_table_clock(const kernels::Pointwise& kernel) const;
     [[nodiscard]] std::string explain(const kernels::Pointwise& kernel) const;
 
 private:
@@ -40,7 +43,7 @@ private:
     [[nodiscard]] Estimate of_width(const Width& width, double bytes) const;
     static Lookup make_lookup(const PointwiseTable& table);
 
-    double bytes_per_second_, latency_ = 0;
+    double bytes_per_second_, sustained_, latency_ = 0;
     std::vector<Lookup> tables_;
 };
 

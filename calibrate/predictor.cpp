@@ -64,7 +64,7 @@ Estimate Predictor::at_table_clock(const kernels::Kernel& kernel) const {
     require_valid(kernel);
     return std::visit(Overloaded{[&](const kernels::Gemm& g) { return tables_->gemm.at_table_clock(g); },
                                  [&](const kernels::Attention& a) { return tables_->attention.at_table_clock(a); },
-                                 [&](const kernels::Pointwise& p) { return tables_->pointwise.estimate(p); },
+                                 [&](const kernels::Pointwise& p) { return tables_->pointwise.at_table_clock(p); },
                                  [&](const kernels::Convolution& c) { return tables_->image.at_table_clock(c); },
                                  [&](const kernels::Pooling& p) { return tables_->image.estimate(p); },
                                  [&](const kernels::BatchNorm& b) { return tables_->image.estimate(b); }},

@@ -67,10 +67,13 @@ struct Adapter {
 inline constexpr Adapter infiniband_adapter{"InfiniBand", 0.6e-6, nccl_share* infiniband_frame_share};
 /// ConnectX-6 EN product brief: "sub 0.8usec latency".
 inline constexpr Adapter roce_adapter{"RoCE", 0.8e-6, nccl_share* roce_frame_share};
-/// No latency is published for the Omni-Path adapter by itself; taken to be that of RoCE. Its packets have the
-/// transport headers of InfiniBand.
-inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receive_seconds,
-                                           infiniband_adapter.payload_share};
+/// Omni-Path under NCCL, which drives it by verbs: 54.9 of 400 Gb/s, bus bandwidth of all_reduces of 4 GB among 16
+/// nodes of four 100 Gb/s adapters on Jean Zay (bigscience-workshop/bigscience, experiments/bandwidth: "an issue with
+/// nccl that doesn't fully utilize Intel OPA full bandwidth"; 84.6 among 4 nodes, 40.5 from A100). No score counts
+/// these rows.
+inline constexpr double omni_path_share = 54.9 / 400;
+/// No latency is published for the Omni-Path adapter by itself; taken to be that of RoCE.
+inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receive_seconds, omni_path_share};
 
 /// Elastic Fabric Adapter: what Amazon's NCCL plugin reckons with for a message between nodes (aws-ofi-nccl,
 /// include/nccl_ofi_param.h, OFI_NCCL_TUNER_NET_LATENCY: 20 us). Its packets (SRD) are not published; taken to be as

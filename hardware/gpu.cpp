@@ -77,7 +77,7 @@ constexpr Row rows[] = {
      {"V100-32GB"}},
     // 16 GPUs, 512 GB, 2 PFLOP/s. Its Xeon 8168 is taken for as fast as the DGX-1's processor.
     {"V100-SXM3-32GB",
-     "v100",
+     "v100-sxm3",
      "DGX-2 datasheet",
      32,
      900,

@@ -15,13 +15,15 @@ std::string_view name(HostProcessor processor);
 
 /// What stands between a training script and the driver; scenarios name it ("training": {"software": ...}).
 enum class Software : std::uint8_t {
-    megatron_lm,  ///< "megatron-lm": PyTorch in eager mode, layers as Megatron-LM writes them
-    orrery,       ///< "orrery": the C++ runtime of `orrery run`
+    megatron_lm,         ///< "megatron-lm": PyTorch in eager mode, layers as Megatron-LM writes them itself ("local")
+    transformer_engine,  ///< "transformer-engine": the same around NVIDIA's Transformer Engine (Megatron-Core, NeMo)
+    tensorflow,          ///< "tensorflow": a graph that a C++ executor walks
+    orrery,              ///< "orrery": the C++ runtime of `orrery run`
 };
 std::string_view name(Software software);
 /// Throws Error naming all, without a pointer.
 Software software_from(std::string_view name);
-/// "megatron-lm, orrery"
+/// "megatron-lm, transformer-engine, ..."
 std::string software_names();
 
 /// Of one kernel of a step program: the software's own time on that processor, and how often it calls the driver.

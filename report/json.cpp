@@ -42,10 +42,17 @@ Json memory_of(std::size_t stage, const sim::StageMemory& memory, std::uint64_t 
             {"capacity", capacity}};
 }
 
+/// null of a measured step.
+Json interval_json(const sim::Interval& interval) {
+    if (interval.high == 0) return {};
+    return {{"low", interval.low}, {"high", interval.high}};
+}
+
 Json key_figures(const sim::Step& p, const sim::Outlook& outlook) {
     const bool scaled = outlook.scale_base_gpus > 0, budget = p.training_time_s > 0;
     return {{"schema_version", schema_version},
             {"step_time_s", p.step_time_s},
+            {"step_interval_s", interval_json(outlook.step_interval)},
             {"planned_step_time_s", outlook.planned_step_time_s > 0 ? Json(outlook.planned_step_time_s) : Json()},
             {"tokens_per_s", p.tokens_per_s},
             {"model_tflops_per_gpu", p.model_flops_per_gpu / 1e12},

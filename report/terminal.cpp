@@ -87,12 +87,23 @@ std::string tera(double flops, int decimals) {
     return flops < 1e12 ? fmt::format("{:.2g}", flops / 1e12) : fmt::format("{:.{}f}", flops / 1e12, decimals);
 }
 
-std::string figures(const scenarios::Scenario& scenario, const sim::Step& p, const sim::Scale& scale, Style style) {
+/// ", 26.1 to 30.9 s": between which four of five measured steps lie; nothing of a measured one.
+std::string range(const sim::Interval& interval) {
+    if (interval.high == 0) return "";
+    std::string low = format_seconds(interval.low);
+    const std::string high = format_seconds(interval.high);
+    const std::string unit = high.substr(high.find(' '));
+    if (low.ends_with(unit)) low.resize(low.size() - unit.size());
+    return fmt::format(", {} to {}", low, high);
+}
+
+std::string figures(const scenarios::Scenario& scenario, const sim::Step& p, const sim::Scale& scale,
+                    const sim::Interval& interval, Style style) {
     std::string text =
         fmt::format("{}   {} {}/s   {} TFLOP/s per GPU (hardware {})   MFU {:.1f}%   HFU {:.1f}%\n",
-                    paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)), format_count(p.tokens_per_s),
-                    units(scenario.plan.model), tera(p.model_flops_per_gpu, 1), tera(p.hardware_flops_per_gpu, 1),
-                    100 * p.mfu, 100 * p.hfu);
+                    paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)) + range(interval),
+                    format_count(p.tokens_per_s), units(scenario.plan.model), tera(p.model_flops_per_gpu, 1),
+                    tera(p.hardware_flops_per_gpu, 1), 100 * p.mfu, 100 * p.hfu);
     if (scale.scale_base_gpus > 0)
         text += fmt::format("scale factor {:.3f} against {} GPU{}", scale.scale_factor, grouped(scale.scale_base_gpus),
                             scale.scale_base_gpus == 1 ? "" : "s");
@@ -194,8 +205,8 @@ std::string tables(const sim::Step& p, Style style) {
 }  // namespace
 
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    std::string text = headline(scenario, p, style) + '\n' + fit_line(p, style) + figures(scenario, p, p, style) +
-                       perturbed_line(scenario, p, style) + '\n';
+    std::string text = headline(scenario, p, style) + '\n' + fit_line(p, style) +
+                       figures(scenario, p, p, p.step_interval, style) + perturbed_line(scenario, p, style) + '\n';
     text += tables(p, style) + sharing_text(p);
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
     text += list(style, Ink::good, "ADVICE", p.advice);
@@ -204,8 +215,8 @@ std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction&
 }
 
 std::string terminal(const scenarios::Scenario& scenario, const MeasuredStep& step, Style style) {
-    return headline(scenario, step, style) + '\n' + figures(scenario, step, {}, style) + '\n' + tables(step, style) +
-           footer(scenario, step, style);
+    return headline(scenario, step, style) + '\n' + figures(scenario, step, {}, {}, style) + '\n' +
+           tables(step, style) + footer(scenario, step, style);
 }
 
 }  // namespace orrery::report

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/normal.hpp"
 #include "base/overloaded.hpp"
 #include "sim/caches.hpp"
 #include "strategies/hazards.hpp"
@@ -26,6 +27,22 @@ bool copies(const StepProgram& step) {
         return std::ranges::any_of(program.ops,
                                    [](const Op& op) { return std::holds_alternative<strategies::Copy>(op.what); });
     });
+}
+
+/// Of the host, for one kernel. Filling what it allocates is one more kernel, which PyTorch dispatches.
+double dispatch_seconds(const strategies::Training& training, const topology::Gpu& gpu,
+                        const calibrate::Predictor& predictor) {
+    if (training.cuda_graph) return 0;
+    const double launch = predictor.constant("launch_seconds");
+    const auto of = [&](hardware::Software software) { return hardware::dispatch_seconds(software, gpu.host, launch); };
+    return of(training.software) + (training.deterministic ? of(hardware::Software::megatron_lm) : 0);
+}
+
+/// Of a kernel over that of the table.
+double relative_rate(const kernels::Kernel& kernel, const hardware::AttentionRates& attention) {
+    const auto* fused = std::get_if<kernels::Attention>(&kernel);
+    if (fused == nullptr) return 1;
+    return fused->backward ? attention.backward : attention.forward;
 }
 
 constexpr double never = -std::numeric_limits<double>::infinity();
@@ -68,17 +85,18 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       rank_(rank),
       placement_(plan.placement),
       gap_(predictor.constant("kernel_gap_seconds")),
-      dispatch_(plan.training.cuda_graph ? 0.0
-                                         : hardware::dispatch_seconds(plan.training.software, gpu.host,
-                                                                      predictor.constant("launch_seconds"))),
+      dispatch_(dispatch_seconds(plan.training, gpu, predictor)),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     // A device without a datasheet's rate is the one that the profile measured.
     const double rate = gpu.memory_bytes_per_second;
     const double memory = rate > 0 ? predictor.constant("memory_bytes_per_second") / rate : 1.0;
+    const double slowest = 1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks());
+    const hardware::AttentionRates attention =
+        hardware::attention_rates(plan.training.attention_kernel, gpu.compute_capability);
     const Caches caches(step, predictor, std::min(network.gpus_per_node(), step.mesh.ranks()));
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
-        const double scale = is_memory_bound(kernel) ? memory : 1.0;
+        const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
         kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived});
     }
     if (copies(step))

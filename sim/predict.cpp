@@ -16,6 +16,7 @@
 #include "sim/breakdown.hpp"
 #include "sim/collective/timer.hpp"
 #include "sim/doubts.hpp"
+#include "sim/interval.hpp"
 #include "sim/link_levels.hpp"
 #include "sim/memory_use.hpp"
 #include "sim/rates.hpp"
@@ -205,6 +206,19 @@ Described run_and_describe(const scenarios::Scenario& scenario, const topology::
     return described(ran, scenario, cluster, profiles, options);
 }
 
+/// With the doubts of the first kind of GPU.
+Interval step_interval(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
+                       const Step& step, const std::vector<Derived>& derived) {
+    double share = 0;
+    for (const Derived& part : derived) share += part.share;
+    return sim::step_interval(step.step_time_s, step.stages,
+                              {.profile = profiles.of(cluster.gpu()).profile(),
+                               .compute = scenario.plan.training.precision.compute,
+                               .software = scenario.plan.training.software,
+                               .several_nodes = scenario.plan.ranks() > cluster.gpus_per_node(),
+                               .derived = share});
+}
+
 }  // namespace
 
 Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
@@ -223,6 +237,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     Described d = run_and_describe(scenario, cluster, profiles, options);
     const double seconds = d.step.step_time_s;
     const Scale grown = options.scale_factor ? scale(scenario, cluster, profiles, seconds) : Scale{};
+    const Interval interval = step_interval(scenario, cluster, profiles, d.step, d.derived);
     std::string most;
     std::vector<std::string> better;
     if (options.advice) {
@@ -230,7 +245,8 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
         better = advise(scenario, cluster, profiles, d.folding, d.step, seconds);
     }
     return {std::move(d.step),
-            {grown, std::move(d.sharing), d.planned_step_time_s, std::move(most), std::move(d.links), std::move(d.derived),
+            {grown, std::move(d.sharing), d.planned_step_time_s, interval, std::move(most), std::move(d.links),
+             std::move(d.derived),
              std::move(better), std::move(d.warnings)}};
 }
 

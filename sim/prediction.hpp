@@ -54,9 +54,17 @@ struct Sharing {
     std::vector<SharedLink> shared_links;  ///< the busiest first; a few
 };
 
+/// Seconds that a quantity lies between; two whose intervals overlap may be called a tie.
+struct Interval {
+    double low = 0, high = 0;
+
+    [[nodiscard]] bool overlaps(const Interval& other) const { return low <= other.high && other.low <= high; }
+};
+
 /// What only a simulation knows: how the step would go otherwise, and how far to believe it.
 struct Outlook : Scale, Sharing {
     double planned_step_time_s = 0;  ///< without perturbations and other jobs; 0 where there are none
+    Interval step_interval;          ///< of four of five measured steps (interval.hpp)
     std::string bottleneck;          ///< "pipeline bubble 17%"
     std::vector<LinkLevel> links;    ///< that can bind, where a trace is kept
     std::vector<Derived> derived;    ///< mean over the stages, the largest first

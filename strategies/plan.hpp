@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "hardware/attention_kernels.hpp"
 #include "hardware/host_time.hpp"
 #include "kernels/kernel.hpp"
 #include "models/model_spec.hpp"
@@ -50,6 +51,21 @@ struct Precision {
     kernels::Dtype grad_reduce = kernels::Dtype::bf16;  ///< fp32 with accumulate-allreduce-grads-in-fp32
 };
 
+/// How operands of fp8 products get their scales: Megatron-LM's fp8-recipe.
+enum class Fp8Recipe : std::uint8_t {
+    delayed,     ///< one scale a tensor, from maxima of steps before
+    tensorwise,  ///< one scale a tensor, from its own maximum, for which it is read once more
+    blockwise,   ///< one scale a block of 128, found as it is cast
+    mxfp8,       ///< one scale for 32 elements, found as they are cast
+};
+
+/// How much of what stands between the products is one kernel.
+enum class KernelFusion : std::uint8_t {
+    full,        ///< bias with GELU, bias with dropout and residual, scale with mask and softmax: Megatron-LM
+    operators,   ///< each operator of the framework is a kernel: PyTorch, MXNet, PaddlePaddle, XLA
+    primitives,  ///< each arithmetic operation is: TensorFlow without XLA
+};
+
 /// The work of one step and how its kernels are written.
 struct Training {
     std::uint32_t seq = 0;           ///< seq-length
@@ -62,7 +78,12 @@ struct Training {
     bool cuda_graph = false;  ///< kernels are replayed, not dispatched one by one by the host
     /// Who dispatches them else, and takes the host's time for it (hardware/host_time.hpp).
     hardware::Software software = hardware::Software::megatron_lm;
-    double grad_clip = 1.0;  ///< clip-grad; 0: no gradient norm
+    KernelFusion kernel_fusion = KernelFusion::full;
+    Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
+    /// deterministic-mode: torch.use_deterministic_algorithms, which fills what is allocated (one more kernel each).
+    bool deterministic = false;
+    hardware::AttentionKernel attention_kernel = hardware::AttentionKernel::newest;  ///< of fused attention
+    double grad_clip = 1.0;                                                          ///< clip-grad; 0: no gradient norm
     /// moe-expert-capacity-factor: an expert takes at most so many times its mean share of the tokens, the others are
     /// dropped; 0: none are (dropless). pad: each takes exactly that many (moe-pad-expert-input-to-capacity).
     double expert_capacity = 0;

@@ -36,7 +36,19 @@ constexpr std::array recomputes{word("none", Recompute::none), word("selective",
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
                              word("bf16", Dtype::bf16), word("fp8", Dtype::fp8)};
 constexpr std::array softwares{word("megatron-lm", hardware::Software::megatron_lm),
+                               word("transformer-engine", hardware::Software::transformer_engine),
+                               word("tensorflow", hardware::Software::tensorflow),
                                word("orrery", hardware::Software::orrery)};
+constexpr std::array recipes{word("delayed", Fp8Recipe::delayed), word("tensorwise", Fp8Recipe::tensorwise),
+                             word("blockwise", Fp8Recipe::blockwise), word("mxfp8", Fp8Recipe::mxfp8)};
+static_assert(recipes.size() == enumerators<Fp8Recipe>);
+constexpr std::array attention_kernels{
+    word("newest", hardware::AttentionKernel::newest), word("flash-1", hardware::AttentionKernel::flash_1),
+    word("flash-2", hardware::AttentionKernel::flash_2), word("cudnn", hardware::AttentionKernel::cudnn)};
+static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel>);
+constexpr std::array fusions{word("full", KernelFusion::full), word("operators", KernelFusion::operators),
+                             word("primitives", KernelFusion::primitives)};
+static_assert(fusions.size() == enumerators<KernelFusion>);
 static_assert(softwares.size() == enumerators<hardware::Software>);
 constexpr std::array reduced{word("fp32", Dtype::fp32), word("fp16", Dtype::fp16), word("bf16", Dtype::bf16)};
 
@@ -148,6 +160,18 @@ constexpr std::array of_training{
         .others = {megatron("use_flash_attn")}}),
     field<&Training::gradient_accumulation_fusion>({.name = "gradient_accumulation_fusion",
         .help = "Weight gradients are added inside the product, not by a kernel of their own."}),
+    field<&Training::attention_kernel>({.name = "attention_kernel", .words = attention_kernels,
+        .help = "Whose fused attention runs; newest: that of the profile's table."}),
+    field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
+        .help = "What is one kernel between products: chains (Megatron-LM), operators (PyTorch, XLA), or each "
+                "arithmetic operation (TensorFlow)."}),
+    field<&Training::fp8_recipe>({.name = "fp8_recipe", .words = recipes,
+        .help = "Where the scales of fp8 operands come from.",
+        .others = {megatron("fp8_recipe")}}),
+    field<&Training::deterministic>({.name = "deterministic",
+        .help = "PyTorch's deterministic algorithms, which fill what is allocated.",
+        .others = {megatron("deterministic_mode")},
+        .published = "switches.deterministic-mode"}),
     field<&Training::cuda_graph>({.name = "cuda_graph",
         .help = "Kernels are replayed, not dispatched one by one by the host.",
         .others = {megatron("enable_cuda_graph")}}),

@@ -16,12 +16,13 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr const char* row_fields[] = {"id",  "kind",       "source",    "paper",    "table",    "model",    "precision",
-                                      "gpu", "node",       "gpus",      "nodes",    "network",  "tp",       "pp",
-                                      "vpp", "dp",         "ep",        "cp",       "sp",       "sharding", "mbs",
-                                      "gbs", "grad_accum", "recompute", "switches", "measured", "flags",    "overlap"};
-constexpr const char* model_fields[] = {"name", "layers", "hidden", "heads",   "kv_heads", "head_dim", "ffn",
-                                        "seq",  "vocab",  "gated",  "experts", "topk",     "attention"};
+constexpr const char* row_fields[] = {
+    "id",    "kind",    "source",     "paper",     "table",    "model",    "precision", "gpu",     "node", "gpus",
+    "nodes", "network", "tp",         "pp",        "vpp",      "dp",       "ep",        "cp",      "sp",   "sharding",
+    "mbs",   "gbs",     "grad_accum", "recompute", "switches", "measured", "flags",     "overlap", "etp"};
+constexpr const char* model_fields[] = {"name",     "layers", "hidden",    "heads",   "kv_heads",
+                                        "head_dim", "ffn",    "seq",       "vocab",   "gated",
+                                        "experts",  "topk",   "attention", "moe_ffn", "shared_experts"};
 constexpr const char* source_fields[] = {"repo",  "commit", "tag",   "path",    "line",
                                          "paper", "where",  "table", "address", "of"};
 constexpr const char* sweeps[] = {"sweep_out_of_place", "sweep", "sweep_in_place"};
@@ -103,6 +104,15 @@ std::optional<bool> overlap_in(const Row& row) {
     return row.count("pp").value_or(1) == 1;
 }
 
+/// A remark that a row is not what it seems, in its own words; rows with flags are left out.
+void add_warning(const Row& row, ordered_json& result) {
+    const auto notes = row.fields().find("notes");
+    if (notes == row.fields().end() || !notes->is_string()) return;
+    const auto& words = notes->get_ref<const std::string&>();
+    if (!contains(lower(words), "do not use") || result.contains("flags")) return;
+    result["flags"] = ordered_json::array({words});
+}
+
 ordered_json carried(const Row& row) {
     ordered_json result = chosen(row.fields(), row_fields);
     if (result.contains("model") && result["model"].is_object())
@@ -113,6 +123,7 @@ ordered_json carried(const Row& row) {
         result["measured"] = measured(row.fields()["measured"]);
     if (result.contains("source") && result["source"].is_object())
         result["source"] = chosen(row.fields()["source"], source_fields);
+    add_warning(row, result);
     if (const auto overlap = overlap_in(row); overlap && !result.contains("overlap")) result["overlap"] = *overlap;
     return result;
 }

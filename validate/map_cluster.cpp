@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <regex>
 
 #include "base/error.hpp"
+#include "hardware/datasheets.hpp"
 #include "validate/map_row.hpp"
+#include "validate/network_text.hpp"
 
 namespace orrery::validate {
 
@@ -35,13 +38,12 @@ const Gpu* catalog_gpu(const std::string& word, const std::string& words) {
     }
 }
 
-/// What a reason calls a GPU: the row's text without its remarks in parentheses, printable ASCII only.
-std::string gpu_label(const std::string& text) {
-    std::string label;
-    for (const char c : text.substr(0, std::min<std::size_t>(text.find('('), 40)))
-        if (c >= ' ' && c <= '~') label += c;
-    while (!label.empty() && label.back() == ' ') label.pop_back();
-    return label;
+/// "A100X", "V100S", "H100 NVL", "H100 CNX", a slice of one: other boards than those that nodes are built of.
+bool other_board(const std::string& words, std::string_view word) {
+    static const std::regex mark(R"(\b(nvl|cnx|mig|vgpu)\b)");
+    const std::size_t behind = words.find(word) + word.size();
+    const bool longer = behind < words.size() && std::isalnum(static_cast<unsigned char>(words[behind])) != 0;
+    return longer || std::regex_search(words, mark);
 }
 
 /// GPUs of one node: what the row's counts say, else the vendor's node.
@@ -89,16 +91,10 @@ const Class& class_of(const Gpu& gpu, std::uint32_t size) {
     return *first;
 }
 
-bool on_ethernet(const std::string& network) {
-    for (const char* word : {"ethernet", "roce", "efa", "tcp"})
-        if (contains(network, word)) return !contains(network, "infiniband");
-    return false;
-}
-
 /// NICs that cannot be shared evenly among the node's GPUs are counted as fewer of the same joint rate.
 void set_nics(ClusterSpec& spec, const Nics& nics, const Class& node, std::uint32_t gpus_per_node) {
-    if (nics.bytes_per_second == 0) return;
-    const std::uint32_t printed = nics.count != 0 ? nics.count : node.nics;
+    if (!nics.stated()) return;
+    const std::uint32_t printed = nics.per_gpu ? gpus_per_node : nics.count != 0 ? nics.count : node.nics;
     const double joint = nics.total ? nics.bytes_per_second : nics.bytes_per_second * printed;
     std::uint32_t count = std::min(printed, gpus_per_node);
     while (gpus_per_node % count != 0) --count;
@@ -117,41 +113,57 @@ ClusterSpec racks(std::uint32_t gpus, const Gpu& gpu) {
     return spec;
 }
 
-constexpr double gigabit = 1e9 / 8;  ///< bytes
-
-// Digits of a cell; too many of them are no count and no rate, and read as not stated.
-std::uint32_t count(const std::string& digits) {
-    return digits.size() > 4 ? 0U : static_cast<std::uint32_t>(std::stoul(digits));
+/// Amazon's nodes with EFA: p3dn, p4d and p4de, p5, p5en, p6-b200 (EC2 user guide, accelerated computing instances:
+/// network specifications).
+Nics usual_efa(const std::string& gpu) {
+    using hardware::gigabits;
+    if (gpu.starts_with("v100")) return {.count = 1, .bytes_per_second = gigabits(100)};
+    if (gpu.starts_with("a100")) return {.count = 4, .bytes_per_second = gigabits(100)};
+    if (gpu.starts_with("h100")) return {.count = 32, .bytes_per_second = gigabits(100)};
+    if (gpu.starts_with("h200")) return {.count = 16, .bytes_per_second = gigabits(200)};
+    if (gpu.starts_with("b")) return {.count = 8, .bytes_per_second = gigabits(400)};
+    throw Skip("NICs of a node with EFA are not published");
 }
-double rate(const std::string& digits) { return digits.size() > 9 ? 0.0 : std::stod(digits); }
 
-/// "4x EDR IB", "8x NDR400": the InfiniBand Trade Association's rates of four lanes.
-Nics by_generation(const std::string& words) {
-    static const std::regex generation(R"((\d+)\s*x\s*(fdr|edr|hdr|ndr|xdr))");
-    std::smatch m;
-    if (!std::regex_search(words, m, generation)) return {};
-    const std::string name = m[2];
-    const double speed = name == "fdr" ? 56 : name == "edr" ? 100 : name == "hdr" ? 200 : name == "ndr" ? 400 : 800;
-    return {count(m[1]), speed * gigabit, false};
+std::string preset_of(Fabric fabric, const Class& kind) {
+    switch (fabric) {
+        case Fabric::ethernet: return std::string(kind.ethernet);
+        case Fabric::efa: return "efa";
+        case Fabric::infiniband:
+        case Fabric::omni_path:
+        case Fabric::not_stated: break;
+    }
+    return std::string(kind.preset);
+}
+
+/// Of the adapter that the preset has for it.
+double payload_share(Fabric fabric) {
+    switch (fabric) {
+        case Fabric::ethernet: return hardware::roce_adapter.payload_share;
+        case Fabric::efa: return hardware::efa_adapter.payload_share;
+        case Fabric::omni_path: return hardware::omni_path_adapter.payload_share;
+        case Fabric::infiniband:
+        case Fabric::not_stated: break;
+    }
+    return hardware::infiniband_adapter.payload_share;
+}
+
+/// A rate that was measured goes before the line's: the NICs are given what their payload then reaches.
+void set_network(ClusterSpec& spec, const Row& row, const Class& kind, std::uint32_t size) {
+    spec.preset = kind.preset;
+    if (spec.nodes == 1) return;
+    const NetworkText network = read_network(row.text("network").value_or(""));
+    spec.preset = preset_of(network.fabric, kind);
+    Nics nics = network.nics;
+    if (!nics.stated()) nics = nics_of_generation(row.words("node"));
+    if (!nics.stated() && network.fabric == Fabric::efa) nics = usual_efa(lower(spec.gpu));
+    set_nics(spec, nics, kind, size);
+    if (network.measured_bytes_per_second == 0) return;
+    if (spec.nics_per_node == 0) spec.nics_per_node = std::gcd(kind.nics, size);
+    spec.nic_bytes_per_second = network.measured_bytes_per_second / spec.nics_per_node / payload_share(network.fabric);
 }
 
 }  // namespace
-
-Nics parse_nics(const std::string& words) {
-    // A rate is "200 gb/s", "400g", "1600 gbps"; "80gb" is memory.
-    static const std::regex doubled(R"((\d+)\s*x\s*(\d+)\s*x\s*(\d+(?:\.\d+)?)\s*g(?:b/s|bps|bit|be|\b))");
-    static const std::regex counted(R"((\d+)\s*x\s*(?:[a-z][\w-]*\s+){0,3}(\d+(?:\.\d+)?)\s*g(?:b/s|bps|bit|be|\b))");
-    static const std::regex alone(R"((\d+(?:\.\d+)?)\s*(gb/s|gbps|gbit/s|gbe\b))");
-    std::smatch m;
-    if (std::regex_search(words, m, doubled)) return {count(m[1]), count(m[2]) * rate(m[3]) * gigabit, false};
-    if (std::regex_search(words, m, counted)) return {count(m[1]), rate(m[2]) * gigabit, false};
-    if (const Nics nics = by_generation(words); nics.count != 0) return nics;
-    if (!std::regex_search(words, m, alone)) return {};
-    const double speed = rate(m[1]);
-    if (contains(words, "x?")) return {0, speed * gigabit, false};
-    // A rate that one port has is one NIC; more than that is the sum over the node's NICs.
-    return speed <= 400 ? Nics{1, speed * gigabit, false} : Nics{0, speed * gigabit, true};
-}
 
 const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile) {
     const std::string words = row.words("gpu");
@@ -160,7 +172,7 @@ const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile) {
     std::size_t kinds = 0;
     for (const std::string_view word : gpu_words) {
         if (!begins_word(words, word)) continue;
-        if (found == nullptr) found = catalog_gpu(std::string(word), words);
+        if (found == nullptr && !other_board(words, word)) found = catalog_gpu(std::string(word), words);
         ++kinds;
     }
     if (kinds > 1) throw Skip("GPUs of several kinds are not supported");
@@ -168,7 +180,7 @@ const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile) {
     const bool socketed = found != nullptr && !lower(found->name).starts_with("l40");
     if (found == nullptr || (pcie && socketed) || !has_profile(found->profile))
         throw Skip(fmt::format("gpu {} has no profile",
-                               found != nullptr && !pcie ? found->name : gpu_label(row.text("gpu").value_or(""))));
+                               found != nullptr && !pcie ? found->name : label(row.text("gpu").value_or(""))));
     return *found;
 }
 
@@ -179,15 +191,10 @@ topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std:
     const std::uint32_t size = per_node(row, gpus, reference);
     const Class& kind = class_of(gpu, size);
     ClusterSpec spec;
-    spec.gpu = gpu.name;
+    spec.gpu = kind.preset == "dgx-2" ? "V100-SXM3-32GB" : gpu.name;
     spec.nodes = (gpus + size - 1) / size;
-    spec.preset = on_ethernet(network) ? kind.ethernet : kind.preset;
-    if (contains(network, "efa")) spec.preset = "efa";
     if (size != kind.per_node) spec.gpus_per_node = size;
-    if (spec.nodes == 1) return spec;
-    Nics nics = parse_nics(network);
-    if (nics.bytes_per_second == 0) nics = by_generation(node);
-    set_nics(spec, nics, kind, size);
+    set_network(spec, row, kind, size);
     const bool superpod = contains(network + node, "selene") || contains(network + node, "superpod");
     if (superpod && spec.preset == "dgx-a100" && spec.gpus_per_node == 0) spec.preset = "superpod-a100";
     if (superpod && spec.preset == "dgx-h100" && spec.gpus_per_node == 0) spec.preset = "superpod-h100";

@@ -16,6 +16,12 @@ std::optional<std::uint32_t> first_count(const Row& row, std::initializer_list<c
     return std::nullopt;
 }
 
+/// Experts that every token takes, each as wide as the others.
+std::uint32_t shared_experts(const Row& row) {
+    const double count = row.number("model.shared_experts").value_or(0);
+    return count == 0 ? 0 : *row.count("model.shared_experts");
+}
+
 /// Megatron-LM's moe-layer-freq: a number, or a list that only a number of layers apart can be written as one.
 std::uint32_t layer_frequency(const Row& row, std::uint32_t otherwise) {
     const nlohmann::json* stated = row.find("switches.moe-layer-freq");
@@ -39,8 +45,10 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
     if (!top_k && !same) throw Skip("model dimensions not published: topk");
     spec.experts = experts;
     spec.experts_per_token = top_k ? *top_k : known.experts_per_token;
-    spec.expert_ffn = row.count("switches.moe-ffn-hidden-size").value_or(same ? known.expert_ffn : spec.ffn);
-    spec.shared_expert_ffn = row.count("switches.moe-shared-expert-intermediate-size").value_or(0);
+    spec.expert_ffn = first_count(row, {"model.moe_ffn", "switches.moe-ffn-hidden-size"})
+                          .value_or(same ? known.expert_ffn : spec.ffn);
+    spec.shared_expert_ffn =
+        row.count("switches.moe-shared-expert-intermediate-size").value_or(spec.expert_ffn * shared_experts(row));
     spec.moe_layer_freq = layer_frequency(row, same ? known.moe_layer_freq : 1);
 }
 
@@ -48,7 +56,7 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
     if (plan.model.experts == 0) return;
     strategies::Strategy& strategy = plan.strategy;
     strategy.expert = degrees.expert;
-    const auto split = first_count(row, {"switches.expert_tp", "switches.expert-tensor-parallel-size"});
+    const auto split = first_count(row, {"etp", "switches.expert_tp", "switches.expert-tensor-parallel-size"});
     if (split && *split != 1 && *split != strategy.tensor)
         throw Skip("experts split otherwise than the tensor axis are not supported");
     // Not published: Megatron-LM's default, as the rest. More expert ranks than data ranks leave only whole experts.

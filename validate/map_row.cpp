@@ -29,7 +29,7 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.plan.training = map_training(row, software, gpu, batch);
     scenario.cluster = map_cluster(row, gpu, degrees.gpus);
     scenario.gpus = degrees.gpus;
-    scenario.profile = gpu.profile;
+    scenario.profile = hardware::find(scenario.cluster.gpu)->profile;
     check_pipeline(scenario.plan);
     map_expert_parallelism(row, software, degrees, scenario.plan);
     return scenario;

@@ -29,14 +29,6 @@ const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile);
 /// Nodes, NICs and fabric for `gpus` GPUs.
 topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std::uint32_t gpus);
 
-/// NICs of one node as a text prints them: "8x HDR InfiniBand 200 Gb/s per node", "4x EDR IB", "1600 Gbps".
-struct Nics {
-    std::uint32_t count = 0;      ///< 0: not stated
-    double bytes_per_second = 0;  ///< of one NIC when count is stated, else see total; 0: not stated
-    bool total = false;           ///< count is not stated and the rate is the node's, not a NIC's
-};
-Nics parse_nics(const std::string& words);
-
 /// The model; checks family and dimensions.
 models::ModelSpec map_model(const Row& row, Software software);
 

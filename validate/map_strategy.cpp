@@ -21,33 +21,56 @@ bool is_megatron(Software s) {
     return s == Software::megatron_2021 || s == Software::megatron_core || s == Software::megatron_deepspeed;
 }
 
+/// Shares over fewer ranks than hold the same parameters, and copies of them beyond.
+bool shards_in_part(const std::string& words) {
+    static const std::regex part(
+        R"(\b(group|groups|within|per node|hybrid|over \d+|of \d+)\b|fsdp ?\d+|\+ ?dp\b|in slice)");
+    return std::regex_search(words, part);
+}
+
 Sharding map_sharding(const Row& row, Software software) {
     const std::string words = row.words("sharding");
     const bool optimizer = row.flag("switches.use-distributed-optimizer").value_or(false);
     // Not published: the distributed optimizer is the default of NeMo (distributed_fused_adam) and Megatron-Bridge.
     if (words.empty()) return optimizer || software == Software::nemo ? Sharding::zero1 : Sharding::none;
-    for (const auto& [word, label] :
-         {std::pair{"zero-3", "ZeRO-3"}, std::pair{"zero3", "ZeRO-3"}, std::pair{"zero-2", "ZeRO-2"},
-          std::pair{"zero2", "ZeRO-2"}, std::pair{"shard_grad_op", "ZeRO-2"}, std::pair{"fsdp", "ZeRO-3 (FSDP)"},
-          std::pair{"full_shard", "ZeRO-3 (FSDP)"}})
-        if (contains(words, word)) throw Skip(fmt::format("sharding {} is not supported", label));
-    if (words.starts_with("none")) return optimizer ? Sharding::zero1 : Sharding::none;
-    if (contains(words, "zero-1") || contains(words, "zero1") || contains(words, "distributed optimizer"))
-        return Sharding::zero1;
+    for (const char* none : {"none", "zero-0", "zero0"})
+        if (words.starts_with(none)) return optimizer ? Sharding::zero1 : Sharding::none;
+    if (shards_in_part(words)) throw Skip(fmt::format("sharding not understood: {}", label(words)));
+    struct Named {
+        const char* word;
+        Sharding sharding;
+    };
+    // PyTorch's FSDP shards weights too (FULL_SHARD), or gradients and states alone (SHARD_GRAD_OP).
+    for (const auto& [word, sharding] :
+         {Named{"zero-3", Sharding::zero3}, Named{"zero3", Sharding::zero3}, Named{"zero-2", Sharding::zero2},
+          Named{"zero2", Sharding::zero2}, Named{"shard_grad_op", Sharding::zero2}, Named{"fsdp", Sharding::zero3},
+          Named{"full_shard", Sharding::zero3}, Named{"zero-1", Sharding::zero1}, Named{"zero1", Sharding::zero1},
+          Named{"distributed optimizer", Sharding::zero1}})
+        if (contains(words, word)) return sharding;
     if (contains(words, "zero")) throw Skip("sharding ZeRO of an unpublished stage");
-    throw Skip("sharding not understood");
+    throw Skip(fmt::format("sharding not understood: {}", label(words)));
+}
+
+/// "selective [layernorm moe_act]", "selective: mlp": Megatron-Core's recompute-modules, of which attention's core
+/// alone is what selective recomputation was.
+bool recomputes_other_modules(const std::string& words) {
+    static const std::regex other(R"(\b(mlp|moe|layernorm|norm|act|moe_act|mla_up_proj|shared_experts|ffn|linear)\b)");
+    return std::regex_search(words, other);
 }
 
 /// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike.
 void map_recompute(Strategy& strategy, const Row& row) {
     std::string words = row.words("recompute");
     if (words.empty()) words = row.words("switches.recompute-granularity");
-    if (words.empty() || words.starts_with("none") || words.starts_with("no") || words == "off") return;
+    static const std::regex unstated(R"(^(not (stated|published|known|given)|unknown|n/a|\?))"),
+        none(R"(^(none|no|off|false)\b)"), full(R"(^(full\b|on$|yes$|true$))");
+    if (words.empty() || std::regex_search(words, unstated) || std::regex_search(words, none)) return;
     if (words.starts_with("selective")) {
+        if (recomputes_other_modules(words)) throw Skip(fmt::format("recompute not understood: {}", label(words)));
         strategy.recompute = Recompute::selective;
         return;
     }
-    if (!words.starts_with("full") && words != "on" && words != "yes") throw Skip("recompute policy not supported");
+    if (!std::regex_search(words, full)) throw Skip(fmt::format("recompute not understood: {}", label(words)));
     strategy.recompute = Recompute::full;
     // "full block 4": only so many layers of each chunk. "full uniform 1" recomputes every layer.
     static const std::regex block(R"(block\s+(\d{1,3}))");
@@ -73,10 +96,12 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
     return stated && strategy.tensor > 1;
 }
 
-/// Chunks per stage where they are not printed (0): one, Megatron-LM's default. Not for NeMo and Megatron-Bridge, whose
-/// recipes interleave some models and not others: a bubble several times larger or smaller is then unknown.
+/// Chunks per stage where they are not printed (0): one, as Megatron-LM had it before Megatron-Core and as DeepSpeed
+/// has it. Not for Megatron-Core, NeMo and Megatron-Bridge, whose recipes interleave some models and not others: a
+/// bubble several times larger or smaller is then unknown.
 std::uint32_t map_virtual_pipeline(std::uint32_t printed, Software software) {
-    if (printed == 0 && software == Software::nemo) throw Skip("virtual pipeline not published");
+    const bool interleaves = software == Software::nemo || software == Software::megatron_core;
+    if (printed == 0 && interleaves) throw Skip("virtual pipeline not published");
     return std::max(1U, printed);
 }
 
@@ -88,6 +113,16 @@ Strategy published_degrees(const Row& row) {
     return stated;
 }
 
+/// Stages where they are not printed: what tensor and data ranks leave of the GPUs; one for what trains on data ranks.
+std::uint32_t unprinted_pipeline(const Parallelism& known, std::uint32_t data, Software software) {
+    if (data > 0) {
+        const std::uint64_t ranks = std::uint64_t{known.tensor} * data;
+        return ranks <= known.gpus && known.gpus % ranks == 0 ? static_cast<std::uint32_t>(known.gpus / ranks) : 1;
+    }
+    if (known.gpus > known.tensor && software != Software::data_parallel) throw Skip("pipeline not published");
+    return 1;
+}
+
 }  // namespace
 
 Parallelism map_parallelism(const Row& row, Software software) {
@@ -97,7 +132,7 @@ Parallelism map_parallelism(const Row& row, Software software) {
     const Strategy stated = published_degrees(row);
     if (stated.tensor + stated.pipeline + stated.data == 0 && result.gpus > 1) throw Skip("parallelism not published");
     result.tensor = std::max(1U, stated.tensor);
-    result.pipeline = std::max(1U, stated.pipeline);
+    result.pipeline = stated.pipeline > 0 ? stated.pipeline : unprinted_pipeline(result, stated.data, software);
     result.expert = std::max(1U, stated.expert);
     const std::uint64_t model = std::uint64_t{result.tensor} * result.pipeline;
     result.data =
@@ -119,8 +154,12 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     strategy.sharding = map_sharding(row, software);
     map_recompute(strategy, row);
     strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software);
-    const bool sharded = strategy.sharding == Sharding::zero1;
-    const bool gather = sharded && software == Software::nemo;
+    const bool sharded = strategy.sharding != Sharding::none;
+    // FSDP and DeepSpeed's ZeRO prefetch weights and reduce gradients beside the layers (forward_prefetch,
+    // overlap_comm).
+    const bool prefetches = strategy.sharding == Sharding::zero2 || strategy.sharding == Sharding::zero3;
+    strategy.overlap_grad_reduce = strategy.overlap_grad_reduce || prefetches;
+    const bool gather = sharded && (software == Software::nemo || prefetches);
     strategy.overlap_param_gather = sharded && row.flag("switches.overlap-param-gather").value_or(gather);
     const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
     // --overlap-p2p-communication is Megatron-core's default with interleaving, and NeMo's overlap_p2p_comm.

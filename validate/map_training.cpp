@@ -90,13 +90,32 @@ bool map_fused_attention(const Row& row, Software software, const topology::Gpu&
     return software != Software::megatron_2021 && software != Software::megatron_deepspeed;
 }
 
-bool map_cuda_graph(const Row& row) {
+/// Not published: none, but for NVIDIA's performance recipes, which capture graphs on Blackwell and not on Hopper
+/// (NeMo, scripts/performance/recommended_model_configs, column cuda_graphs: 27 of 36 rows of model_configs_gb200.csv,
+/// none of model_configs_h100.csv but Llama 4's; Megatron-Bridge, perf_recipes, cuda_graph_impl, likewise).
+bool usual_cuda_graph(Software software, const topology::Gpu& gpu) {
+    constexpr int blackwell = 100;
+    return software == Software::nemo && gpu.compute_capability >= blackwell;
+}
+
+bool map_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu) {
     const std::string graph = row.has("switches.cuda_graph") && row.find("switches.cuda_graph")->is_boolean()
                                   ? (row.flag("switches.cuda_graph").value_or(false) ? "on" : "none")
                                   : row.words("switches.cuda_graph");
     const std::string implementation = row.words("switches.cuda-graph-impl");
     const auto on = [](const std::string& words) { return !words.empty() && words != "none" && words != "off"; };
+    if (graph.empty() && implementation.empty()) return usual_cuda_graph(software, gpu);
     return on(graph) || on(implementation);
+}
+
+/// "FP8-CS", "MXFP8", "FP8-MX", or Megatron-LM's fp8-recipe; else delayed scaling, NeMo's and Megatron-LM's default.
+strategies::Fp8Recipe map_fp8_recipe(const Row& row) {
+    using strategies::Fp8Recipe;
+    const std::string words = row.words("precision") + " " + row.words("switches.fp8-recipe");
+    if (contains(words, "-cs") || contains(words, "tensorwise") || contains(words, "current"))
+        return Fp8Recipe::tensorwise;
+    if (contains(words, "mx")) return Fp8Recipe::mxfp8;
+    return contains(words, "block") ? Fp8Recipe::blockwise : Fp8Recipe::delayed;
 }
 
 }  // namespace
@@ -105,13 +124,17 @@ kernels::Dtype map_precision(const Row& row) {
     const std::string words = row.words("precision");
     if (words.empty()) throw Skip("precision not published");
     if (contains(words, "fp4")) throw Skip("precision NVFP4 is not supported");
-    if (contains(words, "fp8")) return Dtype::fp8;
+    if (contains(words, "fp8") || contains(words, "float8")) {
+        for (const char* doubt : {"possible", "optional", "capable", "supported"})
+            if (contains(words, doubt)) throw Skip(fmt::format("precision not understood: {}", label(words)));
+        return Dtype::fp8;
+    }
     if (contains(words, "bf16") || contains(words, "bfloat16")) return Dtype::bf16;
     if (contains(words, "fp16") || contains(words, "half") || contains(words, "amp") || words.starts_with("mixed"))
         return Dtype::fp16;
     if (contains(words, "tf32")) return Dtype::tf32;
     if (contains(words, "fp32") || contains(words, "float32")) return Dtype::fp32;
-    throw Skip("precision not supported");
+    throw Skip(fmt::format("precision not understood: {}", label(words)));
 }
 
 Batch map_batch(const Row& row, const Parallelism& degrees, kernels::Dtype compute) {
@@ -147,7 +170,11 @@ strategies::Training map_training(const Row& row, Software software, const topol
     const bool fuses = software == Software::nemo || software == Software::megatron_core;
     training.gradient_accumulation_fusion =
         fuses && !row.flag("switches.no-gradient-accumulation-fusion").value_or(false);
-    training.cuda_graph = map_cuda_graph(row);
+    training.cuda_graph = map_cuda_graph(row, software, gpu);
+    training.software = dispatcher_of(row, software);
+    training.attention_kernel = attention_kernel_of(row, software);
+    training.kernel_fusion = kernel_fusion_of(row, software);
+    training.fp8_recipe = map_fp8_recipe(row);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
     return training;
 }

@@ -107,10 +107,13 @@ bool has_ratio(const Row& row) {
     return false;
 }
 
-/// "56.7%" or 56.7.
+/// "56.7%" or 56.7; of a key that does not say percent, up to 1 a fraction.
 double percentage(const Row& row, const char* path) {
     const nlohmann::json* value = row.find(path);
-    if (value == nullptr || !value->is_string()) return row.number(path).value_or(0);
+    const auto of_number = [&](double number) {
+        return number <= 1 && !std::string_view(path).ends_with("percent") ? 100 * number : number;
+    };
+    if (value == nullptr || !value->is_string()) return of_number(row.number(path).value_or(0));
     static const std::regex number(R"(^\s*(\d{1,3}(?:\.\d{1,6})?)\s*%?\s*$)");
     std::smatch found;
     const std::string words = row.words(path);

@@ -12,11 +12,12 @@ namespace orrery::validate {
 /// the files hold.
 std::string to_text(const Report& report);
 
-/// {"version": 1, "rows": [{id, source, kind, status, reason, measured_s, predicted_s, error}], "sources": [{source,
-/// rows, predicted, skipped, reasons, median, mean, bias, spearman, worst}], "mean_of_medians": x, "memory": {rows,
-/// sources, mean_of_medians}, "collectives": {the same}}. Memory rows hold measured_bytes and predicted_bytes;
-/// collective rows measured_s and predicted_s at their middle size, sizes and signed_error. What does not exist is
-/// null; no number is infinite or NaN. Key order is fixed.
+/// {"version": 1, "rows": [{id, source, kind, status, reason, measured_s, predicted_s, error, interval_s}], "sources":
+/// [{source, rows, predicted, skipped, reasons, median, mean, bias, spearman, worst}], "mean_of_medians": x,
+/// "within_tenth": x, "inside_interval": x, "independent": {sources, rows, and these three}, "memory": {rows, sources,
+/// mean_of_medians, ...}, "collectives": {the same}}. Memory rows hold measured_bytes and predicted_bytes; collective
+/// rows measured_s and predicted_s at their middle size, sizes and signed_error. What does not exist is null; no number
+/// is infinite or NaN. Key order is fixed; interval_s is there where a prediction has one.
 nlohmann::ordered_json to_json(const Report& report);
 
 }  // namespace orrery::validate

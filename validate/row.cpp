@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -130,6 +131,15 @@ std::string lower(std::string_view text) {
     for (char& c : result)
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     return result;
+}
+
+std::string label(std::string_view text) {
+    constexpr std::size_t longest = 40;
+    std::string label;
+    for (const char c : text.substr(0, std::min(text.find('('), longest)))
+        if (c >= ' ' && c <= '~') label += c;
+    while (!label.empty() && label.back() == ' ') label.pop_back();
+    return label;
 }
 
 bool contains(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }

@@ -55,6 +55,9 @@ private:
 /// ASCII lower case.
 std::string lower(std::string_view text);
 
+/// What a reason quotes of a text: its first 40 characters, before a bracket, printable ASCII alone.
+std::string label(std::string_view text);
+
 /// Whether text holds word anywhere (both in lower case).
 bool contains(std::string_view text, std::string_view word);
 

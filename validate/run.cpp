@@ -10,6 +10,7 @@
 #include "base/data_folder.hpp"
 #include "base/error.hpp"
 #include "validate/collectives.hpp"
+#include "validate/gave_constants.hpp"
 #include "validate/map_row.hpp"
 #include "validate/measured.hpp"
 #include "validate/memory.hpp"
@@ -23,6 +24,7 @@ namespace {
 /// What the tables need of a prediction.
 struct Outcome {
     double seconds = 0;
+    sim::Interval interval;
     sim::MemoryUse memory;
     std::string refused;  ///< why there is no prediction
 };
@@ -60,6 +62,7 @@ private:
         result.source = row.source();
         result.kind = row.kind();
         try {
+            if (gave_constant(row.id()) != nullptr) throw Skip("gave a constant of the model");
             work(result);
             if (!std::isfinite(result.error) || !std::isfinite(result.signed_error))
                 throw Skip("prediction is not finite");
@@ -92,6 +95,7 @@ private:
         try {
             sim::Prediction prediction = predictor_.step(scenario);
             entry->second.seconds = prediction.step_time_s;
+            entry->second.interval = prediction.step_interval;
             entry->second.memory = static_cast<sim::MemoryUse&&>(prediction);
         } catch (const std::exception& failure) {
             entry->second.refused = refusal(failure);
@@ -113,6 +117,8 @@ private:
         const scenarios::Scenario scenario = map_row(row, predictor_.has_profile);
         const double measured = measured_seconds(row, scenario, topology::find_gpu(scenario.cluster.gpu));
         compare(result, measured, outcome(scenario).seconds);
+        result.low = outcome(scenario).interval.low;
+        result.high = outcome(scenario).interval.high;
         const auto& training = scenario.plan.training;
         result.group = fmt::format("{}|{}|{}|{}|{}|{}", row.words("model.name"), scenario.plan.model.layers,
                                    scenario.plan.model.hidden, training.seq, scenario.cluster.gpu, scenario.gpus) +

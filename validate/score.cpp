@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "validate/gave_constants.hpp"
+
 namespace orrery::validate {
 
 namespace {
@@ -23,6 +25,8 @@ void score_order(SourceScore& score, const std::vector<const Result*>& predicted
     std::vector<double> correlations;
     for (const auto& [name, values] : groups) {
         if (values.first.size() < least_group) continue;
+        const auto [least, most] = std::ranges::minmax(values.first);
+        if (most < least * (1 + least_spread)) continue;
         if (const auto correlation = spearman(values.first, values.second)) correlations.push_back(*correlation);
     }
     score.groups = correlations.size();
@@ -59,6 +63,36 @@ SourceScore score_source(const std::string& source, const std::vector<const Resu
     score_order(score, predicted);
     score_worst(score, predicted);
     return score;
+}
+
+template <class Counts>
+Summary summarise(const Table& table, const Counts& counts) {
+    Summary summary;
+    std::vector<double> medians;
+    const bool large = std::ranges::any_of(table.sources, [&](const SourceScore& source) {
+        return source.predicted >= least_rows && counts(source.source);
+    });
+    summary.least = large ? least_rows : 1;
+    for (const SourceScore& source : table.sources)
+        if (source.predicted >= summary.least && counts(source.source)) medians.push_back(*source.median);
+    summary.sources = medians.size();
+    if (!medians.empty()) summary.mean_of_medians = mean(medians);
+    std::size_t near = 0, intervals = 0, inside = 0;
+    for (const Result& row : table.rows) {
+        if (!row.predicted || !counts(row.source)) continue;
+        ++summary.rows;
+        constexpr double tenth = 0.1;
+        if (std::abs(row.error) <= tenth) ++near;
+        if (row.high == 0) continue;
+        ++intervals;
+        if (row.measured >= row.low && row.measured <= row.high) ++inside;
+    }
+    const auto share = [](std::size_t part, std::size_t of) {
+        return static_cast<double>(part) / static_cast<double>(of);
+    };
+    if (summary.rows > 0) summary.within_tenth = share(near, summary.rows);
+    if (intervals > 0) summary.inside = share(inside, intervals);
+    return summary;
 }
 
 }  // namespace
@@ -108,12 +142,9 @@ Table score(std::vector<Result> rows) {
         if (list.empty()) order.push_back(row.source);
         list.push_back(&row);
     }
-    std::vector<double> medians;
-    for (const std::string& source : order) {
-        table.sources.push_back(score_source(source, by_source[source]));
-        if (table.sources.back().median) medians.push_back(*table.sources.back().median);
-    }
-    if (!medians.empty()) table.mean_of_medians = mean(medians);
+    for (const std::string& source : order) table.sources.push_back(score_source(source, by_source[source]));
+    table.all = summarise(table, [](const std::string&) { return true; });
+    table.independent = summarise(table, [](const std::string& source) { return !looked_at(source); });
     return table;
 }
 

@@ -18,6 +18,7 @@ struct Result {
     double measured = 0, prediction = 0;  ///< of a predicted row; a collective's are those of its median size
     double error = 0;                     ///< prediction / measured - 1; a collective's: median over sizes of |error|
     double signed_error = 0;              ///< error; a collective's: median over sizes of the signed error
+    double low = 0, high = 0;             ///< of the prediction's interval; 0: it has none
     std::size_t sizes = 1;                ///< comparisons behind the error
     /// Rows of one group did the same kind of work on the same machine ("" for none), and are ordered by rank_measured
     /// and rank_prediction: seconds per sequence, so that batches of different size compare.
@@ -42,10 +43,19 @@ struct SourceScore {
     std::vector<Worst> worst;  ///< at most ten, the largest |error| first
 };
 
+/// Over sources: those with fewer predicted rows than least_rows say little by themselves.
+struct Summary {
+    std::size_t least = 0;  ///< predicted rows of a source that counts: least_rows, 1 where none has so many
+    std::size_t sources = 0, rows = 0;      ///< counted: sources of the mean, rows of the shares
+    std::optional<double> mean_of_medians;  ///< over sources with `least` rows
+    std::optional<double> within_tenth;     ///< share of all rows with an error of at most 10%
+    std::optional<double> inside;  ///< share of the rows that carry an interval in which the measured value lies
+};
+
 struct Table {
     std::vector<Result> rows;          ///< in input order
     std::vector<SourceScore> sources;  ///< in order of first appearance
-    std::optional<double> mean_of_medians;
+    Summary all, independent;          ///< independent: without sources that were looked at (gave_constants.hpp)
 };
 
 /// The middle value, or the mean of the two middle ones. values: not empty.
@@ -61,6 +71,9 @@ std::optional<double> spearman(std::span<const double> a, std::span<const double
 /// Groups smaller than this say nothing about order.
 inline constexpr std::size_t least_group = 4;
 inline constexpr std::size_t most_worst = 10;
+inline constexpr std::size_t least_rows = 8;
+/// Of a group whose rows differ by less than this the order is noise.
+inline constexpr double least_spread = 0.05;
 
 /// Rows of several sources, scored by source.
 Table score(std::vector<Result> rows);

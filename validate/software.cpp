@@ -21,10 +21,14 @@ std::string source_words(const Row& row) {
     return words;
 }
 
-/// A year up to 2021, "SC'21", or an arXiv number before FlashAttention's (2205.14135).
+/// A year up to 2021, "SC'21", or an arXiv number before FlashAttention's.
 bool before_flash_attention(const std::string& words) {
-    static const std::regex old(R"(\b20(1\d|2[01])\b|'2[01]\b|abs/(1\d|2[01])\d\d\.|abs/220[1-4]\.)");
-    return std::regex_search(words, old);
+    constexpr double flash_attention = 2205.14135;
+    static const std::regex year(R"(\b20(1\d|2[01])\b|'2[01]\b)"),
+        paper(R"((?:arxiv[ :/.]{1,3}(?:org/)?(?:abs/|pdf/)?|abs/|pdf/)(\d{4}\.\d{4,5}))");
+    for (std::sregex_iterator at(words.begin(), words.end(), paper), end; at != end; ++at)
+        if (std::stod((*at)[1]) < flash_attention) return true;
+    return std::regex_search(words, year);
 }
 
 bool any_of(const std::string& words, std::initializer_list<const char*> candidates) {
@@ -44,8 +48,15 @@ Software from_words(const Row& row, const std::string& words, const std::string&
     if (any_of(words, {"nemo", "megatron-bridge", "megatron bridge"})) return Software::nemo;
     if (any_of(words, {"deepspeed", "meg-ds"})) return Software::megatron_deepspeed;
     if (any_of(words, {"megatron", "gpt2-meg"})) return megatron_of(row, dated);
-    if (any_of(words, {"torch", "tensorflow", "mxnet", "paddle", "oneflow", "horovod"})) return Software::data_parallel;
+    if (any_of(words, {"torch", "llm-foundry", "tensorflow", "mxnet", "paddle", "oneflow", "horovod"}))
+        return Software::data_parallel;
     return Software::other;
+}
+
+/// switches.framework, else the texts of the source.
+std::string framework_words(const Row& row) {
+    const std::string framework = row.words("switches.framework");
+    return framework.empty() ? source_words(row) : framework;
 }
 
 }  // namespace
@@ -54,7 +65,46 @@ Software software_of(const Row& row) {
     const std::string framework = row.words("switches.framework"), source = source_words(row);
     const std::string dated = fmt::format("{} {}", framework, source);
     const Software named = from_words(row, framework, dated);
-    return named == Software::other ? from_words(row, source, dated) : named;
+    if (named != Software::other) return named;
+    const Software of_source = from_words(row, source, dated);
+    if (of_source == Software::other && !framework.empty())
+        throw Skip(fmt::format("framework not understood: {}", label(framework)));
+    return of_source;
+}
+
+hardware::AttentionKernel attention_kernel_of(const Row& row, Software software) {
+    using hardware::AttentionKernel;
+    if (software == Software::nemo || software == Software::megatron_core) return AttentionKernel::cudnn;
+    // The tables of LLM Foundry are of 2023.
+    return contains(framework_words(row), "llm-foundry") ? AttentionKernel::flash_2 : AttentionKernel::newest;
+}
+
+/// XLA fuses chains of operations up to the next reduction: about one kernel an operator. NVIDIA's DeepLearningExamples
+/// train TensorFlow with it (run_pretraining_lamb.sh, use_xla).
+strategies::KernelFusion kernel_fusion_of(const Row& row, Software software) {
+    using strategies::KernelFusion;
+    if (software == Software::other) return KernelFusion::operators;
+    if (software != Software::data_parallel) return KernelFusion::full;
+    const std::string words = framework_words(row);
+    if (!contains(words, "tensorflow")) return KernelFusion::operators;
+    const bool xla = contains(words, "xla") || contains(source_words(row), "deeplearningexamples");
+    return xla ? KernelFusion::operators : KernelFusion::primitives;
+}
+
+hardware::Software dispatcher_of(const Row& row, Software software) {
+    using hardware::Software::megatron_lm, hardware::Software::tensorflow, hardware::Software::transformer_engine;
+    const bool local = row.words("switches.transformer-impl") == "local";
+    switch (software) {
+        case Software::megatron_core: return local ? megatron_lm : transformer_engine;
+        case Software::nemo: return transformer_engine;
+        case Software::jax: return tensorflow;
+        case Software::data_parallel:
+            return any_of(framework_words(row), {"torch", "llm-foundry"}) ? megatron_lm : tensorflow;
+        case Software::megatron_2021:
+        case Software::megatron_deepspeed:
+        case Software::other: break;
+    }
+    return megatron_lm;
 }
 
 }  // namespace orrery::validate

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "hardware/host_time.hpp"
+#include "strategies/plan.hpp"
 #include "validate/row.hpp"
 
 namespace orrery::validate {
@@ -21,5 +23,14 @@ enum class Software : std::uint8_t {
 /// From switches.framework, else from the row's source (repository, paper, path); the age from years and arXiv
 /// numbers in them. Throws Skip for fields of a wrong type.
 Software software_of(const Row& row);
+
+/// What dispatched its kernels.
+hardware::Software dispatcher_of(const Row& row, Software software);
+
+/// Whose fused attention it runs.
+hardware::AttentionKernel attention_kernel_of(const Row& row, Software software);
+
+/// What its kernels are, between products.
+strategies::KernelFusion kernel_fusion_of(const Row& row, Software software);
 
 }  // namespace orrery::validate

@@ -22,6 +22,7 @@ json row_json(const Result& row, Unit unit, bool sized) {
     result[unit == Unit::bytes ? "measured_bytes" : "measured_s"] = value(row.measured);
     result[unit == Unit::bytes ? "predicted_bytes" : "predicted_s"] = value(row.prediction);
     result["error"] = value(row.error);
+    if (row.high > 0) result["interval_s"] = {{"low", row.low}, {"high", row.high}};
     if (!sized) return result;
     result["signed_error"] = value(row.signed_error);
     result["sizes"] = row.predicted ? json(row.sizes) : json(nullptr);
@@ -49,7 +50,14 @@ void fill(json& result, const Table& table, Unit unit, bool sized) {
     result["sources"] = json::array();
     for (const Result& row : table.rows) result["rows"].push_back(row_json(row, unit, sized));
     for (const SourceScore& source : table.sources) result["sources"].push_back(source_json(source));
-    result["mean_of_medians"] = number(table.mean_of_medians);
+    result["mean_of_medians"] = number(table.all.mean_of_medians);
+    result["within_tenth"] = number(table.all.within_tenth);
+    result["inside_interval"] = number(table.all.inside);
+    result["independent"] = {{"sources", table.independent.sources},
+                             {"rows", table.independent.rows},
+                             {"mean_of_medians", number(table.independent.mean_of_medians)},
+                             {"within_tenth", number(table.independent.within_tenth)},
+                             {"inside_interval", number(table.independent.inside)}};
 }
 
 }  // namespace

@@ -50,10 +50,22 @@ std::string worst(const validate::Table& table) {
     return text.rows() == 0 ? "" : fmt::format("\n{}", text.to_text());
 }
 
+/// "mean of the source medians: 23.6%   within 10%: 41% of 2,246 rows   inside their interval: 78%"
+std::string summary(const Summary& of, const char* which) {
+    std::string text = fmt::format("mean of the source medians: {}   within 10%: {} of {} rows",
+                                   percent(of.mean_of_medians), percent(of.within_tenth), of.rows);
+    if (of.inside) text += fmt::format("   inside their interval: {}", percent(of.inside));
+    return fmt::format("{}   ({})\n", text, which);
+}
+
 std::string section(const char* title, const char* unit, const validate::Table& table) {
     if (table.rows.empty()) return "";
-    return fmt::format("{}\n{}mean of the source medians: {}   ({})\n{}{}\n", title, scores(table),
-                       percent(table.mean_of_medians), unit, reasons(table), worst(table));
+    const std::string all =
+        fmt::format("{} sources with {} rows and more; {}", table.all.sources, table.all.least, unit);
+    const std::string independent =
+        fmt::format("{} of them that no constant was taken from or chosen by", table.independent.sources);
+    return fmt::format("{}\n{}{}{}{}{}\n", title, scores(table), summary(table.all, all.c_str()),
+                       summary(table.independent, independent.c_str()), reasons(table), worst(table));
 }
 
 }  // namespace

@@ -68,25 +68,42 @@ void fused(LayerStream& stream, const Shape& s, Piece& piece) {
 }
 
 /// As in Megatron-LM's core attention: baddbmm, fused scale-mask-softmax, dropout, bmm, and a copy to [tokens, hidden].
-void unfused(const Shape& s, Piece& piece) {
+/// Other frameworks scale and mask by kernels of their own; under mixed precision TensorFlow's softmax is in fp32.
+void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
+    const KernelFusion fusion = stream.plan.training.kernel_fusion;
+    const bool apart = fusion != KernelFusion::full;
     const std::uint32_t products = s.batch * s.heads;
     const std::uint64_t rows = std::uint64_t{products} * s.seq;
     const auto gemm = [&](std::uint32_t n, std::uint32_t k) { return Gemm{s.dtype, products, s.seq, n, k}; };
     const auto over_scores = [&](PointwiseKind kind) { return Pointwise{kind, s.dtype, rows, s.seq}; };
+    const bool widens = fusion == KernelFusion::primitives && s.element_bytes == 2;
+    const auto softmax = [&](PointwiseKind kind) {
+        return Pointwise{kind, widens ? Dtype::fp32 : s.dtype, rows, s.seq};
+    };
+    const auto append = [](std::vector<Work>& list, const std::vector<Work>& more) {
+        list.insert(list.end(), more.begin(), more.end());
+    };
+    Piece dropout;
     const Pointwise context_copy{PointwiseKind::transpose, s.dtype, s.tokens(), std::uint64_t{s.heads} * s.head_dim};
 
     piece.forward.push_back({"attention scores", gemm(s.seq, s.head_dim)});
-    piece.forward.push_back({"softmax", over_scores(PointwiseKind::softmax)});
-    if (s.dropout) piece.forward.push_back({"attention dropout", over_scores(PointwiseKind::dropout)});
+    if (apart) add_passes(stream, piece.forward, "scale and mask", rows, s.seq, 2, 0);
+    if (widens) piece.forward.push_back({"scores to fp32", over_scores(PointwiseKind::cast)});
+    piece.forward.push_back({"softmax", softmax(PointwiseKind::softmax)});
+    if (widens) piece.forward.push_back({"probabilities to 16 bits", over_scores(PointwiseKind::cast)});
+    if (s.dropout) add_dropout(stream, dropout, rows, s.seq);
+    append(piece.forward, dropout.forward);
     piece.forward.push_back({"attention context", gemm(s.head_dim, s.seq)});
     piece.forward.push_back({"context copy", context_copy});
 
     piece.backward.push_back({"context copy backward", context_copy});
     piece.backward.push_back({"attention context dgrad scores", gemm(s.seq, s.head_dim)});
     piece.backward.push_back({"attention context dgrad values", gemm(s.head_dim, s.seq)});
-    if (s.dropout)
-        piece.backward.push_back({"attention dropout backward", over_scores(PointwiseKind::dropout_backward)});
-    piece.backward.push_back({"softmax backward", over_scores(PointwiseKind::softmax_backward)});
+    append(piece.backward, dropout.backward);
+    if (widens) piece.backward.push_back({"gradient to fp32", over_scores(PointwiseKind::cast)});
+    piece.backward.push_back({"softmax backward", softmax(PointwiseKind::softmax_backward)});
+    if (widens) piece.backward.push_back({"gradient to 16 bits", over_scores(PointwiseKind::cast)});
+    if (apart) add_passes(stream, piece.backward, "scale backward", rows, s.seq, 1, 0);
     piece.backward.push_back({"attention scores dgrad queries", gemm(s.head_dim, s.seq)});
     piece.backward.push_back({"attention scores dgrad keys", gemm(s.head_dim, s.seq)});
 
@@ -104,7 +121,7 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     if (stream.plan.training.fused_attention) {
         fused(stream, shape, piece);
     } else {
-        unfused(shape, piece);
+        unfused(stream, shape, piece);
         stream.value = stream.activation(shape.tokens() * shape.heads * shape.head_dim);
     }
     piece.input_bytes = shape.qkv_bytes();

@@ -245,8 +245,7 @@ void ExpertSharder::product(const std::string& name, bool up) {
     const std::uint32_t out = up ? shapes_.inner : static_cast<std::uint32_t>(op_.hidden),
                         in = up ? static_cast<std::uint32_t>(op_.hidden) : shapes_.ffn;
     const auto quantise = [&](List& list, std::uint64_t width) {
-        if (compute == Dtype::fp8)
-            add(list, "quantise", Pointwise{PointwiseKind::transpose, Dtype::bf16, shapes_.rows, width}, {}, {}, true);
+        if (compute == Dtype::fp8) add_quantisation(plan_, list, shapes_.rows, width, true);
     };
     Piece piece{.name = name};
     const ExpertWeights held = expert_weights(stream_, op_, shapes_, up);

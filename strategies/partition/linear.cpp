@@ -38,9 +38,7 @@ private:
     void forward();
     void backward();
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
-        // Cast to fp8 in both orientations: reads 2 bytes, writes 1 + 1, the traffic of a 16-bit transpose.
-        if (compute_ == Dtype::fp8)
-            list.push_back({"quantise", Pointwise{PointwiseKind::transpose, Dtype::bf16, rows, cols}});
+        if (compute_ == Dtype::fp8) add_quantisation(stream_.plan, list, rows, cols);
     }
     /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
     /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).

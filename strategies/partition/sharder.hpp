@@ -70,6 +70,19 @@ struct WeightGradient {
 Work weight_gradient(const LayerStream& stream, std::string name, const kernels::Gemm& priced,
                      const WeightGradient& of);
 
+/// Kernels over `rows` x `cols` of a framework that does not fuse them: so many with one operand, and with two.
+void add_passes(const LayerStream& stream, std::vector<Work>& list, const std::string& name, std::uint64_t rows,
+                std::uint64_t cols, int unary, int binary);
+
+/// A 16-bit operand of fp8 products, cast in both orientations: reads 2 bytes, writes 1 + 1, the traffic of a 16-bit
+/// transpose; behind its maximum, where the recipe needs that first (TransformerEngine, FP8 current scaling: "two
+/// tensor reads per quantization").
+void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols,
+                      bool routed = false);
+
+/// A dropout that nothing is fused with, and its backward.
+void add_dropout(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t cols);
+
 /// GELU or SwiGLU of `rows` x `width` outputs. routed: of experts.
 void add_activation(LayerStream& stream, Piece& piece, bool gated, std::uint64_t rows, std::uint64_t width,
                     bool routed = false);

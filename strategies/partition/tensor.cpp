@@ -25,6 +25,35 @@ void add_gain(LayerStream& stream, const models::Norm& op, FlowBuilder::Weights&
             {.name = op.name + ".bias", .parts = {op.width}, .initial = Initial::zeros, .replicated = true}, op.width);
 }
 
+/// A dropout, its backward, and the sum of the residual connection, each by itself: TensorFlow draws numbers, compares,
+/// scales and multiplies (tf.nn.dropout); others have one kernel (dropout).
+void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t cols) {
+    add_passes(stream, piece.forward, "bias", rows, cols, 1, 0);
+    add_dropout(stream, piece, rows, cols);
+    add_passes(stream, piece.forward, "residual", rows, cols, 0, 1);
+}
+
+/// Mean, squared difference, mean, and the normalisation's product and sum, in fp32 (tf.nn.moments and
+/// tf.nn.batch_normalization behind tf.contrib.layers.layer_norm), with casts around them; backward, the gradients of
+/// each.
+void separate_norm(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t width) {
+    const auto in_fp32 = [&](PointwiseKind kind) { return kernels::Pointwise{kind, Dtype::fp32, rows, width}; };
+    const auto repeat = [](std::vector<Work>& list, const std::string& name, const kernels::Pointwise& kernel, int n) {
+        for (int i = 0; i < n; ++i) list.push_back({name, kernel});
+    };
+    piece.forward.clear();
+    piece.backward.clear();
+    const int casts = stream.bytes == 2 ? 1 : 0;
+    const auto cast = stream.pointwise(PointwiseKind::cast, rows, width);
+    repeat(piece.forward, piece.name + " cast", cast, 2 * casts);
+    repeat(piece.forward, piece.name + " moment", in_fp32(PointwiseKind::sum_of_squares), 2);
+    repeat(piece.forward, piece.name, in_fp32(PointwiseKind::scale), 3);
+    repeat(piece.backward, piece.name + " backward cast", cast, 2 * casts);
+    repeat(piece.backward, piece.name + " backward sum", in_fp32(PointwiseKind::sum_of_squares), 3);
+    repeat(piece.backward, piece.name + " backward", in_fp32(PointwiseKind::scale), 4);
+    repeat(piece.backward, piece.name + " backward", in_fp32(PointwiseKind::add), 4);
+}
+
 void shard_norm(LayerStream& stream, const models::Norm& op) {
     const bool centred = op.kind == models::NormKind::layernorm;
     auto& flow = stream.flow;
@@ -47,6 +76,7 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
         centred ? std::vector<View>{x, {gamma.weight}, dy, mean, rstd, dx, {gamma.gradient}, {beta.gradient}}
                 : std::vector<View>{x, {gamma.weight}, dy, rstd, dx, {gamma.gradient}},
         stream.into_gradients()};
+    if (stream.plan.training.kernel_fusion == KernelFusion::primitives) separate_norm(stream, piece, rows, op.width);
     stream.norm = stream.layer.pieces.size();
     stream.normed = y.value;
     if (op.begins_branch) {
@@ -81,7 +111,9 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
     Piece piece{.name = "residual add"};
     const auto add = stream.pointwise(PointwiseKind::add, rows, op.width);
     const View sum{stream.value};
-    if (op.dropout) {
+    if (op.dropout && stream.plan.training.kernel_fusion != KernelFusion::full) {
+        separate_dropout_add(stream, piece, rows, op.width);
+    } else if (op.dropout) {
         piece.forward.push_back(
             {"bias dropout add", stream.pointwise(PointwiseKind::bias_dropout_add, rows, op.width)});
         piece.backward.push_back(
@@ -101,6 +133,30 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
 }
 
 }  // namespace
+
+void add_passes(const LayerStream& stream, std::vector<Work>& list, const std::string& name, std::uint64_t rows,
+                std::uint64_t cols, int unary, int binary) {
+    for (int i = 0; i < unary; ++i) list.push_back({name, stream.pointwise(PointwiseKind::scale, rows, cols)});
+    for (int i = 0; i < binary; ++i) list.push_back({name, stream.pointwise(PointwiseKind::add, rows, cols)});
+}
+
+void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols, bool routed) {
+    const auto over = [&](PointwiseKind kind) { return kernels::Pointwise{kind, Dtype::bf16, rows, cols}; };
+    if (plan.training.fp8_recipe == Fp8Recipe::tensorwise)
+        list.push_back({.name = "amax", .what = over(PointwiseKind::sum_of_squares), .routed = routed});
+    list.push_back({.name = "quantise", .what = over(PointwiseKind::transpose), .routed = routed});
+}
+
+void add_dropout(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t cols) {
+    if (stream.plan.training.kernel_fusion != KernelFusion::primitives) {
+        piece.forward.push_back({"dropout", stream.pointwise(PointwiseKind::dropout, rows, cols)});
+        piece.backward.push_back({"dropout backward", stream.pointwise(PointwiseKind::dropout_backward, rows, cols)});
+        return;
+    }
+    piece.forward.push_back({"dropout numbers", kernels::Pointwise{PointwiseKind::fill, Dtype::fp32, rows, cols}});
+    add_passes(stream, piece.forward, "dropout", rows, cols, 2, 1);
+    add_passes(stream, piece.backward, "dropout backward", rows, cols, 1, 1);
+}
 
 LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer)
     : plan(of_plan),
@@ -174,9 +230,22 @@ void add_activation(LayerStream& stream, Piece& piece, bool gated, std::uint64_t
         .routed = routed};
     forward.detail.operands = gated ? std::vector<View>{x, y} : std::vector<View>{x, bias, y};
     backward.detail.operands = gated ? std::vector<View>{x, dy, dx} : std::vector<View>{x, bias, dy, dx};
-    piece.forward.push_back(std::move(forward));
-    piece.backward.push_back(std::move(backward));
     stream.value = y.value;
+    if (gated || stream.plan.training.kernel_fusion == KernelFusion::full) {
+        piece.forward.push_back(std::move(forward));
+        piece.backward.push_back(std::move(backward));
+        return;
+    }
+    add_passes(stream, piece.forward, "bias", rows, width, 1, 0);
+    if (stream.plan.training.kernel_fusion == KernelFusion::primitives) {
+        // x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): eight operations, and their gradients (BERT,
+        // modeling.py, gelu).
+        add_passes(stream, piece.forward, piece.name, rows, width, 6, 2);
+        add_passes(stream, piece.backward, piece.name + " backward", rows, width, 5, 5);
+    } else {
+        piece.forward.push_back({piece.name, forward.what});
+        piece.backward.push_back({piece.name + " backward", backward.what});
+    }
 }
 
 Dtype activation_dtype(const Plan& plan) {

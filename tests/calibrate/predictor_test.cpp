@@ -71,6 +71,31 @@ TEST(PredictGemm, CapsTheRateOfALongRun) {
     EXPECT_EQ(Predictor(profile).kernel(modest).seconds, small);
 }
 
+TEST(PredictGemm, CapsOtherFormatsByTheirOwnRate) {
+    Profile profile = small_profile();
+    GemmTable fp8 = profile.gemm[0];
+    fp8.dtype = Dtype::fp8;
+    profile.gemm.push_back(fp8);
+    const Gemm best{Dtype::fp8, 1, 4096, 2048, 2048};
+    const double burst = Predictor(profile).kernel(best).seconds;
+    profile.constants["sustained_gemm"].value = 0.5;
+    EXPECT_NEAR(Predictor(profile).kernel(best).seconds / burst, 2, 1e-4);
+    profile.constants["sustained_fp8"] = {0.8, "1", "test"};
+    EXPECT_NEAR(Predictor(profile).kernel(best).seconds / burst, 1 / 0.8, 1e-4);
+}
+
+TEST(PredictPointwise, IsNoFasterThanALongStream) {
+    Profile profile = small_profile();
+    const Pointwise add{PointwiseKind::add, Dtype::bf16, 8192, 8192};
+    const double table = Predictor(profile).kernel(add).seconds;
+    profile.constants["sustained_memory"] = {0.25, "1", "test"};
+    const Predictor slow(profile);
+    EXPECT_DOUBLE_EQ(slow.kernel(add).seconds, kernels::bytes(add) / 0.25e12);
+    EXPECT_GT(slow.kernel(add).seconds, table);
+    EXPECT_EQ(slow.at_table_clock(add).seconds, table);
+    EXPECT_NE(slow.explain(add).find("no faster than a long stream: 250 GB/s"), std::string::npos);
+}
+
 TEST(PredictGemm, PaysTheTrafficOfEveryProductOfABatch) {
     const Profile profile = small_profile();
     const Predictor predictor(profile);

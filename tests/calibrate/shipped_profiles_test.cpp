@@ -15,8 +15,11 @@ protected:
     const Profile profile_ = load_profile("scenarios/profiles/" + std::string(GetParam()) + ".json");
 };
 
-INSTANTIATE_TEST_SUITE_P(Profiles, Shipped, testing::ValuesIn(importable()),
-                         [](const auto& instance) { return std::string(instance.param); });
+INSTANTIATE_TEST_SUITE_P(Profiles, Shipped, testing::ValuesIn(importable()), [](const auto& instance) {
+    std::string name(instance.param);
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
 
 TEST_P(Shipped, SaysWhereEverythingComesFrom) {
     EXPECT_EQ(profile_.name, GetParam());

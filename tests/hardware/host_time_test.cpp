@@ -18,8 +18,17 @@ TEST(HostTime, OfMegatronIsPythonSwitchesAndLaunches) {
     EXPECT_NEAR(shipped(HostProcessor::epyc_7742), 48 * us, 1e-17);
     EXPECT_NEAR(shipped(HostProcessor::xeon_8480c), 32 * us, 1e-17);
     EXPECT_NEAR(shipped(HostProcessor::xeon_8570), 30 * us, 1e-17);
-    EXPECT_NEAR(shipped(HostProcessor::grace), 36 * us, 1e-17);
+    EXPECT_NEAR(shipped(HostProcessor::grace), 32 * 37.08 / 13.48 * us, 1e-15);
     EXPECT_EQ(shipped(HostProcessor::none), 0);
+}
+
+/// Three quarters of a layer's kernels take three times as long.
+TEST(HostTime, OfTransformerEngineIsTwoAndAHalfTimesThatOfPlainLayers) {
+    for (const HostProcessor p : {HostProcessor::epyc_7742, HostProcessor::xeon_8480c, HostProcessor::grace}) {
+        const auto of = [&](Software software) { return dispatch_seconds(software, p, launch_seconds(p)); };
+        EXPECT_NEAR(of(Software::transformer_engine), 2.5 * of(Software::megatron_lm), 1e-15);
+        EXPECT_DOUBLE_EQ(of(Software::tensorflow), launch_seconds(p));
+    }
 }
 
 TEST(HostTime, OfAFrameworkNeverForgetsItWhenADeviceMeasuresAShorterLaunch) {
@@ -42,7 +51,7 @@ TEST(Software, IsFoundByName) {
     for (std::size_t i = 0; i < enumerators<Software>; ++i)
         EXPECT_EQ(software_from(name(static_cast<Software>(i))), static_cast<Software>(i));
     EXPECT_THROW(software_from("Megatron"), Error);
-    EXPECT_EQ(software_names(), "megatron-lm, orrery");
+    EXPECT_EQ(software_names(), "megatron-lm, transformer-engine, tensorflow, orrery");
 }
 
 }  // namespace

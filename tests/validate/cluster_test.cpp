@@ -1,7 +1,9 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "hardware/datasheets.hpp"
 #include "tests/validate/sample.hpp"
 #include "topology/catalog.hpp"
 
@@ -9,48 +11,6 @@ namespace orrery::validate {
 
 using test::mapped;
 using test::reason;
-
-namespace {
-
-struct Text {
-    const char* words;
-    std::uint32_t count;
-    double gigabits;
-    bool total;
-};
-
-// As the sources print them.
-const Text texts[] = {
-    {"8x hdr infiniband 200 gb/s per node (selene)", 8, 200, false},
-    {"4x omni-path 100 gb/s per node shared with other jobs", 4, 100, false},
-    {"omni-path 100 gb/s x? per node", 0, 100, false},
-    {"1x100 gb/s infiniband edr per node", 1, 100, false},
-    {"nvlink3/nvswitch + 8x hdr200 ib", 8, 200, false},
-    {"nvlink2 + 4x edr ib", 4, 100, false},
-    {"not stated (dgx: nvlink + 8x400g nic)", 8, 400, false},
-    {"1600 gbps node-node interconnect (roce)", 0, 1600, true},
-    {"32x efa 100g per node (3200 gb/s), aws-ofi-nccl 1.7.3", 32, 100, false},
-    {"8x 2x100g rocev2 per node (1600 gb/s)", 8, 200, false},
-    {"gpudirect-tcpx 4x200 gb/s per vm (recollection)", 4, 200, false},
-    {"50 gb/s ethernet", 1, 50, false},
-    {"100 gb/s tcp", 1, 100, false},
-    {"nvlink in node", 0, 0, false},
-    {"nvlink3/nvswitch 300 gb per direction", 0, 0, false},
-    {"8x a100 80gb", 0, 0, false},
-    {"99999999999999999999x hdr infiniband 200 gb/s", 0, 200, false},
-};
-
-}  // namespace
-
-TEST(MapCluster, ReadsNetworks) {
-    for (const Text& text : texts) {
-        SCOPED_TRACE(text.words);
-        const Nics nics = parse_nics(text.words);
-        EXPECT_EQ(nics.count, text.count);
-        EXPECT_NEAR(nics.bytes_per_second * 8e-9, text.gigabits, 1e-9);
-        EXPECT_EQ(nics.total, text.total);
-    }
-}
 
 TEST(MapCluster, VendorNodesByGpu) {
     const auto preset = [](const char* gpu, const char* node, std::uint32_t gpus, std::uint32_t nodes) {
@@ -103,6 +63,34 @@ TEST(MapCluster, PrintedNicsReplaceTheVendors) {
     EXPECT_DOUBLE_EQ(joint.nics_per_node * joint.nic_bytes_per_second, 200e9);
 }
 
+TEST(MapCluster, EveryGpuHasANicOfARateThatIsPrintedPerGpu) {
+    const topology::ClusterSpec spec = mapped({{"network", "400 Gb/s InfiniBand per GPU"}}).cluster;
+    EXPECT_EQ(spec.nics_per_node, 8U);
+    EXPECT_DOUBLE_EQ(spec.nic_bytes_per_second, 50e9);
+}
+
+TEST(MapCluster, EfaIsThatOfAmazonsNodeOfTheGpu) {
+    const auto joint = [](const char* gpu) {
+        const topology::ClusterSpec spec = mapped({{"gpu", gpu}, {"network", "EFA"}}).cluster;
+        EXPECT_EQ(spec.preset, "efa");
+        return spec.nics_per_node * spec.nic_bytes_per_second * 8e-9;
+    };
+    EXPECT_DOUBLE_EQ(joint("A100-40GB"), 400);
+    EXPECT_DOUBLE_EQ(joint("H100"), 3200);
+    EXPECT_DOUBLE_EQ(joint("H200"), 3200);
+}
+
+TEST(MapCluster, AMeasuredRateGoesBeforeTheLines) {
+    const topology::ClusterSpec spec =
+        mapped({{"gpu", "V100-32GB"},
+                {"node", "4x V100"},
+                {"nodes", 4},
+                {"network", "4x Omni-Path 100 Gb/s per node (all-reduce 16 nodes 23-55 Gb/s measured)"}})
+            .cluster;
+    EXPECT_EQ(spec.nics_per_node, 4U);
+    EXPECT_NEAR(4 * spec.nic_bytes_per_second * hardware::omni_path_adapter.payload_share * 8e-9, 39, 1e-9);
+}
+
 TEST(MapCluster, NamedSuperPodsAreTheReference) {
     const topology::ClusterSpec selene = mapped({{"network", "8x HDR InfiniBand 200 Gb/s per node (Selene)"}}).cluster;
     EXPECT_EQ(selene.preset, "superpod-a100");
@@ -126,6 +114,8 @@ TEST(MapCluster, UnknownGpusAreNamed) {
     EXPECT_EQ(gpu("P40"), "gpu P40 has no profile");
     EXPECT_EQ(gpu("A100-PCIe-40GB"), "gpu A100-PCIe-40GB has no profile");
     EXPECT_EQ(gpu("8x V100-32GB + 8x P100-16GB"), "GPUs of several kinds are not supported");
+    for (const char* other : {"H100 NVL", "A100X", "V100S-PCIe", "H100 CNX", "H800"})
+        EXPECT_EQ(gpu(other), fmt::format("gpu {} has no profile", other));
     EXPECT_EQ(gpu("not stated (NVLink 8-GPU node)"), "GPU not published");
     EXPECT_EQ(reason({{"gpu", nullptr}}), "GPU not published");
     EXPECT_EQ(test::reason_of([] { map_row(test::row_with({}), [](const std::string&) { return false; }); }),

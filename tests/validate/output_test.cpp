@@ -48,8 +48,8 @@ void expect_finite(const json& value) {
 
 TEST(Output, JsonShape) {
     const json document = to_json(sample_report());
-    EXPECT_EQ(keys(document),
-              (std::vector<std::string>{"version", "rows", "sources", "mean_of_medians", "memory", "collectives"}));
+    EXPECT_EQ(keys(document), (std::vector<std::string>{"version", "rows", "sources", "mean_of_medians", "within_tenth",
+                                                        "inside_interval", "independent", "memory", "collectives"}));
     EXPECT_EQ(document["version"], 1);
     ASSERT_EQ(document["rows"].size(), 2U);
     const std::vector<std::string> row_keys = {"id",     "source",     "kind",        "status",
@@ -68,6 +68,9 @@ TEST(Output, JsonShape) {
     EXPECT_EQ(document["sources"][0]["reasons"]["gpu P40 has no profile"], 1);
     EXPECT_TRUE(document["sources"][0]["spearman"].is_null());
     EXPECT_EQ(document["mean_of_medians"], 0.25);
+    EXPECT_EQ(document["within_tenth"], 0);
+    EXPECT_TRUE(document["inside_interval"].is_null());
+    EXPECT_EQ(document["independent"]["sources"], 1);
     EXPECT_EQ(document["memory"]["rows"][0]["measured_bytes"], 4.0 * (1ULL << 30));
     EXPECT_EQ(document["memory"]["rows"][0]["error"], -0.5);
     EXPECT_EQ(document["collectives"]["rows"][0]["sizes"], 1);

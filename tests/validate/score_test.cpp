@@ -82,16 +82,47 @@ TEST(Score, OneSource) {
 }
 
 TEST(Score, MeanOfMediansWeighsSourcesAlike) {
-    std::vector<Result> rows = {predicted("b1", 0.5, "b"), skipped("why", "c")};
+    std::vector<Result> rows = {predicted("b1", 0.9, "b"), skipped("why", "c")};
     for (int i = 0; i < 20; ++i) rows.push_back(predicted("a", 0.1, "a"));
+    for (std::size_t i = 0; i < least_rows; ++i) rows.push_back(predicted("d", 0.5, "d"));
     const Table table = score(rows);
-    ASSERT_EQ(table.sources.size(), 3U);
+    ASSERT_EQ(table.sources.size(), 4U);
     EXPECT_EQ(table.sources[0].source, "b") << "order of appearance";
     EXPECT_FALSE(table.sources[1].median);
     EXPECT_EQ(table.sources[2].worst.size(), most_worst);
-    EXPECT_DOUBLE_EQ(*table.mean_of_medians, 0.3);
-    EXPECT_FALSE(score({skipped("why")}).mean_of_medians);
+    EXPECT_DOUBLE_EQ(*table.all.mean_of_medians, 0.3) << "a source of one row does not count";
+    EXPECT_EQ(table.all.sources, 2U);
+    EXPECT_DOUBLE_EQ(*score({predicted("b1", 0.9, "b")}).all.mean_of_medians, 0.9) << "unless all are small";
+    EXPECT_FALSE(score({skipped("why")}).all.mean_of_medians);
     EXPECT_TRUE(score({}).sources.empty());
+}
+
+TEST(Score, SourcesThatWereLookedAtAreLeftOutBeside) {
+    std::vector<Result> rows;
+    for (std::size_t i = 0; i < least_rows; ++i) {
+        rows.push_back(predicted("v", 0.4, "vtrain_single"));
+        rows.push_back(predicted("d", -0.08, "d"));
+    }
+    const Table table = score(rows);
+    EXPECT_DOUBLE_EQ(*table.all.mean_of_medians, 0.24);
+    EXPECT_DOUBLE_EQ(*table.all.within_tenth, 0.5);
+    EXPECT_DOUBLE_EQ(*table.independent.mean_of_medians, 0.08);
+    EXPECT_DOUBLE_EQ(*table.independent.within_tenth, 1);
+    EXPECT_EQ(table.independent.rows, least_rows);
+}
+
+TEST(Score, CountsMeasuredStepsInsideTheirInterval) {
+    const auto between = [](double measured, double low, double high) {
+        Result row = predicted("x", 0.1);
+        row.measured = measured;
+        row.low = low;
+        row.high = high;
+        return row;
+    };
+    const Table table =
+        score({between(1, 0.9, 1.2), between(1, 0.5, 0.9), between(2, 1, 3), between(1, 1, 2), predicted("y", 0.1)});
+    EXPECT_DOUBLE_EQ(*table.all.inside, 0.75);
+    EXPECT_FALSE(score({predicted("y", 0.1)}).all.inside);
 }
 
 TEST(Score, OrderIsAveragedOverGroupsOfFour) {
@@ -100,6 +131,7 @@ TEST(Score, OrderIsAveragedOverGroupsOfFour) {
     for (const double x : {1.0, 2.0, 3.0, 4.0}) rows.push_back(ranked(x, 5 - x, "reversed"));
     for (const double x : {1.0, 2.0, 3.0}) rows.push_back(ranked(x, 4 - x, "too few"));
     for (const double x : {1.0, 2.0, 3.0, 4.0}) rows.push_back(ranked(x, 1, "constant: no order"));
+    for (const double x : {1.0, 1.01, 1.02, 1.03}) rows.push_back(ranked(x, 5 - x, "alike within 5%"));
     const Table table = score(rows);
     EXPECT_EQ(table.sources[0].groups, 2U);
     EXPECT_DOUBLE_EQ(*table.sources[0].spearman, 0);

@@ -40,12 +40,19 @@ TEST(MapStrategy, Shardings) {
     EXPECT_EQ(strategy({{"sharding", "distributed optimizer (DDP)"}}).sharding, Sharding::zero1);
     EXPECT_EQ(strategy({{"sharding", nullptr}}).sharding, Sharding::none);
     EXPECT_EQ(strategy(with(nemo, {{"sharding", nullptr}})).sharding, Sharding::zero1);
-    EXPECT_EQ(reason({{"sharding", "ZeRO-2"}}), "sharding ZeRO-2 is not supported");
-    EXPECT_EQ(reason({{"sharding", "HF+DeepSpeed ZeRO-3"}}), "sharding ZeRO-3 is not supported");
-    EXPECT_EQ(reason({{"sharding", "FSDP FULL_SHARD"}}), "sharding ZeRO-3 (FSDP) is not supported");
-    EXPECT_EQ(reason({{"sharding", "FSDP SHARD_GRAD_OP"}}), "sharding ZeRO-2 is not supported");
+    EXPECT_EQ(strategy({{"sharding", "ZeRO-2"}}).sharding, Sharding::zero2);
+    EXPECT_EQ(strategy({{"sharding", "HF+DeepSpeed ZeRO-3"}}).sharding, Sharding::zero3);
+    EXPECT_EQ(strategy({{"sharding", "FSDP FULL_SHARD"}}).sharding, Sharding::zero3);
+    EXPECT_TRUE(strategy({{"sharding", "FSDP FULL_SHARD"}}).overlap_param_gather);
+    EXPECT_EQ(strategy({{"sharding", "FSDP SHARD_GRAD_OP"}}).sharding, Sharding::zero2);
+    EXPECT_EQ(reason({{"sharding", "FSDP64+DP"}}), "sharding not understood: fsdp64+dp");
+    EXPECT_EQ(reason({{"sharding", "FSDP 16 in slice, data parallel between slices"}}),
+              "sharding not understood: fsdp 16 in slice, data parallel between ");
     EXPECT_EQ(reason({{"sharding", "DeepSpeed ZeRO"}}), "sharding ZeRO of an unpublished stage");
-    EXPECT_EQ(reason({{"sharding", "split somehow"}}), "sharding not understood");
+    EXPECT_EQ(reason({{"sharding", "split somehow"}}), "sharding not understood: split somehow");
+    EXPECT_EQ(reason({{"sharding", "ZeRO-1 within groups of 4"}}),
+              "sharding not understood: zero-1 within groups of 4");
+    EXPECT_EQ(strategy({{"sharding", "ZeRO-0"}}).sharding, Sharding::none);
 }
 
 TEST(MapStrategy, Recomputation) {
@@ -55,7 +62,12 @@ TEST(MapStrategy, Recomputation) {
     EXPECT_EQ(strategy({{"recompute", "selective"}}).recompute, Recompute::selective);
     EXPECT_EQ(strategy({{"recompute", "none (NeMo default)"}}).recompute, Recompute::none);
     EXPECT_EQ(strategy({{"recompute", nullptr}}).recompute, Recompute::none);
-    EXPECT_EQ(reason({{"recompute", "minimal_with_context"}}), "recompute policy not supported");
+    EXPECT_EQ(reason({{"recompute", "minimal_with_context"}}), "recompute not understood: minimal_with_context");
+    EXPECT_EQ(strategy({{"recompute", "not stated"}}).recompute, Recompute::none);
+    EXPECT_EQ(strategy({{"recompute", "selective (core_attn)"}}).recompute, Recompute::selective);
+    EXPECT_EQ(reason({{"recompute", "selective: mlp"}}), "recompute not understood: selective: mlp");
+    EXPECT_EQ(reason({{"recompute", "selective [moe_act]"}}), "recompute not understood: selective [moe_act]");
+    EXPECT_EQ(reason({{"recompute", "normal"}}), "recompute not understood: normal");
 }
 
 TEST(MapStrategy, Schedules) {

@@ -36,8 +36,60 @@ TEST(MapTraining, Precisions) {
     EXPECT_EQ(precision("MXFP8"), Dtype::fp8);
     EXPECT_EQ(precision("FP8-MX/blockwise (value in parentheses)"), Dtype::fp8);
     EXPECT_EQ(reason({{"precision", "NVFP4"}}), "precision NVFP4 is not supported");
-    EXPECT_EQ(reason({{"precision", "int4"}}), "precision not supported");
+    EXPECT_EQ(precision("float8 (bf16 master weights)"), Dtype::fp8);
+    EXPECT_EQ(reason({{"precision", "bf16, FP8 possible"}}), "precision not understood: bf16, fp8 possible");
+    EXPECT_EQ(reason({{"precision", "int4"}}), "precision not understood: int4");
     EXPECT_EQ(reason({{"precision", nullptr}}), "precision not published");
+}
+
+TEST(MapTraining, ScalesOfFp8GoByItsName) {
+    using strategies::Fp8Recipe;
+    const auto recipe = [](const char* text) { return training({{"precision", text}}).fp8_recipe; };
+    EXPECT_EQ(recipe("FP8"), Fp8Recipe::delayed);
+    EXPECT_EQ(recipe("FP8-CS"), Fp8Recipe::tensorwise);
+    EXPECT_EQ(recipe("MXFP8"), Fp8Recipe::mxfp8);
+    EXPECT_EQ(recipe("FP8 blockwise"), Fp8Recipe::blockwise);
+}
+
+TEST(MapTraining, KernelsAreThoseOfTheFramework) {
+    using strategies::KernelFusion;
+    const auto fusion = [](const char* framework) {
+        return training(with(bert, {{"switches", {{"framework", framework}}}, {"gbs", 64}, {"mbs", 8}})).kernel_fusion;
+    };
+    EXPECT_EQ(training({}).kernel_fusion, KernelFusion::full);
+    EXPECT_EQ(fusion("PyTorch"), KernelFusion::operators);
+    EXPECT_EQ(fusion("NGC MXNet"), KernelFusion::operators);
+    EXPECT_EQ(fusion("NGC TensorFlow 1.x"), KernelFusion::primitives);
+    using hardware::AttentionKernel;
+    EXPECT_EQ(training({}).attention_kernel, AttentionKernel::newest);
+    EXPECT_EQ(training({{"switches", {{"framework", "NeMo"}}}}).attention_kernel, AttentionKernel::cudnn);
+    EXPECT_EQ(
+        training(with(bert, {{"switches", {{"framework", "llm-foundry"}}}, {"gbs", 64}, {"mbs", 8}})).attention_kernel,
+        AttentionKernel::flash_2);
+    EXPECT_EQ(fusion("NGC TensorFlow 1.x w/XLA"), KernelFusion::operators);
+}
+
+TEST(MapTraining, TheHostRunsTheFrameworksCode) {
+    using hardware::Software;
+    const auto software = [](const json& patch) { return training(patch).software; };
+    const json core = {{"source", {{"paper", nullptr}, {"address", nullptr}, {"repo", "NVIDIA/Megatron-LM"}}}};
+    EXPECT_EQ(software({}), Software::megatron_lm);
+    EXPECT_EQ(software(core), Software::transformer_engine);
+    EXPECT_EQ(software(with(core, {{"switches", {{"transformer-impl", "local"}}}})), Software::megatron_lm);
+    EXPECT_EQ(software(with(bert, {{"gbs", 64}, {"mbs", 8}})), Software::megatron_lm);
+    EXPECT_EQ(software(with(bert, {{"gbs", 64}, {"mbs", 8}, {"switches", {{"framework", "TensorFlow2"}}}})),
+              Software::tensorflow);
+}
+
+TEST(MapTraining, RecipesOfNvidiaCaptureGraphsOnBlackwell) {
+    const auto graph = [](const char* gpu, const json& switches) {
+        return training({{"gpu", gpu}, {"nodes", nullptr}, {"node", nullptr}, {"switches", switches}}).cuda_graph;
+    };
+    EXPECT_TRUE(graph("GB200", {{"framework", "NeMo"}}));
+    EXPECT_TRUE(graph("B200", {{"framework", "NeMo"}}));
+    EXPECT_FALSE(graph("H100", {{"framework", "NeMo"}}));
+    EXPECT_FALSE(graph("GB200", {{"framework", "NeMo"}, {"cuda-graph-impl", "none"}}));
+    EXPECT_TRUE(training({{"switches", {{"deterministic-mode", true}}}}).deterministic);
 }
 
 TEST(MapTraining, GradientsAreReducedAsTheSoftwareDoes) {

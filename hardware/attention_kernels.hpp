@@ -1,0 +1,25 @@
+// Fused attention before the newest: what earlier kernels reach of the rate that tables were measured at.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace orrery::hardware {
+
+/// Whose fused attention runs.
+enum class AttentionKernel : std::uint8_t {
+    newest,   ///< as in the profile's table
+    flash_1,  ///< FlashAttention of 2022
+    flash_2,  ///< of July 2023
+    cudnn,    ///< as Transformer Engine takes it from Hopper on
+};
+
+/// Forward and backward rate over the table's.
+struct AttentionRates {
+    double forward = 1, backward = 1;
+    std::string_view origin;
+};
+/// compute_capability: CUDA's, 80 for 8.0.
+AttentionRates attention_rates(AttentionKernel kernel, int compute_capability);
+
+}  // namespace orrery::hardware

@@ -1,0 +1,79 @@
+// What stands between products, by how much a framework fuses; and what fp8 adds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "models/operators.hpp"
+#include "strategies/partition/tensor.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+using kernels::PointwiseKind;
+
+ShardedLayer layer(KernelFusion fusion) {
+    Plan plan = tiny_plan();
+    plan.training.kernel_fusion = fusion;
+    return shard(models::build(plan.model).layer("block"), plan);
+}
+
+template <class Counts>
+double sum(const ShardedLayer& layer, const Counts& counts) {
+    double total = 0;
+    for (const Piece& piece : layer.pieces)
+        for (const auto* list : {&piece.forward, &piece.backward})
+            for (const Work& work : *list) total += counts(work);
+    return total;
+}
+
+double memory_bound_bytes(const ShardedLayer& layer) {
+    return sum(layer, [](const Work& work) {
+        const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
+        return kernel != nullptr && std::holds_alternative<kernels::Pointwise>(*kernel) ? kernels::bytes(*kernel) : 0;
+    });
+}
+
+double products(const ShardedLayer& layer) {
+    return sum(layer, [](const Work& work) {
+        const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
+        return kernel != nullptr ? kernels::flops(*kernel) : 0;
+    });
+}
+
+TEST(KernelFusion, LessOfItMovesMoreBytesAndComputesTheSame) {
+    const ShardedLayer full = layer(KernelFusion::full), operators = layer(KernelFusion::operators),
+                       primitives = layer(KernelFusion::primitives);
+    EXPECT_GT(memory_bound_bytes(operators), 1.2 * memory_bound_bytes(full));
+    EXPECT_GT(memory_bound_bytes(primitives), 1.5 * memory_bound_bytes(operators));
+    EXPECT_EQ(products(operators), products(full));
+    EXPECT_EQ(products(primitives), products(full));
+    EXPECT_EQ(primitives.parameters(), full.parameters());
+    EXPECT_EQ(primitives.saved_bytes(), full.saved_bytes());
+}
+
+/// BERT's modeling.py: x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) is eight operations.
+TEST(KernelFusion, PrimitivesOfGeluAreEightBehindTheBias) {
+    const ShardedLayer primitives = layer(KernelFusion::primitives);
+    const auto gelu = std::ranges::find(primitives.pieces, "gelu", &Piece::name);
+    ASSERT_NE(gelu, primitives.pieces.end());
+    EXPECT_EQ(gelu->forward.size(), 1U + 8U);
+}
+
+TEST(Fp8, ScalesFromTheTensorItselfReadItOnceMore) {
+    const auto reads = [](Fp8Recipe recipe) {
+        Plan plan = tiny_plan();
+        plan.training.precision.compute = kernels::Dtype::fp8;
+        plan.training.fp8_recipe = recipe;
+        const ShardedLayer sharded = shard(models::build(plan.model).layer("block"), plan);
+        return std::pair(sum(sharded, [](const Work& w) { return w.name == "quantise" ? 1 : 0; }),
+                         sum(sharded, [](const Work& w) { return w.name == "amax" ? 1 : 0; }));
+    };
+    // Inputs and output gradients of four linear layers.
+    EXPECT_EQ(reads(Fp8Recipe::delayed), std::pair(8.0, 0.0));
+    EXPECT_EQ(reads(Fp8Recipe::mxfp8), std::pair(8.0, 0.0));
+    EXPECT_EQ(reads(Fp8Recipe::tensorwise), std::pair(8.0, 8.0));
+}
+
+}  // namespace
+}  // namespace orrery::strategies
