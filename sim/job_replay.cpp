@@ -100,6 +100,7 @@ void JobReplay::lay_out(const strategies::StepProgram& step, const KindCosts& co
                 &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative), traffic);
         progress_.emplace_back().tape = tape;
     }
+    result_.steady = std::ranges::all_of(tapes_, &Tape::steady);
 }
 
 /// The times of all classes lie one after the other in one array.

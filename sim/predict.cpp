@@ -162,27 +162,32 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     replica.strategy.data = least;
     replica.placement = {};
     replica.training.global_batch /= scenario.plan.expert_data();
-    const RanStep base(replica, cluster, profiles);
-    p.scale_factor = base.seconds() / p.step_time_s;
+    p.scale_factor = run_plan(replica, cluster, profiles)->seconds() / p.step_time_s;
+}
+
+/// All operations one by one, or the step in its calls, as shortly as may be.
+std::unique_ptr<RanStep> run(const strategies::Plan& plan, const topology::Cluster& cluster, const Profiles& profiles,
+                             bool unroll, const Running& how) {
+    if (!unroll) return run_plan(plan, cluster, profiles, how);
+    return std::make_unique<RanStep>(strategies::unrolled(strategies::build(plan)), plan, cluster, profiles, how);
 }
 
 /// The step itself, which takes most of a prediction's memory and is gone afterwards, but for its folding.
 std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
                                                 const Profiles& profiles, const Options& options, Prediction& p) {
-    strategies::StepProgram program = strategies::build(scenario.plan);
-    if (options.unroll) program = strategies::unrolled(program);
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const bool as_planned = scenario.perturbations.none();
-    RanStep ran(std::move(program), scenario.plan, cluster, profiles,
-                {.fold = options.fold,
-                 .engine = options.engine,
-                 .all_spans = options.keep_trace,
-                 .perturbed = as_planned ? nullptr : &perturbed,
-                 .others = scenario.other_jobs});
+    const auto owner = run(scenario.plan, cluster, profiles, options.unroll,
+                           {.fold = options.fold,
+                            .engine = options.engine,
+                            .all_spans = options.keep_trace,
+                            .perturbed = as_planned ? nullptr : &perturbed,
+                            .others = scenario.other_jobs});
+    RanStep& ran = *owner;
     p.gpus = scenario.plan.ranks();
     p.step_time_s = ran.seconds();
     if (!as_planned || !scenario.other_jobs.empty())
-        p.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).seconds();
+        p.planned_step_time_s = run_plan(scenario.plan, cluster, profiles, {.engine = options.engine})->seconds();
     gpu_kinds(scenario, cluster, ran, p);
     fill_rates(scenario, mean_peak(scenario.plan, p), ran.program, p);
     describe_sharing(scenario, cluster, profiles, ran, options.engine, p);

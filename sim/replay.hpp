@@ -25,6 +25,7 @@ struct Replayed {
     double end = 0;                      ///< seconds until the last operation of any rank has ended
     std::vector<RankClass> classes;      ///< with the time of their last end; spans of those that were recorded
     std::vector<double> own_bytes = {};  ///< by engine link: carried for this job; of several jobs only
+    bool steady = false;                 ///< of a shortened program: Tape::steady of all of them
 };
 struct ReplayedJobs {
     std::vector<Replayed> jobs;

@@ -18,6 +18,9 @@ namespace {
 /// Spans beyond this are recorded for one class of each role only.
 constexpr std::size_t most_span_bytes = std::size_t{64} << 20U;
 
+/// A program is shortened to this part of it, or not at all.
+constexpr double longest_part = 0.75;
+
 /// Ends that differ by less are the same end summed in another order.
 constexpr double same_end = 1e-12;
 
@@ -93,6 +96,20 @@ std::shared_ptr<const Folding> fold(const strategies::StepProgram& program, cons
     return foldings.front();
 }
 
+/// Micro-batches that are written until a period shows. Where stages begin with less to do than the slowest some run
+/// ahead of it for many rounds, until their inputs or outputs stop them.
+std::vector<std::uint32_t> lengths(const strategies::Plan& plan) {
+    const strategies::PipelineShape shape = plan.pipeline_shape();
+    const std::uint32_t round = strategies::schedule_of(plan.strategy.schedule).round(shape);
+    std::vector<std::uint32_t> list;
+    for (std::uint32_t rounds = round > 1 ? 3 : 4; rounds <= 64; rounds *= 4) {
+        const std::uint32_t length = shape.pipeline + rounds * round;
+        if (length >= longest_part * shape.micro_batches) break;
+        list.push_back(length);
+    }
+    return list;
+}
+
 }  // namespace
 
 RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster, const Profiles& profiles,
@@ -112,6 +129,8 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
         std::vector<std::uint32_t> all(folding->classes.size());
         std::iota(all.begin(), all.end(), 0U);
         run(how, all);
+        if (replayed.steady) period = find_period(program, costs, replayed.classes);
+        if (period) repeat(program, *period, replayed);
     } else {
         run_recording_few(how);
     }
@@ -148,6 +167,20 @@ const RankClass& RanStep::slowest(std::uint32_t role) const {
     }
     if (slowest == nullptr) throw std::logic_error("a role without ranks");
     return *slowest;
+}
+
+std::unique_ptr<RanStep> run_plan(const strategies::Plan& plan, const topology::Cluster& cluster,
+                                  const Profiles& profiles, const Running& how) {
+    Running shortened = how;
+    if (how.perturbed == nullptr && how.others.empty() && !how.all_spans)
+        for (const std::uint32_t length : lengths(plan)) {
+            std::optional<strategies::StepProgram> program = strategies::build_shortened(plan, length);
+            if (!program) continue;
+            auto ran = std::make_unique<RanStep>(std::move(*program), plan, cluster, profiles, shortened);
+            if (ran->complete()) return ran;
+            shortened.known_folding = ran->folding;
+        }
+    return std::make_unique<RanStep>(plan, cluster, profiles, shortened);
 }
 
 }  // namespace orrery::sim

@@ -8,6 +8,7 @@
 #include "scenarios/other_jobs.hpp"
 #include "sim/folding.hpp"
 #include "sim/kind_costs.hpp"
+#include "sim/period.hpp"
 #include "sim/replay.hpp"
 #include "strategies/plan.hpp"
 #include "topology/cluster.hpp"
@@ -62,11 +63,21 @@ struct RanStep {
     std::shared_ptr<const Folding> folding;
     KindCosts costs;
     Replayed replayed;               ///< spans of all classes, or of slowest_of_kinds() where that would be too many
-    std::vector<double> link_bytes;  ///< carried during the step, by engine link
+    std::vector<double> link_bytes;  ///< carried during the step, by engine link; of a shortened one as it was written
+    std::optional<Period> period;    ///< of a shortened step that repeats itself
+
+    /// Whether this is the step: of a shortened one only where its period was found.
+    [[nodiscard]] bool complete() const { return program.programs.front().rounds.left_out == 0 || period; }
 
 private:
     void run(const Running& how, const std::vector<std::uint32_t>& record);
     void run_recording_few(const Running& how);
 };
+
+/// The step of a plan, with no more rounds of a steady pipeline simulated than it takes to see their period
+/// (period.hpp); all of them where there is none, where something is perturbed or runs beside, and where all spans are
+/// wanted.
+std::unique_ptr<RanStep> run_plan(const strategies::Plan& plan, const topology::Cluster& cluster,
+                                  const Profiles& profiles, const Running& how = {});
 
 }  // namespace orrery::sim

@@ -1,5 +1,6 @@
 #include "sim/tape.hpp"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -73,6 +74,20 @@ Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& 
         host += cost.host;
         queue[op.lane()].push_back(i);
     }
+    steady = program.rounds.ops > 0 && is_steady(program, role, costs, hazards);
+}
+
+bool Tape::is_steady(const strategies::Program& program, std::uint32_t role, const Costs& costs,
+                     const strategies::Hazards& hazards) const {
+    const std::uint32_t round = program.rounds.ops;
+    if (!costs.steady(role)) return false;
+    for (std::uint32_t i = program.rounds.end() - round; i < program.rounds.end(); ++i) {
+        const auto now = hazards.of(i), before = hazards.of(i - round);
+        const auto a_round_later = [&](std::uint32_t late, std::uint32_t early) { return late == early + round; };
+        if (!std::ranges::equal(now, before, a_round_later) || costs.of(role, i) != costs.of(role, i - round))
+            return false;
+    }
+    return true;
 }
 
 }  // namespace orrery::sim

@@ -46,6 +46,9 @@ struct Tape {
     std::array<std::vector<std::uint32_t>, strategies::lanes> queue;
     std::vector<std::uint32_t> syncs;  ///< the operation that ends each segment but the last
     std::uint32_t slots = 0;
+    /// Of a shortened program: operations of the last written round cost what those of the round before do, and wait
+    /// for the same of them; so then do those of the rounds that are left out.
+    bool steady = false;
 
     /// Refers to the program, which must outlive it.
     Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic);
@@ -53,6 +56,10 @@ struct Tape {
     [[nodiscard]] std::span<const Wait> waits_of(const Op& op) const {
         return {waits.data() + op.first_wait, op.waits};
     }
+
+private:
+    [[nodiscard]] bool is_steady(const strategies::Program& program, std::uint32_t role, const Costs& costs,
+                                 const strategies::Hazards& hazards) const;
 };
 
 }  // namespace orrery::sim
