@@ -155,8 +155,7 @@ void advise_offloading(const Plan& plan, Prediction& p) {
                                        format_bytes(static_cast<double>(then.peak - now.peak))));
 }
 
-void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster, const Profiles& profiles,
-                 const std::shared_ptr<const Folding>& folding, Prediction& p) {
+void advise_time(const Plan& plan, bool measured_fused, Site& site, const Folding& folding, Prediction& p) {
     struct Better {
         double seconds;
         std::string text;
@@ -166,11 +165,10 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
     for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
-        strategies::StepProgram program = strategies::build(*other);
+        const strategies::StepProgram program = strategies::build(*other);
         const Fullest then = fullest(program, p);
-        if (then.spare < 0 || operations(program, *folding) > most_operations) continue;
-        const RanStep ran(std::move(program), *other, cluster, profiles, {.known_folding = folding});
-        const double seconds = ran.seconds();
+        if (then.spare < 0 || operations(program, folding) > most_operations) continue;
+        const double seconds = run_plan(*other, site.cluster, site.profiles, {.foldings = &site.foldings})->seconds();
         if (seconds > p.step_time_s * (1 - worth_saying)) continue;
         const double more = now.spare - then.spare;
         better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),
@@ -184,18 +182,17 @@ void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster&
 
 }  // namespace
 
-void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
-            const std::shared_ptr<const Folding>& folding, Prediction& p) {
+void advise(const scenarios::Scenario& scenario, Site& site, const Folding& folding, Prediction& p) {
     p.bottleneck = bottleneck(scenario, p);
     // Other plans are simulated as planned and by themselves: no comparison.
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return;
-    const bool measured_fused = std::ranges::all_of(cluster.groups(), [&](const topology::NodeGroup& group) {
-        return !profiles.of(group.gpu).profile().attention.empty();
+    const bool measured_fused = std::ranges::all_of(site.cluster.groups(), [&](const topology::NodeGroup& group) {
+        return !site.profiles.of(group.gpu).profile().attention.empty();
     });
     if (!p.fits)
         advise_memory(scenario.plan, measured_fused, p);
     else
-        advise_time(scenario.plan, measured_fused, cluster, profiles, folding, p);
+        advise_time(scenario.plan, measured_fused, site, folding, p);
 }
 
 }  // namespace orrery::sim

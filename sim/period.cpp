@@ -152,14 +152,18 @@ bool Comparison::hosts_ahead() const {
     for (std::uint32_t i = waited ? at(sync_lane, now_[sync_lane] - 1) + 1 : 0; i < program.ops.size(); ++i) {
         const Span& span = rank_.spans[i];
         const std::size_t lane = lane_of(program.ops[i]);
-        const double soonest = lane == compute ? std::min(free, span.begin) : lane == sync_lane ? span.end : span.begin;
+        // What has no time comes behind what keeps the compute lane.
+        const bool timed = !std::isnan(span.end);
+        const double begin = timed ? lane == sync_lane ? span.end : span.begin : free;
+        const double end = timed ? span.end : free + cost(i).device;
+        const double soonest = lane == compute ? std::min(free, begin) : begin;
         const double issued = host + (lane == sync_lane ? 0 : cost(i).first_dispatch);
         const bool local = lane != sync_lane && !moves_bytes(program.ops[i]);
         const bool ahead =
             issued < soonest - tolerance_ && (!local || host + cost(i).host_to_end < span.end - tolerance_);
         if (!ahead && !(span.begin < period_.at - period_.seconds)) return false;
         if (lane == sync_lane) break;
-        if (lane == compute) free = span.end;
+        if (lane == compute) free = end;
         host += cost(i).host;
     }
     return true;

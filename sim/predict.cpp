@@ -151,8 +151,7 @@ void idle_kinds(Prediction& p) {
 
 /// Weak scaling against one model replica (data = 1, or what its experts are divided among), placed linearly: T_n / (n
 /// T_1) in tokens per second and GPU.
-void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
-           Prediction& p) {
+void scale(const scenarios::Scenario& scenario, Site& site, Prediction& p) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
     const std::uint32_t least = scenario.plan.expert_extent();  // data ranks that hold all experts
     p.scale_base_gpus = strategy.tensor * strategy.pipeline * least;
@@ -162,7 +161,8 @@ void scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     replica.strategy.data = least;
     replica.placement = {};
     replica.training.global_batch /= scenario.plan.expert_data();
-    p.scale_factor = run_plan(replica, cluster, profiles)->seconds() / p.step_time_s;
+    p.scale_factor =
+        run_plan(replica, site.cluster, site.profiles, {.foldings = &site.foldings})->seconds() / p.step_time_s;
 }
 
 /// All operations one by one, or the step in its calls, as shortly as may be.
@@ -173,21 +173,26 @@ std::unique_ptr<RanStep> run(const strategies::Plan& plan, const topology::Clust
 }
 
 /// The step itself, which takes most of a prediction's memory and is gone afterwards, but for its folding.
-std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                                                const Profiles& profiles, const Options& options, Prediction& p) {
+std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scenario, Site& site, const Options& options,
+                                                Prediction& p) {
+    const topology::Cluster& cluster = site.cluster;
+    const Profiles& profiles = site.profiles;
     const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
     const bool as_planned = scenario.perturbations.none();
     const auto owner = run(scenario.plan, cluster, profiles, options.unroll,
                            {.fold = options.fold,
                             .engine = options.engine,
                             .all_spans = options.keep_trace,
+                            .foldings = &site.foldings,
                             .perturbed = as_planned ? nullptr : &perturbed,
                             .others = scenario.other_jobs});
     RanStep& ran = *owner;
     p.gpus = scenario.plan.ranks();
     p.step_time_s = ran.seconds();
     if (!as_planned || !scenario.other_jobs.empty())
-        p.planned_step_time_s = run_plan(scenario.plan, cluster, profiles, {.engine = options.engine})->seconds();
+        p.planned_step_time_s =
+            run_plan(scenario.plan, cluster, profiles, {.engine = options.engine, .foldings = &site.foldings})
+                ->seconds();
     gpu_kinds(scenario, cluster, ran, p);
     fill_rates(scenario, mean_peak(scenario.plan, p), ran.program, p);
     describe_sharing(scenario, cluster, profiles, ran, options.engine, p);
@@ -216,12 +221,12 @@ Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluste
 }
 
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Options& options) {
-    const topology::Cluster cluster = topology::build(scenario.cluster);
-    const Profiles profiles = profiles_of(scenario, cluster, store);
+    Session own;
+    const std::shared_ptr<Site> site = (options.session != nullptr ? *options.session : own).site(scenario, store);
     Prediction p;
-    const auto folding = run_and_describe(scenario, cluster, profiles, options, p);
-    if (options.scale_factor) scale(scenario, cluster, profiles, p);
-    if (options.advice) advise(scenario, cluster, profiles, folding, p);
+    const auto folding = run_and_describe(scenario, *site, options, p);
+    if (options.scale_factor) scale(scenario, *site, p);
+    if (options.advice) advise(scenario, *site, *folding, p);
     return p;
 }
 

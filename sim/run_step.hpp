@@ -6,7 +6,7 @@
 #include <span>
 
 #include "scenarios/other_jobs.hpp"
-#include "sim/folding.hpp"
+#include "sim/foldings.hpp"
 #include "sim/kind_costs.hpp"
 #include "sim/period.hpp"
 #include "sim/replay.hpp"
@@ -26,10 +26,12 @@ enum class EngineKind : std::uint8_t {
 struct Running {
     bool fold = true;  ///< simulate one rank of each class, which is exact
     EngineKind engine = EngineKind::fast;
-    bool all_spans = false;                             ///< record every class, whatever the memory it takes
-    std::shared_ptr<const Folding> known_folding = {};  ///< of a similar plan on the same cluster; not if perturbed
-    const Perturbed* perturbed = nullptr;               ///< null: all goes to plan. Not kept
-    std::span<const scenarios::OtherJob> others = {};   ///< jobs on other GPUs of the cluster, at the same time
+    bool all_spans = false;  ///< record every class, whatever the memory it takes
+    bool few_spans =
+        false;  ///< slowest_of_kinds() alone: replicas are simulated as one until they meet, which is exact
+    Foldings* foldings = nullptr;                      ///< of the cluster and profiles, to find some. Not kept
+    const Perturbed* perturbed = nullptr;              ///< null: all goes to plan. Not kept
+    std::span<const scenarios::OtherJob> others = {};  ///< jobs on other GPUs of the cluster, at the same time
 };
 
 /// A job that ran beside the step.
@@ -63,15 +65,19 @@ struct RanStep {
     std::shared_ptr<const Folding> folding;
     KindCosts costs;
     Replayed replayed;               ///< spans of all classes, or of slowest_of_kinds() where that would be too many
-    std::vector<double> link_bytes;  ///< carried during the step, by engine link; of a shortened one as it was written
+    std::vector<double> link_bytes;  ///< carried during the step, by engine link; of a step that is not run whole, less
     std::optional<Period> period;    ///< of a shortened step that repeats itself
 
     /// Whether this is the step: of a shortened one only where its period was found.
     [[nodiscard]] bool complete() const { return program.programs.front().rounds.left_out == 0 || period; }
 
 private:
-    void run(const Running& how, const std::vector<std::uint32_t>& record);
-    void run_recording_few(const Running& how);
+    void run(const Running& how, const Tapes& tapes, const std::vector<std::uint32_t>& record);
+    void run_whole(const Running& how, const Tapes& tapes);
+    void run_recording_few(const Running& how, const Tapes& tapes);
+    void find_rounds(const Tapes& tapes, const std::vector<RankClass>& classes);
+    bool run_as_one(const Running& how, const Tapes& tapes);
+    void complete_spans(const KnownStart& known, const Tapes& tapes);
 };
 
 /// The step of a plan, with no more rounds of a steady pipeline simulated than it takes to see their period

@@ -90,4 +90,15 @@ bool Tape::is_steady(const strategies::Program& program, std::uint32_t role, con
     return true;
 }
 
+Tapes::Tapes(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic,
+             const std::vector<RankClass>& classes)
+    : costs_(costs), known_(step.programs.size() * costs.size(), nullptr) {
+    for (const RankClass& rank : classes) {
+        const Tape*& tape = known_[rank.role * costs.size() + costs.number(rank.representative)];
+        if (tape == nullptr)
+            tape =
+                &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative), traffic);
+    }
+}
+
 }  // namespace orrery::sim

@@ -1,13 +1,15 @@
 // A role's program, laid out for the replay: what is the same for all ranks of the role is worked out once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <span>
 #include <vector>
 
-#include "sim/costs.hpp"
+#include "sim/kind_costs.hpp"
 #include "sim/slots.hpp"
 #include "sim/traffic.hpp"
 
@@ -60,6 +62,24 @@ struct Tape {
 private:
     [[nodiscard]] bool is_steady(const strategies::Program& program, std::uint32_t role, const Costs& costs,
                                  const strategies::Hazards& hazards) const;
+};
+
+/// A tape for every role of a step on every kind of GPU that its classes run on. Refers to the step.
+class Tapes {
+public:
+    Tapes(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic,
+          const std::vector<RankClass>& classes);
+
+    [[nodiscard]] const Tape& of(const RankClass& rank) const {
+        return *known_[rank.role * costs_.size() + costs_.number(rank.representative)];
+    }
+    /// Tape::steady of all of them.
+    [[nodiscard]] bool steady() const { return std::ranges::all_of(tapes_, &Tape::steady); }
+
+private:
+    const KindCosts& costs_;
+    std::deque<Tape> tapes_;
+    std::vector<const Tape*> known_;  // by role and kind
 };
 
 }  // namespace orrery::sim

@@ -43,7 +43,9 @@ struct Cost {
     double first, rest;  ///< milliseconds of CPU: of the first plan of its shape, of one after it
 };
 
-Cost measure(const scenarios::Scenario& scenario, int rounds, const Options& options) {
+Cost measure(const scenarios::Scenario& scenario, int rounds) {
+    Session session;
+    const Options options{.scale_factor = false, .advice = false, .session = &session};
     std::vector<double> times;
     for (int i = 0; i < rounds; ++i) {
         const double before = cpu_now();
@@ -59,7 +61,7 @@ void measure(const Case& which, int rounds) {
     std::vector<scenarios::Override> changes;
     for (const std::string& text : which.changes) changes.push_back(scenarios::parse_override(text));
     const scenarios::Scenario scenario = scenarios::load("scenarios/gpt3-175b-superpod-a100.json", changes);
-    const Cost cost = measure(scenario, rounds, {.scale_factor = false, .advice = false});
+    const Cost cost = measure(scenario, rounds);
     fmt::print("{:<26}  {:>9.2f}  {:>9.2f}\n", which.name, cost.first, cost.rest);
 }
 
