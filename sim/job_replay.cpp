@@ -101,11 +101,8 @@ void JobReplay::start() { starts_at_ > 0 ? engine_.timer(starts_at_, first_tag_ 
 void JobReplay::begin(double at) {
     std::fill(ends_.begin(), ends_.end(), at);
     end_ = at;
-    left_ = 0;
-    for (Progress& p : progress_) {
-        p.begin(at);
-        left_ += p.tape->ops.size();
-    }
+    left_ = operations_;
+    for (Progress& p : progress_) p.begin(at);
     if (known_ != nullptr && steps_ == 0) go_on();
     for (std::uint32_t who = 0; who < progress_.size(); ++who) advance(who);
     work();
@@ -147,7 +144,10 @@ Replayed JobReplay::result() && {
 /// The times of all classes lie one after the other in one array.
 void JobReplay::set_out() {
     std::size_t ends = 0;
-    for (const Progress& p : progress_) ends += p.tape->slots;
+    for (const Progress& p : progress_) {
+        ends += p.tape->slots;
+        operations_ += p.tape->ops.size();
+    }
     ends_.assign(ends, 0.0);
     ends = 0;
     for (Progress& p : progress_) {

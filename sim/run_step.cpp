@@ -162,7 +162,7 @@ void RanStep::run(const Running& how, const Tapes& tapes, const std::vector<std:
     std::vector<ReplayJob> jobs{{&program, &costs, folding.get(), record, 0, &tapes}};
     for (std::size_t i = 0; i < others.size(); ++i)
         jobs.push_back({&others[i].program, &*others[i].costs, others[i].folding.get(), {}, how.others[i].starts_at});
-    ReplayedJobs ran = replay(jobs, network, *engine, how.perturbed);
+    ReplayedJobs ran = replay(jobs, network, *engine, how.perturbed, how.progress);
     replayed = std::move(ran.jobs.front());
     for (std::size_t i = 0; i < others.size(); ++i) others[i].replayed = std::move(ran.jobs[i + 1]);
     link_bytes = std::move(ran.link_bytes);
@@ -195,7 +195,7 @@ bool RanStep::run_as_one(const Running& how, const Tapes& tapes) {
     const auto go = [&](const Folding& by, const KnownStart* known) {
         const auto engine = make_engine(how.engine, by.capacities);
         const ReplayJob job{&program, &costs, &by, numbers(by.classes.size()), 0, &tapes, known};
-        ReplayedJobs ran = replay({&job, 1}, network, *engine);
+        ReplayedJobs ran = replay({&job, 1}, network, *engine, nullptr, how.progress);
         link_bytes = std::move(ran.link_bytes);
         return std::move(ran.jobs.front());
     };

@@ -27,11 +27,12 @@ struct Running {
     bool fold = true;  ///< simulate one rank of each class, which is exact
     EngineKind engine = EngineKind::fast;
     bool all_spans = false;  ///< record every class, whatever the memory it takes
-    bool few_spans =
-        false;  ///< slowest_of_kinds() alone: replicas are simulated as one until they meet, which is exact
-    Foldings* foldings = nullptr;                      ///< of the cluster and profiles, to find some. Not kept
+    /// slowest_of_kinds() alone: replicas are then simulated as one until they meet, which is exact.
+    bool few_spans = false;
+    Foldings* foldings = nullptr;                      ///< of the cluster and its profiles. Not kept
     const Perturbed* perturbed = nullptr;              ///< null: all goes to plan. Not kept
     std::span<const scenarios::OtherJob> others = {};  ///< jobs on other GPUs of the cluster, at the same time
+    ProgressCallback progress = {};                    ///< operations; from the beginning where it must run twice
 };
 
 /// A job that ran beside the step.
