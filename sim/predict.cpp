@@ -45,19 +45,27 @@ const calibrate::Predictor& find_profile(const topology::Gpu& gpu, const std::st
                     gpu.name, fmt::join(calibrate::ProfileStore::shipped(), ", ")));
 }
 
-/// One a stage: of the class that ends last.
-std::vector<Breakdown> breakdowns(const RanStep& ran) {
-    std::vector<Breakdown> stages;
-    for (std::uint32_t stage = 0; stage < ran.program.programs.size(); ++stage) {
-        const RankClass& slowest = ran.slowest(stage);
-        stages.push_back(breakdown(ran.program, ran.costs.of_rank(slowest.representative), slowest, ran.replayed.end));
+/// Of RanStep::slowest_of_kinds().
+std::map<const RankClass*, Breakdown> breakdowns(const RanStep& ran) {
+    std::map<const RankClass*, Breakdown> list;
+    for (const std::uint32_t number : ran.slowest_of_kinds()) {
+        const RankClass& each = ran.replayed.classes[number];
+        list[&each] = breakdown(ran.program, ran.costs.of_rank(each.representative), each, ran.replayed.end);
     }
+    return list;
+}
+
+/// One a stage: of the class that ends last.
+std::vector<Breakdown> of_stages(const RanStep& ran, const std::map<const RankClass*, Breakdown>& breakdowns) {
+    std::vector<Breakdown> stages;
+    for (std::uint32_t stage = 0; stage < ran.program.programs.size(); ++stage)
+        stages.push_back(breakdowns.at(&ran.slowest(stage)));
     return stages;
 }
 
 /// What each kind of GPU does; ranks of one stage on one kind are taken for alike.
-std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                              const RanStep& ran) {
+std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
+                              const std::map<const RankClass*, Breakdown>& breakdowns) {
     const Kinds& kinds = ran.network.kinds();
     const std::size_t roles = ran.program.programs.size();
     std::vector<std::uint32_t> ranks(ran.costs.size() * roles);
@@ -76,7 +84,7 @@ std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topolog
         const RankClass& each = ran.replayed.classes[number];
         const std::uint32_t kind = ran.costs.number(each.representative);
         const double share = static_cast<double>(ranks[kind * roles + each.role]) / uses[kind].gpus;
-        uses[kind].mean.add(breakdown(ran.program, ran.costs[kind], each, ran.replayed.end), share);
+        uses[kind].mean.add(breakdowns.at(&each), share);
     }
     return uses;
 }
@@ -169,7 +177,8 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& sit
     d.sharing = sharing(scenario, cluster, profiles, ran, options.engine, d.planned_step_time_s);
     d.derived = derived_shares(ran, seconds);
 
-    std::vector<GpuUse> kinds = gpu_kinds(scenario, cluster, ran);
+    const std::map<const RankClass*, Breakdown> of_classes = breakdowns(ran);
+    std::vector<GpuUse> kinds = gpu_kinds(scenario, cluster, ran, of_classes);
     const Rates made = rates(scenario, mean_peak(scenario.plan, kinds), ran.program, seconds);
     MemoryUse memory = memory_use(ran, cluster, scenario.plan.placement);
     Provenance origin = provenance(scenario, cluster, kinds, ran);
@@ -177,7 +186,7 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& sit
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
     append(d.warnings, doubts(made, origin.profile));
     append(d.warnings, idle_kinds(kinds, seconds));
-    std::vector<Breakdown> stages = breakdowns(ran);
+    std::vector<Breakdown> stages = of_stages(ran, of_classes);
 
     Recording recording;
     if (options.keep_trace) recording = {std::move(ran.program), std::move(ran.replayed.classes)};
@@ -219,8 +228,8 @@ Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluste
 }
 
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Options& options) {
-    Session own;
-    const std::shared_ptr<Site> site = (options.session != nullptr ? *options.session : own).site(scenario, store);
+    const std::shared_ptr<Site> site =
+        options.session != nullptr ? options.session->site(scenario, store) : make_site(scenario, store);
     Described d = run_and_describe(scenario, *site, options);
     const double seconds = d.step.step_time_s;
     const Scale grown = options.scale_factor ? scale(scenario, *site, seconds) : Scale{};

@@ -56,6 +56,13 @@ std::vector<std::uint32_t> numbers(std::size_t count) {
     return all;
 }
 
+/// A rank takes about as long to fold as four operations to replay.
+bool worth_folding_again(const strategies::StepProgram& step, const Folding& folding) {
+    std::size_t operations = 0;
+    for (const RankClass& rank : folding.classes) operations += step.programs[rank.role].ops.size();
+    return operations > 4 * folding.class_of.size();
+}
+
 bool shortened(const strategies::StepProgram& program) { return program.programs.front().rounds.left_out > 0; }
 
 constexpr auto data_lane = static_cast<std::size_t>(strategies::Lane::data);
@@ -186,7 +193,7 @@ bool RanStep::run_as_one(const Running& how, const Tapes& tapes) {
     // Adaptive routes are those of the step's own folding.
     const bool alone = others.empty() && how.perturbed == nullptr && folding->folded &&
                        network.cluster().routing().policy != topology::RoutingPolicy::adaptive;
-    if (!alone || folding->classes.size() <= program.programs.size() * costs.size()) return false;
+    if (!alone || !worth_folding_again(program, *folding)) return false;
     Traffic traffic = before_replicas_meet(program, folding->traffic);
     if (traffic == folding->traffic) return false;
     const auto before_meeting = fold_known(std::move(traffic), network, true, how);

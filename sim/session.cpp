@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 
 #include <utility>
 
@@ -44,6 +45,18 @@ std::string text_of(const topology::ClusterSpec& spec) {
 
 }  // namespace
 
+std::shared_ptr<Site> make_site(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
+    topology::Cluster cluster = topology::build(scenario.cluster);
+    Profiles of_gpus = profiles_of(scenario, cluster, profiles);
+    return std::make_shared<Site>(std::move(cluster), std::move(of_gpus));
+}
+
+Session::Session() {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    mallopt(M_TOP_PAD, 16 << 20);
+}
+
 std::shared_ptr<Site> Session::site(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
     std::string key = text_of(scenario.cluster) + "\n" + scenario.profile;
     for (const auto& [gpu, profile] : scenario.more_profiles) key += "\n" + gpu + "\1" + profile;
@@ -51,9 +64,7 @@ std::shared_ptr<Site> Session::site(const scenarios::Scenario& scenario, calibra
         const std::lock_guard lock(mutex_);
         if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
     }
-    topology::Cluster cluster = topology::build(scenario.cluster);
-    Profiles of_gpus = profiles_of(scenario, cluster, profiles);
-    auto site = std::make_shared<Site>(std::move(cluster), std::move(of_gpus));
+    auto site = make_site(scenario, profiles);
     const std::lock_guard lock(mutex_);
     return sites_.try_emplace(std::move(key), std::move(site)).first->second;
 }

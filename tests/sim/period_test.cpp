@@ -79,5 +79,65 @@ TEST(Period, RandomPlansTakeAsLongAsAllOfThem) {
     EXPECT_GE(repeated, 30);
 }
 
+bool repeats(const scenarios::Scenario& scenario) {
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    return run_plan(scenario.plan, cluster, profiles().find(scenario.profile))->period.has_value();
+}
+
+Prediction whole(const scenarios::Scenario& scenario) {
+    return predict(scenario, profiles(), {.keep_trace = true, .scale_factor = false, .advice = false});
+}
+
+TEST(Period, ShowsUnderSchedulesThatAreSteady) {
+    for (const char* strategy : {R"({"schedule": "1f1b"})", R"({"schedule": "interleaved", "virtual_pipeline": 2})",
+                                 R"({"sharding": "zero3"})", R"({"overlap_grad_reduce": true, "sharding": "zero1"})"}) {
+        SCOPED_TRACE(strategy);
+        const auto scenario =
+            small_scenario(fmt::format(R"({{"strategy": {}, "training": {{"global_batch_size": 256}}}})", strategy));
+        EXPECT_TRUE(repeats(scenario));
+        expect_equal(quick(scenario), whole(scenario));
+    }
+    EXPECT_FALSE(
+        repeats(small_scenario(R"({"strategy": {"schedule": "gpipe"}, "training": {"global_batch_size": 256}})")));
+}
+
+TEST(Period, ShowsWithExperts) {
+    const auto scenario = scenarios::load("scenarios/mixtral-8x7b-superpod-h100.json",
+                                          {scenarios::parse_override("training.global_batch_size=1024"),
+                                           scenarios::parse_override("strategy.virtual_pipeline=2")});
+    EXPECT_TRUE(repeats(scenario));
+    expect_equal(quick(scenario), whole(scenario));
+}
+
+TEST(Period, DoesNotShowThroughPerturbations) {
+    for (const char* table : {R"({"stragglers": ["rank 3 x 1.5"]})", R"({"jitter": 0.1})"}) {
+        SCOPED_TRACE(table);
+        const auto scenario =
+            small_scenario(fmt::format(R"({{"perturbations": {}, "training": {{"global_batch_size": 128}}}})", table));
+        const topology::Cluster cluster = topology::build(scenario.cluster);
+        const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
+        const auto& predictor = profiles().find(scenario.profile);
+        const auto ran = run_plan(scenario.plan, cluster, predictor, {.perturbed = &perturbed});
+        EXPECT_FALSE(ran->period);
+        const RanStep all(scenario.plan, cluster, predictor, {.perturbed = &perturbed});
+        EXPECT_EQ(ran->seconds(), all.seconds());
+        expect_equal(quick(scenario), whole(scenario));
+    }
+}
+
+TEST(Session, SharedByPredictionsChangesNone) {
+    Session session;
+    for (const std::uint32_t data : {2, 4, 2})
+        for (const char* schedule : {"1f1b", "zb-h1"}) {
+            const auto scenario =
+                small_scenario(fmt::format(R"({{"strategy": {{"data": {}, "schedule": "{}"}}}})", data, schedule));
+            const Prediction alone = quick(scenario);
+            const Prediction shared =
+                predict(scenario, profiles(), {.scale_factor = false, .advice = false, .session = &session});
+            EXPECT_EQ(alone.step_time_s, shared.step_time_s);
+            expect_equal(shared, alone);
+        }
+}
+
 }  // namespace
 }  // namespace orrery::sim

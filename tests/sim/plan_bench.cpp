@@ -1,6 +1,6 @@
 // CPU time of one predicted plan inside a process, as searches over many plans pay it: without start-up, report, advice
 // and scale factor.
-//   plan_bench [ROUNDS]        from the repository's root
+//   plan_bench [ROUNDS [PLAN]]        from the repository's root
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -71,9 +71,11 @@ void measure(const Case& which, int rounds) {
 int main(int argc, char** argv) {
     try {
         const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 25;
+        const std::string name = argc > 2 ? argv[2] : "";
         fmt::print("GPT-3 175B on 1,024 A100, TP8 PP8 DP16: CPU milliseconds a plan, median of {}\n", rounds);
         fmt::print("{:<26}  {:>9}  {:>9}\n", "plan", "first", "next");
-        for (const auto& which : orrery::sim::cases) orrery::sim::measure(which, rounds);
+        for (const auto& which : orrery::sim::cases)
+            if (name.empty() || which.name == name) orrery::sim::measure(which, rounds);
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}\n", error.what());
         return 1;
