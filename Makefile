@@ -32,10 +32,11 @@ tsan: setup ## run the unit tests under ThreadSanitizer
 	cmake --build --preset tsan --parallel $(JOBS)
 	ctest --preset tsan --parallel $(JOBS)
 
-bench: build ## time the simulation of every shipped scenario, and of GPT-3 on up to 1,048,576 GPUs
-	cmake --build --preset release --parallel $(JOBS) --target scale_bench
+bench: build ## time the simulation of every shipped scenario, of GPT-3 on up to 1,048,576 GPUs, and of one plan of many
+	cmake --build --preset release --parallel $(JOBS) --target scale_bench plan_bench
 	tools/bench build/release/orrery
 	build/release/tests/scale_bench build/release/orrery
+	build/release/tests/plan_bench
 
 format: developer ## format all sources
 	clang-format -i $(SOURCES)

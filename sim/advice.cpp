@@ -158,8 +158,8 @@ Advice advise_offloading(const Plan& plan, const MemoryUse& use) {
                         format_bytes(static_cast<double>(then.peak - now.peak)))};
 }
 
-Advice advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster, const Profiles& profiles,
-                   const std::shared_ptr<const Folding>& folding, const MemoryUse& use, double step_time_s) {
+Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Folding& folding, const MemoryUse& use,
+                   double step_time_s) {
     struct Better {
         double seconds;
         std::string text;
@@ -169,11 +169,10 @@ Advice advise_time(const Plan& plan, bool measured_fused, const topology::Cluste
     for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
-        strategies::StepProgram program = strategies::build(*other);
+        const strategies::StepProgram program = strategies::build(*other);
         const Fullest then = fullest(program, use);
-        if (then.spare < 0 || operations(program, *folding) > most_operations) continue;
-        const RanStep ran(std::move(program), *other, cluster, profiles, {.known_folding = folding});
-        const double seconds = ran.seconds();
+        if (then.spare < 0 || operations(program, folding) > most_operations) continue;
+        const double seconds = run_plan(*other, site.cluster, site.profiles, {.foldings = &site.foldings})->seconds();
         if (seconds > step_time_s * (1 - worth_saying)) continue;
         const double more = now.spare - then.spare;
         better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),
@@ -188,15 +187,14 @@ Advice advise_time(const Plan& plan, bool measured_fused, const topology::Cluste
 
 }  // namespace
 
-std::vector<std::string> advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                                const Profiles& profiles, const std::shared_ptr<const Folding>& folding,
+std::vector<std::string> advise(const scenarios::Scenario& scenario, Site& site, const Folding& folding,
                                 const MemoryUse& memory, double step_time_s) {
     // Other plans are simulated as planned and by themselves: no comparison.
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return {};
-    const bool measured_fused = std::ranges::all_of(cluster.groups(), [&](const topology::NodeGroup& group) {
-        return !profiles.of(group.gpu).profile().attention.empty();
+    const bool measured_fused = std::ranges::all_of(site.cluster.groups(), [&](const topology::NodeGroup& group) {
+        return !site.profiles.of(group.gpu).profile().attention.empty();
     });
-    return memory.fits ? advise_time(scenario.plan, measured_fused, cluster, profiles, folding, memory, step_time_s)
+    return memory.fits ? advise_time(scenario.plan, measured_fused, site, folding, memory, step_time_s)
                        : advise_memory(scenario.plan, measured_fused, memory);
 }
 

@@ -49,6 +49,12 @@ void Beside::wait(const Program& program, const Op& op) {
     }
 }
 
+std::vector<double> Beside::left() const {
+    std::vector<double> seconds;
+    for (const Running& running : running_) seconds.push_back(running.left);
+    return seconds;
+}
+
 Slowed Beside::kernel(double seconds) {
     Slowed slowed = share(seconds);
     slowed.tensor *= more_;

@@ -35,6 +35,8 @@ public:
     void pass(double seconds) { (void)share(seconds); }
 
     [[nodiscard]] bool nothing() const { return running_.empty(); }
+    /// Seconds of all that runs, in the order in which it began.
+    [[nodiscard]] std::vector<double> left() const;
 
 private:
     struct Running {

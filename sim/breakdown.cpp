@@ -83,7 +83,11 @@ public:
 
     Breakdown run(double step_end) && {
         bool synced = true;
+        const Repeated& repeated = rank_.repeated;
+        Breakdown before;
         for (std::uint32_t i = 0; i < program_.ops.size(); ++i) {
+            if (repeated.times > 0 && i == repeated.from) before = sum_;
+            if (repeated.times > 0 && i == repeated.to) repeat(before, repeated.times);
             const Op& op = program_.ops[i];
             if (std::holds_alternative<strategies::HostSync>(op.what)) {
                 host_ = rank_.spans[i].end;
@@ -97,12 +101,19 @@ public:
                 visit(i, op, causes);
             }
         }
-        gap(now_, step_end, Causes::all(), true, never);
+        gap(now_, step_end - repeated.seconds(), Causes::all(), true, never);
         return sum_;
     }
 
 private:
     static constexpr double never = -std::numeric_limits<double>::infinity();
+
+    /// What came since `before` comes so many times more.
+    void repeat(const Breakdown& before, std::uint32_t times) {
+        Breakdown round = sum_;
+        round.add(before, -1);
+        sum_.add(round, times);
+    }
 
     /// An operation of the compute lane.
     void visit(std::uint32_t i, const Op& op, Causes causes) {

@@ -109,6 +109,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     programs_.resize(step.programs.size());
     calls_.resize(step.programs.size());
     slowed_.resize(step.programs.size());
+    steady_.resize(step.programs.size());
     for (std::uint32_t role = 0; role < step.programs.size(); ++role) time(step, role);
 }
 
@@ -227,7 +228,11 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
     std::vector<OpCost>& costs = programs_[role];
     costs.reserve(program.ops.size());
     Beside beside(slowdown_);
+    std::vector<double> left;  // by what runs beside, one round before the end of those that are written
+    const std::uint32_t end = program.rounds.end();
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        if (program.rounds.ops > 0 && i == end - program.rounds.ops) left = beside.left();
+        if (program.rounds.ops > 0 && i == end) steady_[role] = beside.left() == left;
         const Op& op = program.ops[i];
         OpCost& now = costs.emplace_back(cost(op));
         if (slowdown_ == 1.0) continue;

@@ -37,6 +37,7 @@ struct OpCost {
     double host = 0;
     double first_dispatch = 0;
     double host_to_end = 0;
+    bool operator==(const OpCost&) const = default;
 };
 
 /// An operation of a block: all its seconds, and those of them by which it is slowed.
@@ -74,6 +75,9 @@ public:
 
     [[nodiscard]] const OpCost& of(std::uint32_t role, std::uint32_t op) const { return programs_[role][op]; }
     [[nodiscard]] const std::vector<KernelCost>& kernels() const { return kernels_; }
+    /// Of a shortened program: whether what runs beside its last written round began and is left as in the round
+    /// before.
+    [[nodiscard]] bool steady(std::uint32_t role) const { return steady_[role]; }
     /// By what a kernel of the program is slowed; of() counts it.
     [[nodiscard]] Slowed slowed(std::uint32_t role, std::uint32_t op) const;
     /// The block that an operation calls, as it is run there.
@@ -125,6 +129,7 @@ private:
     std::vector<Body> bodies_;        // of blocks
     std::vector<BlockTimes> blocks_;  // beside nothing
     std::vector<std::vector<OpCost>> programs_;
+    std::vector<bool> steady_;                                // by role
     std::vector<std::map<std::uint32_t, BlockTimes>> calls_;  // by role and operation: those beside something
     std::vector<std::map<std::uint32_t, Slowed>> slowed_;     // by role and operation: kernels beside something
 };

@@ -20,12 +20,14 @@ using Seconds = std::map<std::string_view, double>;
 Seconds derived_in(const strategies::Program& program, const std::vector<KernelCost>& kernels,
                    const std::vector<Seconds>& blocks) {
     Seconds seconds;
-    for (const strategies::Op& op : program.ops) {
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        const strategies::Op& op = program.ops[i];
+        const auto times = static_cast<double>(program.rounds.times(i));
         if (const auto* compute = std::get_if<strategies::Compute>(&op.what)) {
             const KernelCost& kernel = kernels[compute->kernel];
-            if (!kernel.derived.empty()) seconds[kernel.derived] += kernel.seconds;
+            if (!kernel.derived.empty()) seconds[kernel.derived] += times * kernel.seconds;
         } else if (const auto* call = std::get_if<strategies::Call>(&op.what)) {
-            for (const auto& [what, of_block] : blocks[call->block]) seconds[what] += of_block;
+            for (const auto& [what, of_block] : blocks[call->block]) seconds[what] += times * of_block;
         }
     }
     return seconds;

@@ -24,7 +24,13 @@ public:
         std::size_t edges = 0;
         for (const Flows& job : flows.jobs) {
             first_link_ += job.columns().count + messages(job) + groups(job);
-            edges += 4 * std::size_t{messages(job)} + 4 * std::size_t{job.columns().count};
+            for (const Flows::Message& message : job.messages())
+                edges += 2 + (message.hop == Flows::no_hop ? 0 : flows.hops.links(message.hop).size());
+            for (const Flows::Group& group : job.groups()) {
+                edges += group.members;
+                for (std::uint32_t hop = group.first_hop; hop < group.first_hop + group.hops; ++hop)
+                    edges += flows.hops.links(hop).size();
+            }
         }
         first_link_ += static_cast<std::uint32_t>(flows.background.size());
         graph_.colour.reserve(first_link_ + flows.hops.used_links());

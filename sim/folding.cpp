@@ -248,6 +248,13 @@ std::vector<std::shared_ptr<const Folding>> fold_traffic(std::vector<Traffic> tr
     return shared;
 }
 
+std::shared_ptr<const Folding> fold_one(Traffic traffic, const topology::Cluster& cluster, const Network& network,
+                                        bool fold, const Marks& marks) {
+    std::vector<Traffic> one;
+    one.push_back(std::move(traffic));
+    return fold_traffic(std::move(one), cluster, network, fold, marks).front();
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const Folding>> fold_jobs(std::span<const PlacedProgram> jobs,
@@ -263,9 +270,12 @@ std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, c
                                           const Marks& marks, const strategies::RankPlacement& placement) {
     Traffic traffic(step, placement);
     if (known && known->folded == fold && known->traffic == traffic) return known;
-    std::vector<Traffic> one;
-    one.push_back(std::move(traffic));
-    return fold_traffic(std::move(one), cluster, network, fold, marks).front();
+    return fold_one(std::move(traffic), cluster, network, fold, marks);
+}
+
+std::shared_ptr<const Folding> fold_ranks(Traffic traffic, const topology::Cluster& cluster, const Network& network,
+                                          bool fold) {
+    return fold_one(std::move(traffic), cluster, network, fold, {});
 }
 
 }  // namespace orrery::sim

@@ -95,4 +95,8 @@ std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, c
                                           std::shared_ptr<const Folding> known = nullptr, const Marks& marks = {},
                                           const strategies::RankPlacement& placement = {});
 
+/// The same for traffic that is known, with nothing marked.
+std::shared_ptr<const Folding> fold_ranks(Traffic traffic, const topology::Cluster& cluster, const Network& network,
+                                          bool fold);
+
 }  // namespace orrery::sim

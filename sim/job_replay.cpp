@@ -31,15 +31,68 @@ JobReplay::JobReplay(const ReplayJob& job, std::uint64_t first_tag, const Networ
       rendezvous_(network, *job.folding),
       perturbed_(perturbed),
       first_tag_(first_tag),
-      starts_at_(job.starts_at) {
+      starts_at_(job.starts_at),
+      known_(job.known) {
     result_.classes = job.folding->classes;
     if (count_bytes) result_.own_bytes.resize(job.folding->capacities.size());
-    lay_out(*job.step, *job.costs, job.folding->traffic);
+    const Tapes& tapes = job.tapes != nullptr
+                             ? *job.tapes
+                             : own_tapes_.emplace(*job.step, *job.costs, job.folding->traffic, job.folding->classes);
+    progress_.reserve(result_.classes.size());
+    for (const RankClass& rank : result_.classes) progress_.emplace_back().tape = &tapes.of(rank);
     set_out();
-    for (const std::uint32_t who : job.record) {
+    if (known_ != nullptr) look_back();
+    record(job.record);
+}
+
+void JobReplay::record(std::span<const std::uint32_t> classes) {
+    for (const std::uint32_t who : classes) {
         RankClass& rank = result_.classes[who];
-        rank.spans.assign(progress_[who].tape->ops.size(), {unknown, unknown});
-        progress_[who].spans = &rank.spans;
+        Progress& p = progress_[who];
+        rank.spans.assign(p.tape->ops.size() - p.first_span, {unknown, unknown});
+        p.spans = &rank.spans;
+    }
+}
+
+/// How far the classes of the known folding had come.
+void JobReplay::look_back() {
+    for (const RankClass& rank : *known_->classes) {
+        const auto same_role = [&](const Progress& p) {
+            return known_->folding->class_of[result_.classes[&p - progress_.data()].representative] ==
+                   static_cast<std::uint32_t>(&rank - known_->classes->data());
+        };
+        const Tape& tape = *std::ranges::find_if(progress_, same_role)->tape;
+        Come& come = come_.emplace_back();
+        come.ends.resize(tape.slots);
+        Progress& p = come.progress;
+        p.tape = &tape;
+        p.ends = come.ends.data();
+        p.begin(0);
+        p.first_span = static_cast<std::uint32_t>(tape.ops.size());
+        for (std::uint32_t i = 0; i < tape.ops.size(); ++i)
+            known_->knows(tape.ops[i], rank.spans[i]) ? p.has_run(tape.ops[i], rank.spans[i].end)
+                                                      : void(p.first_span = std::min(p.first_span, i));
+    }
+    for (std::uint32_t who = 0; who < progress_.size(); ++who)
+        progress_[who].first_span = come_[known_class(who)].progress.first_span;
+}
+
+std::uint32_t JobReplay::known_class(std::uint32_t who) const {
+    return known_->folding->class_of[result_.classes[who].representative];
+}
+
+/// The first step goes on from there.
+void JobReplay::go_on() {
+    for (std::uint32_t who = 0; who < progress_.size(); ++who) {
+        const Come& come = come_[known_class(who)];
+        Progress& p = progress_[who];
+        double* const ends = p.ends;
+        auto* const spans = p.spans;
+        p = come.progress;
+        p.ends = ends;
+        p.spans = spans;
+        std::ranges::copy(come.ends, ends);
+        left_ -= p.ended;
     }
 }
 
@@ -50,6 +103,7 @@ void JobReplay::begin(double at) {
     end_ = at;
     left_ = operations_;
     for (Progress& p : progress_) p.begin(at);
+    if (known_ != nullptr && steps_ == 0) go_on();
     for (std::uint32_t who = 0; who < progress_.size(); ++who) advance(who);
     work();
 }
@@ -83,20 +137,8 @@ bool JobReplay::end_step() {
 }
 
 Replayed JobReplay::result() && {
-    if (steps_ == 0) refuse();
+    if (steps_ == 0 && !std::isfinite(result_.meets)) refuse();
     return std::move(result_);
-}
-
-/// A tape for every role on every kind of GPU that it runs on, and its own for every class.
-void JobReplay::lay_out(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic) {
-    std::vector<const Tape*> known(step.programs.size() * costs.size(), nullptr);
-    for (const RankClass& rank : result_.classes) {
-        const Tape*& tape = known[rank.role * costs.size() + costs.number(rank.representative)];
-        if (tape == nullptr)
-            tape =
-                &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative), traffic);
-        progress_.emplace_back().tape = tape;
-    }
 }
 
 /// The times of all classes lie one after the other in one array.
@@ -192,6 +234,10 @@ void JobReplay::time(std::uint32_t who, Progress& p, std::uint32_t index, double
         return end_operation(p, op, index, begin, end);
     }
     p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
+    if (op.kind == Tape::Kind::collective && !rendezvous_.joins(op.route, who)) {
+        result_.meets = std::min(result_.meets, begin);
+        return;
+    }
     const Party party{who, index, begin};
     switch (op.kind) {
         case Tape::Kind::send:
@@ -225,7 +271,7 @@ void JobReplay::record(Progress& p, const Tape::Op& op, std::uint32_t index, Spa
         p.ends[op.slot] = span.end;
         p.wake(op.place);
     }
-    if (p.spans != nullptr) (*p.spans)[index] = span;
+    if (p.spans != nullptr) (*p.spans)[index - p.first_span] = span;
 }
 
 /// Transfers that cross no contended link end after a time that is known now; the others go to the engine.

@@ -3,8 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/rendezvous.hpp"
@@ -19,9 +19,10 @@ struct Progress {
     static constexpr std::uint32_t nothing = Place::none, a_sync = Place::none - 1;
 
     const Tape* tape = nullptr;
-    double* ends = nullptr;                       // of operations that others wait for, by Tape's slots
-    double last_sync = 0;                         // when the host passed it
-    std::vector<Span>* spans = nullptr;           // null: not recorded
+    double* ends = nullptr;              // of operations that others wait for, by Tape's slots
+    double last_sync = 0;                // when the host passed it
+    std::vector<Span>* spans = nullptr;  // from first_span on; null: not recorded
+    std::uint32_t first_span = 0;
     std::uint32_t passed = 0;                     // syncs
     std::uint32_t ended = 0;                      // operations
     std::uint16_t ready = (1U << all_lanes) - 1;  // lanes whose next operation may be able to begin, one bit each
@@ -33,10 +34,25 @@ struct Progress {
 
     /// A step from its beginning.
     void begin(double at) {
-        const Progress fresh{.tape = tape, .ends = ends, .last_sync = at, .spans = spans};
+        const Progress fresh{.tape = tape, .ends = ends, .last_sync = at, .spans = spans, .first_span = first_span};
         *this = fresh;
         blocked_on.fill(nothing);
         lane_free.fill(at);
+    }
+
+    /// An operation that ended at a known time; all in program order but for those that had not begun.
+    void has_run(const Tape::Op& op, double end) {
+        const std::size_t lane = op.lane();
+        ++ended;
+        ++done[lane];
+        if (op.slot != Slots::none) ends[op.slot] = end;
+        if (lane == sync_lane) {
+            ++passed;
+            last_sync = end;
+        } else {
+            ++next[lane];
+            lane_free[lane] = end;
+        }
     }
 
     /// Lanes that wait for `what` may begin.
@@ -76,8 +92,17 @@ public:
     [[nodiscard]] Replayed result() &&;
 
 private:
-    void lay_out(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic);
+    /// How far a class had come that is known.
+    struct Come {
+        Progress progress;
+        std::vector<double> ends;
+    };
+
     void set_out();
+    void record(std::span<const std::uint32_t> classes);
+    void look_back();
+    void go_on();
+    [[nodiscard]] std::uint32_t known_class(std::uint32_t who) const;
     void advance(std::uint32_t who);
     void work();
     static double waits_end(Progress& p, const Tape::Op& op, std::size_t lane);
@@ -96,7 +121,9 @@ private:
     const Perturbed* perturbed_;
     std::uint64_t first_tag_;
     double starts_at_;
-    std::deque<Tape> tapes_;  // of every role on every kind of GPU that it runs on
+    std::optional<Tapes> own_tapes_;
+    const KnownStart* known_;
+    std::vector<Come> come_;  // by known class
     std::vector<Progress> progress_;
     std::vector<double> ends_;
     std::vector<std::uint32_t> work_;

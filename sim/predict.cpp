@@ -47,19 +47,27 @@ const calibrate::Predictor& find_profile(const topology::Gpu& gpu, const std::st
                     gpu.name, fmt::join(calibrate::ProfileStore::shipped(), ", ")));
 }
 
-/// One a stage: of the class that ends last.
-std::vector<Breakdown> breakdowns(const RanStep& ran) {
-    std::vector<Breakdown> stages;
-    for (std::uint32_t stage = 0; stage < ran.program.programs.size(); ++stage) {
-        const RankClass& slowest = ran.slowest(stage);
-        stages.push_back(breakdown(ran.program, ran.costs.of_rank(slowest.representative), slowest, ran.replayed.end));
+/// Of RanStep::slowest_of_kinds().
+std::map<const RankClass*, Breakdown> breakdowns(const RanStep& ran) {
+    std::map<const RankClass*, Breakdown> list;
+    for (const std::uint32_t number : ran.slowest_of_kinds()) {
+        const RankClass& each = ran.replayed.classes[number];
+        list[&each] = breakdown(ran.program, ran.costs.of_rank(each.representative), each, ran.replayed.end);
     }
+    return list;
+}
+
+/// One a stage: of the class that ends last.
+std::vector<Breakdown> of_stages(const RanStep& ran, const std::map<const RankClass*, Breakdown>& breakdowns) {
+    std::vector<Breakdown> stages;
+    for (std::uint32_t stage = 0; stage < ran.program.programs.size(); ++stage)
+        stages.push_back(breakdowns.at(&ran.slowest(stage)));
     return stages;
 }
 
 /// What each kind of GPU does; ranks of one stage on one kind are taken for alike.
-std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                              const RanStep& ran) {
+std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
+                              const std::map<const RankClass*, Breakdown>& breakdowns) {
     const Kinds& kinds = ran.network.kinds();
     const std::size_t roles = ran.program.programs.size();
     std::vector<std::uint32_t> ranks(ran.costs.size() * roles);
@@ -78,7 +86,7 @@ std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topolog
         const RankClass& each = ran.replayed.classes[number];
         const std::uint32_t kind = ran.costs.number(each.representative);
         const double share = static_cast<double>(ranks[kind * roles + each.role]) / uses[kind].gpus;
-        uses[kind].mean.add(breakdown(ran.program, ran.costs[kind], each, ran.replayed.end), share);
+        uses[kind].mean.add(breakdowns.at(&each), share);
     }
     return uses;
 }
@@ -130,8 +138,7 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
 
 /// Weak scaling against one model replica (data = 1, or what its experts are divided among), placed linearly: T_n / (n
 /// T_1) in tokens per second and GPU.
-Scale scale(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
-            double step_time_s) {
+Scale scale(const scenarios::Scenario& scenario, Site& site, double step_time_s) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
     const std::uint32_t least = scenario.plan.expert_extent();  // data ranks that hold all experts
     const std::uint32_t gpus = strategy.tensor * strategy.pipeline * least;
@@ -140,8 +147,8 @@ Scale scale(const scenarios::Scenario& scenario, const topology::Cluster& cluste
     replica.strategy.data = least;
     replica.placement = {};
     replica.training.global_batch /= scenario.plan.expert_data();
-    const RanStep base(replica, cluster, profiles);
-    return {base.seconds() / step_time_s, gpus};
+    const auto base = run_plan(replica, site.cluster, site.profiles, {.foldings = &site.foldings});
+    return {base->seconds() / step_time_s, gpus};
 }
 
 /// All that can be said of a step while it is at hand; its folding stays when the rest, which takes most of a
@@ -160,17 +167,21 @@ void append(std::vector<std::string>& list, std::vector<std::string> more) {
     std::ranges::move(more, std::back_inserter(list));
 }
 
-Described described(RanStep& ran, const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                    const Profiles& profiles, const Options& options) {
+Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& site, const Options& options) {
+    const topology::Cluster& cluster = site.cluster;
+    const Profiles& profiles = site.profiles;
     Described d;
     d.folding = ran.folding;
     const double seconds = ran.seconds();
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty())
-        d.planned_step_time_s = RanStep(scenario.plan, cluster, profiles, {.engine = options.engine}).seconds();
+        d.planned_step_time_s =
+            run_plan(scenario.plan, cluster, profiles, {.engine = options.engine, .foldings = &site.foldings})
+                ->seconds();
     d.sharing = sharing(scenario, cluster, profiles, ran, options.engine, d.planned_step_time_s);
     d.derived = derived_shares(ran, seconds);
 
-    std::vector<GpuUse> kinds = gpu_kinds(scenario, cluster, ran);
+    const std::map<const RankClass*, Breakdown> of_classes = breakdowns(ran);
+    std::vector<GpuUse> kinds = gpu_kinds(scenario, cluster, ran, of_classes);
     const Rates made = rates(scenario, mean_peak(scenario.plan, kinds), ran.program, seconds);
     MemoryUse memory = memory_use(ran, cluster, scenario.plan.placement);
     Provenance origin = provenance(scenario, cluster, kinds, ran);
@@ -178,7 +189,7 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, const top
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
     append(d.warnings, doubts(made, origin.profile));
     append(d.warnings, idle_kinds(kinds, seconds));
-    std::vector<Breakdown> stages = breakdowns(ran);
+    std::vector<Breakdown> stages = of_stages(ran, of_classes);
 
     Recording recording;
     if (options.keep_trace) {
@@ -191,19 +202,24 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, const top
     return d;
 }
 
-Described run_and_describe(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                           const Profiles& profiles, const Options& options) {
-    strategies::StepProgram program = strategies::build(scenario.plan);
-    if (options.unroll) program = strategies::unrolled(program);
-    const Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
-    RanStep ran(std::move(program), scenario.plan, cluster, profiles,
-                {.fold = options.fold,
-                 .engine = options.engine,
-                 .all_spans = options.keep_trace,
-                 .perturbed = scenario.perturbations.none() ? nullptr : &perturbed,
-                 .others = scenario.other_jobs,
-                 .progress = options.progress});
-    return described(ran, scenario, cluster, profiles, options);
+/// Every operation by itself, or the step in its calls, as shortly as may be.
+std::unique_ptr<RanStep> run(const strategies::Plan& plan, const Site& site, bool unroll, const Running& how) {
+    if (!unroll) return run_plan(plan, site.cluster, site.profiles, how);
+    return std::make_unique<RanStep>(strategies::unrolled(strategies::build(plan)), plan, site.cluster, site.profiles,
+                                     how);
+}
+
+Described run_and_describe(const scenarios::Scenario& scenario, Site& site, const Options& options) {
+    const Perturbed perturbed(scenario.perturbations, scenario.seed, site.cluster, scenario.plan);
+    const auto ran = run(scenario.plan, site, options.unroll,
+                         {.fold = options.fold,
+                          .engine = options.engine,
+                          .all_spans = options.keep_trace,
+                          .foldings = &site.foldings,
+                          .perturbed = scenario.perturbations.none() ? nullptr : &perturbed,
+                          .others = scenario.other_jobs,
+                          .progress = options.progress});
+    return described(*ran, scenario, site, options);
 }
 
 /// With the doubts of the first kind of GPU.
@@ -232,17 +248,17 @@ Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluste
 }
 
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Options& options) {
-    const topology::Cluster cluster = topology::build(scenario.cluster);
-    const Profiles profiles = profiles_of(scenario, cluster, store);
-    Described d = run_and_describe(scenario, cluster, profiles, options);
+    const std::shared_ptr<Site> site =
+        options.session != nullptr ? options.session->site(scenario, store) : make_site(scenario, store);
+    Described d = run_and_describe(scenario, *site, options);
     const double seconds = d.step.step_time_s;
-    const Scale grown = options.scale_factor ? scale(scenario, cluster, profiles, seconds) : Scale{};
-    const Interval interval = step_interval(scenario, cluster, profiles, d.step, d.derived);
+    const Scale grown = options.scale_factor ? scale(scenario, *site, seconds) : Scale{};
+    const Interval interval = step_interval(scenario, site->cluster, site->profiles, d.step, d.derived);
     std::string most;
     std::vector<std::string> better;
     if (options.advice) {
         most = bottleneck(scenario, d.step.stages, seconds, d.planned_step_time_s);
-        better = advise(scenario, cluster, profiles, d.folding, d.step, seconds);
+        better = advise(scenario, *site, *d.folding, d.step, seconds);
     }
     return {std::move(d.step),
             {grown, std::move(d.sharing), d.planned_step_time_s, interval, std::move(most), std::move(d.links),

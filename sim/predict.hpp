@@ -5,6 +5,7 @@
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
 #include "sim/run_step.hpp"
+#include "sim/session.hpp"
 
 namespace orrery::sim {
 
@@ -16,6 +17,7 @@ struct Options {
     bool fold = true;          ///< simulate one rank of each class where that is exact
     EngineKind engine = EngineKind::fast;
     ProgressCallback progress = {};  ///< of the step itself: operations
+    Session* session = nullptr;      ///< what this prediction and others share, with one store of profiles
 };
 
 /// The profile of every kind of GPU in the scenario's cluster. Throws Error for one that is not there.

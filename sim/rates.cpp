@@ -20,9 +20,10 @@ double executed_flops(const strategies::StepProgram& step) {
     std::vector<double> of_role;
     for (const auto& program : step.programs) {
         of_role.push_back(0);
-        for (const auto& op : program.ops) {
-            const auto* call = std::get_if<strategies::Call>(&op.what);
-            of_role.back() += call != nullptr ? of_block[call->block] : kernel_flops(op);
+        for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+            const auto* call = std::get_if<strategies::Call>(&program.ops[i].what);
+            of_role.back() += static_cast<double>(program.rounds.times(i)) *
+                              (call != nullptr ? of_block[call->block] : kernel_flops(program.ops[i]));
         }
     }
     double total = 0;

@@ -43,6 +43,11 @@ public:
     std::optional<Number> join(std::uint32_t set, const strategies::Collective& collective, strategies::Lane lane,
                                Party party);
 
+    /// Whether the folding knows a group of the set that the class belongs to.
+    [[nodiscard]] bool joins(std::uint32_t set, std::uint32_t who) const {
+        return folding_.group(who, set) != Folding::none;
+    }
+
     /// Of a transfer whose last party has come.
     [[nodiscard]] Meeting meeting(Number number) const;
     /// It has ended: gives its parties, and is ready for the next. Valid until the next call of this kind.

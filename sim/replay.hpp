@@ -1,6 +1,7 @@
 // Step programs replayed on an engine: every class of ranks through its program, with contended transfers.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "sim/folding.hpp"
 #include "sim/kind_costs.hpp"
 #include "sim/perturbed.hpp"
+#include "sim/replicas.hpp"
+#include "sim/tape.hpp"
 
 namespace orrery::sim {
 
@@ -19,6 +22,8 @@ struct ReplayJob {
     const Folding* folding;                  ///< of fold_jobs()
     std::vector<std::uint32_t> record = {};  ///< classes whose spans are kept, ascending
     double starts_at = 0;                    ///< seconds
+    const Tapes* tapes = nullptr;            ///< of the step, if they are laid out; for any folding of its classes
+    const KnownStart* known = nullptr;       ///< from which the first step goes on; spans are then of the rest alone
 };
 
 /// A job's first step.
@@ -26,6 +31,9 @@ struct Replayed {
     double end = 0;                      ///< seconds until the last operation of any rank has ended
     std::vector<RankClass> classes;      ///< with the time of their last end; spans of those that were recorded
     std::vector<double> own_bytes = {};  ///< by engine link: carried for this job; of several jobs only
+    /// When the first class came to a collective whose groups the folding leaves out (before_replicas_meet()), where it
+    /// stays; infinity: none did. Operations that follow from it have no times.
+    double meets = std::numeric_limits<double>::infinity();
 };
 struct ReplayedJobs {
     std::vector<Replayed> jobs;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -17,6 +18,9 @@ namespace {
 
 /// Spans beyond this are recorded for one class of each role only.
 constexpr std::size_t most_span_bytes = std::size_t{64} << 20U;
+
+/// A program is shortened to this part of it, or not at all.
+constexpr double longest_part = 0.75;
 
 /// Ends that differ by less are the same end summed in another order.
 constexpr double same_end = 1e-12;
@@ -45,6 +49,23 @@ strategies::StepProgram timeable(strategies::StepProgram& step, const strategies
     if (slows_kernels(how) || !blocks_are_local(plan, network)) return strategies::unrolled(step);
     return std::move(step);
 }
+
+std::vector<std::uint32_t> numbers(std::size_t count) {
+    std::vector<std::uint32_t> all(count);
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
+}
+
+/// A rank takes about as long to fold as four operations to replay.
+bool worth_folding_again(const strategies::StepProgram& step, const Folding& folding) {
+    std::size_t operations = 0;
+    for (const RankClass& rank : folding.classes) operations += step.programs[rank.role].ops.size();
+    return operations > 4 * folding.class_of.size();
+}
+
+bool shortened(const strategies::StepProgram& program) { return program.programs.front().rounds.left_out > 0; }
+
+constexpr auto data_lane = static_cast<std::size_t>(strategies::Lane::data);
 
 std::size_t span_bytes(const strategies::StepProgram& step, const Folding& folding) {
     std::size_t spans = 0;
@@ -79,18 +100,39 @@ std::vector<RanBeside> beside(const strategies::StepProgram& own, const Running&
     return others;
 }
 
+std::shared_ptr<const Folding> fold_known(Traffic traffic, const Network& network, bool fold, const Running& how) {
+    if (how.foldings != nullptr) return how.foldings->of(std::move(traffic), network, fold);
+    return fold_ranks(std::move(traffic), network.cluster(), network, fold);
+}
+
 /// The folding of the step; those of the others are written into them.
 std::shared_ptr<const Folding> fold(const strategies::StepProgram& program, const strategies::Plan& plan,
                                     const Network& network, const Running& how, std::vector<RanBeside>& others) {
     const bool fold = how.fold && !(how.perturbed != nullptr && how.perturbed->each_rank());
     const Marks marks = how.perturbed != nullptr ? how.perturbed->marks() : Marks{};
     const topology::Cluster& cluster = network.cluster();
-    if (others.empty()) return fold_ranks(program, cluster, network, fold, how.known_folding, marks, plan.placement);
+    if (others.empty() && how.perturbed == nullptr)
+        return fold_known(Traffic(program, plan.placement), network, fold, how);
+    if (others.empty()) return fold_ranks(program, cluster, network, fold, nullptr, marks, plan.placement);
     std::vector<PlacedProgram> jobs{{&program, &plan.placement}};
     for (std::size_t i = 0; i < others.size(); ++i) jobs.push_back({&others[i].program, &how.others[i].plan.placement});
     const auto foldings = fold_jobs(jobs, cluster, network, fold, marks);
     for (std::size_t i = 0; i < others.size(); ++i) others[i].folding = foldings[i + 1];
     return foldings.front();
+}
+
+/// Micro-batches that are written until a period shows. Where stages begin with less to do than the slowest some run
+/// ahead of it for many rounds, until their inputs or outputs stop them.
+std::vector<std::uint32_t> lengths(const strategies::Plan& plan) {
+    const strategies::PipelineShape shape = plan.pipeline_shape();
+    const std::uint32_t round = strategies::schedule_of(plan.strategy.schedule).round(shape);
+    std::vector<std::uint32_t> list;
+    for (std::uint32_t rounds = round > 1 ? 3 : 4; rounds <= 64; rounds *= 4) {
+        const std::uint32_t length = shape.pipeline + rounds * round;
+        if (length >= longest_part * shape.micro_batches) break;
+        list.push_back(length);
+    }
+    return list;
 }
 
 }  // namespace
@@ -108,18 +150,23 @@ RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, co
       costs(program, plan, network, true, folding.get()) {
     for (std::size_t i = 0; i < others.size(); ++i)
         others[i].costs.emplace(others[i].program, how.others[i].plan, network, true, others[i].folding.get());
-    if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes) {
-        std::vector<std::uint32_t> all(folding->classes.size());
-        std::iota(all.begin(), all.end(), 0U);
-        run(how, all);
-    } else {
-        run_recording_few(how);
-    }
+    const Tapes tapes(program, costs, folding->traffic, folding->classes);
+    if (how.few_spans && run_as_one(how, tapes)) return;
+    if (how.all_spans || span_bytes(program, *folding) <= most_span_bytes)
+        run_whole(how, tapes);
+    else
+        run_recording_few(how, tapes);
 }
 
-void RanStep::run(const Running& how, const std::vector<std::uint32_t>& record) {
+void RanStep::run_whole(const Running& how, const Tapes& tapes) {
+    run(how, tapes, numbers(folding->classes.size()));
+    find_rounds(tapes, replayed.classes);
+    if (period) repeat(program, *period, replayed);
+}
+
+void RanStep::run(const Running& how, const Tapes& tapes, const std::vector<std::uint32_t>& record) {
     const auto engine = make_engine(how.engine, folding->capacities);
-    std::vector<ReplayJob> jobs{{&program, &costs, folding.get(), record}};
+    std::vector<ReplayJob> jobs{{&program, &costs, folding.get(), record, 0, &tapes}};
     for (std::size_t i = 0; i < others.size(); ++i)
         jobs.push_back({&others[i].program, &*others[i].costs, others[i].folding.get(), {}, how.others[i].starts_at});
     ReplayedJobs ran = replay(jobs, network, *engine, how.perturbed, how.progress);
@@ -129,11 +176,68 @@ void RanStep::run(const Running& how, const std::vector<std::uint32_t>& record) 
 }
 
 /// The slowest ranks of a role are known only after the run: when they are not those recorded, the run is repeated.
-void RanStep::run_recording_few(const Running& how) {
+void RanStep::run_recording_few(const Running& how, const Tapes& tapes) {
     const auto first = last_of_kinds(folding->classes, program.programs.size(), costs);
-    run(how, first);
+    run(how, tapes, first);
     const auto last = slowest_of_kinds();
-    if (last != first) run(how, last);
+    if (last != first) run(how, tapes, last);
+}
+
+void RanStep::find_rounds(const Tapes& tapes, const std::vector<RankClass>& classes) {
+    if (shortened(program) && tapes.steady()) period = find_period(program, costs, classes);
+}
+
+/// Until the first collective among replicas, by a folding that knows none of their groups; from there by the step's
+/// own. Whether it could be done, or a shortened step showed no period.
+bool RanStep::run_as_one(const Running& how, const Tapes& tapes) {
+    // Adaptive routes are those of the step's own folding.
+    const bool alone = others.empty() && how.perturbed == nullptr && folding->folded &&
+                       network.cluster().routing().policy != topology::RoutingPolicy::adaptive;
+    if (!alone || !worth_folding_again(program, *folding)) return false;
+    Traffic traffic = before_replicas_meet(program, folding->traffic);
+    if (traffic == folding->traffic) return false;
+    const auto before_meeting = fold_known(std::move(traffic), network, true, how);
+    const Folding& coarse = *before_meeting;
+    if (2 * coarse.classes.size() > folding->classes.size()) return false;
+    const auto go = [&](const Folding& by, const KnownStart* known) {
+        const auto engine = make_engine(how.engine, by.capacities);
+        const ReplayJob job{&program, &costs, &by, numbers(by.classes.size()), 0, &tapes, known};
+        ReplayedJobs ran = replay({&job, 1}, network, *engine, nullptr, how.progress);
+        link_bytes = std::move(ran.link_bytes);
+        return std::move(ran.jobs.front());
+    };
+    const Replayed first = go(coarse, nullptr);
+    if (!std::isfinite(first.meets)) return false;
+    const KnownStart known{&coarse, &first.classes,
+                           last_quiet_moment(*folding, coarse, tapes, first.classes, first.meets)};
+    find_rounds(tapes, first.classes);
+    if (period && period->at > known.until) period.reset();
+    if (shortened(program) && !period) return true;
+    replayed = go(*folding, &known);
+    complete_spans(known, tapes);
+    if (period) repeat(program, *period, replayed);
+    return true;
+}
+
+/// Of the classes that end last; others have none.
+void RanStep::complete_spans(const KnownStart& known, const Tapes& tapes) {
+    const std::vector<std::uint32_t> last = slowest_of_kinds();
+    for (std::uint32_t number = 0; number < replayed.classes.size(); ++number) {
+        RankClass& rank = replayed.classes[number];
+        const std::vector<Span> rest = std::exchange(rank.spans, {});
+        if (std::ranges::find(last, number) == last.end()) continue;
+        const RankClass& before = (*known.classes)[known.folding->class_of[rank.representative]];
+        const Tape& tape = tapes.of(rank);
+        rank.spans = before.spans;
+        std::size_t waits = 0;  // of collectives on the data lane that were known
+        for (std::size_t i = 0, first = tape.ops.size() - rest.size(); i < tape.ops.size(); ++i) {
+            const bool knew = known.knows(tape.ops[i], before.spans[i]);
+            if (!knew) rank.spans[i] = rest[i - first];
+            if (knew && tape.ops[i].kind == Tape::Kind::collective && tape.ops[i].lane() == data_lane) ++waits;
+        }
+        rank.data_waits.insert(rank.data_waits.begin(), before.data_waits.begin(),
+                               before.data_waits.begin() + static_cast<std::ptrdiff_t>(waits));
+    }
 }
 
 std::vector<std::uint32_t> RanStep::slowest_of_kinds() const {
@@ -148,6 +252,22 @@ const RankClass& RanStep::slowest(std::uint32_t role) const {
     }
     if (slowest == nullptr) throw std::logic_error("a role without ranks");
     return *slowest;
+}
+
+std::unique_ptr<RanStep> run_plan(const strategies::Plan& plan, const topology::Cluster& cluster,
+                                  const Profiles& profiles, const Running& how) {
+    Running shortened = how;
+    Foldings own;
+    if (how.foldings == nullptr) shortened.foldings = &own;
+    shortened.few_spans = !how.all_spans;
+    if (how.perturbed == nullptr && how.others.empty() && !how.all_spans)
+        for (const std::uint32_t length : lengths(plan)) {
+            std::optional<strategies::StepProgram> program = strategies::build_shortened(plan, length);
+            if (!program) continue;
+            auto ran = std::make_unique<RanStep>(std::move(*program), plan, cluster, profiles, shortened);
+            if (ran->complete()) return ran;
+        }
+    return std::make_unique<RanStep>(plan, cluster, profiles, shortened);
 }
 
 }  // namespace orrery::sim

@@ -6,8 +6,9 @@
 #include <span>
 
 #include "scenarios/other_jobs.hpp"
-#include "sim/folding.hpp"
+#include "sim/foldings.hpp"
 #include "sim/kind_costs.hpp"
+#include "sim/period.hpp"
 #include "sim/replay.hpp"
 #include "strategies/plan.hpp"
 #include "topology/cluster.hpp"
@@ -25,11 +26,13 @@ enum class EngineKind : std::uint8_t {
 struct Running {
     bool fold = true;  ///< simulate one rank of each class, which is exact
     EngineKind engine = EngineKind::fast;
-    bool all_spans = false;                             ///< record every class, whatever the memory it takes
-    std::shared_ptr<const Folding> known_folding = {};  ///< of a similar plan on the same cluster; not if perturbed
-    const Perturbed* perturbed = nullptr;               ///< null: all goes to plan. Not kept
-    std::span<const scenarios::OtherJob> others = {};   ///< jobs on other GPUs of the cluster, at the same time
-    ProgressCallback progress = {};                     ///< operations; from the beginning where it must run twice
+    bool all_spans = false;  ///< record every class, whatever the memory it takes
+    /// slowest_of_kinds() alone: replicas are then simulated as one until they meet, which is exact.
+    bool few_spans = false;
+    Foldings* foldings = nullptr;                      ///< of the cluster and its profiles. Not kept
+    const Perturbed* perturbed = nullptr;              ///< null: all goes to plan. Not kept
+    std::span<const scenarios::OtherJob> others = {};  ///< jobs on other GPUs of the cluster, at the same time
+    ProgressCallback progress = {};                    ///< operations; from the beginning where it must run twice
 };
 
 /// A job that ran beside the step.
@@ -63,11 +66,25 @@ struct RanStep {
     std::shared_ptr<const Folding> folding;
     KindCosts costs;
     Replayed replayed;               ///< spans of all classes, or of slowest_of_kinds() where that would be too many
-    std::vector<double> link_bytes;  ///< carried during the step, by engine link
+    std::vector<double> link_bytes;  ///< carried during the step, by engine link; of a step that is not run whole, less
+    std::optional<Period> period;    ///< of a shortened step that repeats itself
+
+    /// Whether this is the step: of a shortened one only where its period was found.
+    [[nodiscard]] bool complete() const { return program.programs.front().rounds.left_out == 0 || period; }
 
 private:
-    void run(const Running& how, const std::vector<std::uint32_t>& record);
-    void run_recording_few(const Running& how);
+    void run(const Running& how, const Tapes& tapes, const std::vector<std::uint32_t>& record);
+    void run_whole(const Running& how, const Tapes& tapes);
+    void run_recording_few(const Running& how, const Tapes& tapes);
+    void find_rounds(const Tapes& tapes, const std::vector<RankClass>& classes);
+    bool run_as_one(const Running& how, const Tapes& tapes);
+    void complete_spans(const KnownStart& known, const Tapes& tapes);
 };
+
+/// The step of a plan, with no more rounds of a steady pipeline simulated than it takes to see their period
+/// (period.hpp); all of them where there is none, where something is perturbed or runs beside, and where all spans are
+/// wanted.
+std::unique_ptr<RanStep> run_plan(const strategies::Plan& plan, const topology::Cluster& cluster,
+                                  const Profiles& profiles, const Running& how = {});
 
 }  // namespace orrery::sim

@@ -19,7 +19,7 @@ std::vector<ScalePoint> scale_curve(const scenarios::Scenario& scenario, const P
         fewer.strategy.data = data;
         fewer.placement = {};
         fewer.training.global_batch = plan.training.global_batch / plan.strategy.data * data;
-        const double seconds = RanStep(fewer, cluster, profiles).seconds();
+        const double seconds = run_plan(fewer, cluster, profiles)->seconds();
         const double base = curve.empty() ? seconds : curve.front().step_time_s;
         curve.push_back({per_data * data, seconds, base / seconds});
     }

@@ -10,10 +10,6 @@ namespace {
 /// How many operations of each lane have ended for certain.
 using Ended = std::array<std::uint32_t, all_lanes>;
 
-std::size_t lane_of(const strategies::Op& op) {
-    return std::holds_alternative<strategies::HostSync>(op.what) ? sync_lane : static_cast<std::size_t>(op.lane);
-}
-
 /// The least that has ended when an operation begins: all before it in its lane, what it waits for, the host sync
 /// before it, and all that had ended when those began.
 std::vector<Ended> ended_before(const strategies::Program& program, const strategies::Hazards& hazards,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <variant>
 #include <vector>
 
 #include "strategies/hazards.hpp"
@@ -14,6 +15,10 @@ namespace orrery::sim {
 
 /// Lanes of a program, and one more that its host syncs make up. Operations of a lane end in order.
 constexpr std::size_t sync_lane = strategies::lanes, all_lanes = strategies::lanes + 1;
+
+inline std::size_t lane_of(const strategies::Op& op) {
+    return std::holds_alternative<strategies::HostSync>(op.what) ? sync_lane : static_cast<std::size_t>(op.lane);
+}
 
 /// An operation by its lane and its number in that lane, in one word.
 struct Place {

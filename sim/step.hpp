@@ -38,13 +38,23 @@ struct Span {
     double begin = 0, end = 0;
 };
 
+/// Operations [from, to) of a shortened program, which run so many times more, each time a period later (period.hpp).
+struct Repeated {
+    std::uint32_t from = 0, to = 0;
+    std::uint32_t times = 0;
+    double period = 0;  ///< seconds
+    [[nodiscard]] double seconds() const { return times * period; }
+};
+
 /// One class of identical ranks. Spans are in program order of its role's program; empty where they were not recorded.
+/// Those of a shortened program are as if it were not, all but `end`.
 struct RankClass {
     std::uint32_t representative = 0, size = 1, role = 0;
     std::vector<Span> spans;
     double end = 0;  ///< of its last operation
     /// Where spans are recorded, of each collective of the data lane, in order: seconds until its last member came.
     std::vector<double> data_waits = {};
+    Repeated repeated = {};
 };
 
 /// The GPUs of one kind that a step runs on.

@@ -1,5 +1,6 @@
 #include "sim/tape.hpp"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -72,6 +73,31 @@ Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& 
         op.done = host + cost.host_to_end;
         host += cost.host;
         queue[op.lane()].push_back(i);
+    }
+    steady = program.rounds.ops > 0 && is_steady(program, role, costs, hazards);
+}
+
+bool Tape::is_steady(const strategies::Program& program, std::uint32_t role, const Costs& costs,
+                     const strategies::Hazards& hazards) const {
+    const std::uint32_t round = program.rounds.ops;
+    if (!costs.steady(role)) return false;
+    for (std::uint32_t i = program.rounds.end() - round; i < program.rounds.end(); ++i) {
+        const auto now = hazards.of(i), before = hazards.of(i - round);
+        const auto a_round_later = [&](std::uint32_t late, std::uint32_t early) { return late == early + round; };
+        if (!std::ranges::equal(now, before, a_round_later) || costs.of(role, i) != costs.of(role, i - round))
+            return false;
+    }
+    return true;
+}
+
+Tapes::Tapes(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic,
+             const std::vector<RankClass>& classes)
+    : costs_(costs), known_(step.programs.size() * costs.size(), nullptr) {
+    for (const RankClass& rank : classes) {
+        const Tape*& tape = known_[rank.role * costs.size() + costs.number(rank.representative)];
+        if (tape == nullptr)
+            tape =
+                &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative), traffic);
     }
 }
 

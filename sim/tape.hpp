@@ -1,13 +1,15 @@
 // A role's program, laid out for the replay: what is the same for all ranks of the role is worked out once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <span>
 #include <vector>
 
-#include "sim/costs.hpp"
+#include "sim/kind_costs.hpp"
 #include "sim/slots.hpp"
 #include "sim/traffic.hpp"
 
@@ -46,6 +48,9 @@ struct Tape {
     std::array<std::vector<std::uint32_t>, strategies::lanes> queue;
     std::vector<std::uint32_t> syncs;  ///< the operation that ends each segment but the last
     std::uint32_t slots = 0;
+    /// Of a shortened program: operations of the last written round cost what those of the round before do, and wait
+    /// for the same of them; so then do those of the rounds that are left out.
+    bool steady = false;
 
     /// Refers to the program, which must outlive it.
     Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic);
@@ -53,6 +58,28 @@ struct Tape {
     [[nodiscard]] std::span<const Wait> waits_of(const Op& op) const {
         return {waits.data() + op.first_wait, op.waits};
     }
+
+private:
+    [[nodiscard]] bool is_steady(const strategies::Program& program, std::uint32_t role, const Costs& costs,
+                                 const strategies::Hazards& hazards) const;
+};
+
+/// A tape for every role of a step on every kind of GPU that its classes run on. Refers to the step.
+class Tapes {
+public:
+    Tapes(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic,
+          const std::vector<RankClass>& classes);
+
+    [[nodiscard]] const Tape& of(const RankClass& rank) const {
+        return *known_[rank.role * costs_.size() + costs_.number(rank.representative)];
+    }
+    /// Tape::steady of all of them.
+    [[nodiscard]] bool steady() const { return std::ranges::all_of(tapes_, &Tape::steady); }
+
+private:
+    const KindCosts& costs_;
+    std::deque<Tape> tapes_;
+    std::vector<const Tape*> known_;  // by role and kind
 };
 
 }  // namespace orrery::sim

@@ -1,6 +1,9 @@
 // From a plan to the step program of every rank.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
 
@@ -8,5 +11,10 @@ namespace orrery::strategies {
 
 /// The plan must have passed validate(). One role per pipeline stage.
 StepProgram build(const Plan& plan);
+
+/// The same with the steady pipeline's rounds written `micro_batches` micro-batches long: what leads in, some rounds,
+/// what leads out (Program::rounds). Nothing where that would leave no round out, or where some stage has no two rounds
+/// that are alike: with few micro-batches, and under schedules without such rounds (Schedule::round).
+std::optional<StepProgram> build_shortened(const Plan& plan, std::uint32_t micro_batches);
 
 }  // namespace orrery::strategies

@@ -5,6 +5,7 @@
 #include "strategies/offload.hpp"
 #include "strategies/optimizer_phase.hpp"
 #include "strategies/ownership.hpp"
+#include "strategies/rounds.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/weight_gathers.hpp"
@@ -15,8 +16,9 @@ namespace {
 
 class StageWriter {
 public:
-    StageWriter(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Intern& intern)
+    StageWriter(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Intern& intern, std::uint32_t left_out)
         : plan_(plan),
+          left_out_(left_out),
           blocks_(blocks),
           stage_(stage),
           intern_(intern),
@@ -34,7 +36,9 @@ public:
         gradients_.begin();
         weights_.begin();
         micro_batches();
-        return std::move(builder_).finish();
+        Program program = std::move(builder_).finish();
+        if (left_out_ > 0) program.rounds = steady_rounds(program, {slots_, begins_}, slots_of_round(), left_out_);
+        return program;
     }
 
 private:
@@ -45,6 +49,11 @@ private:
         BufferId for_weights = 0, output_gradient = 0;
     };
     [[nodiscard]] std::size_t number(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
+
+    [[nodiscard]] std::uint32_t slots_of_round() const {
+        const PipelineShape shape = plan_.pipeline_shape();
+        return schedule_.round(shape) * shape.chunks * (schedule_.splits_backward ? 3 : 2);
+    }
 
     void lasting_buffers();
     void micro_batches();
@@ -60,6 +69,7 @@ private:
     void update();
 
     const Plan& plan_;
+    std::uint32_t left_out_;
     const ModelBlocks& blocks_;
     const Stage& stage_;
     Intern& intern_;
@@ -68,6 +78,7 @@ private:
     Offload offload_;
     const Schedule& schedule_;
     std::vector<Slot> slots_;
+    std::vector<std::uint32_t> begins_;  // of each slot: its first operation
     GradientSync gradients_;
     WeightGathers weights_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Saved>> saved_;  // (chunk, micro-batch)
@@ -101,8 +112,10 @@ void StageWriter::micro_batches() {
     for (std::size_t w = 0; w < ends.size(); ++w) {
         const bool more = w + 1 < ends.size();
         received_.clear();
+        begins_.push_back(builder_.size());
         if (overlap && more) post_receives(ends[w], ends[w + 1]);
         for (std::size_t i = begin(w); i < ends[w]; ++i) {
+            if (i > begin(w)) begins_.push_back(builder_.size());
             run(slots_[i]);
             if (overlap) send_outputs(i, i + 1);
         }
@@ -220,8 +233,9 @@ void StageWriter::update() {
 
 }  // namespace
 
-Program stage_program(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Intern& intern) {
-    return StageWriter(plan, blocks, stage, intern).write();
+Program stage_program(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Intern& intern,
+                      std::uint32_t left_out) {
+    return StageWriter(plan, blocks, stage, intern, left_out).write();
 }
 
 }  // namespace orrery::strategies

@@ -6,6 +6,8 @@
 
 namespace orrery::strategies {
 
-Program stage_program(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Intern& intern);
+/// left_out: rounds of the steady pipeline that the step has and the plan has not (Program::rounds).
+Program stage_program(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Intern& intern,
+                      std::uint32_t left_out = 0);
 
 }  // namespace orrery::strategies

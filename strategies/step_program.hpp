@@ -67,40 +67,50 @@ struct Buffer {
     Keep keep = Keep::scratch;
     Where where = Where::device;
     Lifetime lifetime = usual_lifetime(Keep::scratch);
+
+    bool operator==(const Buffer&) const = default;
 };
 
 /// Index into StepProgram::kernels.
 struct Compute {
     std::uint32_t kernel = 0;
+    bool operator==(const Compute&) const = default;
 };
 /// bytes: nccl-tests' "size", the whole vector.
 struct Collective {
     kernels::CollectiveKind kind = kernels::CollectiveKind::all_reduce;
     AxisSet group;
     std::uint64_t bytes = 0;
+    bool operator==(const Collective&) const = default;
 };
 /// To the rank `delta` steps along an axis; the k-th send meets the k-th receive of the peer with the opposite delta.
 struct Send {
     Axis axis = Axis::pipeline;
     std::int32_t delta = 1;
     std::uint64_t bytes = 0;
+    bool operator==(const Send&) const = default;
 };
 struct Recv {
     Axis axis = Axis::pipeline;
     std::int32_t delta = -1;
     std::uint64_t bytes = 0;
+    bool operator==(const Recv&) const = default;
 };
 /// Between the device's memory and the host's (pinned), or storage.
 struct Copy {
     enum class To : std::uint8_t { host, device, storage } to = To::host;
     std::uint64_t bytes = 0;
+    bool operator==(const Copy&) const = default;
 };
 /// Runs StepProgram::blocks[block] as a subroutine.
 struct Call {
     std::uint32_t block = 0;
+    bool operator==(const Call&) const = default;
 };
 /// The host waits until what this operation reads is there (cudaStreamSynchronize, item()).
-struct HostSync {};
+struct HostSync {
+    bool operator==(const HostSync&) const = default;
+};
 
 using What = std::variant<Compute, Collective, Send, Recv, Copy, Call, HostSync>;
 
@@ -131,6 +141,21 @@ struct Op {
 
 inline constexpr std::uint32_t no_flow = ~std::uint32_t{0};
 
+/// Rounds of a steady pipeline: runs of operations, one behind the other, that differ in their micro-batches alone. In
+/// a shortened program (build.hpp) more of them follow the last that is written.
+struct Rounds {
+    std::uint32_t first = 0;     ///< operation that begins the first
+    std::uint32_t ops = 0;       ///< of each; 0: there are none
+    std::uint32_t written = 0;   ///< rounds
+    std::uint32_t left_out = 0;  ///< rounds that follow and are not written
+
+    [[nodiscard]] std::uint32_t end() const { return first + ops * written; }
+    /// How often a step comes to an operation that is written: those left out count as the last that is not.
+    [[nodiscard]] std::uint64_t times(std::uint32_t op) const {
+        return op < end() && op + ops >= end() ? std::uint64_t{1} + left_out : 1;
+    }
+};
+
 struct Program {
     std::string name;  ///< "stage 3", "block forward"
     std::vector<Buffer> buffers;
@@ -142,6 +167,7 @@ struct Program {
     /// Of a stage: its parameters as a whole, and what operations take of them.
     StageState state = {};
     std::vector<StateDetail> state_details = {};
+    Rounds rounds = {};  ///< of a shortened program
 
     [[nodiscard]] std::span<const BufferId> reads(const Op& op) const {
         return {operands.data() + op.operands, op.reads};
@@ -182,6 +208,8 @@ public:
     /// The operation that was emitted last takes these of its stage's parameters.
     void state(StateDetail detail);
     void stage_state(StageState state) { program_.state = std::move(state); }
+    /// Operations so far.
+    [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(program_.ops.size()); }
     [[nodiscard]] Program finish() && {
         program_.ops.shrink_to_fit();
         program_.buffers.shrink_to_fit();

@@ -39,7 +39,11 @@ Program unrolled(const StepProgram& step, const Program& program) {
     out.stage_state(program.state);
     for (const Buffer& buffer : program.buffers) out.buffer(buffer);
     auto buffers = static_cast<std::uint32_t>(program.buffers.size());
-    for (const Op& op : program.ops) {
+    Rounds rounds = program.rounds;
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        const Op& op = program.ops[i];
+        if (i == program.rounds.first) rounds.first = out.size();
+        if (i == program.rounds.first + program.rounds.ops) rounds.ops = out.size() - rounds.first;
         if (const auto* call = std::get_if<Call>(&op.what)) {
             const Program& block = step.blocks[call->block];
             for (const Buffer& buffer : block.buffers) out.buffer(buffer);
@@ -50,7 +54,9 @@ Program unrolled(const StepProgram& step, const Program& program) {
             if (op.state != no_state) out.state(program.state_details[op.state]);
         }
     }
-    return std::move(out).finish();
+    Program flat = std::move(out).finish();
+    flat.rounds = rounds;
+    return flat;
 }
 
 }  // namespace
@@ -63,9 +69,10 @@ StepProgram unrolled(const StepProgram& step) {
 
 std::uint64_t unrolled_ops(const StepProgram& step, std::uint32_t role) {
     std::uint64_t count = 0;
-    for (const Op& op : step.programs[role].ops) {
-        const auto* call = std::get_if<Call>(&op.what);
-        count += call != nullptr ? step.blocks[call->block].ops.size() : 1;
+    const Program& program = step.programs[role];
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        const auto* call = std::get_if<Call>(&program.ops[i].what);
+        count += program.rounds.times(i) * (call != nullptr ? step.blocks[call->block].ops.size() : 1);
     }
     return count;
 }

@@ -29,6 +29,11 @@ double interleaved_bubble(const PipelineShape& shape, const WorkSeconds& seconds
 /// (p - 1) (F + B - W) where W is the shortest work (Qi et al. 2023, table 1); else the shortest stands for it.
 double zb_h1_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
 
+/// Micro-batches after which a stage that is full does the same again (Schedule::round).
+constexpr std::uint32_t every_micro_batch(const PipelineShape& /*shape*/) { return 1; }
+constexpr std::uint32_t every_pipeline(const PipelineShape& shape) { return shape.chunks > 1 ? shape.pipeline : 1; }
+constexpr std::uint32_t never_steady(const PipelineShape& /*shape*/) { return 0; }
+
 struct Schedule {
     ScheduleKind kind;
     std::string_view name;   ///< the value of a strategy's key `schedule`
@@ -38,6 +43,9 @@ struct Schedule {
     /// Seconds that a stage does nothing in a step, where nothing but works takes time and there are at least as many
     /// micro-batches as stages.
     double (*bubble)(const PipelineShape& shape, const WorkSeconds& seconds);
+    /// Micro-batches of one round of the steady pipeline; 0: it has none in which a micro-batch ends for each that
+    /// begins.
+    std::uint32_t (*round)(const PipelineShape& shape);
     bool chunked = false;          ///< a stage may hold several chunks; micro-batches are then a multiple of stages
     bool splits_backward = false;  ///< into input and weight gradients; what the latter need is kept until then
     /// Sends and receives never stop the host: what a stage does while it waits for a tensor is the schedule's point.
@@ -45,11 +53,12 @@ struct Schedule {
 };
 
 inline constexpr std::array schedules{
-    Schedule{ScheduleKind::gpipe, "gpipe", "GPipe", gpipe, flush_bubble},
-    Schedule{ScheduleKind::one_f_one_b, "1f1b", "1F1B", one_f_one_b, flush_bubble},
+    Schedule{ScheduleKind::gpipe, "gpipe", "GPipe", gpipe, flush_bubble, never_steady},
+    Schedule{ScheduleKind::one_f_one_b, "1f1b", "1F1B", one_f_one_b, flush_bubble, every_micro_batch},
     Schedule{ScheduleKind::interleaved, "interleaved", "interleaved 1F1B", interleaved, interleaved_bubble,
+             every_pipeline,
              /*chunked=*/true},
-    Schedule{ScheduleKind::zb_h1, "zb-h1", "ZB-H1", zb_h1, zb_h1_bubble,
+    Schedule{ScheduleKind::zb_h1, "zb-h1", "ZB-H1", zb_h1, zb_h1_bubble, every_micro_batch,
              /*chunked=*/false, /*splits_backward=*/true, /*overlaps_p2p=*/true},
 };
 

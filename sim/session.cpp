@@ -1,0 +1,72 @@
+#include "sim/session.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <malloc.h>
+
+#include <utility>
+
+#include "sim/predict.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+/// Names every field: one that is added is an error of the compiler here.
+std::string text_of(const topology::ClusterSpec& spec) {
+    const auto& [preset, nodes, gpu, gpus_per_node, nics_per_node, nic_rate, oversubscription, ports, fabric, routing,
+                 routing_seed, failed, node_file, fabric_file, more_nodes] = spec;
+    const auto& [kind, shape, parents, terminals, routers, spines, global_links, groups, link_rate] = fabric;
+    return fmt::format("{}", fmt::join(std::vector<std::string>{preset,
+                                                                std::to_string(nodes),
+                                                                gpu,
+                                                                std::to_string(gpus_per_node),
+                                                                std::to_string(nics_per_node),
+                                                                fmt::format("{}", nic_rate),
+                                                                fmt::format("{}", oversubscription),
+                                                                std::to_string(ports),
+                                                                kind,
+                                                                shape,
+                                                                parents,
+                                                                std::to_string(terminals),
+                                                                std::to_string(routers),
+                                                                std::to_string(spines),
+                                                                std::to_string(global_links),
+                                                                std::to_string(groups),
+                                                                fmt::format("{}", link_rate),
+                                                                routing,
+                                                                std::to_string(routing_seed),
+                                                                fmt::format("{}", fmt::join(failed, "\1")),
+                                                                node_file,
+                                                                fabric_file,
+                                                                fmt::format("{}", fmt::join(more_nodes, "\1"))},
+                                       "\n"));
+}
+
+}  // namespace
+
+std::shared_ptr<Site> make_site(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
+    topology::Cluster cluster = topology::build(scenario.cluster);
+    Profiles of_gpus = profiles_of(scenario, cluster, profiles);
+    return std::make_shared<Site>(std::move(cluster), std::move(of_gpus));
+}
+
+Session::Session() {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    mallopt(M_TOP_PAD, 16 << 20);
+}
+
+std::shared_ptr<Site> Session::site(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
+    std::string key = text_of(scenario.cluster) + "\n" + scenario.profile;
+    for (const auto& [gpu, profile] : scenario.more_profiles) key += "\n" + gpu + "\1" + profile;
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto known = sites_.find(key); known != sites_.end()) return known->second;
+    }
+    auto site = make_site(scenario, profiles);
+    const std::lock_guard lock(mutex_);
+    return sites_.try_emplace(std::move(key), std::move(site)).first->second;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,74 @@
+// Programs with most rounds of their steady pipeline left out.
+#include "strategies/rounds.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "strategies/build.hpp"
+#include "strategies/memory.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+Plan plan_of(ScheduleKind schedule, std::uint32_t chunks, std::uint32_t micro_batches) {
+    Plan plan = tiny_plan(2, 2, 2);
+    plan.strategy.schedule = schedule;
+    plan.strategy.virtual_pipeline = chunks;
+    plan.training.global_batch = plan.training.micro_batch * plan.strategy.data * micro_batches;
+    return plan;
+}
+
+/// How often a step runs each kind of operation, by names.
+std::map<std::string, std::uint64_t> census(const StepProgram& step, const Program& program) {
+    std::map<std::string, std::uint64_t> counts;
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        const Op& op = program.ops[i];
+        counts[step.names[op.label.name] + " of layer " + std::to_string(op.label.layer) + " on " +
+               std::string(name(op.lane))] += program.rounds.times(i);
+    }
+    return counts;
+}
+
+void expect_the_same_step(const Plan& plan, std::uint32_t written) {
+    const StepProgram whole = build(plan);
+    const std::optional<StepProgram> shortened = build_shortened(plan, written);
+    ASSERT_TRUE(shortened);
+    for (std::uint32_t role = 0; role < whole.programs.size(); ++role) {
+        const Program& program = shortened->programs[role];
+        EXPECT_LT(program.ops.size(), whole.programs[role].ops.size());
+        EXPECT_GE(program.rounds.written, 2U);
+        EXPECT_EQ(census(*shortened, program), census(whole, whole.programs[role]));
+        EXPECT_EQ(unrolled_ops(*shortened, role), unrolled_ops(whole, role));
+        EXPECT_EQ(unrolled_ops(unrolled(*shortened), role), unrolled_ops(whole, role));
+        const StageMemory one = memory(*shortened, role), other = memory(whole, role);
+        EXPECT_EQ(one.at_peak, other.at_peak);
+        EXPECT_EQ(one.before_backward, other.before_backward);
+        EXPECT_EQ(one.after_backward, other.after_backward);
+        EXPECT_EQ(one.after_optimizer, other.after_optimizer);
+    }
+}
+
+TEST(Rounds, StandForThoseThatAreLeftOut) {
+    expect_the_same_step(plan_of(ScheduleKind::one_f_one_b, 1, 40), 6);
+    expect_the_same_step(plan_of(ScheduleKind::interleaved, 2, 40), 12);
+    expect_the_same_step(plan_of(ScheduleKind::zb_h1, 1, 40), 7);
+    Plan sharded = plan_of(ScheduleKind::one_f_one_b, 1, 40);
+    sharded.strategy.sharding = Sharding::zero3;
+    expect_the_same_step(sharded, 8);
+    Plan offloaded = plan_of(ScheduleKind::one_f_one_b, 1, 40);
+    offloaded.strategy.cpu_offloading_num_layers = 1;
+    expect_the_same_step(offloaded, 8);
+}
+
+TEST(Rounds, AreThereOnlyWhereAPipelineIsSteady) {
+    EXPECT_FALSE(build_shortened(plan_of(ScheduleKind::gpipe, 1, 40), 8));
+    EXPECT_FALSE(build_shortened(plan_of(ScheduleKind::one_f_one_b, 1, 6), 6));
+    EXPECT_FALSE(build_shortened(plan_of(ScheduleKind::one_f_one_b, 1, 40), 2));
+    EXPECT_FALSE(build_shortened(plan_of(ScheduleKind::interleaved, 2, 8), 6));
+}
+
+}  // namespace
+}  // namespace orrery::strategies
