@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "report/breakdown.hpp"
+#include "report/whole_run.hpp"
 
 namespace orrery::report {
 
@@ -56,6 +57,12 @@ Json key_figures(const sim::Prediction& p) {
             {"scale_factor", scaled ? Json(p.scale_factor) : Json()},
             {"scale_reference", scaled ? Json({{"gpus", p.scale_base_gpus}}) : Json()},
             {"training_time_s", budget ? Json(p.training_time_s) : Json()}};
+}
+
+/// Of a token budget, and of failures on the way to it.
+void add_whole_run(Json& report, const sim::Prediction& p) {
+    if (p.end_to_end_s > 0) report["end_to_end_time_s"] = p.end_to_end_s;
+    if (p.whole_run) report["whole_run"] = whole_run_json(p);
 }
 
 void add_stages(Json& report, const sim::Prediction& p) {
@@ -114,6 +121,7 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) 
 
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p, const Json& more) {
     Json report = key_figures(p);
+    add_whole_run(report, p);
     add_stages(report, p);
     add_gpu_kinds(report, p);
     add_memory(report, p);

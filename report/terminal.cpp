@@ -13,6 +13,7 @@
 #include "report/model_keys.hpp"
 #include "report/sharing.hpp"
 #include "report/stage_table.hpp"
+#include "report/whole_run.hpp"
 
 namespace orrery::report {
 
@@ -100,6 +101,8 @@ std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& 
         text += fmt::format("{}{} {} in {}", p.scale_base_gpus > 0 ? "   " : "",
                             format_count(scenario.outputs.token_budget), units(scenario.plan.model),
                             format_seconds(p.training_time_s));
+    if (p.end_to_end_s > 0) text += fmt::format("   8TP/(nX) {}", format_seconds(p.end_to_end_s));
+    if (p.whole_run) text += '\n' + whole_run_line(*p.whole_run);
     return text.empty() || text.back() == '\n' ? text : text + '\n';
 }
 
@@ -194,6 +197,7 @@ std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction&
                        perturbed_line(scenario, p, style) + '\n';
     text += gpu_lines(p) + breakdown_table(p, style.columns) + '\n' + memory_table(p, style.columns) + '\n';
     text += sharing_text(p);
+    if (p.whole_run) text += whole_run_table(p) + '\n';
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
     text += list(style, Ink::good, "ADVICE", p.advice);
     text += list(style, Ink::warning, "WARNING", p.warnings);

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "calibrate/peak.hpp"
+#include "reliability/goodput.hpp"
 #include "sim/advice.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/collective/timer.hpp"
@@ -21,6 +22,7 @@
 #include "sim/run_step.hpp"
 #include "sim/sharing.hpp"
 #include "sim/version.hpp"
+#include "sim/whole_run.hpp"
 #include "strategies/build.hpp"
 
 namespace orrery::sim {
@@ -191,6 +193,13 @@ std::shared_ptr<const Folding> run_and_describe(const scenarios::Scenario& scena
     provenance(scenario, cluster, ran, p);
     doubt(ran, scenario.plan.placement, p);
     idle_kinds(p);
+    if (scenario.whole_run) {
+        const reliability::Job job = job_of(scenario, cluster, profiles, ran.program, p.step_time_s);
+        auto whole_run = std::make_shared<reliability::Forecast>(
+            reliability::forecast(reliability::training_run(job, *scenario.whole_run), scenario.seed));
+        whole_run->job = job;
+        p.whole_run = std::move(whole_run);
+    }
     if (options.keep_trace) {
         p.trace = std::move(ran.replayed.classes);
         p.program = std::move(ran.program);

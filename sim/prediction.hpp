@@ -3,11 +3,16 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "strategies/memory.hpp"
 #include "strategies/step_program.hpp"
+
+namespace orrery::reliability {
+struct Forecast;
+}
 
 namespace orrery::sim {
 
@@ -87,8 +92,11 @@ struct Prediction {
     double mfu = 0, hfu = 0;            ///< of the datasheet's dense peak at the compute precision
     double mfu_causal = 0;              ///< mfu with the causal half of attention's square alone; mfu if not causal
     double scale_factor = 0;  ///< T_n / (n T_1) against one model replica's smallest placement, see report/README.md
-    std::uint32_t scale_base_gpus = 0;          ///< GPUs of that reference
-    double training_time_s = 0;                 ///< for outputs.token_budget; 0 when not asked
+    std::uint32_t scale_base_gpus = 0;  ///< GPUs of that reference
+    double training_time_s = 0;         ///< for outputs.token_budget; 0 when not asked
+    double end_to_end_s = 0;  ///< the same as 8TP/(nX) (Narayanan et al., SC'21, section 5.1); 0 when not asked
+    /// With failures, checkpoints and storage, where the scenario asks; else null.
+    std::shared_ptr<const reliability::Forecast> whole_run;
     std::vector<Breakdown> stages;              ///< by pipeline stage (its slowest rank)
     std::vector<StageMemory> memory;            ///< by pipeline stage
     std::uint64_t memory_capacity = 0;          ///< bytes per GPU, of the smallest that a rank runs on

@@ -42,6 +42,14 @@ double masked_flops(const scenarios::Scenario& scenario) {
     return forward_and_backward * products * 2 * square * width * spec.layers / 2;
 }
 
+/// 8TP/(nX), whose X counts the forward pass twice, recomputed or not (SC'21, equation 3). P: active parameters.
+double end_to_end_seconds(const scenarios::Scenario& scenario, const models::Model& model, const Prediction& p) {
+    const strategies::Training& training = scenario.plan.training;
+    const double flops = models::hardware_flops_full_recompute(model, training.global_batch, training.seq);
+    const double x = flops / (p.step_time_s * p.gpus);
+    return 8 * scenario.outputs.token_budget * static_cast<double>(models::active_parameters(model)) / (p.gpus * x);
+}
+
 }  // namespace
 
 void fill_rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, Prediction& p) {
@@ -57,6 +65,7 @@ void fill_rates(const scenarios::Scenario& scenario, double peak, const strategi
     p.mfu_causal = p.mfu * (1 - masked_flops(scenario) / model_flops);
     p.hfu = peak > 0 ? p.hardware_flops_per_gpu / peak : 0;
     p.training_time_s = scenario.outputs.token_budget / p.tokens_per_s;
+    if (scenario.plan.model.image.size == 0) p.end_to_end_s = end_to_end_seconds(scenario, model, p);
 }
 
 }  // namespace orrery::sim

@@ -34,6 +34,8 @@ struct Report {
     Table steps;        ///< every row that is neither a collective nor a memory measurement, in seconds
     Table memory;       ///< memory rows, and steps that also print their memory, in bytes
     Table collectives;  ///< in seconds
+    /// Whole trainings: what was measured stands for the source (training_runs.hpp), each in its own unit.
+    Table trainings = {};
 };
 
 /// done rows of total are finished.
