@@ -71,8 +71,7 @@ std::string range_text(const reliability::Range& range, std::string_view unit) {
     return low == high ? fmt::format("{} {}", low, unit) : fmt::format("{} to {} {}", low, high, unit);
 }
 
-Bill whole_run_bill(const sim::Prediction& p, const reliability::Costs& costs) {
-    const Forecast& all = *p.whole_run;
+Bill whole_run_bill(const sim::Step& p, const Forecast& all, const reliability::Costs& costs) {
     const bool stated = all.run.spare_nodes != reliability::Failures::as_needed;
     const double spares = stated ? static_cast<double>(all.run.spare_nodes) / all.run.nodes : 0;
     hardware::Power mean;
@@ -92,8 +91,7 @@ std::string whole_run_line(const Forecast& all) {
     return fmt::format("whole run {}{}   goodput {:.1f}%", format_seconds(all.seconds()), range, 100 * all.goodput());
 }
 
-std::string whole_run_table(const sim::Prediction& p) {
-    const Forecast& all = *p.whole_run;
+std::string whole_run_table(const sim::Step& p, const Forecast& all) {
     Table table({{"whole run", Table::Align::left}, {"time"}, {"share"}});
     const double total = all.seconds();
     for (const Cause& cause : causes) {
@@ -104,12 +102,11 @@ std::string whole_run_table(const sim::Prediction& p) {
     table.rule();
     table.row({"wall clock", format_seconds(total), ""});
     table.row({"in closed form", format_seconds(all.closed_form_s), ""});
-    return table.to_text() + failures_line(all) + checkpoints_line(all.run) + energy_line(whole_run_bill(p));
+    return table.to_text() + failures_line(all) + checkpoints_line(all.run) + energy_line(whole_run_bill(p, all));
 }
 
-Json whole_run_json(const sim::Prediction& p) {
-    const Forecast& all = *p.whole_run;
-    const Bill bill = whole_run_bill(p);
+Json whole_run_json(const sim::Step& p, const Forecast& all) {
+    const Bill bill = whole_run_bill(p, all);
     const TrainingRun& run = all.run;
     Json by_cause = Json::object();
     for (const Cause& cause : causes) by_cause[std::string(cause.key)] = all.mean.*cause.seconds;
