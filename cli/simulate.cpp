@@ -111,12 +111,14 @@ Exit simulate(const Options& options) {
     const bool every = options.operations && json.wanted();
     if (every) announce_operations(scenario, options);
     calibrate::ProfileStore profiles;
-    const sim::Prediction prediction = predict(scenario, profiles,
-                                               {.keep_trace = trace.wanted() || html.wanted() || every,
-                                                .unroll = every,
-                                                .fold = options.fold != "off" && !every,
-                                                .engine = engine_of(options)},
-                                               options.display.quiet);
+    const sim::Prediction prediction = options.scenario.blamed([&] {
+        return predict(scenario, profiles,
+                       {.keep_trace = trace.wanted() || html.wanted() || every,
+                        .unroll = every,
+                        .fold = options.fold != "off" && !every,
+                        .engine = engine_of(options)},
+                       options.display.quiet);
+    });
     if (json.wanted() && !every) json.write(report::json(scenario, prediction));
     if (every)
         report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),

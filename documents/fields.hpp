@@ -122,6 +122,22 @@ constexpr auto bytes_field(Key key) {
     return result;
 }
 
+/// The same of a time in seconds.
+template <auto member>
+constexpr auto duration_field(Key key) {
+    auto result = field<member>(key);
+    result.key.kind = Kind::duration;
+    return result;
+}
+
+/// The same of bytes per second.
+template <auto member>
+constexpr auto rate_field(Key key) {
+    auto result = field<member>(key);
+    result.key.kind = Kind::rate;
+    return result;
+}
+
 /// Sets the fields that the object states; a field whose key is none of the object's section stays. Throws Error with
 /// file and pointer.
 template <class Struct>

@@ -51,6 +51,8 @@ nlohmann::ordered_json to_json(const Key& key, const Setting& setting) {
     if (!can_say(key, setting)) throw std::logic_error(fmt::format("{} cannot be written", key.name));
     if (key.kind == Kind::choice) return std::string(word_of(key, std::get<std::uint64_t>(setting))->name);
     if (key.kind == Kind::bytes) return fmt::format("{} B", std::get<std::uint64_t>(setting));
+    if (key.kind == Kind::rate) return fmt::format("{} B/s", std::get<double>(setting));
+    if (key.kind == Kind::duration) return fmt::format("{} s", std::get<double>(setting));
     return std::visit([](const auto& value) { return nlohmann::ordered_json(value); }, setting);
 }
 
@@ -80,6 +82,7 @@ std::string remedy(const Key& key) {
         }
         case Kind::bytes: return "write a size with its unit, such as \"160 MB\"";
         case Kind::rate: return "write a rate with its unit, such as \"200 Gb/s\" (bits) or \"25 GB/s\" (bytes)";
+        case Kind::duration: return "write a time with its unit, such as \"5 min\"";
         case Kind::tokens: return "write a count of tokens of 1 or more, such as \"300B\" or 300e9";
     }
     return "";

@@ -23,12 +23,13 @@ enum class Kind : std::uint8_t {
     numbers,      ///< a list of real numbers in [min, max]
     integers,     ///< a list of `entries` whole numbers in [min, max]
     boolean,
-    integer,  ///< whole number in [min, max]
-    number,   ///< real number in [min, max]
-    choice,   ///< the name of a value of an enumeration: one of words
-    bytes,    ///< "160 MB", in [min, max] bytes
-    rate,     ///< "200 Gb/s", in [min, max] bytes per second
-    tokens,   ///< "300B" or a bare number, in [min, max]
+    integer,   ///< whole number in [min, max]
+    number,    ///< real number in [min, max]
+    choice,    ///< the name of a value of an enumeration: one of words
+    bytes,     ///< "160 MB", in [min, max] bytes
+    rate,      ///< "200 Gb/s", in [min, max] bytes per second
+    tokens,    ///< "300B" or a bare number, in [min, max]
+    duration,  ///< "5 min", in [min, max] seconds
 };
 
 /// A name of a value of an enumeration. Of several names of one value the first is written.

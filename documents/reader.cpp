@@ -244,6 +244,7 @@ std::optional<Setting> Reader::setting(std::string_view name) const {
         case Kind::rate: return bytes_per_second(name);
         case Kind::tokens: return tokens(name);
         case Kind::integers: return integers(name);
+        case Kind::duration: return seconds(name);
         case Kind::object:
         case Kind::objects:
         case Kind::texts:
@@ -258,6 +259,8 @@ double Reader::in_range(const Key& key, double number, const json& value) const 
     std::string hint = remedy(key);
     if (key.kind == Kind::bytes) hint = fmt::format("from {:g} MB to {:g} MB", key.min / 1e6, key.max / 1e6);
     if (key.kind == Kind::rate) hint = fmt::format("from {:g} Mb/s to {:g} Mb/s", key.min * 8 / 1e6, key.max * 8 / 1e6);
+    if (key.kind == Kind::duration)
+        hint = fmt::format("from {} to {}", format_seconds(key.min), format_seconds(key.max));
     refuse(key.name, fmt::format("{} is out of range", shown(value)), hint);
 }
 
@@ -295,6 +298,13 @@ double Reader::bytes_per_second(std::string_view name, double fallback) const {
     if (!value) return fallback;
     return quantity(known, *value, "\"200 Gb/s\"",
                     [](const std::string& text) { return parse_bytes_per_second(text); });
+}
+
+double Reader::seconds(std::string_view name, double fallback) const {
+    const Key& known = key(name, Kind::duration);
+    const json* value = find(name);
+    if (!value) return fallback;
+    return quantity(known, *value, "\"5 min\"", [](const std::string& text) { return parse_seconds(text); });
 }
 
 double Reader::tokens(std::string_view name, double fallback) const {

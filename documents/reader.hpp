@@ -52,6 +52,7 @@ public:
     [[nodiscard]] std::uint64_t bytes(std::string_view name, std::uint64_t fallback = 0) const;
     [[nodiscard]] double bytes_per_second(std::string_view name, double fallback = 0) const;
     [[nodiscard]] double tokens(std::string_view name, double fallback = 0) const;
+    [[nodiscard]] double seconds(std::string_view name, double fallback = 0) const;
 
     /// Where the key stands in the file, as the user spelled it; where it would stand when absent.
     [[nodiscard]] std::string pointer(std::string_view name) const;

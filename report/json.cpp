@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "report/breakdown.hpp"
+#include "report/whole_run.hpp"
 
 namespace orrery::report {
 
@@ -65,6 +66,12 @@ Json key_figures(const sim::Step& p, const sim::Outlook& outlook) {
             {"training_time_s", budget ? Json(p.training_time_s) : Json()}};
 }
 
+/// Of a token budget, and of failures on the way to it.
+void add_whole_run(Json& report, const sim::Step& p, const sim::Outlook& outlook) {
+    if (p.end_to_end_s > 0) report["end_to_end_time_s"] = p.end_to_end_s;
+    if (outlook.whole_run) report["whole_run"] = whole_run_json(p, *outlook.whole_run);
+}
+
 void add_stages(Json& report, const sim::Step& p) {
     const std::size_t bounding = bounding_stage(p.stages);
     report["bounding_stage"] = bounding;
@@ -115,6 +122,7 @@ void add_sharing(Json& report, const sim::Sharing& p) {
 
 Json document(const scenarios::Scenario& scenario, const sim::Step& p, const sim::Outlook& outlook, const Json& more) {
     Json report = key_figures(p, outlook);
+    add_whole_run(report, p, outlook);
     add_stages(report, p);
     add_gpu_kinds(report, p);
     add_memory(report, p);

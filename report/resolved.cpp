@@ -95,6 +95,12 @@ nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
     if (scenario.outputs.token_budget > 0) document["outputs"] = {{"token_budget", scenario.outputs.token_budget}};
     if (!scenario.perturbations.none()) document["perturbations"] = of(scenario.perturbations);
     for (const scenarios::OtherJob& job : scenario.other_jobs) document["other_jobs"].push_back(of(job));
+    if (scenario.whole_run) {
+        const reliability::Options& options = *scenario.whole_run;
+        document["reliability"] = documents::write_fields(reliability::failures_fields(), options.failures);
+        document["checkpoint"] = documents::write_fields(reliability::checkpoint_fields(), options.checkpoint);
+        document["storage"] = documents::write_fields(reliability::storage_fields(), options.storage);
+    }
     return document;
 }
 

@@ -13,6 +13,7 @@
 #include "report/model_keys.hpp"
 #include "report/sharing.hpp"
 #include "report/stage_table.hpp"
+#include "report/whole_run.hpp"
 
 namespace orrery::report {
 
@@ -111,6 +112,7 @@ std::string figures(const scenarios::Scenario& scenario, const sim::Step& p, con
         text += fmt::format("{}{} {} in {}", scale.scale_base_gpus > 0 ? "   " : "",
                             format_count(scenario.outputs.token_budget), units(scenario.plan.model),
                             format_seconds(p.training_time_s));
+    if (p.end_to_end_s > 0) text += fmt::format("   8TP/(nX) {}", format_seconds(p.end_to_end_s));
     return text.empty() || text.back() == '\n' ? text : text + '\n';
 }
 
@@ -206,8 +208,11 @@ std::string tables(const sim::Step& p, Style style) {
 
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
     std::string text = headline(scenario, p, style) + '\n' + fit_line(p, style) +
-                       figures(scenario, p, p, p.step_interval, style) + perturbed_line(scenario, p, style) + '\n';
+                       figures(scenario, p, p, p.step_interval, style) +
+                       (p.whole_run ? whole_run_line(*p.whole_run) + '\n' : "") + perturbed_line(scenario, p, style) +
+                       '\n';
     text += tables(p, style) + sharing_text(p);
+    if (p.whole_run) text += whole_run_table(p, *p.whole_run) + '\n';
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
     text += list(style, Ink::good, "ADVICE", p.advice);
     text += list(style, Ink::warning, "WARNING", p.warnings);

@@ -4,6 +4,7 @@
 
 #include "base/units.hpp"
 #include "models/model_fields.hpp"
+#include "reliability/options.hpp"
 #include "scenarios/keys.hpp"
 #include "scenarios/schema.hpp"
 #include "strategies/plan_fields.hpp"
@@ -39,6 +40,7 @@ std::string values_of(const Key& key) {
         case Kind::bytes: return fmt::format("{} to {}", format_bytes(key.min), format_bytes(key.max));
         case Kind::rate: return "a rate, such as `\"200 Gb/s\"`";
         case Kind::tokens: return "a count, such as `\"300B\"`";
+        case Kind::duration: return "a time, such as `\"5 min\"`";
     }
     return "";
 }
@@ -61,6 +63,9 @@ std::string absent(const Section& section, const Key& key) {
     if (!key.when_absent.empty()) return std::string(key.when_absent);
     if (section.name == "model") return default_of(models::model_fields(), key.name);
     if (section.name == "strategy") return default_of(strategies::strategy_fields(), key.name);
+    if (section.name == "reliability") return default_of(reliability::failures_fields(), key.name);
+    if (section.name == "checkpoint") return default_of(reliability::checkpoint_fields(), key.name);
+    if (section.name == "storage") return default_of(reliability::storage_fields(), key.name);
     return default_of(strategies::training_fields(), key.name);
 }
 
@@ -85,8 +90,11 @@ std::string table_of(const Section& section) {
 }  // namespace
 
 std::string key_tables() {
-    return fmt::format("{}\n{}\n{}", table_of(section(Place::model)), table_of(section(Place::strategy)),
-                       table_of(section(Place::training)));
+    std::string text;
+    for (const Place place :
+         {Place::model, Place::strategy, Place::training, Place::reliability, Place::checkpoint, Place::storage})
+        text += (text.empty() ? "" : "\n") + table_of(section(place));
+    return text;
 }
 
 }  // namespace orrery::scenarios

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/model_fields.hpp"
+#include "reliability/options.hpp"
 #include "scenarios/not_modelled.hpp"
 #include "strategies/plan_fields.hpp"
 
@@ -49,6 +50,12 @@ constexpr std::array of_document{
         .help = "What does not go to plan in the step."},
     Key{.name = "other_jobs", .kind = objects,
         .help = "Jobs on other GPUs of the cluster, whose traffic shares links with this one's."},
+    Key{.name = "reliability", .kind = object,
+        .help = "Failures over the whole training, which outputs.token_budget states."},
+    Key{.name = "checkpoint", .kind = object,
+        .help = "What is saved in the whole training, where to and how often."},
+    Key{.name = "storage", .kind = object,
+        .help = "Rates of the file system and of data loading in the whole training."},
 };
 
 constexpr std::array of_cluster{
@@ -183,6 +190,9 @@ std::vector<Section> all_sections() {
         {.name = "outputs", .pointer = "/outputs", .keys = listed(of_outputs)},
         {.name = "perturbations", .pointer = "/perturbations", .keys = listed(of_perturbations)},
         {.name = "other_jobs", .pointer = "/other_jobs", .keys = listed(of_other_job), .in_list = true},
+        {.name = "reliability", .pointer = "/reliability", .keys = documents::keys_of(reliability::failures_fields())},
+        {.name = "checkpoint", .pointer = "/checkpoint", .keys = documents::keys_of(reliability::checkpoint_fields())},
+        {.name = "storage", .pointer = "/storage", .keys = documents::keys_of(reliability::storage_fields())},
     };
 }
 

@@ -10,10 +10,22 @@
 namespace orrery::scenarios {
 
 /// An object of the scenario file.
-enum class Place : std::uint8_t { document, model, cluster, strategy, training, outputs, perturbations, other_job };
+enum class Place : std::uint8_t {
+    document,
+    model,
+    cluster,
+    strategy,
+    training,
+    outputs,
+    perturbations,
+    other_job,
+    reliability,
+    checkpoint,
+    storage
+};
 
 /// What each place may hold, in the order of Place. Keys of model, strategy and training are the fields of ModelSpec,
-/// Strategy and Training.
+/// Strategy and Training, those of reliability, checkpoint and storage of its options.
 std::span<const documents::Section> sections();
 const documents::Section& section(Place place);
 

@@ -31,7 +31,7 @@ using strategies::Plan;
 
 /// The sections of one file, their spellings resolved.
 struct Sections {
-    Reader top, model, cluster, strategy, training, outputs, perturbations;
+    Reader top, model, cluster, strategy, training, outputs, perturbations, reliability, checkpoint, storage;
 
     Sections(const nlohmann::json& document, const std::string& file)
         : top(document, section(Place::document), file),
@@ -40,7 +40,10 @@ struct Sections {
           strategy(top.object("strategy", section(Place::strategy))),
           training(top.object("training", section(Place::training))),
           outputs(top.object("outputs", section(Place::outputs))),
-          perturbations(top.object("perturbations", section(Place::perturbations))) {}
+          perturbations(top.object("perturbations", section(Place::perturbations))),
+          reliability(top.object("reliability", section(Place::reliability))),
+          checkpoint(top.object("checkpoint", section(Place::checkpoint))),
+          storage(top.object("storage", section(Place::storage))) {}
 };
 
 /// A path, relative to the scenario's folder; "" when absent.
@@ -207,6 +210,23 @@ Perturbations read_perturbations(const Reader& reader, const topology::Cluster& 
     return table;
 }
 
+/// Failures, checkpoints and storage; what is not said of one has its defaults.
+std::optional<reliability::Options> read_whole_run(const Sections& sections) {
+    const Reader& top = sections.top;
+    const std::array<std::string_view, 3> keys{"reliability", "checkpoint", "storage"};
+    const auto* const asks = std::ranges::find_if(keys, [&](std::string_view key) { return top.has(key); });
+    if (asks == keys.end()) return std::nullopt;
+    reliability::Options options;
+    documents::read_fields(sections.reliability, reliability::failures_fields(), options.failures);
+    documents::read_fields(sections.checkpoint, reliability::checkpoint_fields(), options.checkpoint);
+    documents::read_fields(sections.storage, reliability::storage_fields(), options.storage);
+    reliability::check(options);
+    if (!sections.outputs.has("token_budget"))
+        throw Error(top.file(), top.pointer(*asks), "is about a whole training, whose tokens are not stated",
+                    "state outputs.token_budget, such as \"300B\"");
+    return options;
+}
+
 /// An error of models/, topology/ or strategies/ knows neither the file nor how the user spelled the key.
 Error located(const Error& error, const Sections& sections) {
     if (!error.file().empty() && error.file() != sections.top.file()) return error;  // of another file
@@ -238,6 +258,7 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     scenario.plan.model.dropout = sections.training.number("dropout", scenario.plan.model.dropout);
     scenario.seed = sections.top.integer("seed", scenario.seed);
     scenario.outputs.token_budget = sections.outputs.tokens("token_budget");
+    scenario.whole_run = read_whole_run(sections);
 
     scenario.more_profiles = gpu_profiles(sections.top, cluster);
     scenario.profile = scenario.more_profiles.extract(cluster.gpu().name).mapped();

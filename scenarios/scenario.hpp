@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/model_spec.hpp"
+#include "reliability/options.hpp"
 #include "scenarios/other_jobs.hpp"
 #include "scenarios/perturbations.hpp"
 #include "strategies/plan.hpp"
@@ -31,6 +33,8 @@ struct Scenario {
     Outputs outputs;
     Perturbations perturbations;  ///< without those of factor 1
     std::vector<OtherJob> other_jobs;
+    /// Of the whole training; set where the file has a key of it, which needs outputs.token_budget.
+    std::optional<reliability::Options> whole_run = {};
 };
 
 /// `--set strategy.tensor=4`: the value is read as JSON when it parses as JSON, else as a string.

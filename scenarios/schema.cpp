@@ -26,6 +26,7 @@ Json definitions() {
     return {
         {"bytes", quantity(" *([kMGTP]|[KMGTP]i)?B$")},
         {"rate", quantity(" *([kMGTP]|[KMGTP]i)?[bB]/s$")},
+        {"duration", quantity(" *(ns|us|ms|s|min|h|days?)$")},
         {"tokens", {{"anyOf", {{{"type", "number"}, {"minimum", 1}, {"maximum", 1e18}}, quantity(" *[kMBGT]?$")}}}}};
 }
 
@@ -80,6 +81,7 @@ Json value_of(const Key& key) {
         case Kind::bytes: return {{"$ref", "#/definitions/bytes"}};
         case Kind::rate: return {{"$ref", "#/definitions/rate"}};
         case Kind::tokens: return {{"$ref", "#/definitions/tokens"}};
+        case Kind::duration: return {{"$ref", "#/definitions/duration"}};
     }
     return {};
 }

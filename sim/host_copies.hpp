@@ -21,6 +21,8 @@ public:
     HostCopies(const topology::Cluster& cluster, const calibrate::Predictor& predictor, topology::GpuId gpu,
                const strategies::RankPlacement& placement, std::uint32_t ranks);
 
+    /// Whether the GPU has a host.
+    [[nodiscard]] bool possible() const { return rate_ > 0; }
     /// Throws Error where the GPU has no host to copy to.
     [[nodiscard]] double seconds(kernels::CopyKind kind, double bytes) const;
 

@@ -7,6 +7,8 @@
 #include <numbers>
 #include <utility>
 
+#include "base/random.hpp"
+
 namespace orrery::sim {
 
 namespace {
@@ -65,17 +67,6 @@ public:
 private:
     std::vector<std::vector<std::uint32_t>> entries_;
 };
-
-/// Sebastiano Vigna's splitmix64.
-std::uint64_t mixed(std::uint64_t value) {
-    value += 0x9e3779b97f4a7c15U;
-    value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ value >> 27U) * 0x94d049bb133111ebU;
-    return value ^ value >> 31U;
-}
-
-/// In (0, 1]: 53 bits of it.
-double unit(std::uint64_t bits) { return static_cast<double>((bits >> 11U) + 1) * 0x1p-53; }
 
 }  // namespace
 

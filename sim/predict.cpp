@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "calibrate/peak.hpp"
+#include "reliability/goodput.hpp"
 #include "sim/advice.hpp"
 #include "sim/bottleneck.hpp"
 #include "sim/breakdown.hpp"
@@ -23,6 +24,7 @@
 #include "sim/run_step.hpp"
 #include "sim/sharing.hpp"
 #include "sim/version.hpp"
+#include "sim/whole_run.hpp"
 #include "strategies/build.hpp"
 
 namespace orrery::sim {
@@ -161,6 +163,7 @@ struct Described {
     std::vector<Derived> derived;
     std::vector<std::string> warnings;
     std::shared_ptr<const Folding> folding;
+    std::shared_ptr<const reliability::Forecast> whole_run;
 };
 
 void append(std::vector<std::string>& list, std::vector<std::string> more) {
@@ -190,6 +193,13 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& sit
     append(d.warnings, doubts(made, origin.profile));
     append(d.warnings, idle_kinds(kinds, seconds));
     std::vector<Breakdown> stages = of_stages(ran, of_classes);
+
+    if (scenario.whole_run) {
+        const reliability::Job job = job_of(scenario, cluster, profiles, ran.program, seconds);
+        auto forecast = reliability::forecast(reliability::training_run(job, *scenario.whole_run), scenario.seed);
+        forecast.job = job;
+        d.whole_run = std::make_shared<const reliability::Forecast>(std::move(forecast));
+    }
 
     Recording recording;
     if (options.keep_trace) {
@@ -262,8 +272,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     }
     return {std::move(d.step),
             {grown, std::move(d.sharing), d.planned_step_time_s, interval, std::move(most), std::move(d.links),
-             std::move(d.derived),
-             std::move(better), std::move(d.warnings)}};
+             std::move(d.derived), std::move(better), std::move(d.warnings), std::move(d.whole_run)}};
 }
 
 Prediction predict(const scenarios::Scenario& scenario, const Options& options) {

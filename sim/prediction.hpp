@@ -2,10 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/step.hpp"
+
+namespace orrery::reliability {
+struct Forecast;
+}
 
 namespace orrery::sim {
 
@@ -69,6 +74,8 @@ struct Outlook : Scale, Sharing {
     std::vector<LinkLevel> links;    ///< that can bind, where a trace is kept
     std::vector<Derived> derived;    ///< mean over the stages, the largest first
     std::vector<std::string> advice, warnings;
+    /// With failures, checkpoints and storage, where the scenario asks; else null.
+    std::shared_ptr<const reliability::Forecast> whole_run = nullptr;
 };
 
 struct Prediction : Step, Outlook {};

@@ -43,6 +43,14 @@ double masked_flops(const scenarios::Scenario& scenario) {
     return forward_and_backward * products * 2 * square * width * spec.layers / 2;
 }
 
+/// 8TP/(nX), whose X counts the forward pass twice, recomputed or not (SC'21, equation 3). P: active parameters.
+double end_to_end_seconds(const scenarios::Scenario& scenario, const models::Model& model, double gpu_seconds) {
+    const strategies::Training& training = scenario.plan.training;
+    const double x = models::hardware_flops_full_recompute(model, training.global_batch, training.seq) / gpu_seconds;
+    const double parameters = static_cast<double>(models::active_parameters(model));
+    return 8 * scenario.outputs.token_budget * parameters / (scenario.plan.ranks() * x);
+}
+
 }  // namespace
 
 Rates rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, double step_time_s) {
@@ -59,6 +67,7 @@ Rates rates(const scenarios::Scenario& scenario, double peak, const strategies::
     r.mfu_causal = r.mfu * (1 - masked_flops(scenario) / model_flops);
     r.hfu = peak > 0 ? r.hardware_flops_per_gpu / peak : 0;
     r.training_time_s = scenario.outputs.token_budget / r.tokens_per_s;
+    if (scenario.plan.model.image.size == 0) r.end_to_end_s = end_to_end_seconds(scenario, model, gpu_seconds);
     return r;
 }
 

@@ -72,6 +72,7 @@ struct Rates {
     double mfu = 0, hfu = 0;            ///< of the datasheet's dense peak at the compute precision
     double mfu_causal = 0;              ///< mfu with the causal half of attention's square alone; mfu if not causal
     double training_time_s = 0;         ///< for outputs.token_budget; 0 when not asked
+    double end_to_end_s = 0;            ///< the same as 8TP/(nX) (Narayanan et al., SC'21, section 5.1)
 };
 
 /// The memory that ranks need, and what they have.

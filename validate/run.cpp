@@ -16,6 +16,7 @@
 #include "validate/memory.hpp"
 #include "validate/rows.hpp"
 #include "validate/scenario_key.hpp"
+#include "validate/training_runs.hpp"
 
 namespace orrery::validate {
 
@@ -43,6 +44,8 @@ public:
     void run(const Row& row) {
         if (row.kind() == "collective") {
             collectives.push_back(guarded(row, [&](Result& result) { collective(row, result); }));
+        } else if (row.kind() == "training_run") {
+            training_run(row);
         } else if (row.kind() == "memory") {
             memory.push_back(guarded(row, [&](Result& result) { peak(row, result); }));
         } else {
@@ -51,7 +54,7 @@ public:
         }
     }
 
-    std::vector<Result> steps, memory, collectives;
+    std::vector<Result> steps, memory, collectives, trainings;
 
 private:
     /// Whatever happens, the row ends with a reason.
@@ -127,6 +130,18 @@ private:
         result.rank_prediction = result.prediction / training.global_batch;
     }
 
+    void training_run(const Row& row) {
+        for (const Quantity quantity : measured_quantities(row)) {
+            trainings.push_back(guarded(row, [&](Result& result) {
+                const TrainingRunValues values = compare_training_run(row, quantity, predictor_.step);
+                result.measured = values.measured;
+                result.prediction = values.predicted;
+                result.error = result.signed_error = values.error;
+            }));
+            trainings.back().source = name(quantity);
+        }
+    }
+
     void peak(const Row& row, Result& result) {
         const std::optional<MeasuredMemory> measured = measured_memory(row);
         const scenarios::Scenario scenario = map_row(row, predictor_.has_profile);
@@ -193,7 +208,8 @@ Report validate_files(const std::vector<std::filesystem::path>& files, const Pre
             if (progress) progress(++done, total);
         }
     }
-    return {score(std::move(runner.steps)), score(std::move(runner.memory)), score(std::move(runner.collectives))};
+    return {score(std::move(runner.steps)), score(std::move(runner.memory)), score(std::move(runner.collectives)),
+            score(std::move(runner.trainings))};
 }
 
 std::vector<std::filesystem::path> carried_files() {

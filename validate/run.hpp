@@ -35,6 +35,8 @@ struct Report {
     Table steps;        ///< every row that is neither a collective nor a memory measurement, in seconds
     Table memory;       ///< memory rows, and steps that also print their memory, in bytes
     Table collectives;  ///< in seconds
+    /// Whole trainings: what was measured stands for the source (training_runs.hpp), each in its own unit.
+    Table trainings = {};
 };
 
 /// Predicts every row of every file, one after the other: the simulator's engine is single-threaded. Equal scenarios

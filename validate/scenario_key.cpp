@@ -69,13 +69,17 @@ std::string key(const scenarios::OtherJob& job) {
 }  // namespace
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
-    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs] =
-        scenario;
+    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs,
+                 whole_run] = scenario;
     const auto& [model, strategy, training, placement] = plan;  // placement follows from strategy and cluster
     const auto& [token_budget] = outputs;
     std::string profiles = list(profile), others;
     for (const auto& [gpu, each] : more_profiles) profiles += list(gpu, each);
     for (const scenarios::OtherJob& job : other_jobs) others += key(job);
+    if (whole_run)
+        others += text(reliability::failures_fields(), whole_run->failures) +
+                  text(reliability::checkpoint_fields(), whole_run->checkpoint) +
+                  text(reliability::storage_fields(), whole_run->storage);
     return text(models::model_fields(), model) + text(strategies::strategy_fields(), strategy) +
            text(strategies::training_fields(), training) + key(cluster) + list(gpus, profiles, seed, token_budget) +
            key(perturbations) + others;

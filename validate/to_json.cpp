@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,15 +14,16 @@ using json = nlohmann::ordered_json;
 
 json number(std::optional<double> value) { return value && std::isfinite(*value) ? json(*value) : json(nullptr); }
 
-enum class Unit : std::uint8_t { seconds, bytes };
+enum class Unit : std::uint8_t { seconds, bytes, own };
 
 json row_json(const Result& row, Unit unit, bool sized) {
     const auto value = [&](double x) { return row.predicted ? number(x) : json(nullptr); };
     json result = {{"id", row.id}, {"source", row.source}, {"kind", row.kind}};
     result["status"] = row.predicted ? "predicted" : "skipped";
     result["reason"] = row.predicted ? json(nullptr) : json(row.reason);
-    result[unit == Unit::bytes ? "measured_bytes" : "measured_s"] = value(row.measured);
-    result[unit == Unit::bytes ? "predicted_bytes" : "predicted_s"] = value(row.prediction);
+    const char* const suffix = unit == Unit::bytes ? "_bytes" : unit == Unit::seconds ? "_s" : "";
+    result[fmt::format("measured{}", suffix)] = value(row.measured);
+    result[fmt::format("predicted{}", suffix)] = value(row.prediction);
     result["error"] = value(row.error);
     if (row.high > 0) result["interval_s"] = {{"low", row.low}, {"high", row.high}};
     if (!sized) return result;
@@ -67,6 +70,7 @@ nlohmann::ordered_json to_json(const Report& report) {
     fill(result, report.steps, Unit::seconds, false);
     fill(result["memory"], report.memory, Unit::bytes, false);
     fill(result["collectives"], report.collectives, Unit::seconds, true);
+    if (!report.trainings.rows.empty()) fill(result["trainings"], report.trainings, Unit::own, false);
     return result;
 }
 

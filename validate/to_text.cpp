@@ -74,6 +74,8 @@ std::string to_text(const Report& report) {
     std::string text = section("TRAINING STEPS", "error = predicted / measured - 1, seconds per step", report.steps);
     text += section("MEMORY", "peak bytes of one GPU", report.memory);
     text += section("COLLECTIVES", "median error over the sizes of a row, seconds", report.collectives);
+    text +=
+        section("WHOLE TRAININGS", "by what was measured; goodput in points, the others relative", report.trainings);
     while (text.ends_with("\n\n")) text.pop_back();
     return text;
 }

@@ -57,6 +57,45 @@ TEST_F(SimulateTest, WritesNothingButJsonToStandardOutput) {
     EXPECT_NEAR(sum, report["step_time_s"].get<double>(), 1e-6 * sum);
 }
 
+TEST_F(SimulateTest, SaysWhatAWholeTrainingTakes) {
+    const std::vector<std::string> asked{"--set", "reliability.failures_per_1000_node_days=500",  //
+                                         "--set", "checkpoint.asynchronous=true"};
+    const Json report = predict(asked);
+    const Json& run = report["whole_run"];
+    EXPECT_GT(run["wall_clock_s"], report["training_time_s"]);
+    EXPECT_NEAR(run["closed_form_s"].get<double>(), run["wall_clock_s"].get<double>(),
+                0.05 * run["wall_clock_s"].get<double>());
+    double sum = 0;
+    for (const auto& [cause, seconds] : run["time_s"].items()) sum += seconds.get<double>();
+    EXPECT_NEAR(sum, run["wall_clock_s"].get<double>(), 1e-6 * sum);
+    EXPECT_EQ(report["scenario"]["reliability"]["failures_per_1000_node_days"], 500);
+    EXPECT_FALSE(predict().contains("whole_run"));
+    std::vector<std::string> arguments{"simulate", scenario_};
+    arguments.insert(arguments.end(), asked.begin(), asked.end());
+    const Result result = orrery(arguments);
+    for (const char* word :
+         {"8TP/(nX)", "whole run", "goodput", "restarts", "in closed form", "checkpoints", "GPU-hours"})
+        EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
+}
+
+TEST_F(SimulateTest, RefusesHostileTrainings) {
+    const auto refused = [&](const std::string& change, const std::string& pointer) {
+        const Result result = orrery({"simulate", scenario_, "--set", change});
+        EXPECT_EQ(result.exit, 2) << change;
+        EXPECT_NE(result.err.find(pointer), std::string::npos) << result.err;
+        EXPECT_EQ(result.out, "");
+    };
+    refused("reliability.node_mtbf=0 s", "/reliability/node_mtbf");
+    refused("reliability.failures_per_1000_node_days=-1", "/reliability/failures_per_1000_node_days");
+    refused("reliability.failures_per_1000_node_days=1000000", "/reliability");
+    refused("reliability.spare_nodes=1", "/reliability/spare_nodes");
+    refused("checkpoint.interval=0 s", "/checkpoint/interval");
+    refused("storage.write_rate=0 GB/s", "/storage/write_rate");
+    const Result unbounded = orrery({"simulate", scenario_, "--set", "outputs=null", "--set", "reliability={}"});
+    EXPECT_EQ(unbounded.exit, 2);
+    EXPECT_NE(unbounded.err.find("token_budget"), std::string::npos) << unbounded.err;
+}
+
 /// A cluster of two kinds of GPU, from the scenario to every report.
 TEST_F(SimulateTest, PredictsTwoKindsOfGpu) {
     const std::string shipped = "scenarios/gpt-1.3b-a100-h100.json", fewer = "training.global_batch_size=64";

@@ -94,6 +94,9 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
         {"200", "200"},          {"\"200\"", "200"},   {"\"200 GB\"", "200 GB"}, {"\"-200 Gb/s\"", "-200"},
         {"\"200 s\"", "200 s"},  {"\"fast\"", "fast"}, {"null", "null"},         {"\"inf Gb/s\"", "inf"},
         {"2e11", "200000000000"}};
+    static const std::vector<Wrong> duration{{"5", "5"},         {"\"5\"", "5"},          {"\"-5 min\"", "-5"},
+                                             {"\"5 GB\"", "GB"}, {"\"soon\"", "soon"},    {"null", "null"},
+                                             {"true", "true"},   {"\"1e300 s\"", "1e300"}};
     static const std::vector<Wrong> tokens{{"\"300X\"", "300X"}, {"\"-1B\"", "-1B"}, {"-5", "-5"},
                                            {"0", "0"},           {"true", "true"},   {"\"many\"", "many"},
                                            {"null", "null"},     {"1e19", "1e+19"}};
@@ -116,6 +119,7 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
         case Kind::bytes: return bytes;
         case Kind::rate: return rate;
         case Kind::tokens: return tokens;
+        case Kind::duration: return duration;
     }
     return object;
 }

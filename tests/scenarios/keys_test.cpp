@@ -31,7 +31,7 @@ TEST(Keys, BoundsAndWordsFitTheKind) {
     for (const Section& section : sections())
         for (const Key& key : section.keys) {
             const bool bounded = key.kind == Kind::integer || key.kind == Kind::number || key.kind == Kind::bytes ||
-                                 key.kind == Kind::rate || key.kind == Kind::tokens;
+                                 key.kind == Kind::rate || key.kind == Kind::tokens || key.kind == Kind::duration;
             EXPECT_EQ(bounded, key.max > key.min) << key.name;
             EXPECT_EQ(key.kind == Kind::choice, !key.words.empty()) << key.name;
         }
@@ -66,6 +66,9 @@ TEST(Keys, PlacesAreTheirSections) {
     EXPECT_EQ(section(Place::outputs).name, "outputs");
     EXPECT_EQ(section(Place::perturbations).name, "perturbations");
     EXPECT_EQ(section(Place::other_job).name, "other_jobs");
+    EXPECT_EQ(section(Place::reliability).name, "reliability");
+    EXPECT_EQ(section(Place::checkpoint).name, "checkpoint");
+    EXPECT_EQ(section(Place::storage).name, "storage");
     for (const Section& each : sections()) EXPECT_EQ(each.all.data(), sections().data());
 }
 

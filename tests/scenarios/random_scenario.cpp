@@ -139,6 +139,18 @@ void draw_offloading(Dice& dice, const Shape& shape, json& strategy) {
         strategy["cpu_offloading_num_layers"] = dice.between(1, shape.layers / (shape.pipeline * shape.chunks));
 }
 
+/// Failures, checkpoints and storage of the whole training, in half of those that have a budget.
+void draw_whole_run(Dice& dice, json& scenario) {
+    if (!scenario.contains("outputs") || dice.coin()) return;
+    json& reliability = scenario["reliability"] = {{"detection", std::to_string(dice.between(1, 30)) + " min"}};
+    if (dice.coin()) reliability["failures_per_1000_node_days"] = dice.between(0, 10);
+    if (dice.coin()) reliability.update({{"spare_nodes", dice.between(0, 4)}, {"repair", "2 days"}});
+    scenario["checkpoint"] = {{"tier", dice.one_of<std::string>({"shared", "nvme", "host_memory"})},
+                              {"asynchronous", dice.coin()},
+                              {"optimum", dice.one_of<std::string>({"daly", "young"})}};
+    if (dice.coin()) scenario["storage"] = {{"write_rate", std::to_string(dice.between(1, 50)) + " GB/s"}};
+}
+
 }  // namespace
 
 json random_scenario(std::mt19937_64& random) {
@@ -152,6 +164,7 @@ json random_scenario(std::mt19937_64& random) {
     if (dice.coin()) scenario["outputs"]["token_budget"] = std::to_string(dice.between(1, 900)) + "B";
     // Drawn last, so that the rest of a seed's scenario is what it was.
     draw_offloading(dice, shape, scenario["strategy"]);
+    draw_whole_run(dice, scenario);
     return scenario;
 }
 

@@ -1,0 +1,40 @@
+#include "hardware/power.hpp"
+
+#include <algorithm>
+
+namespace orrery::hardware {
+
+namespace {
+
+struct Row {
+    std::string_view gpu;
+    double watts, node_watts, node_gpus;
+    std::string_view origin;  ///< of both
+};
+
+constexpr Row rows[] = {
+    {"P100-SXM2-16GB", 300, 3200, 8, "Tesla P100 datasheet; DGX-1 datasheet (P100)"},
+    {"V100-SXM2-16GB", 300, 3500, 8, "V100 datasheet; DGX-1 datasheet (V100)"},
+    {"V100-SXM2-32GB", 300, 3500, 8, "V100 datasheet; DGX-1 datasheet (V100)"},
+    {"V100-SXM3-32GB", 350, 10000, 16, "DGX-2 user guide; DGX-2 datasheet"},
+    {"A100-SXM4-40GB", 400, 6500, 8, "A100 datasheet; DGX A100 datasheet"},
+    {"A100-SXM4-80GB", 400, 6500, 8, "A100 datasheet; DGX A100 datasheet"},
+    {"H100-SXM5-80GB", 700, 10200, 8, "H100 datasheet; DGX H100 datasheet"},
+    {"H200-SXM-141GB", 700, 10200, 8, "H200 datasheet; DGX H200 datasheet"},
+    {"B200", 1000, 14300, 8, "HGX B200 datasheet; DGX B200 datasheet"},
+    {"GB200", 1200, 120000, 72, "GB200 NVL72 datasheet; its rack's user guide"},
+    {"L40S", 350, 0, 1, "L40S datasheet"},
+    {"TPU-v3", 450, 0, 1, "Patterson et al., arXiv 2104.10350, table 4"},
+    {"TPU-v4", 192, 0, 1, "Jouppi et al., TPU v4, ISCA 2023, table 4, maximum of a chip"},
+    {"CPU-core", 500.0 / 128, 0, 1, "AMD EPYC 9755 product page: 500 W, 128 cores"},
+};
+
+}  // namespace
+
+Power power_of(std::string_view gpu) {
+    const auto* const row = std::ranges::find(rows, gpu, &Row::gpu);
+    if (row == std::end(rows)) return {};
+    return {row->watts, row->node_watts / row->node_gpus};
+}
+
+}  // namespace orrery::hardware

@@ -1,0 +1,202 @@
+// Closed form and events agree, and both with what can be worked out by hand.
+#include "reliability/goodput.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "base/error.hpp"
+#include "tests/reliability/sample_run.hpp"
+
+namespace orrery::reliability {
+namespace {
+
+/// Mean of many runs, and the standard error of it.
+struct Mean {
+    double value = 0, error = 0;
+};
+Mean simulated(const TrainingRun& run, std::uint32_t runs = 400) {
+    double sum = 0, squares = 0;
+    for (std::uint32_t seed = 0; seed < runs; ++seed) {
+        const double seconds = simulate(run, seed).times.total();
+        sum += seconds;
+        squares += seconds * seconds;
+    }
+    const double mean = sum / runs;
+    return {mean, std::sqrt(std::max(0.0, squares / runs - mean * mean) / (runs - 1))};
+}
+
+/// Within five standard errors, and `slack` of the value.
+void expect_agree(const TrainingRun& run, double slack = 0) {
+    const Mean events = simulated(run);
+    const double expected = expected_seconds(run);
+    EXPECT_NEAR(events.value, expected, 5 * events.error + (slack + 1e-9) * expected)
+        << "interval " << run.interval << ", stall " << run.stall << ", write " << run.write << ", MTBF " << run.mtbf()
+        << ", spares " << run.spare_nodes;
+}
+
+TEST(Goodput, WithoutFailuresOnlyCheckpointsCost) {
+    TrainingRun run = sample_run();
+    run.failures_per_s = 0;
+    const Outcome outcome = simulate(run, 1);
+    EXPECT_EQ(outcome.failures, 0U);
+    EXPECT_DOUBLE_EQ(outcome.times.work, run.work);
+    EXPECT_NEAR(outcome.times.checkpoints, 2400 * minute, 1e-3);
+    EXPECT_NEAR(outcome.times.total(), expected_seconds(run), 1e-3);
+}
+
+TEST(Goodput, OneFailureIsAccountedToTheSecond) {
+    TrainingRun run = sample_run();
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        const Outcome outcome = simulate(run, seed);
+        EXPECT_NEAR(outcome.times.work, run.work, 1e-3);
+        const double failures = static_cast<double>(outcome.failures);
+        EXPECT_LE(outcome.times.detection, failures * run.detection + 1e-3);
+        EXPECT_LE(outcome.times.restart, failures * (run.restart + run.read) + 1e-3);
+        EXPECT_LE(outcome.times.lost, failures * run.interval);
+        EXPECT_EQ(outcome.times.waiting, 0);
+    }
+}
+
+TEST(Goodput, TheSameSeedIsTheSameRun) {
+    const TrainingRun run = sample_run();
+    EXPECT_EQ(simulate(run, 7).times.total(), simulate(run, 7).times.total());
+    EXPECT_NE(simulate(run, 7).times.total(), simulate(run, 8).times.total());
+}
+
+TEST(Goodput, ClosedFormIsDalysForSynchronousCheckpoints) {
+    // Daly 2006, equation 20: M exp(R/M) (exp((tau + delta)/M) - 1) T / tau.
+    const TrainingRun run = sample_run();
+    const double m = run.mtbf(), down = run.detection + run.restart + run.read;
+    EXPECT_NEAR(expected_seconds(run),
+                m * std::exp(down / m) * std::expm1((run.interval + run.stall) / m) * run.work / run.interval, 1e-3);
+}
+
+TEST(Goodput, ClosedFormIsTheResearchClustersToFirstOrder) {
+    // Kokolis et al. 2025: (1 - N r (u0 + dt/2)) / (1 + w/dt), for small losses.
+    TrainingRun run = sample_run();
+    run.detection = run.read = 0;
+    run.failures_per_s = 0.2 / day;
+    const double published =
+        (1 - run.failures_per_s * (run.restart + run.interval / 2)) / (1 + run.stall / run.interval);
+    EXPECT_NEAR(run.work / expected_seconds(run), published, 5e-4);
+}
+
+TEST(Goodput, EventsAgreeWithTheClosedForm) {
+    TrainingRun run = sample_run();
+    expect_agree(run);
+    run.failures_per_s = 10 / day;  // failures meet restarts
+    expect_agree(run);
+    run.interval = 6 * hour;
+    expect_agree(run);
+    run.paced_step = 13;
+    expect_agree(run);
+}
+
+TEST(Goodput, EventsAgreeWhereCheckpointsAreWrittenBesideTheSteps) {
+    TrainingRun run = sample_run();
+    run.failures_per_s = 5 / day;
+    run.stall = 5;
+    run.write = 40 * minute;
+    run.shared_write = run.write;
+    expect_agree(run);
+}
+
+TEST(Goodput, EventsAgreeWhereNodesAreAwaited) {
+    for (const std::uint32_t spares : {0U, 1U, 3U}) {
+        TrainingRun run = sample_run();
+        run.spare_nodes = spares;
+        run.repair = 2 * day;
+        expect_agree(run, 0.01);  // the run begins with all nodes whole, the formula is for the long run
+    }
+}
+
+TEST(Goodput, EventsAgreeWhereTheJobShrinks) {
+    TrainingRun run = sample_run();
+    run.spare_nodes = 1;
+    run.repair = 2 * day;
+    run.without_spare = WithoutSpare::shrink;
+    expect_agree(run, 0.02);
+    EXPECT_GT(simulate(run, 1).times.shrunk, 0);
+    TrainingRun waits = run;
+    waits.without_spare = WithoutSpare::wait;
+    EXPECT_LT(simulated(run).value, simulated(waits).value);
+}
+
+TEST(Goodput, EventsAgreeWhereABrokenNodeTakesItsCheckpointsAlong) {
+    TrainingRun run = sample_run();
+    run.outlives_node = false;
+    run.interval = 10 * minute;
+    run.stall = run.write = 5;
+    run.shared_every = 12;
+    run.shared_write = 8 * minute;
+    expect_agree(run, 0.005);
+}
+
+TEST(Goodput, EventsAgreeOnRandomRuns) {
+    std::mt19937_64 random(11);
+    const auto between = [&](double least, double most) {
+        return least * std::pow(most / least, std::uniform_real_distribution<double>(0, 1)(random));
+    };
+    for (int i = 0; i < 40; ++i) {
+        TrainingRun run = sample_run();
+        run.work = between(5, 200) * day;
+        run.failures_per_s = between(0.02, 8) / day;
+        run.interval = between(5 * minute, 6 * hour);
+        run.stall = between(1, 300);
+        run.write = run.shared_write = run.stall + between(1e-3, run.interval);
+        run.detection = between(1, 1800);
+        SCOPED_TRACE(i);
+        expect_agree(run, 2e-4);  // of the last cycle, which is shorter
+    }
+}
+
+TEST(Goodput, TheOptimumIsBestAmongItsNeighbours) {
+    for (const double stall : {2.0, 30.0, 300.0})
+        for (const double mtbf : {2 * hour, day, 30 * day}) {
+            TrainingRun run = sample_run();
+            run.stall = run.write = run.shared_write = stall;
+            run.failures_per_s = 1 / mtbf;
+            run.interval = daly_interval(stall, mtbf);
+            const double best = expected_seconds(run);
+            for (const double factor : {0.5, 0.8, 1.25, 2.0}) {
+                TrainingRun other = run;
+                other.interval *= factor;
+                EXPECT_GE(expected_seconds(other), best * (1 - 1e-4)) << stall << ' ' << mtbf << ' ' << factor;
+            }
+        }
+}
+
+TEST(Goodput, MoreOfAnythingBadTakesLonger) {
+    const TrainingRun run = sample_run();
+    const double usual = expected_seconds(run);
+    for (double TrainingRun::*const part : {&TrainingRun::failures_per_s, &TrainingRun::detection,
+                                            &TrainingRun::restart, &TrainingRun::read, &TrainingRun::paced_step}) {
+        TrainingRun worse = run;
+        worse.*part *= 1.5;
+        EXPECT_GT(expected_seconds(worse), usual);
+        EXPECT_GT(simulated(worse).value, simulated(run).value);
+    }
+}
+
+TEST(Forecast, HasADistribution) {
+    const Forecast all = forecast(sample_run(), 1);
+    EXPECT_EQ(all.runs, 1000U);
+    EXPECT_LT(all.seconds_p10, all.seconds());
+    EXPECT_GT(all.seconds_p90, all.seconds());
+    EXPECT_NEAR(all.seconds(), all.closed_form_s, 0.002 * all.closed_form_s);
+    EXPECT_NEAR(all.failures, all.seconds() / day, 1);
+    EXPECT_NEAR(all.goodput(), sample_run().work / all.seconds(), 1e-12);
+    EXPECT_EQ(forecast(sample_run(), 1).seconds(), all.seconds());
+}
+
+TEST(Forecast, RefusesWhatNeverEnds) {
+    TrainingRun run = sample_run();
+    run.failures_per_s = 1 / minute;
+    EXPECT_THROW((void)forecast(run, 1), Error);
+}
+
+}  // namespace
+}  // namespace orrery::reliability
