@@ -43,18 +43,35 @@ std::string progress_line(const std::string& label, std::size_t done, std::size_
 Progress::Progress(std::string label, std::size_t total, bool quiet)
     : label_(std::move(label)), total_(total), shown_(!quiet && is_terminal(Stream::err)) {}
 
+Progress::Progress(std::string label, bool quiet) : Progress(std::move(label), 0, quiet) {}
+
 Progress::~Progress() {
     if (shown_) std::fputs("\r\033[K", stderr);
 }
 
 void Progress::advance(std::size_t items) {
     const std::lock_guard lock(mutex_);
-    done_ += items;
-    const auto now = Clock::now();
-    if (shown_ && now - drawn_ >= redraw_interval) draw(now);
+    reach(done_ + items);
 }
 
-void Progress::draw(Clock::time_point now) {
+void Progress::show(std::size_t done, std::size_t total) {
+    const std::lock_guard lock(mutex_);
+    total_ = total;
+    reach(done);
+}
+
+void Progress::show(std::string label, std::size_t done, std::size_t total) {
+    const std::lock_guard lock(mutex_);
+    label_ = std::move(label);
+    total_ = total;
+    reach(done);
+}
+
+void Progress::reach(std::size_t done) {
+    const auto now = Clock::now();
+    if (done < done_) begin_ = now;
+    done_ = done;
+    if (!shown_ || now - drawn_ < redraw_interval) return;
     drawn_ = now;
     const double elapsed_s = std::chrono::duration<double>(now - begin_).count();
     const std::string line =

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -14,29 +15,38 @@ namespace orrery {
 std::string progress_line(const std::string& label, std::size_t done, std::size_t total, double elapsed_s, int columns,
                           bool color);
 
+/// Told by long work now and then that `done` of `total` items are.
+using ProgressCallback = std::function<void(std::size_t done, std::size_t total)>;
+
 /// Draws progress_line on stderr, ten times a second at most, and wipes it at the end. Draws nothing
-/// when stderr is no terminal or quiet is set. advance() may be called from several threads.
+/// when stderr is no terminal or quiet is set. May be called from several threads.
 class Progress {
 public:
     Progress(std::string label, std::size_t total, bool quiet = false);
+    /// Of work that says with show() how much there is.
+    explicit Progress(std::string label, bool quiet = false);
     ~Progress();
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
     /// items more are done.
     void advance(std::size_t items = 1);
+    /// So many are done, of as many as there are now known to be. Less than before: other work has begun.
+    void show(std::size_t done, std::size_t total);
+    /// The same under another label.
+    void show(std::string label, std::size_t done, std::size_t total);
 
 private:
     using Clock = std::chrono::steady_clock;
 
-    void draw(Clock::time_point now);
+    void reach(std::size_t done);
 
     std::mutex mutex_;
-    const std::string label_;
-    const std::size_t total_;
+    std::string label_;
+    std::size_t total_;
     const bool shown_;
     std::size_t done_ = 0;
-    const Clock::time_point begin_ = Clock::now();
+    Clock::time_point begin_ = Clock::now();
     Clock::time_point drawn_ = begin_;
 };
 

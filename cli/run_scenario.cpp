@@ -88,7 +88,7 @@ Exit run_scenario(Options& options) {
     }
     const Executed executed = execute(scenario, options.execution);
     if (executed.joined) return Exit::done;
-    const sim::Prediction step = report::measured_step(
+    const report::MeasuredStep step = report::measured_step(
         scenario, executed.measured, options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
     if (json.wanted())
         report::json_with_operations(scenario, step, {{"measured", report::measured_facts(executed.measured)}},

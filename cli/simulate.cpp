@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/progress.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
@@ -44,8 +45,13 @@ bool verify(const scenarios::Scenario& scenario, const Options& options, calibra
             bool print_it) {
     const bool fold = options.fold != "off";
     std::vector<sim::Agreement> checks;
-    if (options.fold == "verify") checks.push_back(sim::check_folding(scenario, profiles, engine_of(options)));
-    if (options.engine == "verify") checks.push_back(sim::check_engine(scenario, profiles, fold));
+    {
+        Progress progress("verify", options.display.quiet);
+        const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+        if (options.fold == "verify")
+            checks.push_back(sim::check_folding(scenario, profiles, engine_of(options), show));
+        if (options.engine == "verify") checks.push_back(sim::check_engine(scenario, profiles, fold, show));
+    }
     bool agree = true;
     for (const sim::Agreement& check : checks) {
         if (print_it || !check.agrees()) fmt::print(print_it ? stdout : stderr, "{}\n", check.text());
@@ -71,6 +77,14 @@ void announce_operations(const scenarios::Scenario& scenario, const Options& opt
         fmt::print(stderr, "orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes)));
 }
 
+/// Shows how far it has come to whoever waits.
+sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Options how,
+                        bool quiet) {
+    Progress progress("simulate", quiet);
+    how.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+    return sim::predict(scenario, profiles, how);
+}
+
 Exit simulate(const Options& options) {
     require_distinct({options.json, options.trace}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
@@ -78,11 +92,12 @@ Exit simulate(const Options& options) {
     const bool every = options.operations && json.wanted();
     if (every) announce_operations(scenario, options);
     calibrate::ProfileStore profiles;
-    const sim::Prediction prediction = sim::predict(scenario, profiles,
-                                                    {.keep_trace = trace.wanted() || every,
-                                                     .unroll = every,
-                                                     .fold = options.fold != "off" && !every,
-                                                     .engine = engine_of(options)});
+    const sim::Prediction prediction = predict(scenario, profiles,
+                                               {.keep_trace = trace.wanted() || every,
+                                                .unroll = every,
+                                                .fold = options.fold != "off" && !every,
+                                                .engine = engine_of(options)},
+                                               options.display.quiet);
     if (json.wanted() && !every) json.write(report::json(scenario, prediction));
     if (every)
         report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),

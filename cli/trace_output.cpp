@@ -4,11 +4,11 @@
 
 namespace orrery::cli {
 
-void write_trace(Output& trace, const std::string& file, const scenarios::Scenario& scenario,
-                 const sim::Prediction& prediction, bool quiet) {
+void write_trace(Output& trace, const std::string& file, const scenarios::Scenario& scenario, const sim::Step& step,
+                 bool quiet) {
     if (!trace.wanted()) return;
     const std::string left_out =
-        report::chrome_trace(scenario, prediction, [&](std::string_view text) { trace.write(text); });
+        report::chrome_trace(scenario, step, [&](std::string_view text) { trace.write(text); });
     if (!left_out.empty() && !quiet) note(file, "left out: " + left_out);
 }
 

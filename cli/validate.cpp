@@ -34,25 +34,17 @@ constexpr const char* footer = R"(Examples:
   orrery validate --run two-hosts.json --hosts nodes --wall    # on a small cluster
   orrery validate --carry published/ --into rows/             # the compact form of other files)";
 
-/// advance() from a callback that says how many are done in all.
-validate::ProgressCallback drawn(std::unique_ptr<Progress>& progress, bool quiet) {
-    return [&progress, quiet, before = std::size_t{0}](std::size_t done, std::size_t total) mutable {
-        if (!progress) progress = std::make_unique<Progress>("validate", total, quiet);
-        progress->advance(done - before);
-        before = done;
-    };
-}
-
 void run_validation(const Options& options) {
     require_distinct({options.json}, options.files);
     Output json(options.json);
     const std::vector<std::filesystem::path> files =
         options.files.empty() ? validate::carried_files()
                               : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
-    std::unique_ptr<Progress> progress;
-    const validate::Report report =
-        validate::validate_files(files, validate::simulator(options.held_out), drawn(progress, options.quiet));
-    progress.reset();
+    const validate::Report report = [&] {
+        Progress progress("validate", options.quiet);
+        return validate::validate_files(files, validate::simulator(options.held_out),
+                                        [&](std::size_t done, std::size_t total) { progress.show(done, total); });
+    }();
     if (json.wanted()) json.write(validate::to_json(report).dump(2) + '\n');
     if (!json.to_stdout() && !options.quiet) print(validate::to_text(report));
     json.finish();

@@ -103,9 +103,9 @@ double half_width(const strategies::StepProgram& step, const calibrate::Predicto
     return most;
 }
 
-ordered_json document(const scenarios::Scenario& scenario, const sim::Prediction& step, const run::MeasuredRun* run) {
-    ordered_json more = ordered_json::object();
-    if (run != nullptr) more["measured"] = report::measured_facts(*run);
+/// The report of a step, predicted or measured, with all its operations.
+template <class Step>
+ordered_json document(const scenarios::Scenario& scenario, const Step& step, const ordered_json& more) {
     std::string text;
     report::json_with_operations(scenario, step, more, [&](std::string_view piece) { text += piece; });
     return ordered_json::parse(text);
@@ -126,11 +126,11 @@ validate::ExecutedRow validate_one(const ValidateRun& options, Configuration one
     execution.settings.steps = options.steps;
     execution.settings.seed = one.scenario.seed;
     const Executed executed = execute(one.scenario, execution);
-    const sim::Prediction measured = report::measured_step(
+    const report::MeasuredStep measured = report::measured_step(
         one.scenario, executed.measured, options.wall ? report::Clock::wall : report::Clock::undisturbed);
-    const report::Comparison comparison =
-        report::compare(document(one.scenario, predicted, nullptr), "the prediction",
-                        document(one.scenario, measured, &executed.measured), "the run");
+    const report::Comparison comparison = report::compare(
+        document(one.scenario, predicted, ordered_json::object()), "the prediction",
+        document(one.scenario, measured, {{"measured", report::measured_facts(executed.measured)}}), "the run");
     validate::ExecutedRow row{.name = one.name,
                               .predicted = predicted.step_time_s,
                               .half_width = half_width(predicted.program, profiles.find(profile)),

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::report {
 
@@ -36,6 +36,6 @@ std::size_t bounding_stage(const std::vector<sim::Breakdown>& stages);
 
 /// The stage with the least memory to spare, which is the one with the highest peak where all GPUs are alike; the first
 /// of equals. 0 when there are no stages.
-std::size_t fullest_stage(const sim::Prediction& prediction);
+std::size_t fullest_stage(const sim::MemoryUse& memory);
 
 }  // namespace orrery::report

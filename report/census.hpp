@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 #include "strategies/step_program.hpp"
 
 namespace orrery::report {

@@ -62,7 +62,7 @@ void metadata(Events& events, std::size_t process, std::size_t thread, std::stri
     events.add(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{{}}}}})", process, thread, what, args));
 }
 
-void name_tracks(Events& events, const sim::Prediction& p, const Track& track, std::size_t process) {
+void name_tracks(Events& events, const sim::Step& p, const Track& track, std::size_t process) {
     metadata(events, process, 0, "process_name", fmt::format(R"("name":{})", json_text(track.title)));
     metadata(events, process, 0, "process_sort_index", fmt::format(R"("sort_index":{})", process - 1));
     std::vector<bool> used(host_lane + 1, false);
@@ -106,7 +106,7 @@ struct Words {
     std::string title, category, arguments;
 };
 
-Words words(const sim::Prediction& p, const strategies::Program& program, const Slice& slice, Texts& texts) {
+Words words(const sim::Step& p, const strategies::Program& program, const Slice& slice, Texts& texts) {
     const strategies::Op& op = program.ops[slice.first];
     if (slice.ops == 1)
         return {p.program.names[op.label.name], std::string(category(p.program, op)),
@@ -115,7 +115,7 @@ Words words(const sim::Prediction& p, const strategies::Program& program, const 
     return {std::string(name(op.label.phase)), "layer", arguments(op, what, 0)};
 }
 
-void write_slices(Events& events, const sim::Prediction& p, const Track& track, const TraceExtent& extent,
+void write_slices(Events& events, const sim::Step& p, const Track& track, const TraceExtent& extent,
                   std::size_t process, Texts& texts) {
     const strategies::Program& program = p.program.programs[p.trace[track.rank_class].role];
     for (const Slice& slice : slices(p, track, extent)) {
@@ -129,7 +129,7 @@ void write_slices(Events& events, const sim::Prediction& p, const Track& track, 
 
 /// Samples are counted in program order, in which only the compute lane's operations follow one another in time: a
 /// sample is shown when the first compute operation from it on begins.
-void memory_counter(Events& events, const sim::Prediction& p, const Track& track, const TraceExtent& extent,
+void memory_counter(Events& events, const sim::Step& p, const Track& track, const TraceExtent& extent,
                     std::size_t process) {
     const sim::RankClass& ranks = p.trace[track.rank_class];
     const strategies::Program& program = p.program.programs[ranks.role];
@@ -145,16 +145,16 @@ void memory_counter(Events& events, const sim::Prediction& p, const Track& track
     }
 }
 
-void require_trace(const sim::Prediction& p) {
-    if (p.trace.empty()) throw std::invalid_argument("the prediction was made without its trace");
+void require_trace(const sim::Step& p) {
+    if (p.trace.empty()) throw std::invalid_argument("the step comes without its trace");
     for (const sim::RankClass& ranks : p.trace)
         if (ranks.role >= p.program.programs.size() || ranks.spans.size() != p.program.programs[ranks.role].ops.size())
-            throw std::invalid_argument("the prediction's trace does not belong to its program");
+            throw std::invalid_argument("the step's trace does not belong to its program");
 }
 
 }  // namespace
 
-std::string chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& p, const Sink& sink,
+std::string chrome_trace(const scenarios::Scenario& scenario, const sim::Step& p, const Sink& sink,
                          std::size_t most_slices) {
     require_trace(p);
     const Tracks tracks = trace_tracks(scenario.perturbations.stragglers, p);

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "scenarios/scenario.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::report {
 
@@ -23,9 +23,9 @@ inline constexpr std::size_t most_trace_slices = 250'000;
 /// a block, such as one layer's forward pass, is one event of category "layer": the simulator times it as one
 /// operation. Host synchronisations have a thread of their own, "host". A counter "memory" follows the stage's bytes
 /// over time. Times are in microseconds, rounded to nanoseconds so that neighbours never overlap. Returns what was left
-/// out to keep the slices few, "" when all is there; the trace says it too ("left out"). Needs Prediction::program and
-/// Prediction::trace; throws std::invalid_argument when they do not belong together.
-std::string chrome_trace(const scenarios::Scenario& scenario, const sim::Prediction& prediction, const Sink& sink,
+/// out to keep the slices few, "" when all is there; the trace says it too ("left out"). Needs Step::program and
+/// Step::trace; throws std::invalid_argument when they do not belong together.
+std::string chrome_trace(const scenarios::Scenario& scenario, const sim::Step& step, const Sink& sink,
                          std::size_t most_slices = most_trace_slices);
 
 }  // namespace orrery::report

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 /// The first number that JSON cannot hold ends the report.
 void require_finite(const Json& value, const std::string& pointer) {
     if (value.is_number_float() && !std::isfinite(value.get<double>()))
-        throw std::runtime_error(fmt::format("the prediction's {} is not a finite number", pointer));
+        throw std::runtime_error(fmt::format("the report's {} is not a finite number", pointer));
     if (!value.is_structured()) return;
     for (const auto& [key, child] : value.items()) require_finite(child, pointer + '/' + key);
 }
@@ -42,23 +42,23 @@ Json memory_of(std::size_t stage, const sim::StageMemory& memory, std::uint64_t 
             {"capacity", capacity}};
 }
 
-Json key_figures(const sim::Prediction& p) {
-    const bool scaled = p.scale_base_gpus > 0, budget = p.training_time_s > 0;
+Json key_figures(const sim::Step& p, const sim::Outlook& outlook) {
+    const bool scaled = outlook.scale_base_gpus > 0, budget = p.training_time_s > 0;
     return {{"schema_version", schema_version},
             {"step_time_s", p.step_time_s},
-            {"planned_step_time_s", p.planned_step_time_s > 0 ? Json(p.planned_step_time_s) : Json()},
+            {"planned_step_time_s", outlook.planned_step_time_s > 0 ? Json(outlook.planned_step_time_s) : Json()},
             {"tokens_per_s", p.tokens_per_s},
             {"model_tflops_per_gpu", p.model_flops_per_gpu / 1e12},
             {"hardware_tflops_per_gpu", p.hardware_flops_per_gpu / 1e12},
             {"mfu", p.mfu},
             {"mfu_causal", p.mfu_causal},
             {"hfu", p.hfu},
-            {"scale_factor", scaled ? Json(p.scale_factor) : Json()},
-            {"scale_reference", scaled ? Json({{"gpus", p.scale_base_gpus}}) : Json()},
+            {"scale_factor", scaled ? Json(outlook.scale_factor) : Json()},
+            {"scale_reference", scaled ? Json({{"gpus", outlook.scale_base_gpus}}) : Json()},
             {"training_time_s", budget ? Json(p.training_time_s) : Json()}};
 }
 
-void add_stages(Json& report, const sim::Prediction& p) {
+void add_stages(Json& report, const sim::Step& p) {
     const std::size_t bounding = bounding_stage(p.stages);
     report["bounding_stage"] = bounding;
     report["breakdown_s"] = seconds_by_category(p.stages.empty() ? sim::Breakdown{} : p.stages[bounding]);
@@ -67,7 +67,7 @@ void add_stages(Json& report, const sim::Prediction& p) {
         report["stages"].push_back({{"stage", stage}, {"breakdown_s", seconds_by_category(p.stages[stage])}});
 }
 
-void add_gpu_kinds(Json& report, const sim::Prediction& p) {
+void add_gpu_kinds(Json& report, const sim::Step& p) {
     report["gpu_kinds"] = Json::array();
     for (const sim::GpuUse& use : p.gpu_kinds)
         report["gpu_kinds"].push_back({{"gpu", use.gpu},
@@ -76,7 +76,7 @@ void add_gpu_kinds(Json& report, const sim::Prediction& p) {
                                        {"breakdown_s", seconds_by_category(use.mean)}});
 }
 
-void add_memory(Json& report, const sim::Prediction& p) {
+void add_memory(Json& report, const sim::Step& p) {
     Json peaks = Json::array(), detail = Json::array();
     for (std::size_t stage = 0; stage < p.memory.size(); ++stage) {
         peaks.push_back(p.memory[stage].peak);
@@ -90,7 +90,7 @@ void add_memory(Json& report, const sim::Prediction& p) {
     report["memory_bytes"] = std::move(detail);
 }
 
-void add_sharing(Json& report, const sim::Prediction& p) {
+void add_sharing(Json& report, const sim::Sharing& p) {
     for (const sim::JobStep& job : p.jobs)
         report["jobs"].push_back({{"name", job.name},
                                   {"gpus", job.gpus},
@@ -106,6 +106,39 @@ void add_sharing(Json& report, const sim::Prediction& p) {
                                           {"busy", link.busy}});
 }
 
+Json document(const scenarios::Scenario& scenario, const sim::Step& p, const sim::Outlook& outlook, const Json& more) {
+    Json report = key_figures(p, outlook);
+    add_stages(report, p);
+    add_gpu_kinds(report, p);
+    add_memory(report, p);
+    add_sharing(report, outlook);
+    report["bottleneck"] = outlook.bottleneck;
+    report["advice"] = outlook.advice;
+    report["warnings"] = outlook.warnings;
+    report["derived"] = Json::array();
+    for (const sim::Derived& part : outlook.derived)
+        report["derived"].push_back({{"what", part.what}, {"share", part.share}});
+    report["scenario"] = resolved(scenario);
+    report["provenance"] = {{"version", p.version}, {"profile", p.profile}, {"cluster", p.cluster}, {"seed", p.seed},
+                            {"gpus", p.gpus},       {"ops", p.ops},         {"classes", p.classes}};
+    report.update(more);
+    require_finite(report, "");
+    return report;
+}
+
+std::string text_of(const Json& document) {
+    return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+void write_with_operations(const Json& document, const sim::Step& step, const Sink& write) {
+    constexpr std::string_view end = "\n}\n";
+    std::string text = text_of(document);
+    text.resize(text.size() - end.size());
+    write(text + ",\n  \"operations\": ");
+    operations(step, write);
+    write(end);
+}
+
 }  // namespace
 
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) {
@@ -113,33 +146,17 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) 
 }
 
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p, const Json& more) {
-    Json report = key_figures(p);
-    add_stages(report, p);
-    add_gpu_kinds(report, p);
-    add_memory(report, p);
-    add_sharing(report, p);
-    report["bottleneck"] = p.bottleneck;
-    report["advice"] = p.advice;
-    report["warnings"] = p.warnings;
-    report["derived"] = Json::array();
-    for (const sim::Derived& part : p.derived)
-        report["derived"].push_back({{"what", part.what}, {"share", part.share}});
-    report["scenario"] = resolved(scenario);
-    report["provenance"] = {{"version", p.version}, {"profile", p.profile}, {"cluster", p.cluster}, {"seed", p.seed},
-                            {"gpus", p.gpus},       {"ops", p.ops},         {"classes", p.classes}};
-    report.update(more);
-    require_finite(report, "");
-    return report.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+    return text_of(document(scenario, p, p, more));
 }
 
 void json_with_operations(const scenarios::Scenario& scenario, const sim::Prediction& p, const Json& more,
                           const Sink& write) {
-    constexpr std::string_view end = "\n}\n";
-    std::string text = json(scenario, p, more);
-    text.resize(text.size() - end.size());
-    write(text + ",\n  \"operations\": ");
-    operations(p, write);
-    write(end);
+    write_with_operations(document(scenario, p, p, more), p, write);
+}
+
+void json_with_operations(const scenarios::Scenario& scenario, const MeasuredStep& step, const Json& more,
+                          const Sink& write) {
+    write_with_operations(document(scenario, step, {}, more), step, write);
 }
 
 }  // namespace orrery::report

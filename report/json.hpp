@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "report/measured_step.hpp"
 #include "report/operations.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
@@ -22,6 +23,9 @@ std::string json(const scenarios::Scenario& scenario, const sim::Prediction& pre
 
 /// The same with "operations", which may be more than fits into memory as text: written as it goes.
 void json_with_operations(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
+                          const nlohmann::ordered_json& more, const Sink& write);
+/// Of a step that was executed: the keys that only a prediction fills are null or empty.
+void json_with_operations(const scenarios::Scenario& scenario, const MeasuredStep& step,
                           const nlohmann::ordered_json& more, const Sink& write);
 
 /// The scenario with every value written out, in the keys of scenario files: loading it gives the same scenario.

@@ -85,61 +85,90 @@ strategies::StageMemory memory_of(const run::RankMemory& held) {
     return memory;
 }
 
-/// By stage, of its rank that ends last; memory of the one that holds most.
-void stages(sim::Prediction& p) {
-    const std::uint32_t count = p.program.mesh.along(strategies::Axis::pipeline);
-    for (std::uint32_t stage = 0; stage < count; ++stage) {
+/// One class for each rank.
+std::vector<sim::RankClass> classes(const StepProgram& step, const run::MeasuredRun& measured,
+                                    std::vector<std::vector<sim::Span>> spans) {
+    std::vector<sim::RankClass> trace;
+    for (const run::MeasuredRank& rank : measured.ranks) {
+        sim::RankClass& own = trace.emplace_back();
+        own.representative = rank.rank;
+        own.role = step.role[rank.rank];
+        own.spans = std::move(spans[rank.rank]);
+    }
+    return trace;
+}
+
+std::uint32_t stage_of(const StepProgram& step, std::uint32_t rank) {
+    return step.mesh.coordinate(rank, strategies::Axis::pipeline);
+}
+
+/// By stage, of its rank that ends last.
+std::vector<sim::Breakdown> breakdowns(const sim::Recording& recording, double step_time_s) {
+    std::vector<sim::Breakdown> stages;
+    for (std::uint32_t stage = 0; stage < recording.program.mesh.along(strategies::Axis::pipeline); ++stage) {
         const sim::RankClass* slowest = nullptr;
         double latest = -1;
-        for (const sim::RankClass& rank : p.trace) {
-            if (p.program.mesh.coordinate(rank.representative, strategies::Axis::pipeline) != stage) continue;
+        for (const sim::RankClass& rank : recording.trace) {
+            if (stage_of(recording.program, rank.representative) != stage) continue;
             const double end = end_of({rank.spans});
             if (end > latest) {
                 latest = end;
                 slowest = &rank;
             }
         }
-        p.stages.push_back(sim::breakdown(p.program, *slowest, p.step_time_s));
+        stages.push_back(sim::breakdown(recording.program, *slowest, step_time_s));
     }
+    return stages;
 }
 
-void memories(const run::MeasuredRun& measured, sim::Prediction& p) {
-    p.memory.resize(p.stages.size());
+/// By stage, of the rank that holds most.
+sim::MemoryUse memory_use(const StepProgram& step, const run::MeasuredRun& measured, std::uint64_t capacity) {
+    sim::MemoryUse use;
+    use.memory.resize(step.mesh.along(strategies::Axis::pipeline));
+    use.memory_capacity = capacity;
     for (const run::MeasuredRank& rank : measured.ranks) {
-        auto& memory = p.memory[p.program.mesh.coordinate(rank.rank, strategies::Axis::pipeline)];
+        auto& memory = use.memory[stage_of(step, rank.rank)];
         if (rank.memory.total() >= memory.peak) memory = memory_of(rank.memory);
     }
+    return use;
+}
+
+sim::Provenance provenance(const scenarios::Scenario& scenario, const run::MeasuredRun& measured, Clock clock) {
+    const std::size_t ranks = measured.ranks.size();
+    std::uint64_t ops = 0;
+    for (const run::MeasuredRank& rank : measured.ranks) ops += rank.ops.size();
+    return {.version = sim::version(),
+            .profile = clock == Clock::wall ? "measured" : "measured, undisturbed",
+            .cluster = fmt::format("{} rank{} on {} host{}: {}", ranks, ranks == 1 ? "" : "s", measured.nodes,
+                                   measured.nodes == 1 ? "" : "s", measured.ranks.front().device),
+            .seed = scenario.seed,
+            .gpus = scenario.plan.ranks(),
+            .ops = ops,
+            .classes = static_cast<std::uint32_t>(ranks)};
 }
 
 }  // namespace
 
-sim::Prediction measured_step(const scenarios::Scenario& scenario, const run::MeasuredRun& measured, Clock clock) {
-    sim::Prediction p;
-    p.program = strategies::unrolled(strategies::build(scenario.plan));
-    require_same_program(p.program, measured);
-    p.gpus = scenario.plan.ranks();
-    auto spans = clock == Clock::wall ? wall_spans(p.program, measured) : undisturbed_spans(p.program, measured);
-    p.step_time_s = clock == Clock::wall ? measured.step_seconds() : end_of(spans);
-    for (const run::MeasuredRank& rank : measured.ranks) {
-        sim::RankClass& own = p.trace.emplace_back();
-        own.representative = rank.rank;
-        own.role = p.program.role[rank.rank];
-        own.spans = std::move(spans[rank.rank]);
-        p.ops += rank.ops.size();
-    }
-    const topology::Cluster cluster = topology::build(scenario.cluster);
-    sim::fill_rates(scenario, calibrate::peak_flops(cluster.gpu(), scenario.plan.training.precision.compute), p.program,
-                    p);
-    stages(p);
-    memories(measured, p);
-    p.memory_capacity = cluster.gpu().memory_bytes;
-    p.version = sim::version();
-    p.profile = clock == Clock::wall ? "measured" : "measured, undisturbed";
-    p.cluster = fmt::format("{} rank{} on {} host{}: {}", measured.ranks.size(), measured.ranks.size() == 1 ? "" : "s",
-                            measured.nodes, measured.nodes == 1 ? "" : "s", measured.ranks.front().device);
-    p.seed = scenario.seed;
-    p.classes = static_cast<std::uint32_t>(p.trace.size());
-    return p;
+MeasuredStep measured_step(const scenarios::Scenario& scenario, const run::MeasuredRun& measured, Clock clock) {
+    StepProgram step = strategies::unrolled(strategies::build(scenario.plan));
+    require_same_program(step, measured);
+    auto spans = clock == Clock::wall ? wall_spans(step, measured) : undisturbed_spans(step, measured);
+    const double seconds = clock == Clock::wall ? measured.step_seconds() : end_of(spans);
+    const topology::Gpu gpu = topology::build(scenario.cluster).gpu();
+    const double peak = calibrate::peak_flops(gpu, scenario.plan.training.precision.compute);
+    const sim::Rates made = sim::rates(scenario, peak, step, seconds);
+    sim::MemoryUse memory = memory_use(step, measured, gpu.memory_bytes);
+    std::vector<sim::RankClass> trace = classes(step, measured, std::move(spans));
+    sim::Recording recording{std::move(step), std::move(trace)};
+    std::vector<sim::Breakdown> stages = breakdowns(recording, seconds);
+    return {{made,
+             std::move(memory),
+             provenance(scenario, measured, clock),
+             std::move(recording),
+             seconds,
+             std::move(stages),
+             {}},
+            clock};
 }
 
 nlohmann::ordered_json measured_facts(const run::MeasuredRun& measured) {

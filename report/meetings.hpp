@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::report {
 

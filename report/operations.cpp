@@ -59,7 +59,7 @@ std::uint64_t operations_bytes(const strategies::StepProgram& step) {
     return bytes;
 }
 
-void operations(const sim::Prediction& p, const Sink& write) {
+void operations(const sim::Step& p, const Sink& write) {
     Json roles = Json::array();
     for (const strategies::Program& program : p.program.programs) roles.push_back(columns_of(p.program, program));
     write(fmt::format("{{\"names\": {}, \"roles\": {}, \"ranks\": [", Json(p.program.names).dump(), roles.dump()));

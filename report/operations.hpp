@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::report {
 
@@ -19,8 +19,8 @@ inline constexpr std::uint64_t most_operations_bytes = std::uint64_t{1} << 30U;
 std::uint64_t operations_bytes(const strategies::StepProgram& step);
 
 /// "operations" of prediction.schema.json, written as it goes: one rank at a time is in memory as text. Needs
-/// Prediction::program without calls and Prediction::trace with one class for each rank; throws std::invalid_argument
+/// Step::program without calls and Step::trace with one class for each rank; throws std::invalid_argument
 /// otherwise, and std::runtime_error for a time that is not finite.
-void operations(const sim::Prediction& prediction, const Sink& write);
+void operations(const sim::Step& step, const Sink& write);
 
 }  // namespace orrery::report

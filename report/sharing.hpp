@@ -8,6 +8,6 @@
 namespace orrery::report {
 
 /// A table of jobs, and one of the busiest shared links; empty where the step is alone.
-std::string sharing_text(const sim::Prediction& prediction);
+std::string sharing_text(const sim::Sharing& shared);
 
 }  // namespace orrery::report

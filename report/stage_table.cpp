@@ -145,7 +145,7 @@ private:
 
 }  // namespace
 
-std::string breakdown_table(const sim::Prediction& p, std::size_t columns) {
+std::string breakdown_table(const sim::Step& p, std::size_t columns) {
     if (p.stages.empty()) return "";
     StageTable table("time (ms)", shown_stages(p.stages.size(), bounding_stage(p.stages)),
                      p.stages.size() == 1 ? "share" : "mean share");
@@ -164,7 +164,7 @@ std::string breakdown_table(const sim::Prediction& p, std::size_t columns) {
     return table.to_text(columns);
 }
 
-std::string memory_table(const sim::Prediction& p, std::size_t columns) {
+std::string memory_table(const sim::Step& p, std::size_t columns) {
     if (p.memory.empty()) return "";
     const std::size_t fullest = fullest_stage(p);
     const MemoryUnit unit(p.memory[fullest].peak);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::report {
 
@@ -14,10 +14,10 @@ namespace orrery::report {
 
 /// Milliseconds by category and stage, and each category's share of the step, the mean over all stages. Categories
 /// whose share rounds to 0.0% are left out. "" without stages.
-std::string breakdown_table(const sim::Prediction& prediction, std::size_t columns = 0);
+std::string breakdown_table(const sim::Step& step, std::size_t columns = 0);
 
 /// GiB by kind and stage at the stage's peak, the peak itself and the three maxima. "" without stages.
-std::string memory_table(const sim::Prediction& prediction, std::size_t columns = 0);
+std::string memory_table(const sim::Step& step, std::size_t columns = 0);
 
 /// The stages that a table has room for, ascending: all of up to eight; else the first two, the notable one and the
 /// last two.

@@ -66,7 +66,7 @@ std::string experts_text(const models::ModelSpec& spec, const strategies::Traini
 /// What a position of a sequence is: an image is a sequence of one.
 std::string_view units(const models::ModelSpec& model) { return model.image.size > 0 ? "images" : "tokens"; }
 
-std::string headline(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
+std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
     const auto& [model, s, training, placement] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
@@ -87,17 +87,17 @@ std::string tera(double flops, int decimals) {
     return flops < 1e12 ? fmt::format("{:.2g}", flops / 1e12) : fmt::format("{:.{}f}", flops / 1e12, decimals);
 }
 
-std::string figures(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
+std::string figures(const scenarios::Scenario& scenario, const sim::Step& p, const sim::Scale& scale, Style style) {
     std::string text =
         fmt::format("{}   {} {}/s   {} TFLOP/s per GPU (hardware {})   MFU {:.1f}%   HFU {:.1f}%\n",
                     paint(style, Ink::bold, "step " + format_seconds(p.step_time_s)), format_count(p.tokens_per_s),
                     units(scenario.plan.model), tera(p.model_flops_per_gpu, 1), tera(p.hardware_flops_per_gpu, 1),
                     100 * p.mfu, 100 * p.hfu);
-    if (p.scale_base_gpus > 0)
-        text += fmt::format("scale factor {:.3f} against {} GPU{}", p.scale_factor, grouped(p.scale_base_gpus),
-                            p.scale_base_gpus == 1 ? "" : "s");
+    if (scale.scale_base_gpus > 0)
+        text += fmt::format("scale factor {:.3f} against {} GPU{}", scale.scale_factor, grouped(scale.scale_base_gpus),
+                            scale.scale_base_gpus == 1 ? "" : "s");
     if (p.training_time_s > 0)
-        text += fmt::format("{}{} {} in {}", p.scale_base_gpus > 0 ? "   " : "",
+        text += fmt::format("{}{} {} in {}", scale.scale_base_gpus > 0 ? "   " : "",
                             format_count(scenario.outputs.token_budget), units(scenario.plan.model),
                             format_seconds(p.training_time_s));
     return text.empty() || text.back() == '\n' ? text : text + '\n';
@@ -122,7 +122,7 @@ std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Predi
                        fmt::join(causes, ", "), more > 0 ? fmt::format(", and {} more", more) : "");
 }
 
-std::string fit_line(const sim::Prediction& p, Style style) {
+std::string fit_line(const sim::MemoryUse& p, Style style) {
     if (p.fits || p.memory.empty()) return "";
     const std::size_t stage = fullest_stage(p);
     const auto& m = p.memory[stage];
@@ -134,7 +134,7 @@ std::string fit_line(const sim::Prediction& p, Style style) {
 }
 
 /// How many GPUs of each kind, and what they do; nothing where all are alike.
-std::string gpu_lines(const sim::Prediction& p) {
+std::string gpu_lines(const sim::Step& p) {
     if (p.gpu_kinds.size() < 2) return "";
     Table table({{"GPUs"},
                  {"kind", Table::Align::left},
@@ -164,7 +164,7 @@ std::string list(Style style, Ink ink, const std::string& word, const std::vecto
 
 /// What MFU and HFU count: at long sequences the first, which takes causal attention for a full square, may be the
 /// larger.
-std::string conventions(const scenarios::Scenario& scenario, const sim::Prediction& p) {
+std::string conventions(const scenarios::Scenario& scenario, const sim::Step& p) {
     const std::string causal =
         scenario.plan.model.causal
             ? fmt::format(", attention over the full square (over its causal half: {:.1f}%)", 100 * p.mfu_causal)
@@ -175,7 +175,7 @@ std::string conventions(const scenarios::Scenario& scenario, const sim::Predicti
         p.gpu_kinds.size() > 1 ? ", the GPUs' mean" : "");
 }
 
-std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
+std::string footer(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
     std::string text;
     if (p.mfu > 0) text += paint(style, Ink::dim, conventions(scenario, p)) + '\n';
     return text +
@@ -187,17 +187,25 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Prediction& p
            '\n';
 }
 
+std::string tables(const sim::Step& p, Style style) {
+    return gpu_lines(p) + breakdown_table(p, style.columns) + '\n' + memory_table(p, style.columns) + '\n';
+}
+
 }  // namespace
 
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    std::string text = headline(scenario, p, style) + '\n' + fit_line(p, style) + figures(scenario, p, style) +
+    std::string text = headline(scenario, p, style) + '\n' + fit_line(p, style) + figures(scenario, p, p, style) +
                        perturbed_line(scenario, p, style) + '\n';
-    text += gpu_lines(p) + breakdown_table(p, style.columns) + '\n' + memory_table(p, style.columns) + '\n';
-    text += sharing_text(p);
+    text += tables(p, style) + sharing_text(p);
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
     text += list(style, Ink::good, "ADVICE", p.advice);
     text += list(style, Ink::warning, "WARNING", p.warnings);
     return text + footer(scenario, p, style);
+}
+
+std::string terminal(const scenarios::Scenario& scenario, const MeasuredStep& step, Style style) {
+    return headline(scenario, step, style) + '\n' + figures(scenario, step, {}, style) + '\n' + tables(step, style) +
+           footer(scenario, step, style);
 }
 
 }  // namespace orrery::report

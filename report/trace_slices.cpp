@@ -21,14 +21,14 @@ bool same_pass(const strategies::Label& a, const strategies::Label& b) {
 }
 
 /// Slices of all tracks together.
-std::size_t count(const sim::Prediction& p, const Tracks& tracks, const TraceExtent& extent) {
+std::size_t count(const sim::Step& p, const Tracks& tracks, const TraceExtent& extent) {
     std::size_t sum = 0;
     for (const Track& track : tracks.shown) sum += slices(p, track, extent).size();
     return sum;
 }
 
 /// The latest moment before which at most so many slices begin.
-double cut(const sim::Prediction& p, const Tracks& tracks, const TraceExtent& extent, std::size_t most) {
+double cut(const sim::Step& p, const Tracks& tracks, const TraceExtent& extent, std::size_t most) {
     std::vector<double> begins;
     for (const Track& track : tracks.shown)
         for (const Slice& slice : slices(p, track, extent)) begins.push_back(slice.begin);
@@ -39,7 +39,7 @@ double cut(const sim::Prediction& p, const Tracks& tracks, const TraceExtent& ex
 
 }  // namespace
 
-std::vector<Slice> slices(const sim::Prediction& p, const Track& track, const TraceExtent& extent) {
+std::vector<Slice> slices(const sim::Step& p, const Track& track, const TraceExtent& extent) {
     const sim::RankClass& ranks = p.trace[track.rank_class];
     const strategies::Program& program = p.program.programs[ranks.role];
     std::array<std::optional<std::size_t>, strategies::lanes> open{};  // of each lane its last slice
@@ -61,7 +61,7 @@ std::vector<Slice> slices(const sim::Prediction& p, const Track& track, const Tr
     return list;
 }
 
-TraceExtent trace_extent(const sim::Prediction& p, const Tracks& tracks, std::size_t most_slices) {
+TraceExtent trace_extent(const sim::Step& p, const Tracks& tracks, std::size_t most_slices) {
     TraceExtent extent{false, never, ""};
     std::vector<std::string> left_out;
     if (tracks.stragglers_hidden > 0)

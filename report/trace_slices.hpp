@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/trace_tracks.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::report {
 
@@ -25,8 +25,8 @@ struct TraceExtent {
     std::string left_out;  ///< in words; empty: nothing
 };
 
-std::vector<Slice> slices(const sim::Prediction& prediction, const Track& track, const TraceExtent& extent);
+std::vector<Slice> slices(const sim::Step& step, const Track& track, const TraceExtent& extent);
 
-TraceExtent trace_extent(const sim::Prediction& prediction, const Tracks& tracks, std::size_t most_slices);
+TraceExtent trace_extent(const sim::Step& step, const Tracks& tracks, std::size_t most_slices);
 
 }  // namespace orrery::report

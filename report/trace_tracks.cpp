@@ -14,17 +14,15 @@ namespace {
 
 constexpr std::size_t most_stragglers = 8;
 
-std::uint32_t stage_of(const sim::Prediction& p, const sim::RankClass& ranks) {
+std::uint32_t stage_of(const sim::Step& p, const sim::RankClass& ranks) {
     return p.program.mesh.coordinate(ranks.representative, strategies::Axis::pipeline);
 }
 
-std::uint32_t first_rank(const sim::Prediction& p, std::size_t rank_class) {
-    return p.trace[rank_class].representative;
-}
+std::uint32_t first_rank(const sim::Step& p, std::size_t rank_class) { return p.trace[rank_class].representative; }
 
 /// Keeps the class with the lowest rank under each key.
 template <class Key>
-void keep_first(std::map<Key, std::size_t>& first, const Key& key, std::size_t rank_class, const sim::Prediction& p) {
+void keep_first(std::map<Key, std::size_t>& first, const Key& key, std::size_t rank_class, const sim::Step& p) {
     const auto [place, is_new] = first.emplace(key, rank_class);
     if (!is_new && first_rank(p, rank_class) < first_rank(p, place->second)) place->second = rank_class;
 }
@@ -39,7 +37,7 @@ std::string slowed(const std::vector<scenarios::Straggler>& stragglers, std::uin
 
 }  // namespace
 
-Tracks trace_tracks(const std::vector<scenarios::Straggler>& stragglers, const sim::Prediction& p) {
+Tracks trace_tracks(const std::vector<scenarios::Straggler>& stragglers, const sim::Step& p) {
     std::map<std::uint32_t, std::size_t> of_stage;
     std::map<std::pair<std::size_t, std::uint32_t>, std::size_t> of_entry;  // of each straggler and stage
     for (std::size_t i = 0; i < p.trace.size(); ++i) {

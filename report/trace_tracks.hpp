@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "scenarios/perturbations.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::report {
 
 struct Track {
-    std::size_t rank_class = 0;  ///< index into Prediction::trace
+    std::size_t rank_class = 0;  ///< index into Step::trace
     std::uint32_t stage = 0;
     std::string title;  ///< "stage 0: rank 70, x 1.2"
 };
@@ -24,6 +24,6 @@ struct Tracks {
 
 /// The first rank of each stage, of the same replica everywhere, and of each stage those that `stragglers` slow: one of
 /// each entry, a few in all.
-Tracks trace_tracks(const std::vector<scenarios::Straggler>& stragglers, const sim::Prediction& prediction);
+Tracks trace_tracks(const std::vector<scenarios::Straggler>& stragglers, const sim::Step& step);
 
 }  // namespace orrery::report

@@ -11,7 +11,6 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "sim/bottleneck.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/build.hpp"
 
@@ -84,22 +83,23 @@ struct Fullest {
     std::uint64_t peak = 0;
     double spare = std::numeric_limits<double>::infinity();  ///< bytes; below 0: it does not fit
 
-    void weigh(std::size_t other, std::uint64_t bytes, const Prediction& p) {
-        const double room = static_cast<double>(p.capacity(other)) - static_cast<double>(bytes);
+    void weigh(std::size_t other, std::uint64_t bytes, const MemoryUse& have) {
+        const double room = static_cast<double>(have.capacity(other)) - static_cast<double>(bytes);
         if (room < spare) *this = {other, bytes, room};
     }
 };
 
-Fullest fullest(const strategies::StepProgram& step, const Prediction& p) {
+/// Of another step on the same GPUs.
+Fullest fullest(const strategies::StepProgram& step, const MemoryUse& have) {
     Fullest fullest;
     for (std::uint32_t role = 0; role < step.programs.size(); ++role)
-        fullest.weigh(role, strategies::memory(step, role).peak, p);
+        fullest.weigh(role, strategies::memory(step, role).peak, have);
     return fullest;
 }
 
-Fullest fullest(const Prediction& p) {
+Fullest fullest(const MemoryUse& use) {
     Fullest fullest;
-    for (std::size_t stage = 0; stage < p.memory.size(); ++stage) fullest.weigh(stage, p.memory[stage].peak, p);
+    for (std::size_t stage = 0; stage < use.memory.size(); ++stage) fullest.weigh(stage, use.memory[stage].peak, use);
     return fullest;
 }
 
@@ -111,91 +111,93 @@ std::uint64_t operations(const strategies::StepProgram& step, const Folding& fol
 }
 
 /// More offloaded layers: the fewest that make the plan fit, or all.
-Neighbour offload_enough(const Plan& plan, const Prediction& p) {
+Neighbour offload_enough(const Plan& plan, const MemoryUse& use) {
     std::uint32_t fewest = plan.strategy.cpu_offloading_num_layers;
     std::uint32_t most = plan.model.layers / (plan.strategy.pipeline * plan.strategy.virtual_pipeline);
     while (fewest + 1 < most) {
         Plan other = plan;
         const std::uint32_t layers = other.strategy.cpu_offloading_num_layers = fewest + (most - fewest) / 2;
-        (fullest(strategies::build(other), p).spare >= 0 ? most : fewest) = layers;
+        (fullest(strategies::build(other), use).spare >= 0 ? most : fewest) = layers;
     }
     return {fmt::format("{} layers a chunk offloaded", most),
             [most](Plan& other) { other.strategy.cpu_offloading_num_layers = most; }};
 }
 
-void advise_memory(const Plan& plan, bool measured_fused, Prediction& p) {
-    const Fullest worst = fullest(p);
-    const auto& at_peak = p.memory[worst.stage].at_peak;
+using Advice = std::vector<std::string>;
+
+Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use) {
+    const Fullest worst = fullest(use);
+    const auto& at_peak = use.memory[worst.stage].at_peak;
     const auto kind = std::max_element(at_peak.begin(), at_peak.end()) - at_peak.begin();
-    p.advice.push_back(fmt::format("does not fit: stage {} needs {} of {}; the most, {}, is {}", worst.stage,
-                                   format_bytes(static_cast<double>(worst.peak)),
-                                   format_bytes(static_cast<double>(p.capacity(worst.stage))),
-                                   format_bytes(static_cast<double>(at_peak[static_cast<std::size_t>(kind)])),
-                                   strategies::name(static_cast<strategies::Keep>(kind))));
+    Advice advice{fmt::format("does not fit: stage {} needs {} of {}; the most, {}, is {}", worst.stage,
+                              format_bytes(static_cast<double>(worst.peak)),
+                              format_bytes(static_cast<double>(use.capacity(worst.stage))),
+                              format_bytes(static_cast<double>(at_peak[static_cast<std::size_t>(kind)])),
+                              strategies::name(static_cast<strategies::Keep>(kind)))};
     std::vector<Neighbour> others = neighbours(plan, measured_fused);
-    others.push_back(offload_enough(plan, p));
+    others.push_back(offload_enough(plan, use));
     for (const Neighbour& neighbour : others) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
-        const Fullest now = fullest(strategies::build(*other), p);
+        const Fullest now = fullest(strategies::build(*other), use);
         if (now.spare <= worst.spare) continue;
-        p.advice.push_back(fmt::format("{}: saves {}, peak {}{}", neighbour.name, format_bytes(now.spare - worst.spare),
-                                       format_bytes(static_cast<double>(now.peak)), now.spare >= 0 ? ", fits" : ""));
+        advice.push_back(fmt::format("{}: saves {}, peak {}{}", neighbour.name, format_bytes(now.spare - worst.spare),
+                                     format_bytes(static_cast<double>(now.peak)), now.spare >= 0 ? ", fits" : ""));
     }
+    return advice;
 }
 
 /// Offloading that hides all its copies costs nothing, and still buys nothing where all fits without.
-void advise_offloading(const Plan& plan, Prediction& p) {
+Advice advise_offloading(const Plan& plan, const MemoryUse& use) {
     Plan without = plan;
     without.strategy.cpu_offloading_num_layers = 0;
-    const Fullest now = fullest(p), then = fullest(strategies::build(without), p);
-    if (then.spare >= 0)
-        p.advice.push_back(fmt::format("offloading is not needed: without it the peak is {}, {} more, and fits",
-                                       format_bytes(static_cast<double>(then.peak)),
-                                       format_bytes(static_cast<double>(then.peak - now.peak))));
+    const Fullest now = fullest(use), then = fullest(strategies::build(without), use);
+    if (then.spare < 0) return {};
+    return {fmt::format("offloading is not needed: without it the peak is {}, {} more, and fits",
+                        format_bytes(static_cast<double>(then.peak)),
+                        format_bytes(static_cast<double>(then.peak - now.peak)))};
 }
 
-void advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster, const Profiles& profiles,
-                 const std::shared_ptr<const Folding>& folding, Prediction& p) {
+Advice advise_time(const Plan& plan, bool measured_fused, const topology::Cluster& cluster, const Profiles& profiles,
+                   const std::shared_ptr<const Folding>& folding, const MemoryUse& use, double step_time_s) {
     struct Better {
         double seconds;
         std::string text;
     };
     std::vector<Better> better;
-    const Fullest now = fullest(p);
+    const Fullest now = fullest(use);
     for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
         strategies::StepProgram program = strategies::build(*other);
-        const Fullest then = fullest(program, p);
+        const Fullest then = fullest(program, use);
         if (then.spare < 0 || operations(program, *folding) > most_operations) continue;
         const RanStep ran(std::move(program), *other, cluster, profiles, {.known_folding = folding});
         const double seconds = ran.seconds();
-        if (seconds > p.step_time_s * (1 - worth_saying)) continue;
+        if (seconds > step_time_s * (1 - worth_saying)) continue;
         const double more = now.spare - then.spare;
         better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),
-                                               100 * (seconds / p.step_time_s - 1), more < 0 ? "-" : "+",
+                                               100 * (seconds / step_time_s - 1), more < 0 ? "-" : "+",
                                                format_bytes(std::abs(more)))});
     }
     std::sort(better.begin(), better.end(), [](const Better& a, const Better& b) { return a.seconds < b.seconds; });
-    if (plan.strategy.cpu_offloading_num_layers > 0) advise_offloading(plan, p);
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, better.size()); ++i) p.advice.push_back(better[i].text);
+    Advice advice = plan.strategy.cpu_offloading_num_layers > 0 ? advise_offloading(plan, use) : Advice{};
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, better.size()); ++i) advice.push_back(better[i].text);
+    return advice;
 }
 
 }  // namespace
 
-void advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
-            const std::shared_ptr<const Folding>& folding, Prediction& p) {
-    p.bottleneck = bottleneck(scenario, p);
+std::vector<std::string> advise(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
+                                const Profiles& profiles, const std::shared_ptr<const Folding>& folding,
+                                const MemoryUse& memory, double step_time_s) {
     // Other plans are simulated as planned and by themselves: no comparison.
-    if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return;
+    if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return {};
     const bool measured_fused = std::ranges::all_of(cluster.groups(), [&](const topology::NodeGroup& group) {
         return !profiles.of(group.gpu).profile().attention.empty();
     });
-    if (!p.fits)
-        advise_memory(scenario.plan, measured_fused, p);
-    else
-        advise_time(scenario.plan, measured_fused, cluster, profiles, folding, p);
+    return memory.fits ? advise_time(scenario.plan, measured_fused, cluster, profiles, folding, memory, step_time_s)
+                       : advise_memory(scenario.plan, measured_fused, memory);
 }
 
 }  // namespace orrery::sim

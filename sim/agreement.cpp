@@ -64,16 +64,19 @@ Agreement compare(const RanStep& one, const RanStep& other) {
     return agreement;
 }
 
-Agreement check_folding(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, EngineKind engine) {
-    Agreement agreement =
-        run_both(scenario, profiles, {.fold = true, .engine = engine}, {.fold = false, .engine = engine});
+Agreement check_folding(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, EngineKind engine,
+                        const ProgressCallback& progress) {
+    Agreement agreement = run_both(scenario, profiles, {.fold = true, .engine = engine, .progress = progress},
+                                   {.fold = false, .engine = engine, .progress = progress});
     agreement.names = "folded and unfolded, " + agreement.names + ",";
     return agreement;
 }
 
-Agreement check_engine(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool fold) {
-    Agreement agreement = run_both(scenario, profiles, {.fold = fold, .engine = EngineKind::fast_in_whole_bytes},
-                                   {.fold = fold, .engine = EngineKind::simgrid});
+Agreement check_engine(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool fold,
+                       const ProgressCallback& progress) {
+    Agreement agreement =
+        run_both(scenario, profiles, {.fold = fold, .engine = EngineKind::fast_in_whole_bytes, .progress = progress},
+                 {.fold = fold, .engine = EngineKind::simgrid, .progress = progress});
     agreement.names = "fast engine and SimGrid's CM02, " + agreement.names + ",";
     return agreement;
 }

@@ -28,8 +28,10 @@ struct Agreement {
 Agreement compare(const RanStep& one, const RanStep& other);
 
 /// Runs the scenario both ways; on both engines in whole bytes, which is how CM02 counts. Throws Error as predict()
-/// does, and when the reference cannot take the traffic.
-Agreement check_folding(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, EngineKind engine);
-Agreement check_engine(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool fold);
+/// does, and when the reference cannot take the traffic. progress: operations, of one run after the other.
+Agreement check_folding(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, EngineKind engine,
+                        const ProgressCallback& progress = {});
+Agreement check_engine(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool fold,
+                       const ProgressCallback& progress = {});
 
 }  // namespace orrery::sim

@@ -29,10 +29,11 @@ constexpr std::array<Part, 10> parts{{
     {"pipeline bubble", &Breakdown::bubble},
 }};
 
-double share(const Prediction& p, double Breakdown::*seconds) {
+/// Of the step, the mean over the stages.
+double share(const std::vector<Breakdown>& stages, double step_time_s, double Breakdown::*seconds) {
     double sum = 0;
-    for (const Breakdown& stage : p.stages) sum += stage.*seconds;
-    return sum / static_cast<double>(p.stages.size()) / p.step_time_s;
+    for (const Breakdown& stage : stages) sum += stage.*seconds;
+    return sum / static_cast<double>(stages.size()) / step_time_s;
 }
 
 /// The one kind of thing that does not go to plan, or all of them in general.
@@ -49,21 +50,23 @@ std::string disturbance(const scenarios::Scenario& scenario) {
 std::string text(const std::string& name, double part) { return fmt::format("{} {:.0f}%", name, 100 * part); }
 
 /// Matrix products are what a step is for: the largest of the rest is named, unless they leave little of it.
-std::string of_plan(const Prediction& p) {
-    const double products = share(p, &Breakdown::gemm);
+std::string of_plan(const std::vector<Breakdown>& stages, double step_time_s) {
+    const auto part_of_step = [&](double Breakdown::*seconds) { return share(stages, step_time_s, seconds); };
+    const double products = part_of_step(&Breakdown::gemm);
     const auto* const worst =
-        std::ranges::max_element(parts, {}, [&](const Part& part) { return share(p, part.seconds); });
-    const double most = share(p, worst->seconds);
+        std::ranges::max_element(parts, {}, [&](const Part& part) { return part_of_step(part.seconds); });
+    const double most = part_of_step(worst->seconds);
     if (most < worth_naming) return text("matrix products", products);
     return text(worst->name, most) + (products > most ? ", after " + text("GEMM", products) : "");
 }
 
 }  // namespace
 
-std::string bottleneck(const scenarios::Scenario& scenario, const Prediction& p) {
-    const double lost = p.planned_step_time_s > 0 ? 1 - p.planned_step_time_s / p.step_time_s : 0;
-    if (lost < worth_naming) return of_plan(p);
-    return text(disturbance(scenario), lost) + ", then " + of_plan(p);
+std::string bottleneck(const scenarios::Scenario& scenario, const std::vector<Breakdown>& stages, double step_time_s,
+                       double planned_step_time_s) {
+    const double lost = planned_step_time_s > 0 ? 1 - planned_step_time_s / step_time_s : 0;
+    if (lost < worth_naming) return of_plan(stages, step_time_s);
+    return text(disturbance(scenario), lost) + ", then " + of_plan(stages, step_time_s);
 }
 
 }  // namespace orrery::sim

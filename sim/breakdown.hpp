@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/costs.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::sim {
 

@@ -13,7 +13,7 @@
 #include "sim/folding.hpp"
 #include "sim/host_copies.hpp"
 #include "sim/network.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 #include "strategies/hazards.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"

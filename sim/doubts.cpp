@@ -31,29 +31,24 @@ Seconds derived_in(const strategies::Program& program, const std::vector<KernelC
     return seconds;
 }
 
-void derived(Prediction& p) {
-    if (p.derived.empty()) return;
+std::string derived_text(const std::vector<Derived>& derived) {
     double all = 0;
     std::vector<std::string> parts;
-    for (const Derived& part : p.derived) {
+    for (const Derived& part : derived) {
         all += part.share;
         parts.push_back(fmt::format("{} {:.1f}%", part.what, 100 * part.share));
     }
-    p.warnings.push_back(
-        fmt::format("{:.0f}% of the step's time is derived, not measured: {}", 100 * all, fmt::join(parts, ", ")));
+    return fmt::format("{:.0f}% of the step's time is derived, not measured: {}", 100 * all, fmt::join(parts, ", "));
 }
 
-void extrapolated(const RanStep& ran, Prediction& p) {
+/// Kernels, as text, that lie outside the measured range.
+std::set<std::string> extrapolated(const RanStep& ran) {
     std::set<std::string> outside;
     for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind)
         for (std::size_t k = 0; k < ran.program.kernels.size(); ++k)
-            if (ran.costs[kind].kernels()[k].extrapolated &&
-                !is_memory_bound(ran.program.kernels[k]))
+            if (ran.costs[kind].kernels()[k].extrapolated && !is_memory_bound(ran.program.kernels[k]))
                 outside.insert(kernels::to_text(ran.program.kernels[k]));
-    if (!outside.empty())
-        p.warnings.push_back(
-            fmt::format("{} kernel shapes lie outside the measured range and are extrapolated, among them {}",
-                        outside.size(), *outside.begin()));
+    return outside;
 }
 
 }  // namespace
@@ -75,21 +70,30 @@ std::vector<Derived> derived_shares(const RanStep& ran, double step_time_s) {
     return shares;
 }
 
-void doubt(const RanStep& ran, const strategies::RankPlacement& placement, Prediction& p) {
-    p.derived = derived_shares(ran, p.step_time_s);
-    derived(p);
-    extrapolated(ran, p);
+std::vector<std::string> doubts(const RanStep& ran, const strategies::RankPlacement& placement,
+                                const std::vector<Derived>& derived) {
+    std::vector<std::string> warnings;
+    if (!derived.empty()) warnings.push_back(derived_text(derived));
+    if (const std::set<std::string> outside = extrapolated(ran); !outside.empty())
+        warnings.push_back(
+            fmt::format("{} kernel shapes lie outside the measured range and are extrapolated, among them {}",
+                        outside.size(), *outside.begin()));
     const Kinds& kinds = ran.network.kinds();
     for (std::uint32_t number = 0; number < ran.costs.size(); ++number) {
         const GpuKind& kind = kinds[kinds.of(placement.gpu(ran.costs.first_rank(number)))];
         for (std::string& text : calibrate::implausible(kind.predictor->profile(), kind.gpu))
-            p.warnings.push_back(std::move(text));
+            warnings.push_back(std::move(text));
     }
-    if (const double most = std::max(p.mfu, p.hfu); most > 1)
-        p.warnings.push_back(
-            fmt::format("{:.0f}% of the datasheet's FLOP/s cannot be: look for a wrong constant or table (`orrery "
-                        "profile show {}`)",
-                        100 * most, p.profile));
+    return warnings;
+}
+
+std::vector<std::string> doubts(const Rates& rates, const std::string& profile) {
+    const double most = std::max(rates.mfu, rates.hfu);
+    if (most <= 1) return {};
+    return {
+        fmt::format("{:.0f}% of the datasheet's FLOP/s cannot be: look for a wrong constant or table (`orrery "
+                    "profile show {}`)",
+                    100 * most, profile)};
 }
 
 }  // namespace orrery::sim

@@ -1,6 +1,9 @@
 // What a prediction rests on, and what its reader should be warned of.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "sim/prediction.hpp"
 #include "sim/run_step.hpp"
 
@@ -10,8 +13,12 @@ namespace orrery::sim {
 /// over the step's, mean over the stages' slowest ranks; the largest first.
 std::vector<Derived> derived_shares(const RanStep& ran, double step_time_s);
 
-/// Fills p.derived and adds warnings: time that is derived, shapes beyond the measured range, a profile of another
-/// device than the GPU that it times, tables faster than the datasheet, and more FLOP/s than the hardware has.
-void doubt(const RanStep& ran, const strategies::RankPlacement& placement, Prediction& p);
+/// Warnings of what was priced: time that is derived (derived_shares), shapes beyond the measured range, a profile of
+/// another device than the GPU that it times, tables faster than the datasheet.
+std::vector<std::string> doubts(const RanStep& ran, const strategies::RankPlacement& placement,
+                                const std::vector<Derived>& derived);
+
+/// A warning where there are more FLOP/s than the hardware has. profile: that timed them.
+std::vector<std::string> doubts(const Rates& rates, const std::string& profile);
 
 }  // namespace orrery::sim

@@ -8,7 +8,7 @@
 
 #include "sim/network.hpp"
 #include "sim/perturbed.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 #include "sim/traffic.hpp"
 
 namespace orrery::sim {

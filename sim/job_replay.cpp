@@ -48,11 +48,8 @@ void JobReplay::start() { starts_at_ > 0 ? engine_.timer(starts_at_, first_tag_ 
 void JobReplay::begin(double at) {
     std::fill(ends_.begin(), ends_.end(), at);
     end_ = at;
-    left_ = 0;
-    for (Progress& p : progress_) {
-        p.begin(at);
-        left_ += p.tape->ops.size();
-    }
+    left_ = operations_;
+    for (Progress& p : progress_) p.begin(at);
     for (std::uint32_t who = 0; who < progress_.size(); ++who) advance(who);
     work();
 }
@@ -105,7 +102,10 @@ void JobReplay::lay_out(const strategies::StepProgram& step, const KindCosts& co
 /// The times of all classes lie one after the other in one array.
 void JobReplay::set_out() {
     std::size_t ends = 0;
-    for (const Progress& p : progress_) ends += p.tape->slots;
+    for (const Progress& p : progress_) {
+        ends += p.tape->slots;
+        operations_ += p.tape->ops.size();
+    }
     ends_.assign(ends, 0.0);
     ends = 0;
     for (Progress& p : progress_) {

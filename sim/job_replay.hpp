@@ -68,6 +68,10 @@ public:
     void transfer(Rendezvous::Number number);
     void end_transfer(Rendezvous::Number number);
 
+    /// Of a step over all classes, and those of this step that have not ended.
+    [[nodiscard]] std::uint64_t operations() const { return operations_; }
+    [[nodiscard]] std::uint64_t left() const { return left_; }
+
     /// Of the first step. Throws std::logic_error when it has not ended.
     [[nodiscard]] Replayed result() &&;
 
@@ -97,8 +101,9 @@ private:
     std::vector<double> ends_;
     std::vector<std::uint32_t> work_;
     std::uint32_t steps_ = 0;  // that have ended
-    std::uint64_t left_ = 0;   // operations of this step that have not ended
-    double end_ = 0;           // of this step, as far as known
+    std::uint64_t operations_ = 0;
+    std::uint64_t left_ = 0;  // operations of this step that have not ended
+    double end_ = 0;          // of this step, as far as known
     Replayed result_;
 };
 

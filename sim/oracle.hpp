@@ -5,7 +5,7 @@
 
 #include "sim/kind_costs.hpp"
 #include "sim/network.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::sim {
 

@@ -8,7 +8,7 @@
 
 #include "calibrate/profile_store.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::sim {
 

@@ -15,6 +15,7 @@ struct Options {
     bool unroll = false;       ///< replay every operation of every call: spans of all, and a longer program
     bool fold = true;          ///< simulate one rank of each class where that is exact
     EngineKind engine = EngineKind::fast;
+    ProgressCallback progress = {};  ///< of the step itself: operations
 };
 
 /// The profile of every kind of GPU in the scenario's cluster. Throws Error for one that is not there.

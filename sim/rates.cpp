@@ -44,19 +44,21 @@ double masked_flops(const scenarios::Scenario& scenario) {
 
 }  // namespace
 
-void fill_rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, Prediction& p) {
+Rates rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, double step_time_s) {
     const strategies::Training& training = scenario.plan.training;
     const models::Model model = models::build(scenario.plan.model);
     const double tokens = static_cast<double>(training.global_batch) * training.seq;
-    const double gpu_seconds = p.step_time_s * p.gpus;
-    p.tokens_per_s = tokens / p.step_time_s;
+    const double gpu_seconds = step_time_s * scenario.plan.ranks();
     const double model_flops = models::model_flops(model, training.global_batch, training.seq);
-    p.model_flops_per_gpu = model_flops / gpu_seconds;
-    p.hardware_flops_per_gpu = executed_flops(step) / gpu_seconds;
-    p.mfu = peak > 0 ? p.model_flops_per_gpu / peak : 0;
-    p.mfu_causal = p.mfu * (1 - masked_flops(scenario) / model_flops);
-    p.hfu = peak > 0 ? p.hardware_flops_per_gpu / peak : 0;
-    p.training_time_s = scenario.outputs.token_budget / p.tokens_per_s;
+    Rates r;
+    r.tokens_per_s = tokens / step_time_s;
+    r.model_flops_per_gpu = model_flops / gpu_seconds;
+    r.hardware_flops_per_gpu = executed_flops(step) / gpu_seconds;
+    r.mfu = peak > 0 ? r.model_flops_per_gpu / peak : 0;
+    r.mfu_causal = r.mfu * (1 - masked_flops(scenario) / model_flops);
+    r.hfu = peak > 0 ? r.hardware_flops_per_gpu / peak : 0;
+    r.training_time_s = scenario.outputs.token_budget / r.tokens_per_s;
+    return r;
 }
 
 }  // namespace orrery::sim

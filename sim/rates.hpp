@@ -2,12 +2,12 @@
 #pragma once
 
 #include "scenarios/scenario.hpp"
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 
 namespace orrery::sim {
 
-/// Fills tokens_per_s, the rates of operations, both MFUs, HFU and training_time_s from step_time_s and gpus. step:
-/// what was executed, with calls or without. peak: FLOP/s, the mean over the GPUs that it ran on.
-void fill_rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, Prediction& p);
+/// step: what was executed, with calls or without, in step_time_s seconds. peak: FLOP/s, the mean over the GPUs that it
+/// ran on; 0: not known.
+Rates rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, double step_time_s);
 
 }  // namespace orrery::sim

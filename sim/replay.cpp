@@ -19,8 +19,9 @@ constexpr std::uint64_t of_links = (std::uint64_t{1} << (64 - tag_bits)) - 1;
 /// All jobs and what happens to links; hands events to whom their tags say.
 class Replay final : public EventSink {
 public:
-    Replay(std::span<const ReplayJob> jobs, const Network& network, Engine& engine, const Perturbed* perturbed)
-        : engine_(engine), unfinished_(jobs.size()) {
+    Replay(std::span<const ReplayJob> jobs, const Network& network, Engine& engine, const Perturbed* perturbed,
+           const ProgressCallback& progress)
+        : engine_(engine), progress_(progress), unfinished_(jobs.size()) {
         const Folding& first = *jobs.front().folding;
         if (perturbed != nullptr)
             links_.emplace(*perturbed, first, network.first_fabric_link(), engine, of_links << tag_bits);
@@ -39,6 +40,7 @@ public:
     }
 
     void on_timer(std::uint64_t tag) override {
+        if (progress_ && ++events_ % events_a_word == 0) tell();
         const std::uint64_t owner = tag >> tag_bits, what = tag & ((std::uint64_t{1} << tag_bits) - 1);
         if (owner == of_links) return links_->happen(what);
         JobReplay& job = *jobs_[owner];
@@ -54,12 +56,20 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t events_a_word = 1U << 12U;  // some milliseconds
+
+    void tell() const {
+        const JobReplay& first = *jobs_.front();
+        progress_(first.operations() - first.left(), first.operations());
+    }
     void note_link_bytes() {
         for (std::uint32_t link = 0; link < result_.link_bytes.size(); ++link)
             result_.link_bytes[link] = engine_.carried_bytes(link);
     }
 
     Engine& engine_;
+    const ProgressCallback& progress_;
+    std::uint64_t events_ = 0;
     std::optional<LinkEvents> links_;
     std::vector<std::unique_ptr<JobReplay>> jobs_;
     std::size_t unfinished_;  // jobs whose first step has not ended
@@ -68,9 +78,9 @@ private:
 
 }  // namespace
 
-ReplayedJobs replay(std::span<const ReplayJob> jobs, const Network& network, Engine& engine,
-                    const Perturbed* perturbed) {
-    return Replay(jobs, network, engine, perturbed).run();
+ReplayedJobs replay(std::span<const ReplayJob> jobs, const Network& network, Engine& engine, const Perturbed* perturbed,
+                    const ProgressCallback& progress) {
+    return Replay(jobs, network, engine, perturbed, progress).run();
 }
 
 Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "sim/engine.hpp"
 #include "sim/folding.hpp"
 #include "sim/kind_costs.hpp"
@@ -36,10 +37,11 @@ struct ReplayedJobs {
 /// begins when all its parties are there.
 /// Each job begins a step as soon as its step before has ended, until every job has ended its first: what is given back
 /// is the first of each. perturbed (null: nothing is): its kernels are the first job's, whose step must be unrolled if
-/// it slows kernels; its marks must have gone into the folding. Throws std::logic_error when an operation never ends,
-/// which verify() would have said, and Error at /other_jobs when one job would repeat its step too often.
+/// it slows kernels; its marks must have gone into the folding. progress: operations of the first job's first step,
+/// told now and then. Throws std::logic_error when an operation never ends, which verify() would have said, and Error
+/// at /other_jobs when one job would repeat its step too often.
 ReplayedJobs replay(std::span<const ReplayJob> jobs, const Network& network, Engine& engine,
-                    const Perturbed* perturbed = nullptr);
+                    const Perturbed* perturbed = nullptr, const ProgressCallback& progress = {});
 /// One job, spans of all its classes.
 Replayed replay(const strategies::StepProgram& step, const KindCosts& costs, const Network& network,
                 const Folding& folding, Engine& engine);

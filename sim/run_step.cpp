@@ -122,7 +122,7 @@ void RanStep::run(const Running& how, const std::vector<std::uint32_t>& record) 
     std::vector<ReplayJob> jobs{{&program, &costs, folding.get(), record}};
     for (std::size_t i = 0; i < others.size(); ++i)
         jobs.push_back({&others[i].program, &*others[i].costs, others[i].folding.get(), {}, how.others[i].starts_at});
-    ReplayedJobs ran = replay(jobs, network, *engine, how.perturbed);
+    ReplayedJobs ran = replay(jobs, network, *engine, how.perturbed, how.progress);
     replayed = std::move(ran.jobs.front());
     for (std::size_t i = 0; i < others.size(); ++i) others[i].replayed = std::move(ran.jobs[i + 1]);
     link_bytes = std::move(ran.link_bytes);

@@ -29,6 +29,7 @@ struct Running {
     std::shared_ptr<const Folding> known_folding = {};  ///< of a similar plan on the same cluster; not if perturbed
     const Perturbed* perturbed = nullptr;               ///< null: all goes to plan. Not kept
     std::span<const scenarios::OtherJob> others = {};   ///< jobs on other GPUs of the cluster, at the same time
+    ProgressCallback progress = {};                     ///< operations; from the beginning where it must run twice
 };
 
 /// A job that ran beside the step.

@@ -30,17 +30,18 @@ std::vector<SharedLink> busiest(const topology::Cluster& cluster, const RanStep&
 
 }  // namespace
 
-void describe_sharing(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                      const Profiles& profiles, const RanStep& ran, EngineKind engine, Prediction& p) {
-    p.shared_links = busiest(cluster, ran);
-    if (scenario.other_jobs.empty()) return;
-    p.jobs.push_back({scenario.name, scenario.gpus, 0, p.planned_step_time_s, p.step_time_s});
+Sharing sharing(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
+                const RanStep& ran, EngineKind engine, double planned_step_time_s) {
+    Sharing shared{.jobs = {}, .shared_links = busiest(cluster, ran)};
+    if (scenario.other_jobs.empty()) return shared;
+    shared.jobs.push_back({scenario.name, scenario.gpus, 0, planned_step_time_s, ran.seconds()});
     for (std::size_t i = 0; i < ran.others.size(); ++i) {
         const scenarios::OtherJob& job = scenario.other_jobs[i];
         const RanStep alone(job.plan, cluster, profiles, {.engine = engine});
-        p.jobs.push_back({job.name, job.plan.ranks(), job.starts_at, alone.replayed.end,
-                          ran.others[i].replayed.end - job.starts_at});
+        shared.jobs.push_back({job.name, job.plan.ranks(), job.starts_at, alone.replayed.end,
+                               ran.others[i].replayed.end - job.starts_at});
     }
+    return shared;
 }
 
 }  // namespace orrery::sim

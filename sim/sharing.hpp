@@ -7,9 +7,9 @@
 
 namespace orrery::sim {
 
-/// Fills jobs and shared_links of a prediction whose step times are known; nothing where the step is alone. Runs each
-/// other job by itself on the engine.
-void describe_sharing(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                      const Profiles& profiles, const RanStep& ran, EngineKind engine, Prediction& p);
+/// Nothing where the step is alone. Runs each other job by itself on the engine. planned_step_time_s: of the
+/// scenario's own job by itself, as planned.
+Sharing sharing(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const Profiles& profiles,
+                const RanStep& ran, EngineKind engine, double planned_step_time_s);
 
 }  // namespace orrery::sim

@@ -43,10 +43,10 @@ std::optional<MeasuredMemory> measured_memory(const Row& row) {
     return std::nullopt;
 }
 
-double predicted_memory(const MeasuredMemory& measured, const sim::Prediction& prediction) {
-    if (prediction.memory.empty()) throw Skip("no memory was predicted");
-    if (measured.last_stage) return static_cast<double>(prediction.memory.back().peak);
-    const auto fullest = std::ranges::max_element(prediction.memory, {}, &sim::StageMemory::peak);
+double predicted_memory(const MeasuredMemory& measured, const sim::MemoryUse& predicted) {
+    if (predicted.memory.empty()) throw Skip("no memory was predicted");
+    if (measured.last_stage) return static_cast<double>(predicted.memory.back().peak);
+    const auto fullest = std::ranges::max_element(predicted.memory, {}, &sim::StageMemory::peak);
     return static_cast<double>(fullest->peak);
 }
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "sim/prediction.hpp"
+#include "sim/step.hpp"
 #include "validate/row.hpp"
 
 namespace orrery::validate {
@@ -18,6 +18,6 @@ struct MeasuredMemory {
 std::optional<MeasuredMemory> measured_memory(const Row& row);
 
 /// The predicted peak that a measurement is held against, in bytes. Throws Skip when there is none.
-double predicted_memory(const MeasuredMemory& measured, const sim::Prediction& prediction);
+double predicted_memory(const MeasuredMemory& measured, const sim::MemoryUse& predicted);
 
 }  // namespace orrery::validate

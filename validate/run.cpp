@@ -20,11 +20,11 @@ namespace orrery::validate {
 
 namespace {
 
-/// What the tables need of a prediction; the spans and programs are not kept.
+/// What the tables need of a prediction.
 struct Outcome {
     double seconds = 0;
-    sim::Prediction memory;  ///< only its memory is filled
-    std::string refused;     ///< why there is no prediction
+    sim::MemoryUse memory;
+    std::string refused;  ///< why there is no prediction
 };
 
 /// Why the simulator refused, without the scenario's numbers: its key, or that it failed.
@@ -92,7 +92,7 @@ private:
         try {
             sim::Prediction prediction = predictor_.step(scenario);
             entry->second.seconds = prediction.step_time_s;
-            entry->second.memory.memory = std::move(prediction.memory);
+            entry->second.memory = static_cast<sim::MemoryUse&&>(prediction);
         } catch (const std::exception& failure) {
             entry->second.refused = refusal(failure);
         }

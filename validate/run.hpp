@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "calibrate/profile.hpp"
 #include "kernels/collective.hpp"
 #include "scenarios/scenario.hpp"
@@ -36,12 +37,9 @@ struct Report {
     Table collectives;  ///< in seconds
 };
 
-/// done rows of total are finished.
-using ProgressCallback = std::function<void(std::size_t done, std::size_t total)>;
-
 /// Predicts every row of every file, one after the other: the simulator's engine is single-threaded. Equal scenarios
 /// are predicted once. Every row ends as predicted or skipped with a reason; throws Error only for files that cannot
-/// be read as rows (rows.hpp), before any prediction.
+/// be read as rows (rows.hpp), before any prediction. progress: rows.
 Report validate_files(const std::vector<std::filesystem::path>& files, const Predictor& predictor,
                       const ProgressCallback& progress = {});
 

@@ -12,7 +12,6 @@
 #include <variant>
 
 #include "base/progress.hpp"
-#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "calibrate/measure/assemble.hpp"
@@ -108,29 +107,12 @@ calibrate::Plan make_plan(const Options& options, const std::string& points, con
     return plan;
 }
 
-/// One line on stderr, when a person watches.
-class Bar {
-public:
-    explicit Bar(bool quiet) : shown_(!quiet && is_terminal(Stream::err)) {}
-    ~Bar() {
-        if (shown_) std::fputs("\r\033[K", stderr);
-    }
-    Bar(const Bar&) = delete;
-    Bar& operator=(const Bar&) = delete;
-    void draw(const calibrate::Progress& progress) const {
-        if (!shown_) return;
-        const auto done = static_cast<std::size_t>(progress.elapsed_seconds),
-                   total = static_cast<std::size_t>(progress.elapsed_seconds + progress.left_seconds + 0.5);
-        const std::string label = fmt::format("{} ({} points)", progress.suite, progress.points);
-        fmt::print(stderr, "\r{}\033[K",
-                   progress_line(label, done, total, static_cast<double>(done), terminal_columns(Stream::err) - 1,
-                                 wants_color(Stream::err)));
-        std::fflush(stderr);
-    }
-
-private:
-    bool shown_;
-};
+/// Progress in seconds.
+void draw(Progress& bar, const calibrate::Progress& progress) {
+    const auto done = static_cast<std::size_t>(progress.elapsed_seconds),
+               total = static_cast<std::size_t>(progress.elapsed_seconds + progress.left_seconds + 0.5);
+    bar.show(fmt::format("{} ({} points)", progress.suite, progress.points), done, total);
+}
 
 void print_summary(const Options& options, const calibrate::Assembled& assembled, const Outcome& outcome) {
     const auto& profile = assembled.profile;
@@ -168,10 +150,10 @@ Exit lead(Options options, const std::string& points, kernels::Device& device, k
         fmt::print(stderr, "orrery-device: {} was cut off in its first line: measuring begins again\n",
                    log_file.string());
     const Outcome outcome = [&] {
-        const Bar bar(options.quiet);
+        Progress bar("calibrate", options.quiet);
         calibrate::Hooks hooks;
         hooks.stop = stop_requested;
-        hooks.progress = [&](const calibrate::Progress& progress) { bar.draw(progress); };
+        hooks.progress = [&](const calibrate::Progress& progress) { draw(bar, progress); };
         return Campaign(device, communicator, make_plan(options, points, device), hooks).run(content, &writer);
     }();
     if (outcome.stopped) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -67,8 +68,23 @@ std::vector<std::string> Folder::names() const {
     return list;
 }
 
-Running::Running(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
-    const std::string out = folder_ / "out", err = folder_ / "err";
+Terminal::Terminal() : side_(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)) {
+    if (side_ < 0 || ::grantpt(side_) != 0 || ::unlockpt(side_) != 0) throw std::runtime_error("no terminal");
+}
+Terminal::~Terminal() { ::close(side_); }
+
+std::string Terminal::device() const { return ::ptsname(side_); }
+
+const std::string& Terminal::text() {
+    std::array<char, 4096> piece{};
+    for (ssize_t size = 0; (size = ::read(side_, piece.data(), piece.size())) > 0;)
+        text_.append(piece.data(), static_cast<std::size_t>(size));
+    return text_;
+}
+
+Running::Running(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                 const Terminal* terminal) {
+    const std::string out = folder_ / "out", err = terminal != nullptr ? terminal->device() : folder_ / "err";
     std::vector<std::string> words{ORRERY_PROGRAM};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<std::string> variables = base_environment();
@@ -78,7 +94,7 @@ Running::Running(const std::vector<std::string>& arguments, const std::vector<st
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_NOCTTY, 0600);
     const int failed =
         posix_spawn(&process_, ORRERY_PROGRAM, &actions, nullptr, pointers(words).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);

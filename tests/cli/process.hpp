@@ -37,11 +37,31 @@ private:
 
 std::string content_of(const std::string& file);
 
+/// A terminal without a person.
+class Terminal {
+public:
+    Terminal();
+    ~Terminal();
+    Terminal(const Terminal&) = delete;
+    Terminal& operator=(const Terminal&) = delete;
+
+    /// The device that programs write to.
+    [[nodiscard]] std::string device() const;
+    /// All that they have written so far. To be asked now and then: a terminal takes few kilobytes unread.
+    const std::string& text();
+
+private:
+    int side_;
+    std::string text_;
+};
+
 /// orrery while it runs.
 class Running {
 public:
-    /// environment: "NAME=value", beside a plain PATH. In the project's root.
-    explicit Running(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
+    /// environment: "NAME=value", beside a plain PATH. In the project's root. terminal: gets standard error, and
+    /// Result::err stays empty.
+    explicit Running(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {},
+                     const Terminal* terminal = nullptr);
     /// Kills it unless it was waited for.
     ~Running();
     Running(const Running&) = delete;

@@ -30,7 +30,7 @@ TEST(Memory, UnitsAreBinary) {
 }
 
 TEST(Memory, LoggedRanksAreOfTheLastStage) {
-    sim::Prediction prediction;
+    sim::MemoryUse prediction;
     prediction.memory.resize(3);
     prediction.memory[0].peak = 30;
     prediction.memory[1].peak = 20;

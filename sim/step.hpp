@@ -1,0 +1,105 @@
+// What a step of training says, simulated or executed: the content that reports of either share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "strategies/memory.hpp"
+#include "strategies/step_program.hpp"
+
+namespace orrery::sim {
+
+/// Where one stage's time goes; the members add up to the step time.
+struct Breakdown {
+    double gemm = 0, attention = 0, memory_bound = 0;  ///< compute lane, forward + backward + recompute
+    double tensor_comm = 0;                            ///< exposed: the compute lane waits for it or is occupied by it
+    double expert_comm = 0;                            ///< exchanges of tokens between experts (all-to-all)
+    double pipeline_comm = 0;                          ///< exposed sends and receives, the transfer itself
+    double data_comm = 0;                              ///< exposed gradient and parameter communication
+    double offload = 0;                                ///< exposed copies to and from the host
+    double optimizer = 0;                              ///< gradient norm, clipping, Adam
+    double launch = 0;                                 ///< the device waits for the host
+    double bubble = 0;                                 ///< waiting for other stages
+    /// Seconds in which the GPU computes.
+    [[nodiscard]] double busy() const { return gemm + attention + memory_bound + optimizer; }
+    /// Adds a share of another one.
+    void add(const Breakdown& other, double share);
+    [[nodiscard]] double total() const {
+        return gemm + attention + memory_bound + tensor_comm + expert_comm + pipeline_comm + data_comm + offload +
+               optimizer + launch + bubble;
+    }
+};
+
+using strategies::StageMemory;
+
+/// Begin and end of one operation of a role's program, in seconds from the start of the step.
+struct Span {
+    double begin = 0, end = 0;
+};
+
+/// One class of identical ranks. Spans are in program order of its role's program; empty where they were not recorded.
+struct RankClass {
+    std::uint32_t representative = 0, size = 1, role = 0;
+    std::vector<Span> spans;
+    double end = 0;  ///< of its last operation
+    /// Where spans are recorded, of each collective of the data lane, in order: seconds until its last member came.
+    std::vector<double> data_waits = {};
+};
+
+/// The GPUs of one kind that a step runs on.
+struct GpuUse {
+    std::string gpu, profile;  ///< names
+    std::uint32_t gpus = 0;
+    Breakdown mean;  ///< over its ranks, those of one stage taken for alike
+};
+
+/// What a step's time means.
+struct Rates {
+    double tokens_per_s = 0;
+    double model_flops_per_gpu = 0;     ///< FLOP/s, no recomputation counted
+    double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products
+    double mfu = 0, hfu = 0;            ///< of the datasheet's dense peak at the compute precision
+    double mfu_causal = 0;              ///< mfu with the causal half of attention's square alone; mfu if not causal
+    double training_time_s = 0;         ///< for outputs.token_budget; 0 when not asked
+};
+
+/// The memory that ranks need, and what they have.
+struct MemoryUse {
+    std::vector<StageMemory> memory;            ///< by pipeline stage
+    std::uint64_t memory_capacity = 0;          ///< bytes per GPU, of the smallest that a rank runs on
+    std::vector<std::uint64_t> stage_capacity;  ///< by pipeline stage; empty: memory_capacity everywhere
+    std::uint64_t host_memory = 0;              ///< bytes of the node whose ranks need most of it, all of them together
+    std::uint32_t host_node = 0;                ///< that node
+    std::uint64_t host_capacity = 0;            ///< bytes of that node; 0: not known
+    bool fits = true;                           ///< into the GPUs
+
+    /// Memory of the smallest GPU that a stage runs on.
+    [[nodiscard]] std::uint64_t capacity(std::size_t stage) const {
+        return stage_capacity.empty() ? memory_capacity : stage_capacity[stage];
+    }
+};
+
+/// Who says so, and of how much.
+struct Provenance {
+    std::string version, profile, cluster;
+    std::uint64_t seed = 1;
+    std::uint32_t gpus = 0;
+    std::uint64_t ops = 0;      ///< operations, calls unrolled, over all ranks
+    std::uint32_t classes = 0;  ///< classes of ranks that were simulated, or ranks that were measured
+};
+
+/// Every operation with its times.
+struct Recording {
+    strategies::StepProgram program;  ///< what was replayed or executed
+    std::vector<RankClass> trace;     ///< one entry per class, all with spans
+};
+
+struct Step : Rates, MemoryUse, Provenance, Recording {
+    double step_time_s = 0;
+    std::vector<Breakdown> stages;  ///< by pipeline stage (its slowest rank)
+    std::vector<GpuUse> gpu_kinds;  ///< in the order of the cluster's nodes, one entry where all GPUs are alike; empty:
+                                    ///< not known
+};
+
+}  // namespace orrery::sim
