@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -28,14 +27,6 @@ std::size_t index_of(const std::vector<double>& axis, std::uint32_t value) {
 /// Odd row counts take other kernels than multiples of 16, most of all for 8-bit operands.
 bool aligned(double log_m) { return std::lround(std::exp(log_m)) % 16 == 0; }
 
-/// More rows that some rows fit into at no price: the next that are aligned like them, and the next of any kind for
-/// aligned ones. The axis' size: none.
-std::array<std::size_t, 2> next_rows(const std::vector<double>& axis, std::size_t at) {
-    std::size_t alike = at + 1;
-    while (alike < axis.size() && aligned(axis[alike]) != aligned(axis[at])) ++alike;
-    return {alike, aligned(axis[at]) ? at + 1 : alike};
-}
-
 /// The nearest known cells before and after `at` on one line of the grid: nearer counts more, as in linear
 /// interpolation; a lone neighbour at an edge has a ninth of the confidence.
 template <class Known, class Value>
@@ -58,10 +49,10 @@ void vote(const std::vector<double>& axis, std::size_t at, double confidence, Kn
     }
 }
 
-/// Each of the products into which it fits with sides up to four times as long, itself among them.
+/// Each of the products into which it fits with sides up to eight times as long, itself among them.
 template <class F>
 void for_each_doubled(const kernels::Gemm& gemm, F f) {
-    constexpr std::uint32_t most_doublings = 2, longest = 1U << 29U;
+    constexpr std::uint32_t most_doublings = 3, longest = 1U << 28U;
     const auto last = [&](std::uint32_t side) { return side > longest ? 0 : most_doublings; };
     for (std::uint32_t a = 0; a <= last(gemm.m); ++a)
         for (std::uint32_t b = 0; b <= last(gemm.n); ++b)
@@ -97,7 +88,7 @@ GemmLookup::GemmLookup(const GemmTable& table, const Machine& machine) : table_(
         for (const auto value : m) m_.push_back(std::log(value));
         for (const auto value : n) n_.push_back(std::log(value));
         for (const auto value : k) k_.push_back(std::log(value));
-        build_grid(ratios, machine);
+        build_grid(ratios);
     } else {
         ratio_.assign(ratios.begin(), ratios.end());
         build_scatter();
@@ -105,7 +96,7 @@ GemmLookup::GemmLookup(const GemmTable& table, const Machine& machine) : table_(
     }
 }
 
-void GemmLookup::build_grid(const std::vector<double>& ratios, const Machine& machine) {
+void GemmLookup::build_grid(const std::vector<double>& ratios) {
     row_.assign(m_.size() * n_.size() * k_.size(), -1);
     ratio_.assign(row_.size(), 0.0F);
     for (std::size_t i = 0; i < ratios.size(); ++i) {
@@ -115,44 +106,6 @@ void GemmLookup::build_grid(const std::vector<double>& ratios, const Machine& ma
         ratio_[at] = static_cast<float>(ratios[i]);
     }
     fill();
-    let_rise(machine);
-}
-
-/// A product fits, padded, into one that has no smaller side, and so takes no longer: but where its rows are odd and
-/// theirs are not. Readings that contradict that, by a bad choice of kernel or a disturbance, meet half way: each cell
-/// takes the mean of the least time of those that it fits into and the most of those that fit into it, both of which
-/// only rise.
-void GemmLookup::let_rise(const Machine& machine) {
-    const std::vector<double> roofline = log_rooflines(machine);
-    std::vector<double> least(ratio_.size()), most(ratio_.size());
-    for (std::size_t i = 0; i < ratio_.size(); ++i) least[i] = most[i] = roofline[i] + ratio_[i];
-    for (std::size_t i = ratio_.size(); i-- > 0;)
-        for_each_larger(i, [&](std::size_t larger) { least[i] = std::min(least[i], least[larger]); });
-    for (std::size_t i = 0; i < ratio_.size(); ++i)
-        for_each_larger(i, [&](std::size_t larger) { most[larger] = std::max(most[larger], most[i]); });
-    for (std::size_t i = 0; i < ratio_.size(); ++i)
-        ratio_[i] = static_cast<float>((least[i] + most[i]) / 2 - roofline[i]);
-}
-
-std::vector<double> GemmLookup::log_rooflines(const Machine& machine) const {
-    const auto size = [](double log) { return static_cast<std::uint32_t>(std::lround(std::exp(log))); };
-    std::vector<double> all;
-    all.reserve(ratio_.size());
-    for (const double m : m_)
-        for (const double n : n_)
-            for (const double k : k_)
-                all.push_back(std::log(gemm_roofline({table_->dtype, 1, size(m), size(n), size(k)}, machine)));
-    return all;
-}
-
-/// f() of the next cells that a cell fits into, one side longer.
-template <class F>
-void GemmLookup::for_each_larger(std::size_t at, F f) const {
-    const std::size_t c = at % k_.size(), b = at / k_.size() % n_.size(), a = at / k_.size() / n_.size();
-    for (const std::size_t rows : next_rows(m_, a))
-        if (rows < m_.size()) f(cell(rows, b, c));
-    if (b + 1 < n_.size()) f(cell(a, b + 1, c));
-    if (c + 1 < k_.size()) f(cell(a, b, c + 1));
 }
 
 void GemmLookup::fill() {

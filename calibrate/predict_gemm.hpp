@@ -40,11 +40,7 @@ private:
     [[nodiscard]] double half_width(double m, double n, double k) const;
     /// The same of a table without settings of its own, before a larger product bounds it.
     [[nodiscard]] double interpolated(const kernels::Gemm& gemm, const Machine& machine, bool& outside) const;
-    void build_grid(const std::vector<double>& ratios, const Machine& machine);
-    void let_rise(const Machine& machine);
-    [[nodiscard]] std::vector<double> log_rooflines(const Machine& machine) const;
-    template <class F>
-    void for_each_larger(std::size_t cell, F f) const;
+    void build_grid(const std::vector<double>& ratios);
     void build_scatter();
     void fill();
     void vote_at(std::size_t a, std::size_t b, std::size_t c, double confidence, std::vector<GemmVote>& votes) const;

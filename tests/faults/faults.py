@@ -289,7 +289,7 @@ def stopped(options, chance):
             check(comes_true(lambda: len(rank_processes(bench)) == 2), "two ranks do not start")
             time.sleep(chance.uniform(0, 2))
             os.kill(chance.choice(rank_processes(bench)), signal.SIGSTOP)
-            text = "".join(run.communicate(timeout=120))
+            text = "".join(run.communicate(timeout=200))
             check(run.returncode == 3, f"a rank stood still: exit code {run.returncode}, {text}")
             check("rank" in text and ("--stall" in text or "no step" in text or "begun" in text), text)
             bench.require_nobody("a rank stood still")
@@ -330,13 +330,16 @@ CASES = {"kills": kills, "writers": writers, "full_disk": full_disk, "strangers"
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
-    parser.add_argument("cases", nargs="*", choices=[[], *CASES], help="(default: all)")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)} (default: all)")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     parser.add_argument("--count", type=int, default=10, help="faults of each case")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commands", nargs="*", help="of the case kills, these alone")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
+    for name in options.cases:
+        if name not in CASES:
+            parser.error(f"{name} is no case; known: {', '.join(CASES)}")
     results = set()
     for name in options.cases or CASES:
         try:
