@@ -38,7 +38,7 @@ tsan: setup ## run what has threads under ThreadSanitizer: devices, runs, engine
 
 fuzz: sanitizers ## attack every reader with libFuzzer, SECONDS (60) each: tests/fuzz/README.md
 	cmake --preset asan
-	cmake --build --preset asan --parallel $(JOBS) --target fuzz
+	cmake --build --preset asan --parallel $(JOBS) --target fuzzer
 	tests/fuzz/hunt --build build/asan --seconds $(SECONDS) --jobs $(JOBS)
 
 soak: setup ## hold CASES (1,000,000) random scenarios from seed FROM (0) on against the laws of tests/property

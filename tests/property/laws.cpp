@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "sim/agreement.hpp"
@@ -74,7 +75,9 @@ void require_agrees(const sim::Agreement& agreement) { require(agreement.agrees(
 std::span<const Law> all() { return table; }
 
 Case::Case(std::uint64_t from_seed)
-    : seed(from_seed), document(sim::random_document(seed)), scenario(sim::scenario_of(document)) {}
+    : seed(from_seed),
+      document(sim::random_document(seed).dump()),
+      scenario(sim::scenario_of(nlohmann::json::parse(document))) {}
 
 calibrate::ProfileStore& profiles() { return sim::profiles(); }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -25,7 +24,7 @@ struct Case {
     explicit Case(std::uint64_t from_seed);
 
     std::uint64_t seed;
-    nlohmann::json document;  ///< as a scenario file has it
+    std::string document;  ///< as a scenario file has it
     scenarios::Scenario scenario;
 };
 

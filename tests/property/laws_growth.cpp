@@ -1,6 +1,8 @@
 // Laws of more work.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/property/laws.hpp"
 #include "tests/property/more.hpp"
 #include "tests/sim/bench.hpp"
@@ -23,7 +25,7 @@ void require_path(const scenarios::Scenario& scenario, double path) {
 
 void more_takes_no_less(const Case& of) {
     const Growth& growth = growths()[of.seed % growths().size()];
-    json less = of.document;
+    json less = json::parse(of.document);
     growth.first(less);
     json more = less;
     growth.more(more);

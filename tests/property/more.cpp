@@ -36,8 +36,7 @@ void longer(json& s) {
 void recomputed(json& s) { s["strategy"]["recompute"] = "full"; }
 
 /// Wider layers fill gradient buckets sooner, which may then leave sooner.
-void large_without_buckets(json& s) {
-    with_large_kernels(s);
+void without_buckets(json& s) {
     s["strategy"].erase("overlap_param_gather");
     s["strategy"]["overlap_grad_reduce"] = false;
 }
@@ -60,7 +59,7 @@ constexpr std::array table{
     Growth{"a larger batch", unchanged, larger_batch},
     Growth{"a second micro-batch", one_offloaded_micro_batch, larger_batch},
     Growth{"more layers", without_offloading, more_layers},
-    Growth{"a wider model", large_without_buckets, wider},
+    Growth{"a wider model", without_buckets, wider},
     Growth{"longer sequences", with_large_kernels, longer},
     Growth{"recomputing", neither_recomputed_nor_offloaded, recomputed},
     Growth{"offloading half", without_offloading, offload_half},

@@ -118,7 +118,7 @@ private:
             ++broken_;
             const std::scoped_lock lock(printing_);
             fmt::print("BROKEN law {} at seed {}: {}\n  {}\n", law.name, seed, fault.what(),
-                       laws::Case(seed).document.dump());
+                       laws::Case(seed).document);
             std::fflush(stdout);
         }
     }
