@@ -2,6 +2,11 @@
 
 SCENARIO ?= scenarios/gpt3-175b-superpod-a100.json
 JOBS     ?= $(shell nproc)
+SECONDS  ?= 60
+CASES    ?= 1000000
+FROM     ?= 0
+COUNT    ?= 1000
+THREADED := kernels_test tcp_test cpu_device_test run_test sim_engine_test reentrant_test
 FOLDERS  := base hardware kernels models topology strategies reliability scenarios calibrate run sim planning \
             validate report cli tests
 CODE     := base|hardware|kernels|models|topology|strategies|reliability|scenarios|calibrate|run|sim|planning
@@ -9,7 +14,8 @@ CODE     := $(CODE)|validate|report|cli
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
-.PHONY: run build test asan tsan bench format format-check tidy clean help setup setup-test developer
+.PHONY: run build test asan tsan fuzz soak faults bench format format-check tidy clean help setup setup-test \
+        developer sanitizers
 
 run: build ## build a release and predict the scenario in SCENARIO
 	build/release/orrery simulate $(SCENARIO)
@@ -23,15 +29,28 @@ test: setup-test ## build everything with warnings as errors and run every test
 	cmake --build --preset dev --parallel $(JOBS)
 	ctest --preset dev --parallel $(JOBS)
 
-asan: setup ## run the tests that are not slow under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: sanitizers ## run the tests that are not slow under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --preset asan --parallel $(JOBS)
 
-tsan: setup ## run the unit tests under ThreadSanitizer
+tsan: setup ## run what has threads under ThreadSanitizer: devices, runs, engines, predictions beside each other
 	cmake --preset tsan
-	cmake --build --preset tsan --parallel $(JOBS)
-	ctest --preset tsan --parallel $(JOBS)
+	cmake --build --preset tsan --parallel $(JOBS) --target $(THREADED)
+	set -e; for each in $(THREADED); do build/tsan/tests/$$each --gtest_brief=1; done
+
+fuzz: sanitizers ## attack every reader with libFuzzer, SECONDS (60) each: tests/fuzz/README.md
+	cmake --preset asan
+	cmake --build --preset asan --parallel $(JOBS) --target fuzzer
+	tests/fuzz/hunt --build build/asan --seconds $(SECONDS) --jobs $(JOBS)
+
+soak: setup ## hold CASES (1,000,000) random scenarios from seed FROM (0) on against the laws of tests/property
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target soak
+	build/release/tests/soak --cases $(CASES) --from $(FROM) --threads $(JOBS)
+
+faults: build ## kills, full disks, strangers, cut links: COUNT (1,000) of each, by tests/faults
+	tests/faults/faults.py --build build/release --count $(COUNT)
 
 bench: build ## time the simulation of every shipped scenario, of GPT-3 on up to 1,048,576 GPUs, and of one plan of many
 	cmake --build --preset release --parallel $(JOBS) --target scale_bench plan_bench
@@ -57,6 +76,9 @@ setup-test:
 
 developer:
 	@tools/setup --developer
+
+sanitizers:
+	@tools/setup --sanitizers
 
 clean: ## remove everything built
 	rm -rf build

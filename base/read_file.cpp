@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t piece_bytes = std::size_t{1} << 16U;
 
 [[noreturn]] void cannot_be_read(const std::string& name, const std::string& hint, int error) {
+    if (error == EISDIR) throw Error(name, "", "is a folder", "name a file inside it");
     throw Error(name, "", fmt::format("cannot be read: {}", std::generic_category().message(error)), hint);
 }
 

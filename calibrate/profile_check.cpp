@@ -22,7 +22,7 @@ namespace {
 using kernels::Dtype;
 
 [[noreturn]] void fail(const std::string& pointer, const std::string& message, const std::string& hint) {
-    throw Error("", pointer, message, hint);
+    throw Error("", pointer, message, hint.empty() ? "calibrate/README.md describes the profile format" : hint);
 }
 
 void check_positive(double value, const std::string& pointer, std::string_view what) {
@@ -190,7 +190,8 @@ void check_attention(const Profile& profile) {
             if (std::min({p.batch, p.seq, p.heads, p.kv_heads, p.head_dim}) == 0)
                 fail(row, "a dimension is zero", "batch, seq, heads, kv_heads and head_dim are at least 1");
             if (p.heads % p.kv_heads != 0)
-                fail(row, fmt::format("{} heads are no multiple of {} kv_heads", p.heads, p.kv_heads), "");
+                fail(row, fmt::format("{} heads are no multiple of {} kv_heads", p.heads, p.kv_heads),
+                     "each key-value head serves as many heads");
         }
         check_table(points, pointer, Cost(profile, profile.attention[t].dtype.value_or(Dtype::bf16)));
     }

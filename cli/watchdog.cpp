@@ -23,6 +23,11 @@ bool is_stopped(const run::RankTrace& trace) {
     return name_end != line.npos && name_end + 2 < line.size() && (line[name_end + 2] | 0x20) == 't';
 }
 
+/// A rank that was stopped before its first operation.
+bool begins_no_more(const run::RankTrace& trace) {
+    return trace.state == run::RankState::starting && is_stopped(trace);
+}
+
 /// 0: there is none.
 std::uint64_t size_of(const std::filesystem::path& file) {
     std::error_code absent;
@@ -31,6 +36,10 @@ std::uint64_t size_of(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+double Watchdog::patience_with_start() const {
+    return patience_ > 0 ? std::max(patience_, asked_start_patience) : usual_start_patience;
+}
 
 double Watchdog::patience() const {
     if (patience_ > 0) return patience_;
@@ -47,9 +56,13 @@ void Watchdog::note_step(std::uint64_t step, double now) {
 std::optional<Stall> Watchdog::look(double now) {
     std::uint64_t begun = 0, step = step_, fewest = std::numeric_limits<std::uint64_t>::max();
     std::optional<std::uint32_t> last, stopped;
+    bool ended = false;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const auto trace = run::read_progress(run::progress_file(progress_, rank));
-        if (!trace || trace->state != run::RankState::running) continue;
+        if (!trace || !(trace->state == run::RankState::running || begins_no_more(*trace))) {
+            ended = ended || (trace && trace->state != run::RankState::starting);
+            continue;
+        }
         std::uint64_t own = 0;
         for (const std::uint32_t item : trace->item) own += item;
         own += trace->step << 32U;  // more than the operations of a step
@@ -66,12 +79,13 @@ std::optional<Stall> Watchdog::look(double now) {
     if (grown && step == step_) ++step;  // at least one
     logged_ = logged;
     note_step(step, now);
-    if (begun != begun_ || grown || (!last && logged == 0) || moved_ < 0) {
+    const bool starts = !last && logged == 0;  // nobody in sight has begun anything
+    if (begun != begun_ || grown || (starts && ended) || moved_ < 0) {
         begun_ = begun;
         moved_ = now;
         return std::nullopt;
     }
-    if (now - moved_ < patience()) return std::nullopt;
+    if (now - moved_ < (starts ? patience_with_start() : patience())) return std::nullopt;
     return Stall{stopped ? stopped : last, now - moved_};
 }
 

@@ -23,13 +23,17 @@ public:
         : progress_(std::move(progress)), log_(std::move(log)), ranks_(ranks), patience_(patience) {}
 
     static constexpr double least_patience = 8, first_patience = 600;
+    /// Until any rank has begun: a launcher reaches hosts and starts programs first. By itself, and at least where a
+    /// patience was asked for.
+    static constexpr double usual_start_patience = 1200, asked_start_patience = 120;
 
-    /// Looks at the ranks. now: seconds of a steady clock, never less than before. Ranks that still start, fail or
-    /// have finished are not waited for.
+    /// Looks at the ranks. now: seconds of a steady clock, never less than before. Ranks that fail or have finished
+    /// are not waited for.
     std::optional<Stall> look(double now);
 
 private:
     [[nodiscard]] double patience() const;
+    [[nodiscard]] double patience_with_start() const;
     void note_step(std::uint64_t step, double now);
 
     std::filesystem::path progress_, log_;

@@ -7,14 +7,24 @@ endif()
 # Warnings and sanitizers shared by every target: link with orrery_options.
 add_library(orrery_options INTERFACE)
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-             -Wno-restrict  # false alarms of g++ 12 on std::string
+             $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # false alarms of g++ 12 on std::string
              $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
 target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 target_include_directories(orrery_options INTERFACE ${PROJECT_SOURCE_DIR})
+option(ORRERY_FUZZ "Instrument for libFuzzer, and build tests/fuzz as its program: needs clang" OFF)
+if(ORRERY_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "ORRERY_FUZZ needs clang++ (CMAKE_CXX_COMPILER), not ${CMAKE_CXX_COMPILER_ID}")
+  endif()
+  target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>")
+endif()
 if(ORRERY_SANITIZE)
   set(sanitizers -fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_compile_options(orrery_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>")
   target_link_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE})
+  if(ORRERY_SANITIZE MATCHES address)
+    target_compile_definitions(orrery_options INTERFACE ORRERY_SANITIZED_ADDRESSES)
+  endif()
 endif()
 
 # One library a folder: orrery_folder(NAME SOURCES ... USES ...).

@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "documents/message.hpp"
 
 namespace orrery::documents {
@@ -122,32 +119,8 @@ json parse_document(std::string_view bytes, const std::string& file, const Wante
     return std::move(builder).take();
 }
 
-std::string read_bytes(const std::filesystem::path& file, const std::string& hint, std::size_t most_bytes) {
-    const std::string name = file.string();
-    std::error_code ignored;
-    if (std::filesystem::is_directory(file, ignored)) {
-        throw Error(name, "", fmt::format("'{}' is a folder", printable(name)), "name a file inside it");
-    }
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) {
-        throw Error(name, "", fmt::format("cannot open '{}': {}", printable(name), std::strerror(errno)),
-                    "check the path and its permissions");
-    }
-    std::string bytes;
-    std::array<char, 65536> chunk{};
-    while (bytes.size() <= most_bytes && (stream.read(chunk.data(), chunk.size()), stream.gcount() > 0))
-        bytes.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-    if (stream.bad()) {
-        throw Error(name, "", fmt::format("cannot read '{}': {}", printable(name), std::strerror(errno)),
-                    "check the file and its disk");
-    }
-    if (bytes.size() > most_bytes)
-        throw Error(name, "", fmt::format("the file is larger than {} MiB", most_bytes >> 20U), hint);
-    return bytes;
-}
-
 json read_document(const std::filesystem::path& file, const Wanted& wanted) {
-    return parse_document(read_bytes(file, "name a smaller file; " + wanted.example, wanted.most_bytes), file.string(),
+    return parse_document(read_file(file, "name another file; " + wanted.example, wanted.most_bytes), file.string(),
                           wanted);
 }
 

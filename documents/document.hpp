@@ -24,12 +24,8 @@ struct Wanted {
 /// max_depth.
 nlohmann::json parse_document(std::string_view bytes, const std::string& file, const Wanted& wanted = {});
 
-/// What a file holds. Throws Error for a folder, a missing or unreadable file, and more than most_bytes (hint: what to
-/// name instead).
-std::string read_bytes(const std::filesystem::path& file, const std::string& hint,
-                       std::size_t most_bytes = max_document_bytes);
-
-/// Reads and parses a file. Throws Error for everything that read_bytes() and parse_document() refuse.
+/// Reads and parses a file. Throws Error for everything that read_file() (base/read_file.hpp) and parse_document()
+/// refuse.
 nlohmann::json read_document(const std::filesystem::path& file, const Wanted& wanted = {});
 
 }  // namespace orrery::documents

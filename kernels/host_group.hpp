@@ -29,7 +29,8 @@ std::unique_ptr<HostGroup> alone();
 
 /// Rank 0 listens at processes.address:port, and there alone, and the others connect to it and prove by
 /// processes.secret that they belong to the job; the connections stay. No library is needed.
-/// timeout_seconds: how long to wait for a rank, now and in each all_gather. Throws DeviceError.
+/// timeout_seconds: how long to wait for a rank, now and in each all_gather. Throws DeviceError, and Error where the
+/// job has no secret.
 std::unique_ptr<HostGroup> connect_by_tcp(const Processes& processes, double timeout_seconds);
 
 }  // namespace orrery::kernels

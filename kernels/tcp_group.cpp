@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "base/error.hpp"
 #include "kernels/host_group.hpp"
 #include "kernels/tcp/door.hpp"
 #include "kernels/tcp/socket.hpp"
@@ -130,11 +130,12 @@ std::unique_ptr<HostGroup> part_of(HostGroup& whole, std::uint32_t color) {
 std::unique_ptr<HostGroup> alone() { return std::make_unique<Alone>(); }
 
 std::unique_ptr<HostGroup> connect_by_tcp(const Processes& processes, double timeout_seconds) {
-    if (processes.rank == 0 && processes.secret.empty())
-        std::fprintf(stderr,
-                     "this job has no secret: whoever reaches %s:%d may join it\n  hint: set %s for every rank, to "
-                     "what `openssl rand -hex 16` prints\n",
-                     processes.address.c_str(), processes.port, secret_variable);
+    if (processes.secret.empty())
+        throw Error(fmt::format("this job has no secret: whoever reaches {}:{} could join it", processes.address,
+                                processes.port),
+                    fmt::format("set {0} to the same for every rank: {0}=$(openssl rand -hex 16) srun ..., which "
+                                "passes it on (mpirun -x {0}); torchrun on several hosts: the same on each",
+                                secret_variable));
     return std::make_unique<TcpGroup>(processes, timeout_seconds);
 }
 

@@ -49,7 +49,7 @@ void ConfigReader::fail(std::string_view key, std::string message, std::string h
 }
 
 void ConfigReader::fail_type(std::string_view key, const nlohmann::json& found, std::string_view wanted) const {
-    fail(key, fmt::format("must be {}, found {}", wanted, documents::shown(found)));
+    fail(key, fmt::format("must be {}, found {}", wanted, documents::shown(found)), fmt::format("write {}", wanted));
 }
 
 std::uint32_t ConfigReader::count(std::string_view key) const {

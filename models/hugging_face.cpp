@@ -83,8 +83,7 @@ std::string letters_of(std::string_view name) {
     std::vector<std::string_view> names;
     for (const FamilyReader& reader : family_readers())
         names.push_back(key == "model_type" ? reader.model_type : reader.architecture);
-    const auto again = std::ranges::unique(names);  // one type may have several architectures
-    names.erase(again.begin(), again.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());  // one type may have several architectures
     config.fail(key,
                 fmt::format("\"{}\"{} is not supported", shown,
                             known == families.end() ? "" : fmt::format(" ({})", known->second)),

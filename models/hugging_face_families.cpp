@@ -22,7 +22,8 @@ constexpr Keys mixtral_keys{.experts = "num_local_experts"}, qwen3_moe_keys{.exp
 
 std::uint32_t even_head_dim(const ConfigReader& config, const Keys& keys, const ModelSpec& spec) {
     if (spec.hidden % spec.heads != 0)
-        config.fail(keys.heads, fmt::format("{} does not divide {} {}", spec.heads, keys.hidden, spec.hidden));
+        config.fail(keys.heads, fmt::format("{} does not divide {} {}", spec.heads, keys.hidden, spec.hidden),
+                    "a number of heads that divides it, or head_dim where the family has it");
     return spec.hidden / spec.heads;
 }
 
@@ -54,14 +55,16 @@ void check_activation(const ConfigReader& config, std::string_view key, std::str
 }
 
 void refuse_if(const ConfigReader& config, std::string_view key, bool otherwise, bool refused) {
-    if (config.flag(key, otherwise) == refused) config.fail(key, fmt::format("{} is not supported", refused));
+    if (config.flag(key, otherwise) == refused)
+        config.fail(key, fmt::format("{} is not supported", refused), fmt::format("{} alone is", !refused));
 }
 
 ModelSpec read_gpt2(const ConfigReader& config, const Keys& keys) {
     ModelSpec spec = common(config, keys);
     spec.head_dim = even_head_dim(config, keys, spec);
     const auto inner = config.optional_count(keys.ffn);
-    if (!inner && spec.hidden > UINT32_MAX / 4) config.fail(keys.hidden, fmt::format("{} is too large", spec.hidden));
+    if (!inner && spec.hidden > UINT32_MAX / 4)
+        config.fail(keys.hidden, fmt::format("{} is too large", spec.hidden), "a smaller width");
     spec.ffn = inner.value_or(4 * spec.hidden);
     spec.max_positions = config.count(keys.positions);
     spec.tied_embeddings = config.flag("tie_word_embeddings", true);
@@ -88,7 +91,8 @@ ModelSpec read_gpt_neox(const ConfigReader& config, const Keys& keys) {
 ModelSpec read_bloom(const ConfigReader& config, const Keys& keys) {
     ModelSpec spec = common(config, keys);
     spec.head_dim = even_head_dim(config, keys, spec);
-    if (spec.hidden > UINT32_MAX / 4) config.fail(keys.hidden, fmt::format("{} is too large", spec.hidden));
+    if (spec.hidden > UINT32_MAX / 4)
+        config.fail(keys.hidden, fmt::format("{} is too large", spec.hidden), "a smaller width");
     spec.ffn = 4 * spec.hidden;
     spec.position = PositionKind::alibi;
     spec.embedding_norm = true;
@@ -103,7 +107,8 @@ ModelSpec read_mpt(const ConfigReader& config, const Keys& keys) {
     ModelSpec spec = common(config, keys);
     spec.head_dim = even_head_dim(config, keys, spec);
     const std::uint32_t ratio = config.optional_count("expansion_ratio").value_or(4);
-    if (spec.hidden > UINT32_MAX / ratio) config.fail("expansion_ratio", fmt::format("{} is too large", ratio));
+    if (spec.hidden > UINT32_MAX / ratio)
+        config.fail("expansion_ratio", fmt::format("{} is too large", ratio), "a smaller one");
     spec.ffn = ratio * spec.hidden;
     spec.norm = NormKind::rmsnorm;
     spec.position = PositionKind::alibi;

@@ -16,7 +16,7 @@ namespace {
 /// 2^20 x (4 x 2^22 + 3 x 2^20) parameters are 1.7e17.
 constexpr std::uint64_t most_inner = 1 << 22;
 
-[[noreturn]] void fail(std::string_view key, std::string message, std::string hint = "") {
+[[noreturn]] void fail(std::string_view key, std::string message, std::string hint) {
     throw Error("", fmt::format("/model/{}", key), std::move(message), std::move(hint));
 }
 
@@ -44,7 +44,7 @@ void check_attention(const ModelSpec& spec) {
         fail("num_key_value_heads", fmt::format("{} does not divide the {} heads", spec.kv_heads, spec.heads),
              divisors_around(spec.kv_heads, spec.heads));
     if (spec.position == PositionKind::rope && spec.head_dim % 2 != 0)
-        fail("head_dim", fmt::format("{} is odd, and rotary positions turn pairs", spec.head_dim));
+        fail("head_dim", fmt::format("{} is odd, and rotary positions turn pairs", spec.head_dim), "an even width");
     if (spec.qk_norm && spec.position != PositionKind::rope)
         fail("qk_layernorm", "query and key norms are known only with rotary positions",
              R"(set position_embedding_type to "rope")");
@@ -69,7 +69,7 @@ void check_structure(const ModelSpec& spec) {
     if (spec.mlm_head && spec.causal)
         fail("mlm_head", "a masked-language-model head contradicts causal attention", "set causal to false");
     if (!std::isfinite(spec.dropout) || spec.dropout < 0.0 || spec.dropout >= 1.0)
-        fail("dropout", fmt::format("{} is not a probability below 1", spec.dropout));
+        fail("dropout", fmt::format("{} is not a probability below 1", spec.dropout), "a number from 0 to below 1");
 }
 
 void check_experts(const ModelSpec& spec) {

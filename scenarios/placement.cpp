@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/read_file.hpp"
 #include "documents/document.hpp"
 #include "documents/message.hpp"
 
@@ -91,8 +92,8 @@ std::vector<std::uint32_t> parse_gpus(std::string_view text, const GpuRange& ran
 }
 
 std::vector<std::uint32_t> read_gpus(const std::string& file, const GpuRange& range) {
-    const std::string text =
-        documents::read_bytes(file, "name a list of GPUs, one for each rank: \"0-3,8-11\" or a JSON list");
+    const std::string text = read_file(file, "name a list of GPUs, one for each rank: \"0-3,8-11\" or a JSON list",
+                                       documents::max_document_bytes);
     try {
         const std::size_t first = text.find_first_not_of(" \t\r\n");
         const bool is_json = first != std::string::npos && text[first] == '[';

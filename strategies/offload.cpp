@@ -41,7 +41,7 @@ void Offload::before(const Slot& slot, std::size_t position, const Slot* next, s
     ++calls_;
 }
 
-void Offload::behind(const Slot& slot, std::size_t position, BufferId saved) {
+void Offload::behind(const Slot& slot, std::size_t position, const Slot* next, BufferId saved) {
     if (!offloaded(slot.chunk, position)) return;
     const PlacedLayer& placed = stage_.chunks[slot.chunk][position];
     const std::uint64_t bytes = placed.blocks->saved_bytes;
@@ -53,6 +53,8 @@ void Offload::behind(const Slot& slot, std::size_t position, BufferId saved) {
     const auto k = static_cast<std::uint32_t>(position - first(slot.chunk));
     copying_.push_back({saved, copied, host, calls_ + calls_ahead(k)});
     on_host_[layer(slot, position)] = host;
+    const std::size_t size = stage_.chunks[slot.chunk].size();
+    if (position + 1 == size && next != nullptr && next->hands_gradient_on()) reload_beside(*next, size);
 }
 
 BufferId Offload::back(const Slot& slot, std::size_t position, BufferId saved) {

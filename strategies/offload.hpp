@@ -32,8 +32,10 @@ public:
     /// call reads and writes.
     void before(const Slot& slot, std::size_t position, const Slot* next, std::vector<BufferId>& reads,
                 std::vector<BufferId>& writes);
-    /// Behind a layer's forward call, which wrote `saved`.
-    void behind(const Slot& slot, std::size_t position, BufferId saved);
+    /// Behind a layer's forward call, which wrote `saved`. A backward that follows and needs this very layer first
+    /// waits for its copies alone, not for the gradient that it receives: as it would if another micro-batch lay
+    /// between.
+    void behind(const Slot& slot, std::size_t position, const Slot* next, BufferId saved);
     /// What a layer's backward reads instead of `saved`, if it was offloaded.
     [[nodiscard]] BufferId back(const Slot& slot, std::size_t position, BufferId saved);
 

@@ -172,7 +172,7 @@ void StageWriter::forward(const Slot& slot) {
         offload_.before(slot, i, following(slot), reads, writes);
         builder_.emit(Lane::compute, intern_.label("forward", Phase::forward, mb, chunk[i].layer),
                       What{Call{blocks.forward}}, reads, writes);
-        offload_.behind(slot, i, kept.all);
+        offload_.behind(slot, i, following(slot), kept.all);
         reads.clear();
     }
 }

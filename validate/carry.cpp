@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file_replacement.hpp"
+#include "base/read_file.hpp"
 
 namespace orrery::validate {
 
@@ -160,6 +161,18 @@ void remove(ordered_json& row, const ordered_json& defaults) {
     }
 }
 
+/// What carry() writes is itself when it is carried again: nothing else is overwritten.
+void require_free(const fs::path& target) {
+    std::error_code ignored;
+    if (!fs::exists(target, ignored)) return;
+    try {
+        if (const std::string text = read_file(target); carried(parse_rows(text, target)) == text) return;
+    } catch (const Error&) {
+        // no rows at all
+    }
+    throw Error(target.string(), "", "is there already, and no carried set", "name another folder, or remove the file");
+}
+
 }  // namespace
 
 std::string carried(const RowFile& file) {
@@ -185,6 +198,7 @@ void carry(const fs::path& from, const fs::path& to) {
     std::ranges::sort(files);
     std::vector<std::string> texts;
     for (const fs::path& file : files) texts.push_back(carried(load_rows(file)));
+    for (const fs::path& file : files) require_free(to / file.filename());
     fs::create_directories(to, failure);
     if (failure) throw Error(to.string(), "", "cannot be made: " + failure.message());
     for (std::size_t i = 0; i < files.size(); ++i) replace_file(to / files[i].filename(), texts[i]);

@@ -14,7 +14,8 @@ namespace orrery::validate {
 std::string carried(const RowFile& file);
 
 /// Writes carried() of every *.json of the folder `from` into the folder `to`, under the same name, and makes `to`
-/// where it is missing. Throws Error for a folder without files, and for files that are no rows or cannot be written.
+/// where it is missing. Throws Error for a folder without files, for files that are no rows or cannot be written, and,
+/// before anything is written, where `to` has a file of such a name that carry() did not write.
 void carry(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace orrery::validate

@@ -31,7 +31,7 @@ double rank_deviation(std::span<const double> early, std::span<const double> lat
     std::ranges::sort(sorted);
     double above = 0;
     for (const double s : late) {
-        const auto [from, to] = std::ranges::equal_range(sorted, s);
+        const auto [from, to] = std::equal_range(sorted.begin(), sorted.end(), s);
         above += static_cast<double>(from - sorted.begin()) + static_cast<double>(to - from) / 2;
     }
     const auto a = static_cast<double>(early.size()), b = static_cast<double>(late.size());

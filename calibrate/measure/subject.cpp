@@ -104,7 +104,7 @@ json form(const CopyShape& c) { return {{"copy", {{"kind", kernels::name(c.kind)
 class Fields {
 public:
     Fields(const json& value, std::string what) : value_(value), what_(std::move(what)) {
-        if (!value.is_object()) throw Error(fmt::format("{} is {}, not an object", what_, value.type_name()), "");
+        if (!value.is_object()) throw Error(fmt::format("{} is {}, not an object", what_, value.type_name()));
     }
     template <class T>
     [[nodiscard]] T get(const char* key) const {
@@ -116,8 +116,9 @@ public:
                     throw Error(fmt::format("\"{}\" of {} is {}: out of range", key, what_, value_.at(key).dump()),
                                 fmt::format("at most {}", std::numeric_limits<T>::max()));
             return value_.at(key).get<T>();
-        } catch (const json::exception& error) {
-            throw Error(fmt::format("\"{}\" of {}: {}", key, what_, error.what()), "");
+        } catch (const json::exception&) {
+            if (!value_.contains(key)) throw Error(fmt::format("\"{}\" of {} is missing", key, what_));
+            throw Error(fmt::format("\"{}\" of {} is {}", key, what_, documents::shown(value_.at(key))));
         }
     }
     [[nodiscard]] std::string text(const char* key) const { return get<std::string>(key); }
@@ -262,9 +263,14 @@ json to_json(const Subject& subject) {
 }
 
 Subject subject_from(const json& document) {
-    Subject subject = parsed(document);
-    require_known(document, to_json(subject));
-    return subject;
+    try {
+        Subject subject = parsed(document);
+        require_known(document, to_json(subject));
+        return subject;
+    } catch (const Error& error) {
+        constexpr const char* remedy = R"(as in {"pointwise": {"kind": "add", "dtype": "fp32", "rows": 1, "cols": 8}})";
+        throw Error(error.message(), error.hint().empty() ? remedy : error.hint());
+    }
 }
 
 namespace {

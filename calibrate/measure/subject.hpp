@@ -60,7 +60,7 @@ std::string to_text(const Beside& beside);
 
 /// One object with the key of what it is: {"gemm": {"dtype": "bf16", "m": 1, ...}}.
 nlohmann::json to_json(const Subject& subject);
-/// Throws Error, with the key that is wrong.
+/// Throws Error, with the key that is wrong and the remedy.
 Subject subject_from(const nlohmann::json& document);
 
 }  // namespace orrery::calibrate

@@ -1,13 +1,18 @@
 // orrery-device run: one rank of a plan, executed and timed.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
+#include <system_error>
+#include <utility>
 
+#include "base/error.hpp"
 #include "base/host_name.hpp"
 #include "cli/device/commands.hpp"
 #include "kernels/communicator.hpp"
@@ -26,17 +31,45 @@ struct Options {
 
 std::string loss(const run::MeasuredStep& step) { return step.loss ? fmt::format("{:.5f}", *step.loss) : "-"; }
 
+/// A file that nobody had, a line at a time.
+class NewFile {
+public:
+    explicit NewFile(std::string name)
+        : name_(std::move(name)), file_(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+        if (file_ < 0 && errno == EEXIST)
+            throw Error(name_, "", "is there already: steps of a run that failed, or another's file",
+                        "remove it, or name another --out");
+        if (file_ < 0) fail();
+    }
+    ~NewFile() { ::close(file_); }
+    NewFile(const NewFile&) = delete;
+    NewFile& operator=(const NewFile&) = delete;
+
+    void add(const std::string& line) {
+        if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) fail();
+    }
+    void remove() { ::unlink(name_.c_str()); }
+
+private:
+    [[noreturn]] void fail() const {
+        throw Error(name_, "", "cannot be written: " + std::generic_category().message(errno), "is there room?");
+    }
+
+    std::string name_;
+    int file_;
+};
+
 /// Where the first rank's results go: a line for each step as it comes, so that what was measured stays when the run
-/// fails, and the whole at the end.
+/// fails, and the whole at the end, when the lines are no longer needed.
 class Results {
 public:
     explicit Results(const std::string& out) : out_(out) {
-        if (!out.empty() && out != "-") steps_.open(out + ".steps");
+        if (!out.empty() && out != "-") steps_.emplace(out + ".steps");
     }
     void add(std::uint32_t step, const run::MeasuredStep& measured) {
         const std::string line = fmt::format("{} {} {}\n", step, measured.seconds, loss(measured));
-        if (steps_.is_open())
-            steps_ << line << std::flush;
+        if (steps_)
+            steps_->add(line);
         else if (out_ == "-")
             write(line);
         else
@@ -47,6 +80,7 @@ public:
             write(run::to_json(measured) + '\n');
         else if (!out_.empty())
             run::save(measured, out_);
+        if (steps_) steps_->remove();
     }
 
 private:
@@ -56,7 +90,7 @@ private:
     }
 
     std::string out_;
-    std::ofstream steps_;
+    std::optional<NewFile> steps_;
 };
 
 Exit execute(const Options& options, kernels::Device& device, kernels::Communicator* world, run::Progress* progress) {

@@ -23,7 +23,7 @@ std::vector<std::string> settings() {
         "--cfg=network/crosstraffic:0",
         "--cfg=network/TCP-gamma:1e30",
         "--cfg=surf/precision:1e-12",
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ORRERY_SANITIZED_ADDRESSES
         "--cfg=contexts/factory:thread",  // the sanitizer cannot follow a stack that is swapped by hand
 #endif
     };

@@ -119,5 +119,22 @@ TEST(Files, MissingFoldersAreErrorsWithARemedy) {
     }
 }
 
+/// orrery-device beside orrery: what it measures goes where it was told, and to a file of its own beside that.
+TEST(Files, ARankOverwritesNothingThatItWasNotTold) {
+    const Folder folder;
+    const std::string plan = folder / "plan.json", out = folder / "out.json", device = ORRERY_DEVICE_PROGRAM;
+    ASSERT_EQ(orrery({"run", tiny, "--steps", "4", "--plan", plan}).exit, 0);
+    const auto run = [&] {
+        return std::system((device + " run " + plan + " --out " + out + " 2>" + out + ".err").c_str());
+    };
+    (void)folder.file("out.json.steps", "mine");
+    EXPECT_EQ(WEXITSTATUS(run()), 2);
+    EXPECT_NE(content_of(out + ".err").find("is there already"), std::string::npos) << content_of(out + ".err");
+    EXPECT_EQ(content_of(out + ".steps"), "mine");
+    std::filesystem::remove(out + ".steps");
+    EXPECT_EQ(WEXITSTATUS(run()), 0) << content_of(out + ".err");
+    EXPECT_EQ(folder.names(), (Names{"out.json", "out.json.err", "plan.json"}));
+}
+
 }  // namespace
 }  // namespace orrery::cli

@@ -60,6 +60,23 @@ TEST_F(WatchdogTest, PatienceFollowsTheLongestStep) {
     EXPECT_TRUE(dog.look(733));
 }
 
+/// A process that is stopped, or hangs, before its first operation.
+TEST_F(WatchdogTest, RanksThatNeverBeginAreNotWaitedForForEver) {
+    for (const auto& rank : ranks_) rank->record().state = run::RankState::starting;
+    for (const std::string folder : {folder_ / "ranks", folder_ / "absent"}) {
+        Watchdog dog(folder, 2, 1);
+        EXPECT_FALSE(dog.look(0));
+        EXPECT_FALSE(dog.look(Watchdog::asked_start_patience - 1));
+        const auto stall = dog.look(Watchdog::asked_start_patience);
+        ASSERT_TRUE(stall);
+        EXPECT_FALSE(stall->rank);
+        Watchdog usual(folder, 2, 0);
+        EXPECT_FALSE(usual.look(0));
+        EXPECT_FALSE(usual.look(Watchdog::usual_start_patience - 1));
+        EXPECT_TRUE(usual.look(Watchdog::usual_start_patience));
+    }
+}
+
 TEST_F(WatchdogTest, RanksThatStartOrHaveEndedAreNotWaitedFor) {
     for (const run::RankState state : {run::RankState::starting, run::RankState::finished, run::RankState::failed}) {
         for (const auto& rank : ranks_) rank->record().state = state;

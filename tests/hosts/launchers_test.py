@@ -202,7 +202,9 @@ def slurm():
         try:
             wait_for(lambda: sinfo().count("idle") == 2, "two idle nodes")
             stage.same_as_alone(["srun", "--mpi=pmix"] + job, [])
+            os.environ["ORRERY_SECRET"] = "a secret of this test"  # srun passes it on
             stage.same_as_alone(["srun"] + job, ["--communication", "tcp"])
+            del os.environ["ORRERY_SECRET"]
             stage.same_as_alone(["salloc"] + job, [])
             script = stage.write("batch", '#!/bin/sh\nexec "$@"\n')
             stage.same_as_alone(["sbatch", "--wait", "-o", os.path.join(folder, "batch.out")] + job + [script], [])

@@ -130,6 +130,17 @@ TEST(TcpDoor, ListensWhereOthersCallIt) {
     EXPECT_NO_THROW(tcp::Door(host_name(), 0, secret));
 }
 
+TEST(TcpDoor, AJobWithoutASecretIsRefused) {
+    for (const std::uint32_t rank : {0U, 1U}) {
+        try {
+            (void)connect_by_tcp({rank, 2, rank, here, free_port(), ""}, 1);
+            ADD_FAILURE() << "rank " << rank << " listened or called";
+        } catch (const Error& error) {
+            EXPECT_NE(error.hint().find("ORRERY_SECRET=$("), std::string::npos) << error.what();
+        }
+    }
+}
+
 TEST(TcpDoor, ARankWithAnotherSecretStaysOutside) {
     const std::uint16_t port = free_port();
     std::thread first([&] { EXPECT_THROW(connect_by_tcp({0, 2, 0, here, port, secret}, 1), DeviceError); });

@@ -5,20 +5,25 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "sim/run_step.hpp"
+#include "tests/property/more.hpp"
 #include "tests/sim/bench.hpp"
-#include "topology/catalog.hpp"
 
 namespace orrery::sim {
 namespace {
 
+using laws::offload_all;
+using laws::offload_half;
+using laws::unchanged;
+using laws::without_offloading;
+using laws::without_recomputation;
 using nlohmann::json;
 
 constexpr std::uint64_t first_seed = 1000, seeds = 200;
 constexpr double rounding = 1e-9;
 
 /// Where transfers share links, more work may come at better times and end earlier (Graham 1969, "Bounds on
-/// multiprocessing timing anomalies"); without sharing it cannot.
+/// multiprocessing timing anomalies"; an example in sim/README.md); without sharing it cannot. No law bounds by how
+/// much: over these scenarios it is less than this.
 constexpr double anomaly = 0.05;
 
 using Change = std::function<void(json&)>;
@@ -45,104 +50,31 @@ void for_each_pair(const Change& first, const Change& second,
     });
 }
 
-/// Of a step whose transfers do not hinder each other.
-double uncontended_seconds(const scenarios::Scenario& scenario) {
-    const topology::Cluster cluster = topology::build(scenario.cluster);
-    const RanStep ran(scenario.plan, cluster, profiles().find(scenario.profile), {.fold = false});
-    const auto engine = make_uncontended_engine(ran.folding->capacities);
-    return replay(ran.program, ran.costs, ran.network, *ran.folding, *engine).end;
+void expect_more_takes_no_less(const Change& first, const Change& more) {
+    for_each_pair_of_scenarios(first, more, [](const scenarios::Scenario& one, const scenarios::Scenario& other) {
+        EXPECT_GE(laws::uncontended_seconds(other), laws::uncontended_seconds(one) * (1 - rounding));
+        EXPECT_GE(quick(other).step_time_s, quick(one).step_time_s * (1 - anomaly));
+    });
 }
 
-void expect_more_takes_no_less(const Change& first, const Change& more, double tolerance = rounding) {
-    for_each_pair_of_scenarios(first, more,
-                               [tolerance](const scenarios::Scenario& one, const scenarios::Scenario& other) {
-                                   EXPECT_GE(uncontended_seconds(other), uncontended_seconds(one) * (1 - tolerance));
-                                   EXPECT_GE(quick(other).step_time_s, quick(one).step_time_s * (1 - anomaly));
-                               });
-}
+class More : public testing::TestWithParam<laws::Growth> {};
 
-void unchanged(json&) {}
+TEST_P(More, TakesNoLess) { expect_more_takes_no_less(GetParam().first, GetParam().more); }
 
-/// Layers that are recomputed, or more of them, leave less to copy or more time for it.
-void without_offloading(json& s) { s["strategy"].erase("cpu_offloading_num_layers"); }
-
-void twice(json& value) { value = 2 * value.get<std::uint64_t>(); }
-
-void without_recomputation(json& s) {
-    s["strategy"]["recompute"] = "none";
-    s["strategy"].erase("recompute_num_layers");
-}
-
-/// Measured matrix products do not grow with every dimension, least of all those that take microseconds.
-constexpr double measured = 0.01;
-void with_large_kernels(json& s) {
-    s["training"]["seq_length"] = s["model"]["max_position_embeddings"] = 1024;
-    s["model"]["intermediate_size"] = 4096;
-}
-
-/// Wider layers fill gradient buckets sooner, which may then leave sooner.
-void without_buckets(json& s) {
-    s["strategy"].erase("overlap_param_gather");
-    s["strategy"]["overlap_grad_reduce"] = false;
-}
-
-TEST(Growth, ALargerBatchTakesNoLess) {
-    expect_more_takes_no_less(unchanged, [](json& s) { twice(s["training"]["global_batch_size"]); });
-}
-
-TEST(Growth, MoreLayersTakeNoLess) {
-    expect_more_takes_no_less(without_offloading, [](json& s) { twice(s["model"]["num_hidden_layers"]); });
-}
+INSTANTIATE_TEST_SUITE_P(Growth, More, testing::ValuesIn(laws::growths().begin(), laws::growths().end()),
+                         [](const auto& test) {
+                             std::string name(test.param.name);
+                             std::ranges::replace(name, ' ', '_');
+                             return name;
+                         });
 
 TEST(Growth, MoreLayersNeedMoreMemory) {
     for_each_pair(
-        unchanged, [](json& s) { twice(s["model"]["num_hidden_layers"]); },
+        unchanged, [](json& s) { s["model"]["num_hidden_layers"] = 2 * s["model"]["num_hidden_layers"].get<int>(); },
         [](const Prediction& less, const Prediction& more) {
             for (std::size_t stage = 0; stage < less.memory.size(); ++stage)
                 EXPECT_GT(more.memory[stage].peak, less.memory[stage].peak);
         });
-}
-
-TEST(Growth, AWiderModelTakesNoLess) {
-    const auto first = [](json& s) {
-        with_large_kernels(s);
-        without_buckets(s);
-    };
-    expect_more_takes_no_less(
-        first, [](json& s) { twice(s["model"]["intermediate_size"]); }, measured);
-}
-
-TEST(Growth, LongerSequencesTakeNoLess) {
-    const auto more = [](json& s) {
-        twice(s["training"]["seq_length"]);
-        twice(s["model"]["max_position_embeddings"]);
-    };
-    expect_more_takes_no_less(with_large_kernels, more, measured);
-}
-
-TEST(Growth, RecomputingTakesNoLess) {
-    const auto first = [](json& s) {
-        without_recomputation(s);
-        without_offloading(s);
-    };
-    expect_more_takes_no_less(first, [](json& s) { s["strategy"]["recompute"] = "full"; });
-}
-
-/// Of a chunk; where there is no more than one all of them.
-void offload(json& s, bool all) {
-    const auto of = [&](const char* key) {
-        return s["strategy"].contains(key) ? s["strategy"][key].get<std::uint32_t>() : 1;
-    };
-    const std::uint32_t chunk =
-        s["model"]["num_hidden_layers"].get<std::uint32_t>() / (of("pipeline") * of("virtual_pipeline"));
-    s["strategy"]["cpu_offloading_num_layers"] = all ? chunk : (chunk + 1) / 2;
-}
-void offload_half(json& s) { offload(s, false); }
-void offload_all(json& s) { offload(s, true); }
-
-TEST(Growth, OffloadingTakesNoLess) {
-    expect_more_takes_no_less(without_offloading, offload_half);
-    expect_more_takes_no_less(offload_half, offload_all);
 }
 
 /// 64 GPUs or fewer on Ethernet, whose rate can be chosen.

@@ -270,7 +270,7 @@ void add_raw(std::vector<BadScenario>& all) {
             return bytes;
         }(),
         "", "64");
-    add("large", "{\"name\": \"" + std::string(17U << 20U, 'x') + "\"}", "", "16 MiB");
+    add("large", "{\"name\": \"" + std::string(17U << 20U, 'x') + "\"}", "", "16.0 MiB");
     for (std::size_t cut = 1; cut < sound.size(); cut += sound.size() / 16) {
         add("truncated-at-" + std::to_string(cut), sound.substr(0, cut), "", "line");
     }

@@ -94,4 +94,20 @@ TEST(Carry, RefusesFoldersWithoutRows) {
     EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
 }
 
+TEST(Carry, OverwritesOnlyWhatItWrote) {
+    json second = described();
+    second["pp"] = 2, second["tp"] = 1;
+    const test::Folder full, into;
+    full.write("a.json", file_of({described()}).dump(1));
+    full.write("lab.json", file_of({described(), second}).dump(1));
+    carry(full.path(), into.path());
+    EXPECT_NO_THROW(carry(full.path(), into.path())) << "it made them";
+    EXPECT_THROW(carry(full.path(), full.path()), Error) << "the full files would be lost";
+    into.write("lab.json", "notes of mine");
+    std::filesystem::remove(into.path() / "a.json");
+    EXPECT_THROW(carry(full.path(), into.path()), Error);
+    EXPECT_EQ(read(into.path() / "lab.json"), "notes of mine");
+    EXPECT_FALSE(std::filesystem::exists(into.path() / "a.json")) << "nothing is written beside it";
+}
+
 }  // namespace orrery::validate

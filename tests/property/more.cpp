@@ -1,0 +1,101 @@
+#include "tests/property/more.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "sim/perturbed.hpp"
+#include "sim/run_step.hpp"
+#include "tests/sim/bench.hpp"
+#include "topology/catalog.hpp"
+
+namespace orrery::laws {
+
+namespace {
+
+using nlohmann::json;
+
+/// Layers of a chunk; where there is no more than one all of them.
+void offload(json& s, bool all) {
+    const auto of = [&](const char* key) {
+        return s["strategy"].contains(key) ? s["strategy"][key].get<std::uint32_t>() : 1;
+    };
+    const std::uint32_t chunk =
+        s["model"]["num_hidden_layers"].get<std::uint32_t>() / (of("pipeline") * of("virtual_pipeline"));
+    s["strategy"]["cpu_offloading_num_layers"] = all ? chunk : (chunk + 1) / 2;
+}
+
+void twice(json& value) { value = 2 * value.get<std::uint64_t>(); }
+
+void larger_batch(json& s) { twice(s["training"]["global_batch_size"]); }
+void more_layers(json& s) { twice(s["model"]["num_hidden_layers"]); }
+void wider(json& s) { twice(s["model"]["intermediate_size"]); }
+void longer(json& s) {
+    twice(s["training"]["seq_length"]);
+    twice(s["model"]["max_position_embeddings"]);
+}
+void recomputed(json& s) { s["strategy"]["recompute"] = "full"; }
+
+/// Wider layers fill gradient buckets sooner, which may then leave sooner.
+void without_buckets(json& s) {
+    s["strategy"].erase("overlap_param_gather");
+    s["strategy"]["overlap_grad_reduce"] = false;
+}
+
+/// Layers that are recomputed leave less to copy.
+void neither_recomputed_nor_offloaded(json& s) {
+    without_recomputation(s);
+    without_offloading(s);
+}
+
+/// All of a chunk's layers offloaded, and one micro-batch where the schedule allows that.
+void one_offloaded_micro_batch(json& s) {
+    offload_all(s);
+    if (s["strategy"].contains("virtual_pipeline")) return;
+    s["training"]["global_batch_size"] =
+        s["training"]["micro_batch_size"].get<std::uint64_t>() * s["strategy"]["data"].get<std::uint64_t>();
+}
+
+constexpr std::array table{
+    Growth{"a larger batch", unchanged, larger_batch},
+    Growth{"a second micro-batch", one_offloaded_micro_batch, larger_batch},
+    Growth{"more layers", without_offloading, more_layers},
+    Growth{"a wider model", without_buckets, wider},
+    Growth{"longer sequences", with_large_kernels, longer},
+    Growth{"recomputing", neither_recomputed_nor_offloaded, recomputed},
+    Growth{"offloading half", without_offloading, offload_half},
+    Growth{"offloading all", offload_half, offload_all},
+};
+
+}  // namespace
+
+std::span<const Growth> growths() { return table; }
+
+void unchanged(json&) {}
+
+void without_offloading(json& s) { s["strategy"].erase("cpu_offloading_num_layers"); }
+
+void without_recomputation(json& s) {
+    s["strategy"]["recompute"] = "none";
+    s["strategy"].erase("recompute_num_layers");
+}
+
+void with_large_kernels(json& s) {
+    s["training"]["seq_length"] = s["model"]["max_position_embeddings"] = 1024;
+    s["model"]["intermediate_size"] = 4096;
+}
+
+void offload_half(json& s) { offload(s, false); }
+void offload_all(json& s) { offload(s, true); }
+
+double uncontended_seconds(const scenarios::Scenario& scenario) {
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const sim::Perturbed perturbed(scenario.perturbations, scenario.seed, cluster, scenario.plan);
+    const sim::Perturbed* const how = scenario.perturbations.none() ? nullptr : &perturbed;
+    const sim::RanStep ran(scenario.plan, cluster, sim::profiles().find(scenario.profile),
+                           {.fold = false, .perturbed = how});
+    const auto engine = sim::make_uncontended_engine(ran.folding->capacities);
+    const sim::ReplayJob job{&ran.program, &ran.costs, ran.folding.get()};
+    return replay(std::span(&job, 1), ran.network, *engine, how).jobs.front().end / ran.program.steps;
+}
+
+}  // namespace orrery::laws
