@@ -1,6 +1,7 @@
 // orrery search: the best plans of a model on a cluster.
 #include "planning/search/search.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <memory>

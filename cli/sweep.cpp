@@ -1,6 +1,7 @@
 // orrery sweep: every combination of some keys' values, simulated.
 #include "report/sweep.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <memory>
