@@ -31,7 +31,7 @@ TEST(Keys, BoundsAndWordsFitTheKind) {
     for (const Section& section : sections())
         for (const Key& key : section.keys) {
             const bool bounded = key.kind == Kind::integer || key.kind == Kind::number || key.kind == Kind::bytes ||
-                                 key.kind == Kind::rate || key.kind == Kind::tokens;
+                                 key.kind == Kind::rate || key.kind == Kind::tokens || key.kind == Kind::integers;
             EXPECT_EQ(bounded, key.max > key.min) << key.name;
             EXPECT_EQ(key.kind == Kind::choice, !key.words.empty()) << key.name;
         }
