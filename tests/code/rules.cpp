@@ -36,15 +36,18 @@ const std::vector<Folder> folders{
     {"sim",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "reliability", "scenarios",
       "calibrate"}},
+    {"planning",
+     {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "reliability", "scenarios",
+      "calibrate", "sim"}},
     {"validate",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "reliability", "scenarios",
       "calibrate", "run", "sim"}},
     {"report",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "reliability", "scenarios",
-      "calibrate", "run", "sim", "validate"}},
+      "calibrate", "run", "sim", "planning", "validate"}},
     {"cli",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "reliability", "scenarios",
-      "calibrate", "run", "sim", "validate", "report"}},
+      "calibrate", "run", "sim", "planning", "validate", "report"}},
 };
 
 struct Door {
