@@ -37,20 +37,21 @@ std::string today() {
                        static_cast<unsigned>(date.day()));
 }
 
-Exit capacity(const Options& options) {
+Exit ask(const Options& options) {
     require_distinct({options.json, options.cache}, {options.question});
     const nlohmann::json document = documents::read_document(options.question);
-    const planning::Question question = planning::read_question(document, options.question, today());
+    const capacity::Question question = capacity::read_question(document, options.question, today());
     Output json(options.json);
     const std::string cache = options.cache.empty() ? options.question + ".predictions" : options.cache;
-    planning::FactsFile known(options.no_cache ? "" : cache);
-    const planning::Answer answer = [&] {
+    capacity::FactsFile known(options.no_cache ? "" : cache);
+    const capacity::Answer answer = [&] {
         Progress progress("capacity", options.display.quiet);
-        return planning::answer(question, known,
+        return capacity::answer(question, known,
                                 [&](std::size_t done, std::size_t total) { progress.show(done, total); });
     }();
     if (json.wanted()) json.write(report::capacity_json(question, answer).dump(2) + '\n');
-    if (!json.to_stdout() && !options.display.quiet) print(report::capacity(question, answer, options.display.style()));
+    if (!json.to_stdout() && !options.display.quiet)
+        print(report::capacity_text(question, answer, options.display.style()));
     json.finish();
     return Exit::done;
 }
@@ -70,7 +71,7 @@ void add_capacity(CLI::App& program, Exit& exit) {
     command->add_flag("--no-cache", options->no_cache, "keep none, and use none")->excludes(file);
     options->display.add_to(*command);
     command->footer(footer);
-    command->callback([options, &exit] { exit = capacity(*options); });
+    command->callback([options, &exit] { exit = ask(*options); });
 }
 
 }  // namespace orrery::cli

@@ -12,10 +12,10 @@ namespace orrery::report {
 
 namespace {
 
-using planning::Answer;
-using planning::CandidateAnswer;
-using planning::Option;
-using planning::Question;
+using capacity::Answer;
+using capacity::CandidateAnswer;
+using capacity::Option;
+using capacity::Question;
 using reliability::Range;
 using Json = nlohmann::ordered_json;
 
@@ -86,7 +86,7 @@ std::string tornado_text(const Question& question, const CandidateAnswer& shown)
                  {"days"},
                  {question.candidates.front().costs.currency},
                  {"moves"}});
-    for (const planning::Swing& swing : shown.tornado)
+    for (const capacity::Swing& swing : shown.tornado)
         table.row({swing.input, fmt::format("{:.1f} to {:.1f}", swing.days.low, swing.days.high),
                    swing.money
                        ? fmt::format("{} to {}", format_count(swing.money->low), format_count(swing.money->high))
@@ -118,7 +118,7 @@ Json option_json(const Option& best) {
 
 }  // namespace
 
-std::string capacity(const Question& question, const Answer& answer, Style style) {
+std::string capacity_text(const Question& question, const Answer& answer, Style style) {
     std::string text = fmt::format("{}   {}\n\n{}", paint(style, Ink::bold, question.name), asked(question),
                                    candidates_table(question, answer).to_text({.columns = style.columns}));
     for (const CandidateAnswer& each : answer.candidates)
@@ -149,7 +149,7 @@ Json capacity_json(const Question& question, const Answer& answer) {
                    {"candidates", Json::array()}};
     for (std::size_t i = 0; i < answer.candidates.size(); ++i) {
         const CandidateAnswer& each = answer.candidates[i];
-        const planning::Candidate& asked_of = question.candidates[i];
+        const capacity::Candidate& asked_of = question.candidates[i];
         Json candidate = {{"name", each.name}, {"meets", each.meets}, {"binds", each.binds}};
         candidate["refused"] = each.refused;
         candidate["currency"] = asked_of.costs.currency;
@@ -157,7 +157,7 @@ Json capacity_json(const Question& question, const Answer& answer) {
             each.best ? Json::parse(asked_of.plans[each.best->plan].scenario.at("strategy").dump()) : Json();
         candidate["best"] = each.best ? option_json(*each.best) : Json();
         candidate["tornado"] = Json::array();
-        for (const planning::Swing& swing : each.tornado)
+        for (const capacity::Swing& swing : each.tornado)
             candidate["tornado"].push_back({{"input", swing.input},
                                             {"days", pair(swing.days)},
                                             {"money", swing.money ? pair(*swing.money) : Json()},

@@ -11,9 +11,9 @@ namespace orrery::report {
 
 /// Candidates beside each other, what binds each, and how the chosen one's answer (the first one's, where none meets
 /// the question) moves. Ends with a newline.
-std::string capacity(const planning::Question& question, const planning::Answer& answer, Style style);
+std::string capacity_text(const capacity::Question& question, const capacity::Answer& answer, Style style);
 
 /// {"question", "chosen", "candidates": [{"name", "meets", "binds", "strategy", "days", ...}]}; ranges are pairs.
-nlohmann::ordered_json capacity_json(const planning::Question& question, const planning::Answer& answer);
+nlohmann::ordered_json capacity_json(const capacity::Question& question, const capacity::Answer& answer);
 
 }  // namespace orrery::report

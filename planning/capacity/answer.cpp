@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 
-namespace orrery::planning {
+namespace orrery::capacity {
 
 namespace {
 
@@ -275,4 +275,4 @@ Answer answer(const Question& question, FactsFile& known, const ProgressCallback
     return all;
 }
 
-}  // namespace orrery::planning
+}  // namespace orrery::capacity

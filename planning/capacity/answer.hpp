@@ -10,7 +10,7 @@
 #include "planning/capacity/question.hpp"
 #include "reliability/goodput.hpp"
 
-namespace orrery::planning {
+namespace orrery::capacity {
 
 using reliability::Range;
 
@@ -52,4 +52,4 @@ struct Answer {
 /// Throws Error at its place in the question where no candidate can be read. A plan that is refused is an answer.
 Answer answer(const Question& question, FactsFile& known, const ProgressCallback& progress = {});
 
-}  // namespace orrery::planning
+}  // namespace orrery::capacity

@@ -13,7 +13,7 @@
 #include "sim/predict.hpp"
 #include "sim/version.hpp"
 
-namespace orrery::planning {
+namespace orrery::capacity {
 
 namespace {
 
@@ -177,4 +177,4 @@ const Facts& FactsFile::add(const std::string& key, Facts facts) {
     return kept;
 }
 
-}  // namespace orrery::planning
+}  // namespace orrery::capacity

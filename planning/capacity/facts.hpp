@@ -13,7 +13,7 @@
 #include "reliability/training_run.hpp"
 #include "scenarios/scenario.hpp"
 
-namespace orrery::planning {
+namespace orrery::capacity {
 
 /// Of one plan on one cluster; nothing of prices, failures, checkpoints or storage.
 struct Facts {
@@ -51,4 +51,4 @@ private:
     std::size_t found_ = 0;
 };
 
-}  // namespace orrery::planning
+}  // namespace orrery::capacity

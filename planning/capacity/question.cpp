@@ -12,7 +12,7 @@
 #include "documents/reader.hpp"
 #include "scenarios/keys.hpp"
 
-namespace orrery::planning {
+namespace orrery::capacity {
 
 namespace {
 
@@ -218,4 +218,4 @@ Question read_question(const json& document, const std::filesystem::path& file, 
     return question;
 }
 
-}  // namespace orrery::planning
+}  // namespace orrery::capacity

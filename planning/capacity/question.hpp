@@ -13,7 +13,7 @@
 #include "reliability/bill.hpp"
 #include "reliability/options.hpp"
 
-namespace orrery::planning {
+namespace orrery::capacity {
 
 /// Half of the ten source medians of `orrery validate` are larger (README.md): how far a step may be off where a
 /// question says nothing.
@@ -53,4 +53,4 @@ Error in_question(const Error& error, const Question& question, const Candidate&
 /// with file, pointer, what is wrong and how to mend it.
 Question read_question(const nlohmann::json& document, const std::filesystem::path& file, const std::string& today);
 
-}  // namespace orrery::planning
+}  // namespace orrery::capacity

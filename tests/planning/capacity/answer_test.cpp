@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/temporary_folder.hpp"
 
-namespace orrery::planning {
+namespace orrery::capacity {
 namespace {
 
 using nlohmann::json;
@@ -139,4 +139,4 @@ TEST(Capacity, AFileThatWasCutOffGoesOn) {
 }
 
 }  // namespace
-}  // namespace orrery::planning
+}  // namespace orrery::capacity

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "documents/document.hpp"
 
-namespace orrery::planning {
+namespace orrery::capacity {
 namespace {
 
 using nlohmann::json;
@@ -121,4 +121,4 @@ TEST(CapacityQuestion, ShippedOnesAreRead) {
 }
 
 }  // namespace
-}  // namespace orrery::planning
+}  // namespace orrery::capacity
