@@ -43,8 +43,6 @@ std::string progress_line(const std::string& label, std::size_t done, std::size_
 Progress::Progress(std::string label, std::size_t total, bool quiet)
     : label_(std::move(label)), total_(total), shown_(!quiet && is_terminal(Stream::err)) {}
 
-Progress::Progress(std::string label, bool quiet) : Progress(std::move(label), 0, quiet) {}
-
 Progress::~Progress() {
     if (shown_) std::fputs("\r\033[K", stderr);
 }

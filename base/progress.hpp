@@ -22,9 +22,8 @@ using ProgressCallback = std::function<void(std::size_t done, std::size_t total)
 /// when stderr is no terminal or quiet is set. May be called from several threads.
 class Progress {
 public:
+    /// total: 0 where show() says how much there is.
     Progress(std::string label, std::size_t total, bool quiet = false);
-    /// Of work that says with show() how much there is.
-    explicit Progress(std::string label, bool quiet = false);
     ~Progress();
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;

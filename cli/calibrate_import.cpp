@@ -1,6 +1,7 @@
 // orrery calibrate import nccl-tests.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>

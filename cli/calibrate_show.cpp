@@ -1,6 +1,7 @@
 // orrery calibrate show, orrery calibrate compare.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/table.hpp"

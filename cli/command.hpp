@@ -1,10 +1,13 @@
 // The commands of `orrery`: one function a command, one file each.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <span>
 
 #include "base/error.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace orrery::cli {
 

@@ -1,6 +1,7 @@
 // orrery explain: what a rank does and where its times come from.
 #include "report/explain.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <memory>

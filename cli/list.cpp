@@ -1,6 +1,8 @@
 // orrery list: what a scenario can name.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "base/enum_table.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
@@ -8,9 +10,9 @@
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
-#include "cli/strategy_list.hpp"
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
+#include "strategies/plan_fields.hpp"
 #include "topology/catalog.hpp"
 #include "topology/fabric_spec.hpp"
 
@@ -86,10 +88,26 @@ void list_fabrics() {
         "\"fabric\": \"dragonfly\"}.\n");
 }
 
+/// What may stand under a key, in a cell of a table.
+std::string values_of(const documents::Key& key) {
+    using documents::Kind;
+    std::string words;
+    switch (key.kind) {
+        case Kind::choice:
+            for (const documents::Word& word : key.words)
+                words += fmt::format("{}{}", words.empty() ? "" : " | ", word.name);
+            return words;
+        case Kind::boolean: return "true | false";
+        case Kind::integer: return fmt::format("{:.0f} to {:.0f}", key.min, key.max);
+        case Kind::bytes: return fmt::format("{} to {}", format_bytes(key.min), format_bytes(key.max));
+        default: return "text";
+    }
+}
+
 void list_strategies() {
     Table table({{"key", Align::left}, {"values", Align::left}, {"what", Align::left}, {"source", Align::left}});
-    for (const StrategyKey& key : strategy_keys())
-        table.row({std::string(key.key), std::string(key.values), std::string(key.what), std::string(key.source)});
+    for (const auto& [key, get, set] : strategies::strategy_fields())
+        table.row({std::string(key.name), values_of(key), std::string(key.help), std::string(key.origin)});
     print_table(table);
 }
 

@@ -1,7 +1,6 @@
 // Options that several commands share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,10 @@
 #include "report/output_file.hpp"
 #include "report/style.hpp"
 #include "scenarios/scenario.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace orrery::cli {
 

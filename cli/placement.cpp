@@ -1,6 +1,7 @@
 // orrery placement: which rank on which GPU, and what a better order would save.
 #include "report/placement.hpp"
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.hpp"

@@ -1,10 +1,13 @@
 // What every program of the project does around its commands: help, messages on stderr, exit codes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <span>
 
 #include "base/error.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace orrery::cli {
 

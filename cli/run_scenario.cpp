@@ -1,6 +1,7 @@
 // orrery run: execute a scenario for real and report it as a simulation is reported.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,7 @@
 // orrery simulate: predict one scenario.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include "report/terminal.hpp"
 #include "sim/agreement.hpp"
 #include "sim/predict.hpp"
+#include "sim/simgrid.hpp"
 #include "strategies/build.hpp"
 
 namespace orrery::cli {
@@ -46,7 +48,7 @@ bool verify(const scenarios::Scenario& scenario, const Options& options, calibra
     const bool fold = options.fold != "off";
     std::vector<sim::Agreement> checks;
     {
-        Progress progress("verify", options.display.quiet);
+        Progress progress("verify", 0, options.display.quiet);
         const auto show = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
         if (options.fold == "verify")
             checks.push_back(sim::check_folding(scenario, profiles, engine_of(options), show));
@@ -80,12 +82,13 @@ void announce_operations(const scenarios::Scenario& scenario, const Options& opt
 /// Shows how far it has come to whoever waits.
 sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Options how,
                         bool quiet) {
-    Progress progress("simulate", quiet);
+    Progress progress("simulate", 0, quiet);
     how.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
     return sim::predict(scenario, profiles, how);
 }
 
 Exit simulate(const Options& options) {
+    const sim::SimgridAhead simgrid;
     require_distinct({options.json, options.trace}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json), trace(options.trace);

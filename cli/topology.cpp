@@ -1,6 +1,7 @@
 // orrery topology: prints, draws and checks the cluster of a scenario.
 #include "report/topology.hpp"
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <optional>

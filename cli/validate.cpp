@@ -1,4 +1,5 @@
 // orrery validate: predictions against published measurements.
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -41,7 +42,7 @@ void run_validation(const Options& options) {
         options.files.empty() ? validate::carried_files()
                               : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
     const validate::Report report = [&] {
-        Progress progress("validate", options.quiet);
+        Progress progress("validate", 0, options.quiet);
         return validate::validate_files(files, validate::simulator(options.held_out),
                                         [&](std::size_t done, std::size_t total) { progress.show(done, total); });
     }();

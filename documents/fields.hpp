@@ -1,6 +1,8 @@
 // The fields of a struct as keys of a JSON object: one table reads, writes, checks and documents them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -36,6 +38,12 @@ constexpr auto& follow(auto& object) {
     return (object.*....*path);
 }
 
+/// Entries of a std::array of whole numbers; 0: another type.
+template <class Type>
+inline constexpr std::size_t entries_of = 0;
+template <std::integral Whole, std::size_t count>
+inline constexpr std::size_t entries_of<std::array<Whole, count>> = count;
+
 template <class Type>
 constexpr Kind kind_of() {
     if constexpr (std::is_enum_v<Type>)
@@ -46,6 +54,8 @@ constexpr Kind kind_of() {
         return Kind::integer;
     else if constexpr (std::is_floating_point_v<Type>)
         return Kind::number;
+    else if constexpr (entries_of<Type> > 0)
+        return Kind::integers;
     else
         return Kind::text;
 }
@@ -54,6 +64,8 @@ template <class Type>
 Setting setting_of(const Type& value) {
     if constexpr (kind_of<Type>() == Kind::choice || kind_of<Type>() == Kind::integer)
         return static_cast<std::uint64_t>(value);
+    else if constexpr (kind_of<Type>() == Kind::integers)
+        return std::vector<std::uint64_t>(value.begin(), value.end());
     else
         return value;
 }
@@ -62,6 +74,9 @@ template <class Type>
 void assign(Type& member, const Setting& setting) {
     if constexpr (kind_of<Type>() == Kind::choice || kind_of<Type>() == Kind::integer)
         member = static_cast<Type>(std::get<std::uint64_t>(setting));
+    else if constexpr (kind_of<Type>() == Kind::integers)
+        std::ranges::transform(std::get<std::vector<std::uint64_t>>(setting), member.begin(),
+                               [](std::uint64_t whole) { return static_cast<typename Type::value_type>(whole); });
     else
         member = std::get<Type>(setting);
 }
@@ -93,6 +108,7 @@ constexpr auto field(Key key) {
     using Struct = typename detail::Of<decltype(first)>::type;
     using Type = std::remove_cvref_t<decltype(detail::follow<first, more...>(std::declval<Struct&>()))>;
     key.kind = detail::kind_of<Type>();
+    key.entries = detail::entries_of<Type>;
     return Field<Struct>{
         key, [](const Struct& of) { return detail::setting_of(detail::follow<first, more...>(of)); },
         [](Struct& of, const Setting& value) { detail::assign(detail::follow<first, more...>(of), value); }};

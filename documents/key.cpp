@@ -1,6 +1,7 @@
 #include "documents/key.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -37,7 +38,12 @@ bool can_say(const Key& key, const Setting& setting) {
                                      return in_range(key, static_cast<double>(whole));
                                  },
                                  [&](double number) { return in_range(key, number); }, [](bool) { return true; },
-                                 [](const std::string& text) { return !text.empty(); }},
+                                 [](const std::string& text) { return !text.empty(); },
+                                 [&](const std::vector<std::uint64_t>& list) {
+                                     return list.size() == key.entries && std::ranges::all_of(list, [&](auto whole) {
+                                                return in_range(key, static_cast<double>(whole));
+                                            });
+                                 }},
                       setting);
 }
 
@@ -63,6 +69,8 @@ std::string remedy(const Key& key) {
         case Kind::texts: return "write a list of texts: [\"...\", \"...\"]";
         case Kind::named_texts: return "write a text in double quotes, or an object of texts: {\"name\": \"...\"}";
         case Kind::numbers: return fmt::format("write a list of numbers from {} to {}", key.min, key.max);
+        case Kind::integers:
+            return fmt::format("write a list of {} whole numbers from {:.0f} to {:.0f}", key.entries, key.min, key.max);
         case Kind::boolean: return "write true or false, without quotes";
         case Kind::integer:
             return fmt::format("write a whole number from {:.0f} to {:.0f}, without quotes", key.min, key.max);

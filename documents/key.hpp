@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -20,6 +21,7 @@ enum class Kind : std::uint8_t {
     texts,        ///< a list of texts
     named_texts,  ///< a text, or an object of texts
     numbers,      ///< a list of real numbers in [min, max]
+    integers,     ///< a list of `entries` whole numbers in [min, max]
     boolean,
     integer,   ///< whole number in [min, max]
     number,    ///< real number in [min, max]
@@ -69,6 +71,9 @@ struct Key {
     std::string_view help = {};         ///< a sentence
     std::string_view when_absent = {};  ///< what then holds, where it is not simply the default
     std::array<Spelling, 3> others = {};
+    std::size_t entries = 0;          ///< entries of a list of integers
+    std::string_view origin = {};     ///< who came up with it: a paper, or the software whose option it is
+    std::string_view published = {};  ///< path in a row of published measurements that says it as it is (validate/)
 
     /// The other spellings.
     [[nodiscard]] constexpr std::span<const Spelling> spellings() const {
@@ -79,7 +84,7 @@ struct Key {
 };
 
 /// What stands under a key: whole numbers, bytes and values of enumerations as std::uint64_t.
-using Setting = std::variant<std::uint64_t, double, bool, std::string>;
+using Setting = std::variant<std::uint64_t, double, bool, std::string, std::vector<std::uint64_t>>;
 
 /// Whether the key can say this: the number is in its range, the text not empty, the value of the enumeration named.
 bool can_say(const Key& key, const Setting& setting);

@@ -150,6 +150,23 @@ std::vector<double> Reader::numbers(std::string_view name) const {
     return all;
 }
 
+std::vector<std::uint64_t> Reader::integers(std::string_view name) const {
+    const Key& known = key(name, Kind::integers);
+    const json* value = find(name);
+    std::vector<std::uint64_t> all;
+    if (!value) return all;
+    if (!value->is_array()) refuse(name, fmt::format("{} is no list", shown(*value)), remedy(known));
+    if (value->size() != known.entries)
+        refuse(name, fmt::format("{} has {} entries", shown(*value), value->size()), remedy(known));
+    for (const json& entry : *value) {
+        if (!entry.is_number_integer() || entry.get<double>() < known.min || entry.get<double>() > known.max)
+            throw Error(file_, child_pointer(pointer(name), all.size()),
+                        fmt::format("{} is not a whole number in the range", shown(entry)), remedy(known));
+        all.push_back(entry.get<std::uint64_t>());
+    }
+    return all;
+}
+
 std::map<std::string, std::string> Reader::named_texts(std::string_view name) const {
     const Key& known = key(name, Kind::named_texts);
     const json* value = find(name);
@@ -226,6 +243,7 @@ std::optional<Setting> Reader::setting(std::string_view name) const {
         case Kind::bytes: return bytes(name);
         case Kind::rate: return bytes_per_second(name);
         case Kind::tokens: return tokens(name);
+        case Kind::integers: return integers(name);
         case Kind::duration: return seconds(name);
         case Kind::object:
         case Kind::objects:

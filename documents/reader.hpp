@@ -38,6 +38,8 @@ public:
     [[nodiscard]] std::string text(std::string_view name, std::string_view fallback = "") const;
     [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
     [[nodiscard]] std::vector<double> numbers(std::string_view name) const;
+    /// As many as the key says; empty when absent.
+    [[nodiscard]] std::vector<std::uint64_t> integers(std::string_view name) const;
     /// A text stands under the name "", the texts of an object under their own.
     [[nodiscard]] std::map<std::string, std::string> named_texts(std::string_view name) const;
     [[nodiscard]] bool boolean(std::string_view name, bool fallback) const;

@@ -1,10 +1,6 @@
 #include "models/model_fields.hpp"
 
-#include <fmt/ranges.h>
-
 #include <array>
-#include <charconv>
-#include <sstream>
 
 namespace orrery::models {
 
@@ -23,6 +19,7 @@ constexpr double max_heads = 4096;
 constexpr double max_rows = 1 << 24;
 constexpr double max_positions = 1 << 22;
 constexpr double max_experts = 65536;
+constexpr double max_depth = 1000;
 
 constexpr std::array families{word("gpt", Family::gpt), word("llama", Family::llama), word("bert", Family::bert),
                               word("t5", Family::t5), word("resnet", Family::resnet)};
@@ -35,28 +32,6 @@ constexpr std::array positions{word("learned", PositionKind::learned),
                                word("learned_absolute", PositionKind::learned),
                                word("absolute", PositionKind::learned)};
 
-/// "3,4,6,3"; "" of a model without images.
-documents::Setting depths_text(const Spec& spec) {
-    if (spec.image.depths == ImageSpec{}.depths) return std::string();
-    return fmt::format("{}", fmt::join(spec.image.depths, ","));
-}
-
-/// Depths that are not read are zero, which validate() refuses.
-void read_depths(Spec& spec, const documents::Setting& setting) {
-    std::istringstream text(std::get<std::string>(setting));
-    for (std::uint32_t& depth : spec.image.depths) {
-        std::string part;
-        std::getline(text, part, ',');
-        depth = 0;
-        std::from_chars(part.data(), part.data() + part.size(), depth);
-    }
-}
-
-constexpr documents::Field<Spec> depths_field(documents::Key key) {
-    key.kind = documents::Kind::text;
-    return {key, depths_text, read_depths};
-}
-
 // clang-format off
 constexpr std::array fields{
     field<&Spec::name>({.name = "name",
@@ -66,31 +41,39 @@ constexpr std::array fields{
         .help = "Family of a model given by its fields: what the others are when absent."}),
     field<&Spec::layers>({.name = "num_hidden_layers", .min = 1, .max = max_layers, .required = true,
         .help = "Transformer layers.", .when_absent = "the named model's",
-        .others = {megatron("num_layers"), hugging_face("n_layer")}}),
+        .others = {megatron("num_layers"), hugging_face("n_layer")},
+        .published = "model.layers"}),
     field<&Spec::hidden>({.name = "hidden_size", .min = 1, .max = max_width, .required = true,
         .help = "Width of what passes from layer to layer.", .when_absent = "the named model's",
-        .others = {hugging_face("n_embd")}}),
+        .others = {hugging_face("n_embd")},
+        .published = "model.hidden"}),
     field<&Spec::heads>({.name = "num_attention_heads", .min = 1, .max = max_heads, .required = true,
         .help = "Heads of queries.", .when_absent = "the named model's",
-        .others = {hugging_face("n_head")}}),
+        .others = {hugging_face("n_head")},
+        .published = "model.heads"}),
     field<&Spec::kv_heads>({.name = "num_key_value_heads", .min = 1, .max = max_heads, .required = true,
         .help = "Heads of keys and values.", .when_absent = "num_attention_heads",
-        .others = {megatron("num_query_groups")}}),
+        .others = {megatron("num_query_groups")},
+        .published = "model.kv_heads"}),
     field<&Spec::head_dim>({.name = "head_dim", .min = 1, .max = max_width, .required = true,
         .help = "Width of one head.", .when_absent = "hidden_size / num_attention_heads",
-        .others = {megatron("kv_channels")}}),
+        .others = {megatron("kv_channels")},
+        .published = "model.head_dim"}),
     field<&Spec::ffn>({.name = "intermediate_size", .min = 1, .max = max_width, .required = true,
         .help = "Width of one matrix of the MLP.", .when_absent = "4 x hidden_size",
-        .others = {megatron("ffn_hidden_size"), hugging_face("n_inner")}}),
+        .others = {megatron("ffn_hidden_size"), hugging_face("n_inner")},
+        .published = "model.ffn"}),
     field<&Spec::vocab>({.name = "vocab_size", .min = 1, .max = max_rows, .required = true,
-        .help = "Rows of the word embedding, before padding.", .when_absent = "the named model's"}),
+        .help = "Rows of the word embedding, before padding.", .when_absent = "the named model's",
+        .published = "model.vocab"}),
     field<&Spec::max_positions>({.name = "max_position_embeddings", .min = 1, .max = max_positions,
         .help = "Rows of a table of learned positions; other positions have none.", .when_absent = "none",
         .others = {hugging_face("n_positions")}}),
     field<&Spec::token_types>({.name = "type_vocab_size", .min = 0, .max = max_rows,
         .help = "Rows of BERT's segment table; 0: none.", .when_absent = "0; bert 2"}),
     field<&Spec::gated>({.name = "swiglu",
-        .help = "Gated MLP with two input matrices.", .when_absent = "false; llama true"}),
+        .help = "Gated MLP with two input matrices.", .when_absent = "false; llama true",
+        .published = "model.gated"}),
     field<&Spec::causal>({.name = "causal",
         .help = "Attention sees earlier tokens only.", .when_absent = "true; bert false"}),
     field<&Spec::tied_embeddings>({.name = "tie_word_embeddings",
@@ -113,7 +96,8 @@ constexpr std::array fields{
         .help = "How positions are told.", .when_absent = "learned; llama rope"}),
     field<&Spec::dropout>({.name = "dropout", .min = 0, .max = 0.99,
         .help = "Of hidden states and attention; 0: no dropout kernels.", .when_absent = "the model's",
-        .others = {megatron("hidden_dropout")}}),
+        .others = {megatron("hidden_dropout")},
+        .published = "switches.hidden-dropout"}),
     field<&Spec::embedding_norm>({.name = "embed_layernorm",
         .help = "A norm between the embedding and the first block, as in BERT and BLOOM.",
         .when_absent = "false; bert true"}),
@@ -141,8 +125,8 @@ constexpr std::array fields{
         .help = "T5: rows of a stack's table of position biases.", .when_absent = "none, but in T5"}),
     field<&Spec::image, &ImageSpec::size>({.name = "image_size", .min = 1, .max = max_positions,
         .help = "ResNet: rows, and as many columns, of an image.", .when_absent = "none, but in a ResNet"}),
-    depths_field({.name = "depths",
-        .help = "ResNet: residual blocks of each of its four stages, such as 3,4,6,3.",
+    field<&Spec::image, &ImageSpec::depths>({.name = "depths", .min = 1, .max = max_depth,
+        .help = "ResNet: residual blocks of each of its four stages, such as [3, 4, 6, 3].",
         .when_absent = "none, but in a ResNet"}),
 };
 // clang-format on

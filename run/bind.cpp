@@ -35,4 +35,26 @@ Action Bind::collective(const strategies::Collective& what, strategies::Lane lan
     };
 }
 
+namespace {
+
+std::uint32_t stage_of(const Place& place, std::uint32_t rank) {
+    return place.mesh.coordinate(rank, strategies::Axis::pipeline);
+}
+
+}  // namespace
+
+Action Bind::send(const strategies::Send& what, strategies::Lane lane, const void* from) const {
+    const std::uint32_t peer = place.mesh.peer(place.rank, what.axis, what.delta);
+    kernels::Communicator& group =
+        groups.pipeline(lane == strategies::Lane::send_forward, place.stage(), stage_of(place, peer));
+    return [&group, from, bytes = what.bytes, peer](kernels::Stream stream) { group.send(from, bytes, peer, stream); };
+}
+
+Action Bind::receive(const strategies::Recv& what, strategies::Lane lane, void* to) const {
+    const std::uint32_t peer = place.mesh.peer(place.rank, what.axis, what.delta);
+    kernels::Communicator& group =
+        groups.pipeline(lane == strategies::Lane::recv_forward, stage_of(place, peer), place.stage());
+    return [&group, to, bytes = what.bytes, peer](kernels::Stream stream) { group.receive(to, bytes, peer, stream); };
+}
+
 }  // namespace orrery::run

@@ -35,6 +35,9 @@ struct Bind {
     [[nodiscard]] Action collective(const strategies::Collective& what, strategies::Lane lane, const void* send,
                                     void* receive, kernels::Dtype dtype,
                                     kernels::Reduction reduction = kernels::Reduction::sum) const;
+    /// Between stages of the pipeline.
+    [[nodiscard]] Action send(const strategies::Send& what, strategies::Lane lane, const void* from) const;
+    [[nodiscard]] Action receive(const strategies::Recv& what, strategies::Lane lane, void* to) const;
 };
 
 }  // namespace orrery::run

@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "run/gradients.hpp"
 #include "run/interpreter.hpp"
 #include "run/offloaded.hpp"
+#include "run/stage_operations.hpp"
 #include "strategies/hazards.hpp"
 
 namespace orrery::run {
@@ -31,12 +31,12 @@ public:
         : step_(step),
           program_(step.programs[step.role[place.rank]]),
           place_(place),
-          numbers_(numbers),
           arena_(base),
           host_arena_(host_base),
           offloaded_(host_arena_),
           bind_{device, place, model.parameters(), groups, arena_},
           interpreter_(step, bind_, model),
+          stage_(step, program_, bind_, numbers),
           hazards_(program_),
           last_use_(last_uses(program_)) {
         for (const Program& block : step.blocks) block_hazards_.emplace_back(block);
@@ -49,9 +49,6 @@ private:
     Action bind_step_op(const Op& op);
     Action bind_message(const Op& op);
     Action bind_copy(const Op& op);
-    [[nodiscard]] std::uint32_t stage_of(std::uint32_t rank) const {
-        return place_.mesh.coordinate(rank, Axis::pipeline);
-    }
     Action gather_boundary(const Op& op, const Collective& collective);
     Item& begin_item(const Op& op, std::uint32_t index, std::int32_t inner);
     void end_item(Item& item);
@@ -59,18 +56,17 @@ private:
     const StepProgram& step_;
     const Program& program_;
     const Place& place_;
-    const StepNumbers& numbers_;
     Arena arena_, host_arena_;
     Offloaded offloaded_;
     Bind bind_;
     Interpreter interpreter_;
+    StageOperations stage_;
     Hazards hazards_;
     std::vector<Hazards> block_hazards_;
     std::vector<std::uint32_t> last_use_;
     std::map<BufferId, Tensor> boundary_;   ///< tensors between stages, by the program's buffer
     std::vector<std::uint32_t> last_item_;  ///< operation -> its last item
     Tensor value_, gradient_;               ///< what the last layer left: its output, or the gradient of its input
-    Tensor received_, sum_;
     BoundProgram bound_;
 };
 
@@ -117,34 +113,18 @@ void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
             boundary_[id] = std::exchange(flowing, nullptr);
 }
 
-/// The part of a boundary tensor that this rank sends: all of it, or its share of the rows.
+/// A boundary tensor; of one that is sent all of it, or this rank's share of the rows.
 Action Binder::bind_message(const Op& op) {
-    const bool exchange = op.task == Task::exchange_words;
-    if (const auto* recv = std::get_if<Recv>(&op.what)) {
-        const Tensor memory = arena_.take(recv->bytes);
-        (exchange ? received_ : boundary_[program_.writes(op).front()]) = memory;
-        const std::uint32_t from = place_.mesh.peer(place_.rank, recv->axis, recv->delta);
-        kernels::Communicator& group =
-            bind_.groups.pipeline(op.lane == Lane::recv_forward, stage_of(from), place_.stage());
-        return [&group, to = bind_.at(memory), bytes = recv->bytes, from](kernels::Stream stream) {
-            group.receive(to, bytes, from, stream);
-        };
+    if (const auto* receive = std::get_if<Recv>(&op.what)) {
+        const Tensor memory = boundary_[program_.writes(op).front()] = arena_.take(receive->bytes);
+        return bind_.receive(*receive, op.lane, bind_.at(memory));
     }
     const auto& send = std::get<Send>(op.what);
-    const std::byte* memory = nullptr;
-    if (exchange) {
-        const Parameters& parameters = bind_.parameters;
-        memory = static_cast<const std::byte*>(parameters.gradients().at(parameters.offset(word_embedding)));
-    } else {
-        const Tensor& tensor = boundary_.at(program_.reads(op).front());
-        const std::uint64_t whole =
-            place_.residual_tokens() * place_.plan.model.hidden * kernels::size_of(place_.activations());
-        memory = arena_.at(tensor);
-        if (memory != nullptr && send.bytes < whole) memory += place_.tensor() * send.bytes;
-    }
-    const std::uint32_t to = place_.mesh.peer(place_.rank, send.axis, send.delta);
-    kernels::Communicator& group = bind_.groups.pipeline(op.lane == Lane::send_forward, place_.stage(), stage_of(to));
-    return [&group, memory, bytes = send.bytes, to](kernels::Stream stream) { group.send(memory, bytes, to, stream); };
+    const std::uint64_t whole =
+        place_.residual_tokens() * place_.plan.model.hidden * kernels::size_of(place_.activations());
+    const std::byte* memory = arena_.at(boundary_.at(program_.reads(op).front()));
+    if (memory != nullptr && send.bytes < whole) memory += place_.tensor() * send.bytes;
+    return bind_.send(send, op.lane, memory);
 }
 
 Action Binder::gather_boundary(const Op& op, const Collective& collective) {
@@ -161,15 +141,10 @@ Action Binder::bind_copy(const Op& op) {
 }
 
 Action Binder::bind_step_op(const Op& op) {
-    if (std::holds_alternative<Send>(op.what) || std::holds_alternative<Recv>(op.what)) return bind_message(op);
+    if (op.state != no_state) return stage_.bind(op);
     if (std::holds_alternative<Copy>(op.what)) return bind_copy(op);
-    const auto* collective = std::get_if<Collective>(&op.what);
-    if (op.task == Task::gather_boundary) return gather_boundary(op, *collective);
-    if (op.task == Task::sum_squares && !sum_) sum_ = arena_.take(sizeof(float));
-    StepSite site{.task = op.task, .bucket = op.bucket, .lane = op.lane, .collective = collective};
-    if (sum_) site.sum = static_cast<float*>(bind_.at(sum_));
-    if (op.task == Task::sum_words) site.received = bind_.at(received_);
-    return bind_gradients(bind_, site, numbers_);
+    if (const auto* collective = std::get_if<Collective>(&op.what)) return gather_boundary(op, *collective);
+    return bind_message(op);
 }
 
 BoundProgram Binder::bind() && {

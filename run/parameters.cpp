@@ -214,6 +214,52 @@ std::vector<Range> Parameters::replicated() const {
     return ranges;
 }
 
+/// Of the flat buffers.
+std::vector<Range> Parameters::ranges(const strategies::StateView& view) const {
+    using strategies::Portion;
+    if (view.portion == Portion::counted) return counted();
+    if (view.portion == Portion::replicated) return replicated();
+    std::vector<Range> list;
+    if (view.portion == Portion::words) {
+        const auto words = std::ranges::find(slices_, std::string(strategies::word_embedding), &Slice::name);
+        const std::uint64_t begin = offset(strategies::word_embedding);
+        return {{begin, begin + words->elements()}};
+    }
+    for (std::uint32_t b = 0; b < buckets_.size(); ++b)
+        if (view.holds(b, buckets_[b].experts))
+            list.push_back(view.portion == Portion::kept ? Range(buckets_[b]) : owned(b));
+    return list;
+}
+
+std::vector<Stretch> Parameters::stretches(const strategies::StateView& view) const {
+    using strategies::State;
+    std::vector<Stretch> list;
+    if (view.state == State::weights || view.state == State::gradients) {
+        const Elements& flat = view.state == State::weights ? weights_ : gradients_;
+        for (const Range& range : ranges(view)) list.push_back({{flat.at(range.begin), flat.dtype}, range.elements()});
+        return list;
+    }
+    if (view.portion == strategies::Portion::counted) {
+        for (const Range& range : counted()) list.push_back({{main_gradient(range.begin)}, range.elements()});
+        return list;
+    }
+    const std::vector<Share> all = shares();
+    for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
+        if (!view.holds(b, buckets_[b].experts)) continue;
+        const Share& share = all[b];
+        float* at = nullptr;
+        switch (view.state) {
+            case State::main_gradients: at = share.gradient; break;
+            case State::masters: at = share.master; break;
+            case State::first_moments: at = share.first_moment; break;
+            case State::second_moments: at = share.second_moment; break;
+            default: throw std::logic_error("no array of parameters");
+        }
+        list.push_back({{at}, share.range.elements()});
+    }
+    return list;
+}
+
 std::uint64_t Parameters::offset(const std::string& name) const {
     const auto found = offset_.find(name);
     if (found == offset_.end()) throw Error("this rank holds no parameter " + name, "");

@@ -11,6 +11,7 @@
 #include "run/elements.hpp"
 #include "run/place.hpp"
 #include "strategies/dataflow.hpp"
+#include "strategies/stage_state.hpp"
 
 namespace orrery::run {
 
@@ -46,6 +47,12 @@ struct Bucket : Range {
     bool experts = false;
 };
 
+/// Consecutive numbers in memory.
+struct Stretch {
+    Elements at;
+    std::uint64_t elements = 0;
+};
+
 /// A bucket's owned part as the optimizer sees it, in fp32 but for the weights that products read.
 struct Share {
     Range range;
@@ -79,8 +86,9 @@ public:
     [[nodiscard]] const Elements& gradients() const { return gradients_; }
     /// Of every bucket.
     [[nodiscard]] std::vector<Share> shares() const;
-    /// The fp32 gradient of an owned element of the flat buffers, and of those behind it in its bucket.
-    [[nodiscard]] float* main_gradient(std::uint64_t element) const;
+    /// Where a view of the stage's parameters lies: bucket by bucket, of replicated and counted ones wherever they are.
+    /// Throws std::logic_error for what is no array of parameters.
+    [[nodiscard]] std::vector<Stretch> stretches(const strategies::StateView& view) const;
     /// Bytes of moments, masters and fp32 gradients beside weights() and gradients().
     [[nodiscard]] std::uint64_t optimizer_bytes() const;
 
@@ -88,12 +96,15 @@ public:
     /// The part of a bucket that this rank's optimizer updates: all of it, or one data rank's share.
     [[nodiscard]] Range owned(std::uint32_t bucket) const;
     [[nodiscard]] std::uint64_t owned_elements() const;
+
+private:
     /// Parts of the owned ranges that this rank adds to the gradient norm.
     [[nodiscard]] std::vector<Range> counted() const;
     /// Replicated slices, merged where they touch.
     [[nodiscard]] std::vector<Range> replicated() const;
-
-private:
+    /// The fp32 gradient of an owned element of the flat buffers, and of those behind it in its bucket.
+    [[nodiscard]] float* main_gradient(std::uint64_t element) const;
+    [[nodiscard]] std::vector<Range> ranges(const strategies::StateView& view) const;
     void lay_out();
     [[nodiscard]] std::vector<float> initial_values(std::uint64_t seed) const;
     void fill_weights(std::uint64_t seed);

@@ -27,6 +27,7 @@ std::string values_of(const Key& key) {
         case Kind::texts: return "a list of texts";
         case Kind::named_texts: return "text, or texts by name";
         case Kind::numbers: return "a list of numbers";
+        case Kind::integers: return fmt::format("a list of {}, {:.0f} to {:.0f}", key.entries, key.min, key.max);
         case Kind::boolean: return "true, false";
         case Kind::integer: return fmt::format("{:.0f} to {:.0f}", key.min, key.max);
         case Kind::number: return fmt::format("{} to {}, any number", key.min, key.max);

@@ -72,6 +72,11 @@ Json value_of(const Key& key) {
         case Kind::integer: return bounds("integer", key);
         case Kind::number: return bounds("number", key);
         case Kind::numbers: return list_of(1000000, bounds("number", key));
+        case Kind::integers: {
+            Json list = list_of(key.entries, bounds("integer", key));
+            list["minItems"] = key.entries;
+            return list;
+        }
         case Kind::choice: return {{"enum", words_of(key)}};
         case Kind::bytes: return {{"$ref", "#/definitions/bytes"}};
         case Kind::rate: return {{"$ref", "#/definitions/rate"}};

@@ -28,6 +28,16 @@ const Simgrid& simgrid() {
     return opened;
 }
 
+SimgridAhead::SimgridAhead()
+    : opening_([] {
+          try {
+              (void)simgrid();
+          } catch (const Error&) {  // told to who asks, who tries again
+          }
+      }) {}
+
+SimgridAhead::~SimgridAhead() { opening_.join(); }
+
 std::unique_ptr<Engine> make_fluid_engine_in_simgrid(std::vector<double> capacity_bytes_per_second) {
     return make_fluid_engine_under(simgrid().main_loop, std::move(capacity_bytes_per_second));
 }

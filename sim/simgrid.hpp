@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "sim/engine.hpp"
@@ -17,5 +18,18 @@ struct Simgrid {
 /// Looked for beside the program, in the folder above, and where the system's libraries are. Throws Error where it
 /// cannot be opened.
 const Simgrid& simgrid();
+
+/// Opens SimGrid beside what its owner does meanwhile, for whoever will ask for it: its libraries' relocations take as
+/// long as reading a scenario. Where it cannot be opened, who asks is told.
+class SimgridAhead {
+public:
+    SimgridAhead();
+    ~SimgridAhead();
+    SimgridAhead(const SimgridAhead&) = delete;
+    SimgridAhead& operator=(const SimgridAhead&) = delete;
+
+private:
+    std::thread opening_;
+};
 
 }  // namespace orrery::sim

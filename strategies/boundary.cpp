@@ -47,7 +47,6 @@ BufferId Boundary::input(const Slot& slot) {
     builder_.emit(Lane::compute, label("gather boundary", "gather boundary", slot),
                   Collective{kernels::CollectiveKind::all_gather, {Axis::tensor}, full_bytes_}, {posted.mapped()},
                   {whole});
-    builder_.task(Task::gather_boundary);
     return whole;
 }
 

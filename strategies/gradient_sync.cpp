@@ -39,7 +39,7 @@ void GradientSync::begin() {
     builder_.emit(Lane::compute, intern_.label("zero gradients", Phase::forward),
                   What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, kept})},
                   std::span<const BufferId>{}, gradient_);
-    builder_.task(Task::zero_gradients);
+    builder_.state({.operands = {{State::gradients}}});
 }
 
 void GradientSync::formed(const Slot& slot, std::size_t position, std::vector<BufferId>& writes) {
@@ -72,13 +72,18 @@ void GradientSync::behind(const Slot& slot) {
         if (buckets_.buckets[b].chunk == slot.chunk) scatter(b, slot.micro_batch);
 }
 
-/// The collectives one behind the other; the token of the last.
-BufferId GradientSync::emit(const std::vector<Move>& list, Task task, std::uint32_t bucket, BufferId from) {
+/// The collectives one behind the other; the token of the last. summed: over micro-batches, and so part of the stage's
+/// state.
+BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed) {
+    StateView sent{State::gradients, Portion::kept, bucket};
     for (const Move& move : list) {
         const BufferId moved = builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
                       Collective{move.kind, move.group, move.size(mesh_, bytes_of(bucket))}, {from}, {moved});
-        builder_.task(task, bucket);
+        StateView received = sent;
+        if (move.kind == kernels::CollectiveKind::reduce_scatter) received.portion = Portion::updated;
+        builder_.state(summed ? StateDetail{.operands = {sent, received}} : StateDetail{});
+        sent = received;
         from = moved;
     }
     return from;
@@ -87,13 +92,12 @@ BufferId GradientSync::emit(const std::vector<Move>& list, Task task, std::uint3
 /// One micro-batch's gradients, formed whole, go to the shares that are summed.
 void GradientSync::scatter(std::uint32_t bucket, std::uint32_t micro_batch) {
     const auto formed = formed_.extract({bucket, micro_batch});
-    if (!formed.empty()) reduced_[bucket] = emit(scatters(bucket), Task::scatter_bucket, bucket, formed.mapped());
+    if (!formed.empty()) reduced_[bucket] = emit(scatters(bucket), bucket, formed.mapped(), false);
 }
 
 void GradientSync::reduce(std::uint32_t bucket) {
     const Ownership& of = owners(bucket);
-    reduced_[bucket] =
-        emit(moves(mesh_, of.gradients, of.states, of.replicas), Task::reduce_bucket, bucket, reduced_[bucket]);
+    reduced_[bucket] = emit(moves(mesh_, of.gradients, of.states, of.replicas), bucket, reduced_[bucket], true);
 }
 
 /// Each tensor rank has seen only its part of the sequence (Megatron-LM's allreduce_layernorm_grads: one call for all).
@@ -106,7 +110,8 @@ void GradientSync::reduce_replicated() {
     builder_.emit(Lane::compute, intern_.label("norm gradient reduction", Phase::gradient),
                   Collective{over_tensor.front().kind, over_tensor.front().group, bytes}, reduced_,
                   std::span(&summed, 1));
-    builder_.task(Task::reduce_replicated);
+    constexpr StateView replicated{State::gradients, Portion::replicated};
+    builder_.state({.operands = {replicated, replicated}});
     reduced_.push_back(summed);
 }
 

@@ -45,7 +45,7 @@ private:
         return moves(mesh_, of.formed, of.gradients, of.replicas);
     }
     [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket) const;
-    BufferId emit(const std::vector<Move>& list, Task task, std::uint32_t bucket, BufferId from);
+    BufferId emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed);
     void scatter(std::uint32_t bucket, std::uint32_t micro_batch);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();

@@ -1,5 +1,7 @@
 #include "strategies/optimizer_phase.hpp"
 
+#include <utility>
+
 #include "strategies/ownership.hpp"
 
 namespace orrery::strategies {
@@ -16,19 +18,19 @@ class Optimizer {
 public:
     Optimizer(Builder& builder, Intern& intern) : builder_(builder), intern_(intern) {}
 
-    void kernel(const std::string& name, Task task, PointwiseKind kind, Dtype dtype, std::uint64_t parameters,
+    void kernel(const std::string& name, PointwiseKind kind, Dtype dtype, std::uint64_t parameters, StateDetail state,
                 std::span<const BufferId> reads = {}, std::span<const BufferId> writes = {}) {
         builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                       What{intern_.kernel(Pointwise{kind, dtype, 1, parameters})}, reads, writes);
-        builder_.task(task);
+        builder_.state(std::move(state));
     }
 
     /// A number that all ranks of a group must agree on before the host goes on.
-    void agree(const std::string& name, Task task, AxisSet group) {
+    void agree(const std::string& name, AxisSet group, StateDetail state) {
         const BufferId number = builder_.buffer(4, Keep::scratch);
         builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                       Collective{CollectiveKind::all_reduce, group, 4}, {}, {number});
-        builder_.task(task);
+        builder_.state(std::move(state));
         builder_.emit(Lane::compute, intern_.label(name + " on host", Phase::optimizer), HostSync{}, {number}, {});
     }
 
@@ -36,6 +38,11 @@ private:
     Builder& builder_;
     Intern& intern_;
 };
+
+/// In which the optimizer leaves new weights: 16 bits for all formats below fp32.
+Dtype optimizer_copy(const Plan& plan) {
+    return kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
+}
 
 /// Of a stage's parameters on one rank, those that it updates.
 std::uint64_t owned_parameters(const Plan& plan, const Stage& stage) {
@@ -64,16 +71,34 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
     const BufferId sent = builder.buffer(0, Keep::scratch), received = builder.buffer(bytes, Keep::scratch);
     builder.emit(first ? Lane::recv_forward : Lane::recv_backward, label, Recv{Axis::pipeline, delta, bytes},
                  {gradients}, {received});
-    builder.task(Task::exchange_words);
+    builder.state({.operands = {{State::received_words}}});
     builder.emit(first ? Lane::send_backward : Lane::send_forward, label, Send{Axis::pipeline, delta, bytes},
                  {gradients}, {sent});
-    builder.task(Task::exchange_words);
+    constexpr StateView own{State::gradients, Portion::words};
+    builder.state({.operands = {own}});
     const BufferId summed = builder.buffer(0, Keep::scratch);
     builder.emit(Lane::compute, intern.label("embedding gradient sum", Phase::gradient),
                  intern.kernel(Pointwise{PointwiseKind::add, dtype, 1, blocks.word_embedding_parameters}),
                  {received, sent, gradients}, {summed});
-    builder.task(Task::sum_words);
+    builder.state({.operands = {own, {State::received_words}, own}});
     return summed;
+}
+
+StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage& stage,
+                       const GradientBuckets& buckets) {
+    const Mesh mesh = plan.mesh();
+    const Ownership dense = ownership(plan, ParameterClass::dense), experts = ownership(plan, ParameterClass::expert);
+    StageState state{.weight = kernels::format_of(optimizer_copy(plan)),
+                     .gradient = kernels::format_of(in_memory(plan.training.precision.grad_reduce)),
+                     .sharing_experts = mesh.group_size(experts.states.split(experts.replicas)),
+                     .sharing = mesh.group_size(dense.states.split(dense.replicas)),
+                     .replicated = stage.replicated_parameters,
+                     .words = blocks.word_embedding_parameters};
+    for (const GradientBucket& bucket : buckets.buckets) {
+        const Ownership& of = bucket.experts ? experts : dense;
+        state.buckets.push_back({bucket.parameters, share(mesh, of, of.gradients, bucket.parameters), bucket.experts});
+    }
+    return state;
 }
 
 void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
@@ -82,23 +107,37 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const Dtype reduced = plan.training.precision.grad_reduce;
     const bool half_gradients = kernels::size_of(reduced) == 2;
     const AxisSet model_group = updates_differ(plan);
+    constexpr StateView main{State::main_gradients, Portion::updated};
+    // Every micro-batch's loss is the mean over its tokens: the step's is the mean over them and the data ranks.
+    const double mean = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data);
     Optimizer out(builder, intern);
     if (half_gradients)
-        out.kernel("gradients to fp32", Task::widen_gradients, PointwiseKind::cast, reduced, owned, gradients);
+        out.kernel("gradients to fp32", PointwiseKind::cast, reduced, owned,
+                   {.operands = {{State::gradients, Portion::updated}, main}, .settings = {.scale_factor = mean}},
+                   gradients);
     else
-        out.kernel("gradient scaling", Task::scale_gradients, PointwiseKind::scale, Dtype::fp32, owned, gradients);
+        out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, owned,
+                   {.operands = {main, main}, .settings = {.scale_factor = mean}}, gradients);
     if (plan.training.precision.compute == Dtype::fp16) {
-        out.kernel("unscale and check", Task::unscale_gradients, PointwiseKind::scale, Dtype::fp32, owned);
-        out.agree("overflow check", Task::agree_overflow, model_group);
+        out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned, {});
+        out.agree("overflow check", model_group, {});
     }
     if (plan.training.grad_clip > 0) {
-        out.kernel("gradient norm", Task::sum_squares, PointwiseKind::sum_of_squares, Dtype::fp32, owned);
-        out.agree("gradient norm", Task::agree_norm, model_group);
-        out.kernel("clip", Task::clip, PointwiseKind::scale, Dtype::fp32, owned);
+        out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, owned,
+                   {.operands = {{State::main_gradients, Portion::counted}, {State::norm}}});
+        out.agree("gradient norm", model_group, {.operands = {{State::norm}, {State::norm}}});
+        out.kernel("clip", PointwiseKind::scale, Dtype::fp32, owned,
+                   {.operands = {main, main}, .most_norm = plan.training.grad_clip});
     }
     const BufferId updated = builder.buffer(0, Keep::scratch);
-    const Dtype weights = kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
-    out.kernel("adam", Task::update, PointwiseKind::adam, weights, owned, {}, std::span(&updated, 1));
+    const Dtype weights = optimizer_copy(plan);
+    out.kernel("adam", PointwiseKind::adam, weights, owned,
+               {.operands = {main,
+                             {State::masters, Portion::updated},
+                             {State::first_moments, Portion::updated},
+                             {State::second_moments, Portion::updated},
+                             {State::weights, Portion::updated}}},
+               {}, std::span(&updated, 1));
     if (plan.strategy.overlap_param_gather) return;
     for (const bool experts : {false, true}) {
         const std::uint64_t parameters = stage.parameters_of(experts);
@@ -108,7 +147,9 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
         for (const Move& move : moves(plan.mesh(), of.states, of.weights, of.replicas)) {
             builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
                          Collective{move.kind, move.group, move.size(plan.mesh(), bytes)}, {updated}, {});
-            builder.task(experts ? Task::gather_expert_weights : Task::gather_weights);
+            const std::uint32_t which = experts ? StateView::of_experts : StateView::not_of_experts;
+            builder.state(
+                {.operands = {{State::weights, Portion::updated, which}, {State::weights, Portion::kept, which}}});
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "strategies/gradient_buckets.hpp"
 #include "strategies/intern.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/stage.hpp"
@@ -13,6 +14,9 @@ namespace orrery::strategies {
 /// the token that later work reads, or the input when there is nothing to do.
 BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Builder& builder,
                                       Intern& intern, BufferId gradients);
+
+/// How much the rank holds of the stage's parameters, gradients and states.
+StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, const GradientBuckets& buckets);
 
 /// Gradient copy to fp32, overflow check (fp16), norm and clipping, Adam over this rank's share of the parameters, and
 /// with a distributed optimizer the all-gather of the new weights unless it overlaps with the next forward.

@@ -30,6 +30,7 @@ public:
 
     Program write() && {
         lasting_buffers();
+        builder_.stage_state(stage_state(plan_, blocks_, stage_, gradients_.buckets()));
         gradients_.begin();
         weights_.begin();
         micro_batches();

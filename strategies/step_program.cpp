@@ -1,5 +1,6 @@
 #include "strategies/step_program.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -12,17 +13,11 @@ constexpr EnumNames<Lane> lane_names{"compute",       "tensor",        "data",  
                                      "send-backward", "recv-backward", "offload", "reload"};
 constexpr EnumNames<Keep> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
 constexpr EnumNames<Phase> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
-constexpr EnumNames<Task> task_names{
-    "none", "gather boundary", "zero gradients", "gather bucket", "gather weights", "gather expert weights",
-    "gather layer", "scatter bucket", "reduce bucket", "reduce replicated", "exchange words", "sum words",
-    "scale gradients", "widen gradients", "unscale gradients", "agree overflow", "sum squares", "agree norm", "clip",
-    "update"};
 static_assert(lanes == lane_names.size() && keeps == keep_names.size());
 }  // namespace
 
 std::string_view name(Lane lane) { return lane_names[lane]; }
 std::string_view name(Keep keep) { return keep_names[keep]; }
-std::string_view name(Task task) { return task_names[task]; }
 std::string_view name(Phase phase) { return phase_names[phase]; }
 
 Lifetime usual_lifetime(Keep keep) {
@@ -54,10 +49,13 @@ std::uint32_t Builder::emit(Lane lane, Label label, What what, std::initializer_
     return emit(lane, label, what, std::span(reads.begin(), reads.size()), std::span(writes.begin(), writes.size()));
 }
 
-void Builder::task(Task task, std::uint32_t bucket) {
-    Op& op = program_.ops.back();
-    op.task = task;
-    op.bucket = static_cast<std::uint16_t>(bucket);
+void Builder::state(StateDetail detail) {
+    auto& known = program_.state_details;
+    const auto same = detail.operands.empty()
+                          ? std::ranges::find_if(known, [](const StateDetail& each) { return each.operands.empty(); })
+                          : known.end();
+    program_.ops.back().state = static_cast<std::uint16_t>(same - known.begin());
+    if (same == known.end()) known.push_back(std::move(detail));
 }
 
 }  // namespace orrery::strategies

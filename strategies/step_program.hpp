@@ -20,6 +20,7 @@
 #include "kernels/kernel.hpp"
 #include "strategies/dataflow.hpp"
 #include "strategies/mesh.hpp"
+#include "strategies/stage_state.hpp"
 
 namespace orrery::strategies {
 
@@ -115,31 +116,7 @@ struct Label {
     bool routed = false;  ///< its work grows with the tokens that routers send to this rank's experts
 };
 
-/// What an operation of a stage's program does to the parameters of the stage, which it takes as a whole: all of them,
-/// a bucket of gradients (gradient_buckets.hpp), or the part that this rank updates.
-enum class Task : std::uint8_t {
-    none,             ///< what it does is said by its operands: calls, messages, host syncs, a block's operations
-    gather_boundary,  ///< a boundary tensor from the parts that tensor ranks received
-    zero_gradients,
-    gather_bucket,          ///< the new weights of one bucket, from the ranks that updated them
-    gather_weights,         ///< of all buckets but those of experts
-    gather_expert_weights,  ///< of the buckets of experts
-    gather_layer,           ///< a layer's weights for one use
-    scatter_bucket,         ///< one micro-batch's gradients of a bucket, to the ranks that keep their shares
-    reduce_bucket,          ///< the gradients of one bucket, over the ranks that use the same parameters
-    reduce_replicated,      ///< gradients of what every tensor rank holds, each from its own tokens
-    exchange_words,         ///< the word embedding's gradient, between first and last stage
-    sum_words,
-    scale_gradients,    ///< fp32 gradients: the mean over micro-batches and data ranks
-    widen_gradients,    ///< the same of 16-bit gradients, into fp32
-    unscale_gradients,  ///< fp16: divides the loss scale out and looks for numbers that are not finite
-    agree_overflow,
-    sum_squares,  ///< of what this rank updates
-    agree_norm,   ///< sums that number over the ranks whose updates differ, for the host to see
-    clip,
-    update,  ///< the optimizer's step
-};
-std::string_view name(Task task);
+inline constexpr std::uint16_t no_state = 0xffff;
 
 struct Op {
     What what;
@@ -147,8 +124,9 @@ struct Op {
     std::uint32_t operands = 0;  ///< Program::operands[operands ...]: reads, then writes
     std::uint16_t reads = 0, writes = 0;
     Lane lane = Lane::compute;
-    Task task = Task::none;
-    std::uint16_t bucket = 0;  ///< of Task::gather_bucket and reduce_bucket
+    /// Index into Program::state_details, of an operation on its stage's parameters; of others their buffers, and in
+    /// blocks Program::details, say what they take.
+    std::uint16_t state = no_state;
 };
 
 inline constexpr std::uint32_t no_flow = ~std::uint32_t{0};
@@ -161,6 +139,9 @@ struct Program {
     /// Of a block: the tensors of its layer (index into StepProgram::flows), and what each operation takes of them.
     std::uint32_t flow = no_flow;
     std::vector<Detail> details = {};
+    /// Of a stage: its parameters as a whole, and what operations take of them.
+    StageState state = {};
+    std::vector<StateDetail> state_details = {};
 
     [[nodiscard]] std::span<const BufferId> reads(const Op& op) const {
         return {operands.data() + op.operands, op.reads};
@@ -198,8 +179,9 @@ public:
                        std::span<const BufferId> writes);
     std::uint32_t emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,
                        std::initializer_list<BufferId> writes);
-    /// The task of the operation that was emitted last.
-    void task(Task task, std::uint32_t bucket = 0);
+    /// The operation that was emitted last takes these of its stage's parameters.
+    void state(StateDetail detail);
+    void stage_state(StageState state) { program_.state = std::move(state); }
     [[nodiscard]] Program finish() && {
         program_.ops.shrink_to_fit();
         program_.buffers.shrink_to_fit();
@@ -212,9 +194,10 @@ private:
 };
 
 /// Everything that makes a program meaningless, one line each, empty when there is nothing: buffers or kernels
-/// out of range, operands that do not fit the contracts of their kernels (flow_checks.hpp), activations read before
-/// they are written, blocks that do not begin and end on the compute lane or leave a lane unjoined, sends and receives
-/// that do not match in order and size, collectives that a group's ranks issue in different order or size, deadlock.
+/// out of range, operands that do not fit the contracts of their kernels (flow_checks.hpp, state_checks.hpp),
+/// activations read before they are written, blocks that do not begin and end on the compute lane or leave a lane
+/// unjoined, sends and receives that do not match in order and size, collectives that a group's ranks issue in
+/// different order or size, deadlock.
 std::vector<std::string> verify(const StepProgram& step);
 
 /// Readable text of one program (and of the blocks it calls): golden files, `orrery explain`.

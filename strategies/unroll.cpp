@@ -36,6 +36,7 @@ void inline_call(const Program& caller, const Op& call, const Program& block, Bu
 
 Program unrolled(const StepProgram& step, const Program& program) {
     Builder out(program.name);
+    out.stage_state(program.state);
     for (const Buffer& buffer : program.buffers) out.buffer(buffer);
     auto buffers = static_cast<std::uint32_t>(program.buffers.size());
     for (const Op& op : program.ops) {
@@ -46,7 +47,7 @@ Program unrolled(const StepProgram& step, const Program& program) {
             buffers += static_cast<std::uint32_t>(block.buffers.size());
         } else {
             out.emit(op.lane, op.label, op.what, program.reads(op), program.writes(op));
-            out.task(op.task, op.bucket);
+            if (op.state != no_state) out.state(program.state_details[op.state]);
         }
     }
     return std::move(out).finish();

@@ -3,6 +3,7 @@
 
 #include "strategies/flow_checks.hpp"
 #include "strategies/progress.hpp"
+#include "strategies/state_checks.hpp"
 #include "strategies/step_program.hpp"
 
 namespace orrery::strategies {
@@ -111,6 +112,7 @@ private:
 std::vector<std::string> verify(const StepProgram& step) {
     std::vector<std::string> problems = Checker(step).check();
     if (problems.empty()) problems = flow_problems(step);
+    if (problems.empty()) problems = state_problems(step);
     if (problems.empty()) problems = stuck_operations(step);  // only well-formed programs can be run
     return problems;
 }

@@ -35,7 +35,7 @@ void WeightGathers::begin() {
             builder_.emit(Lane::data, intern_.label("gather weights", Phase::forward),
                           Collective{move.kind, move.group, move.size(mesh_, bucket.parameters * weight_bytes(plan_))},
                           {}, {early_[b]});
-            builder_.task(Task::gather_bucket, b);
+            builder_.state({.operands = {{State::weights, Portion::updated, b}, {State::weights, Portion::kept, b}}});
         }
     }
 }
@@ -69,7 +69,7 @@ void WeightGathers::gather(std::size_t use) {
             if (use >= 2) waits.push_back(done_[use - 2]);
             builder_.emit(Lane::data, label, What{Collective{move.kind, move.group, bytes}}, waits,
                           std::span(&whole, 1));
-            builder_.task(Task::gather_layer);
+            builder_.state({});  // into memory of its own
             gathered_[use].push_back(whole);
         }
     }

@@ -44,10 +44,10 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
     spec.moe_layer_freq = layer_frequency(row, same ? known.moe_layer_freq : 1);
 }
 
-void map_expert_parallelism(const Row& row, Software software, strategies::Plan& plan) {
+void map_expert_parallelism(const Row& row, Software software, const Parallelism& degrees, strategies::Plan& plan) {
     if (plan.model.experts == 0) return;
     strategies::Strategy& strategy = plan.strategy;
-    strategy.expert = row.count("ep").value_or(1);
+    strategy.expert = degrees.expert;
     const auto split = first_count(row, {"switches.expert_tp", "switches.expert-tensor-parallel-size"});
     if (split && *split != 1 && *split != strategy.tensor)
         throw Skip("experts split otherwise than the tensor axis are not supported");

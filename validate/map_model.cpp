@@ -4,7 +4,9 @@
 #include <cctype>
 
 #include "models/catalog.hpp"
+#include "models/model_fields.hpp"
 #include "validate/map_row.hpp"
+#include "validate/published.hpp"
 
 namespace orrery::validate {
 
@@ -79,24 +81,24 @@ std::uint32_t usual_ffn(const ModelSpec& spec) {
     return (wide + 255) / 256 * 256;
 }
 
-std::uint32_t dimension(const Row& row, const char* key, std::uint32_t otherwise) {
-    const auto value = row.count(fmt::format("model.{}", key));
-    if (value) return *value;
-    if (otherwise == 0) throw Skip(fmt::format("model dimensions not published: {}", key));
+std::uint32_t dimension(std::uint32_t stated, std::uint32_t otherwise, const char* what) {
+    if (stated > 0) return stated;
+    if (otherwise == 0) throw Skip(fmt::format("model dimensions not published: {}", what));
     return otherwise;
 }
 
-/// The row's dimensions over those of `known` (all 0 for a model that is not in the catalog, or has another width).
-void set_dimensions(ModelSpec& spec, const Row& row, const ModelSpec& known) {
-    spec.layers = dimension(row, "layers", known.layers);
-    spec.hidden = dimension(row, "hidden", known.hidden);
-    spec.heads = dimension(row, "heads", known.heads);
+/// The dimensions that a row states (0: not published) over those of `known` (all 0 for a model that is not in the
+/// catalog, or has another width).
+void set_dimensions(ModelSpec& spec, const ModelSpec& stated, const ModelSpec& known) {
+    spec.layers = dimension(stated.layers, known.layers, "layers");
+    spec.hidden = dimension(stated.hidden, known.hidden, "hidden");
+    spec.heads = dimension(stated.heads, known.heads, "heads");
     if (spec.hidden > (1U << 24)) throw Skip("field out of range: model.hidden");
     const bool same_heads = known.heads == spec.heads;
-    spec.kv_heads = dimension(row, "kv_heads", same_heads ? known.kv_heads : spec.heads);
-    spec.head_dim = dimension(row, "head_dim", same_heads ? known.head_dim : spec.hidden / spec.heads);
-    spec.ffn = dimension(row, "ffn", known.ffn != 0 ? known.ffn : usual_ffn(spec));
-    spec.vocab = dimension(row, "vocab", known.vocab != 0 ? known.vocab : usual_vocabulary(spec));
+    spec.kv_heads = dimension(stated.kv_heads, same_heads ? known.kv_heads : spec.heads, "kv_heads");
+    spec.head_dim = dimension(stated.head_dim, same_heads ? known.head_dim : spec.hidden / spec.heads, "head_dim");
+    spec.ffn = dimension(stated.ffn, known.ffn != 0 ? known.ffn : usual_ffn(spec), "ffn");
+    spec.vocab = dimension(stated.vocab, known.vocab != 0 ? known.vocab : usual_vocabulary(spec), "vocab");
 }
 
 /// Megatron-LM arguments that a row prints.
@@ -107,7 +109,6 @@ void apply_arguments(ModelSpec& spec, const Row& row) {
     if (row.flag("switches.untie-embeddings-and-output-weights").value_or(false)) spec.tied_embeddings = false;
     if (row.flag("switches.disable-bias-linear").value_or(false)) spec.linear_bias = spec.qkv_bias = false;
     if (row.words("switches.normalization") == "rmsnorm") spec.norm = models::NormKind::rmsnorm;
-    if (const auto dropout = row.number("switches.hidden-dropout")) spec.dropout = *dropout;
 }
 
 }  // namespace
@@ -116,10 +117,12 @@ models::ModelSpec map_model(const Row& row, Software software) {
     const std::string name = row.words("model.name");
     const ModelSpec* known = in_catalog(name);
     ModelSpec spec = known != nullptr ? *known : structure_of(row, name, software);
-    if (known != nullptr && row.count("model.hidden").value_or(known->hidden) != known->hidden) known = nullptr;
+    ModelSpec stated;
+    read_published(row, models::model_fields(), stated);
+    if (known != nullptr && stated.hidden != 0 && stated.hidden != known->hidden) known = nullptr;
     spec.name = name.empty() ? "model" : name;
-    if (const auto gated = row.flag("model.gated")) spec.gated = *gated;
-    set_dimensions(spec, row, known != nullptr ? *known : ModelSpec{.name = ""});
+    read_published(row, models::model_fields(), spec);
+    set_dimensions(spec, stated, known != nullptr ? *known : ModelSpec{.name = ""});
     map_experts(row, known != nullptr ? *known : ModelSpec{.name = ""}, spec);
     apply_arguments(spec, row);
     if (!row.has("model.seq")) throw Skip("sequence length not published");

@@ -31,7 +31,7 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.gpus = degrees.gpus;
     scenario.profile = gpu.profile;
     check_pipeline(scenario.plan);
-    map_expert_parallelism(row, software, scenario.plan);
+    map_expert_parallelism(row, software, degrees, scenario.plan);
     return scenario;
 }
 

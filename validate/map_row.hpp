@@ -43,8 +43,6 @@ models::ModelSpec map_model(const Row& row, Software software);
 /// Its experts, those of `known` (the catalog's model, if any) where the row states none. Throws Skip where it has some
 /// and not how many.
 void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSpec& spec);
-/// How the plan's experts are divided, after everything else.
-void map_expert_parallelism(const Row& row, Software software, strategies::Plan& plan);
 /// Whether the model's name is that of a mixture of experts.
 bool names_experts(const Row& row);
 
@@ -53,11 +51,13 @@ bool names_experts(const Row& row);
 void check_supported(const Row& row);
 
 struct Parallelism {
-    std::uint32_t gpus = 1, tensor = 1, pipeline = 1, virtual_pipeline = 1, data = 1;
+    std::uint32_t gpus = 1, tensor = 1, pipeline = 1, virtual_pipeline = 1, data = 1, expert = 1;
 };
 /// Degrees, the absent ones derived from the GPU count. Throws Skip when they do not multiply to it.
 Parallelism map_parallelism(const Row& row, Software software);
 strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees);
+/// How the plan's experts are divided, after everything else.
+void map_expert_parallelism(const Row& row, Software software, const Parallelism& degrees, strategies::Plan& plan);
 
 struct Batch {
     std::uint32_t micro = 1, global = 1;

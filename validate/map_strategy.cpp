@@ -1,9 +1,12 @@
 // How a row divided the step: degrees, sharding, recomputation, schedule and overlap.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <regex>
 
+#include "strategies/plan_fields.hpp"
 #include "validate/map_row.hpp"
+#include "validate/published.hpp"
 
 namespace orrery::validate {
 
@@ -70,12 +73,19 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
     return stated && strategy.tensor > 1;
 }
 
-/// Chunks per stage where they are not printed: one, Megatron-LM's default. Not for NeMo and Megatron-Bridge, whose
+/// Chunks per stage where they are not printed (0): one, Megatron-LM's default. Not for NeMo and Megatron-Bridge, whose
 /// recipes interleave some models and not others: a bubble several times larger or smaller is then unknown.
-std::uint32_t map_virtual_pipeline(const Row& row, Software software) {
-    const auto printed = row.count("vpp");
-    if (!printed && software == Software::nemo) throw Skip("virtual pipeline not published");
-    return printed.value_or(1);
+std::uint32_t map_virtual_pipeline(std::uint32_t printed, Software software) {
+    if (printed == 0 && software == Software::nemo) throw Skip("virtual pipeline not published");
+    return std::max(1U, printed);
+}
+
+/// What is not published is 0.
+Strategy published_degrees(const Row& row) {
+    Strategy stated;
+    stated.tensor = stated.pipeline = stated.virtual_pipeline = stated.data = stated.expert = 0;
+    read_published(row, strategies::strategy_fields(), stated);
+    return stated;
 }
 
 }  // namespace
@@ -84,14 +94,16 @@ Parallelism map_parallelism(const Row& row, Software software) {
     if (!row.has("gpus")) throw Skip("GPU count not published");
     Parallelism result;
     result.gpus = *row.count("gpus");
-    const auto tensor = row.count("tp"), pipeline = row.count("pp"), data = row.count("dp");
-    if (!tensor && !pipeline && !data && result.gpus > 1) throw Skip("parallelism not published");
-    result.tensor = tensor.value_or(1);
-    result.pipeline = pipeline.value_or(1);
+    const Strategy stated = published_degrees(row);
+    if (stated.tensor + stated.pipeline + stated.data == 0 && result.gpus > 1) throw Skip("parallelism not published");
+    result.tensor = std::max(1U, stated.tensor);
+    result.pipeline = std::max(1U, stated.pipeline);
+    result.expert = std::max(1U, stated.expert);
     const std::uint64_t model = std::uint64_t{result.tensor} * result.pipeline;
-    result.data = data.value_or(static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model)));
+    result.data =
+        stated.data > 0 ? stated.data : static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model));
     if (model * result.data != result.gpus) throw Skip("mesh does not multiply to the GPU count");
-    if (result.pipeline > 1) result.virtual_pipeline = map_virtual_pipeline(row, software);
+    if (result.pipeline > 1) result.virtual_pipeline = map_virtual_pipeline(stated.virtual_pipeline, software);
     return result;
 }
 

@@ -6,7 +6,9 @@
 #include <regex>
 #include <vector>
 
+#include "strategies/plan_fields.hpp"
 #include "validate/map_row.hpp"
+#include "validate/published.hpp"
 
 namespace orrery::validate {
 
@@ -135,7 +137,8 @@ Batch map_batch(const Row& row, const Parallelism& degrees, kernels::Dtype compu
 
 strategies::Training map_training(const Row& row, Software software, const topology::Gpu& gpu, const Batch& batch) {
     strategies::Training training;
-    training.seq = row.count("model.seq").value_or(0);
+    training.seq = 0;
+    read_published(row, strategies::training_fields(), training);
     training.micro_batch = batch.micro;
     training.global_batch = batch.global;
     training.precision.compute = map_precision(row);

@@ -1,6 +1,7 @@
 // orrery-device calibrate: measure a device, point by point, and write its profile.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -150,7 +151,7 @@ Exit lead(Options options, const std::string& points, kernels::Device& device, k
         fmt::print(stderr, "orrery-device: {} was cut off in its first line: measuring begins again\n",
                    log_file.string());
     const Outcome outcome = [&] {
-        Progress bar("calibrate", options.quiet);
+        Progress bar("calibrate", 0, options.quiet);
         calibrate::Hooks hooks;
         hooks.stop = stop_requested;
         hooks.progress = [&](const calibrate::Progress& progress) { draw(bar, progress); };

@@ -1,6 +1,7 @@
 // orrery-device check: a profile against unseen shapes on its device.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>

@@ -2,9 +2,11 @@
 // `orrery` starts it; the two share files only.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace orrery::cli {
 

@@ -1,3 +1,5 @@
+#include <CLI/CLI.hpp>
+
 #include "cli/device/commands.hpp"
 #include "cli/device/launcher.hpp"
 #include "cli/program.hpp"

@@ -1,6 +1,7 @@
 // orrery-device network: what a message between hosts costs, all ranks sending at once.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>

@@ -1,6 +1,7 @@
 // orrery-device run: one rank of a plan, executed and timed.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

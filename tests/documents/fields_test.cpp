@@ -26,8 +26,9 @@ struct Thing {
     Colour colour = Colour::blue;
     Inner inner;
     bool on = true;
+    std::array<std::uint32_t, 3> sizes{};
 };
-static_assert(members_of<Thing> == 7 && members_of<Inner> == 1);
+static_assert(members_of<Thing> == 8 && members_of<Inner> == 1);
 
 constexpr std::array colours{word("red", Colour::red), word("blue", Colour::blue), word("azure", Colour::blue)};
 constexpr std::array thing_fields{
@@ -38,6 +39,7 @@ constexpr std::array thing_fields{
     field<&Thing::colour>({.name = "colour", .words = colours}),
     field<&Thing::inner, &Inner::share>({.name = "share", .min = 0, .max = 1}),
     field<&Thing::on>({.name = "on", .others = {megatron("off", "false", "true")}}),
+    field<&Thing::sizes>({.name = "sizes", .min = 1, .max = 9}),
 };
 std::span<const Field<Thing>> fields() { return thing_fields; }
 
@@ -50,14 +52,15 @@ Thing read(const std::string& text) {
 
 TEST(Fields, KindsFollowFromMembers) {
     const std::vector<Kind> kinds{Kind::text,   Kind::integer, Kind::integer, Kind::bytes,
-                                  Kind::choice, Kind::number,  Kind::boolean};
+                                  Kind::choice, Kind::number,  Kind::boolean, Kind::integers};
     ASSERT_EQ(kinds.size(), thing_fields.size());
     for (std::size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(thing_fields[i].key.kind, kinds[i]) << i;
 }
 
 TEST(Fields, WhatIsStatedIsRead) {
     const Thing thing = read(R"({"label": "a", "num_count": 7, "bytes": "2 MB", "colour": "red", "share": 0.25,
-                                 "off": true})");
+                                 "off": true, "sizes": [3, 1, 2]})");
+    EXPECT_EQ(thing.sizes, (std::array<std::uint32_t, 3>{3, 1, 2}));
     EXPECT_EQ(thing.label, "a");
     EXPECT_EQ(thing.count, 7U);
     EXPECT_EQ(thing.derived, 0U);
@@ -80,7 +83,7 @@ TEST(Fields, WhatNoKeyCanSayAndIsNoDefaultIsNotWritten) {
 }
 
 TEST(Fields, AreReadAsTheyWereWritten) {
-    const Thing thing{"b", 100, 3, 999, Colour::red, {0.1 + 0.2}, false};
+    const Thing thing{"b", 100, 3, 999, Colour::red, {0.1 + 0.2}, false, {9, 1, 5}};
     const Thing again = read(write_fields(fields(), thing).dump());
     for (const Field<Thing>& field : fields()) EXPECT_EQ(field.get(again), field.get(thing)) << field.key.name;
 }
@@ -104,6 +107,10 @@ TEST(Fields, WrongValuesAreRefusedWithTheirPlace) {
     expect_error([] { (void)read(R"({"colour": 1})"); }, "/thing/colour", "1 is unknown", "red, blue, azure");
     expect_error([] { (void)read(R"({"colour": "green"})"); }, "/thing/colour", "green", "red, blue");
     expect_error([] { (void)read(R"({"bytes": 5})"); }, "/thing/bytes", "no unit");
+    expect_error([] { (void)read(R"({"sizes": "3,1,2"})"); }, "/thing/sizes", "no list", "list of 3 whole numbers");
+    expect_error([] { (void)read(R"({"sizes": [3, 1]})"); }, "/thing/sizes", "2 entries", "list of 3 whole numbers");
+    expect_error([] { (void)read(R"({"sizes": [3, 1, 10]})"); }, "/thing/sizes/2", "10", "from 1 to 9");
+    expect_error([] { (void)read(R"({"sizes": [3, 1.5, 1]})"); }, "/thing/sizes/1", "1.5", "from 1 to 9");
     expect_error([] { (void)read(R"({"conut": 5})"); }, "/thing/conut", "unknown key", "\"count\"");
 }
 

@@ -141,8 +141,11 @@ Setting random_setting(const Key& key, const Setting& like, std::mt19937_64& ran
         return static_cast<std::uint64_t>(key.min + share() * (key.max - key.min));
     if (std::holds_alternative<double>(like)) return key.min + share() * (key.max - key.min);
     if (std::holds_alternative<bool>(like)) return random() % 2 == 0;
-    const auto depth = [&] { return std::to_string(1 + random() % 100); };
-    if (key.name == "depths") return depth() + ',' + depth() + ',' + depth() + ',' + depth();
+    if (key.kind == Kind::integers) {
+        std::vector<std::uint64_t> list(key.entries);
+        for (std::uint64_t& each : list) each = static_cast<std::uint64_t>(key.min + share() * (key.max - key.min));
+        return list;
+    }
     return std::string("text ") + std::to_string(random());
 }
 

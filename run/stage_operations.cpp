@@ -1,0 +1,145 @@
+#include "run/stage_operations.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace orrery::run {
+
+namespace {
+
+using namespace strategies;
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+
+/// A kernel over one stretch of each of its operands.
+struct Piece {
+    std::uint64_t elements = 0;
+    std::vector<void*> operands;
+};
+
+/// One piece for each stretch of the operands that have several, which are cut alike; neighbours in all of them are
+/// one.
+std::vector<Piece> pieces(const std::vector<std::vector<Stretch>>& operands) {
+    std::vector<Piece> list;
+    if (std::ranges::any_of(operands, &std::vector<Stretch>::empty)) return list;  // a rank may have nothing of it
+    const std::size_t count = std::ranges::max(operands, {}, &std::vector<Stretch>::size).size();
+    for (std::size_t i = 0; i < count; ++i) {
+        Piece piece;
+        bool follows = !list.empty();
+        for (std::size_t k = 0; k < operands.size(); ++k) {
+            const bool cut = operands[k].size() == count;
+            const Stretch& stretch = cut ? operands[k][i] : operands[k].front();
+            piece.operands.push_back(stretch.at.memory);
+            if (!cut) continue;
+            piece.elements = std::max(piece.elements, stretch.elements);
+            follows = follows && i > 0 && operands[k][i - 1].at.at(operands[k][i - 1].elements) == stretch.at.memory;
+        }
+        if (follows)
+            list.back().elements += piece.elements;
+        else if (piece.elements > 0)
+            list.push_back(std::move(piece));
+    }
+    return list;
+}
+
+/// As Megatron-LM's clip_grads.py.
+double clipping(double most, float sum_of_squares) {
+    return std::min(1.0, most / (std::sqrt(static_cast<double>(sum_of_squares)) + 1e-6));
+}
+
+}  // namespace
+
+std::vector<Stretch> StageOperations::memory(const StateView& view) {
+    const auto own = [&](Tensor& tensor, kernels::Dtype dtype, std::uint64_t elements) {
+        if (!tensor) tensor = bind_.arena.take(elements * kernels::size_of(dtype));
+        return std::vector<Stretch>{{{bind_.at(tensor), dtype}, elements}};
+    };
+    if (view.state == State::norm) return own(norm_, kernels::Dtype::fp32, 1);
+    if (view.state == State::received_words)
+        return own(received_words_, bind_.place.gradients(), program_.state.elements(view));
+    return bind_.parameters.stretches(view);
+}
+
+/// A result of one number is that of all pieces.
+Action StageOperations::bind_kernel(const Pointwise& kernel, const StateDetail& detail) {
+    std::vector<std::vector<Stretch>> operands;
+    for (const StateView& view : detail.operands) operands.push_back(memory(view));
+    kernels::Settings settings = detail.settings;
+    std::vector<Action> actions;
+    if (kernel.kind == PointwiseKind::sum_of_squares) {
+        settings.accumulate = true;
+        actions.push_back(bind_.launch(Pointwise{PointwiseKind::fill, kernels::Dtype::fp32, 1, 1},
+                                       {operands.back().front().at.memory}));
+    }
+    actions.push_back([&device = bind_.device, &numbers = numbers_, kernel, settings, most = detail.most_norm,
+                       list = pieces(operands)](kernels::Stream stream) {
+        kernels::Settings now = settings;
+        now.adam = numbers.adam;
+        if (most > 0) now.scale_factor = clipping(most, *numbers.norm);
+        Pointwise part = kernel;
+        part.dtype = in_memory(kernel.dtype);
+        for (const Piece& piece : list) {
+            part.cols = piece.elements;
+            device.launch(part, piece.operands, stream, now);
+        }
+    });
+    return in_order(std::move(actions));
+}
+
+/// Packed, summed, and put back.
+Action StageOperations::bind_packed(const Collective& what, Lane lane, const std::vector<Stretch>& stretches) {
+    std::uint64_t count = 0;
+    for (const Stretch& stretch : stretches) count += stretch.elements;
+    const kernels::Dtype dtype = bind_.place.gradients();
+    const Tensor taken = bind_.arena.take(count * kernels::size_of(dtype));
+    const Elements packed{bind_.at(taken), dtype};
+    std::vector<Action> actions, back;
+    std::uint64_t at = 0;
+    for (const Stretch& stretch : stretches) {
+        const std::uint64_t bytes = packed.bytes(stretch.elements);
+        actions.push_back(bind_.copy(packed.at(at), stretch.at.memory, bytes));
+        back.push_back(bind_.copy(stretch.at.memory, packed.at(at), bytes));
+        at += stretch.elements;
+    }
+    Collective whole = what;
+    whole.bytes = packed.bytes(count);
+    actions.push_back(bind_.collective(whole, lane, packed.memory, packed.memory, dtype));
+    actions.insert(actions.end(), back.begin(), back.end());
+    return in_order(std::move(actions));
+}
+
+Action StageOperations::bind_collective(const Op& op, const StateDetail& detail) {
+    const auto& what = std::get<Collective>(op.what);
+    const std::vector<Stretch> sent = memory(detail.operands.front()), received = memory(detail.operands.back());
+    if (detail.operands.front().portion == Portion::replicated) return bind_packed(what, op.lane, sent);
+    std::vector<Action> actions;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        Collective part = what;
+        part.bytes = sent[i].at.bytes(std::max(sent[i].elements, received[i].elements));
+        actions.push_back(bind_.collective(part, op.lane, sent[i].at.memory, received[i].at.memory, sent[i].at.dtype));
+    }
+    if (detail.operands.back().state == State::norm)
+        actions.push_back(
+            [&device = bind_.device, from = received.front().at.memory, to = numbers_.norm](kernels::Stream stream) {
+                device.copy(kernels::CopyKind::device_to_host, to, from, sizeof(float), stream);
+            });
+    return in_order(std::move(actions));
+}
+
+Action StageOperations::bind(const Op& op) {
+    const StateDetail& detail = program_.state_details[op.state];
+    if (detail.operands.empty())
+        throw Error(step_.names[op.label.name] + " has no operands: it cannot be executed",
+                    "run/support.cpp says what can be");
+    if (const auto* compute = std::get_if<Compute>(&op.what))
+        return bind_kernel(std::get<Pointwise>(step_.kernels[compute->kernel]), detail);
+    const auto message = [&] { return memory(detail.operands.front()).front().at.memory; };
+    if (const auto* send = std::get_if<Send>(&op.what)) return bind_.send(*send, op.lane, message());
+    if (const auto* receive = std::get_if<Recv>(&op.what)) return bind_.receive(*receive, op.lane, message());
+    return bind_collective(op, detail);
+}
+
+}  // namespace orrery::run

@@ -1,0 +1,34 @@
+// Operations of a stage's program on its parameters as a whole: gradients, their norm, the optimizer, new weights.
+#pragma once
+
+#include <vector>
+
+#include "run/bound_program.hpp"
+
+namespace orrery::run {
+
+/// Binds them as the program writes them: every operand (strategies/stage_state.hpp) becomes the stretches of memory in
+/// which the rank's layout has it. What it refers to must outlive it, and the actions.
+class StageOperations {
+public:
+    StageOperations(const strategies::StepProgram& step, const strategies::Program& program, Bind& bind,
+                    const StepNumbers& numbers)
+        : step_(step), program_(program), bind_(bind), numbers_(numbers) {}
+
+    /// Throws Error for an operation without operands.
+    Action bind(const strategies::Op& op);
+
+private:
+    [[nodiscard]] std::vector<Stretch> memory(const strategies::StateView& view);
+    Action bind_kernel(const kernels::Pointwise& kernel, const strategies::StateDetail& detail);
+    Action bind_collective(const strategies::Op& op, const strategies::StateDetail& detail);
+    Action bind_packed(const strategies::Collective& what, strategies::Lane lane, const std::vector<Stretch>& pieces);
+
+    const strategies::StepProgram& step_;
+    const strategies::Program& program_;
+    Bind& bind_;
+    const StepNumbers& numbers_;
+    Tensor norm_, received_words_;  ///< taken when they are first asked for, and kept
+};
+
+}  // namespace orrery::run

@@ -1,0 +1,54 @@
+#include "strategies/stage_state.hpp"
+
+#include "base/enum_table.hpp"
+
+namespace orrery::strategies {
+
+std::string_view name(State state) {
+    constexpr EnumNames<State> names{"weights",       "gradients",      "main gradients", "masters",
+                                     "first moments", "second moments", "norm",           "received words"};
+    return names[state];
+}
+
+std::string_view name(Portion portion) {
+    constexpr EnumNames<Portion> names{"kept", "updated", "counted", "replicated", "words"};
+    return names[portion];
+}
+
+bool StateView::holds(std::uint32_t number, bool experts) const {
+    if (bucket == of_experts) return experts;
+    if (bucket == not_of_experts) return !experts;
+    return bucket == all || bucket == number;
+}
+
+kernels::Format StageState::format_of(State state) const {
+    switch (state) {
+        case State::weights: return weight;
+        case State::gradients:
+        case State::received_words: return gradient;
+        case State::main_gradients:
+        case State::masters:
+        case State::first_moments:
+        case State::second_moments:
+        case State::norm: break;
+    }
+    return kernels::Format::fp32;
+}
+
+std::uint64_t StageState::elements(const StateView& view) const {
+    if (view.state == State::norm) return 1;
+    if (view.state == State::received_words || view.portion == Portion::words) return words;
+    if (view.portion == Portion::replicated) return replicated;
+    const bool whole =
+        view.portion == Portion::kept && (view.state == State::weights || view.state == State::gradients);
+    std::uint64_t kept = 0, parameters = 0, of_experts = 0;
+    for (std::uint32_t b = 0; b < buckets.size(); ++b) {
+        const BucketState& bucket = buckets[b];
+        if (!view.holds(b, bucket.experts)) continue;
+        kept += view.state == State::gradients ? bucket.gradients : bucket.parameters;
+        (bucket.experts ? of_experts : parameters) += bucket.parameters;
+    }
+    return whole ? kept : parameters / sharing + of_experts / sharing_experts;
+}
+
+}  // namespace orrery::strategies

@@ -1,0 +1,81 @@
+// What a rank holds of its stage's parameters as a whole, and which of it the operations between the last backward and
+// the next forward take: gradients are summed, their norm is found, the optimizer steps, new weights are gathered.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kernels/number_format.hpp"
+#include "kernels/settings.hpp"
+
+namespace orrery::strategies {
+
+/// Arrays with one number for each parameter, and two that stand beside them.
+enum class State : std::uint8_t {
+    weights,         ///< as products read them
+    gradients,       ///< summed over micro-batches, in the format of these sums
+    main_gradients,  ///< the same as the optimizer takes them, fp32; where sums are fp32 it is the same memory
+    masters,         ///< fp32; where products read fp32 it is the weights' memory
+    first_moments,   ///< fp32
+    second_moments,  ///< fp32
+    norm,            ///< fp32 [1]: the sum of squares of gradients. The host sees what a collective makes of it
+    received_words,  ///< the other stage's gradient of the word embedding, in the format of sums
+};
+std::string_view name(State state);
+
+/// Of such an array. A rank updates what the ownership table says (ownership.hpp); the parts of a program are the same
+/// for all ranks of its stage, the elements that they name are each rank's own.
+enum class Portion : std::uint8_t {
+    kept,        ///< all that the rank has of it
+    updated,     ///< what this rank updates
+    counted,     ///< of that, what this rank adds to the norm: no second copy of what others add as well
+    replicated,  ///< what every tensor rank holds whole
+    words,       ///< the word embedding
+};
+std::string_view name(Portion portion);
+
+/// An operand. bucket: one bucket of gradients (gradient_buckets.hpp) alone; or one of the three below.
+struct StateView {
+    static constexpr std::uint32_t all = ~std::uint32_t{0}, of_experts = all - 1, not_of_experts = all - 2;
+
+    State state = State::gradients;
+    Portion portion = Portion::kept;
+    std::uint32_t bucket = all;
+
+    /// Whether it takes of a bucket.
+    [[nodiscard]] bool holds(std::uint32_t number, bool experts) const;
+    bool operator==(const StateView&) const = default;
+};
+
+/// The operands of one operation, and how it is launched. A kernel's operands are those of its contract, in order; it
+/// is launched once for each stretch of memory in which they all lie. A collective's are what it sends and what it
+/// receives, bucket by bucket; a send's what it sends, a receive's what it receives. Empty: the operation is priced,
+/// and cannot be executed.
+struct StateDetail {
+    std::vector<StateView> operands{};
+    kernels::Settings settings{};  ///< its pointers are null; Adam's are the run's
+    double most_norm = 0;          ///< above 0: the factor is that which brings the norm down to it, or 1
+};
+
+/// Parameters of one bucket.
+struct BucketState {
+    std::uint64_t parameters = 0;  ///< as they are used
+    std::uint64_t gradients = 0;   ///< kept of their gradients
+    bool experts = false;
+};
+
+/// How much there is of everything.
+struct StageState {
+    kernels::Format weight = kernels::Format::fp32, gradient = kernels::Format::fp32;
+    std::vector<BucketState> buckets{};
+    /// Ranks among which the update of a bucket is divided: of experts, and of all others.
+    std::uint32_t sharing_experts = 1, sharing = 1;
+    std::uint64_t replicated = 0, words = 0;
+
+    [[nodiscard]] kernels::Format format_of(State state) const;
+    /// Of a view; of Portion::counted at most so many.
+    [[nodiscard]] std::uint64_t elements(const StateView& view) const;
+};
+
+}  // namespace orrery::strategies

@@ -1,0 +1,71 @@
+// The optimizer's operations do what the program says, and nothing beside it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "base/error.hpp"
+#include "tests/run/ranks.hpp"
+#include "tests/run/small_models.hpp"
+
+namespace orrery::run {
+namespace {
+
+strategies::StateDetail& detail(strategies::StepProgram& step, const char* name) {
+    for (strategies::Program& program : step.programs)
+        for (const strategies::Op& op : program.ops)
+            if (step.names[op.label.name] == name) return program.state_details[op.state];
+    throw std::logic_error("no such operation");
+}
+
+RunSettings still() {
+    RunSettings settings = fast();
+    settings.adam.rate = 0;
+    return settings;
+}
+
+TEST(OptimizerOfAProgram, ScalesAsItSays) {
+    const strategies::Plan plan = plan_of(small_gpt());
+    strategies::StepProgram program = program_of(plan);
+    const Trained unmoved = run_program(plan, program, still(), 2);
+    detail(program, "gradient scaling").settings.scale_factor = 0;
+    const Trained scaled = run_program(plan, program, fast(), 2);
+    EXPECT_EQ(scaled.masters, unmoved.masters) << "gradients of 0 move nothing";
+}
+
+TEST(OptimizerOfAProgram, ClipsAsItSays) {
+    const strategies::Plan plan = plan_of(small_gpt());
+    strategies::StepProgram program = program_of(plan);
+    const auto norm = [&](const Trained& trained) {
+        double sum = 0;
+        for (const auto& [name, values] : trained.gradients)
+            for (const auto& [element, value] : values) sum += value * value;
+        return std::sqrt(sum);
+    };
+    EXPECT_NEAR(norm(run_program(plan, program, fast(), 1)), plan.training.grad_clip, 1e-5 * plan.training.grad_clip);
+    detail(program, "clip").most_norm = plan.training.grad_clip / 4;
+    EXPECT_NEAR(norm(run_program(plan, program, fast(), 1)), plan.training.grad_clip / 4,
+                1e-5 * plan.training.grad_clip);
+}
+
+TEST(OptimizerOfAProgram, UpdatesWhatItTakes) {
+    const strategies::Plan plan = plan_of(small_gpt());
+    strategies::StepProgram program = program_of(plan);
+    strategies::StateDetail& adam = detail(program, "adam");
+    const Trained whole = run_program(plan, program, fast(), 1);
+    // The first moment stands where the gradient did: it is zero.
+    adam.operands.front() = adam.operands[2];
+    const Trained none = run_program(plan, program, fast(), 1), unmoved = run_program(plan, program, still(), 1);
+    EXPECT_EQ(none.masters, unmoved.masters);
+    EXPECT_NE(whole.masters, unmoved.masters);
+}
+
+TEST(OptimizerOfAProgram, IsRefusedWithoutOperands) {
+    const strategies::Plan plan = plan_of(small_gpt());
+    strategies::StepProgram program = program_of(plan);
+    detail(program, "adam").operands.clear();
+    EXPECT_THROW((void)run_program(plan, program, fast(), 1), Error);
+}
+
+}  // namespace
+}  // namespace orrery::run

@@ -1,0 +1,85 @@
+#include "validate/published.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <stdexcept>
+
+namespace orrery::validate {
+
+namespace {
+
+constexpr std::string_view of_structure = "the catalog's model, or the family's structure",
+                           of_experts = "the model's experts (map_experts.cpp)",
+                           of_software = "stated, else what the software does (map_strategy.cpp, map_training.cpp)",
+                           of_words = "words of the table", never = "never published: the default";
+
+constexpr std::array table{
+    FieldRule{"model", "name", "the row's, a label"},
+    FieldRule{"model", "model_type", of_structure},
+    FieldRule{"model", "max_position_embeddings", "learned positions: the sequence, or the catalog's"},
+    FieldRule{"model", "type_vocab_size", of_structure},
+    FieldRule{"model", "causal", of_structure},
+    FieldRule{"model", "tie_word_embeddings", "untie-embeddings-and-output-weights, else as the structure"},
+    FieldRule{"model", "add_bias_linear", "disable-bias-linear, else as the structure"},
+    FieldRule{"model", "add_qkv_bias", "disable-bias-linear, else as the structure"},
+    FieldRule{"model", "use_parallel_residual", of_structure},
+    FieldRule{"model", "post_norm", of_structure},
+    FieldRule{"model", "mlm_head", of_structure},
+    FieldRule{"model", "normalization", "Megatron-LM's argument, else as the structure"},
+    FieldRule{"model", "position_embedding_type", "Megatron-LM's argument, else as the structure"},
+    FieldRule{"model", "embed_layernorm", of_structure},
+    FieldRule{"model", "qk_layernorm", of_structure},
+    FieldRule{"model", "sliding_window", of_structure},
+    FieldRule{"model", "num_experts", of_experts},
+    FieldRule{"model", "num_experts_per_tok", of_experts},
+    FieldRule{"model", "moe_intermediate_size", of_experts},
+    FieldRule{"model", "moe_shared_expert_intermediate_size", of_experts},
+    FieldRule{"model", "moe_layer_freq", of_experts},
+    FieldRule{"model", "num_decoder_layers", "encoders and decoders are skipped"},
+    FieldRule{"model", "relative_attention_num_buckets", "encoders and decoders are skipped"},
+    FieldRule{"model", "image_size", "networks over images are skipped"},
+    FieldRule{"model", "depths", "networks over images are skipped"},
+    FieldRule{"strategy", "expert_tensor", of_experts},
+    FieldRule{"strategy", "sequence_parallel", of_software},
+    FieldRule{"strategy", "schedule", of_words},
+    FieldRule{"strategy", "sharding", of_words},
+    FieldRule{"strategy", "recompute", of_words},
+    FieldRule{"strategy", "recompute_num_layers", of_words},
+    FieldRule{"strategy", "cpu_offloading_num_layers", "rows with offloading are skipped"},
+    FieldRule{"strategy", "overlap_grad_reduce", of_software},
+    FieldRule{"strategy", "overlap_param_gather", of_software},
+    FieldRule{"strategy", "overlap_p2p", of_software},
+    FieldRule{"strategy", "scatter_gather", of_software},
+    FieldRule{"strategy", "async_tensor_allreduce", of_software},
+    FieldRule{"strategy", "bucket_size", never},
+    FieldRule{"strategy", "placement", never},
+    FieldRule{"strategy", "placement_file", never},
+    FieldRule{"training", "micro_batch_size", "stated, or derived from accumulation and memory (map_training.cpp)"},
+    FieldRule{"training", "global_batch_size", "stated, or derived from micro-batches (map_training.cpp)"},
+    FieldRule{"training", "precision", of_words},
+    FieldRule{"training", "grad_reduce_precision", of_software},
+    FieldRule{"training", "fused_attention", of_software},
+    FieldRule{"training", "gradient_accumulation_fusion", of_software},
+    FieldRule{"training", "cuda_graph", of_words},
+    FieldRule{"training", "software", "Megatron-LM's, the default"},
+    FieldRule{"training", "clip_grad", "0 where a table says so, else the default"},
+    FieldRule{"training", "moe_expert_capacity_factor", of_experts},
+    FieldRule{"training", "moe_pad_expert_input_to_capacity", of_experts},
+};
+
+}  // namespace
+
+documents::Setting stated(const Row& row, const documents::Key& key) {
+    const std::string_view path = key.published;
+    switch (key.kind) {
+        case documents::Kind::integer: return std::uint64_t{*row.count(path)};
+        case documents::Kind::number: return *row.number(path);
+        case documents::Kind::boolean: return *row.flag(path);
+        default: throw std::logic_error(fmt::format("{} takes a rule, not a path", key.name));
+    }
+}
+
+std::span<const FieldRule> field_rules() { return table; }
+
+}  // namespace orrery::validate
