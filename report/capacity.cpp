@@ -25,8 +25,8 @@ std::string between(const Range& range) {
     return low == high ? low : fmt::format("{} - {}", low, high);
 }
 
-std::string plan_text(const Question& question, std::size_t candidate, const Option& option) {
-    const auto& strategy = question.candidates[candidate].plans[option.plan].scenario.at("strategy");
+std::string plan_text(const Answer& answer, std::size_t candidate, const Option& option) {
+    const auto& strategy = answer.plans[candidate][option.plan].scenario.at("strategy");
     const auto size = [&](const char* key, const char* other) {
         if (strategy.contains(key)) return strategy[key].dump();
         return strategy.contains(other) ? strategy[other].dump() : std::string("1");
@@ -67,7 +67,7 @@ Table candidates_table(const Question& question, const Answer& answer) {
         const Option& best = *each.best;
         std::vector<std::string> cells{each.name,
                                        fmt::format("{}", best.facts.job.gpus),
-                                       plan_text(question, i, best),
+                                       plan_text(answer, i, best),
                                        fmt::format("{:.1f}%", 100 * best.facts.mfu),
                                        between(best.days),
                                        fmt::format("{:.1f}%", 100 * best.forecast.goodput()),
@@ -154,7 +154,7 @@ Json capacity_json(const Question& question, const Answer& answer) {
         candidate["refused"] = each.refused;
         candidate["currency"] = asked_of.costs.currency;
         candidate["strategy"] =
-            each.best ? Json::parse(asked_of.plans[each.best->plan].scenario.at("strategy").dump()) : Json();
+            each.best ? Json::parse(answer.plans[i][each.best->plan].scenario.at("strategy").dump()) : Json();
         candidate["best"] = each.best ? option_json(*each.best) : Json();
         candidate["tornado"] = Json::array();
         for (const capacity::Swing& swing : each.tornado)

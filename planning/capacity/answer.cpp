@@ -8,6 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "planning/parallel.hpp"
+#include "planning/search/search.hpp"
+#include "strategies/plan_fields.hpp"
 
 namespace orrery::capacity {
 
@@ -233,6 +236,28 @@ std::vector<Swing> tornado(const Question& question, const Candidate& candidate,
     return swings.finish();
 }
 
+/// The best plan of a candidate that names none: of all, proven, as `orrery search` finds it. Throws Error.
+Plan searched(const Question& question, const Candidate& candidate, FactsFile& known) {
+    const std::string key = facts_key(candidate.scenario, std::filesystem::path(question.file).parent_path());
+    Plan plan{candidate.scenario, candidate.pointer + "/strategy"};
+    const json* found = known.find_plan(key);
+    if (found == nullptr) {
+        json open = candidate.scenario;
+        for (const char* about_the_run : {"reliability", "checkpoint", "storage", "outputs"}) open.erase(about_the_run);
+        const planning::SearchQuestion asked{.sites = planning::Grid(question.file, std::move(open), {}, {}), .top = 1};
+        calibrate::ProfileStore profiles;
+        planning::Journal journal("", {"capacity", key, planning::Journal::any}, planning::Journal::Start::afresh);
+        const planning::FoundPlan best =
+            planning::search(asked, profiles, journal, {.threads = planning::all_cores()}).best.front();
+        const auto strategy = documents::write_fields(strategies::strategy_fields(), best.strategy);
+        known.add_plan(key, {{"strategy", json::parse(strategy.dump())}, {"micro_batch_size", best.micro_batch}});
+        found = known.find_plan(key);
+    }
+    plan.scenario["strategy"] = found->at("strategy");
+    plan.scenario["training"]["micro_batch_size"] = found->at("micro_batch_size");
+    return plan;
+}
+
 CandidateAnswer answer_of(const Question& question, const Candidate& candidate, Predictions& predictions) {
     CandidateAnswer answer{.name = candidate.name};
     for (std::size_t plan = 0; plan < candidate.plans.size(); ++plan) {
@@ -263,8 +288,17 @@ CandidateAnswer answer_of(const Question& question, const Candidate& candidate, 
 Answer answer(const Question& question, FactsFile& known, const ProgressCallback& progress) {
     Predictions predictions(question, known, progress);
     Answer all;
-    for (const Candidate& candidate : question.candidates)
-        all.candidates.push_back(answer_of(question, candidate, predictions));
+    for (const Candidate& named : question.candidates) {
+        Candidate candidate = named;
+        try {
+            if (candidate.plans.empty()) candidate.plans.push_back(searched(question, candidate, known));
+            all.candidates.push_back(answer_of(question, candidate, predictions));
+        } catch (const Error& error) {
+            if (!named.plans.empty()) throw;
+            all.candidates.push_back({.name = named.name, .refused = {error.message()}, .binds = "no plan fits"});
+        }
+        all.plans.push_back(candidate.plans);
+    }
     for (std::size_t i = 0; i < all.candidates.size(); ++i) {
         const CandidateAnswer& each = all.candidates[i];
         if (!each.meets) continue;

@@ -45,7 +45,8 @@ struct CandidateAnswer {
 
 struct Answer {
     std::vector<CandidateAnswer> candidates;
-    std::optional<std::size_t> chosen;  ///< the cheapest that meets all (the quickest where one has no price)
+    std::vector<std::vector<Plan>> plans;  ///< of each candidate, those that it was asked with
+    std::optional<std::size_t> chosen;     ///< the cheapest that meets all (the quickest where one has no price)
     std::size_t predicted = 0, reused = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
+#include "planning/fingerprint.hpp"
 #include "reliability/goodput.hpp"
 #include "sim/bottleneck.hpp"
 #include "sim/predict.hpp"
@@ -77,39 +78,15 @@ Facts from_json(const json& object) {
     return f;
 }
 
-/// FNV-1a.
-class Hash {
-public:
-    void add(std::string_view text) {
-        for (const char c : text) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-        value_ = (value_ ^ 0xffU) * 0x100000001b3U;
-    }
-    [[nodiscard]] std::string text() const { return fmt::format("{:016x}", value_); }
-
-private:
-    std::uint64_t value_ = 0xcbf29ce484222325U;
-};
-
-/// Every text that is the name of a file beside the question: its content decides too.
-void add_files(const json& value, const std::filesystem::path& folder, Hash& hash) {
-    if (value.is_structured())
-        for (const json& inside : value) add_files(inside, folder, hash);
-    if (!value.is_string()) return;
-    std::error_code failure;
-    const std::filesystem::path file = folder / value.get_ref<const std::string&>();
-    if (std::filesystem::is_regular_file(file, failure)) hash.add(read_file(file.string()));
-}
-
 }  // namespace
 
 std::string facts_key(const json& scenario, const std::filesystem::path& folder) {
     json asks = scenario;
     for (const char* key : {"name", "reliability", "checkpoint", "storage", "seed"}) asks.erase(key);
-    Hash hash;
-    hash.add(sim::version());
-    hash.add(asks.dump());
-    add_files(asks, folder, hash);
-    return hash.text();
+    planning::Fingerprint all;
+    all.add(sim::version());
+    all.add(asks, folder);
+    return all.text();
 }
 
 Facts facts_of(const scenarios::Scenario& scenario) {
@@ -150,7 +127,11 @@ FactsFile::FactsFile(const std::filesystem::path& file) : file_(file) {
         from = end;
         if (line.is_discarded()) continue;
         try {
-            facts_[line.at("key").get<std::string>()] = from_json(line.at("facts"));
+            const auto key = line.at("key").get<std::string>();
+            if (line.contains("plan"))
+                plans_[key] = line["plan"];
+            else
+                facts_[key] = from_json(line.at("facts"));
         } catch (const json::exception&) {
             continue;
         }
@@ -165,16 +146,30 @@ const Facts* FactsFile::find(const std::string& key) const {
 
 const Facts& FactsFile::add(const std::string& key, Facts facts) {
     const Facts& kept = facts_[key] = std::move(facts);
-    if (file_.empty()) return kept;
+    append({{"key", key}, {"facts", to_json(kept)}});
+    return kept;
+}
+
+const json* FactsFile::find_plan(const std::string& key) const {
+    const auto known = plans_.find(key);
+    return known == plans_.end() ? nullptr : &known->second;
+}
+
+void FactsFile::add_plan(const std::string& key, const json& plan) {
+    plans_[key] = plan;
+    append({{"key", key}, {"plan", plan}});
+}
+
+void FactsFile::append(const json& line) const {
+    if (file_.empty()) return;
     std::error_code failure;
     const bool fresh = !std::filesystem::exists(file_, failure);
     std::ofstream out(file_, std::ios::binary | std::ios::app);
     if (fresh) out << head << '\n';
-    out << json{{"key", key}, {"facts", to_json(kept)}}.dump() + '\n' << std::flush;
+    out << line.dump() + '\n' << std::flush;
     if (!out)
         throw Error(file_.string(), "", "cannot be written",
                     "name another file with --cache, or keep none with --no-cache");
-    return kept;
 }
 
 }  // namespace orrery::capacity

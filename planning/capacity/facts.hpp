@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -43,11 +43,17 @@ public:
     [[nodiscard]] const Facts* find(const std::string& key) const;
     /// Appended at once. Throws Error on a full disk.
     const Facts& add(const std::string& key, Facts facts);
+    /// The same of plans that were searched for: "strategy" and "training" as a scenario has them.
+    [[nodiscard]] const nlohmann::json* find_plan(const std::string& key) const;
+    void add_plan(const std::string& key, const nlohmann::json& plan);
     [[nodiscard]] std::size_t found() const { return found_; }
 
 private:
     std::filesystem::path file_;
+    void append(const nlohmann::json& line) const;
+
     std::map<std::string, Facts> facts_;
+    std::map<std::string, nlohmann::json> plans_;
     std::size_t found_ = 0;
 };
 

@@ -49,7 +49,7 @@ constexpr std::array candidate_keys{
     Key{.name = "name", .kind = text, .help = "Of the candidate; its cluster's preset when absent."},
     Key{.name = "cluster", .kind = object, .required = true, .help = "As in a scenario."},
     Key{.name = "profile", .kind = named_texts, .help = "As in a scenario."},
-    Key{.name = "strategy", .kind = object, .help = "Its own plan, as in a scenario."},
+    Key{.name = "strategy", .kind = object, .help = "Its own plan, as in a scenario; the best is searched for where none is named."},
     Key{.name = "reliability", .kind = object, .help = "As in a scenario."},
     Key{.name = "checkpoint", .kind = object, .help = "As in a scenario."},
     Key{.name = "storage", .kind = object, .help = "As in a scenario."},
@@ -158,9 +158,7 @@ Candidate read_candidate(const Reader& reader, const json& document, const json&
             candidate.plans.push_back(
                 {scenario_of(document, object, document["strategies"][i]), documents::child_pointer("/strategies", i)});
     }
-    if (candidate.plans.empty())
-        throw Error(reader.file(), candidate.pointer + "/strategy", "no plan is named",
-                    "state the candidate's strategy, or strategies for all candidates");
+    candidate.scenario = scenario_of(document, object, json::object());
     return candidate;
 }
 

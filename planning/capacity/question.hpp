@@ -28,7 +28,8 @@ struct Plan {
 /// A cluster with its prices.
 struct Candidate {
     std::string name, pointer;  ///< "/candidates/0"
-    std::vector<Plan> plans;
+    std::vector<Plan> plans;    ///< empty: the best is to be searched for
+    nlohmann::json scenario;    ///< without a strategy
     reliability::Options options;
     reliability::Costs costs;
 };

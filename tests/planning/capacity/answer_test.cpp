@@ -81,6 +81,30 @@ TEST(Capacity, MemoryBinds) {
     EXPECT_TRUE(answer.candidates[0].binds.starts_with("memory")) << answer.candidates[0].binds;
 }
 
+TEST(Capacity, WithoutAPlanTheBestIsSearchedFor) {
+    const TemporaryFolder folder("capacity-test");
+    json open = document();
+    open["candidates"].erase(0);
+    open["candidates"][0].erase("strategy");
+    const auto with_file = [&] {
+        FactsFile known(folder.path() / "predictions");
+        return answer(question(open), known);
+    };
+    const Answer found = with_file();
+    const Answer named = ask(document());
+    ASSERT_TRUE(found.candidates[0].best);
+    EXPECT_LE(found.candidates[0].best->facts.job.step_s, named.candidates[1].best->facts.job.step_s);
+    EXPECT_TRUE(found.candidates[0].best->facts.fits);
+    const Answer again = with_file();
+    EXPECT_EQ(again.predicted, 0U);
+    EXPECT_EQ(again.plans[0][0].scenario, found.plans[0][0].scenario);
+    open["model"]["name"] = "gpt3-175b";
+    FactsFile none("");
+    const Answer large = answer(question(open), none);
+    EXPECT_FALSE(large.candidates[0].best);
+    EXPECT_EQ(large.candidates[0].binds, "no plan fits");
+}
+
 TEST(Capacity, ARefusedPlanOfSeveralIsNamedAndOneAloneIsAnError) {
     json several = document();
     several["candidates"][0].erase("strategy");

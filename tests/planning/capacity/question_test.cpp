@@ -92,7 +92,7 @@ TEST(CapacityQuestion, HostileOnesNameTheirKey) {
     EXPECT_EQ(fault("/candidates/0/costs/purchase_price_per_gpu", "1"), "/candidates/0/costs/purchase_price_per_gpu");
     EXPECT_EQ(fault("/candidates/0/reliability", R"({"node_mtbf": "0 s"})"), "/candidates/0/reliability/node_mtbf");
     EXPECT_EQ(fault("/candidates/0/reliability", R"({"spare_nodes": 1})"), "/candidates/0/reliability/spare_nodes");
-    EXPECT_EQ(fault("/candidates/0/strategy", ""), "/candidates/0/strategy");
+    EXPECT_EQ(fault("/candidates/0/strategy", "7"), "/candidates/0/strategy");
     EXPECT_EQ(fault("/candidates/0/cluster", ""), "/candidates/0/cluster");
     EXPECT_EQ(fault("/nonsense", "1"), "/nonsense");
 }
