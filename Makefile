@@ -2,8 +2,9 @@
 
 SCENARIO ?= scenarios/gpt3-175b-superpod-a100.json
 JOBS     ?= $(shell nproc)
-FOLDERS  := base hardware kernels models topology strategies scenarios calibrate run sim validate report cli tests
-CODE     := base|hardware|kernels|models|topology|strategies|scenarios|calibrate|run|sim|validate|report|cli
+FOLDERS  := base hardware kernels models topology strategies scenarios calibrate run sim planning validate report \
+            cli tests
+CODE     := base|hardware|kernels|models|topology|strategies|scenarios|calibrate|run|sim|planning|validate|report|cli
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
