@@ -44,13 +44,13 @@ TEST(Interrupt, LeavesNothingAndSaysSo) {
 }
 
 TEST(Interrupt, WhoWaitsAtATerminalSeesHowFarItIs) {
-    for (const char* const fold : {"off", "verify"}) {
+    for (const auto& [fold, label] : {std::pair{"off", "simulate ["}, std::pair{"verify", "verify ["}}) {
         SCOPED_TRACE(fold);
         Terminal terminal;
         std::vector<std::string> arguments = long_work;
         arguments[3] = fold;
         Running simulation(arguments, {}, &terminal);
-        ASSERT_TRUE(comes_true([&] { return terminal.text().find("simulate [") != std::string::npos; }));
+        ASSERT_TRUE(comes_true([&] { return terminal.text().find(label) != std::string::npos; }));
         ASSERT_TRUE(comes_true([&] { return terminal.text().find(" left\033[K") != std::string::npos; }));
         ASSERT_EQ(::kill(simulation.process(), SIGINT), 0);
         EXPECT_EQ(simulation.wait().exit, 130);
