@@ -44,7 +44,8 @@ TEST(Interrupt, LeavesNothingAndSaysSo) {
 }
 
 TEST(Interrupt, WhoWaitsAtATerminalSeesHowFarItIs) {
-    for (const auto& [fold, label] : {std::pair{"off", "simulate ["}, std::pair{"verify", "verify ["}}) {
+    for (const std::string fold : {"off", "verify"}) {
+        const std::string label = fold == "off" ? "simulate [" : "verify [";
         SCOPED_TRACE(fold);
         Terminal terminal;
         std::vector<std::string> arguments = long_work;
