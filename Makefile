@@ -7,8 +7,9 @@ CASES    ?= 1000000
 FROM     ?= 0
 COUNT    ?= 1000
 THREADED := kernels_test tcp_test cpu_device_test run_test sim_engine_test reentrant_test
-FOLDERS  := base hardware kernels models topology strategies scenarios calibrate run sim validate report cli tests
-CODE     := base|hardware|kernels|models|topology|strategies|scenarios|calibrate|run|sim|validate|report|cli
+FOLDERS  := base hardware kernels models topology strategies scenarios calibrate run sim planning validate report \
+            cli tests
+CODE     := base|hardware|kernels|models|topology|strategies|scenarios|calibrate|run|sim|planning|validate|report|cli
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help

@@ -28,13 +28,6 @@ int open_existing(const fs::path& file) {
     return descriptor >= 0 ? descriptor : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
 }
 
-bool is_still(const fs::path& file, int descriptor) {
-    struct stat named {
-    }, held{};
-    return ::stat(file.c_str(), &named) == 0 && ::fstat(descriptor, &held) == 0 && named.st_dev == held.st_dev &&
-           named.st_ino == held.st_ino;
-}
-
 }  // namespace
 
 FileLock::FileLock(const fs::path& file) {
@@ -59,6 +52,13 @@ bool try_lock(int descriptor, const fs::path& file) {
         if (errno != EINTR) cannot_lock(file, errno);
     }
     return true;
+}
+
+bool is_still(const fs::path& file, int descriptor) {
+    struct stat named {
+    }, held{};
+    return ::stat(file.c_str(), &named) == 0 && ::fstat(descriptor, &held) == 0 && named.st_dev == held.st_dev &&
+           named.st_ino == held.st_ino;
 }
 
 }  // namespace orrery

@@ -25,4 +25,7 @@ private:
 /// system cannot lock.
 bool try_lock(int descriptor, const std::filesystem::path& file);
 
+/// Whether the name still means the open file: nobody has replaced or removed it.
+bool is_still(const std::filesystem::path& file, int descriptor);
+
 }  // namespace orrery

@@ -19,6 +19,8 @@ void add_explain(CLI::App& program, Exit& exit);
 void add_collective(CLI::App& program, Exit& exit);
 void add_validate(CLI::App& program, Exit& exit);
 void add_placement(CLI::App& program, Exit& exit);
+void add_sweep(CLI::App& program, Exit& exit);
+void add_search(CLI::App& program, Exit& exit);
 void add_topology(CLI::App& program, Exit& exit);
 void add_list(CLI::App& program, Exit& exit);
 void add_profile(CLI::App& program, Exit& exit);

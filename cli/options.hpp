@@ -24,6 +24,8 @@ struct ScenarioOptions {
     [[nodiscard]] scenarios::Scenario load() const;
     /// Only its cluster. Throws Error.
     [[nodiscard]] topology::ClusterSpec load_cluster() const;
+    /// Throws Error for what is no change.
+    [[nodiscard]] std::vector<scenarios::Override> overrides() const;
     /// f(), whose errors that name a key and no file are of this scenario: what is found after it was read.
     template <class F>
     auto blamed(const F& f) const {
@@ -33,9 +35,6 @@ struct ScenarioOptions {
             throw error.pointer().empty() ? error : error.in_file(file);
         }
     }
-
-private:
-    [[nodiscard]] std::vector<scenarios::Override> overrides() const;
 };
 
 /// --no-color and --quiet.

@@ -20,8 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string instead_of(const NotModelled& known) { return fmt::format("what there is: {}", known.instead); }
-
 std::string not_an_object(const Section& section, const json& value) {
     return fmt::format("{} is {}, not an object", to_text(section), shown(value));
 }
@@ -39,23 +37,9 @@ Reader::Reader(const json& value, const Section& section, std::string file, std:
     check_required();
 }
 
-Error Reader::unknown(const std::string& spelling) const {
-    if (const NotModelled* known = find_not_modelled(*section_, spelling))
-        return {file_, child_pointer(at_, spelling), fmt::format("\"{}\": {}", printable(spelling), known->what),
-                instead_of(*known)};
-    std::string hint = fmt::format("the nearest known key is \"{}\"", nearest_key(*section_, spelling));
-    for (const Section& other : section_->all) {
-        if (!find_spelled(other, spelling).key) continue;
-        hint += other.name.empty() ? "; this key belongs to the top level of the file"
-                                   : fmt::format("; this key belongs to {}", to_text(other));
-    }
-    return {file_, child_pointer(at_, spelling),
-            fmt::format("unknown key \"{}\" in {}", printable(spelling), to_text(*section_)), hint};
-}
-
 void Reader::resolve(const std::string& spelling, const json& value) {
     const auto [key, other] = find_spelled(*section_, spelling);
-    if (!key) throw unknown(spelling);
+    if (!key) throw unknown_key(*section_, spelling, file_, at_);
     json meaning = value;
     if (other && other->is_switch()) {
         if (!value.is_boolean()) {

@@ -62,7 +62,6 @@ private:
         nlohmann::json value;
         std::string spelling;
     };
-    [[nodiscard]] Error unknown(const std::string& spelling) const;
     void resolve(const std::string& spelling, const nlohmann::json& value);
     void check_required() const;
     [[nodiscard]] const Key& key(std::string_view name, Kind kind) const;

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/text.hpp"
+#include "documents/message.hpp"
 
 namespace orrery::documents {
 
@@ -53,6 +54,21 @@ const NotModelled* find_not_modelled(const Section& section, std::string_view ke
         return each.section == section.name && alike(each.key, key) && alike(each.value, value);
     });
     return found == section.not_modelled.end() ? nullptr : &*found;
+}
+
+std::string instead_of(const NotModelled& known) { return fmt::format("what there is: {}", known.instead); }
+
+Error unknown_key(const Section& section, const std::string& spelling, const std::string& file, const std::string& at) {
+    const std::string pointer = child_pointer(at, spelling);
+    if (const NotModelled* known = find_not_modelled(section, spelling))
+        return {file, pointer, fmt::format("\"{}\": {}", printable(spelling), known->what), instead_of(*known)};
+    std::string hint = fmt::format("the nearest known key is \"{}\"", nearest_key(section, spelling));
+    for (const Section& other : section.all) {
+        if (!find_spelled(other, spelling).key) continue;
+        hint += other.name.empty() ? "; this key belongs to the top level of the file"
+                                   : fmt::format("; this key belongs to {}", to_text(other));
+    }
+    return {file, pointer, fmt::format("unknown key \"{}\" in {}", printable(spelling), to_text(section)), hint};
 }
 
 }  // namespace orrery::documents

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "documents/key.hpp"
 
 namespace orrery::documents {
@@ -44,6 +45,11 @@ Spelled find_spelled(const Section& section, std::string_view spelling);
 /// The entry of an unknown key, or of a key's unknown value; nullptr when there is none. Upper and lower case, '-' and
 /// '_' are the same.
 const NotModelled* find_not_modelled(const Section& section, std::string_view key, std::string_view value = {});
+/// The remedy for it.
+std::string instead_of(const NotModelled& known);
+
+/// What is said of a key that the section lacks; file, at: the document and the pointer of the object.
+Error unknown_key(const Section& section, const std::string& spelling, const std::string& file, const std::string& at);
 
 /// The known spelling of the section that is nearest to an unknown one.
 std::string nearest_key(const Section& section, std::string_view unknown);

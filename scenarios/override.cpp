@@ -113,6 +113,16 @@ std::string pointer_of(const Override& change) {
     return text;
 }
 
+void require_known(const Override& change) {
+    const std::vector<std::string> parts = parts_of(change);
+    const auto require = [&](const documents::Section& in, const std::string& spelling) {
+        if (!find_spelled(in, spelling).key) throw unknown_key(in, spelling, describe(change), std::string(in.pointer));
+    };
+    require(section(Place::document), parts.front());
+    if (parts.size() == 1) return;
+    if (const auto* inner = section_at('/' + parts.front())) require(*inner, parts[1]);
+}
+
 void apply_override(json& document, const Override& change) {
     std::vector<std::string> parts = parts_of(change);
     const std::string last = parts.back();

@@ -291,8 +291,8 @@ Scenario sectioned(const nlohmann::json& document, const std::filesystem::path& 
 
 /// Reads the document with its overrides through `read`; an error that an override caused names it.
 template <class Read>
-auto load_with(const std::filesystem::path& file, const std::vector<Override>& overrides, Read read) {
-    nlohmann::json document = documents::read_document(file);
+auto load_with(nlohmann::json document, const std::filesystem::path& file, const std::vector<Override>& overrides,
+               Read read) {
     for (const Override& change : overrides) apply_override(document, change);
     try {
         return read(document);
@@ -311,18 +311,22 @@ Scenario from_json(const nlohmann::json& document, const std::filesystem::path& 
 
 Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const std::filesystem::path& file,
                  const std::vector<Override>& overrides) {
-    Scenario scenario = load_with(file, overrides, [&](const nlohmann::json& document) {
+    Scenario scenario = load_with(documents::read_document(file), file, overrides, [&](const nlohmann::json& document) {
         return sectioned(document, file, [&](const Sections& sections) { return read_on(sections, cluster, gpus); });
     });
     scenario.name = title(scenario.name, overrides);
     return scenario;
 }
 
-Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+Scenario load(const nlohmann::json& read, const std::filesystem::path& file, const std::vector<Override>& overrides) {
     Scenario scenario =
-        load_with(file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
+        load_with(read, file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
     scenario.name = title(scenario.name, overrides);
     return scenario;
+}
+
+Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+    return load(documents::read_document(file), file, overrides);
 }
 
 topology::ClusterSpec preset_cluster(const std::string& preset, const std::vector<Override>& overrides) {
@@ -336,7 +340,12 @@ topology::ClusterSpec preset_cluster(const std::string& preset, const std::vecto
 }
 
 topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-    return load_with(file, overrides, [&](const nlohmann::json& document) {
+    return load_cluster(documents::read_document(file), file, overrides);
+}
+
+topology::ClusterSpec load_cluster(const nlohmann::json& read, const std::filesystem::path& file,
+                                   const std::vector<Override>& overrides) {
+    return load_with(read, file, overrides, [&](const nlohmann::json& document) {
         if (!document.is_object() || !document.contains("cluster")) {
             throw Error(file.string(), "/cluster", "the key \"cluster\" is missing", "add it: {\"preset\": ...}");
         }

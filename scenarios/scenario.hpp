@@ -43,6 +43,9 @@ Override parse_override(const std::string& text);
 /// Reads, overrides, checks everything (schema, units, model, plan, cluster size). Throws Error with file, pointer,
 /// message and hint.
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+/// The same of a document that has been read from that file.
+Scenario load(const nlohmann::json& document, const std::filesystem::path& file,
+              const std::vector<Override>& overrides);
 
 /// The same on a cluster that is given, whatever the file says of its own, and on `gpus` of its GPUs at most, from
 /// which `data` is derived. Neither perturbations nor other jobs may be in the file. Throws Error.
@@ -51,6 +54,8 @@ Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const
 
 /// Only the cluster of a scenario, whatever the rest of the file says; it can be built. Throws Error.
 topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+topology::ClusterSpec load_cluster(const nlohmann::json& document, const std::filesystem::path& file,
+                                   const std::vector<Override>& overrides);
 
 /// A preset with `--set cluster.KEY=VALUE`. Throws Error; topology::build() checks the rest.
 topology::ClusterSpec preset_cluster(const std::string& preset, const std::vector<Override>& overrides = {});

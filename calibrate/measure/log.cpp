@@ -1,15 +1,10 @@
 #include "calibrate/measure/log.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/file_lock.hpp"
 #include "base/read_file.hpp"
 #include "calibrate/measure/host.hpp"
 #include "documents/document.hpp"
@@ -128,10 +123,6 @@ bool begins_a_log(const std::string& text) {
     return text.starts_with(first_key) || first_key.starts_with(text);
 }
 
-[[noreturn]] void cannot_write(const std::string& file) {
-    throw Error(file, "", fmt::format("cannot be written: {}", std::strerror(errno)), "is there room?");
-}
-
 LogContent parse_log(const std::string& text, const std::string& file) {
     LogContent out;
     std::size_t line = 0, begin = 0;
@@ -175,30 +166,15 @@ Fingerprint fingerprint(kernels::Device& device, const kernels::Communicator* co
 
 LogContent read_log(const std::filesystem::path& file) { return parse_log(read_file(file), file.string()); }
 
-LogWriter::LogWriter(const std::filesystem::path& file, const Fingerprint& now, Start start) : file_(file.string()) {
-    try {
-        open_locked();
-        read(now, start);
-        if (::ftruncate(descriptor_, static_cast<off_t>(found_.whole_bytes)) != 0) cannot_write(file_);
-        if (found_.whole_bytes == 0) write(to_json(now).dump());
-    } catch (...) {
-        if (descriptor_ >= 0) ::close(descriptor_);
-        throw;
-    }
-}
-
-LogWriter::~LogWriter() { ::close(descriptor_); }
-
-void LogWriter::open_locked() {
-    descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (descriptor_ < 0) cannot_write(file_);
-    if (!try_lock(descriptor_, file_))
-        throw Error(file_, "", "is being written by another calibration",
-                    "wait until it has ended, or give another --out");
+LogWriter::LogWriter(const std::filesystem::path& file, const Fingerprint& now, Start start)
+    : file_(file.string()), log_(file, "another calibration", "give another --out") {
+    read(now, start);
+    log_.keep(found_.whole_bytes);
+    if (found_.whole_bytes == 0) write(to_json(now).dump());
 }
 
 void LogWriter::read(const Fingerprint& now, Start start) {
-    const std::string text = read_file(file_);
+    const std::string& text = log_.text();
     const bool cut = begins_a_log(text) && text.find('\n') == std::string::npos;
     if (start == Start::afresh && !begins_a_log(text))
         throw Error(file_, "", "is no measurement log and is not overwritten", "remove it, or give another --out");
@@ -211,16 +187,9 @@ void LogWriter::read(const Fingerprint& now, Start start) {
 
 void LogWriter::append(const Record& record) { write(to_json(record).dump()); }
 
-void LogWriter::write(const std::string& text) {
-    const std::string line = text + '\n';
-    std::size_t done = 0;
-    while (done < line.size()) {
-        const ssize_t wrote = ::write(descriptor_, line.data() + done, line.size() - done);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0) cannot_write(file_);
-        done += static_cast<std::size_t>(wrote);
-    }
-    if (::fsync(descriptor_) != 0 && errno != EINVAL) cannot_write(file_);  // EINVAL: a pipe or the like
+void LogWriter::write(const std::string& line) {
+    log_.append(line + '\n');
+    log_.flush();
 }
 
 }  // namespace orrery::calibrate

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/append_log.hpp"
 #include "calibrate/measure/record.hpp"
 #include "kernels/communicator.hpp"
 
@@ -44,9 +45,6 @@ public:
     /// what the log holds is dropped. Throws Error when another process has the log, when the file is no log or cannot
     /// be written, and when its log belongs to another device, driver or number of ranks, naming what differs.
     LogWriter(const std::filesystem::path& file, const Fingerprint& now, Start start);
-    ~LogWriter();
-    LogWriter(const LogWriter&) = delete;
-    LogWriter& operator=(const LogWriter&) = delete;
 
     /// What it held at the start.
     [[nodiscard]] const LogContent& found() const { return found_; }
@@ -57,12 +55,11 @@ public:
     void append(const Record& record);
 
 private:
-    void open_locked();
     void read(const Fingerprint& now, Start start);
     void write(const std::string& line);
 
     std::string file_;
-    int descriptor_ = -1;
+    AppendLog log_;
     LogContent found_;
     bool began_again_ = false;
 };

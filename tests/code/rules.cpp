@@ -33,15 +33,17 @@ const std::vector<Folder> folders{
     {"calibrate", {"base", "documents", "hardware", "kernels"}},
     {"run", {"base", "documents", "kernels", "models", "strategies"}},
     {"sim", {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate"}},
+    {"planning",
+     {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "sim"}},
     {"validate",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run",
       "sim"}},
     {"report",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run",
-      "sim", "validate"}},
+      "sim", "planning", "validate"}},
     {"cli",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "scenarios", "calibrate", "run",
-      "sim", "validate", "report"}},
+      "sim", "planning", "validate", "report"}},
 };
 
 struct Door {

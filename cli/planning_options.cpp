@@ -1,0 +1,50 @@
+#include "cli/planning_options.hpp"
+
+#include "planning/parallel.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned most_threads = 1024;
+
+/// Not a pipe, and not /dev/null.
+bool is_file(const std::string& output) {
+    if (output.empty() || output == "-") return false;
+    std::error_code none;
+    return !fs::exists(output, none) || fs::is_regular_file(output, none);
+}
+
+}  // namespace
+
+void PlanningOptions::add_to(CLI::App& command, const std::string& what) {
+    command.add_option("--csv", csv, "write " + what + " as CSV; - for standard output")->type_name("FILE");
+    command.add_option("--json", json, "write " + what + " as JSON; - for standard output")->type_name("FILE");
+    command
+        .add_option("--log", log,
+                    "keep what is done in this file, so that the same command goes on after a kill; beside the first "
+                    "output file when absent")
+        ->type_name("FILE");
+    command.add_flag("--fresh", fresh, "drop what the log holds and begin anew");
+    command.add_option("--threads", threads, "simulate so many at once; all cores when absent")
+        ->check(CLI::Range(1U, most_threads));
+}
+
+fs::path PlanningOptions::log_file() const {
+    if (!log.empty()) return log;
+    for (const std::string& output : {csv, json})
+        if (is_file(output)) return output + ".log";
+    return {};
+}
+
+std::unique_ptr<UndoneWhenInterrupted> tell_when_interrupted(const fs::path& log) {
+    if (log.empty()) return nullptr;
+    return std::make_unique<UndoneWhenInterrupted>(
+        [file = log.string()] { note(file, "holds what is done: the same command goes on from there"); });
+}
+
+unsigned PlanningOptions::cores() const { return threads > 0 ? threads : planning::all_cores(); }
+
+}  // namespace orrery::cli

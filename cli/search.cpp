@@ -1,0 +1,165 @@
+// orrery search: the best plans of a model on a cluster.
+#include "planning/search/search.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/planning_options.hpp"
+#include "planning/sweep/values.hpp"
+#include "report/search.hpp"
+#include "scenarios/override.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+struct Options {
+    ScenarioOptions scenario;
+    DisplayOptions display;
+    PlanningOptions planning;
+    std::optional<std::string> gpus, gpu;
+    std::string objective = "step";
+    std::vector<std::string> fix, vary;
+    std::size_t top = 10, most = 200'000;
+    double idle = 0.125;
+};
+
+constexpr const char* footer =
+    R"(Every legal plan is enumerated, dropped when its least memory is more than a GPU has or its least time more than
+the best plans take, and simulated else: the answer is then proven for all of them.
+--fix and --vary hold an axis of plans to some values; any other key of the scenario makes clusters or trainings that
+are searched beside each other.
+Examples:
+  orrery search scenarios/gpt-1.7b-dgx-a100.json
+  orrery search scenarios/gpt-1.7b-dgx-a100.json --fix strategy.tensor=2 --top 3 --json plans.json
+  orrery search scenarios/gpt-1.7b-dgx-a100.json --gpus 8..64 --gpu A100-80GB,A100-40GB --objective cost)";
+
+/// Splits what is asked for into rows of plans and axes of sites.
+struct Asked {
+    std::vector<scenarios::Override> set;
+    std::vector<planning::Axis> sites;
+    std::vector<std::pair<std::string, std::vector<std::string>>> given;
+
+    explicit Asked(const Options& options) : set(options.scenario.overrides()) {
+        if (options.gpus) sites.push_back(planning::gpus_axis("--gpus", *options.gpus));
+        if (options.gpu) {
+            sites.push_back(planning::parse_axis("cluster.gpu=" + *options.gpu));
+            set.push_back({"profile", "null"});  // each has its own
+        }
+        for (const std::string& text : options.fix) fix(scenarios::parse_override(text));
+        for (const std::string& text : options.vary) vary(planning::parse_axis(text));
+    }
+
+private:
+    void fix(const scenarios::Override& change) {
+        scenarios::require_known(change);
+        if (planning::Space::has_row(change.path))
+            given.push_back({change.path, {change.value}});
+        else
+            set.push_back(change);
+    }
+    void vary(planning::Axis axis) {
+        if (planning::Space::has_row(axis.key))
+            given.push_back({axis.key, std::move(axis.values)});
+        else
+            sites.push_back(std::move(axis));
+    }
+};
+
+planning::Objective objective_of(const std::string& name) {
+    for (const planning::ObjectiveRow& row : planning::objectives)
+        if (row.name == name) return row.kind;
+    throw Error("--objective", "", fmt::format("\"{}\" is unknown", name), "step, time or cost");
+}
+
+/// One bar after the other.
+class Watch {
+public:
+    explicit Watch(bool quiet) : quiet_(quiet) {}
+    void begin(const char* part, std::size_t steps) { bar_.emplace(part, steps, quiet_); }
+    void done() { bar_->advance(); }
+
+private:
+    bool quiet_;
+    std::optional<Progress> bar_;
+};
+
+/// The scenario's own plan on the first site.
+void ask_own(report::SearchReport& report, calibrate::ProfileStore& profiles) {
+    try {
+        report.own = planning::evaluate(report.question->sites.scenario(0), profiles);
+    } catch (const Error& error) {
+        report.own_problem = error.message();
+    }
+}
+
+void search(const Options& options) {
+    const PlanningOptions& planning = options.planning;
+    const std::filesystem::path log = planning.log_file();
+    require_distinct({planning.csv, planning.json, log.string()}, {options.scenario.file});
+    Asked asked(options);
+    const planning::SearchQuestion question{
+        .sites = planning::Grid(options.scenario.file, std::move(asked.set), std::move(asked.sites)),
+        .given = std::move(asked.given),
+        .objective = objective_of(options.objective),
+        .top = options.top,
+        .idle = options.idle};
+    Output csv(planning.csv), json(planning.json);
+    calibrate::ProfileStore profiles;
+    planning::Journal journal(log, {"search", question.fingerprint(), planning::Journal::any}, planning.start());
+    Watch watch(options.display.quiet);
+    std::optional<planning::SearchResult> result;
+    {
+        const auto told = tell_when_interrupted(log);
+        result = planning::search(question, profiles, journal,
+                                  {.threads = planning.cores(),
+                                   .most_simulated = options.most,
+                                   .begin = [&](const char* part, std::size_t steps) { watch.begin(part, steps); },
+                                   .done = [&] { watch.done(); }});
+    }
+    report::SearchReport report{&question, &*result, options.scenario.file, {}, {}};
+    ask_own(report, profiles);
+    csv.write(csv.wanted() ? report::search_csv(report) : "");
+    json.write(json.wanted() ? report::search_json(report) : "");
+    if (!planning.to_stdout() && !options.display.quiet) print(report::search_text(report, options.display.style()));
+    csv.finish();
+    json.finish();
+    journal.remove();
+}
+
+}  // namespace
+
+void add_search(CLI::App& program, Exit&) {
+    CLI::App* const command = program.add_subcommand("search", "find the best plans of a model on a cluster");
+    const auto options = std::make_shared<Options>();
+    options->scenario.add_to(*command);
+    command->add_option("--gpus", options->gpus, "sizes of the cluster: 512,1024 or 512..2048")->type_name("N");
+    command->add_option("--gpu", options->gpu, "kinds of GPU: A100,H100")->type_name("NAME");
+    command->add_option("--objective", options->objective, "what is least in the best plan: step, time or cost")
+        ->capture_default_str();
+    command->add_option("--top", options->top, "how many of the best plans")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{10'000}))
+        ->capture_default_str();
+    command->add_option("--fix", options->fix, "hold a key to a value; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+    command->add_option("--vary", options->vary, "hold a key to some values; may be repeated")
+        ->type_name("KEY=VALUES")
+        ->allow_extra_args(false);
+    command->add_option("--idle", options->idle, "share of the GPUs that a plan may leave idle")
+        ->check(CLI::Range(0.0, 0.99))
+        ->capture_default_str();
+    command->add_option("--most", options->most, "simulate at most so many plans; the answer may then not be proven")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
+        ->capture_default_str();
+    options->planning.add_to(*command, "the best plans");
+    options->display.add_to(*command);
+    command->footer(footer);
+    command->callback([options] { options->scenario.blamed([&] { return search(*options); }); });
+}
+
+}  // namespace orrery::cli

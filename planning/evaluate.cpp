@@ -1,0 +1,50 @@
+#include "planning/evaluate.hpp"
+
+#include <limits>
+
+#include "sim/predict.hpp"
+
+namespace orrery::planning {
+
+const std::array<OutcomeField, 12>& outcome_fields() {
+    static const std::array<OutcomeField, 12> fields{{
+        {"gpus", &Outcome::gpus},
+        {"step_time_s", &Outcome::step_s},
+        {"tokens_per_s", &Outcome::tokens_per_s},
+        {"model_flops_per_gpu", &Outcome::flops_per_gpu},
+        {"mfu", &Outcome::mfu},
+        {"hfu", &Outcome::hfu},
+        {"scale_factor", &Outcome::scale_factor},
+        {"training_time_s", &Outcome::training_time_s},
+        {"memory_peak_bytes", &Outcome::memory_peak},
+        {"memory_capacity_bytes", &Outcome::memory_capacity},
+        {"fits", &Outcome::fits},
+        {"bottleneck", &Outcome::bottleneck},
+    }};
+    return fields;
+}
+
+Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool scale_factor) {
+    const sim::Prediction p = sim::predict(scenario, profiles, {.scale_factor = scale_factor, .advice = false});
+    Outcome outcome{.gpus = p.gpus,
+                    .step_s = p.step_time_s,
+                    .tokens_per_s = p.tokens_per_s,
+                    .flops_per_gpu = p.model_flops_per_gpu,
+                    .mfu = p.mfu,
+                    .hfu = p.hfu,
+                    .scale_factor = p.scale_factor,
+                    .training_time_s = p.training_time_s,
+                    .fits = p.fits,
+                    .bottleneck = p.bottleneck};
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t stage = 0; stage < p.memory.size(); ++stage) {
+        const double left = static_cast<double>(p.capacity(stage)) - static_cast<double>(p.memory[stage].peak);
+        if (left >= least) continue;
+        least = left;
+        outcome.memory_peak = p.memory[stage].peak;
+        outcome.memory_capacity = p.capacity(stage);
+    }
+    return outcome;
+}
+
+}  // namespace orrery::planning

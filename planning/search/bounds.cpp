@@ -1,0 +1,275 @@
+#include "planning/search/bounds.hpp"
+
+#include <algorithm>
+
+#include "strategies/ownership.hpp"
+#include "strategies/partition/tensor.hpp"
+#include "strategies/state_bytes.hpp"
+
+namespace orrery::planning {
+
+namespace {
+
+using strategies::Axis;
+using strategies::Ownership;
+using strategies::ParameterClass;
+using strategies::Plan;
+using strategies::Schedule;
+using strategies::ScheduleKind;
+
+/// Seconds of one stage's slots and messages, the terms that all bounds are made of.
+class Terms {
+public:
+    Terms(const Plan& plan, const LayerTable& layers, Prices& prices)
+        : plan_(plan),
+          layers_(layers),
+          prices_(prices),
+          schedule_(schedule_of(plan.strategy.schedule)),
+          stages_(plan.strategy.pipeline),
+          chunks_(plan.strategy.virtual_pipeline),
+          passes_(plan.micro_batches()) {
+        const std::uint64_t whole = std::uint64_t{plan.training.micro_batch} * plan.training.seq * plan.model.hidden *
+                                    kernels::size_of(activation_dtype(plan));
+        const strategies::Strategy& s = plan.strategy;
+        const bool split = s.tensor > 1 && (s.sequence_parallel || s.scatter_gather);
+        wire_bytes_ = split ? whole / s.tensor : whole;
+        gathered_bytes_ = s.sequence_parallel || !split ? 0 : whole;
+    }
+
+    [[nodiscard]] double forward(std::uint32_t stage, std::uint32_t chunk) const {
+        const bool first = stage == 0 && chunk == 0;
+        return layers_.forward(run(stage, chunk)).device + (first ? 0 : gather(stage));
+    }
+    /// Of the whole or, where it is split, of the inputs.
+    [[nodiscard]] double backward(std::uint32_t stage, std::uint32_t chunk) const {
+        const bool last = stage + 1 == stages_ && chunk + 1 == chunks_;
+        return layers_.backward(run(stage, chunk)).device + (last ? 0 : gather(stage));
+    }
+    [[nodiscard]] double weights(std::uint32_t stage, std::uint32_t chunk) const {
+        return layers_.weight_gradient(run(stage, chunk)).device;
+    }
+    [[nodiscard]] double host(std::uint32_t stage) const {
+        double seconds = 0;
+        for (std::uint32_t c = 0; c < chunks_; ++c) {
+            const Run of = run(stage, c);
+            seconds += layers_.forward(of).host + layers_.backward(of).host + layers_.weight_gradient(of).host;
+        }
+        return seconds * passes_;
+    }
+    /// Of activations to the next stage, of gradients to the one before.
+    [[nodiscard]] double ahead(std::uint32_t stage) const {
+        return stages_ == 1 ? 0 : prices_.message(stage, false, wire_bytes_);
+    }
+    [[nodiscard]] double back(std::uint32_t stage) const {
+        return stages_ == 1 ? 0 : prices_.message((stage + stages_ - 1) % stages_, true, wire_bytes_);
+    }
+
+    /// Whether the host waits for messages between slots.
+    [[nodiscard]] bool stops() const { return stages_ > 1 && !plan_.strategy.overlap_p2p && !schedule_.overlaps_p2p; }
+    /// Forwards of a stage before its first backward, but one.
+    [[nodiscard]] std::uint64_t warm_up(std::uint32_t stage) const {
+        const std::uint64_t all = std::uint64_t{passes_} * chunks_;
+        if (schedule_.kind == ScheduleKind::gpipe) return all - 1;
+        if (chunks_ == 1) return std::min<std::uint64_t>(stages_ - 1 - stage, all - 1);
+        if (passes_ == stages_) return all;
+        return std::min<std::uint64_t>((stages_ - stage - 1) * 2 + (chunks_ - 1) * stages_, all);
+    }
+
+    /// Messages that stand between a stage's slots; last: the one behind its last backward too.
+    [[nodiscard]] double waits(std::uint32_t stage, bool last) const {
+        if (!stops()) return 0;
+        const bool sends_back = stage > 0, end = stage + 1 == stages_;
+        const double skipped = sends_back && !last ? back(stage) : 0;
+        if (chunks_ == 1) return passes_ * ((end ? 0 : ahead(stage)) + (sends_back ? back(stage) : 0)) - skipped;
+        const std::uint64_t all = std::uint64_t{passes_} * chunks_, alone = warm_up(stage);
+        const std::uint64_t silent = end && alone == all ? passes_ : 0;
+        double seconds = static_cast<double>(all - alone) * std::min(ahead(stage), back(stage));
+        seconds += static_cast<double>(alone - silent) * ahead(stage);
+        if (sends_back) seconds += static_cast<double>(alone) * back(stage) - skipped;
+        return seconds;
+    }
+
+    /// Compute lane of one micro-batch.
+    [[nodiscard]] double pass(std::uint32_t stage) const {
+        double seconds = 0;
+        for (std::uint32_t c = 0; c < chunks_; ++c)
+            seconds += forward(stage, c) + backward(stage, c) + weights(stage, c);
+        return seconds;
+    }
+    /// Of a stage's weight gradients, those that come behind its last backward: ZB-H1 puts off one a stage.
+    [[nodiscard]] double put_off(std::uint32_t stage) const {
+        return schedule_.splits_backward ? std::min(stage + 1, passes_) * weights(stage, 0) : 0;
+    }
+    [[nodiscard]] Run run(std::uint32_t stage, std::uint32_t chunk) const { return layers_.run(plan_, stage, chunk); }
+
+private:
+    [[nodiscard]] double gather(std::uint32_t stage) const {
+        return gathered_bytes_ == 0
+                   ? 0
+                   : prices_.collective(stage == 0 ? 0 : stages_ - 1, kernels::CollectiveKind::all_gather,
+                                        {Axis::tensor}, gathered_bytes_);
+    }
+
+    const Plan& plan_;
+    const LayerTable& layers_;
+    Prices& prices_;
+    const Schedule& schedule_;
+    std::uint32_t stages_, chunks_, passes_;
+    std::uint64_t wire_bytes_ = 0, gathered_bytes_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<const LayerTable> LayerTables::find(const Plan& plan, const Prices& prices) {
+    const LayerTable::Key key = LayerTable::key(plan);
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    }
+    auto fresh = std::make_shared<const LayerTable>(plan, prices);
+    const std::lock_guard lock(mutex_);
+    return known_.try_emplace(key, std::move(fresh)).first->second;
+}
+
+/// Works out anew what has changed since the plan before.
+void Bounds::shape(const Plan& plan) {
+    const strategies::Strategy& s = plan.strategy;
+    const std::array<std::uint32_t, 11> key{s.tensor,
+                                            s.pipeline,
+                                            s.data,
+                                            s.expert,
+                                            s.expert_tensor,
+                                            plan.training.micro_batch,
+                                            static_cast<std::uint32_t>(s.schedule),
+                                            s.virtual_pipeline,
+                                            static_cast<std::uint32_t>(s.recompute),
+                                            s.recompute_num_layers,
+                                            (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) |
+                                                (s.scatter_gather ? 4U : 0U) | (s.overlap_p2p ? 8U : 0U) |
+                                                (s.placement.empty() ? 0U : 16U)};
+    if (key == shape_.key) return;
+    shape_.key = key;
+    prices_.place(plan);
+    shape_.layers = tables_.find(plan, prices_);
+    walk(plan);
+}
+
+void Bounds::walk(const Plan& plan) {
+    const std::uint32_t stages = plan.strategy.pipeline, passes = plan.micro_batches();
+    const Terms terms(plan, *shape_.layers, prices_);
+    double fill = 0, drain = 0;  // the way to a stage, and back from it
+    shape_.through = shape_.host = 0;
+    shape_.copies.clear();
+    for (std::uint32_t s = 0; s < stages; ++s) {
+        const double work = passes * terms.pass(s);
+        const double last_backward = fill + work - terms.put_off(s) + terms.waits(s, false);
+        shape_.through = std::max(shape_.through, last_backward + drain + terms.put_off(0));
+        shape_.host = std::max(shape_.host, terms.host(s));
+        if (s == 0 || s + 1 == stages) {
+            Stage& edge = s == 0 ? shape_.first : shape_.last;
+            edge = stage(plan, s);
+            edge.behind_fill = fill + work + terms.waits(s, true);
+            edge.first_pass = fill;
+            for (std::uint32_t c = 0; c < edge.chunks.size(); ++c)
+                edge.first_pass += static_cast<double>(edge.alive[c]) * terms.forward(s, c);
+        }
+        fill += terms.forward(s, 0) + terms.ahead(s);
+        drain += terms.backward(s, 0) + (s + 1 < stages ? terms.back(s + 1) : 0);
+    }
+}
+
+Bounds::Stage Bounds::stage(const Plan& plan, std::uint32_t index) {
+    const Terms terms(plan, *shape_.layers, prices_);
+    const std::uint32_t stages = plan.strategy.pipeline, chunks = plan.strategy.virtual_pipeline;
+    Stage result;
+    result.index = index;
+    for (std::uint32_t c = 0; c < chunks; ++c) {
+        result.chunks.push_back(terms.run(index, c));
+        result.parameters += shape_.layers->parameters(result.chunks.back());
+        result.experts += shape_.layers->expert_parameters(result.chunks.back());
+    }
+    result.alive.assign(chunks, 0);
+    const std::uint64_t all = std::uint64_t{plan.micro_batches()} * chunks;
+    const std::uint64_t kept = std::min(terms.warm_up(index) + 1, all);
+    const std::uint64_t round = std::uint64_t{stages} * chunks;
+    for (std::uint32_t c = 0; c < chunks; ++c) {  // the k-th forward is of chunk (k mod round) / stages
+        const std::uint64_t within = kept % round, before = std::uint64_t{c} * stages;
+        result.alive[c] = chunks == 1 ? kept
+                                      : kept / round * stages +
+                                            std::min<std::uint64_t>(within > before ? within - before : 0, stages);
+    }
+    const Run& last = result.chunks.back();
+    result.working = shape_.layers->working(last);
+    const Run layer = shape_.layers->single(last.last - 1);
+    result.last_parameters = shape_.layers->parameters(layer);
+    result.last_experts = shape_.layers->expert_parameters(layer);
+    return result;
+}
+
+/// When the first backward begins: the stage's states, what it keeps of all micro-batches so far, and what that call
+/// needs.
+std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
+    const strategies::StateBytes state = strategies::state_bytes(plan.training.precision);
+    const strategies::Mesh mesh = plan.mesh();
+    const std::uint32_t offloaded = plan.strategy.cpu_offloading_num_layers;
+    std::uint64_t sum = of.working;
+    for (std::size_t c = 0; c < of.chunks.size(); ++c) {
+        const std::uint64_t saved = shape_.layers->saved(of.chunks[c]);
+        sum += of.alive[c] * (saved - (offloaded > 0 ? shape_.layers->saved_of_first(of.chunks[c], offloaded) : 0));
+    }
+    for (const bool experts : {false, true}) {
+        const std::uint64_t parameters = experts ? of.experts : of.parameters - of.experts;
+        if (parameters == 0) continue;
+        const Ownership owns = ownership(plan, strategies::class_of_bucket(experts));
+        sum += share(mesh, owns, owns.weights, parameters * state.weight);
+        sum += share(mesh, owns, owns.states, parameters * state.optimizer);
+        const std::uint64_t gradients = share(mesh, owns, owns.gradients, parameters * state.gradient);
+        const std::uint64_t rounding = of.chunks.back().last + 1;  // a byte for each bucket: not more than layers
+        sum += gradients - std::min(gradients, rounding);
+        const std::uint64_t last = experts ? of.last_experts : of.last_parameters - of.last_experts;
+        if (mesh.group_size(owns.weights.split(owns.replicas)) > 1)
+            sum += last * (kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2);
+        if (mesh.group_size(owns.gradients.split(owns.replicas)) > 1) sum += last * state.gradient;
+    }
+    return sum;
+}
+
+/// Of one direction, one behind the other, over all micro-batches.
+double Bounds::copies(const Plan& plan, const Stage& of) {
+    const auto [place, fresh] = shape_.copies.try_emplace(plan.strategy.cpu_offloading_num_layers);
+    if (!fresh) return place->second;
+    double seconds = 0;
+    for (const Run& run : of.chunks)
+        for (std::uint32_t layer = 0; layer < plan.strategy.cpu_offloading_num_layers; ++layer)
+            seconds += prices_.copy(plan, shape_.layers->saved_of(run, layer));
+    return place->second = seconds * plan.micro_batches();
+}
+
+Bound Bounds::of(const Plan& plan) {
+    shape(plan);
+    const bool piped = plan.strategy.pipeline > 1;
+    const UpdateTimes first = updates_.of(plan, *shape_.layers, 0);
+    const double passes = plan.micro_batches();
+    const bool gathers = row_of(plan.strategy.sharding).rest.weights != strategies::Placement::replicated;
+    const auto lane = [&](const Stage& of, const UpdateTimes& times) {
+        return (gathers ? 0 : of.first_pass) + passes * times.per_pass + times.update;
+    };
+    Bound bound;
+    bound.seconds =
+        std::max({first.before + shape_.through + first.behind, first.before + shape_.first.behind_fill + first.behind,
+                  shape_.host, lane(shape_.first, first)});
+    if (plan.strategy.cpu_offloading_num_layers > 0)
+        bound.seconds = std::max(bound.seconds, copies(plan, shape_.first));
+    bound.bytes = bytes(plan, shape_.first);
+    if (piped) {
+        const UpdateTimes last = updates_.of(plan, *shape_.layers, plan.strategy.pipeline - 1);
+        bound.seconds =
+            std::max({bound.seconds, first.before + shape_.last.behind_fill + last.behind, lane(shape_.last, last)});
+        bound.bytes = std::max(bound.bytes, bytes(plan, shape_.last));
+    }
+    constexpr double rounding = 1e-9;  // the same sums in another order
+    bound.seconds *= 1 - rounding;
+    return bound;
+}
+
+}  // namespace orrery::planning

@@ -1,0 +1,142 @@
+#include "planning/search/layer_table.hpp"
+
+#include <algorithm>
+
+#include "strategies/intern.hpp"
+#include "strategies/memory.hpp"
+#include "strategies/schedule/schedule.hpp"
+#include "strategies/stage.hpp"
+
+namespace orrery::planning {
+
+namespace {
+
+using models::Part;
+using strategies::LayerBlocks;
+using strategies::StepProgram;
+
+/// A program of these calls, one behind the other.
+strategies::Program calls(const std::vector<std::uint32_t>& blocks) {
+    strategies::Builder builder("calls");
+    for (const std::uint32_t block : blocks)
+        builder.emit(strategies::Lane::compute, {}, strategies::What{strategies::Call{block}},
+                     std::span<const strategies::BufferId>{}, std::span<const strategies::BufferId>{});
+    return std::move(builder).finish();
+}
+
+/// Times and transient bytes of every block.
+struct Blocks {
+    std::vector<CallSums> seconds;
+    std::vector<std::uint64_t> working;
+
+    Blocks(StepProgram& step, const strategies::Plan& plan, const Prices& prices) {
+        std::vector<std::uint32_t> all;
+        for (std::uint32_t block = 0; block < step.blocks.size(); ++block) all.push_back(block);
+        step.programs = {calls(all)};
+        for (const sim::OpCost& cost : prices.of(step, plan)) seconds.push_back({cost.device, cost.host});
+        step.programs.clear();
+        for (const std::uint32_t block : all) step.programs.push_back(calls({block}));
+        for (const std::uint32_t block : all) working.push_back(strategies::memory(step, block).peak);
+    }
+    [[nodiscard]] CallSums time(std::uint32_t block) const {
+        return block == LayerBlocks::none ? CallSums{} : seconds[block];
+    }
+    [[nodiscard]] std::uint64_t bytes(std::uint32_t block) const {
+        return block == LayerBlocks::none ? 0 : working[block];
+    }
+};
+
+template <class Sum>
+void append(std::vector<Sum>& sums, const Sum& next) {
+    Sum sum = sums.back();
+    sum += next;
+    sums.push_back(sum);
+}
+
+}  // namespace
+
+LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
+    const strategies::Strategy& s = plan.strategy;
+    const bool experts = plan.model.experts > 0;  // whose groups lie along the data axis
+    const bool split = schedule_of(s.schedule).splits_backward;
+    const auto flags = static_cast<std::uint8_t>(
+        (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) | (split ? 4U : 0U) |
+        (s.placement.empty() ? 0U : 8U) | (s.pipeline == 1 ? 16U : 0U));  // a tied head has then no words
+    return {s.tensor,
+            plan.training.micro_batch,
+            s.expert,
+            s.expert_tensor,
+            experts ? s.data : 0,
+            experts ? s.pipeline : 0,
+            static_cast<std::uint32_t>(s.recompute),
+            plan.training.seq,
+            flags};
+}
+
+LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices) {
+    strategies::Plan plan = open;
+    plan.placement = prices.placement();
+    StepProgram step;
+    step.mesh = plan.mesh();
+    strategies::Intern intern(step);
+    const strategies::ModelBlocks model = add_model_blocks(step, intern, plan);
+    const Blocks blocks(step, plan, prices);
+    types_ = static_cast<std::uint32_t>(model.types.size());
+    end_ = static_cast<std::uint32_t>(model.model.nodes.size());
+    body_ = output_ = end_;
+    forward_.emplace_back();
+    weight_gradient_.emplace_back();
+    parameters_ = expert_parameters_ = replicated_parameters_ = {0};
+    for (Mode* mode : {&plain_, &again_}) {
+        mode->backward.emplace_back();
+        mode->saved.push_back(0);
+    }
+    for (std::uint32_t node = 0; node < end_; ++node) {
+        const std::uint32_t type = model.model.nodes[node].layer;
+        const Part part = model.model.layers[type].part;
+        if (part >= Part::body) body_ = std::min(body_, node);
+        if (part >= Part::output) output_ = std::min(output_, node);
+        type_.push_back(type);
+        const LayerBlocks& plain = model.types[type].plain;
+        append(forward_, blocks.time(plain.forward));
+        append(weight_gradient_, blocks.time(plain.weight_gradient));
+        append(parameters_, plain.parameters);
+        append(expert_parameters_, plain.expert_parameters);
+        append(replicated_parameters_, plain.replicated_parameters);
+        const auto add_mode = [&](Mode& mode, const LayerBlocks& of) {
+            CallSums backward = blocks.time(of.backward);
+            add(mode, backward += blocks.time(of.input_gradient), of.saved_bytes,
+                std::max(blocks.bytes(of.backward), blocks.bytes(of.input_gradient)));
+        };
+        add_mode(plain_, plain);
+        add_mode(again_, model.types[type].recomputed);
+    }
+}
+
+void LayerTable::add(Mode& mode, const CallSums& backward, std::uint64_t saved, std::uint64_t working) {
+    append(mode.backward, backward);
+    append(mode.saved, saved);
+    mode.working.push_back(working);
+}
+
+/// As strategies::place_layers() divides them.
+Run LayerTable::run(const strategies::Plan& plan, std::uint32_t stage, std::uint32_t chunk) const {
+    const strategies::Strategy& s = plan.strategy;
+    const std::uint32_t last = s.pipeline * s.virtual_pipeline - 1, at = chunk * s.pipeline + stage;
+    const std::uint32_t per_chunk = (output_ - body_) / (last + 1), first = body_ + at * per_chunk;
+    Run run{at == 0 ? 0 : first, at == last ? end_ : first + per_chunk, 0};
+    run.again_until = s.recompute_num_layers == 0 ? run.last : std::min(run.last, first + s.recompute_num_layers);
+    return run;
+}
+
+std::uint64_t LayerTable::saved_of_first(const Run& run, std::uint32_t layers) const {
+    const std::uint32_t begin = std::max(run.first, body_), end = std::min(begin + layers, run.last);
+    return saved({begin, end, std::clamp(run.again_until, begin, end)});
+}
+
+std::uint64_t LayerTable::working(const Run& run) const {
+    const std::uint32_t node = run.last - 1;
+    return node < run.again_until ? again_.working[node] : plain_.working[node];
+}
+
+}  // namespace orrery::planning

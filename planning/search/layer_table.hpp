@@ -1,0 +1,98 @@
+// Times and bytes of a model's layers under one way of splitting them: what plans share that differ in pipeline, data
+// ranks, sharding and overlap alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "planning/search/prices.hpp"
+
+namespace orrery::planning {
+
+/// Calls of one kind over a run of layers.
+struct CallSums {
+    double device = 0;  ///< seconds, one behind the other on a free device
+    double host = 0;    ///< seconds that the host takes to issue them
+    CallSums operator-(const CallSums& other) const { return {device - other.device, host - other.host}; }
+    CallSums& operator+=(const CallSums& other) {
+        device += other.device;
+        host += other.host;
+        return *this;
+    }
+};
+
+/// A run of layers [first, last) of the model's nodes, those before `again_until` recomputed where a plan recomputes.
+struct Run {
+    std::uint32_t first = 0, last = 0, again_until = 0;
+};
+
+class LayerTable {
+public:
+    /// Everything that decides it.
+    using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
+                           std::uint32_t, std::uint32_t, std::uint8_t>;
+    static Key key(const strategies::Plan& plan);
+
+    /// prices must have been placed for the plan.
+    LayerTable(const strategies::Plan& plan, const Prices& prices);
+
+    /// The layers of chunk `chunk` of stage `stage`.
+    [[nodiscard]] Run run(const strategies::Plan& plan, std::uint32_t stage, std::uint32_t chunk) const;
+
+    [[nodiscard]] CallSums forward(const Run& run) const { return forward_[run.last] - forward_[run.first]; }
+    /// Whole, or where the schedule splits it the gradient of inputs.
+    [[nodiscard]] CallSums backward(const Run& run) const {
+        CallSums sums = again_.backward[run.again_until] - again_.backward[run.first];
+        return sums += plain_.backward[run.last] - plain_.backward[run.again_until];
+    }
+    [[nodiscard]] CallSums weight_gradient(const Run& run) const {
+        return weight_gradient_[run.last] - weight_gradient_[run.first];
+    }
+    /// Bytes kept of one micro-batch.
+    [[nodiscard]] std::uint64_t saved(const Run& run) const {
+        return again_.saved[run.again_until] - again_.saved[run.first] + plain_.saved[run.last] -
+               plain_.saved[run.again_until];
+    }
+    /// Of these, those of the first layers of the chunk that can be offloaded.
+    [[nodiscard]] std::uint64_t saved_of_first(const Run& run, std::uint32_t layers) const;
+    /// The same of the layer behind the first so many of the chunk.
+    [[nodiscard]] std::uint64_t saved_of(const Run& run, std::uint32_t layer) const {
+        return saved_of_first(run, layer + 1) - saved_of_first(run, layer);
+    }
+    /// Bytes that the last layer's backward needs beside what is kept.
+    [[nodiscard]] std::uint64_t working(const Run& run) const;
+
+    [[nodiscard]] std::uint64_t parameters(const Run& run) const {
+        return parameters_[run.last] - parameters_[run.first];
+    }
+    [[nodiscard]] std::uint64_t expert_parameters(const Run& run) const {
+        return expert_parameters_[run.last] - expert_parameters_[run.first];
+    }
+    [[nodiscard]] std::uint64_t replicated_parameters(const Run& run) const {
+        return replicated_parameters_[run.last] - replicated_parameters_[run.first];
+    }
+    /// Parameters of node `node` by itself.
+    [[nodiscard]] Run single(std::uint32_t node) const { return {node, node + 1, node}; }
+    /// The types of layer, and which node is of which.
+    [[nodiscard]] std::uint32_t type(std::uint32_t node) const { return type_[node]; }
+    [[nodiscard]] std::uint32_t types() const { return types_; }
+
+private:
+    struct Mode {
+        std::vector<CallSums> backward;
+        std::vector<std::uint64_t> saved;
+        std::vector<std::uint64_t> working;  ///< by node, not summed
+    };
+    void add(Mode& mode, const CallSums& backward, std::uint64_t saved, std::uint64_t working);
+
+    std::uint32_t body_ = 0, output_ = 0, end_ = 0, types_ = 0;
+    std::vector<std::uint32_t> type_;
+    // Sums over the nodes before the index.
+    std::vector<CallSums> forward_, weight_gradient_;
+    std::vector<std::uint64_t> parameters_, expert_parameters_, replicated_parameters_;
+    Mode plain_, again_;
+};
+
+}  // namespace orrery::planning

@@ -1,0 +1,111 @@
+#include "planning/search/prices.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "scenarios/placement.hpp"
+
+namespace orrery::planning {
+
+using strategies::Axis;
+
+Prices::Prices(const Site& site) : site_(site), network_(site.cluster, site.profiles) {}
+
+std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const strategies::Plan& plan) const {
+    std::vector<sim::OpCost> least;
+    const sim::Kinds& kinds = network_.kinds();
+    for (std::uint32_t kind = 0; kind < kinds.size(); ++kind) {
+        const sim::Costs costs(step, plan, kinds[kind].gpu, *kinds[kind].predictor, network_);
+        for (std::uint32_t i = 0; i < step.programs.front().ops.size(); ++i) {
+            const sim::OpCost& cost = costs.of(0, i);
+            if (kind == 0) {
+                least.push_back(cost);
+                continue;
+            }
+            least[i] = {std::min(least[i].device, cost.device), std::min(least[i].host, cost.host),
+                        std::min(least[i].first_dispatch, cost.first_dispatch),
+                        std::min(least[i].host_to_end, cost.host_to_end)};
+        }
+    }
+    return least;
+}
+
+double Prices::copy(const strategies::Plan& plan, std::uint64_t bytes) {
+    const auto [place, fresh] = placed_->copies.try_emplace(bytes);
+    if (!fresh) return place->second;
+    strategies::StepProgram step;
+    step.mesh = placed_->mesh;
+    strategies::Builder builder("copies");
+    using strategies::Copy;
+    for (const auto& [lane, to] :
+         {std::pair(strategies::Lane::offload, Copy::To::host), std::pair(strategies::Lane::reload, Copy::To::device)})
+        builder.emit(lane, {}, strategies::What{Copy{to, bytes}}, std::span<const strategies::BufferId>{},
+                     std::span<const strategies::BufferId>{});
+    step.programs = {std::move(builder).finish()};
+    strategies::Plan placed = plan;
+    placed.placement = placed_->placement;
+    const std::vector<sim::OpCost> costs = of(step, placed);
+    return place->second = std::min(costs[0].device, costs[1].device);
+}
+
+void Prices::place(const strategies::Plan& plan) {
+    const Extents key{plan.mesh().extent, plan.strategy.placement.empty()};
+    const auto found = known_.find(key);
+    placed_ = found != known_.end() ? &found->second : &known_.emplace(key, placed(plan)).first->second;
+}
+
+Prices::Placed Prices::placed(const strategies::Plan& plan) const {
+    Placed result;
+    result.mesh = plan.mesh();
+    result.placement = scenarios::resolve_placement(plan, site_.cluster);
+    const std::uint32_t stages = plan.strategy.pipeline, stride = result.mesh.ranks() / stages;
+    for (std::uint32_t stage = 0; stages > 1 && stage < stages; ++stage) {
+        const topology::GpuId from = result.placement.gpu(stage * stride);
+        const topology::GpuId into = result.placement.gpu((stage + 1) % stages * stride);
+        add_hop(result, from, into);
+        add_hop(result, into, from);
+    }
+    return result;
+}
+
+void Prices::add_hop(Placed& to, topology::GpuId from, topology::GpuId into) const {
+    Hop hop{from, into, network_.tightest(network_.path(from, into))};
+    const auto rate = [&](const Hop& of) {
+        return of.tightest.empty() ? 0.0 : network_.capacity(of.tightest.front().link) / of.tightest.front().weight;
+    };
+    const auto kind = [&](topology::GpuId gpu) { return network_.kinds().of(gpu); };
+    const auto alike = [&](const Hop& other) {
+        return rate(other) == rate(hop) && kind(other.from) == kind(from) && kind(other.to) == kind(into);
+    };
+    const auto same = std::ranges::find_if(to.hops, alike);
+    to.hop_of.push_back(static_cast<std::uint32_t>(same - to.hops.begin()));
+    if (same == to.hops.end()) to.hops.push_back(std::move(hop));
+}
+
+double Prices::message(std::uint32_t stage, bool back, std::uint64_t bytes) {
+    const std::uint32_t number = placed_->hop_of[2 * std::size_t{stage} + (back ? 1 : 0)];
+    const auto [place, fresh] = placed_->messages.try_emplace({number, bytes});
+    if (fresh) {
+        const Hop& hop = placed_->hops[number];
+        place->second = network_.alone(network_.message(hop.from, hop.to, static_cast<double>(bytes)), hop.tightest);
+    }
+    return place->second;
+}
+
+double Prices::collective(std::uint32_t stage, kernels::CollectiveKind kind, strategies::AxisSet axes,
+                          std::uint64_t bytes) {
+    const auto [place, fresh] =
+        placed_->collectives.try_emplace({stage, static_cast<std::uint8_t>(kind), axes.bits(), bytes});
+    if (!fresh) return place->second;
+    const auto [known, unknown] = placed_->groups.try_emplace({stage, axes.bits()});
+    Group& group = known->second;
+    if (unknown) {
+        const std::uint32_t first = placed_->mesh.ranks() / placed_->mesh.along(Axis::pipeline) * stage;
+        group.gpus = placed_->placement.gpus(placed_->mesh.group(first, axes));
+        group.tightest = network_.tightest(network_.path(group.gpus));
+    }
+    const auto size = static_cast<double>(bytes);
+    return place->second = network_.alone(network_.collective(kind, group.gpus, size, group.tightest), group.tightest);
+}
+
+}  // namespace orrery::planning

@@ -1,0 +1,73 @@
+// What calls, kernels, messages and collectives of a plan take at least: by themselves, with nothing else on the wire.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "planning/search/site.hpp"
+#include "sim/costs.hpp"
+#include "sim/network.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/step_program.hpp"
+
+namespace orrery::planning {
+
+/// Not for several threads: each has its own.
+class Prices {
+public:
+    explicit Prices(const Site& site);
+
+    /// Of the operations of a program's role 0, none of which runs beside another; on clusters of several kinds of GPU
+    /// the least of each.
+    [[nodiscard]] std::vector<sim::OpCost> of(const strategies::StepProgram& step, const strategies::Plan& plan) const;
+
+    /// Seconds in which a copy between a GPU and its host is made, the shorter way; prices must have been placed for
+    /// the plan.
+    double copy(const strategies::Plan& plan, std::uint64_t bytes);
+
+    /// Turns to the ranks of another plan. Only its extents and its placement matter.
+    void place(const strategies::Plan& plan);
+    /// Seconds of a boundary tensor from a stage to the next (of the last: to the first) or back, between the first
+    /// ranks of both.
+    double message(std::uint32_t stage, bool back, std::uint64_t bytes);
+    /// Seconds of a collective of the group that holds a stage's first rank.
+    double collective(std::uint32_t stage, kernels::CollectiveKind kind, strategies::AxisSet group,
+                      std::uint64_t bytes);
+    /// The plan's placement on the cluster.
+    [[nodiscard]] const strategies::RankPlacement& placement() const { return placed_->placement; }
+
+private:
+    struct Hop {
+        topology::GpuId from = 0, to = 0;
+        std::vector<sim::LinkUse> tightest;  ///< empty inside a node
+    };
+    struct Group {
+        std::vector<topology::GpuId> gpus;
+        std::vector<sim::LinkUse> tightest;
+    };
+    /// Everything that is known of one way to place ranks.
+    struct Placed {
+        strategies::Mesh mesh;
+        strategies::RankPlacement placement;
+        std::vector<std::uint32_t> hop_of;  ///< by stage, there and back: of `hops`, those alike being one
+        std::vector<Hop> hops;
+        std::map<std::uint64_t, double> copies;                              ///< by bytes
+        std::map<std::pair<std::uint32_t, std::uint64_t>, double> messages;  ///< hop, bytes
+        std::map<std::pair<std::uint32_t, std::uint8_t>, Group> groups;      ///< stage, axes
+        std::map<std::tuple<std::uint32_t, std::uint8_t, std::uint8_t, std::uint64_t>, double> collectives;
+    };
+    using Extents = std::tuple<std::array<std::uint32_t, strategies::axes>, bool>;
+
+    [[nodiscard]] Placed placed(const strategies::Plan& plan) const;
+    void add_hop(Placed& to, topology::GpuId from, topology::GpuId into) const;
+
+    const Site& site_;
+    sim::Network network_;
+    std::map<Extents, Placed> known_;
+    Placed* placed_ = nullptr;
+};
+
+}  // namespace orrery::planning

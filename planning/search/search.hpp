@@ -1,0 +1,71 @@
+// The best plans of a model on a cluster, and the proof that no other plan of the space is better.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibrate/profile_store.hpp"
+#include "planning/journal.hpp"
+#include "planning/search/candidates.hpp"
+#include "planning/search/objective.hpp"
+#include "planning/sweep/grid.hpp"
+
+namespace orrery::planning {
+
+struct SearchQuestion {
+    /// The scenario, and the clusters that it is looked at on: each point of the grid (whose axes are no rows of
+    /// plans).
+    Grid sites;
+    /// Rows of plans that are held to some values (space.hpp).
+    std::vector<std::pair<std::string, std::vector<std::string>>> given = {};
+    Objective objective = Objective::step;
+    std::size_t top = 10;
+    double idle = 0.125;  ///< share of the GPUs that a plan may leave idle
+
+    /// Of all that decides the answer.
+    [[nodiscard]] std::string fingerprint() const;
+};
+
+struct FoundPlan {
+    std::uint64_t number = 0;  ///< among all plans
+    std::uint64_t site = 0;    ///< point of the grid
+    strategies::Strategy strategy;
+    std::uint32_t micro_batch = 1;
+    Outcome outcome;
+    double counts = 0;  ///< by the objective; less is better
+};
+
+struct SearchResult {
+    std::uint64_t plans = 0;       ///< enumerated
+    std::uint64_t too_large = 0;   ///< that do not fit into memory
+    std::uint64_t excluded = 0;    ///< whose bound is above the worst of `best`
+    std::uint64_t simulated = 0;   ///< that had to be, and fit
+    bool proven = true;            ///< no plan of the space that fits counts less than `best` says
+    std::vector<FoundPlan> best;   ///< the best first; of equals the first plan; at most as many as asked for
+    std::vector<FoundPlan> front;  ///< of all simulated plans, those than which none is faster and leaves more memory
+    std::vector<std::pair<std::uint64_t, std::string>> impossible;  ///< sites where no plan can be, and why
+};
+
+/// How a search is run and watched.
+struct SearchOptions {
+    unsigned threads = 1;
+    std::size_t most_simulated = 200'000;  ///< beyond that nothing is proven
+    /// A part of the work begins, of so many steps; one of them is done. From several threads.
+    std::function<void(const char* part, std::size_t steps)> begin = [](const char*, std::size_t) {};
+    std::function<void()> done = [] {};
+};
+
+/// Enumerates every plan, drops those whose least memory does not fit, and simulates the rest in the order of their
+/// bounds until the worst of the best K counts no more than the next bound: then these are the best K of all. Plans
+/// that the journal holds are not simulated again. The answer depends on the question alone: not on threads, and not on
+/// what was interrupted. Throws Error when no site allows a plan, and where none fits.
+SearchResult search(const SearchQuestion& question, calibrate::ProfileStore& profiles, Journal& journal,
+                    const SearchOptions& options = {});
+
+/// What turns a scenario into the plan that was found: "--set strategy.tensor=8 ..." without what it says already.
+std::vector<scenarios::Override> settings(const SearchQuestion& question, const FoundPlan& plan);
+
+}  // namespace orrery::planning

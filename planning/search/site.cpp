@@ -1,0 +1,36 @@
+#include "planning/search/site.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "scenarios/placement.hpp"
+#include "sim/predict.hpp"
+
+namespace orrery::planning {
+
+Site::Site(scenarios::Scenario base, std::uint32_t most, calibrate::ProfileStore& store)
+    : scenario(std::move(base)),
+      cluster(topology::build(scenario.cluster)),
+      profiles(sim::profiles_of(scenario, cluster, store)),
+      gpus(most > 0 ? std::min(most, cluster.gpus()) : cluster.gpus()) {
+    if (!scenario.perturbations.none())
+        throw Error("", "/perturbations", "a plan is looked for as all goes to plan",
+                    "leave them out: --set perturbations=null");
+    if (!scenario.other_jobs.empty())
+        throw Error("", "/other_jobs", "a plan is looked for on a cluster by itself",
+                    "leave them out: --set other_jobs=null");
+    for (const topology::NodeGroup& group : cluster.groups())
+        most_memory = std::max(most_memory, group.gpu.memory_bytes);
+}
+
+scenarios::Scenario Site::under(const strategies::Strategy& strategy, std::uint32_t micro_batch) const {
+    scenarios::Scenario result = scenario;
+    result.plan.strategy = strategy;
+    result.plan.training.micro_batch = micro_batch;
+    result.plan.placement = scenarios::resolve_placement(result.plan, cluster);
+    result.gpus = result.plan.ranks();
+    return result;
+}
+
+}  // namespace orrery::planning

@@ -1,0 +1,29 @@
+// Where plans are looked for: a scenario whose plan is still open, on its cluster.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "calibrate/profile_store.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/kinds.hpp"
+#include "topology/cluster.hpp"
+
+namespace orrery::planning {
+
+struct Site {
+    /// gpus: as many may be used; 0: all of the cluster. Throws Error for a scenario with perturbations or other jobs,
+    /// under which no bound would be proven.
+    Site(scenarios::Scenario scenario, std::uint32_t gpus, calibrate::ProfileStore& store);
+    /// The scenario under such a plan.
+    [[nodiscard]] scenarios::Scenario under(const strategies::Strategy& strategy, std::uint32_t micro_batch) const;
+
+    scenarios::Scenario scenario;  ///< whatever plan it has is not looked at but for what no row sets
+    topology::Cluster cluster;
+    sim::Profiles profiles;
+    std::uint32_t gpus = 0;         ///< that may be used
+    std::uint64_t most_memory = 0;  ///< bytes of the GPU that has most
+};
+
+}  // namespace orrery::planning

@@ -1,0 +1,294 @@
+#include "planning/search/space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "documents/message.hpp"
+
+namespace orrery::planning {
+
+namespace {
+
+using std::uint64_t;
+using strategies::Plan;
+using strategies::Recompute;
+using strategies::ScheduleKind;
+using strategies::Sharding;
+
+constexpr const char* pipelines_first = "tp-cp-ep-pp-dp";
+
+Values divisors(uint64_t of) {
+    Values list;
+    for (uint64_t d = 1; d * d <= of; ++d) {
+        if (of % d != 0) continue;
+        list.push_back(d);
+        if (d * d != of) list.push_back(of / d);
+    }
+    std::ranges::sort(list);
+    return list;
+}
+
+template <class Keep>
+Values those(Values list, const Keep& keep) {
+    std::erase_if(list, [&](uint64_t value) { return !keep(value); });
+    return list;
+}
+
+Values off_and_on(bool may_be_on) { return may_be_on ? Values{0, 1} : Values{0}; }
+
+bool images(const Plan& plan) { return plan.model.image.size > 0; }
+bool experts(const Plan& plan) { return plan.model.experts > 0; }
+const strategies::Schedule& schedule(const Plan& plan) { return strategies::schedule_of(plan.strategy.schedule); }
+uint64_t layers_of_chunk(const Plan& plan) {
+    return plan.model.layers / (uint64_t{plan.strategy.pipeline} * plan.strategy.virtual_pipeline);
+}
+
+Values tensors(const Plan& plan, const Room& room) {
+    if (images(plan)) return {1};
+    uint64_t common = 0;
+    for (const uint64_t width : {plan.model.heads, plan.model.kv_heads, plan.model.ffn})
+        common = std::gcd(common, width);
+    return those(divisors(common), [&](uint64_t t) { return t <= room.gpus; });
+}
+
+Values pipelines(const Plan& plan, const Room& room) {
+    if (images(plan)) return {1};
+    return those(divisors(plan.model.layers), [&](uint64_t p) { return p * plan.strategy.tensor <= room.gpus; });
+}
+
+/// As many as there is room for and the batch can be divided among, where that leaves few enough GPUs idle.
+Values datas(const Plan& plan, const Room& room) {
+    const uint64_t replica = uint64_t{plan.strategy.tensor} * plan.strategy.pipeline;
+    uint64_t data = room.gpus / replica;
+    while (data > 0 && plan.training.global_batch % data != 0) --data;
+    const bool enough = static_cast<double>(data * replica) >= (1 - room.idle) * room.gpus;
+    return data > 0 && enough ? Values{data} : Values{};
+}
+
+Values expert_tensors(const Plan& plan, const Room&) {
+    if (!experts(plan) || plan.strategy.tensor == 1) return {0};
+    const uint64_t t = plan.strategy.tensor;
+    const bool splits = plan.model.expert_ffn % t == 0 && plan.model.shared_expert_ffn % t == 0;
+    return splits ? Values{0, 1} : Values{1};
+}
+
+Values expert_ranks(const Plan& plan, const Room&) {
+    if (!experts(plan)) return {1};
+    Plan other = plan;
+    return those(divisors(plan.model.experts), [&](uint64_t e) {
+        other.strategy.expert = static_cast<std::uint32_t>(e);
+        const bool whole = !other.experts_split() && e % plan.strategy.tensor != 0;
+        return !whole && plan.strategy.data % other.expert_extent() == 0;
+    });
+}
+
+Values micro_batches(const Plan& plan, const Room&) {
+    constexpr uint64_t most_tokens = 1U << 26U, most_passes = 1'000'000;  // strategies/plan.cpp
+    const uint64_t share = plan.training.global_batch / plan.strategy.data;
+    return those(divisors(share), [&](uint64_t b) {
+        return b * plan.training.seq <= most_tokens && share / b * plan.model.layers <= most_passes;
+    });
+}
+
+bool interleaves(const Plan& plan, uint64_t chunks) {
+    return chunks > 1 && plan.strategy.pipeline > 1 && plan.micro_batches() % plan.strategy.pipeline == 0;
+}
+
+/// With one stage they are all the same.
+Values schedules(const Plan& plan, const Room&) {
+    if (plan.strategy.pipeline == 1) return {static_cast<uint64_t>(ScheduleKind::one_f_one_b)};
+    Values list;
+    for (const strategies::Schedule& row : strategies::schedules)
+        if (!row.chunked || interleaves(plan, plan.model.layers / plan.strategy.pipeline))
+            list.push_back(static_cast<uint64_t>(row.kind));
+    return list;
+}
+
+Values chunks(const Plan& plan, const Room&) {
+    if (!schedule(plan).chunked) return {1};
+    return those(divisors(plan.model.layers / plan.strategy.pipeline),
+                 [&](uint64_t v) { return interleaves(plan, v); });
+}
+
+Values recomputes(const Plan& plan, const Room&) {
+    if (images(plan)) return {static_cast<uint64_t>(Recompute::none)};
+    Values list;
+    for (const Recompute mode : {Recompute::none, Recompute::selective, Recompute::full})
+        if (mode != Recompute::full || !schedule(plan).splits_backward) list.push_back(static_cast<uint64_t>(mode));
+    return list;
+}
+
+Values recomputed_layers(const Plan& plan, const Room&) {
+    Values list{0};  // all
+    if (plan.strategy.recompute == Recompute::full)
+        for (uint64_t n = layers_of_chunk(plan); n-- > 1;) list.push_back(n);
+    return list;
+}
+
+Values sequence_parallels(const Plan& plan, const Room&) {
+    const uint64_t tensor = plan.strategy.tensor;
+    if (tensor == 1) return {0};
+    const bool divides = plan.training.seq % tensor == 0;
+    if (experts(plan)) return divides ? Values{1} : Values{};
+    return off_and_on(divides);
+}
+
+Values tensor_overlaps(const Plan& plan, const Room&) { return plan.strategy.tensor > 1 ? Values{1, 0} : Values{1}; }
+
+/// Under sequence parallelism boundary tensors are in parts anyway.
+Values scatter_gathers(const Plan& plan, const Room&) {
+    const strategies::Strategy& s = plan.strategy;
+    return s.tensor > 1 && s.pipeline > 1 && !s.sequence_parallel ? Values{1, 0} : Values{1};
+}
+
+Values message_overlaps(const Plan& plan, const Room&) { return off_and_on(plan.strategy.virtual_pipeline > 1); }
+
+Values placements(const Plan& plan, const Room&) {
+    return off_and_on(plan.strategy.data > 1 && plan.strategy.pipeline > 1);
+}
+
+/// None, and a quarter, half, three quarters and all of the layers of a chunk.
+Values offloaded_layers(const Plan& plan, const Room&) {
+    if (images(plan) || schedule(plan).splits_backward) return {0};
+    constexpr uint64_t parts = 4;
+    Values list{0};
+    const uint64_t chunk = layers_of_chunk(plan);
+    for (uint64_t part = 1; part <= parts; ++part)
+        if (const uint64_t layers = (chunk * part + parts - 1) / parts; layers != list.back()) list.push_back(layers);
+    return list;
+}
+
+Values shardings(const Plan& plan, const Room&) {
+    if (plan.strategy.data == 1) return {static_cast<uint64_t>(Sharding::none)};
+    Values list;
+    for (const strategies::ShardingRow& row : strategies::shardings)
+        if (row.programs) list.push_back(static_cast<uint64_t>(row.kind));
+    return list;
+}
+
+Values gradient_overlaps(const Plan& plan, const Room&) { return off_and_on(plan.strategy.data > 1); }
+
+Values gather_overlaps(const Plan& plan, const Room&) {
+    using strategies::Placement;
+    const strategies::Kept& rest = row_of(plan.strategy.sharding).rest;
+    const bool gathers = rest.states != Placement::replicated && rest.weights == Placement::replicated;
+    return off_and_on(plan.strategy.data > 1 && plan.strategy.overlap_grad_reduce && gathers);
+}
+
+template <auto member>
+void set(Plan& plan, uint64_t value) {
+    auto& to = plan.strategy.*member;
+    to = static_cast<std::remove_cvref_t<decltype(to)>>(value);
+}
+void set_micro_batch(Plan& plan, uint64_t value) { plan.training.micro_batch = static_cast<std::uint32_t>(value); }
+void set_placement(Plan& plan, uint64_t value) { plan.strategy.placement = value == 0 ? "" : pipelines_first; }
+
+std::optional<uint64_t> number(std::string_view text) {
+    std::uint32_t value = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+std::optional<uint64_t> positive(std::string_view text) {
+    const auto value = number(text);
+    return value == 0 ? std::nullopt : value;
+}
+std::optional<uint64_t> flag(std::string_view text) {
+    if (text == "true") return 1;
+    if (text == "false") return 0;
+    return std::nullopt;
+}
+std::optional<uint64_t> schedule_named(std::string_view text) {
+    for (const strategies::Schedule& row : strategies::schedules)
+        if (row.name == text) return static_cast<uint64_t>(row.kind);
+    return std::nullopt;
+}
+std::optional<uint64_t> recompute_named(std::string_view text) {
+    constexpr std::array<std::string_view, 3> names{"none", "selective", "full"};
+    const auto found = std::ranges::find(names, text);
+    if (found == names.end()) return std::nullopt;
+    return static_cast<uint64_t>(found - names.begin());
+}
+std::optional<uint64_t> sharding_named(std::string_view text) {
+    for (const strategies::ShardingRow& row : strategies::shardings)
+        if (row.name == text) return static_cast<uint64_t>(row.kind);
+    return std::nullopt;
+}
+std::optional<uint64_t> placement_named(std::string_view text) {
+    if (text == "linear" || text == "tp-cp-ep-dp-pp") return 0;
+    if (text == pipelines_first) return 1;
+    return std::nullopt;
+}
+
+using strategies::Strategy;
+
+constexpr std::array table{
+    Row{"strategy.tensor", tensors, set<&Strategy::tensor>, positive},
+    Row{"strategy.pipeline", pipelines, set<&Strategy::pipeline>, positive},
+    Row{"strategy.data", datas, set<&Strategy::data>, positive},
+    Row{"strategy.expert_tensor", expert_tensors, set<&Strategy::expert_tensor>, number},
+    Row{"strategy.expert", expert_ranks, set<&Strategy::expert>, positive},
+    Row{"training.micro_batch_size", micro_batches, set_micro_batch, positive},
+    Row{"strategy.schedule", schedules, set<&Strategy::schedule>, schedule_named},
+    Row{"strategy.virtual_pipeline", chunks, set<&Strategy::virtual_pipeline>, positive},
+    Row{"strategy.recompute", recomputes, set<&Strategy::recompute>, recompute_named},
+    Row{"strategy.recompute_num_layers", recomputed_layers, set<&Strategy::recompute_num_layers>, number},
+    Row{"strategy.sequence_parallel", sequence_parallels, set<&Strategy::sequence_parallel>, flag},
+    Row{"strategy.async_tensor_allreduce", tensor_overlaps, set<&Strategy::async_tensor_allreduce>, flag},
+    Row{"strategy.scatter_gather", scatter_gathers, set<&Strategy::scatter_gather>, flag},
+    Row{"strategy.overlap_p2p", message_overlaps, set<&Strategy::overlap_p2p>, flag},
+    Row{"strategy.placement", placements, set_placement, placement_named},
+    Row{"strategy.cpu_offloading_num_layers", offloaded_layers, set<&Strategy::cpu_offloading_num_layers>, number},
+    Row{"strategy.sharding", shardings, set<&Strategy::sharding>, sharding_named},
+    Row{"strategy.overlap_grad_reduce", gradient_overlaps, set<&Strategy::overlap_grad_reduce>, flag},
+    Row{"strategy.overlap_param_gather", gather_overlaps, set<&Strategy::overlap_param_gather>, flag},
+};
+
+std::size_t find_row(std::string_view key) {
+    return static_cast<std::size_t>(std::ranges::find(table, key, &Row::key) - table.begin());
+}
+
+}  // namespace
+
+std::span<const Row> rows() { return table; }
+
+bool Space::has_row(std::string_view key) { return find_row(key) < table.size(); }
+
+void Space::give(std::string_view key, const std::vector<std::string>& texts) {
+    const std::size_t row = find_row(key);
+    if (row == table.size()) {
+        std::vector<std::string_view> names;
+        for (const Row& each : table) names.push_back(each.key);
+        throw Error(fmt::format("\"{}\" is no axis of plans", documents::printable(key)),
+                    fmt::format("those are {}", join(names)));
+    }
+    Values values;
+    for (const std::string& text : texts) {
+        const auto value = table[row].parse(text);
+        if (!value)
+            throw Error(fmt::format("\"{}\" is no value of {}", documents::printable(text), key),
+                        "scenarios/README.md lists what each key takes");
+        values.push_back(*value);
+    }
+    given_[row] = std::move(values);
+    unusual_ = true;
+}
+
+bool Space::legal(const Plan& plan) const {
+    const uint64_t ranks = uint64_t{plan.strategy.tensor} * plan.strategy.pipeline * plan.strategy.data;
+    if (ranks > room_.gpus) return false;
+    try {
+        strategies::validate(plan);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+}  // namespace orrery::planning

@@ -1,0 +1,181 @@
+#include "planning/sweep/grid.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.hpp"
+#include "documents/document.hpp"
+#include "documents/message.hpp"
+#include "planning/fingerprint.hpp"
+#include "planning/sweep/values.hpp"
+#include "scenarios/override.hpp"
+#include "sim/version.hpp"
+#include "topology/catalog.hpp"
+
+namespace orrery::planning {
+
+namespace {
+
+using scenarios::Override;
+
+/// Keys on which the number of data ranks that fill the cluster depends.
+constexpr std::array sizes{"/strategy/tensor",       "/strategy/tensor_model_parallel_size",
+                           "/strategy/pipeline",     "/strategy/pipeline_model_parallel_size",
+                           "/cluster/preset",        "/cluster/nodes",
+                           "/cluster/gpus_per_node", "/cluster/more_nodes"};
+
+bool is_size(const Override& change) { return std::ranges::find(sizes, pointer_of(change)) != sizes.end(); }
+
+bool says_data(const Override& change) {
+    const std::string at = pointer_of(change);
+    return at == "/strategy/data" || at == "/strategy/data_parallel_size" || at == "/strategy";
+}
+
+std::string option(const std::string& text) { return fmt::format("--vary {}", documents::printable(text)); }
+
+std::uint32_t parse_gpus(const std::string& text) {
+    std::uint32_t gpus = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), gpus);
+    if (status != std::errc{} || end != text.data() + text.size() || gpus == 0)
+        throw Error(fmt::format("\"{}\" is no number of GPUs", documents::printable(text)),
+                    "write whole numbers from 1: 64..1024 x2");
+    return gpus;
+}
+
+}  // namespace
+
+Axis parse_axis(const std::string& text) try {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos)
+        throw Error("there is no '='", "write KEY=VALUES, such as strategy.tensor=1,2,4 or gpus=64..1024 x2");
+    Axis axis{text.substr(0, equals), parse_values(std::string_view(text).substr(equals + 1))};
+    if (axis.key == gpus_key)
+        for (const std::string& value : axis.values) (void)parse_gpus(value);
+    else
+        require_known(Override{axis.key, axis.values.front()});
+    return axis;
+} catch (const Error& error) {
+    throw Error(option(text), error.pointer(), error.message(), error.hint());
+}
+
+Axis gpus_axis(const std::string& option, const std::string& text) try {
+    Axis axis{std::string(gpus_key), parse_values(text, Stepless::doubled)};
+    for (const std::string& value : axis.values) (void)parse_gpus(value);
+    return axis;
+} catch (const Error& error) {
+    throw Error(fmt::format("{} {}", option, documents::printable(text)), "", error.message(), error.hint());
+}
+
+Grid::Grid(const std::filesystem::path& file, std::vector<Override> set, std::vector<Axis> axes)
+    : file_(file),
+      document_(std::make_shared<const nlohmann::json>(documents::read_document(file))),
+      set_(std::move(set)),
+      axes_(std::move(axes)) {
+    for (std::size_t i = 0; i < axes_.size(); ++i) {
+        const auto same = [&](const Axis& other) { return other.key == axes_[i].key; };
+        if (std::any_of(axes_.begin(), axes_.begin() + static_cast<std::ptrdiff_t>(i), same))
+            throw Error(option(axes_[i].key), "", "is varied twice", "name all its values in one --vary");
+        points_ *= axes_[i].values.size();
+        if (points_ > most_points)
+            throw Error(fmt::format("more than {} points", most_points),
+                        "vary fewer keys or fewer values; `orrery search` goes through the plans of a cluster without "
+                        "simulating each");
+    }
+    const nlohmann::json* name =
+        document_->is_object() && document_->contains("name") ? &document_->at("name") : nullptr;
+    name_ = name != nullptr && name->is_string() ? name->get<std::string>() : file.stem().string();
+}
+
+bool Grid::over_gpus() const {
+    return std::ranges::any_of(axes_, [](const Axis& axis) { return axis.key == gpus_key && axis.values.size() > 1; });
+}
+
+std::vector<std::string> Grid::values(std::uint64_t point) const {
+    std::vector<std::string> list(axes_.size());
+    for (std::size_t i = axes_.size(); i-- > 0;) {
+        list[i] = axes_[i].values[point % axes_[i].values.size()];
+        point /= axes_[i].values.size();
+    }
+    return list;
+}
+
+std::uint32_t Grid::gpus(std::uint64_t point) const {
+    const std::vector<std::string> at = values(point);
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+        if (axes_[i].key == gpus_key) return parse_gpus(at[i]);
+    return 0;
+}
+
+std::uint32_t Grid::gpus_per_node(const std::vector<Override>& changes) const {
+    return topology::build(scenarios::load_cluster(*document_, file_, changes)).gpus_per_node();
+}
+
+std::vector<Override> Grid::changes(std::uint64_t point) const {
+    std::vector<Override> list = set_;
+    const std::vector<std::string> at = values(point);
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+        if (axes_[i].key != gpus_key) list.push_back({axes_[i].key, at[i]});
+    if (const std::uint32_t wanted = gpus(point); wanted > 0) {
+        const std::uint32_t per_node = gpus_per_node(list);
+        list.push_back({"cluster.nodes", std::to_string((wanted + per_node - 1) / per_node)});
+    }
+    return list;
+}
+
+/// So many data ranks as the GPUs hold.
+void Grid::fill(std::vector<Override>& changes, std::uint32_t gpus) const {
+    const bool whole_nodes = gpus % gpus_per_node(changes) == 0;
+    changes.push_back({"strategy.data", whole_nodes ? "null" : "1"});
+    if (whole_nodes) return;
+    const strategies::Strategy one = scenarios::load(*document_, file_, changes).plan.strategy;
+    const std::uint32_t replica = one.tensor * one.pipeline;
+    if (gpus % replica != 0)
+        throw Error("", "/strategy/data",
+                    fmt::format("tensor {} x pipeline {} ranks do not divide {} GPUs", one.tensor, one.pipeline, gpus),
+                    "take multiples of tensor x pipeline");
+    changes.back().value = std::to_string(gpus / replica);
+}
+
+scenarios::Scenario Grid::scenario(std::uint64_t point) const {
+    std::vector<Override> list = changes(point);
+    if (!std::ranges::any_of(list, says_data)) {
+        const std::uint32_t wanted = gpus(point);
+        const bool sized = std::any_of(list.begin() + static_cast<std::ptrdiff_t>(set_.size()), list.end(), is_size);
+        if (wanted > 0)
+            fill(list, wanted);
+        else if (sized)
+            list.push_back({"strategy.data", "null"});
+    }
+    return scenarios::load(*document_, file_, list);
+}
+
+scenarios::Scenario Grid::open_scenario(std::uint64_t point, const std::vector<Override>& more) const {
+    std::vector<Override> list = changes(point);
+    list.insert(list.end(), more.begin(), more.end());
+    return scenarios::load(*document_, file_, list);
+}
+
+std::string Grid::fingerprint() const {
+    Fingerprint print;
+    print.add(sim::version());
+    print.add(*document_, file_.parent_path());
+    const auto value = [&](const std::string& text) {
+        print.add(nlohmann::json(text), file_.parent_path());  // it may name a file
+    };
+    for (const Override& change : set_) {
+        print.add(change.path);
+        value(change.value);
+    }
+    for (const Axis& axis : axes_) {
+        print.add(axis.key);
+        for (const std::string& each : axis.values) value(each);
+    }
+    return print.text();
+}
+
+}  // namespace orrery::planning

@@ -1,0 +1,68 @@
+// A scenario and the keys that a sweep varies: every combination of their values is a point.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.hpp"
+
+namespace orrery::planning {
+
+/// The size of the cluster in GPUs: no key of a scenario, but one that can be varied.
+inline constexpr std::string_view gpus_key = "gpus";
+inline constexpr std::uint64_t most_points = 250'000;
+
+/// One key and its values, as `--vary KEY=VALUES` names them.
+struct Axis {
+    std::string key;
+    std::vector<std::string> values;
+};
+/// "strategy.tensor=1..8 x2". Throws Error that names the option for an unknown key and for what is no list of values.
+Axis parse_axis(const std::string& text);
+/// "512,1024" or "512..2048", powers of two where a range has no step. Throws Error that names the option.
+Axis gpus_axis(const std::string& option, const std::string& text);
+
+class Grid {
+public:
+    /// file: of a scenario. Throws Error when it cannot be read, for a key that is varied twice, and for more than
+    /// most_points points.
+    Grid(const std::filesystem::path& file, std::vector<scenarios::Override> set, std::vector<Axis> axes);
+
+    [[nodiscard]] const std::vector<Axis>& axes() const { return axes_; }
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] std::uint64_t points() const { return points_; }
+    /// Whether the number of GPUs is varied.
+    [[nodiscard]] bool over_gpus() const;
+    /// Of one point the value of each axis; the last axis varies fastest.
+    [[nodiscard]] std::vector<std::string> values(std::uint64_t point) const;
+    /// Where sizes of the plan or of the cluster are varied, data ranks fill the cluster, unless the question says how
+    /// many there are. Throws Error for a point that is no legal scenario.
+    [[nodiscard]] scenarios::Scenario scenario(std::uint64_t point) const;
+    /// The same with its plan left open: `more` is said last, and the cluster is not filled. Throws Error.
+    [[nodiscard]] scenarios::Scenario open_scenario(std::uint64_t point,
+                                                    const std::vector<scenarios::Override>& more) const;
+    /// GPUs that a point's value of `gpus` names; 0: it is not varied.
+    [[nodiscard]] std::uint32_t gpus(std::uint64_t point) const;
+    /// All that is changed in the scenario's file, as `--set` says it, but for the data ranks that fill its cluster.
+    /// Throws Error.
+    [[nodiscard]] std::vector<scenarios::Override> changes(std::uint64_t point) const;
+    /// Of all that decides what comes of the points.
+    [[nodiscard]] std::string fingerprint() const;
+
+private:
+    [[nodiscard]] std::uint32_t gpus_per_node(const std::vector<scenarios::Override>& changes) const;
+    void fill(std::vector<scenarios::Override>& changes, std::uint32_t gpus) const;
+
+    std::filesystem::path file_;
+    std::shared_ptr<const nlohmann::json> document_;
+    std::string name_;
+    std::vector<scenarios::Override> set_;
+    std::vector<Axis> axes_;
+    std::uint64_t points_ = 1;
+};
+
+}  // namespace orrery::planning

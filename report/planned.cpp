@@ -1,0 +1,63 @@
+#include "report/planned.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.hpp"
+
+namespace orrery::report {
+
+using planning::Outcome;
+using planning::OutcomeField;
+
+namespace {
+
+std::string csv_cell(const std::string& text) {
+    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+    return quoted + '"';
+}
+
+}  // namespace
+
+std::vector<Table::Column> outcome_columns() {
+    return {{"GPUs"}, {"step"}, {"tokens/s"}, {"MFU"}, {"memory"}, {"of"}, {"most of it", Table::Align::left}};
+}
+
+std::vector<std::string> outcome_cells(const Outcome& outcome) {
+    return {std::to_string(outcome.gpus),
+            format_seconds(outcome.step_s),
+            format_count(outcome.tokens_per_s),
+            fmt::format("{:.1f}%", 100 * outcome.mfu),
+            format_bytes(static_cast<double>(outcome.memory_peak)),
+            format_bytes(static_cast<double>(outcome.memory_capacity)),
+            outcome.bottleneck};
+}
+
+std::string csv_line(const std::vector<std::string>& cells) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) line += (i > 0 ? "," : "") + csv_cell(cells[i]);
+    return line + '\n';
+}
+
+std::vector<std::string> outcome_names() {
+    std::vector<std::string> names;
+    for (const OutcomeField& field : planning::outcome_fields()) names.emplace_back(field.name);
+    return names;
+}
+
+std::vector<std::string> outcome_values(const Outcome& outcome) {
+    std::vector<std::string> values;
+    for (const OutcomeField& field : planning::outcome_fields())
+        std::visit([&](auto member) { values.push_back(fmt::format("{}", outcome.*member)); }, field.member);
+    return values;
+}
+
+void add_outcome(const Outcome& outcome, nlohmann::ordered_json& object) {
+    for (const OutcomeField& field : planning::outcome_fields())
+        std::visit([&](auto member) { object[std::string(field.name)] = outcome.*member; }, field.member);
+}
+
+}  // namespace orrery::report

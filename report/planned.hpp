@@ -1,0 +1,27 @@
+// What planning says of many plans, in the forms that they share: cells of tables, of CSV files and of JSON documents.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/table.hpp"
+#include "planning/evaluate.hpp"
+
+namespace orrery::report {
+
+/// Columns of a table: step, tokens/s, MFU, memory, what takes time; and their cells.
+std::vector<Table::Column> outcome_columns();
+std::vector<std::string> outcome_cells(const planning::Outcome& outcome);
+
+/// A line of a CSV file (RFC 4180, but that lines end with a newline alone): cells with commas, quotes or line ends
+/// are quoted.
+std::string csv_line(const std::vector<std::string>& cells);
+/// The names of an outcome's fields and its values, numbers to the last bit.
+std::vector<std::string> outcome_names();
+std::vector<std::string> outcome_values(const planning::Outcome& outcome);
+
+/// Adds an outcome's fields to an object.
+void add_outcome(const planning::Outcome& outcome, nlohmann::ordered_json& object);
+
+}  // namespace orrery::report

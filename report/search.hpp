@@ -1,0 +1,26 @@
+// A search as text, as CSV and as JSON.
+#pragma once
+
+#include <string>
+
+#include "planning/search/search.hpp"
+#include "report/style.hpp"
+
+namespace orrery::report {
+
+/// own: the scenario's own plan, where it can be simulated; file: of the scenario, for the command that runs the best.
+struct SearchReport {
+    const planning::SearchQuestion* question;
+    const planning::SearchResult* result;
+    std::string file;
+    std::string own_problem;  ///< empty: `own` is its outcome
+    planning::Outcome own;
+};
+
+/// What was looked at, the best plans, the front, and how to run the best.
+std::string search_text(const SearchReport& report, Style style);
+/// A line a plan: the best in order, then those of the front that are not among them.
+std::string search_csv(const SearchReport& report);
+std::string search_json(const SearchReport& report);
+
+}  // namespace orrery::report

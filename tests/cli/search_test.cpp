@@ -1,0 +1,121 @@
+// orrery search: what it says and writes, what it refuses, and that a kill costs nothing that was finished.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "tests/cli/process.hpp"
+
+namespace orrery::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Small enough that the whole space takes a second.
+std::string scenario() {
+    return R"({"model": {"name": "small", "num_hidden_layers": 8, "hidden_size": 1024, "num_attention_heads": 8,
+                         "vocab_size": 20000, "max_position_embeddings": 1024},
+        "cluster": {"preset": "dgx-a100", "nodes": 2}, "strategy": {"tensor": 2, "pipeline": 2},
+        "training": {"seq_length": 512, "micro_batch_size": 1, "global_batch_size": 32}})";
+}
+
+std::vector<std::string> search_of(const std::string& file, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"search", file, "--fix", "strategy.cpu_offloading_num_layers=0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+}
+
+TEST(Search, SaysWhatItLookedAtAndHowToRunTheBest) {
+    const Folder folder;
+    const std::string file = folder.file("s.json", scenario());
+    const Result result = orrery(search_of(file, {"--json", folder / "out.json", "--csv", folder / "out.csv"}));
+    ASSERT_EQ(result.exit, 0) << result.err;
+    for (const char* word : {"enumerated", "do not fit into memory", "excluded by their bound", "simulated", "proven: ",
+                             "TP", "sharding", "the scenario's own plan", "run the best with:", "orrery simulate"})
+        EXPECT_NE(result.out.find(word), std::string::npos) << word << " is missing from\n" << result.out;
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"out.csv", "out.json", "s.json"})) << "the log has served";
+    const Json json = Json::parse(content_of(folder / "out.json"));
+    EXPECT_EQ(json.at("proven"), true);
+    const Json& counts = json.at("counts");
+    EXPECT_EQ(counts.at("enumerated").get<std::uint64_t>(), counts.at("do_not_fit").get<std::uint64_t>() +
+                                                                counts.at("excluded_by_bound").get<std::uint64_t>() +
+                                                                counts.at("simulated").get<std::uint64_t>());
+    ASSERT_EQ(json.at("best").size(), 10U);
+    double before = 0;
+    for (const Json& plan : json.at("best")) {
+        EXPECT_GE(plan.at("step_time_s").get<double>(), before);
+        before = plan.at("step_time_s");
+    }
+    EXPECT_LE(json.at("best").at(0).at("step_time_s"), json.at("own").at("step_time_s"));
+    std::vector<std::string> simulate{"simulate", file, "--json", "-"};
+    for (const Json& change : json.at("best").at(0).at("set")) simulate.insert(simulate.end(), {"--set", change});
+    EXPECT_EQ(Json::parse(orrery(simulate).out).at("step_time_s"), json.at("best").at(0).at("step_time_s"));
+}
+
+TEST(Search, GoesOverSizesAndKindsOfClusters) {
+    const Folder folder;
+    const Result result =
+        orrery(search_of(folder.file("s.json", scenario()), {"--gpus", "8..16", "--gpu", "A100-80GB,A100-40GB",
+                                                             "--objective", "cost", "--top", "2", "--json", "-"}));
+    ASSERT_EQ(result.exit, 0) << result.err;
+    const Json json = Json::parse(result.out);
+    EXPECT_EQ(json.at("best").size(), 2U);
+    EXPECT_TRUE(json.at("best").at(0).at("site").contains("gpus"));
+    EXPECT_TRUE(json.at("best").at(0).at("site").contains("cluster.gpu"));
+}
+
+TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
+    const Folder folder;
+    const std::string file = folder.file("s.json", scenario());
+    const std::vector<std::vector<std::string>> refused{
+        {"--top", "0"},
+        {"--gpus", "0"},
+        {"--gpus", "16..8"},
+        {"--gpus", "many"},
+        {"--gpus", ""},
+        {"--gpu", "A1000"},
+        {"--objective", "beauty"},
+        {"--fix", "strategy.tensr=2"},
+        {"--fix", "strategy.tensor"},
+        {"--fix", "strategy.tensor=two"},
+        {"--fix", "strategy.tensor=3"},
+        {"--vary", "training.micro_batch_size=8..1x2"},
+        {"--vary", "seed=1..100000 +1", "--vary", "perturbations.jitter=0..1 +0.001"},
+        {"--set", "perturbations.jitter=0.1"},
+        {"--set", "model.hidden_size=65536", "--set", "model.num_hidden_layers=512"},
+        {"--idle", "2"},
+        {"--csv", folder / "no/such/folder.csv"},
+        {"--csv", file},
+    };
+    for (const auto& more : refused) {
+        const Result result = orrery(search_of(file, more));
+        EXPECT_EQ(result.exit, 2) << more.front() << ' ' << more.back() << '\n' << result.out << result.err;
+        EXPECT_TRUE(result.err.starts_with("orrery: error: ")) << result.err;
+        EXPECT_EQ(result.out, "");
+        EXPECT_EQ(folder.names(), std::vector<std::string>{"s.json"}) << more.front();
+    }
+}
+
+TEST(Search, KillsLoseNothingThatWasFinished) {
+    const Folder folder;
+    const std::string file = folder.file("s.json", scenario());
+    ASSERT_EQ(orrery(search_of(file, {"--top", "40", "--csv", folder / "whole.csv"})).exit, 0);
+    const auto arguments = search_of(file, {"--top", "40", "--csv", folder / "out.csv"});
+    std::mt19937 random(7);
+    int exit = -1;
+    for (int run = 0; run < 100 && exit != 0; ++run) {
+        Running search(arguments);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 200));
+        if (run < 10) ::kill(search.process(), SIGKILL);
+        exit = search.wait().exit;
+    }
+    ASSERT_EQ(exit, 0);
+    EXPECT_EQ(content_of(folder / "out.csv"), content_of(folder / "whole.csv"));
+}
+
+}  // namespace
+}  // namespace orrery::cli

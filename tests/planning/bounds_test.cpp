@@ -1,0 +1,80 @@
+// A bound is never above what is simulated, for any plan of any space.
+#include "planning/search/bounds.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "planning/evaluate.hpp"
+#include "planning/search/space.hpp"
+#include "strategies/plan_fields.hpp"
+#include "tests/planning/small_sites.hpp"
+#include "tests/sim/bench.hpp"
+
+namespace orrery::planning {
+namespace {
+
+constexpr std::uint64_t first_seed = 4'000;
+constexpr std::size_t sites = 24, plans_of_each = 25;
+
+struct Drawn {
+    strategies::Strategy strategy;
+    std::uint32_t micro_batch;
+};
+
+/// Plans of a space, drawn without knowing how many there are.
+std::vector<Drawn> draw(const Site& site, const Space& space, std::mt19937_64& random) {
+    std::vector<Drawn> drawn;
+    std::uint64_t seen = 0;
+    strategies::Plan plan = site.scenario.plan;
+    space.each(plan, 0, [&] {
+        const std::uint64_t at = drawn.size() < plans_of_each ? drawn.size() : random() % (seen + 1);
+        ++seen;
+        if (at >= plans_of_each) return;
+        if (at == drawn.size()) drawn.emplace_back();
+        drawn[at] = {plan.strategy, plan.training.micro_batch};
+    });
+    return drawn;
+}
+
+Site site_of(std::uint64_t seed) {
+    nlohmann::json document = nlohmann::json::parse(small_document(seed));
+    document["strategy"] = {{"data", 1}};
+    return Site(sim::scenario_of(document), 0, sim::profiles());
+}
+
+TEST(Bounds, NeverAboveTheSimulatedStepAndItsMemory) {
+    double closest = 0, sum = 0;
+    std::size_t count = 0;
+    for (std::uint64_t seed = first_seed; seed < first_seed + sites; ++seed) {
+        const Site site = site_of(seed);
+        LayerTables tables;
+        Bounds bounds(site, tables);
+        std::mt19937_64 random(seed);
+        for (const Drawn& drawn : draw(site, Space({site.gpus}), random)) {
+            const scenarios::Scenario scenario = site.under(drawn.strategy, drawn.micro_batch);
+            const auto told = [&] {
+                return fmt::format("seed {}: {}", seed,
+                                   documents::write_fields(strategies::strategy_fields(), drawn.strategy).dump()) +
+                       fmt::format(" micro-batch {}", drawn.micro_batch);
+            };
+            ASSERT_NO_THROW(strategies::validate(scenario.plan)) << told();
+            const Outcome outcome = evaluate(scenario, sim::profiles());
+            const Bound bound = bounds.of(scenario.plan);
+            EXPECT_GT(bound.seconds, 0) << told();
+            EXPECT_LE(bound.seconds, outcome.step_s) << told();
+            EXPECT_LE(bound.bytes, outcome.memory_peak) << told();
+            closest = std::max(closest, bound.seconds / outcome.step_s);
+            sum += bound.seconds / outcome.step_s;
+            ++count;
+        }
+    }
+    RecordProperty("mean_share", fmt::format("{}", sum / static_cast<double>(count)));
+    EXPECT_GT(closest, 0.99) << "of the simulated step";
+    EXPECT_GT(sum / static_cast<double>(count), 0.6) << "a bound that says nothing excludes nothing";
+}
+
+}  // namespace
+}  // namespace orrery::planning

@@ -1,0 +1,168 @@
+// What a search finds is what simulating every plan finds.
+#include "planning/search/search.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+#include "base/error.hpp"
+#include "base/file_replacement.hpp"
+#include "base/read_file.hpp"
+#include "base/temporary_folder.hpp"
+#include "tests/planning/small_sites.hpp"
+#include "tests/sim/bench.hpp"
+
+namespace orrery::planning {
+namespace {
+
+constexpr std::uint64_t first_seed = 7'000;
+constexpr std::size_t spaces = 30;
+
+/// A question whose rows are held so far that all its plans can be simulated.
+class SmallQuestion {
+public:
+    explicit SmallQuestion(std::uint64_t seed) : folder_(std::make_unique<TemporaryFolder>("search")) {
+        replace_file(file(), small_document(seed));
+        std::mt19937_64 random(seed);
+        const std::vector<std::pair<std::string, std::vector<std::string>>> choices{
+            {"strategy.tensor", {"1", "2", "4"}},
+            {"strategy.recompute", {"none", "selective", "full"}},
+            {"strategy.cpu_offloading_num_layers", {"0", "1"}},
+            {"strategy.schedule", {"1f1b", "interleaved", "gpipe", "zb-h1"}},
+            {"strategy.sharding", {"none", "zero1", "zero2", "zero3"}},
+            {"strategy.overlap_grad_reduce", {"false", "true"}},
+            {"strategy.async_tensor_allreduce", {"true", "false"}},
+            {"strategy.scatter_gather", {"true", "false"}},
+            {"strategy.overlap_p2p", {"false", "true"}},
+            {"strategy.placement", {"linear", "tp-cp-ep-pp-dp"}},
+            {"strategy.recompute_num_layers", {"0", "1"}},
+            {"training.micro_batch_size", {"1", "2", "4"}}};
+        for (const auto& [key, values] : choices) {
+            const std::size_t first = random() % values.size();
+            std::vector<std::string> held{values[first]};
+            if (random() % 3 == 0 && values.size() > 1) held.push_back(values[(first + 1) % values.size()]);
+            given_.emplace_back(key, held);
+        }
+    }
+    [[nodiscard]] std::string file() const { return (folder_->path() / "scenario.json").string(); }
+    [[nodiscard]] SearchQuestion question(std::size_t top) const {
+        return {.sites = Grid(file(), {}, {}), .given = given_, .objective = Objective::step, .top = top, .idle = 0.5};
+    }
+    [[nodiscard]] const auto& given() const { return given_; }
+
+private:
+    std::unique_ptr<TemporaryFolder> folder_;
+    std::vector<std::pair<std::string, std::vector<std::string>>> given_;
+};
+
+/// Seconds of every plan that fits, ascending.
+std::vector<double> exhaustive(const SmallQuestion& small, std::uint64_t& plans, std::uint64_t& too_large) {
+    scenarios::Scenario base = scenarios::load(small.file(), {{"strategy.data", "1"}});
+    const Site site(std::move(base), 0, sim::profiles());
+    Space space({site.gpus, 0.5});
+    for (const auto& [key, values] : small.given()) space.give(key, values);
+    std::vector<double> seconds;
+    strategies::Plan plan = site.scenario.plan;
+    space.each(plan, 0, [&] {
+        const Outcome outcome = evaluate(site.under(plan.strategy, plan.training.micro_batch), sim::profiles());
+        ++plans;
+        if (outcome.fits)
+            seconds.push_back(outcome.step_s);
+        else
+            ++too_large;
+    });
+    std::ranges::sort(seconds);
+    return seconds;
+}
+
+TEST(Search, FindsWhatSimulatingEveryPlanFinds) {
+    constexpr std::size_t top = 3;
+    std::uint64_t all = 0, simulated = 0;
+    for (std::uint64_t seed = first_seed; seed < first_seed + spaces; ++seed) {
+        const SmallQuestion small(seed);
+        std::uint64_t plans = 0, too_large = 0;
+        const std::vector<double> seconds = exhaustive(small, plans, too_large);
+        Journal none("", {}, Journal::Start::go_on);
+        if (seconds.empty()) {
+            EXPECT_THROW((void)search(small.question(top), sim::profiles(), none), Error) << seed;
+            continue;
+        }
+        const SearchResult result = search(small.question(top), sim::profiles(), none, {.threads = 2});
+        EXPECT_TRUE(result.proven) << seed;
+        EXPECT_EQ(result.plans, plans) << seed;
+        ASSERT_EQ(result.best.size(), std::min(top, seconds.size())) << seed;
+        for (std::size_t i = 0; i < result.best.size(); ++i)
+            EXPECT_EQ(result.best[i].outcome.step_s, seconds[i]) << "seed " << seed << ", place " << i;
+        EXPECT_EQ(result.too_large + result.excluded + result.simulated, plans);
+        EXPECT_LE(result.too_large, too_large);
+        all += plans;
+        simulated += result.simulated;
+    }
+    EXPECT_GT(all, 300U) << "spaces too small to say anything";
+    EXPECT_LT(2 * simulated, all) << "of all plans most are excluded";
+}
+
+/// The first question from a seed on of which some plan fits.
+SmallQuestion answerable(std::uint64_t seed) {
+    for (;; ++seed) {
+        SmallQuestion small(seed);
+        std::uint64_t plans = 0, too_large = 0;
+        if (!exhaustive(small, plans, too_large).empty()) return small;
+    }
+}
+
+/// The answer and its counts, to the last bit.
+std::string bytes_of(const SearchResult& result) {
+    std::string text = fmt::format("{} {} {} {} {}\n", result.plans, result.too_large, result.excluded,
+                                   result.simulated, result.proven);
+    for (const auto* list : {&result.best, &result.front})
+        for (const FoundPlan& plan : *list)
+            text += fmt::format("{} ", plan.number) + to_line(plan.number, {plan.outcome, {}});
+    return text;
+}
+
+TEST(Search, ThreadsAndInterruptionsChangeNothing) {
+    const SmallQuestion small = answerable(first_seed + 100);
+    Journal none("", {}, Journal::Start::go_on);
+    const std::string once = bytes_of(search(small.question(2), sim::profiles(), none, {.threads = 1}));
+    EXPECT_EQ(bytes_of(search(small.question(2), sim::profiles(), none, {.threads = 4})), once);
+    const TemporaryFolder folder("search");
+    const std::string log = (folder.path() / "log").string();
+    const Question asked{"search", "1", Journal::any};
+    std::string whole;
+    {
+        Journal journal(log, asked, Journal::Start::go_on);
+        EXPECT_EQ(bytes_of(search(small.question(2), sim::profiles(), journal, {.threads = 2})), once);
+        whole = read_file(log);
+    }
+    for (const std::size_t part : {whole.size() / 3, whole.size() / 2, whole.size()}) {
+        replace_file(log, whole.substr(0, part));
+        Journal journal(log, asked, Journal::Start::go_on);
+        EXPECT_EQ(bytes_of(search(small.question(2), sim::profiles(), journal, {.threads = 2})), once) << part;
+    }
+}
+
+TEST(Search, SettingsOfAPlanMakeItsScenario) {
+    const SmallQuestion small = answerable(first_seed + 200);
+    const SearchQuestion question = small.question(3);
+    Journal none("", {}, Journal::Start::go_on);
+    for (const FoundPlan& plan : search(question, sim::profiles(), none).best) {
+        const scenarios::Scenario scenario = scenarios::load(small.file(), settings(question, plan));
+        EXPECT_EQ(evaluate(scenario, sim::profiles()), plan.outcome);
+    }
+}
+
+TEST(Space, WhatIsNoValueOrNoRowIsRefused) {
+    Space space({8});
+    EXPECT_THROW(space.give("strategy.tensr", {"1"}), Error);
+    for (const char* value : {"0", "-1", "two", "", "1.5", "99999999999"})
+        EXPECT_THROW(space.give("strategy.tensor", {value}), Error) << value;
+    EXPECT_THROW(space.give("strategy.schedule", {"fifo"}), Error);
+    EXPECT_THROW(space.give("strategy.overlap_p2p", {"yes"}), Error);
+}
+
+}  // namespace
+}  // namespace orrery::planning
