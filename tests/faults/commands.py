@@ -59,7 +59,7 @@ COMMANDS = {
     },
     "search": {
         "words": ["search", TINY, "--top", "3", "--json", "{folder}/plans.json"],
-        "whole": ["plans.json"],
+        "whole": ["plans.json"], "log": "plans.json.log",
     },
     "validate": {
         "words": ["validate", "scenarios/validation/megatron_papers.json", "--quiet", "--json", "{folder}/scores.json"],
