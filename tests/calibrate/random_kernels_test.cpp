@@ -1,6 +1,7 @@
 // Properties of predictions over random kernels of every shipped profile. The seed is printed with a failure.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -33,7 +34,11 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Profiles, RandomKernels, testing::ValuesIn(importable()),
-                         [](const auto& instance) { return std::string(instance.param); });
+                         [](const auto& instance) {
+                             std::string name(instance.param);
+                             std::ranges::replace(name, '-', '_');
+                             return name;
+                         });
 
 TEST_P(RandomKernels, TakeAPositiveFiniteTime) {
     SCOPED_TRACE(seed);

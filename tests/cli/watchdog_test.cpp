@@ -63,7 +63,7 @@ TEST_F(WatchdogTest, PatienceFollowsTheLongestStep) {
 /// A process that is stopped, or hangs, before its first operation.
 TEST_F(WatchdogTest, RanksThatNeverBeginAreNotWaitedForForEver) {
     for (const auto& rank : ranks_) rank->record().state = run::RankState::starting;
-    for (const std::string folder : {folder_ / "ranks", folder_ / "absent"}) {
+    for (const std::string& folder : {std::string(folder_ / "ranks"), std::string(folder_ / "absent")}) {
         Watchdog dog(folder, 2, 1);
         EXPECT_FALSE(dog.look(0));
         EXPECT_FALSE(dog.look(Watchdog::asked_start_patience - 1));

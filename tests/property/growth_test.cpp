@@ -64,7 +64,7 @@ TEST_P(More, TakesNoLess) { expect_more_takes_no_less(GetParam().first, GetParam
 INSTANTIATE_TEST_SUITE_P(Growth, More, testing::ValuesIn(laws::growths().begin(), laws::growths().end()),
                          [](const auto& test) {
                              std::string name(test.param.name);
-                             std::ranges::replace(name, ' ', '_');
+                             for (const char c : {' ', '-'}) std::ranges::replace(name, c, '_');
                              return name;
                          });
 

@@ -63,7 +63,7 @@ sim::StageMemory memory(std::uint32_t stage) {
     m.before_backward = 40 * gib;
     m.after_backward = m.peak;
     m.after_optimizer = 33 * gib;
-    m.over_time = {{0, 30 * gib}, {1, 40 * gib}, {2, m.peak}, {4, 33 * gib}};
+    m.over_time = {{0, 30 * gib, {}}, {1, 40 * gib, {}}, {2, m.peak, m.at_peak}, {4, 33 * gib, {}}};
     return m;
 }
 
