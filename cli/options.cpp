@@ -44,7 +44,7 @@ topology::ClusterSpec ScenarioOptions::load_cluster() const { return scenarios::
 namespace {
 
 /// As a shell reads it again.
-std::string quoted(std::string_view word) {
+std::string shell_word(std::string_view word) {
     constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
     if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
     std::string text = "'";
@@ -55,8 +55,8 @@ std::string quoted(std::string_view word) {
 }  // namespace
 
 std::string ScenarioOptions::command(std::string_view name) const {
-    std::string text = fmt::format("orrery {} {}", name, quoted(file));
-    for (const std::string& each : set) text += " --set " + quoted(each);
+    std::string text = fmt::format("orrery {} {}", name, shell_word(file));
+    for (const std::string& each : set) text += " --set " + shell_word(each);
     return text;
 }
 

@@ -1,5 +1,7 @@
 #include "cli/planning_options.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include "planning/parallel.hpp"
 
 namespace orrery::cli {

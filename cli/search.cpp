@@ -1,8 +1,10 @@
 // orrery search: the best plans of a model on a cluster.
 #include "planning/search/search.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,7 +38,7 @@ are searched beside each other.
 Examples:
   orrery search scenarios/gpt-1.7b-dgx-a100.json
   orrery search scenarios/gpt-1.7b-dgx-a100.json --fix strategy.tensor=2 --top 3 --json plans.json
-  orrery search scenarios/gpt-1.7b-dgx-a100.json --gpus 8..64 --gpu A100-80GB,H100 --objective cost)";
+  orrery search scenarios/gpt-1.7b-dgx-a100.json --gpus 8..64 --gpu A100-80GB,A100-40GB --objective cost)";
 
 /// Splits what is asked for into rows of plans and axes of sites.
 struct Asked {

@@ -1,8 +1,10 @@
 // orrery sweep: every combination of some keys' values, simulated.
 #include "report/sweep.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -28,9 +30,8 @@ fill it, unless --set or --vary says how many there are.
 A sweep that was killed goes on with the same command, and ends with the same bytes.
 Examples:
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary strategy.tensor=1,2,4,8 --vary training.micro_batch_size=1..8x2
-  orrery sweep scenarios/gpt3-175b-superpod-a100.json --vary gpus=64..4096x2
-  orrery sweep scenarios/gpt3-175b-superpod-a100.json --set cluster.preset=dgx-a100 \
-      --vary 'cluster.nic_rate=100..800 Gb/s x2' --csv rates.csv)";
+  orrery sweep scenarios/gpt3-175b-superpod-a100.json --vary gpus=64..1024x2
+  orrery sweep scenarios/gpt-neox-20b-ethernet.json --vary 'cluster.nic_rate=100..400 Gb/s x2' --csv rates.csv)";
 
 void sweep(const Options& options) {
     const PlanningOptions& planning = options.planning;

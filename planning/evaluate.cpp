@@ -24,8 +24,10 @@ const std::array<OutcomeField, 12>& outcome_fields() {
     return fields;
 }
 
-Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool scale_factor) {
-    const sim::Prediction p = sim::predict(scenario, profiles, {.scale_factor = scale_factor, .advice = false});
+Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool scale_factor,
+                 sim::Session* session) {
+    const sim::Prediction p =
+        sim::predict(scenario, profiles, {.scale_factor = scale_factor, .advice = false, .session = session});
     Outcome outcome{.gpus = p.gpus,
                     .step_s = p.step_time_s,
                     .tokens_per_s = p.tokens_per_s,

@@ -10,6 +10,10 @@
 #include "calibrate/profile_store.hpp"
 #include "scenarios/scenario.hpp"
 
+namespace orrery::sim {
+class Session;
+}
+
 namespace orrery::planning {
 
 /// What a prediction says that plans are compared by.
@@ -42,8 +46,9 @@ struct OutcomeField {
 /// All of them, in the order in which files have them.
 const std::array<OutcomeField, 12>& outcome_fields();
 
-/// Simulates it. scale_factor: that of one model replica too. Threads may ask at once. Throws Error for whatever makes
-/// the scenario impossible.
-Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool scale_factor = false);
+/// Simulates it. scale_factor: that of one model replica too. session: what many of them share, which changes none.
+/// Threads may ask at once. Throws Error for whatever makes the scenario impossible.
+Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, bool scale_factor = false,
+                 sim::Session* session = nullptr);
 
 }  // namespace orrery::planning

@@ -105,6 +105,9 @@ void check(const Options& options) {
     if (finite && failures.repair_s == 0)
         throw Error("", "/reliability/spare_nodes", "says not when a broken node works again",
                     "state reliability.repair, such as \"1 days\", or leave spare_nodes out");
+    if (!finite && failures.without_spare == WithoutSpare::shrink)
+        throw Error("", "/reliability/without_spare", "means nothing where spare nodes are never used up",
+                    "state reliability.spare_nodes and repair, or leave without_spare out");
     if (!finite && failures.repair_s > 0)
         throw Error("", "/reliability/repair", "means nothing where spare nodes are never used up",
                     "state reliability.spare_nodes, such as 2, or leave repair out");

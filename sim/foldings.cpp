@@ -8,7 +8,7 @@ namespace orrery::sim {
 namespace {
 
 /// A rank's role, class and part of routes take some ten bytes.
-constexpr std::size_t most_ranks = 8'000'000;
+constexpr std::size_t most_ranks = 2'000'000;
 constexpr std::size_t most_foldings = 256;
 
 }  // namespace
@@ -16,7 +16,7 @@ constexpr std::size_t most_foldings = 256;
 std::shared_ptr<const Folding> Foldings::of(Traffic traffic, const Network& network, bool fold) {
     if (auto known = find(traffic, fold)) return known;
     auto folding = fold_ranks(std::move(traffic), network.cluster(), network, fold);
-    keep(folding);
+    if (fold) keep(folding);
     return folding;
 }
 

@@ -10,7 +10,7 @@
 namespace orrery::sim {
 
 /// Plans that differ in time and memory alone fold alike. For threads; those used last are kept, some hundred MB at
-/// most. Of one cluster and its profiles, nothing marked.
+/// most, and none in which every rank is a class. Of one cluster and its profiles, nothing marked.
 class Foldings {
 public:
     /// fold_ranks() of the traffic.

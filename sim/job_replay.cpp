@@ -56,25 +56,25 @@ void JobReplay::record(std::span<const std::uint32_t> classes) {
 
 /// How far the classes of the known folding had come.
 void JobReplay::look_back() {
-    for (const RankClass& rank : *known_->classes) {
-        const auto same_role = [&](const Progress& p) {
-            return known_->folding->class_of[result_.classes[&p - progress_.data()].representative] ==
-                   static_cast<std::uint32_t>(&rank - known_->classes->data());
-        };
-        const Tape& tape = *std::ranges::find_if(progress_, same_role)->tape;
-        Come& come = come_.emplace_back();
-        come.ends.resize(tape.slots);
-        Progress& p = come.progress;
-        p.tape = &tape;
-        p.ends = come.ends.data();
-        p.begin(0);
-        p.first_span = static_cast<std::uint32_t>(tape.ops.size());
-        for (std::uint32_t i = 0; i < tape.ops.size(); ++i)
-            known_->knows(tape.ops[i], rank.spans[i]) ? p.has_run(tape.ops[i], rank.spans[i].end)
-                                                      : void(p.first_span = std::min(p.first_span, i));
+    come_.resize(known_->classes->size());
+    for (std::uint32_t who = 0; who < progress_.size(); ++who) {
+        const std::uint32_t number = known_class(who);
+        if (come_[number].progress.tape == nullptr)
+            come_[number] = Come(*progress_[who].tape, *known_, (*known_->classes)[number].spans);
+        progress_[who].first_span = come_[number].progress.first_span;
     }
-    for (std::uint32_t who = 0; who < progress_.size(); ++who)
-        progress_[who].first_span = come_[known_class(who)].progress.first_span;
+}
+
+JobReplay::Come::Come(const Tape& tape, const KnownStart& known, const std::vector<Span>& spans) : ends(tape.slots) {
+    progress.tape = &tape;
+    progress.ends = ends.data();
+    progress.begin(0);
+    progress.first_span = static_cast<std::uint32_t>(tape.ops.size());
+    for (std::uint32_t i = 0; i < tape.ops.size(); ++i)
+        if (known.knows(tape.ops[i], spans[i]))
+            progress.has_run(tape.ops[i], spans[i].end);
+        else
+            progress.first_span = std::min(progress.first_span, i);
 }
 
 std::uint32_t JobReplay::known_class(std::uint32_t who) const {

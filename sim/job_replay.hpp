@@ -94,6 +94,9 @@ public:
 private:
     /// How far a class had come that is known.
     struct Come {
+        Come() = default;
+        Come(const Tape& tape, const KnownStart& known, const std::vector<Span>& spans);
+
         Progress progress;
         std::vector<double> ends;
     };

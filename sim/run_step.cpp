@@ -191,7 +191,8 @@ void RanStep::find_rounds(const Tapes& tapes, const std::vector<RankClass>& clas
 /// own. Whether it could be done, or a shortened step showed no period.
 bool RanStep::run_as_one(const Running& how, const Tapes& tapes) {
     // Adaptive routes are those of the step's own folding.
-    const bool alone = others.empty() && how.perturbed == nullptr && folding->folded &&
+    const bool fluid = how.engine == EngineKind::fast || how.engine == EngineKind::fast_in_simgrid;
+    const bool alone = fluid && others.empty() && how.perturbed == nullptr && folding->folded &&
                        network.cluster().routing().policy != topology::RoutingPolicy::adaptive;
     if (!alone || !worth_folding_again(program, *folding)) return false;
     Traffic traffic = before_replicas_meet(program, folding->traffic);

@@ -12,6 +12,8 @@ namespace orrery::sim {
 
 namespace {
 
+constexpr std::size_t most_sites = 16;
+
 /// Names every field: one that is added is an error of the compiler here.
 std::string text_of(const topology::ClusterSpec& spec) {
     const auto& [preset, nodes, gpu, gpus_per_node, nics_per_node, nic_rate, oversubscription, ports, fabric, routing,
@@ -66,6 +68,7 @@ std::shared_ptr<Site> Session::site(const scenarios::Scenario& scenario, calibra
     }
     auto site = make_site(scenario, profiles);
     const std::lock_guard lock(mutex_);
+    if (sites_.size() >= most_sites) sites_.clear();  // those in use stay until they are not
     return sites_.try_emplace(std::move(key), std::move(site)).first->second;
 }
 

@@ -227,9 +227,9 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
         const std::uint64_t rounding = of.chunks.back().last + 1;  // a byte for each bucket: not more than layers
         sum += gradients - std::min(gradients, rounding);
         const std::uint64_t last = experts ? of.last_experts : of.last_parameters - of.last_experts;
-        if (owns.weights.split(owns.replicas).bits() != 0)
+        if (mesh.group_size(owns.weights.split(owns.replicas)) > 1)
             sum += last * (kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2);
-        if (owns.gradients.split(owns.replicas).bits() != 0) sum += last * state.gradient;
+        if (mesh.group_size(owns.gradients.split(owns.replicas)) > 1) sum += last * state.gradient;
     }
     return sum;
 }
@@ -267,6 +267,8 @@ Bound Bounds::of(const Plan& plan) {
             std::max({bound.seconds, first.before + shape_.last.behind_fill + last.behind, lane(shape_.last, last)});
         bound.bytes = std::max(bound.bytes, bytes(plan, shape_.last));
     }
+    constexpr double rounding = 1e-9;  // the same sums in another order
+    bound.seconds *= 1 - rounding;
     return bound;
 }
 

@@ -15,6 +15,7 @@
 #include "base/units.hpp"
 #include "planning/fingerprint.hpp"
 #include "planning/parallel.hpp"
+#include "sim/session.hpp"
 
 namespace orrery::planning {
 
@@ -158,7 +159,7 @@ private:
             plan.outcome = found->second.outcome;
         } else {
             const Site& site = fields_.list[candidate.field].site;
-            plan.outcome = evaluate(site.under(candidate.strategy, candidate.micro_batch), profiles_);
+            plan.outcome = evaluate(site.under(candidate.strategy, candidate.micro_batch), profiles_, false, &session_);
             journal_.append(candidate.number, {plan.outcome, {}});
         }
         plan.counts = plan.outcome.step_s * fields_.list[candidate.field].weight;
@@ -214,6 +215,7 @@ private:
 
     const SearchQuestion& question_;
     calibrate::ProfileStore& profiles_;
+    sim::Session session_;
     Journal& journal_;
     const SearchOptions& options_;
     Fields fields_;

@@ -72,8 +72,12 @@ Axis gpus_axis(const std::string& option, const std::string& text) try {
 }
 
 Grid::Grid(const std::filesystem::path& file, std::vector<Override> set, std::vector<Axis> axes)
+    : Grid(file, documents::read_document(file), std::move(set), std::move(axes)) {}
+
+Grid::Grid(const std::filesystem::path& file, nlohmann::json document, std::vector<Override> set,
+           std::vector<Axis> axes)
     : file_(file),
-      document_(std::make_shared<const nlohmann::json>(documents::read_document(file))),
+      document_(std::make_shared<const nlohmann::json>(std::move(document))),
       set_(std::move(set)),
       axes_(std::move(axes)) {
     for (std::size_t i = 0; i < axes_.size(); ++i) {

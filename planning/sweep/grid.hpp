@@ -31,6 +31,9 @@ public:
     /// file: of a scenario. Throws Error when it cannot be read, for a key that is varied twice, and for more than
     /// most_points points.
     Grid(const std::filesystem::path& file, std::vector<scenarios::Override> set, std::vector<Axis> axes);
+    /// The same of a scenario that is at hand; `file`: for messages and for paths relative to it.
+    Grid(const std::filesystem::path& file, nlohmann::json document, std::vector<scenarios::Override> set,
+         std::vector<Axis> axes);
 
     [[nodiscard]] const std::vector<Axis>& axes() const { return axes_; }
     [[nodiscard]] const std::string& name() const { return name_; }

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "planning/parallel.hpp"
+#include "sim/session.hpp"
 
 namespace orrery::planning {
 
@@ -18,9 +19,9 @@ std::string reason(const Error& error) {
     return error.hint().empty() ? text : fmt::format("{} ({})", text, error.hint());
 }
 
-Answer answer(const Grid& grid, std::uint64_t point, calibrate::ProfileStore& profiles) {
+Answer answer(const Grid& grid, std::uint64_t point, calibrate::ProfileStore& profiles, sim::Session& session) {
     try {
-        return {evaluate(grid.scenario(point), profiles, grid.over_gpus()), {}};
+        return {evaluate(grid.scenario(point), profiles, grid.over_gpus(), &session), {}};
     } catch (const Error& error) {
         return {{}, reason(error)};
     }
@@ -31,13 +32,14 @@ Answer answer(const Grid& grid, std::uint64_t point, calibrate::ProfileStore& pr
 Sweep sweep(const Grid& grid, calibrate::ProfileStore& profiles, Journal& journal, unsigned threads,
             const std::function<void()>& done) {
     Sweep result;
+    sim::Session session;
     result.answers.resize(grid.points());
     for_each(grid.points(), threads, [&](std::size_t point) {
         const auto found = journal.found().find(point);
         if (found != journal.found().end()) {
             result.answers[point] = found->second;
         } else {
-            result.answers[point] = answer(grid, point, profiles);
+            result.answers[point] = answer(grid, point, profiles, session);
             journal.append(point, result.answers[point]);
         }
         done();

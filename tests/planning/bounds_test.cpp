@@ -64,7 +64,7 @@ TEST(Bounds, NeverAboveTheSimulatedStepAndItsMemory) {
             const Outcome outcome = evaluate(scenario, sim::profiles());
             const Bound bound = bounds.of(scenario.plan);
             EXPECT_GT(bound.seconds, 0) << told();
-            EXPECT_LE(bound.seconds, outcome.step_s * (1 + 1e-9)) << told();
+            EXPECT_LE(bound.seconds, outcome.step_s) << told();
             EXPECT_LE(bound.bytes, outcome.memory_peak) << told();
             closest = std::max(closest, bound.seconds / outcome.step_s);
             sum += bound.seconds / outcome.step_s;

@@ -135,6 +135,9 @@ TEST(TrainingRun, ContradictionsNameTheirKey) {
     EXPECT_EQ(pointer_of_error(options), "/reliability/repair");
     options = {};
     options.failures.without_spare = WithoutSpare::shrink;
+    EXPECT_EQ(pointer_of_error(options), "/reliability/without_spare");
+    options.failures.spare_nodes = 1;
+    options.failures.repair_s = day;
     Job job = sample_job();
     job.replicas = 1;
     EXPECT_EQ(pointer_of_error(options, job), "/reliability/without_spare");

@@ -96,12 +96,14 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
         {"2e11", "200000000000"}};
     static const std::vector<Wrong> duration{{"5", "5"},         {"\"5\"", "5"},          {"\"-5 min\"", "-5"},
                                              {"\"5 GB\"", "GB"}, {"\"soon\"", "soon"},    {"null", "null"},
-                                             {"true", "true"},   {"\"1e300 s\"", "1e300"}};
+                                             {"true", "true"},   {"\"inf s\"", "inf"}};
     static const std::vector<Wrong> tokens{{"\"300X\"", "300X"}, {"\"-1B\"", "-1B"}, {"-5", "-5"},
                                            {"0", "0"},           {"true", "true"},   {"\"many\"", "many"},
                                            {"null", "null"},     {"1e19", "1e+19"}};
     static const std::vector<Wrong> texts{
         {"\"leaf 3\"", "leaf 3"}, {"3", "3"}, {"[3]", "3"}, {"[\"\"]", "empty"}, {"null", "null"}};
+    static const std::vector<Wrong> integers{{"\"3,4,6,3\"", "3,4,6,3"}, {"3", "3"},   {"[]", "0 entries"},
+                                             {"[3, 4]", "2 entries"},    {"{}", "{}"}, {"null", "null"}};
     static const std::vector<Wrong> named_texts{
         {"3", "3"},      {"[\"a100\"]", "text"}, {"\"\"", "empty"}, {"null", "null"},
         {"{}", "empty"}, {"{\"A100\": 3}", "3"}, {"true", "true"},  {"{\"A100\": \"\"}", "empty"}};
@@ -112,6 +114,7 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
         case Kind::texts: return texts;
         case Kind::named_texts: return named_texts;
         case Kind::numbers: break;  // no key of a scenario
+        case Kind::integers: return integers;
         case Kind::boolean: return boolean;
         case Kind::integer: return integer;
         case Kind::number: return number;

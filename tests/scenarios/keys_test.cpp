@@ -31,7 +31,8 @@ TEST(Keys, BoundsAndWordsFitTheKind) {
     for (const Section& section : sections())
         for (const Key& key : section.keys) {
             const bool bounded = key.kind == Kind::integer || key.kind == Kind::number || key.kind == Kind::bytes ||
-                                 key.kind == Kind::rate || key.kind == Kind::tokens || key.kind == Kind::duration;
+                                 key.kind == Kind::rate || key.kind == Kind::tokens || key.kind == Kind::integers ||
+                                 key.kind == Kind::duration;
             EXPECT_EQ(bounded, key.max > key.min) << key.name;
             EXPECT_EQ(key.kind == Kind::choice, !key.words.empty()) << key.name;
         }

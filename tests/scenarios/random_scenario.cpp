@@ -145,8 +145,7 @@ void draw_whole_run(Dice& dice, json& scenario) {
     json& reliability = scenario["reliability"] = {{"detection", std::to_string(dice.between(1, 30)) + " min"}};
     if (dice.coin()) reliability["failures_per_1000_node_days"] = dice.between(0, 10);
     if (dice.coin()) reliability.update({{"spare_nodes", dice.between(0, 4)}, {"repair", "2 days"}});
-    scenario["checkpoint"] = {{"tier", dice.one_of<std::string>({"shared", "nvme", "host_memory"})},
-                              {"asynchronous", dice.coin()},
+    scenario["checkpoint"] = {{"tier", dice.one_of<std::string>({"shared", "nvme"})},
                               {"optimum", dice.one_of<std::string>({"daly", "young"})}};
     if (dice.coin()) scenario["storage"] = {{"write_rate", std::to_string(dice.between(1, 50)) + " GB/s"}};
 }

@@ -37,6 +37,25 @@ TEST(WholeRun, EndToEndTimeIsThePapers) {
     EXPECT_NEAR(p.end_to_end_s, p.training_time_s, 0.05 * p.training_time_s);
 }
 
+TEST(WholeRun, SeedsOfTheField) {
+    // The same paper, section 1: GPT-3 would take 36 years on eight V100, or seven months on 512. Both mean 45 TFLOP/s
+    // a GPU; neither has a plan, and no GPU of that time holds the model with tensor 8 alone.
+    const double work = 8 * 300e9 * 174.6e9, year = 365.25 * day;
+    EXPECT_NEAR(work / (8 * 36 * year), work / (512 * 7 * year / 12), 0.05 * 46e12);
+    const auto on_v100 = [](const char* nodes, const char* pipeline, const char* data, const char* batch) {
+        return predicted({{"cluster", R"({"preset": "dgx-1v", "gpu": "V100-SXM2-32GB"})"},
+                          {"cluster.nodes", nodes},
+                          {"strategy", R"({"tensor": 8, "recompute": "full"})"},
+                          {"strategy.pipeline", pipeline},
+                          {"strategy.data", data},
+                          {"training.global_batch_size", batch}})
+            .end_to_end_s;
+    };
+    // Predicted at the products' own rate: two thirds of what was reckoned with.
+    EXPECT_NEAR(on_v100("1", "1", "1", "192") / year, 36, 0.45 * 36);
+    EXPECT_NEAR(on_v100("64", "8", "8", "1536") / (year / 12), 7, 0.45 * 7);
+}
+
 TEST(WholeRun, TheJobIsThePlans) {
     const Prediction p = predicted({{"reliability", "{}"}});
     ASSERT_NE(p.whole_run, nullptr);

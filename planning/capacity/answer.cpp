@@ -1,0 +1,312 @@
+#include "planning/capacity/answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "planning/parallel.hpp"
+#include "planning/search/search.hpp"
+#include "strategies/plan_fields.hpp"
+
+namespace orrery::capacity {
+
+namespace {
+
+using nlohmann::json;
+using reliability::Forecast;
+using reliability::Job;
+
+constexpr double day = 86400;
+
+/// A candidate's rates of NICs, each of them by this factor.
+constexpr std::array network_factors{1.0, 0.5, 2.0};
+
+/// Predictions that are there, or made now.
+class Predictions {
+public:
+    Predictions(const Question& question, FactsFile& known, const ProgressCallback& progress)
+        : question_(question),
+          folder_(std::filesystem::path(question.file).parent_path()),
+          known_(known),
+          progress_(progress) {
+        for (const Candidate& candidate : question.candidates) total_ += candidate.plans.size() + 2;
+    }
+
+    /// network: of the NICs' rate. Throws Error at its place in the question.
+    Facts facts(const Candidate& candidate, const Plan& plan, double network = 1) {
+        json document = plan.scenario;
+        if (network != 1) slow_nics(document, network);
+        const std::string key = facts_key(document, folder_);
+        const Facts* const found = known_.find(key);
+        if (found != nullptr) {
+            ++reused;
+            step();
+            return *found;
+        }
+        try {
+            scenarios::Scenario scenario = scenarios::from_json(document, question_.file);
+            scenario.whole_run = reliability::Options{};  // failures and storage come after
+            ++predicted;
+            const Facts& made = known_.add(key, facts_of(scenario));
+            step();
+            return made;
+        } catch (const Error& error) {
+            throw in_question(error, question_, candidate, plan);
+        }
+    }
+    void step() {
+        if (progress_) progress_(std::min(++done_, total_), total_);
+    }
+
+    std::size_t predicted = 0, reused = 0;
+
+private:
+    /// What the preset's NICs have is known once it is built.
+    void slow_nics(json& document, double factor) const {
+        json one = document;
+        const topology::Cluster cluster = topology::build(scenarios::from_json(one, question_.file).cluster);
+        document["cluster"]["nic_rate"] = fmt::format("{} B/s", cluster.nic_bytes_per_second() * factor);
+    }
+
+    const Question& question_;
+    std::filesystem::path folder_;
+    FactsFile& known_;
+    const ProgressCallback& progress_;
+    std::size_t done_ = 0, total_ = 0;
+};
+
+/// Inputs that a tornado turns.
+struct Turned {
+    double price = 1, mtbf = 1, step = 1;
+};
+
+/// The same options with nodes that fail this many times as rarely.
+reliability::Options with_mtbf(const reliability::Options& options, const Job& job, double factor) {
+    reliability::Options turned = options;
+    const double per_node = static_cast<double>(job.gpus) / job.nodes;
+    const double rate = reliability::node_failure_rate(options.failures, per_node) / factor;
+    constexpr double least = 1, most = 1e13;  // what the key can say
+    turned.failures.node_mtbf_s = rate > 0 ? std::clamp(1 / rate, least, most) : 0;
+    turned.failures.per_1000_node_days = rate > 0 ? -1 : 0;
+    return turned;
+}
+
+reliability::Costs with_price(const reliability::Costs& costs, double factor) {
+    reliability::Costs turned = costs;
+    turned.gpu_hour *= factor;
+    turned.purchase *= factor;
+    turned.kwh *= factor;
+    return turned;
+}
+
+struct Outcome {
+    Forecast forecast;
+    reliability::Bill bill;
+};
+
+/// GPUs that are held: spare nodes that the question states, too.
+double held(const Job& job, const reliability::Failures& failures) {
+    const bool stated = failures.spare_nodes != reliability::Failures::as_needed;
+    return job.gpus * (1 + (stated ? static_cast<double>(failures.spare_nodes) / job.nodes : 0));
+}
+
+Outcome run(const Question& question, const Candidate& candidate, const Facts& facts, const Turned& turned = {}) {
+    Job job = facts.job;
+    job.step_s *= turned.step;
+    const reliability::Options options =
+        turned.mtbf == 1 ? candidate.options : with_mtbf(candidate.options, job, turned.mtbf);
+    Outcome outcome;
+    outcome.forecast = reliability::forecast(reliability::training_run(job, options), question.seed);
+    outcome.bill = reliability::bill(with_price(candidate.costs, turned.price), facts.watts,
+                                     held(job, options.failures), outcome.forecast.seconds());
+    return outcome;
+}
+
+Option price(const Question& question, const Candidate& candidate, std::size_t plan, const Facts& facts) {
+    Option option{.plan = plan, .facts = facts};
+    const Outcome usual = run(question, candidate, facts);
+    option.forecast = usual.forecast;
+    option.bill = usual.bill;
+    const auto at = [&](double step, double Forecast::*seconds) {
+        const Outcome outcome = run(question, candidate, facts, {.step = step});
+        return outcome.forecast.*seconds;
+    };
+    const double low = at(1 - question.step_error, &Forecast::seconds_p10);
+    const double high = at(1 + question.step_error, &Forecast::seconds_p90);
+    const double gpus = held(facts.job, candidate.options.failures);
+    const reliability::Bill least = reliability::bill(candidate.costs, facts.watts, gpus, low);
+    const reliability::Bill most = reliability::bill(candidate.costs, facts.watts, gpus, high);
+    option.days = {low / day, high / day};
+    option.gpu_hours = {least.gpu_hours, most.gpu_hours};
+    option.mwh = {least.mwh.low, most.mwh.high};
+    option.co2_tonnes = {least.co2_tonnes.low, most.co2_tonnes.high};
+    if (least.money) option.money = Range{least.money->low, most.money->high};
+    return option;
+}
+
+/// The mean of what is paid.
+double money(const Option& option) {
+    return option.bill.money ? (option.bill.money->low + option.bill.money->high) / 2 : 0;
+}
+
+bool in_time(const Question& question, const Option& option) {
+    return question.deadline_s == 0 || option.forecast.seconds() <= question.deadline_s;
+}
+bool affordable(const Question& question, const Option& option) {
+    return question.budget == 0 || !option.bill.money || money(option) <= question.budget;
+}
+bool meets(const Question& question, const Option& option) {
+    return option.facts.fits && in_time(question, option) && affordable(question, option);
+}
+
+/// Whether a is the better answer: what meets all before what does not, then the cheaper, then the quicker.
+bool better(const Question& question, const Option& a, const Option& b) {
+    if (a.facts.fits != b.facts.fits) return a.facts.fits;
+    if (meets(question, a) != meets(question, b)) return meets(question, a);
+    if (a.bill.money && b.bill.money && money(a) != money(b)) return money(a) < money(b);
+    return a.forecast.seconds() < b.forecast.seconds();
+}
+
+std::string binds(const Question& question, const Candidate& candidate, const Option& option) {
+    const Facts& facts = option.facts;
+    if (!facts.fits) return fmt::format("memory: {} too much", format_bytes(-facts.headroom_bytes));
+    if (!in_time(question, option))
+        return fmt::format("deadline: {} late", format_seconds(option.forecast.seconds() - question.deadline_s));
+    if (!affordable(question, option))
+        return fmt::format("budget: {} {} too much", format_count(money(option) - question.budget),
+                           candidate.costs.currency);
+    if (facts.network_share >= 0.1) return fmt::format("network: {:.0f}% of a step", 100 * facts.network_share);
+    return facts.bottleneck.empty() ? "computing" : facts.bottleneck;
+}
+
+class Tornado {
+public:
+    Tornado(const Question& question, const Candidate& candidate, const Option& best)
+        : question_(question), candidate_(candidate), best_(best) {}
+
+    void turn(const std::string& input, const Turned& low, const Turned& high) {
+        add(input, run(question_, candidate_, best_.facts, low), run(question_, candidate_, best_.facts, high));
+    }
+    void add(const std::string& input, const Outcome& low, const Outcome& high) {
+        Swing swing{.input = input, .days = {low.forecast.seconds() / day, high.forecast.seconds() / day}};
+        swing.effect = std::abs(swing.days.high - swing.days.low) / (best_.forecast.seconds() / day);
+        if (low.bill.money && high.bill.money) {
+            const auto mean = [](const Range& range) { return (range.low + range.high) / 2; };
+            swing.money = Range{mean(*low.bill.money), mean(*high.bill.money)};
+            swing.effect = std::max(swing.effect, std::abs(swing.money->high - swing.money->low) / money(best_));
+        }
+        swings_.push_back(swing);
+    }
+    std::vector<Swing> finish() {
+        std::ranges::stable_sort(swings_, std::ranges::greater{}, &Swing::effect);
+        return std::move(swings_);
+    }
+
+private:
+    const Question& question_;
+    const Candidate& candidate_;
+    const Option& best_;
+    std::vector<Swing> swings_;
+};
+
+std::vector<Swing> tornado(const Question& question, const Candidate& candidate, const Option& best,
+                           Predictions& predictions) {
+    Tornado swings(question, candidate, best);
+    const double error = question.step_error;
+    if (best.bill.money) swings.turn("price x 0.8 to x 1.2", {.price = 0.8}, {.price = 1.2});
+    if (best.forecast.run.failures_per_s > 0) swings.turn("MTBF of nodes x 1/2 to x 2", {.mtbf = 0.5}, {.mtbf = 2});
+    swings.turn(fmt::format("step time x {:g} to x {:g}", 1 - error, 1 + error), {.step = 1 - error},
+                {.step = 1 + error});
+    if (best.facts.job.nodes > 1) {
+        try {
+            const Plan& plan = candidate.plans[best.plan];
+            const auto slowed = [&](double factor) {
+                return run(question, candidate, predictions.facts(candidate, plan, factor));
+            };
+            const Outcome low = slowed(network_factors[1]);
+            swings.add("network rate x 1/2 to x 2", low, slowed(network_factors[2]));
+        } catch (const Error&) {
+            // A reference architecture has fixed rates: there is nothing to turn.
+        }
+    }
+    return swings.finish();
+}
+
+/// The best plan of a candidate that names none: of all, proven, as `orrery search` finds it. Throws Error.
+Plan searched(const Question& question, const Candidate& candidate, FactsFile& known) {
+    const std::string key = facts_key(candidate.scenario, std::filesystem::path(question.file).parent_path());
+    Plan plan{candidate.scenario, candidate.pointer + "/strategy"};
+    const json* found = known.find_plan(key);
+    if (found == nullptr) {
+        json open = candidate.scenario;
+        for (const char* about_the_run : {"reliability", "checkpoint", "storage", "outputs"}) open.erase(about_the_run);
+        const planning::SearchQuestion asked{.sites = planning::Grid(question.file, std::move(open), {}, {}), .top = 1};
+        calibrate::ProfileStore profiles;
+        planning::Journal journal("", {"capacity", key, planning::Journal::any}, planning::Journal::Start::afresh);
+        const planning::FoundPlan best =
+            planning::search(asked, profiles, journal, {.threads = planning::all_cores()}).best.front();
+        const auto strategy = documents::write_fields(strategies::strategy_fields(), best.strategy);
+        known.add_plan(key, {{"strategy", json::parse(strategy.dump())}, {"micro_batch_size", best.micro_batch}});
+        found = known.find_plan(key);
+    }
+    plan.scenario["strategy"] = found->at("strategy");
+    plan.scenario["training"]["micro_batch_size"] = found->at("micro_batch_size");
+    return plan;
+}
+
+CandidateAnswer answer_of(const Question& question, const Candidate& candidate, Predictions& predictions) {
+    CandidateAnswer answer{.name = candidate.name};
+    for (std::size_t plan = 0; plan < candidate.plans.size(); ++plan) {
+        try {
+            const Facts facts = predictions.facts(candidate, candidate.plans[plan]);
+            const Option option = price(question, candidate, plan, facts);
+            if (!answer.best || better(question, option, *answer.best)) answer.best = option;
+        } catch (const Error& error) {
+            const bool of_plan = error.pointer().starts_with(candidate.plans[plan].pointer);
+            const Error placed =
+                error.file().empty() ? in_question(error, question, candidate, candidate.plans[plan]) : error;
+            if (candidate.plans.size() == 1 || !of_plan) throw placed;
+            answer.refused.push_back(fmt::format("{}: {}", error.pointer(), error.message()));
+        }
+    }
+    if (!answer.best) {
+        answer.binds = "no plan is possible";
+        return answer;
+    }
+    answer.binds = binds(question, candidate, *answer.best);
+    answer.meets = meets(question, *answer.best);
+    answer.tornado = tornado(question, candidate, *answer.best, predictions);
+    return answer;
+}
+
+}  // namespace
+
+Answer answer(const Question& question, FactsFile& known, const ProgressCallback& progress) {
+    Predictions predictions(question, known, progress);
+    Answer all;
+    for (const Candidate& named : question.candidates) {
+        Candidate candidate = named;
+        try {
+            if (candidate.plans.empty()) candidate.plans.push_back(searched(question, candidate, known));
+            all.candidates.push_back(answer_of(question, candidate, predictions));
+        } catch (const Error& error) {
+            if (!named.plans.empty()) throw;
+            all.candidates.push_back({.name = named.name, .refused = {error.message()}, .binds = "no plan fits"});
+        }
+        all.plans.push_back(candidate.plans);
+    }
+    for (std::size_t i = 0; i < all.candidates.size(); ++i) {
+        const CandidateAnswer& each = all.candidates[i];
+        if (!each.meets) continue;
+        if (!all.chosen || better(question, *each.best, *all.candidates[*all.chosen].best)) all.chosen = i;
+    }
+    all.predicted = predictions.predicted;
+    all.reused = predictions.reused;
+    return all;
+}
+
+}  // namespace orrery::capacity
