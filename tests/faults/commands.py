@@ -52,6 +52,15 @@ COMMANDS = {
         "words": ["calibrate", "--suite", "pointwise", "--budget", "1s", "--out", "{folder}/cpu.json", "-q"],
         "whole": ["cpu.json"], "log": "cpu.json.log",
     },
+    "sweep": {
+        "words": ["sweep", TINY, "--vary", "training.micro_batch_size=1,2,4", "--vary", "strategy.data=1,2", "--csv",
+                  "{folder}/points.csv", "--json", "{folder}/points.json", "--log", "{folder}/sweep.log"],
+        "whole": ["points.json"], "may_stay": ["points.csv"], "log": "sweep.log",
+    },
+    "search": {
+        "words": ["search", TINY, "--top", "3", "--json", "{folder}/plans.json"],
+        "whole": ["plans.json"], "log": "plans.json.log",
+    },
     "validate": {
         "words": ["validate", "scenarios/validation/megatron_papers.json", "--quiet", "--json", "{folder}/scores.json"],
         "whole": ["scores.json"],

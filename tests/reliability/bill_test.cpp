@@ -60,7 +60,9 @@ TEST(Bill, EveryGpuHasItsPowerOrIsKnownToLackIt) {
         const hardware::Power watts = hardware::power_of(gpu.name);
         const bool unpublished = gpu.name == "B300" || gpu.name == "GB300";
         EXPECT_EQ(watts.gpu == 0, unpublished) << gpu.name;
-        if (watts.node > 0) EXPECT_GT(watts.node, watts.gpu) << gpu.name;
+        if (watts.node > 0) {
+            EXPECT_GT(watts.node, watts.gpu) << gpu.name;
+        }
     }
     EXPECT_EQ(hardware::power_of("no such").gpu, 0);
 }
