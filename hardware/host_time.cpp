@@ -12,7 +12,7 @@ constexpr EnumNames<HostProcessor> processor_names{"none",       "Xeon E5-2698 v
                                                    "Xeon 8480C", "Xeon 8570",       "Grace"};
 constexpr EnumNames<Software> software_spellings{"megatron-lm", "transformer-engine", "tensorflow", "orrery"};
 
-constexpr double us = 1e-6;
+constexpr double us = 1e-6;  ///< SI
 
 constexpr HostTime no_host{0, 0, "the device needs no host to hand it its kernels"};
 
@@ -61,6 +61,7 @@ using Row = EnumTable<HostProcessor, HostTime>;
 /// The same on every processor, whose launches differ.
 constexpr Row everywhere(HostTime time) { return {no_host, time, time, time, time, time}; }
 
+/// AMD's published gains per generation and boost clocks (README.md).
 constexpr Pace xeon_e5{2.0, 3.6}, epyc_7742{1.9, 3.2}, xeon_8570{1.2, 2};
 
 constexpr EnumTable<Software, Row> table{

@@ -166,8 +166,7 @@ constexpr std::array of_training{
         .help = "What is one kernel between products: chains (Megatron-LM), operators (PyTorch, XLA), or each "
                 "arithmetic operation (TensorFlow)."}),
     field<&Training::fp8_recipe>({.name = "fp8_recipe", .words = recipes,
-        .help = "Where the scales of fp8 operands come from.",
-        .others = {megatron("fp8_recipe")}}),
+        .help = "Where the scales of fp8 operands come from."}),
     field<&Training::deterministic>({.name = "deterministic",
         .help = "PyTorch's deterministic algorithms, which fill what is allocated.",
         .others = {megatron("deterministic_mode")},

@@ -154,12 +154,11 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     strategy.sharding = map_sharding(row, software);
     map_recompute(strategy, row);
     strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software);
-    const bool sharded = strategy.sharding != Sharding::none;
-    // FSDP and DeepSpeed's ZeRO prefetch weights and reduce gradients beside the layers (forward_prefetch,
-    // overlap_comm).
-    const bool prefetches = strategy.sharding == Sharding::zero2 || strategy.sharding == Sharding::zero3;
-    strategy.overlap_grad_reduce = strategy.overlap_grad_reduce || prefetches;
-    const bool gather = sharded && (software == Software::nemo || prefetches);
+    // FSDP and DeepSpeed's ZeRO reduce gradients beside the layers, and gather weights ahead of them by nature.
+    const bool sharded = strategy.sharding == Sharding::zero1;
+    if (strategy.sharding == Sharding::zero2 || strategy.sharding == Sharding::zero3)
+        strategy.overlap_grad_reduce = true;
+    const bool gather = sharded && software == Software::nemo;
     strategy.overlap_param_gather = sharded && row.flag("switches.overlap-param-gather").value_or(gather);
     const bool interleaved = strategy.schedule == ScheduleKind::interleaved;
     // --overlap-p2p-communication is Megatron-core's default with interleaving, and NeMo's overlap_p2p_comm.

@@ -35,7 +35,9 @@ bool any_of(const std::string& words, std::initializer_list<const char*> candida
 /// Clauses stand between ";", ",", "+", "and" and brackets; a bracket goes with the clause that it stands in.
 std::vector<std::string> clauses(const std::string& text) {
     static const std::regex separator(R"(\s*;\s*|,\s+|\s[+/]\s|\s+and\s+|\s+plus\s+)");
-    std::string plain = text;
+    // A bracket that says what was measured is a clause of its own.
+    static const std::regex measured(R"(\(([^()]*measured[^()]*)\))", std::regex::icase);
+    std::string plain = std::regex_replace(text, measured, " ; $1 ; ");
     std::ranges::replace_if(
         plain, [](char c) { return c == '(' || c == ')' || c == '[' || c == ']'; }, ' ');
     return {std::sregex_token_iterator(plain.begin(), plain.end(), separator, -1), std::sregex_token_iterator()};
@@ -53,7 +55,7 @@ Nics nics_in(const std::string& clause) {
     const std::string unit = rate_text;
     static const std::regex doubled(R"((\d+)\s*x\s*(\d{1,4})\s*x\s*)" + unit),
         counted(R"((\d+)\s*x\s*(?:[A-Za-z][\w./-]*\s+){0,4})" + unit), alone(unit),
-        of_gpus(unit + R"(\s*(?:per|a|each|/)\s*gpu)", std::regex::icase);
+        of_gpus(unit + R"(\s*(?:[A-Za-z][\w-]*\s+){0,3}(?:per|a|each|/)\s*gpu)", std::regex::icase);
     std::smatch m;
     if (std::regex_search(clause, m, doubled))
         return {.count = count(m[1]), .bytes_per_second = std::stod(m[2]) * rate(m[3], m[4])};

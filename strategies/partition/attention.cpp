@@ -91,7 +91,7 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
     if (widens) piece.forward.push_back({"scores to fp32", over_scores(PointwiseKind::cast)});
     piece.forward.push_back({"softmax", softmax(PointwiseKind::softmax)});
     if (widens) piece.forward.push_back({"probabilities to 16 bits", over_scores(PointwiseKind::cast)});
-    if (s.dropout) add_dropout(stream, dropout, rows, s.seq);
+    if (s.dropout) add_dropout(stream, dropout, "attention dropout", rows, s.seq);
     append(piece.forward, dropout.forward);
     piece.forward.push_back({"attention context", gemm(s.head_dim, s.seq)});
     piece.forward.push_back({"context copy", context_copy});

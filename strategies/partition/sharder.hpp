@@ -81,7 +81,8 @@ void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t r
                       bool routed = false);
 
 /// A dropout that nothing is fused with, and its backward.
-void add_dropout(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t cols);
+void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, std::uint64_t rows,
+                 std::uint64_t cols);
 
 /// GELU or SwiGLU of `rows` x `width` outputs. routed: of experts.
 void add_activation(LayerStream& stream, Piece& piece, bool gated, std::uint64_t rows, std::uint64_t width,

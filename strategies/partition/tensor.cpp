@@ -29,7 +29,7 @@ void add_gain(LayerStream& stream, const models::Norm& op, FlowBuilder::Weights&
 /// scales and multiplies (tf.nn.dropout); others have one kernel (dropout).
 void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t cols) {
     add_passes(stream, piece.forward, "bias", rows, cols, 1, 0);
-    add_dropout(stream, piece, rows, cols);
+    add_dropout(stream, piece, "dropout", rows, cols);
     add_passes(stream, piece.forward, "residual", rows, cols, 0, 1);
 }
 
@@ -147,15 +147,16 @@ void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t r
     list.push_back({.name = "quantise", .what = over(PointwiseKind::transpose), .routed = routed});
 }
 
-void add_dropout(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t cols) {
+void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, std::uint64_t rows,
+                 std::uint64_t cols) {
     if (stream.plan.training.kernel_fusion != KernelFusion::primitives) {
-        piece.forward.push_back({"dropout", stream.pointwise(PointwiseKind::dropout, rows, cols)});
-        piece.backward.push_back({"dropout backward", stream.pointwise(PointwiseKind::dropout_backward, rows, cols)});
+        piece.forward.push_back({name, stream.pointwise(PointwiseKind::dropout, rows, cols)});
+        piece.backward.push_back({name + " backward", stream.pointwise(PointwiseKind::dropout_backward, rows, cols)});
         return;
     }
-    piece.forward.push_back({"dropout numbers", kernels::Pointwise{PointwiseKind::fill, Dtype::fp32, rows, cols}});
-    add_passes(stream, piece.forward, "dropout", rows, cols, 2, 1);
-    add_passes(stream, piece.backward, "dropout backward", rows, cols, 1, 1);
+    piece.forward.push_back({name + " numbers", kernels::Pointwise{PointwiseKind::fill, Dtype::fp32, rows, cols}});
+    add_passes(stream, piece.forward, name, rows, cols, 2, 1);
+    add_passes(stream, piece.backward, name + " backward", rows, cols, 1, 1);
 }
 
 LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer)

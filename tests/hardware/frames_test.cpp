@@ -16,7 +16,7 @@ TEST(Frames, LeaveWhatTheirHeadersDoNotTake) {
 
 TEST(Adapters, CarryLessThanTheirLineRate) {
     EXPECT_DOUBLE_EQ(infiniband_adapter.payload_share, 0.96) << "as NCCL was measured over InfiniBand";
-    EXPECT_DOUBLE_EQ(omni_path_adapter.payload_share, infiniband_adapter.payload_share);
+    EXPECT_NEAR(omni_path_adapter.payload_share, 0.137, 0.0005) << "as NCCL was measured over it, by verbs";
     EXPECT_LT(roce_adapter.payload_share, infiniband_adapter.payload_share) << "its headers are larger";
     EXPECT_NEAR(roce_adapter.payload_share, 0.947, 0.0005);
     EXPECT_EQ(efa_adapter.payload_share, roce_adapter.payload_share);

@@ -133,7 +133,7 @@ TEST(CarriedRows, FullyShardedModels) {
     const auto s =
         scenario("mosaicml_llm_foundry", "llmfoundry/70b/H100-80GB/512g/seq2048/mbs8/ga1/FULL_SHARD/amp_bf16");
     EXPECT_EQ(s.plan.strategy.sharding, Sharding::zero3);
-    EXPECT_TRUE(s.plan.strategy.overlap_param_gather);
+    EXPECT_TRUE(s.plan.strategy.overlap_grad_reduce);
     EXPECT_TRUE(s.plan.training.fused_attention);
     EXPECT_EQ(s.plan.training.attention_kernel, hardware::AttentionKernel::flash_2);
     EXPECT_NO_THROW(strategies::validate(s.plan));
@@ -151,7 +151,7 @@ TEST(CarriedRows, SourcesOutOfReachAreNamed) {
     EXPECT_EQ(reason("google_maxtext", "maxtext/v4/22B/1x-128"), "gpu TPU v4 has no profile");
     EXPECT_EQ(reason("bmtrain", "bmtrain/BMTrain/8"), "framework not understood: bmtrain");
     EXPECT_EQ(reason("torchgpipe", "torchgpipe/unet-5-64/baseline"), "model family not supported: u-net");
-    EXPECT_EQ(reason("moe_papers", "dsmoe_6.7B_dense"), "micro-batch not published");
+    EXPECT_EQ(reason("moe_papers", "dsmoe_6.7B_dense"), "pipeline not published");
     EXPECT_EQ(reason("whale", "whale_fig10_tf_1"), "ratio only");
     EXPECT_EQ(reason("galvatron", "galvatron/memory_profiling_bf16_llama2-7b_all/1_1_8_sp/L1b8s2048"),
               "not a step time");

@@ -43,11 +43,11 @@ TEST(MapStrategy, Shardings) {
     EXPECT_EQ(strategy({{"sharding", "ZeRO-2"}}).sharding, Sharding::zero2);
     EXPECT_EQ(strategy({{"sharding", "HF+DeepSpeed ZeRO-3"}}).sharding, Sharding::zero3);
     EXPECT_EQ(strategy({{"sharding", "FSDP FULL_SHARD"}}).sharding, Sharding::zero3);
-    EXPECT_TRUE(strategy({{"sharding", "FSDP FULL_SHARD"}}).overlap_param_gather);
+    EXPECT_TRUE(strategy({{"sharding", "FSDP FULL_SHARD"}}).overlap_grad_reduce);
     EXPECT_EQ(strategy({{"sharding", "FSDP SHARD_GRAD_OP"}}).sharding, Sharding::zero2);
     EXPECT_EQ(reason({{"sharding", "FSDP64+DP"}}), "sharding not understood: fsdp64+dp");
     EXPECT_EQ(reason({{"sharding", "FSDP 16 in slice, data parallel between slices"}}),
-              "sharding not understood: fsdp 16 in slice, data parallel between ");
+              "sharding not understood: fsdp 16 in slice, data parallel between");
     EXPECT_EQ(reason({{"sharding", "DeepSpeed ZeRO"}}), "sharding ZeRO of an unpublished stage");
     EXPECT_EQ(reason({{"sharding", "split somehow"}}), "sharding not understood: split somehow");
     EXPECT_EQ(reason({{"sharding", "ZeRO-1 within groups of 4"}}),
