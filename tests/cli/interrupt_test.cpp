@@ -44,13 +44,14 @@ TEST(Interrupt, LeavesNothingAndSaysSo) {
 }
 
 TEST(Interrupt, WhoWaitsAtATerminalSeesHowFarItIs) {
-    for (const char* const fold : {"off", "verify"}) {
+    for (const std::string fold : {"off", "verify"}) {
+        const std::string label = fold == "off" ? "simulate [" : "verify [";
         SCOPED_TRACE(fold);
         Terminal terminal;
         std::vector<std::string> arguments = long_work;
         arguments[3] = fold;
         Running simulation(arguments, {}, &terminal);
-        ASSERT_TRUE(comes_true([&] { return terminal.text().find("simulate [") != std::string::npos; }));
+        ASSERT_TRUE(comes_true([&] { return terminal.text().find(label) != std::string::npos; }));
         ASSERT_TRUE(comes_true([&] { return terminal.text().find(" left\033[K") != std::string::npos; }));
         ASSERT_EQ(::kill(simulation.process(), SIGINT), 0);
         EXPECT_EQ(simulation.wait().exit, 130);
