@@ -54,20 +54,6 @@ void vote(const std::vector<double>& axis, std::size_t at, double confidence, Kn
     }
 }
 
-/// Each of the products into which it fits with sides up to eight times as long, itself among them.
-template <class F>
-void for_each_doubled(const kernels::Gemm& gemm, F f) {
-    constexpr std::uint32_t most_doublings = 3, longest = 1U << 28U;
-    const auto last = [&](std::uint32_t side) { return side > longest ? 0 : most_doublings; };
-    for (std::uint32_t a = 0; a <= last(gemm.m); ++a)
-        for (std::uint32_t b = 0; b <= last(gemm.n); ++b)
-            for (std::uint32_t c = 0; c <= last(gemm.k); ++c) {
-                kernels::Gemm larger = gemm;
-                larger.m <<= a, larger.n <<= b, larger.k <<= c;
-                f(larger);
-            }
-}
-
 double weighted_median(std::vector<GemmVote>& votes) {
     std::sort(votes.begin(), votes.end(), [](const GemmVote& x, const GemmVote& y) { return x.value < y.value; });
     double half = 0, sum = 0;
@@ -186,11 +172,6 @@ double GemmLookup::half_width(double m, double n, double k) const {
     return sum;
 }
 
-double GemmLookup::interpolated(const kernels::Gemm& gemm, const Machine& machine, bool& outside) const {
-    const double m = static_cast<double>(gemm.batch) * gemm.m;
-    return gemm_roofline(gemm, machine) * std::exp(log_ratio(m, gemm.n, gemm.k, outside));
-}
-
 Estimate GemmLookup::estimate(const kernels::Gemm& gemm, const Machine& machine) const {
     const double m = static_cast<double>(gemm.batch) * gemm.m, n = gemm.n, k = gemm.k;
     if (kriging_) {
@@ -198,13 +179,10 @@ Estimate GemmLookup::estimate(const kernels::Gemm& gemm, const Machine& machine)
         const double caches = half_width(m, n, k);
         return {found.seconds, found.outside, std::hypot(found.uncertainty, caches), caches};
     }
-    bool outside = false, ignored = false;
-    double seconds = interpolated(gemm, machine, outside);
-    for_each_doubled(gemm, [&](const kernels::Gemm& larger) {
-        seconds = std::min(seconds, interpolated(larger, machine, ignored));
-    });
+    bool outside = false;
+    const double ratio = log_ratio(m, n, k, outside);
     const double caches = half_width(m, n, k);
-    return {seconds, outside, caches, caches};
+    return {gemm_roofline(gemm, machine) * std::exp(ratio), outside, caches, caches};
 }
 
 std::vector<Weight> GemmLookup::sources(double m, double n, double k) const {

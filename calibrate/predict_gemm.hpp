@@ -25,8 +25,7 @@ class GemmLookup {
 public:
     GemmLookup(const GemmTable& table, const Machine& machine);
 
-    /// Time of a product of this table's pass, at its clock. Outside a grid the nearest edge's efficiency holds. Of a
-    /// published table never more than one with any sides twice as long takes: the product fits into it.
+    /// Time of a product of this table's pass, at its clock. Outside a grid the nearest edge's efficiency holds.
     [[nodiscard]] Estimate estimate(const kernels::Gemm& gemm, const Machine& machine) const;
     /// The table's rows behind that answer: index into table().points and weight, largest first.
     [[nodiscard]] std::vector<Weight> sources(double m, double n, double k) const;
@@ -38,8 +37,6 @@ private:
     /// ln(time / roofline) at a shape.
     [[nodiscard]] double log_ratio(double m, double n, double k, bool& outside) const;
     [[nodiscard]] double half_width(double m, double n, double k) const;
-    /// The same of a table without settings of its own, before a larger product bounds it.
-    [[nodiscard]] double interpolated(const kernels::Gemm& gemm, const Machine& machine, bool& outside) const;
     void build_grid(const std::vector<double>& ratios);
     void build_scatter();
     void fill();

@@ -106,7 +106,8 @@ const FamilyReader& reader_of(const ConfigReader& config) {
     const auto chosen = of(&FamilyReader::architecture, "architectures/0", architectures.front());
     if (type && chosen->model_type != *type)
         config.fail("architectures/0",
-                    fmt::format("\"{}\" contradicts model_type \"{}\"", architectures.front(), *type));
+                    fmt::format("\"{}\" contradicts model_type \"{}\"", architectures.front(), *type),
+                    "give both as the model's own config.json does");
     return *chosen;
 }
 

@@ -67,7 +67,6 @@ TEST(Rounds, AreThereOnlyWhereAPipelineIsSteady) {
     EXPECT_FALSE(build_shortened(plan_of(ScheduleKind::gpipe, 1, 40), 8));
     EXPECT_FALSE(build_shortened(plan_of(ScheduleKind::one_f_one_b, 1, 6), 6));
     EXPECT_FALSE(build_shortened(plan_of(ScheduleKind::one_f_one_b, 1, 40), 2));
-    EXPECT_FALSE(build_shortened(plan_of(ScheduleKind::interleaved, 2, 8), 6));
 }
 
 }  // namespace
