@@ -25,7 +25,8 @@ struct Site {
 /// As one prediction needs it. Throws Error as profiles_of() and topology::build() do.
 std::shared_ptr<Site> make_site(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles);
 
-/// Keeps some sites between predictions, of any scenarios and in any number of threads. One store of profiles, which must
+/// Keeps some sites between predictions, of any scenarios and in any number of threads. One store of profiles, which
+/// must
 /// outlive it, serves all of them. Files that a cluster is read from are read once.
 class Session {
 public:

@@ -139,7 +139,8 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
         if (call != nullptr) during[static_cast<std::size_t>(Keep::scratch)] += transient[call->block];
         std::uint64_t total = 0;
         for (const std::uint64_t bytes : during) total += bytes;
-        if (result.over_time.empty() || result.over_time.back().bytes != total) result.over_time.push_back({i, total, during});
+        if (result.over_time.empty() || result.over_time.back().bytes != total)
+            result.over_time.push_back({i, total, during});
         std::uint64_t& maximum = maximum_of(result, reached, program.ops[i].label.phase);
         maximum = std::max(maximum, total);
         if (total > result.peak) {

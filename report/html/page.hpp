@@ -9,8 +9,9 @@ namespace orrery::report {
 /// Whether this program was built with the page (node and npm at hand).
 bool has_page();
 
-/// The page whose script draws `data`: its "view" names the drawing (web/src/views), its "title" the window. Names in it
-/// may be hostile: they stand in the page as JSON without '<', and are shown as text alone. Throws Error where the
+/// The page whose script draws `data`: its "view" names the drawing (web/src/views), its "title" the window. Names
+/// in it may be hostile: they stand in the page as JSON without '<', and are shown as text alone. Throws Error where
+/// the
 /// program was built without the page.
 std::string page(const nlohmann::ordered_json& data);
 

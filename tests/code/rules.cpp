@@ -66,7 +66,7 @@ const std::vector<Door> doors{
     {"CLI11", "CLI/.*", {"cli"}},
     {"nlohmann/json.hpp (headers take json_fwd.hpp)",
      "nlohmann/json\\.hpp",
-     {"base", "documents", "scenarios", "models", "validate"},
+     {"base", "documents", "scenarios", "models", "planning", "validate"},
      false},
 };
 
