@@ -131,7 +131,13 @@ private:
     }
 
     void training_run(const Row& row) {
-        for (const Quantity quantity : measured_quantities(row)) {
+        std::vector<Quantity> measured;
+        const Result unread = guarded(row, [&](Result&) {
+            measured = measured_quantities(row);
+            if (measured.empty()) throw Skip("nothing of a whole training is measured");
+        });
+        if (!unread.predicted) trainings.push_back(unread);
+        for (const Quantity quantity : measured) {
             trainings.push_back(guarded(row, [&](Result& result) {
                 const TrainingRunValues values = compare_training_run(row, quantity, predictor_.step);
                 result.measured = values.measured;

@@ -86,6 +86,21 @@ TEST(TrainingRuns, WhatADefaultComesFromIsNotScored) {
     EXPECT_EQ(test::reason_of([&] { (void)compare(row, Quantity::gpu_hours); }), "plan not published");
 }
 
+TEST(TrainingRuns, RowsThatCannotBeReadAreSkippedByName) {
+    const test::Folder folder;
+    const auto reason = [&](const json& measured) {
+        json row = fields();
+        row["measured"] = measured;
+        const auto file = folder.write("rows.json", json{{"rows", {row}}}.dump());
+        const Report report = validate_files({file}, test::constant(1));
+        EXPECT_EQ(report.trainings.rows.size(), 1U);
+        return report.trainings.rows.empty() ? "" : report.trainings.rows[0].reason;
+    };
+    EXPECT_EQ(reason("many"), "field of a wrong type: measured");
+    EXPECT_EQ(reason(json::object()), "nothing of a whole training is measured");
+    EXPECT_EQ(reason({{"gpu_hours", -1}}), "no whole run was predicted");
+}
+
 TEST(TrainingRuns, EveryCarriedOneIsRead) {
     std::size_t runs = 0, plans = 0;
     for (const Row& row : load_rows("scenarios/validation/training_runs.json").rows) {
