@@ -59,10 +59,15 @@ std::string without_culprit(const std::vector<std::optional<RankTrace>>& ranks, 
                             const std::optional<Stall>& stall) {
     const auto seen = [](const auto& one) { return one.has_value(); };
     const auto unseen = std::ranges::find_if_not(ranks, seen);
+    if (stall && started == Started::here && unseen != ranks.end())
+        return fmt::format(
+            ": rank {}, the first of {} without a word, has not begun within {:.1f} s\n  hint: is its process stopped, "
+            "or the machine overloaded? --stall sets how long a run may stand still",
+            unseen - ranks.begin(), std::ranges::count_if(ranks, std::not_fn(seen)), stall->seconds);
     if (stall)
         return fmt::format(
-            ": no step has ended for {:.1f} s\n  hint: what do its hosts wait for? --stall sets how long "
-            "a run may stand still",
+            ": no rank has begun a step, or ended one, for {:.1f} s\n  hint: what do its hosts wait for? --stall sets "
+            "how long a run may stand still",
             stall->seconds);
     if (unseen == ranks.end()) return " after its ranks had ended";
     if (started == Started::on_hosts && (steps > 0 || std::ranges::any_of(ranks, seen)))

@@ -1,0 +1,50 @@
+// Why a run failed, told from records that the test writes.
+#include "cli/post_mortem.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "run/progress.hpp"
+#include "scenarios/scenario.hpp"
+#include "tests/cli/process.hpp"
+
+namespace orrery::cli {
+namespace {
+
+class PostMortem : public testing::Test {
+protected:
+    PostMortem() {
+        scenarios::Scenario scenario =
+            scenarios::load("scenarios/gpt-tiny-cpu.json", {scenarios::parse_override("strategy.data=2")});
+        plan_.plan = scenario.plan;
+    }
+    std::string of_a_stall(Started started) {
+        return post_mortem(plan_, folder_ / "ranks", folder_ / "steps", started, Stall{std::nullopt, 120});
+    }
+    void start(std::uint32_t rank) {
+        started_.push_back(std::make_unique<run::Progress>(run::progress_file(folder_ / "ranks", rank)));
+    }
+
+    Folder folder_;
+    run::RunPlan plan_;
+    std::vector<std::unique_ptr<run::Progress>> started_;
+};
+
+/// A process that was stopped before it could leave a record.
+TEST_F(PostMortem, NamesTheRankWithoutAWord) {
+    start(0);
+    const std::string text = of_a_stall(Started::here);
+    EXPECT_NE(text.find("rank 1, the first of 1 without a word, has not begun within 120.0 s"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("--stall"), std::string::npos) << text;
+}
+
+TEST_F(PostMortem, OfOtherHostsNoRankIsBlamed) {
+    start(0);
+    const std::string text = of_a_stall(Started::on_hosts);
+    EXPECT_NE(text.find("no rank has begun a step, or ended one, for 120.0 s"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace orrery::cli
