@@ -107,7 +107,7 @@ TEST(MeasuredProfile, SaysWhatBecameOfDispatchSeconds) {
 TEST(MeasuredProfile, ADeviceMayHaveNoOverheads) {
     Profile profile = measured();
     for (const KnownConstant& known : known_constants)
-        if (known.least == 0) profile.constants[std::string(known.name)].value = 0;
+        if (known.least == 0) profile.constants[std::string(known.name)] = {0, "s", "test"};
     EXPECT_NO_THROW(check_profile(profile));
 }
 

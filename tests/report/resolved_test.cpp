@@ -79,6 +79,35 @@ Json written(const char* file, const std::vector<const char*>& changes) {
     return Json::parse(resolved(scenario).dump());
 }
 
+/// Of two that state failures in either way: both at once are refused.
+Json every_key_of_a_whole_training() {
+    constexpr const char* file = "scenarios/gpt3-175b-superpod-a100.json";
+    Json document = written(file, {"reliability.failures_per_1000_node_days=3",
+                                   "reliability.broken_share=0.5",
+                                   "reliability.detection=1 min",
+                                   "reliability.restart=2 min",
+                                   "reliability.spare_nodes=2",
+                                   "reliability.repair=2 days",
+                                   "reliability.without_spare=shrink",
+                                   "checkpoint.saved=masters",
+                                   "checkpoint.savers=one_replica",
+                                   "checkpoint.tier=nvme",
+                                   "checkpoint.asynchronous=true",
+                                   "checkpoint.interval=1 h",
+                                   "checkpoint.optimum=young",
+                                   "checkpoint.shared_every=3",
+                                   "storage.read_rate=90 GB/s",
+                                   "storage.write_rate=80 GB/s",
+                                   "storage.node_read_rate=9 GB/s",
+                                   "storage.node_write_rate=8 GB/s",
+                                   "storage.nvme_read_rate=7 GB/s",
+                                   "storage.nvme_write_rate=6 GB/s",
+                                   "storage.tokens_per_second_per_node=1e6"});
+    const Json other = written(file, {"reliability.node_mtbf=400 days"});
+    document["reliability"].update(other.at("reliability"));
+    return document;
+}
+
 TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
     constexpr const char* experts = "scenarios/mixtral-8x7b-superpod-h100.json";
     const std::vector<Json> written_out{
@@ -91,18 +120,16 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
         written(experts, {"perturbations.expert_imbalance=1.3", "strategy.expert_tensor=1",
                           "training.moe_expert_capacity_factor=1.25"}),
         written(experts, {"perturbations.expert_loads=[\"expert rank 3 x 1.5\"]"}),
-        written("scenarios/resnet-50-dgx-a100.json", {})};
+        written("scenarios/resnet-50-dgx-a100.json", {}), every_key_of_a_whole_training()};
     // Comments; what names other keys' values; what overrides a preset or a placement; the only optimizer; keys of T5,
     // whose steps are refused.
     const std::set<std::string> beside{
-        "reliability", "checkpoint", "storage", "$schema",   "description",    "hugging_face",       "model_type",
+        "$schema",   "description",    "hugging_face",       "model_type",
         "optimizer", "placement_file", "num_decoder_layers", "relative_attention_num_buckets"};
     const std::set<std::string> of_preset{"preset", "nodes"};
     for (const documents::Section& section : scenarios::sections())
         for (const documents::Key& key : section.keys) {
             const std::string name(key.name);
-            // Of whole trainings alone.
-            if (section.name == "reliability" || section.name == "checkpoint" || section.name == "storage") continue;
             if (beside.contains(name) || (section.name == "cluster" && !of_preset.contains(name))) continue;
             const Json::json_pointer place(std::string(section.pointer) + (section.in_list ? "/0" : ""));
             EXPECT_TRUE(std::ranges::any_of(

@@ -54,6 +54,7 @@ void expect_the_same_step(const Plan& plan, std::uint32_t written) {
 TEST(Rounds, StandForThoseThatAreLeftOut) {
     expect_the_same_step(plan_of(ScheduleKind::one_f_one_b, 1, 40), 6);
     expect_the_same_step(plan_of(ScheduleKind::interleaved, 2, 40), 12);
+    expect_the_same_step(plan_of(ScheduleKind::interleaved, 2, 8), 6);
     expect_the_same_step(plan_of(ScheduleKind::zb_h1, 1, 40), 7);
     Plan sharded = plan_of(ScheduleKind::one_f_one_b, 1, 40);
     sharded.strategy.sharding = Sharding::zero3;
