@@ -1,10 +1,11 @@
-// The fields of a struct as keys of a JSON object: one table reads, writes, checks and documents them.
+// The fields of a struct as keys of a JSON object: one table reads, checks and documents them, and
+// documents/write_fields.hpp writes them.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <concepts>
-#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -156,23 +157,6 @@ void check_fields(std::span<const Field<Struct>> fields, const Struct& of, std::
         if (can_say(field.key, setting) || (!field.key.required && setting == field.get(usual))) continue;
         throw out_of_range(field.key, setting, at);
     }
-}
-
-/// Every field that its key can say; a default that it cannot (0 of a range that begins at 1, an empty text) is what
-/// the key's absence means. Throws Error with the key for any other value that no key can say.
-template <class Struct>
-nlohmann::ordered_json write_fields(std::span<const Field<Struct>> fields, const Struct& from) {
-    auto object = nlohmann::ordered_json::object();
-    const Struct usual{};
-    for (const Field<Struct>& field : fields) {
-        const Setting setting = field.get(from);
-        if (can_say(field.key, setting)) {
-            object[std::string(field.key.name)] = to_json(field.key, setting);
-        } else if (setting != field.get(usual)) {
-            throw out_of_range(field.key, setting, "");
-        }
-    }
-    return object;
 }
 
 /// The keys of a struct's fields.

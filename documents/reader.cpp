@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
@@ -26,16 +27,25 @@ std::string not_an_object(const Section& section, const json& value) {
 
 }  // namespace
 
+struct Reader::Entry {
+    json value;
+    std::string spelling;
+};
+
 Reader::Reader(const json& value, const Section& section, std::string file)
     : Reader(value, section, std::move(file), std::string(section.pointer)) {}
 
 Reader::Reader(const json& value, const Section& section, std::string file, std::string at)
-    : file_(std::move(file)), section_(&section), at_(std::move(at)) {
+    : file_(std::move(file)), section_(&section), at_(std::move(at)), entries_(std::make_shared<Entries>()) {
     if (!value.is_object())
         throw Error(file_, at_, not_an_object(section, value), "write an object: {\"key\": value, ...}");
     for (const auto& [spelling, content] : value.items()) resolve(spelling, content);
     check_required();
 }
+
+bool Reader::has(std::string_view name) const { return entries_->contains(name); }
+
+bool Reader::empty() const { return entries_->empty(); }
 
 void Reader::resolve(const std::string& spelling, const json& value) {
     const auto [key, other] = find_spelled(*section_, spelling);
@@ -50,7 +60,7 @@ void Reader::resolve(const std::string& spelling, const json& value) {
         if (text.empty()) return;
         meaning = json::parse(text);
     }
-    const auto [entry, fresh] = values_.try_emplace(std::string(key->name), Entry{std::move(meaning), spelling});
+    const auto [entry, fresh] = entries_->try_emplace(std::string(key->name), Entry{std::move(meaning), spelling});
     if (fresh) return;
     throw Error(file_, child_pointer(at_, spelling),
                 fmt::format("\"{}\" and \"{}\" are two spellings of one key", entry->second.spelling, spelling),
@@ -66,8 +76,8 @@ void Reader::check_required() const {
 }
 
 std::string Reader::pointer(std::string_view name) const {
-    const auto found = values_.find(name);
-    return child_pointer(at_, found == values_.end() ? name : found->second.spelling);
+    const auto found = entries_->find(name);
+    return child_pointer(at_, found == entries_->end() ? name : found->second.spelling);
 }
 
 const Key& Reader::key(std::string_view name, Kind kind) const {
@@ -77,8 +87,8 @@ const Key& Reader::key(std::string_view name, Kind kind) const {
 }
 
 const json* Reader::find(std::string_view name) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? nullptr : &found->second.value;
+    const auto found = entries_->find(name);
+    return found == entries_->end() ? nullptr : &found->second.value;
 }
 
 void Reader::refuse(std::string_view name, const std::string& message, const std::string& hint) const {

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,8 +27,8 @@ public:
     /// at: pointer of the object, where the section does not say it.
     Reader(const nlohmann::json& value, const Section& section, std::string file, std::string at);
 
-    [[nodiscard]] bool has(std::string_view name) const { return values_.contains(name); }
-    [[nodiscard]] bool empty() const { return values_.empty(); }
+    [[nodiscard]] bool has(std::string_view name) const;
+    [[nodiscard]] bool empty() const;
 
     /// An object inside this one; an empty one when the key is absent.
     [[nodiscard]] Reader object(std::string_view name, const Section& section) const;
@@ -61,10 +62,8 @@ public:
     [[nodiscard]] const std::string& file() const { return file_; }
 
 private:
-    struct Entry {
-        nlohmann::json value;
-        std::string spelling;
-    };
+    struct Entry;
+    using Entries = std::map<std::string, Entry, std::less<>>;  ///< by the section's name
     void resolve(const std::string& spelling, const nlohmann::json& value);
     void check_required() const;
     [[nodiscard]] const Key& key(std::string_view name, Kind kind) const;
@@ -79,7 +78,7 @@ private:
     std::string file_;
     const Section* section_;
     std::string at_;
-    std::map<std::string, Entry, std::less<>> values_;  ///< by the section's name
+    std::shared_ptr<Entries> entries_;  ///< of all copies; none changes them once it is made
 };
 
 /// "300B", "1.5 T", "2e9" -> a count; k, M, B (or G) and T are powers of 1000. Throws Error.

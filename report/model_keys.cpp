@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "documents/write_fields.hpp"
 #include "models/catalog.hpp"
 #include "models/model_fields.hpp"
 

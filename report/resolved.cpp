@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "documents/write_fields.hpp"
 #include "report/json.hpp"
 #include "report/model_keys.hpp"
 #include "strategies/plan_fields.hpp"

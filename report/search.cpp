@@ -7,6 +7,7 @@
 
 #include "base/table.hpp"
 #include "base/units.hpp"
+#include "documents/write_fields.hpp"
 #include "report/planned.hpp"
 #include "sim/version.hpp"
 #include "strategies/plan_fields.hpp"

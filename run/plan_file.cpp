@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "documents/document.hpp"
+#include "documents/write_fields.hpp"
 #include "models/model_fields.hpp"
 #include "strategies/plan_fields.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "documents/write_fields.hpp"
 #include "planning/parallel.hpp"
 #include "planning/search/search.hpp"
 #include "strategies/plan_fields.hpp"

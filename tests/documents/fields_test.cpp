@@ -1,11 +1,10 @@
 // A struct described by a table of its fields: read, written, checked, counted.
-#include "documents/fields.hpp"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <limits>
 
+#include "documents/write_fields.hpp"
 #include "tests/scenarios/expect_error.hpp"
 
 namespace orrery::documents {

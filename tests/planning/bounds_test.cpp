@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "documents/write_fields.hpp"
 #include "planning/evaluate.hpp"
 #include "planning/search/space.hpp"
 #include "strategies/plan_fields.hpp"

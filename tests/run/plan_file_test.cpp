@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "documents/write_fields.hpp"
 #include "models/model_fields.hpp"
 #include "strategies/plan_fields.hpp"
 #include "tests/run/ranks.hpp"
