@@ -7,7 +7,7 @@ CASES    ?= 1000000
 FROM     ?= 0
 COUNT    ?= 1000
 # Known to fail, and why: tests/README.md.
-KNOWN    := a_wider_model|ADeviceMayHaveNoOverheads
+KNOWN    := ADeviceMayHaveNoOverheads
 KNOWN    := $(KNOWN)|^Readme\.|EveryBrokenScenarioIsRefused
 THREADED := kernels_test tcp_test cpu_device_test run_test sim_engine_test reentrant_test
 FOLDERS  := base hardware kernels models topology strategies reliability scenarios calibrate run sim planning \
