@@ -1,6 +1,7 @@
 #include "cli/execute.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -16,6 +17,7 @@
 #include "cli/launch.hpp"
 #include "cli/post_mortem.hpp"
 #include "cli/run_folder.hpp"
+#include "cli/stopped_processes.hpp"
 #include "kernels/processes.hpp"
 #include "run/plan_file.hpp"
 #include "run/progress.hpp"
@@ -42,6 +44,7 @@ void end_all(const fs::path& progress, std::uint32_t ranks) {
         if (const auto trace = run::read_progress(run::progress_file(progress, rank));
             trace && trace->host == here && trace->pid > 1 && trace->state == run::RankState::running)
             kill(static_cast<pid_t>(trace->pid), SIGKILL);
+    for (const StoppedProcess& stopped : stopped_processes(::getpid())) kill(stopped.process, SIGKILL);
 }
 
 void require_ranks(const scenarios::Scenario& scenario, std::uint32_t ranks) {
@@ -106,7 +109,7 @@ Exit run_ranks(const Execution& execution, const Ranks& ranks, const RunFolder& 
           elsewhere ? "-" : measured, std::string("--progress"), progress})
         words.push_back(word);
     const StandardFiles files = elsewhere ? StandardFiles{plan, folder.printed()} : StandardFiles{};
-    Watchdog watchdog(progress, ranks.count, execution.stall, files.out);
+    Watchdog watchdog(progress, ranks.count, execution.stall, files.out, ::getpid());
     const auto stands_still = [&] {
         stall = watchdog.look(seconds_now());
         return stall.has_value();

@@ -101,6 +101,11 @@ std::string post_mortem(const run::RunPlan& plan, const std::filesystem::path& p
     const auto rank = stall ? stall->rank : culprit(ranks);
     const std::size_t measured = lines_of(steps);
     if (!rank) return text + without_culprit(ranks, measured, started, stall) + steps_before(measured, steps);
+    if (!ranks[*rank])  // stopped before it could leave a record
+        return text + fmt::format(
+                          ": rank {} has not begun within {:.1f} s: its process is stopped\n  hint: what stopped it? "
+                          "--stall sets how long a run may stand still",
+                          *rank, stall->seconds);
     const RankTrace& trace = *ranks[*rank];
     const bool says = trace.state == RankState::failed;
     text += fmt::format(": rank {} on host {}", *rank, trace.host);

@@ -1,31 +1,24 @@
 #include "cli/watchdog.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <fstream>
 #include <limits>
 
 #include "base/host_name.hpp"
+#include "cli/stopped_processes.hpp"
 #include "run/progress.hpp"
 
 namespace orrery::cli {
 
 namespace {
 
-/// Whether a process of this host is stopped by a signal or a debugger (state T or t of proc(5)).
-bool is_stopped(const run::RankTrace& trace) {
-    if (trace.host != host_name()) return false;
-    std::ifstream in(fmt::format("/proc/{}/stat", trace.pid));
-    std::string line;
-    std::getline(in, line);
-    const std::size_t name_end = line.rfind(") ");  // a program's name may hold anything
-    return name_end != line.npos && name_end + 2 < line.size() && (line[name_end + 2] | 0x20) == 't';
+/// Whether the rank of a record is a process of this host that is stopped.
+bool stands(const run::RankTrace& trace) {
+    return trace.host == host_name() && is_stopped(static_cast<pid_t>(trace.pid));
 }
 
 /// A rank that was stopped before its first operation.
 bool begins_no_more(const run::RankTrace& trace) {
-    return trace.state == run::RankState::starting && is_stopped(trace);
+    return trace.state == run::RankState::starting && stands(trace);
 }
 
 /// 0: there is none.
@@ -53,40 +46,60 @@ void Watchdog::note_step(std::uint64_t step, double now) {
     step_began_ = now;
 }
 
-std::optional<Stall> Watchdog::look(double now) {
-    std::uint64_t begun = 0, step = step_, fewest = std::numeric_limits<std::uint64_t>::max();
-    std::optional<std::uint32_t> last, stopped;
-    bool ended = false;
+/// Stopped before they could leave a record.
+std::vector<std::uint32_t> Watchdog::stopped_before_a_record() const {
+    std::vector<std::uint32_t> ranks;
+    if (starter_ == 0) return ranks;
+    for (const StoppedProcess& stopped : stopped_processes(starter_)) {
+        const std::uint32_t rank = stopped.rank.value_or(ranks_ == 1 ? 0 : ranks_);
+        if (rank < ranks_ && !run::read_progress(run::progress_file(progress_, rank))) ranks.push_back(rank);
+    }
+    return ranks;
+}
+
+Watchdog::Sight Watchdog::sight() const {
+    Sight seen;
+    std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
+    bool all = true;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const auto trace = run::read_progress(run::progress_file(progress_, rank));
+        all = all && trace;
         if (!trace || !(trace->state == run::RankState::running || begins_no_more(*trace))) {
-            ended = ended || (trace && trace->state != run::RankState::starting);
+            seen.ended = seen.ended || (trace && trace->state != run::RankState::starting);
             continue;
         }
         std::uint64_t own = 0;
         for (const std::uint32_t item : trace->item) own += item;
         own += trace->step << 32U;  // more than the operations of a step
-        begun += own;
-        if (!stopped && moved_ >= 0 && now - moved_ >= patience() && is_stopped(*trace)) stopped = rank;
-        step = std::max(step, trace->step);
+        seen.begun += own;
+        if (!seen.stopped && stands(*trace)) seen.stopped = rank;
+        seen.step = std::max(seen.step, trace->step);
         if (own < fewest) {
             fewest = own;
-            last = rank;
+            seen.last = rank;
         }
     }
+    if (all) return seen;
+    for (const std::uint32_t rank : stopped_before_a_record()) seen.stopped = seen.last = rank;
+    return seen;
+}
+
+std::optional<Stall> Watchdog::look(double now) {
+    const Sight seen = sight();
+    std::uint64_t step = std::max(step_, seen.step);
     const std::uint64_t logged = size_of(log_);
     const bool grown = logged > logged_;
     if (grown && step == step_) ++step;  // at least one
     logged_ = logged;
     note_step(step, now);
-    const bool starts = !last && logged == 0;  // nobody in sight has begun anything
-    if (begun != begun_ || grown || (starts && ended) || moved_ < 0) {
-        begun_ = begun;
+    const bool starts = !seen.last && logged == 0;  // nobody in sight has begun anything
+    if (seen.begun != begun_ || grown || (starts && seen.ended) || moved_ < 0) {
+        begun_ = seen.begun;
         moved_ = now;
         return std::nullopt;
     }
     if (now - moved_ < (starts ? patience_with_start() : patience())) return std::nullopt;
-    return Stall{stopped ? stopped : last, now - moved_};
+    return Stall{seen.stopped ? seen.stopped : seen.last, now - moved_};
 }
 
 }  // namespace orrery::cli

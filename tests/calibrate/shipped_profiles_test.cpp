@@ -35,19 +35,14 @@ TEST_P(Shipped, SaysWhereEverythingComesFrom) {
     for (const auto& [key, constant] : profile_.constants) EXPECT_FALSE(constant.origin.empty()) << key;
 }
 
-/// But for those that take longer than a product with a side twice, four or eight times as long: a tenth.
 TEST_P(Shipped, ReturnsItsOwnGemms) {
     const GemmPredictor predictor(profile_);
-    std::size_t points = 0, as_measured = 0;
     for (const auto& table : profile_.gemm)
         for (std::size_t i = 0; i < table.points.size(); i += 101) {
             const auto& p = table.points[i];
             const double seconds = predictor.at_table_clock({table.dtype, 1, p.m, p.n, p.k}).seconds;
-            EXPECT_LE(seconds / p.seconds, 1 + 1e-5) << p.m << "x" << p.n << "x" << p.k;
-            ++points;
-            if (seconds / p.seconds > 1 - 1e-5) ++as_measured;
+            EXPECT_NEAR(seconds / p.seconds, 1.0, 1e-5) << p.m << "x" << p.n << "x" << p.k;
         }
-    EXPECT_GE(as_measured, points * 85 / 100) << "of " << points;
 }
 
 TEST_P(Shipped, RecordsItsHeldOutErrors) {

@@ -40,6 +40,13 @@ TEST_F(PostMortem, NamesTheRankWithoutAWord) {
     EXPECT_NE(text.find("--stall"), std::string::npos) << text;
 }
 
+TEST_F(PostMortem, NamesTheRankThatWasStoppedBeforeItsRecord) {
+    start(0);
+    const std::string text = post_mortem(plan_, folder_ / "ranks", folder_ / "steps", Started::here, Stall{1, 2});
+    EXPECT_NE(text.find("rank 1 has not begun within 2.0 s: its process is stopped"), std::string::npos) << text;
+    EXPECT_NE(text.find("--stall"), std::string::npos) << text;
+}
+
 TEST_F(PostMortem, OfOtherHostsNoRankIsBlamed) {
     start(0);
     const std::string text = of_a_stall(Started::on_hosts);

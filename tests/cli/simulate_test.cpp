@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -235,6 +236,17 @@ TEST_F(SimulateTest, RefusesOutputsThatCannotBeWrittenAndLeavesNothing) {
     EXPECT_EQ(orrery({"simulate", scenario_, "--json", "/dev/full"}).exit, 2);
     EXPECT_EQ(folder_.names(), before);
     EXPECT_EQ(content_of(scenario_), small);
+}
+
+/// Times of every operation of 1,024 ranks: refused before the work, not when the memory is full.
+TEST_F(SimulateTest, RefusesOperationsThatNobodyCouldRead) {
+    const std::string out = folder_ / "out.json";
+    const Result result = orrery({"simulate", "scenarios/gpt3-175b-superpod-a100.json", "--operations", "--json", out});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("every operation of 1024 ranks are about "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("more than the 1.00 GiB that can be read again"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("hint: leave --operations out"), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST_F(SimulateTest, LeavesNoFileBehindWhenTheScenarioIsBad) {

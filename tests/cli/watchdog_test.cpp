@@ -2,14 +2,51 @@
 #include "cli/watchdog.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
+#include <map>
 #include <memory>
+#include <string>
 
+#include "cli/spawn.hpp"
+#include "cli/stopped_processes.hpp"
 #include "run/progress.hpp"
 #include "tests/cli/process.hpp"
 
 namespace orrery::cli {
 namespace {
+
+/// A process that is a rank by its environment, and does nothing.
+class StartedRank {
+public:
+    explicit StartedRank(int rank) {
+        // As mpirun names them.
+        const std::map<std::string, int> variables{{"OMPI_COMM_WORLD_RANK", rank},
+                                                   {"OMPI_COMM_WORLD_SIZE", 2},
+                                                   {"OMPI_COMM_WORLD_LOCAL_RANK", rank},
+                                                   {"OMPI_COMM_WORLD_LOCAL_SIZE", 2}};
+        for (const auto& [name, value] : variables) ::setenv(name.c_str(), std::to_string(value).c_str(), 1);
+        process_ = spawn({"sleep", "60"}, {});
+        for (const auto& [name, value] : variables) ::unsetenv(name.c_str());
+    }
+    ~StartedRank() {
+        ::kill(process_, SIGKILL);
+        ::waitpid(process_, nullptr, 0);
+    }
+    StartedRank(const StartedRank&) = delete;
+    StartedRank& operator=(const StartedRank&) = delete;
+
+    void stop() const {
+        ::kill(process_, SIGSTOP);
+        EXPECT_TRUE(comes_true([&] { return is_stopped(process_); }));
+    }
+
+private:
+    pid_t process_ = 0;
+};
 
 class WatchdogTest : public testing::Test {
 protected:
@@ -75,6 +112,23 @@ TEST_F(WatchdogTest, RanksThatNeverBeginAreNotWaitedForForEver) {
         EXPECT_FALSE(usual.look(Watchdog::usual_start_patience - 1));
         EXPECT_TRUE(usual.look(Watchdog::usual_start_patience));
     }
+}
+
+/// Before it could leave a record: only its process is there to be seen.
+TEST_F(WatchdogTest, ARankThatWasStoppedBeforeItsRecordIsFoundAmongTheProcesses) {
+    std::filesystem::remove(run::progress_file(folder_ / "ranks", 1));
+    ranks_[0]->record().state = run::RankState::starting;
+    const StartedRank rank(1);
+    Watchdog dog(folder_ / "ranks", 2, 2, {}, ::getpid());
+    EXPECT_FALSE(dog.look(0));
+    EXPECT_FALSE(dog.look(3)) << "it may be slow to start";
+    rank.stop();
+    const auto stall = dog.look(4);
+    ASSERT_TRUE(stall);
+    EXPECT_EQ(stall->rank, 1u);
+    Watchdog of_others(folder_ / "ranks", 2, 2, {}, ::getpid() + 1);
+    EXPECT_FALSE(of_others.look(0));
+    EXPECT_FALSE(of_others.look(3));
 }
 
 TEST_F(WatchdogTest, RanksThatStartOrHaveEndedAreNotWaitedFor) {

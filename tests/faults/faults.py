@@ -289,7 +289,7 @@ def stopped(options, chance):
             check(comes_true(lambda: len(rank_processes(bench)) == 2), "two ranks do not start")
             time.sleep(chance.uniform(0, 2))
             os.kill(chance.choice(rank_processes(bench)), signal.SIGSTOP)
-            text = "".join(run.communicate(timeout=200))
+            text = "".join(run.communicate(timeout=PATIENCE_S))
             check(run.returncode == 3, f"a rank stood still: exit code {run.returncode}, {text}")
             check("rank" in text and ("--stall" in text or "no step" in text or "begun" in text), text)
             bench.require_nobody("a rank stood still")
@@ -350,7 +350,7 @@ def main():
         except Skipped as missing:
             print(f"{name}: skipped: {missing}", flush=True)
             results.add(SKIPPED)
-        except Fault as fault:
+        except (Fault, subprocess.TimeoutExpired) as fault:
             print(f"{name}: FAILED at --seed {options.seed}: {fault}", flush=True)
             results.add(1)
     return 1 if 1 in results else min(results)

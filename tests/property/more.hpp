@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "calibrate/predictor.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace orrery::laws {
@@ -15,6 +16,9 @@ struct Growth {
     std::string_view name;
     Change first;  ///< what both have in common, beyond a random scenario
     Change more;   ///< what the second has more
+    /// Its products are larger, and measured tables know larger ones that take less (tests/calibrate/larger_test.cpp
+    /// holds predictions against that): both are timed by smooth_products().
+    bool larger_products = false;
 };
 /// sim/README.md says what may take less and why ("More that takes less").
 std::span<const Growth> growths();
@@ -27,8 +31,16 @@ void with_large_kernels(nlohmann::json& scenario);
 void offload_half(nlohmann::json& scenario);
 void offload_all(nlohmann::json& scenario);
 
+/// The profile of a scenario, or with larger_products the same with products at their roofline: one never takes less
+/// than another that fits into it. Threads may ask at once; the reference stays.
+const calibrate::Predictor& predictor_of(const Growth& growth, const scenarios::Scenario& scenario);
+
+/// Of a step with the scenario's perturbations.
+double step_seconds(const scenarios::Scenario& scenario, const calibrate::Predictor& predictor);
 /// Of a step whose transfers do not hinder each other, with the scenario's perturbations: the longest path, which
 /// sharing can only lengthen, and which more work never shortens.
+double uncontended_seconds(const scenarios::Scenario& scenario, const calibrate::Predictor& predictor);
+/// The same by the scenario's own profile.
 double uncontended_seconds(const scenarios::Scenario& scenario);
 
 }  // namespace orrery::laws
