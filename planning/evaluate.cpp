@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "sim/bottleneck.hpp"
 #include "sim/predict.hpp"
 
 namespace orrery::planning {
@@ -37,7 +38,7 @@ Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& p
                     .scale_factor = p.scale_factor,
                     .training_time_s = p.training_time_s,
                     .fits = p.fits,
-                    .bottleneck = p.bottleneck};
+                    .bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s)};
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t stage = 0; stage < p.memory.size(); ++stage) {
         const double left = static_cast<double>(p.capacity(stage)) - static_cast<double>(p.memory[stage].peak);
