@@ -1,7 +1,6 @@
 // orrery search: the best plans of a model on a cluster.
 #include "planning/search/search.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,9 +8,11 @@
 #include <mutex>
 #include <optional>
 
+#include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/planning_options.hpp"
 #include "planning/sweep/values.hpp"
+#include "report/html/plans_page.hpp"
 #include "report/search.hpp"
 #include "scenarios/override.hpp"
 
@@ -99,10 +100,25 @@ void ask_own(report::SearchReport& report, calibrate::ProfileStore& profiles) {
     }
 }
 
+std::string command(const Options& options) {
+    std::string text = options.scenario.command("search");
+    const auto add = [&](const char* option, const std::string& value) {
+        text += fmt::format(" {} {}", option, shell_word(value));
+    };
+    if (options.gpus) add("--gpus", *options.gpus);
+    if (options.gpu) add("--gpu", *options.gpu);
+    for (const std::string& each : options.fix) add("--fix", each);
+    for (const std::string& each : options.vary) add("--vary", each);
+    add("--objective", options.objective);
+    add("--top", std::to_string(options.top));
+    add("--html", options.planning.outputs.html);
+    return text;
+}
+
 void search(const Options& options) {
     const PlanningOptions& planning = options.planning;
     const std::filesystem::path log = planning.log_file();
-    require_distinct({planning.csv, planning.json, log.string()}, {options.scenario.file});
+    planning.require_distinct_files(options.scenario.file);
     Asked asked(options);
     const planning::SearchQuestion question{
         .sites = planning::Grid(options.scenario.file, std::move(asked.set), std::move(asked.sites)),
@@ -110,7 +126,7 @@ void search(const Options& options) {
         .objective = objective_of(options.objective),
         .top = options.top,
         .idle = options.idle};
-    Output csv(planning.csv), json(planning.json);
+    PlanOutputs outputs(planning.outputs);
     calibrate::ProfileStore profiles;
     planning::Journal journal(log, {"search", question.fingerprint(), planning::Journal::any}, planning.start());
     Watch watch(options.display.quiet);
@@ -125,11 +141,11 @@ void search(const Options& options) {
     }
     report::SearchReport report{&question, &*result, options.scenario.file, {}, {}};
     ask_own(report, profiles);
-    csv.write(csv.wanted() ? report::search_csv(report) : "");
-    json.write(json.wanted() ? report::search_json(report) : "");
-    if (!planning.to_stdout() && !options.display.quiet) print(report::search_text(report, options.display.style()));
-    csv.finish();
-    json.finish();
+    outputs.finish({.csv = [&] { return report::search_csv(report); },
+                    .json = [&] { return report::search_json(report); },
+                    .html = [&] { return report::search_page(report, command(options)); },
+                    .text = [&] { return report::search_text(report, options.display.style()); }},
+                   options.display);
     journal.remove();
 }
 
