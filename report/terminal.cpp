@@ -131,7 +131,7 @@ std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Predi
 
 std::string fit_line(const sim::MemoryUse& p, Style style) {
     if (p.fits || p.memory.empty()) return "";
-    const std::size_t stage = fullest_stage(p);
+    const std::size_t stage = p.fullest_stage();
     const auto& m = p.memory[stage];
     const auto largest = std::ranges::max_element(m.at_peak);
     const auto keep = static_cast<strategies::Keep>(std::distance(m.at_peak.begin(), largest));
