@@ -23,6 +23,10 @@ using planning::SearchResult;
 using strategies::Recompute;
 using strategies::Strategy;
 
+const planning::ObjectiveRow& objective_of(const SearchQuestion& question) {
+    return planning::objectives[static_cast<std::size_t>(question.objective)];
+}
+
 std::string recompute(const Strategy& s) {
     if (s.recompute == Recompute::none) return "none";
     if (s.recompute == Recompute::selective) return "selective";
@@ -71,7 +75,11 @@ std::vector<Table::Column> plan_columns(const SearchQuestion& question) {
 }
 
 std::string table_of(const SearchQuestion& question, const std::vector<FoundPlan>& plans, Style style) {
-    std::vector<Table::Column> columns{{"step"}, {"tokens/s"}, {"MFU"}, {"memory"}, {"free"}};
+    const planning::ObjectiveRow& objective = objective_of(question);
+    const bool counted = objective.kind != planning::Objective::step;
+    std::vector<Table::Column> columns;
+    if (counted) columns.push_back({std::string(objective.unit)});
+    for (const char* name : {"step", "tokens/s", "MFU", "memory", "free"}) columns.push_back({name});
     for (Table::Column& column : plan_columns(question)) columns.push_back(std::move(column));
     Table table(std::move(columns));
     for (const FoundPlan& plan : plans) {
@@ -80,6 +88,7 @@ std::string table_of(const SearchQuestion& question, const std::vector<FoundPlan
             format_seconds(outcome.step_s), format_count(outcome.tokens_per_s),
             fmt::format("{:.1f}%", 100 * outcome.mfu), format_bytes(static_cast<double>(outcome.memory_peak)),
             fmt::format("{:.0f}%", 100 * outcome.headroom() / static_cast<double>(outcome.memory_capacity))};
+        if (counted) cells.insert(cells.begin(), fmt::format("{:.4g}", plan.counts * objective.scale));
         for (std::string& cell : plan_cells(question, plan)) cells.push_back(std::move(cell));
         table.row(std::move(cells));
     }
@@ -126,6 +135,8 @@ Json plan_json(const SearchReport& report, const FoundPlan& plan) {
         for (std::size_t i = 0; i < values.size(); ++i) site[report.question->sites.axes()[i].key] = values[i];
     }
     add_outcome(plan.outcome, entry);
+    const planning::ObjectiveRow& objective = objective_of(*report.question);
+    if (objective.kind != planning::Objective::step) entry[objective.unit] = plan.counts * objective.scale;
     entry["strategy"] = documents::write_fields(strategies::strategy_fields(), plan.strategy);
     entry["micro_batch_size"] = plan.micro_batch;
     Json set = Json::array();
@@ -139,7 +150,7 @@ Json plan_json(const SearchReport& report, const FoundPlan& plan) {
 
 std::string search_text(const SearchReport& report, Style style) {
     const SearchResult& result = *report.result;
-    const auto& objective = planning::objectives[static_cast<std::size_t>(report.question->objective)];
+    const planning::ObjectiveRow& objective = objective_of(*report.question);
     std::string text =
         fmt::format("{}: plans with the least {}\n\n{}\n", paint(style, Ink::bold, report.question->sites.name()),
                     objective.what, counts(report));
@@ -214,20 +225,19 @@ std::string search_json(const SearchReport& report) {
         add_outcome(report.own, own);
     else
         own["problem"] = report.own_problem;
-    const Json document = {
-        {"scenario", report.question->sites.name()},
-        {"orrery", sim::version()},
-        {"objective", planning::objectives[static_cast<std::size_t>(report.question->objective)].name},
-        {"proven", result.proven},
-        {"counts",
-         {{"enumerated", result.plans},
-          {"do_not_fit", result.too_large},
-          {"excluded_by_bound", result.excluded},
-          {"simulated", result.simulated}}},
-        {"own", std::move(own)},
-        {"best", std::move(best)},
-        {"front", std::move(front)},
-        {"impossible", std::move(impossible)}};
+    const Json document = {{"scenario", report.question->sites.name()},
+                           {"orrery", sim::version()},
+                           {"objective", objective_of(*report.question).name},
+                           {"proven", result.proven},
+                           {"counts",
+                            {{"enumerated", result.plans},
+                             {"do_not_fit", result.too_large},
+                             {"excluded_by_bound", result.excluded},
+                             {"simulated", result.simulated}}},
+                           {"own", std::move(own)},
+                           {"best", std::move(best)},
+                           {"front", std::move(front)},
+                           {"impossible", std::move(impossible)}};
     return document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
