@@ -1,4 +1,4 @@
-// Words for messages: lists, and the names that a misspelt one was probably meant to be.
+// Words for messages: lists, words of a shell, and the names that a misspelt one was probably meant to be.
 #pragma once
 
 #include <cstddef>
@@ -31,5 +31,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// text, or contains it, comes before any that merely resembles it.
 std::vector<std::string> nearest(std::string_view wanted, std::span<const std::string_view> names,
                                  std::size_t count = 3);
+
+/// A word of a command line as a shell reads it again: quoted where it must be.
+std::string shell_word(std::string_view word);
 
 }  // namespace orrery

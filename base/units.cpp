@@ -203,4 +203,10 @@ std::string format_count(double value) {
     return small_whole ? fmt::format("{:.0f}", value) : format_in(steps, value);
 }
 
+std::string format_grouped(std::uint64_t value) {
+    std::string text = std::to_string(value);
+    for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+    return text;
+}
+
 }  // namespace orrery

@@ -33,4 +33,7 @@ std::string format_relative(double share);
 /// Decimal prefix for a rate or count: 569000 -> "569k", 1.75e11 -> "175B" (B for 10^9, as in "175B parameters").
 std::string format_count(double value);
 
+/// 193496 -> "193,496".
+std::string format_grouped(std::uint64_t value);
+
 }  // namespace orrery

@@ -23,6 +23,7 @@ void add_collective(CLI::App& program, Exit& exit);
 void add_validate(CLI::App& program, Exit& exit);
 void add_placement(CLI::App& program, Exit& exit);
 void add_sweep(CLI::App& program, Exit& exit);
+void add_merge(CLI::App& program, Exit& exit);
 void add_search(CLI::App& program, Exit& exit);
 void add_topology(CLI::App& program, Exit& exit);
 void add_list(CLI::App& program, Exit& exit);

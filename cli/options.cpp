@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 
 namespace orrery::cli {
 
@@ -40,19 +41,6 @@ std::vector<scenarios::Override> ScenarioOptions::overrides() const {
 scenarios::Scenario ScenarioOptions::load() const { return scenarios::load(file, overrides()); }
 
 topology::ClusterSpec ScenarioOptions::load_cluster() const { return scenarios::load_cluster(file, overrides()); }
-
-namespace {
-
-/// As a shell reads it again.
-std::string shell_word(std::string_view word) {
-    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
-    if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);
-    std::string text = "'";
-    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return text + "'";
-}
-
-}  // namespace
 
 std::string ScenarioOptions::command(std::string_view name) const {
     std::string text = fmt::format("orrery {} {}", name, shell_word(file));

@@ -1,8 +1,10 @@
 #include "cli/planning_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <utility>
 
 #include "planning/parallel.hpp"
+#include "report/html/page.hpp"
 
 namespace orrery::cli {
 
@@ -21,9 +23,30 @@ bool is_file(const std::string& output) {
 
 }  // namespace
 
-void PlanningOptions::add_to(CLI::App& command, const std::string& what) {
+void PlanOutputOptions::add_to(CLI::App& command, const std::string& what) {
     command.add_option("--csv", csv, "write " + what + " as CSV; - for standard output")->type_name("FILE");
     command.add_option("--json", json, "write " + what + " as JSON; - for standard output")->type_name("FILE");
+    command.add_option("--html", html, "write " + what + " as one HTML file, which any browser opens")
+        ->type_name("FILE");
+}
+
+PlanOutputs::PlanOutputs(const PlanOutputOptions& options)
+    : csv_(options.csv), json_(options.json), html_(options.html) {
+    if (html_.wanted()) report::require_page();
+}
+
+void PlanOutputs::finish(const PlanForms& forms, const DisplayOptions& display) {
+    bool free = true;
+    for (const auto& [output, form] : {std::pair{&csv_, &forms.csv}, {&json_, &forms.json}, {&html_, &forms.html}}) {
+        if (output->wanted()) output->write((*form)());
+        free = free && !output->to_stdout();
+    }
+    if (free && !display.quiet) print(forms.text());
+    for (Output* const output : {&csv_, &json_, &html_}) output->finish();
+}
+
+void PlanningOptions::add_to(CLI::App& command, const std::string& what) {
+    outputs.add_to(command, what);
     command
         .add_option("--log", log,
                     "keep what is done in this file, so that the same command goes on after a kill; beside the first "
@@ -36,9 +59,15 @@ void PlanningOptions::add_to(CLI::App& command, const std::string& what) {
 
 fs::path PlanningOptions::log_file() const {
     if (!log.empty()) return log;
-    for (const std::string& output : {csv, json})
+    for (const std::string& output : outputs.files())
         if (is_file(output)) return output + ".log";
     return {};
+}
+
+void PlanningOptions::require_distinct_files(const std::string& input) const {
+    std::vector<std::string> files = outputs.files();
+    files.push_back(log_file().string());
+    require_distinct(files, {input});
 }
 
 std::unique_ptr<UndoneWhenInterrupted> tell_when_interrupted(const fs::path& log) {

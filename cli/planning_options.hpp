@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/interrupt.hpp"
 #include "base/progress.hpp"
@@ -12,16 +14,43 @@
 
 namespace orrery::cli {
 
-/// --csv, --json, --log, --fresh and --threads.
+/// --csv, --json and --html: where the plans go besides the terminal.
+struct PlanOutputOptions {
+    std::string csv, json, html;
+
+    void add_to(CLI::App& command, const std::string& what);
+    [[nodiscard]] std::vector<std::string> files() const { return {csv, json, html}; }
+};
+
+/// The forms of a report on many plans; each is made where it is asked for only.
+struct PlanForms {
+    std::function<std::string()> csv, json, html, text;
+};
+
+/// The files of those options, opened before the work.
+class PlanOutputs {
+public:
+    /// Throws Error where one cannot be written, and for a page that this program was built without.
+    explicit PlanOutputs(const PlanOutputOptions& options);
+    /// Writes them and, unless one went to standard output, prints the text; then all are in place.
+    void finish(const PlanForms& forms, const DisplayOptions& display);
+
+private:
+    Output csv_, json_, html_;
+};
+
+/// --log, --fresh and --threads, and the outputs.
 struct PlanningOptions {
-    std::string csv, json, log;
+    PlanOutputOptions outputs;
+    std::string log;
     bool fresh = false;
     unsigned threads = 0;  ///< 0: all cores
 
     void add_to(CLI::App& command, const std::string& what);
     /// The log's path: as told, else beside the first output that is a file; "" where there is none.
     [[nodiscard]] std::filesystem::path log_file() const;
-    [[nodiscard]] bool to_stdout() const { return csv == "-" || json == "-"; }
+    /// The outputs and the log. Throws Error where two are one file, or one is read.
+    void require_distinct_files(const std::string& input) const;
     [[nodiscard]] planning::Journal::Start start() const {
         return fresh ? planning::Journal::Start::afresh : planning::Journal::Start::go_on;
     }

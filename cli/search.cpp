@@ -1,17 +1,21 @@
 // orrery search: the best plans of a model on a cluster.
 #include "planning/search/search.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/planning_options.hpp"
+#include "hardware/gpu.hpp"
 #include "planning/sweep/values.hpp"
+#include "report/html/plans_page.hpp"
 #include "report/search.hpp"
 #include "scenarios/override.hpp"
 
@@ -25,7 +29,7 @@ struct Options {
     PlanningOptions planning;
     std::optional<std::string> gpus, gpu;
     std::string objective = "step";
-    std::vector<std::string> fix, vary;
+    std::vector<std::string> fix, vary, price;
     std::size_t top = 10, most = 200'000;
     double idle = 0.125;
 };
@@ -38,7 +42,9 @@ are searched beside each other.
 Examples:
   orrery search scenarios/gpt-1.7b-dgx-a100.json
   orrery search scenarios/gpt-1.7b-dgx-a100.json --fix strategy.tensor=2 --top 3 --json plans.json
-  orrery search scenarios/gpt-1.7b-dgx-a100.json --gpus 8..64 --gpu A100-80GB,A100-40GB --objective cost)";
+  orrery search scenarios/gpt-1.7b-dgx-a100.json --gpus 8..64 --gpu A100-80GB,A100-40GB --objective cost
+  orrery search scenarios/gpt-1.7b-dgx-a100.json --gpu A100-80GB,A100-40GB --objective cost --price A100-80GB=1.8 \
+      --price A100-40GB=1.4)";
 
 /// Splits what is asked for into rows of plans and axes of sites.
 struct Asked {
@@ -75,7 +81,26 @@ private:
 planning::Objective objective_of(const std::string& name) {
     for (const planning::ObjectiveRow& row : planning::objectives)
         if (row.name == name) return row.kind;
-    throw Error("--objective", "", fmt::format("\"{}\" is unknown", name), "step, time or cost");
+    throw Error("--objective", "", fmt::format("\"{}\" is unknown", name), "step, time, cost or energy");
+}
+
+/// "H100=2.5".
+planning::GpuPrices prices_of(const std::vector<std::string>& texts) {
+    planning::GpuPrices prices;
+    for (const std::string& text : texts) {
+        const std::size_t equals = text.find('=');
+        const hardware::Gpu* const gpu = hardware::find(text.substr(0, equals));
+        if (gpu == nullptr)
+            throw Error("--price " + text, "", "names no GPU", fmt::format("known: {}", join(hardware::names())));
+        double price = 0;
+        const char* const end = text.data() + text.size();
+        const char* const number = equals == std::string::npos ? end : text.data() + equals + 1;
+        const auto read = std::from_chars(number, end, price);
+        if (read.ec != std::errc{} || read.ptr != end || !(price > 0) || !std::isfinite(price))
+            throw Error("--price " + text, "", "is no price of a GPU-hour", "write a number above 0: H100=2.5");
+        prices[gpu->name] = price;
+    }
+    return prices;
 }
 
 /// One bar after the other.
@@ -99,18 +124,35 @@ void ask_own(report::SearchReport& report, calibrate::ProfileStore& profiles) {
     }
 }
 
+std::string command(const Options& options) {
+    std::string text = options.scenario.command("search");
+    const auto add = [&](const char* option, const std::string& value) {
+        text += fmt::format(" {} {}", option, shell_word(value));
+    };
+    if (options.gpus) add("--gpus", *options.gpus);
+    if (options.gpu) add("--gpu", *options.gpu);
+    for (const std::string& each : options.fix) add("--fix", each);
+    for (const std::string& each : options.vary) add("--vary", each);
+    for (const std::string& each : options.price) add("--price", each);
+    add("--objective", options.objective);
+    add("--top", std::to_string(options.top));
+    add("--html", options.planning.outputs.html);
+    return text;
+}
+
 void search(const Options& options) {
     const PlanningOptions& planning = options.planning;
     const std::filesystem::path log = planning.log_file();
-    require_distinct({planning.csv, planning.json, log.string()}, {options.scenario.file});
+    planning.require_distinct_files(options.scenario.file);
     Asked asked(options);
     const planning::SearchQuestion question{
         .sites = planning::Grid(options.scenario.file, std::move(asked.set), std::move(asked.sites)),
         .given = std::move(asked.given),
         .objective = objective_of(options.objective),
+        .prices = prices_of(options.price),
         .top = options.top,
         .idle = options.idle};
-    Output csv(planning.csv), json(planning.json);
+    PlanOutputs outputs(planning.outputs);
     calibrate::ProfileStore profiles;
     planning::Journal journal(log, {"search", question.fingerprint(), planning::Journal::any}, planning.start());
     Watch watch(options.display.quiet);
@@ -125,11 +167,11 @@ void search(const Options& options) {
     }
     report::SearchReport report{&question, &*result, options.scenario.file, {}, {}};
     ask_own(report, profiles);
-    csv.write(csv.wanted() ? report::search_csv(report) : "");
-    json.write(json.wanted() ? report::search_json(report) : "");
-    if (!planning.to_stdout() && !options.display.quiet) print(report::search_text(report, options.display.style()));
-    csv.finish();
-    json.finish();
+    outputs.finish({.csv = [&] { return report::search_csv(report); },
+                    .json = [&] { return report::search_json(report); },
+                    .html = [&] { return report::search_page(report, command(options)); },
+                    .text = [&] { return report::search_text(report, options.display.style()); }},
+                   options.display);
     journal.remove();
 }
 
@@ -141,8 +183,11 @@ void add_search(CLI::App& program, Exit&) {
     options->scenario.add_to(*command);
     command->add_option("--gpus", options->gpus, "sizes of the cluster: 512,1024 or 512..2048")->type_name("N");
     command->add_option("--gpu", options->gpu, "kinds of GPU: A100,H100")->type_name("NAME");
-    command->add_option("--objective", options->objective, "what is least in the best plan: step, time or cost")
+    command->add_option("--objective", options->objective, "what is least in the best plan: step, time, cost or energy")
         ->capture_default_str();
+    command->add_option("--price", options->price, "price of a GPU-hour, for --objective cost; may be repeated")
+        ->type_name("GPU=PRICE")
+        ->allow_extra_args(false);
     command->add_option("--top", options->top, "how many of the best plans")
         ->check(CLI::Range(std::size_t{1}, std::size_t{10'000}))
         ->capture_default_str();

@@ -1,15 +1,14 @@
 // orrery sweep: every combination of some keys' values, simulated.
-#include "report/sweep.hpp"
+#include "planning/sweep/sweep.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/text.hpp"
 #include "cli/command.hpp"
-#include "cli/planning_options.hpp"
-#include "planning/sweep/sweep.hpp"
+#include "cli/sweep_output.hpp"
 
 namespace orrery::cli {
 
@@ -20,7 +19,8 @@ struct Options {
     DisplayOptions display;
     PlanningOptions planning;
     std::vector<std::string> vary;
-    std::size_t top = 20;
+    std::string shard;
+    std::size_t top = default_top;
 };
 
 constexpr const char* footer =
@@ -31,16 +31,19 @@ A sweep that was killed goes on with the same command, and ends with the same by
 Examples:
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary strategy.tensor=1,2,4,8 --vary training.micro_batch_size=1..8x2
   orrery sweep scenarios/gpt3-175b-superpod-a100.json --vary gpus=64..1024x2
-  orrery sweep scenarios/gpt-neox-20b-ethernet.json --vary 'cluster.nic_rate=100..400 Gb/s x2' --csv rates.csv)";
+  orrery sweep scenarios/gpt-neox-20b-ethernet.json --vary 'cluster.nic_rate=100..400 Gb/s x2' --csv rates.csv
+  orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --shard 1/2 --json part-1.json)";
 
-void sweep(const Options& options) {
+std::string command(const Options& options) {
+    std::string text = options.scenario.command("sweep");
+    for (const std::string& each : options.vary) text += " --vary " + shell_word(each);
+    return text + " --html " + shell_word(options.planning.outputs.html);
+}
+
+void whole(const Options& options, const planning::Grid& grid) {
     const PlanningOptions& planning = options.planning;
     const std::filesystem::path log = planning.log_file();
-    require_distinct({planning.csv, planning.json, log.string()}, {options.scenario.file});
-    std::vector<planning::Axis> axes;
-    for (const std::string& text : options.vary) axes.push_back(planning::parse_axis(text));
-    const planning::Grid grid(options.scenario.file, options.scenario.overrides(), std::move(axes));
-    Output csv(planning.csv), json(planning.json);
+    PlanOutputs outputs(planning.outputs);
     planning::Journal journal(log, {"sweep", grid.fingerprint(), grid.points()}, planning.start());
     calibrate::ProfileStore profiles;
     planning::Sweep result;
@@ -49,13 +52,46 @@ void sweep(const Options& options) {
         const auto told = tell_when_interrupted(log);
         result = planning::sweep(grid, profiles, journal, planning.cores(), [&] { progress.advance(); });
     }
-    csv.write(csv.wanted() ? report::sweep_csv(grid, result) : "");
-    json.write(json.wanted() ? report::sweep_json(grid, result) : "");
-    if (!planning.to_stdout() && !options.display.quiet)
-        print(report::sweep_text(grid, result, options.top, options.display.style()));
-    csv.finish();
+    outputs.finish(sweep_forms(grid, result, options.top, options.display, command(options)), options.display);
+    journal.remove();
+}
+
+/// One part; its answers become a file that `orrery merge` reads.
+void part(const Options& options, const planning::Grid& grid) {
+    const PlanningOptions& planning = options.planning;
+    const planning::Shard shard = planning::parse_shard(options.shard);
+    if (!planning.outputs.csv.empty() || !planning.outputs.html.empty() || planning.outputs.json.empty())
+        throw Error("--shard " + options.shard, "", "a part of a sweep is a JSON file",
+                    "name it with --json FILE; `orrery merge` makes CSV and HTML of all parts");
+    const std::filesystem::path log = planning.log_file();
+    Output json(planning.outputs.json);
+    const std::string sweep = grid.fingerprint();
+    planning::Journal journal(log, {"sweep", sweep + ' ' + shard.text(), grid.points()}, planning.start());
+    calibrate::ProfileStore profiles;
+    std::vector<planning::Answer> answers;
+    {
+        const std::uint64_t points = shard.points(grid.points());
+        Progress progress("sweep", points, options.display.quiet);
+        const auto told = tell_when_interrupted(log);
+        answers = planning::answers(grid, shard, profiles, journal, planning.cores(), [&] { progress.advance(); });
+    }
+    json.write(planning::shard_json(grid, shard, sweep, answers));
     json.finish();
     journal.remove();
+    if (!json.to_stdout() && !options.display.quiet)
+        print(fmt::format("{}: {} of {} points, part {}; `orrery merge` puts all parts together\n", grid.name(),
+                          answers.size(), grid.points(), shard.text()));
+}
+
+void sweep(const Options& options) {
+    options.planning.require_distinct_files(options.scenario.file);
+    std::vector<planning::Axis> axes;
+    for (const std::string& text : options.vary) axes.push_back(planning::parse_axis(text));
+    const planning::Grid grid(options.scenario.file, options.scenario.overrides(), std::move(axes));
+    if (options.shard.empty())
+        whole(options, grid);
+    else
+        part(options, grid);
 }
 
 }  // namespace
@@ -69,9 +105,9 @@ void add_sweep(CLI::App& program, Exit&) {
         ->required()
         ->allow_extra_args(false);
     options->planning.add_to(*command, "every point");
-    command->add_option("--top", options->top, "print so many of the best points")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{planning::most_points}))
-        ->capture_default_str();
+    add_top(*command, options->top);
+    command->add_option("--shard", options->shard, "simulate one part of many, for `orrery merge`; it goes to --json")
+        ->type_name("N/PARTS");
     options->display.add_to(*command);
     command->footer(footer);
     command->callback([options] { options->scenario.blamed([&] { return sweep(*options); }); });

@@ -1,7 +1,6 @@
 #include "planning/evaluate.hpp"
 
-#include <limits>
-
+#include "sim/bottleneck.hpp"
 #include "sim/predict.hpp"
 
 namespace orrery::planning {
@@ -37,15 +36,10 @@ Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& p
                     .scale_factor = p.scale_factor,
                     .training_time_s = p.training_time_s,
                     .fits = p.fits,
-                    .bottleneck = p.bottleneck};
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t stage = 0; stage < p.memory.size(); ++stage) {
-        const double left = static_cast<double>(p.capacity(stage)) - static_cast<double>(p.memory[stage].peak);
-        if (left >= least) continue;
-        least = left;
-        outcome.memory_peak = p.memory[stage].peak;
-        outcome.memory_capacity = p.capacity(stage);
-    }
+                    .bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s)};
+    const std::size_t stage = p.fullest_stage();
+    outcome.memory_peak = p.memory[stage].peak;
+    outcome.memory_capacity = p.capacity(stage);
     return outcome;
 }
 

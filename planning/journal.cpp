@@ -61,7 +61,10 @@ std::string to_line(std::uint64_t point, const Answer& answer) {
 
 std::pair<std::uint64_t, Answer> from_line(std::string_view text) {
     const nlohmann::json parsed = documents::parse_document(text, "");
-    const documents::Value line(parsed, "", remedy);
+    return read_answer(documents::Value(parsed, "", remedy));
+}
+
+std::pair<std::uint64_t, Answer> read_answer(const documents::Value& line) {
     std::pair<std::uint64_t, Answer> entry;
     entry.first = line.at("point").count();
     if (line.has("problem")) {

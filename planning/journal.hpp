@@ -11,6 +11,10 @@
 
 #include "planning/evaluate.hpp"
 
+namespace orrery::documents {
+class Value;
+}
+
 namespace orrery::planning {
 
 /// Of one point of a question: what came of it, or why it cannot be.
@@ -59,5 +63,7 @@ private:
 /// An answer as a JSON line (without its end), and back. Throws Error for a line that is none.
 std::string to_line(std::uint64_t point, const Answer& answer);
 std::pair<std::uint64_t, Answer> from_line(std::string_view line);
+/// The same of a line that is part of a document.
+std::pair<std::uint64_t, Answer> read_answer(const documents::Value& line);
 
 }  // namespace orrery::planning

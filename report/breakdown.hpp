@@ -34,8 +34,4 @@ inline constexpr std::array<Category, 11> categories{{
 /// no stages.
 std::size_t bounding_stage(const std::vector<sim::Breakdown>& stages);
 
-/// The stage with the least memory to spare, which is the one with the highest peak where all GPUs are alike; the first
-/// of equals. 0 when there are no stages.
-std::size_t fullest_stage(const sim::MemoryUse& memory);
-
 }  // namespace orrery::report

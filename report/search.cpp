@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "documents/write_fields.hpp"
 #include "report/planned.hpp"
@@ -23,11 +24,8 @@ using planning::SearchResult;
 using strategies::Recompute;
 using strategies::Strategy;
 
-/// 193496 -> "193,496".
-std::string grouped(std::uint64_t number) {
-    std::string text = std::to_string(number);
-    for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-    return text;
+const planning::ObjectiveRow& objective_of(const SearchQuestion& question) {
+    return planning::objectives[static_cast<std::size_t>(question.objective)];
 }
 
 std::string recompute(const Strategy& s) {
@@ -78,7 +76,11 @@ std::vector<Table::Column> plan_columns(const SearchQuestion& question) {
 }
 
 std::string table_of(const SearchQuestion& question, const std::vector<FoundPlan>& plans, Style style) {
-    std::vector<Table::Column> columns{{"step"}, {"tokens/s"}, {"MFU"}, {"memory"}, {"free"}};
+    const planning::ObjectiveRow& objective = objective_of(question);
+    const bool counted = objective.kind != planning::Objective::step;
+    std::vector<Table::Column> columns;
+    if (counted) columns.push_back({std::string(objective.unit)});
+    for (const char* name : {"step", "tokens/s", "MFU", "memory", "free"}) columns.push_back({name});
     for (Table::Column& column : plan_columns(question)) columns.push_back(std::move(column));
     Table table(std::move(columns));
     for (const FoundPlan& plan : plans) {
@@ -87,21 +89,17 @@ std::string table_of(const SearchQuestion& question, const std::vector<FoundPlan
             format_seconds(outcome.step_s), format_count(outcome.tokens_per_s),
             fmt::format("{:.1f}%", 100 * outcome.mfu), format_bytes(static_cast<double>(outcome.memory_peak)),
             fmt::format("{:.0f}%", 100 * outcome.headroom() / static_cast<double>(outcome.memory_capacity))};
+        if (counted) cells.insert(cells.begin(), fmt::format("{:.4g}", plan.counts * objective.scale));
         for (std::string& cell : plan_cells(question, plan)) cells.push_back(std::move(cell));
         table.row(std::move(cells));
     }
     return table.to_text({.columns = style.columns});
 }
 
-std::string quoted(const std::string& text) {
-    const bool plain = text.find_first_of(" '\"$\\&|;<>()*?[]{}#~`!") == std::string::npos;
-    return plain ? text : fmt::format("'{}'", text);
-}
-
 std::string command(const SearchReport& report, const FoundPlan& plan) {
-    std::string text = "orrery simulate " + quoted(report.file);
+    std::string text = "orrery simulate " + shell_word(report.file);
     for (const scenarios::Override& change : settings(*report.question, plan))
-        text += " --set " + quoted(fmt::format("{}={}", change.path, change.value));
+        text += " --set " + shell_word(fmt::format("{}={}", change.path, change.value));
     return text;
 }
 
@@ -110,7 +108,7 @@ std::string counts(const SearchReport& report) {
     const double share = 100.0 / static_cast<double>(result.plans);
     Table table({{""}, {"plans"}, {"share"}});
     const auto row = [&](const char* what, std::uint64_t plans) {
-        table.row({what, grouped(plans), fmt::format("{:.2f}%", share * static_cast<double>(plans))});
+        table.row({what, format_grouped(plans), fmt::format("{:.2f}%", share * static_cast<double>(plans))});
     };
     row("enumerated", result.plans);
     row("do not fit into memory", result.too_large);
@@ -138,6 +136,8 @@ Json plan_json(const SearchReport& report, const FoundPlan& plan) {
         for (std::size_t i = 0; i < values.size(); ++i) site[report.question->sites.axes()[i].key] = values[i];
     }
     add_outcome(plan.outcome, entry);
+    const planning::ObjectiveRow& objective = objective_of(*report.question);
+    if (objective.kind != planning::Objective::step) entry[objective.unit] = plan.counts * objective.scale;
     entry["strategy"] = documents::write_fields(strategies::strategy_fields(), plan.strategy);
     entry["micro_batch_size"] = plan.micro_batch;
     Json set = Json::array();
@@ -151,7 +151,7 @@ Json plan_json(const SearchReport& report, const FoundPlan& plan) {
 
 std::string search_text(const SearchReport& report, Style style) {
     const SearchResult& result = *report.result;
-    const auto& objective = planning::objectives[static_cast<std::size_t>(report.question->objective)];
+    const planning::ObjectiveRow& objective = objective_of(*report.question);
     std::string text =
         fmt::format("{}: plans with the least {}\n\n{}\n", paint(style, Ink::bold, report.question->sites.name()),
                     objective.what, counts(report));
@@ -170,30 +170,42 @@ std::string search_text(const SearchReport& report, Style style) {
     return text + "run the best with:\n    " + command(report, result.best.front()) + '\n';
 }
 
+std::vector<std::string> plan_keys(const SearchQuestion& question) {
+    std::vector<std::string> keys;
+    for (const planning::Axis& axis : question.sites.axes()) keys.push_back(axis.key);
+    for (const auto& field : strategies::strategy_fields()) keys.emplace_back(field.key.name);
+    keys.emplace_back("micro_batch_size");
+    return keys;
+}
+
+std::vector<std::string> plan_values(const SearchQuestion& question, const FoundPlan& plan) {
+    std::vector<std::string> cells = question.sites.values(plan.site);
+    for (const auto& field : strategies::strategy_fields()) {
+        const documents::Setting setting = field.get(plan.strategy);
+        const Json value = can_say(field.key, setting) ? to_json(field.key, setting) : Json("");
+        cells.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    cells.push_back(std::to_string(plan.micro_batch));
+    return cells;
+}
+
+bool among(const std::vector<FoundPlan>& list, const FoundPlan& plan) {
+    return std::ranges::find(list, plan.number, &FoundPlan::number) != list.end();
+}
+
 std::string search_csv(const SearchReport& report) {
     const SearchResult& result = *report.result;
     std::vector<std::string> header{"rank", "plan"};
-    for (const planning::Axis& axis : report.question->sites.axes()) header.push_back(axis.key);
-    for (const auto& field : strategies::strategy_fields()) header.emplace_back(field.key.name);
-    header.emplace_back("micro_batch_size");
+    for (std::string& key : plan_keys(*report.question)) header.push_back(std::move(key));
     for (std::string& name : outcome_names()) header.push_back(std::move(name));
     header.emplace_back("on_front");
     std::string text = csv_line(header);
     const auto line = [&](const std::string& rank, const FoundPlan& plan, bool on_front) {
         std::vector<std::string> cells{rank, std::to_string(plan.number)};
-        for (std::string& value : report.question->sites.values(plan.site)) cells.push_back(std::move(value));
-        for (const auto& field : strategies::strategy_fields()) {
-            const documents::Setting setting = field.get(plan.strategy);
-            const Json value = can_say(field.key, setting) ? to_json(field.key, setting) : Json("");
-            cells.push_back(value.is_string() ? value.get<std::string>() : value.dump());
-        }
-        cells.push_back(std::to_string(plan.micro_batch));
+        for (std::string& value : plan_values(*report.question, plan)) cells.push_back(std::move(value));
         for (std::string& value : outcome_values(plan.outcome)) cells.push_back(std::move(value));
         cells.emplace_back(on_front ? "true" : "false");
         text += csv_line(cells);
-    };
-    const auto among = [](const std::vector<FoundPlan>& list, const FoundPlan& plan) {
-        return std::ranges::find(list, plan.number, &FoundPlan::number) != list.end();
     };
     for (std::size_t i = 0; i < result.best.size(); ++i)
         line(std::to_string(i + 1), result.best[i], among(result.front, result.best[i]));
@@ -214,20 +226,19 @@ std::string search_json(const SearchReport& report) {
         add_outcome(report.own, own);
     else
         own["problem"] = report.own_problem;
-    const Json document = {
-        {"scenario", report.question->sites.name()},
-        {"orrery", sim::version()},
-        {"objective", planning::objectives[static_cast<std::size_t>(report.question->objective)].name},
-        {"proven", result.proven},
-        {"counts",
-         {{"enumerated", result.plans},
-          {"do_not_fit", result.too_large},
-          {"excluded_by_bound", result.excluded},
-          {"simulated", result.simulated}}},
-        {"own", std::move(own)},
-        {"best", std::move(best)},
-        {"front", std::move(front)},
-        {"impossible", std::move(impossible)}};
+    const Json document = {{"scenario", report.question->sites.name()},
+                           {"orrery", sim::version()},
+                           {"objective", objective_of(*report.question).name},
+                           {"proven", result.proven},
+                           {"counts",
+                            {{"enumerated", result.plans},
+                             {"do_not_fit", result.too_large},
+                             {"excluded_by_bound", result.excluded},
+                             {"simulated", result.simulated}}},
+                           {"own", std::move(own)},
+                           {"best", std::move(best)},
+                           {"front", std::move(front)},
+                           {"impossible", std::move(impossible)}};
     return document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -166,7 +166,7 @@ std::string breakdown_table(const sim::Step& p, std::size_t columns) {
 
 std::string memory_table(const sim::Step& p, std::size_t columns) {
     if (p.memory.empty()) return "";
-    const std::size_t fullest = fullest_stage(p);
+    const std::size_t fullest = p.fullest_stage();
     const MemoryUnit unit(p.memory[fullest].peak);
     StageTable table(fmt::format("memory ({})", unit.name()), shown_stages(p.memory.size(), fullest));
     const auto row = [&](std::string title, auto bytes) {

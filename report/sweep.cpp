@@ -16,8 +16,8 @@ namespace orrery::report {
 namespace {
 
 using planning::Answer;
-using planning::Grid;
 using planning::Outcome;
+using planning::Points;
 using planning::Sweep;
 
 constexpr std::size_t most_reasons = 12;
@@ -27,14 +27,14 @@ std::size_t fitting(const Sweep& sweep) {
         std::ranges::count_if(sweep.best, [&](std::uint64_t point) { return sweep.answers[point].outcome.fits; }));
 }
 
-Table table_of(const Grid& grid) {
+Table table_of(const Points& grid) {
     std::vector<Table::Column> columns;
     for (const planning::Axis& axis : grid.axes()) columns.push_back({axis.key, Table::Align::left});
     for (Table::Column& column : outcome_columns()) columns.push_back(std::move(column));
     return Table(std::move(columns));
 }
 
-std::vector<std::string> cells_of(const Grid& grid, const Sweep& sweep, std::uint64_t point) {
+std::vector<std::string> cells_of(const Points& grid, const Sweep& sweep, std::uint64_t point) {
     std::vector<std::string> cells = grid.values(point);
     const Outcome& outcome = sweep.answers[point].outcome;
     for (std::string& cell : outcome_cells(outcome)) cells.push_back(std::move(cell));
@@ -42,7 +42,7 @@ std::vector<std::string> cells_of(const Grid& grid, const Sweep& sweep, std::uin
     return cells;
 }
 
-std::string best_table(const Grid& grid, const Sweep& sweep, std::size_t top, Style style) {
+std::string best_table(const Points& grid, const Sweep& sweep, std::size_t top, Style style) {
     Table table = table_of(grid);
     const std::size_t shown = std::min(top, sweep.best.size());
     for (std::size_t i = 0; i < shown; ++i) table.row(cells_of(grid, sweep, sweep.best[i]));
@@ -61,7 +61,7 @@ std::vector<std::uint64_t> by_gpus(const Sweep& sweep) {
     return points;
 }
 
-std::string curve(const Grid& grid, const Sweep& sweep, Style style) {
+std::string curve(const Points& grid, const Sweep& sweep, Style style) {
     std::vector<Table::Column> columns{{"GPUs"}, {"step"}, {"tokens/s"}, {"speed-up"}, {"of ideal"}, {"scale factor"}};
     for (const planning::Axis& axis : grid.axes())
         if (axis.key != planning::gpus_key) columns.push_back({axis.key, Table::Align::left});
@@ -88,7 +88,7 @@ std::string curve(const Grid& grid, const Sweep& sweep, Style style) {
         least.gpus, table.to_text({.columns = style.columns}));
 }
 
-std::string problems(const Grid& grid, const Sweep& sweep, Style style) {
+std::string problems(const Points& grid, const Sweep& sweep, Style style) {
     struct Reason {
         std::uint64_t points = 0, first = 0;
     };
@@ -126,7 +126,7 @@ std::vector<std::uint64_t> ranks(const Sweep& sweep) {
 
 }  // namespace
 
-std::string sweep_text(const Grid& grid, const Sweep& sweep, std::size_t top, Style style) {
+std::string sweep_text(const Points& grid, const Sweep& sweep, std::size_t top, Style style) {
     const std::size_t fit = fitting(sweep);
     std::string text =
         fmt::format("{}: {} point{}, {} fit{}, {} do not fit, {} are no legal scenario\n\n",
@@ -137,7 +137,7 @@ std::string sweep_text(const Grid& grid, const Sweep& sweep, std::size_t top, St
     return text + problems(grid, sweep, style);
 }
 
-std::string sweep_csv(const Grid& grid, const Sweep& sweep) {
+std::string sweep_csv(const Points& grid, const Sweep& sweep) {
     std::vector<std::string> header;
     for (const planning::Axis& axis : grid.axes()) header.push_back(axis.key);
     header.emplace_back("rank");
@@ -159,7 +159,7 @@ std::string sweep_csv(const Grid& grid, const Sweep& sweep) {
     return text;
 }
 
-std::string sweep_json(const Grid& grid, const Sweep& sweep) {
+std::string sweep_json(const Points& grid, const Sweep& sweep) {
     using Json = nlohmann::ordered_json;
     Json axes = Json::array(), points = Json::array();
     for (const planning::Axis& axis : grid.axes()) axes.push_back({{"key", axis.key}, {"values", axis.values}});

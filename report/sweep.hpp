@@ -9,10 +9,10 @@
 namespace orrery::report {
 
 /// The best `top` points, the fastest GPUs by number where that was varied, and why others cannot be.
-std::string sweep_text(const planning::Grid& grid, const planning::Sweep& sweep, std::size_t top, Style style);
+std::string sweep_text(const planning::Points& grid, const planning::Sweep& sweep, std::size_t top, Style style);
 /// A line a point, in the order of the grid: the varied values, its rank among those that can be (1: the best), what
 /// came of it, or the problem.
-std::string sweep_csv(const planning::Grid& grid, const planning::Sweep& sweep);
-std::string sweep_json(const planning::Grid& grid, const planning::Sweep& sweep);
+std::string sweep_csv(const planning::Points& grid, const planning::Sweep& sweep);
+std::string sweep_json(const planning::Points& grid, const planning::Sweep& sweep);
 
 }  // namespace orrery::report

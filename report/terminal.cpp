@@ -19,13 +19,6 @@ namespace orrery::report {
 
 namespace {
 
-/// 1024 -> "1,024"
-std::string grouped(std::uint64_t value) {
-    std::string text = fmt::format("{}", value);
-    for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) text.insert(at, 1, ',');
-    return text;
-}
-
 std::string schedule_text(const strategies::Strategy& s) {
     if (s.pipeline == 1) return "no pipeline";
     const strategies::Schedule& schedule = strategies::schedule_of(s.schedule);
@@ -71,8 +64,9 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, St
     const auto& [model, s, training, placement] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
-    text += fmt::format("   {} GPUs  TP{} PP{} DP{}{}  micro-batch {} x {}   profile {}\n", grouped(p.gpus), s.tensor,
-                        s.pipeline, s.data, experts, training.micro_batch, scenario.plan.micro_batches(), p.profile);
+    text += fmt::format("   {} GPUs  TP{} PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),
+                        s.tensor, s.pipeline, s.data, experts, training.micro_batch, scenario.plan.micro_batches(),
+                        p.profile);
     const std::string_view divided = strategies::row_of(s.sharding).title;
     const std::string sharding = divided.empty() ? "" : fmt::format("{}, ", divided);
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
@@ -80,7 +74,7 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, St
                               experts_text(model, training), p.cluster,
                               placement.linear() ? "" : " " + placement_text(s), schedule_text(s), recompute_text(s),
                               offload_text(s), sharding, sequence, kernels::name(training.precision.compute),
-                              grouped(training.global_batch), grouped(training.seq), units(model));
+                              format_grouped(training.global_batch), format_grouped(training.seq), units(model));
 }
 
 /// In TFLOP/s; of a CPU's fraction two digits.
@@ -106,8 +100,8 @@ std::string figures(const scenarios::Scenario& scenario, const sim::Step& p, con
                     format_count(p.tokens_per_s), units(scenario.plan.model), tera(p.model_flops_per_gpu, 1),
                     tera(p.hardware_flops_per_gpu, 1), 100 * p.mfu, 100 * p.hfu);
     if (scale.scale_base_gpus > 0)
-        text += fmt::format("scale factor {:.3f} against {} GPU{}", scale.scale_factor, grouped(scale.scale_base_gpus),
-                            scale.scale_base_gpus == 1 ? "" : "s");
+        text += fmt::format("scale factor {:.3f} against {} GPU{}", scale.scale_factor,
+                            format_grouped(scale.scale_base_gpus), scale.scale_base_gpus == 1 ? "" : "s");
     if (p.training_time_s > 0)
         text += fmt::format("{}{} {} in {}", scale.scale_base_gpus > 0 ? "   " : "",
                             format_count(scenario.outputs.token_budget), units(scenario.plan.model),
@@ -137,7 +131,7 @@ std::string perturbed_line(const scenarios::Scenario& scenario, const sim::Predi
 
 std::string fit_line(const sim::MemoryUse& p, Style style) {
     if (p.fits || p.memory.empty()) return "";
-    const std::size_t stage = fullest_stage(p);
+    const std::size_t stage = p.fullest_stage();
     const auto& m = p.memory[stage];
     const auto largest = std::ranges::max_element(m.at_peak);
     const auto keep = static_cast<strategies::Keep>(std::distance(m.at_peak.begin(), largest));
@@ -159,7 +153,7 @@ std::string gpu_lines(const sim::Step& p) {
     const auto share = [&](double seconds) { return fmt::format("{:.1f}%", 100 * seconds / p.step_time_s); };
     for (const sim::GpuUse& use : p.gpu_kinds) {
         const sim::Breakdown& m = use.mean;
-        table.row({grouped(use.gpus), use.gpu, use.profile, share(m.busy()),
+        table.row({format_grouped(use.gpus), use.gpu, use.profile, share(m.busy()),
                    share(m.tensor_comm + m.expert_comm + m.pipeline_comm + m.data_comm + m.offload), share(m.launch),
                    share(m.bubble)});
     }
@@ -196,7 +190,7 @@ std::string footer(const scenarios::Scenario& scenario, const sim::Step& p, Styl
                  fmt::format("orrery {}  profile {}  cluster {}  seed {}  {} operations of {} GPUs in {} "
                              "simulated class{}",
                              p.version, p.profile, p.cluster, p.seed, format_count(static_cast<double>(p.ops)),
-                             grouped(p.gpus), p.classes, p.classes == 1 ? "" : "es")) +
+                             format_grouped(p.gpus), p.classes, p.classes == 1 ? "" : "es")) +
            '\n';
 }
 
@@ -207,10 +201,9 @@ std::string tables(const sim::Step& p, Style style) {
 }  // namespace
 
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    std::string text = headline(scenario, p, style) + '\n' + fit_line(p, style) +
-                       figures(scenario, p, p, p.step_interval, style) +
-                       (p.whole_run ? whole_run_line(*p.whole_run) + '\n' : "") + perturbed_line(scenario, p, style) +
-                       '\n';
+    std::string text =
+        headline(scenario, p, style) + '\n' + fit_line(p, style) + figures(scenario, p, p, p.step_interval, style) +
+        (p.whole_run ? whole_run_line(*p.whole_run) + '\n' : "") + perturbed_line(scenario, p, style) + '\n';
     text += tables(p, style) + sharing_text(p);
     if (p.whole_run) text += whole_run_table(p, *p.whole_run) + '\n';
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});

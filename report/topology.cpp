@@ -16,15 +16,6 @@ using topology::Cluster;
 using topology::Survey;
 using Align = Table::Align;
 
-/// 1048576 -> "1,048,576".
-std::string thousands(std::uint64_t value) {
-    std::string text = std::to_string(value);
-    for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-        text.insert(static_cast<std::size_t>(at), ",");
-    }
-    return text;
-}
-
 /// "400 Gb/s", "25.6 Tb/s".
 std::string bits(double bytes_per_second) {
     const double gigabits = bytes_per_second * 8e-9;
@@ -40,11 +31,12 @@ std::string heading(const Cluster& cluster, Style style) {
     std::vector<std::string> kinds;
     for (const topology::NodeGroup& group : cluster.groups()) {
         kinds.push_back(cluster.fabric().parts().on_chip
-                            ? fmt::format("{} {} chips", thousands(group.nodes), group.gpu.name)
-                            : fmt::format("{} node{} of {} {}", thousands(group.nodes), group.nodes == 1 ? "" : "s",
-                                          cluster.gpus_per_node(), group.gpu.name));
+                            ? fmt::format("{} {} chips", format_grouped(group.nodes), group.gpu.name)
+                            : fmt::format("{} node{} of {} {}", format_grouped(group.nodes),
+                                          group.nodes == 1 ? "" : "s", cluster.gpus_per_node(), group.gpu.name));
     }
-    std::string text = paint(style, Ink::bold, fmt::format("{}: {} GPUs", cluster.name(), thousands(cluster.gpus())));
+    std::string text =
+        paint(style, Ink::bold, fmt::format("{}: {} GPUs", cluster.name(), format_grouped(cluster.gpus())));
     text += fmt::format(", {}\n", join(kinds, " and "));
     text += fmt::format("fabric    {}\n", cluster.fabric().describe());
     text +=
@@ -59,12 +51,12 @@ std::string heading(const Cluster& cluster, Style style) {
 std::string parts(const Survey& survey) {
     Table switches({{"layer", Align::left}, {"switches"}, {"ports used"}, {"of"}});
     for (const Survey::Switches& s : survey.switches) {
-        switches.row({s.name, thousands(s.count), std::to_string(s.ports_used),
+        switches.row({s.name, format_grouped(s.count), std::to_string(s.ports_used),
                       s.ports_offered == 0 ? "-" : std::to_string(s.ports_offered)});
     }
     Table cables({{"cables", Align::left}, {"count"}, {"each way"}, {"latency"}});
     for (const Survey::Cables& c : survey.cables) {
-        cables.row({c.name, thousands(c.count), range(bits(c.bytes_per_second), bits(c.fastest_bytes_per_second)),
+        cables.row({c.name, format_grouped(c.count), range(bits(c.bytes_per_second), bits(c.fastest_bytes_per_second)),
                     range(format_seconds(c.latency_seconds), format_seconds(c.longest_seconds))});
     }
     return switches.to_text() + '\n' + cables.to_text();
@@ -76,7 +68,7 @@ std::string distances(const Survey& survey, bool chips) {
     Table table({{chips ? "links apart" : "switches apart"}, {"node pairs"}, {"share"}, {"", Align::left}});
     for (const Survey::Hops& hops : survey.hops) {
         const double share = static_cast<double>(hops.node_pairs) / static_cast<double>(pairs);
-        table.row({std::to_string(hops.switches), thousands(hops.node_pairs), fmt::format("{:.2f}%", 100 * share),
+        table.row({std::to_string(hops.switches), format_grouped(hops.node_pairs), fmt::format("{:.2f}%", 100 * share),
                    std::string(static_cast<std::size_t>(share * 40 + 0.5), '#')});
     }
     return table.to_text() + (survey.sampled ? "(estimated from some of the nodes)\n" : "");

@@ -9,6 +9,7 @@
 
 #include "base/table.hpp"
 #include "base/units.hpp"
+#include "sim/mean_power.hpp"
 
 namespace orrery::report {
 
@@ -74,13 +75,7 @@ std::string range_text(const reliability::Range& range, std::string_view unit) {
 Bill whole_run_bill(const sim::Step& p, const Forecast& all, const reliability::Costs& costs) {
     const bool stated = all.run.spare_nodes != reliability::Failures::as_needed;
     const double spares = stated ? static_cast<double>(all.run.spare_nodes) / all.run.nodes : 0;
-    hardware::Power mean;
-    for (const sim::GpuUse& use : p.gpu_kinds) {
-        const hardware::Power watts = hardware::power_of(use.gpu);
-        mean.gpu += watts.gpu * use.gpus / p.gpus;
-        mean.node += std::max(watts.node, watts.gpu) * use.gpus / p.gpus;
-    }
-    return reliability::bill(costs, mean, p.gpus * (1 + spares), all.seconds());
+    return reliability::bill(costs, sim::mean_power(p), p.gpus * (1 + spares), all.seconds());
 }
 
 std::string whole_run_line(const Forecast& all) {

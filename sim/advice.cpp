@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -79,28 +78,23 @@ std::optional<Plan> changed(const Plan& plan, const Neighbour& neighbour) {
 
 /// The stage with the least memory to spare.
 struct Fullest {
-    std::size_t stage = 0;
-    std::uint64_t peak = 0;
-    double spare = std::numeric_limits<double>::infinity();  ///< bytes; below 0: it does not fit
-
-    void weigh(std::size_t other, std::uint64_t bytes, const MemoryUse& have) {
-        const double room = static_cast<double>(have.capacity(other)) - static_cast<double>(bytes);
-        if (room < spare) *this = {other, bytes, room};
-    }
+    std::size_t stage;
+    std::uint64_t peak;
+    double spare;  ///< bytes; below 0: it does not fit
 };
+
+Fullest fullest(const MemoryUse& use) {
+    const std::size_t stage = use.fullest_stage();
+    return {stage, use.memory[stage].peak, use.spare(stage)};
+}
 
 /// Of another step on the same GPUs.
 Fullest fullest(const strategies::StepProgram& step, const MemoryUse& have) {
-    Fullest fullest;
+    MemoryUse other = have;
+    other.memory.clear();
     for (std::uint32_t role = 0; role < step.programs.size(); ++role)
-        fullest.weigh(role, strategies::memory(step, role).peak, have);
-    return fullest;
-}
-
-Fullest fullest(const MemoryUse& use) {
-    Fullest fullest;
-    for (std::size_t stage = 0; stage < use.memory.size(); ++stage) fullest.weigh(stage, use.memory[stage].peak, use);
-    return fullest;
+        other.memory.push_back(strategies::memory(step, role));
+    return fullest(other);
 }
 
 /// That would be simulated if it folds like `folding`.

@@ -89,6 +89,20 @@ struct MemoryUse {
     [[nodiscard]] std::uint64_t capacity(std::size_t stage) const {
         return stage_capacity.empty() ? memory_capacity : stage_capacity[stage];
     }
+    /// Bytes that it has left; below 0 where the stage does not fit.
+    [[nodiscard]] double spare(std::size_t stage) const {
+        return static_cast<double>(capacity(stage)) - static_cast<double>(memory[stage].peak);
+    }
+    /// The stage that has least of them, which is the one with the highest peak where all GPUs are alike; the first of
+    /// equals. 0 when there are no stages.
+    [[nodiscard]] std::size_t fullest_stage() const {
+        std::size_t fullest = 0;
+        for (std::size_t stage = 1; stage < memory.size(); ++stage)
+            if (spare(stage) < spare(fullest)) fullest = stage;
+        return fullest;
+    }
+    /// Whether what ranks keep in the memory of their host fits there, as far as its size is known.
+    [[nodiscard]] bool hosts_fit() const { return host_capacity == 0 || host_memory <= host_capacity; }
 };
 
 /// Who says so, and of how much.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -52,7 +54,7 @@ public:
             scenarios::Scenario scenario = scenarios::from_json(document, question_.file);
             scenario.whole_run = reliability::Options{};  // failures and storage come after
             ++predicted;
-            const Facts& made = known_.add(key, facts_of(scenario));
+            const Facts& made = known_.add(key, facts_of(scenario, profiles_, session_));
             step();
             return made;
         } catch (const Error& error) {
@@ -62,6 +64,8 @@ public:
     void step() {
         if (progress_) progress_(std::min(++done_, total_), total_);
     }
+
+    [[nodiscard]] calibrate::ProfileStore& profiles() { return profiles_; }
 
     std::size_t predicted = 0, reused = 0;
 
@@ -77,6 +81,8 @@ private:
     std::filesystem::path folder_;
     FactsFile& known_;
     const ProgressCallback& progress_;
+    calibrate::ProfileStore profiles_;
+    sim::Session session_;
     std::size_t done_ = 0, total_ = 0;
 };
 
@@ -237,8 +243,10 @@ std::vector<Swing> tornado(const Question& question, const Candidate& candidate,
     return swings.finish();
 }
 
-/// The best plan of a candidate that names none: of all, proven, as `orrery search` finds it. Throws Error.
-Plan searched(const Question& question, const Candidate& candidate, FactsFile& known) {
+/// The best plan of a candidate that names none: of all, proven, as `orrery search` finds it. What it has simulated is
+/// kept beside the predictions until it has ended. Throws Error.
+Plan searched(const Question& question, const Candidate& candidate, FactsFile& known,
+              calibrate::ProfileStore& profiles) {
     const std::string key = facts_key(candidate.scenario, std::filesystem::path(question.file).parent_path());
     Plan plan{candidate.scenario, candidate.pointer + "/strategy"};
     const json* found = known.find_plan(key);
@@ -246,13 +254,20 @@ Plan searched(const Question& question, const Candidate& candidate, FactsFile& k
         json open = candidate.scenario;
         for (const char* about_the_run : {"reliability", "checkpoint", "storage", "outputs"}) open.erase(about_the_run);
         const planning::SearchQuestion asked{.sites = planning::Grid(question.file, std::move(open), {}, {}), .top = 1};
-        calibrate::ProfileStore profiles;
-        planning::Journal journal("", {"capacity", key, planning::Journal::any}, planning::Journal::Start::afresh);
-        const planning::FoundPlan best =
-            planning::search(asked, profiles, journal, {.threads = planning::all_cores()}).best.front();
+        const std::string log = known.file().empty() ? "" : fmt::format("{}.{}.log", known.file().string(), key);
+        planning::Journal journal(log, {"capacity", key, planning::Journal::any}, planning::Journal::Start::go_on);
+        std::optional<planning::FoundPlan> found_best;
+        try {
+            found_best = planning::search(asked, profiles, journal, {.threads = planning::all_cores()}).best.front();
+        } catch (const Error&) {
+            journal.remove();  // there is nothing to go on with
+            throw;
+        }
+        const planning::FoundPlan& best = *found_best;
         const auto strategy = documents::write_fields(strategies::strategy_fields(), best.strategy);
         known.add_plan(key, {{"strategy", json::parse(strategy.dump())}, {"micro_batch_size", best.micro_batch}});
         found = known.find_plan(key);
+        journal.remove();
     }
     plan.scenario["strategy"] = found->at("strategy");
     plan.scenario["training"]["micro_batch_size"] = found->at("micro_batch_size");
@@ -292,7 +307,8 @@ Answer answer(const Question& question, FactsFile& known, const ProgressCallback
     for (const Candidate& named : question.candidates) {
         Candidate candidate = named;
         try {
-            if (candidate.plans.empty()) candidate.plans.push_back(searched(question, candidate, known));
+            if (candidate.plans.empty())
+                candidate.plans.push_back(searched(question, candidate, known, predictions.profiles()));
             all.candidates.push_back(answer_of(question, candidate, predictions));
         } catch (const Error& error) {
             if (!named.plans.empty()) throw;

@@ -1,16 +1,14 @@
 #include "planning/capacity/facts.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <fstream>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "base/error.hpp"
-#include "base/read_file.hpp"
 #include "planning/fingerprint.hpp"
 #include "reliability/goodput.hpp"
 #include "sim/bottleneck.hpp"
+#include "sim/mean_power.hpp"
 #include "sim/predict.hpp"
 #include "sim/version.hpp"
 
@@ -20,62 +18,55 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* otherwise = "name another file with --cache, or keep none with --no-cache";
 constexpr const char* head = R"({"orrery": "capacity predictions", "version": 1})";
 
-json to_json(const Facts& f) {
-    const reliability::Job& j = f.job;
-    return {{"step_s", j.step_s},
-            {"steps", j.steps},
-            {"nodes", j.nodes},
-            {"gpus", j.gpus},
-            {"replicas", j.replicas},
-            {"per_node", j.per_node},
-            {"parameters", j.parameters},
-            {"saved_bytes", {j.saved_bytes[0], j.saved_bytes[1]}},
-            {"resident_bytes", j.resident_bytes},
-            {"savers", {j.savers[0], j.savers[1]}},
-            {"on_one_node", {j.on_one_node[0], j.on_one_node[1]}},
-            {"node_tokens", j.node_tokens},
-            {"nics", j.nics_bytes_per_second},
-            {"copies", j.copy_bytes_per_second},
-            {"memory", j.memory_bytes_per_second},
-            {"gpu_watts", f.watts.gpu},
-            {"node_watts", f.watts.node},
-            {"fits", f.fits},
-            {"headroom_bytes", f.headroom_bytes},
-            {"mfu", f.mfu},
-            {"network_share", f.network_share},
-            {"bottleneck", f.bottleneck}};
+using Pair = double[2];
+using CountPair = std::uint32_t[2];
+/// Where a value of some facts stands.
+using Place = std::variant<double*, std::uint32_t*, bool*, std::string*, Pair*, CountPair*>;
+
+struct Field {
+    const char* name;
+    Place (*of)(Facts& facts);
+};
+constexpr Field fields[] = {
+    {"step_s", [](Facts& f) -> Place { return &f.job.step_s; }},
+    {"steps", [](Facts& f) -> Place { return &f.job.steps; }},
+    {"nodes", [](Facts& f) -> Place { return &f.job.nodes; }},
+    {"gpus", [](Facts& f) -> Place { return &f.job.gpus; }},
+    {"replicas", [](Facts& f) -> Place { return &f.job.replicas; }},
+    {"per_node", [](Facts& f) -> Place { return &f.job.per_node; }},
+    {"parameters", [](Facts& f) -> Place { return &f.job.parameters; }},
+    {"saved_bytes", [](Facts& f) -> Place { return &f.job.saved_bytes; }},
+    {"resident_bytes", [](Facts& f) -> Place { return &f.job.resident_bytes; }},
+    {"savers", [](Facts& f) -> Place { return &f.job.savers; }},
+    {"on_one_node", [](Facts& f) -> Place { return &f.job.on_one_node; }},
+    {"node_tokens", [](Facts& f) -> Place { return &f.job.node_tokens; }},
+    {"nics", [](Facts& f) -> Place { return &f.job.nics_bytes_per_second; }},
+    {"copies", [](Facts& f) -> Place { return &f.job.copy_bytes_per_second; }},
+    {"memory", [](Facts& f) -> Place { return &f.job.memory_bytes_per_second; }},
+    {"gpu_watts", [](Facts& f) -> Place { return &f.watts.gpu; }},
+    {"node_watts", [](Facts& f) -> Place { return &f.watts.node; }},
+    {"fits", [](Facts& f) -> Place { return &f.fits; }},
+    {"headroom_bytes", [](Facts& f) -> Place { return &f.headroom_bytes; }},
+    {"mfu", [](Facts& f) -> Place { return &f.mfu; }},
+    {"network_share", [](Facts& f) -> Place { return &f.network_share; }},
+    {"bottleneck", [](Facts& f) -> Place { return &f.bottleneck; }},
+};
+
+json to_json(Facts facts) {
+    json object;
+    for (const Field& field : fields)
+        std::visit([&](const auto* value) { object[field.name] = *value; }, field.of(facts));
+    return object;
 }
 
 Facts from_json(const json& object) {
-    Facts f;
-    reliability::Job& j = f.job;
-    object.at("step_s").get_to(j.step_s);
-    object.at("steps").get_to(j.steps);
-    object.at("nodes").get_to(j.nodes);
-    object.at("gpus").get_to(j.gpus);
-    object.at("replicas").get_to(j.replicas);
-    object.at("per_node").get_to(j.per_node);
-    object.at("parameters").get_to(j.parameters);
-    for (std::size_t i = 0; i < 2; ++i) {
-        object.at("saved_bytes").at(i).get_to(j.saved_bytes[i]);
-        object.at("savers").at(i).get_to(j.savers[i]);
-        object.at("on_one_node").at(i).get_to(j.on_one_node[i]);
-    }
-    object.at("resident_bytes").get_to(j.resident_bytes);
-    object.at("node_tokens").get_to(j.node_tokens);
-    object.at("nics").get_to(j.nics_bytes_per_second);
-    object.at("copies").get_to(j.copy_bytes_per_second);
-    object.at("memory").get_to(j.memory_bytes_per_second);
-    object.at("gpu_watts").get_to(f.watts.gpu);
-    object.at("node_watts").get_to(f.watts.node);
-    object.at("fits").get_to(f.fits);
-    object.at("headroom_bytes").get_to(f.headroom_bytes);
-    object.at("mfu").get_to(f.mfu);
-    object.at("network_share").get_to(f.network_share);
-    object.at("bottleneck").get_to(f.bottleneck);
-    return f;
+    Facts facts;
+    for (const Field& field : fields)
+        std::visit([&](auto* value) { object.at(field.name).get_to(*value); }, field.of(facts));
+    return facts;
 }
 
 }  // namespace
@@ -89,42 +80,45 @@ std::string facts_key(const json& scenario, const std::filesystem::path& folder)
     return all.text();
 }
 
-Facts facts_of(const scenarios::Scenario& scenario) {
-    const sim::Prediction p = sim::predict(scenario, {.scale_factor = false, .advice = false});
+Facts facts_of(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Session& session) {
+    const sim::Prediction p =
+        sim::predict(scenario, profiles, {.scale_factor = false, .advice = false, .session = &session});
     Facts facts;
     facts.job = p.whole_run->job;
+    facts.watts = sim::mean_power(p);
     facts.fits = p.fits;
     facts.mfu = p.mfu;
     facts.bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s);
-    facts.headroom_bytes = static_cast<double>(p.capacity(0)) - static_cast<double>(p.memory.front().peak);
-    for (std::size_t stage = 0; stage < p.memory.size(); ++stage)
-        facts.headroom_bytes = std::min(
-            facts.headroom_bytes, static_cast<double>(p.capacity(stage)) - static_cast<double>(p.memory[stage].peak));
+    facts.headroom_bytes = p.spare(p.fullest_stage());
     for (const sim::Breakdown& stage : p.stages)
         facts.network_share += (stage.tensor_comm + stage.expert_comm + stage.pipeline_comm + stage.data_comm) /
                                (p.step_time_s * static_cast<double>(p.stages.size()));
-    for (const sim::GpuUse& use : p.gpu_kinds) {
-        const hardware::Power watts = hardware::power_of(use.gpu);
-        facts.watts.gpu += watts.gpu * use.gpus / p.gpus;
-        facts.watts.node += std::max(watts.gpu, watts.node) * use.gpus / p.gpus;
-    }
     return facts;
 }
 
 FactsFile::FactsFile(const std::filesystem::path& file) : file_(file) {
-    std::error_code failure;
-    if (file_.empty() || !std::filesystem::exists(file_, failure)) return;
-    const std::string text = read_file(file_.string());
-    if (!text.starts_with(head))
-        throw Error(file_.string(), "", "is no file of predictions", "name another file with --cache, or remove it");
-    if (const std::size_t whole = text.rfind('\n') + 1; whole < text.size())
-        std::filesystem::resize_file(file_, whole, failure);  // cut off in writing
-    std::size_t from = text.find('\n');
-    while (from != text.npos && from + 1 < text.size()) {
-        const std::size_t end = text.find('\n', from + 1);
-        if (end == text.npos) break;
-        const json line = json::parse(text.substr(from + 1, end - from - 1), nullptr, false);
-        from = end;
+    if (file_.empty()) return;
+    log_ = std::make_unique<AppendLog>(file_, "another capacity question", otherwise);
+    read(log_->text());
+}
+
+FactsFile::~FactsFile() {
+    if (log_ && facts_.empty() && plans_.empty()) log_->remove();
+}
+
+void FactsFile::read(const std::string& text) {
+    const std::string first = std::string(head) + '\n';
+    if (!text.starts_with(first)) {
+        if (!first.starts_with(text))
+            throw Error(file_.string(), "", "is no file of predictions",
+                        "name another file with --cache, or remove it");
+        log_->keep(0);  // new, or cut off in writing
+        log_->append(first);
+        return;
+    }
+    std::size_t from = first.size();
+    for (std::size_t end = 0; (end = text.find('\n', from)) != text.npos; from = end + 1) {
+        const json line = json::parse(text.substr(from, end - from), nullptr, false);
         if (line.is_discarded()) continue;
         try {
             const auto key = line.at("key").get<std::string>();
@@ -136,6 +130,7 @@ FactsFile::FactsFile(const std::filesystem::path& file) : file_(file) {
             continue;
         }
     }
+    if (from < text.size()) log_->keep(from);  // cut off in writing
     found_ = facts_.size();
 }
 
@@ -160,16 +155,13 @@ void FactsFile::add_plan(const std::string& key, const json& plan) {
     append({{"key", key}, {"plan", plan}});
 }
 
-void FactsFile::append(const json& line) const {
-    if (file_.empty()) return;
-    std::error_code failure;
-    const bool fresh = !std::filesystem::exists(file_, failure);
-    std::ofstream out(file_, std::ios::binary | std::ios::app);
-    if (fresh) out << head << '\n';
-    out << line.dump() + '\n' << std::flush;
-    if (!out)
-        throw Error(file_.string(), "", "cannot be written",
-                    "name another file with --cache, or keep none with --no-cache");
+void FactsFile::append(const json& line) {
+    if (!log_) return;
+    try {
+        log_->append(line.dump() + '\n');
+    } catch (const Error& error) {
+        throw Error(error.file(), "", error.message(), otherwise);
+    }
 }
 
 }  // namespace orrery::capacity

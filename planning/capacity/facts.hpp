@@ -3,15 +3,17 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "base/append_log.hpp"
 #include "reliability/bill.hpp"
 #include "reliability/training_run.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/session.hpp"
 
 namespace orrery::capacity {
 
@@ -30,16 +32,22 @@ struct Facts {
 /// contents of the files that it names, and the program's version.
 std::string facts_key(const nlohmann::json& scenario, const std::filesystem::path& folder);
 
-/// Predicts it. Throws Error.
-Facts facts_of(const scenarios::Scenario& scenario);
+/// Predicts it. session: what many predictions share, with that store. Throws Error.
+Facts facts_of(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Session& session);
 
-/// Facts by key in a file of JSON lines. Killed in writing it loses its last line at most; a line that is none is left
-/// out. Another process must not have it.
+/// Facts by key in a file of JSON lines, which one process at a time has. Killed in writing it loses its last line at
+/// most; a line that is none is left out.
 class FactsFile {
 public:
-    /// "": nothing is kept. Throws Error where the file cannot be read, or is no such file.
+    /// "": nothing is kept. Throws Error where the file cannot be read or written, is no such file, or another process
+    /// has it.
     explicit FactsFile(const std::filesystem::path& file);
+    /// Takes a file away in which nothing was kept.
+    ~FactsFile();
+    FactsFile(const FactsFile&) = delete;
+    FactsFile& operator=(const FactsFile&) = delete;
 
+    [[nodiscard]] const std::filesystem::path& file() const { return file_; }
     [[nodiscard]] const Facts* find(const std::string& key) const;
     /// Appended at once. Throws Error on a full disk.
     const Facts& add(const std::string& key, Facts facts);
@@ -49,9 +57,11 @@ public:
     [[nodiscard]] std::size_t found() const { return found_; }
 
 private:
-    std::filesystem::path file_;
-    void append(const nlohmann::json& line) const;
+    void read(const std::string& text);
+    void append(const nlohmann::json& line);
 
+    std::filesystem::path file_;
+    std::unique_ptr<AppendLog> log_;  // null: nothing is kept
     std::map<std::string, Facts> facts_;
     std::map<std::string, nlohmann::json> plans_;
     std::size_t found_ = 0;

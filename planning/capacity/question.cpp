@@ -202,7 +202,9 @@ Question read_question(const json& document, const std::filesystem::path& file, 
     (void)top.text("description");
     (void)top.object("model", scenarios::section(Place::model));
     (void)top.object("training", scenarios::section(Place::training));
-    (void)top.objects("strategies", question_sections()[of_strategies]);
+    if (top.objects("strategies", question_sections()[of_strategies]).empty() && document.contains("strategies"))
+        throw Error(question.file, "/strategies", "there are none",
+                    "name at least one, or leave the key out: the best plan is then searched for");
     question.tokens = top.tokens("tokens");
     question.deadline_s = read_deadline(top, today);
     question.budget = top.number("budget");

@@ -3,20 +3,27 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "planning/search/site.hpp"
 
 namespace orrery::planning {
 
-enum class Objective : std::uint8_t { step, time, cost };
+enum class Objective : std::uint8_t { step, time, cost, energy };
+
+/// Of a GPU-hour, by the name of the GPU; empty: all cost the same, and cost means GPU-hours.
+using GpuPrices = std::map<std::string, double>;
 
 struct ObjectiveRow {
     Objective kind;
     std::string_view name;  ///< of the option --objective
     std::string_view what;  ///< that is least
-    /// What a second of a step on that site counts.
-    double (*weight)(const Site& site);
+    std::string_view unit;  ///< of what counts, times `scale`
+    double scale;
+    /// What a second of a step on that site counts. Throws Error where a price or a power is not known.
+    double (*weight)(const Site& site, const GpuPrices& prices);
 };
 
 namespace detail {
@@ -24,14 +31,24 @@ inline double tokens(const Site& site) {
     const strategies::Training& training = site.scenario.plan.training;
     return static_cast<double>(training.global_batch) * training.seq;
 }
+double hourly(const Site& site, const GpuPrices& prices);
+double watts(const Site& site);
 }  // namespace detail
 
 inline constexpr std::array objectives{
-    ObjectiveRow{Objective::step, "step", "seconds of a step", [](const Site&) { return 1.0; }},
-    ObjectiveRow{Objective::time, "time", "seconds a token", [](const Site& site) { return 1 / detail::tokens(site); }},
-    // Idle GPUs are paid for as well.
-    ObjectiveRow{Objective::cost, "cost", "GPU-seconds a token, idle GPUs counted",
-                 [](const Site& site) { return site.gpus / detail::tokens(site); }},
+    ObjectiveRow{Objective::step, "step", "seconds of a step", "s/step", 1,
+                 [](const Site&, const GpuPrices&) { return 1.0; }},
+    ObjectiveRow{Objective::time, "time", "seconds a token", "s/Mtoken", 1e6,
+                 [](const Site& site, const GpuPrices&) { return 1 / detail::tokens(site); }},
+    // Idle GPUs are paid for as well, and draw power.
+    ObjectiveRow{Objective::cost, "cost", "cost of a token, idle GPUs counted (GPU-hours where none has a price)",
+                 "cost/Gtoken", 1e9,
+                 [](const Site& site, const GpuPrices& prices) {
+                     return detail::hourly(site, prices) / 3600 / detail::tokens(site);
+                 }},
+    ObjectiveRow{Objective::energy, "energy", "energy of a token, all GPUs at their design power", "MWh/Gtoken",
+                 1e9 / 3.6e9,
+                 [](const Site& site, const GpuPrices&) { return detail::watts(site) / detail::tokens(site); }},
 };
 static_assert(
     [] {

@@ -37,8 +37,8 @@ std::vector<scenarios::Override> open_plan() {
     return changes;
 }
 
-double weight_of(Objective objective, const Site& site) {
-    return objectives[static_cast<std::size_t>(objective)].weight(site);
+double weight_of(const SearchQuestion& question, const Site& site) {
+    return objectives[static_cast<std::size_t>(question.objective)].weight(site, question.prices);
 }
 
 struct Fields {
@@ -55,7 +55,7 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
             Site site(question.sites.open_scenario(point, open_plan()), question.sites.gpus(point), profiles);
             Space space({site.gpus, question.idle});
             for (const auto& [key, values] : question.given) space.give(key, values);
-            const double weight = weight_of(question.objective, site);
+            const double weight = weight_of(question, site);
             fields.list.push_back({std::move(site), std::move(space), weight});
             fields.site.push_back(point);
         } catch (const Error& error) {
@@ -234,6 +234,7 @@ std::string SearchQuestion::fingerprint() const {
         for (const std::string& value : values) print.add(value);
     }
     print.add(fmt::format("{} {:a}", static_cast<int>(objective), idle));
+    for (const auto& [gpu, price] : prices) print.add(fmt::format("{} {:a}", gpu, price));
     return print.text();
 }
 

@@ -22,6 +22,7 @@ struct SearchQuestion {
     /// Rows of plans that are held to some values (space.hpp).
     std::vector<std::pair<std::string, std::vector<std::string>>> given = {};
     Objective objective = Objective::step;
+    GpuPrices prices = {};
     std::size_t top = 10;
     double idle = 0.125;  ///< share of the GPUs that a plan may leave idle
 

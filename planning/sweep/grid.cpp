@@ -47,6 +47,15 @@ std::uint32_t parse_gpus(const std::string& text) {
     return gpus;
 }
 
+/// What the scenario calls itself, after all that is set; else the file's name.
+std::string name_of(const nlohmann::json& document, const std::filesystem::path& file,
+                    const std::vector<Override>& set) {
+    const auto changed = std::ranges::find(set.rbegin(), set.rend(), "name", &Override::path);
+    if (changed != set.rend() && changed->value != "null") return changed->value;
+    const bool named = changed == set.rend() && document.is_object() && document.contains("name");
+    return named && document["name"].is_string() ? document["name"].get<std::string>() : file.stem().string();
+}
+
 }  // namespace
 
 Axis parse_axis(const std::string& text) try {
@@ -76,42 +85,15 @@ Grid::Grid(const std::filesystem::path& file, std::vector<Override> set, std::ve
 
 Grid::Grid(const std::filesystem::path& file, nlohmann::json document, std::vector<Override> set,
            std::vector<Axis> axes)
-    : file_(file),
+    : Points(name_of(document, file, set), std::move(axes)),
+      file_(file),
       document_(std::make_shared<const nlohmann::json>(std::move(document))),
-      set_(std::move(set)),
-      axes_(std::move(axes)) {
-    for (std::size_t i = 0; i < axes_.size(); ++i) {
-        const auto same = [&](const Axis& other) { return other.key == axes_[i].key; };
-        if (std::any_of(axes_.begin(), axes_.begin() + static_cast<std::ptrdiff_t>(i), same))
-            throw Error(option(axes_[i].key), "", "is varied twice", "name all its values in one --vary");
-        points_ *= axes_[i].values.size();
-        if (points_ > most_points)
-            throw Error(fmt::format("more than {} points", most_points),
-                        "vary fewer keys or fewer values; `orrery search` goes through the plans of a cluster without "
-                        "simulating each");
-    }
-    const nlohmann::json* name =
-        document_->is_object() && document_->contains("name") ? &document_->at("name") : nullptr;
-    name_ = name != nullptr && name->is_string() ? name->get<std::string>() : file.stem().string();
-}
-
-bool Grid::over_gpus() const {
-    return std::ranges::any_of(axes_, [](const Axis& axis) { return axis.key == gpus_key && axis.values.size() > 1; });
-}
-
-std::vector<std::string> Grid::values(std::uint64_t point) const {
-    std::vector<std::string> list(axes_.size());
-    for (std::size_t i = axes_.size(); i-- > 0;) {
-        list[i] = axes_[i].values[point % axes_[i].values.size()];
-        point /= axes_[i].values.size();
-    }
-    return list;
-}
+      set_(std::move(set)) {}
 
 std::uint32_t Grid::gpus(std::uint64_t point) const {
     const std::vector<std::string> at = values(point);
-    for (std::size_t i = 0; i < axes_.size(); ++i)
-        if (axes_[i].key == gpus_key) return parse_gpus(at[i]);
+    for (std::size_t i = 0; i < at.size(); ++i)
+        if (axes()[i].key == gpus_key) return parse_gpus(at[i]);
     return 0;
 }
 
@@ -122,8 +104,8 @@ std::uint32_t Grid::gpus_per_node(const std::vector<Override>& changes) const {
 std::vector<Override> Grid::changes(std::uint64_t point) const {
     std::vector<Override> list = set_;
     const std::vector<std::string> at = values(point);
-    for (std::size_t i = 0; i < axes_.size(); ++i)
-        if (axes_[i].key != gpus_key) list.push_back({axes_[i].key, at[i]});
+    for (std::size_t i = 0; i < at.size(); ++i)
+        if (axes()[i].key != gpus_key) list.push_back({axes()[i].key, at[i]});
     if (const std::uint32_t wanted = gpus(point); wanted > 0) {
         const std::uint32_t per_node = gpus_per_node(list);
         list.push_back({"cluster.nodes", std::to_string((wanted + per_node - 1) / per_node)});
@@ -175,7 +157,7 @@ std::string Grid::fingerprint() const {
         print.add(change.path);
         value(change.value);
     }
-    for (const Axis& axis : axes_) {
+    for (const Axis& axis : axes()) {
         print.add(axis.key);
         for (const std::string& each : axis.values) value(each);
     }

@@ -8,25 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "planning/sweep/points.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace orrery::planning {
 
-/// The size of the cluster in GPUs: no key of a scenario, but one that can be varied.
-inline constexpr std::string_view gpus_key = "gpus";
-inline constexpr std::uint64_t most_points = 250'000;
-
-/// One key and its values, as `--vary KEY=VALUES` names them.
-struct Axis {
-    std::string key;
-    std::vector<std::string> values;
-};
 /// "strategy.tensor=1..8 x2". Throws Error that names the option for an unknown key and for what is no list of values.
 Axis parse_axis(const std::string& text);
 /// "512,1024" or "512..2048", powers of two where a range has no step. Throws Error that names the option.
 Axis gpus_axis(const std::string& option, const std::string& text);
 
-class Grid {
+class Grid : public Points {
 public:
     /// file: of a scenario. Throws Error when it cannot be read, for a key that is varied twice, and for more than
     /// most_points points.
@@ -35,13 +27,6 @@ public:
     Grid(const std::filesystem::path& file, nlohmann::json document, std::vector<scenarios::Override> set,
          std::vector<Axis> axes);
 
-    [[nodiscard]] const std::vector<Axis>& axes() const { return axes_; }
-    [[nodiscard]] const std::string& name() const { return name_; }
-    [[nodiscard]] std::uint64_t points() const { return points_; }
-    /// Whether the number of GPUs is varied.
-    [[nodiscard]] bool over_gpus() const;
-    /// Of one point the value of each axis; the last axis varies fastest.
-    [[nodiscard]] std::vector<std::string> values(std::uint64_t point) const;
     /// Where sizes of the plan or of the cluster are varied, data ranks fill the cluster, unless the question says how
     /// many there are. Throws Error for a point that is no legal scenario.
     [[nodiscard]] scenarios::Scenario scenario(std::uint64_t point) const;
@@ -62,10 +47,7 @@ private:
 
     std::filesystem::path file_;
     std::shared_ptr<const nlohmann::json> document_;
-    std::string name_;
     std::vector<scenarios::Override> set_;
-    std::vector<Axis> axes_;
-    std::uint64_t points_ = 1;
 };
 
 }  // namespace orrery::planning

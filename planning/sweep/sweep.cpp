@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "planning/parallel.hpp"
@@ -29,32 +30,43 @@ Answer answer(const Grid& grid, std::uint64_t point, calibrate::ProfileStore& pr
 
 }  // namespace
 
-Sweep sweep(const Grid& grid, calibrate::ProfileStore& profiles, Journal& journal, unsigned threads,
-            const std::function<void()>& done) {
-    Sweep result;
+std::vector<Answer> answers(const Grid& grid, const Shard& shard, calibrate::ProfileStore& profiles, Journal& journal,
+                            unsigned threads, const std::function<void()>& done) {
+    std::vector<Answer> list(shard.points(grid.points()));
     sim::Session session;
-    result.answers.resize(grid.points());
-    for_each(grid.points(), threads, [&](std::size_t point) {
+    for_each(list.size(), threads, [&](std::size_t i) {
+        const std::uint64_t point = shard.point(i);
         const auto found = journal.found().find(point);
         if (found != journal.found().end()) {
-            result.answers[point] = found->second;
+            list[i] = found->second;
         } else {
-            result.answers[point] = answer(grid, point, profiles, session);
-            journal.append(point, result.answers[point]);
+            list[i] = answer(grid, point, profiles, session);
+            journal.append(point, list[i]);
         }
         done();
     });
+    return list;
+}
+
+Sweep ranked(std::vector<Answer> answers) {
+    Sweep result{.answers = std::move(answers), .best = {}};
     for (std::uint64_t point = 0; point < result.answers.size(); ++point)
         if (result.answers[point].problem.empty()) result.best.push_back(point);
-    if (result.best.empty()) {
-        journal.remove();
-        (void)evaluate(grid.scenario(0), profiles);  // says why, with file and remedy
-    }
     std::ranges::stable_sort(result.best, [&](std::uint64_t a, std::uint64_t b) {
         const Outcome &one = result.answers[a].outcome, &other = result.answers[b].outcome;
         if (one.fits != other.fits) return one.fits;
         return one.tokens_per_s > other.tokens_per_s;
     });
+    return result;
+}
+
+Sweep sweep(const Grid& grid, calibrate::ProfileStore& profiles, Journal& journal, unsigned threads,
+            const std::function<void()>& done) {
+    Sweep result = ranked(answers(grid, {}, profiles, journal, threads, done));
+    if (result.best.empty()) {
+        journal.remove();
+        (void)evaluate(grid.scenario(0), profiles);  // says why, with file and remedy
+    }
     return result;
 }
 

@@ -8,6 +8,7 @@
 #include "calibrate/profile_store.hpp"
 #include "planning/journal.hpp"
 #include "planning/sweep/grid.hpp"
+#include "planning/sweep/shard.hpp"
 
 namespace orrery::planning {
 
@@ -17,8 +18,15 @@ struct Sweep {
         best;  ///< points with an outcome: those that fit first, the most tokens per second first
 };
 
-/// Points that the journal holds are not simulated again; the others are appended to it as they end. done: called after
-/// each point, from several threads. Throws Error when no point is a legal scenario, with the first one's reason.
+/// The points of one part of a grid, in its order. Those that the journal holds are not simulated again; the others
+/// are appended to it as they end. done: called after each point, from several threads.
+std::vector<Answer> answers(const Grid& grid, const Shard& shard, calibrate::ProfileStore& profiles, Journal& journal,
+                            unsigned threads, const std::function<void()>& done);
+
+/// All points, answered; `best` is empty where none is a legal scenario.
+Sweep ranked(std::vector<Answer> answers);
+
+/// Answers every point. Throws Error when none is a legal scenario, with the first one's reason.
 Sweep sweep(const Grid& grid, calibrate::ProfileStore& profiles, Journal& journal, unsigned threads,
             const std::function<void()>& done);
 

@@ -25,7 +25,7 @@ const sim::RankClass* ranks_of(const sim::Prediction& p, std::size_t stage) {
 }  // namespace
 
 Json memory_curve(const sim::Prediction& p) {
-    const std::size_t stage = fullest_stage(p);
+    const std::size_t stage = p.fullest_stage();
     const sim::RankClass* ranks = p.memory.empty() ? nullptr : ranks_of(p, stage);
     if (ranks == nullptr) return {};
     const strategies::Program& program = p.program.programs[ranks->role];

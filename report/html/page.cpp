@@ -51,10 +51,13 @@ std::pair<std::string_view, std::string_view> cut(std::string_view text, std::st
 
 bool has_page() { return !embedded().empty(); }
 
-std::string page(const nlohmann::ordered_json& data) {
+void require_page() {
     if (!has_page())
-        throw Error("this program was built without HTML reports",
-                    "install nodejs and npm, configure again and build");
+        throw Error("this program was built without HTML reports", "install nodejs and npm, configure again and build");
+}
+
+std::string page(const nlohmann::ordered_json& data) {
+    require_page();
     const auto [before_title, after_title] = cut(embedded(), "@title@");
     const auto [before_data, after_data] = cut(after_title, "@data@");
     std::string text;

@@ -51,5 +51,12 @@ TEST(Nearest, ReturnsAtMostCountAndKeepsOrderAmongEquals) {
     EXPECT_EQ(nearest("", same, 1), Names{"ab"});
 }
 
+TEST(ShellWord, IsReadAgainAsItWas) {
+    EXPECT_EQ(shell_word("strategy.tensor=4"), "strategy.tensor=4");
+    EXPECT_EQ(shell_word(""), "''");
+    EXPECT_EQ(shell_word("cluster.nic_rate=400 Gb/s"), "'cluster.nic_rate=400 Gb/s'");
+    EXPECT_EQ(shell_word("it's $HOME"), "'it'\\''s $HOME'");
+}
+
 }  // namespace
 }  // namespace orrery

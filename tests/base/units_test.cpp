@@ -191,5 +191,13 @@ TEST(FormatCount, PrintsDecimalPrefixes) {
     EXPECT_EQ(format_count(3.15e23), "3.15e+11T");
 }
 
+TEST(FormatGrouped, SetsCommasBetweenThousands) {
+    EXPECT_EQ(format_grouped(0), "0");
+    EXPECT_EQ(format_grouped(999), "999");
+    EXPECT_EQ(format_grouped(1000), "1,000");
+    EXPECT_EQ(format_grouped(193496), "193,496");
+    EXPECT_EQ(format_grouped(18446744073709551615U), "18,446,744,073,709,551,615");
+}
+
 }  // namespace
 }  // namespace orrery

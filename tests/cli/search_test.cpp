@@ -68,6 +68,27 @@ TEST(Search, GoesOverSizesAndKindsOfClusters) {
     EXPECT_TRUE(json.at("best").at(0).at("site").contains("cluster.gpu"));
 }
 
+TEST(Search, CountsMoneyAndEnergy) {
+    const Folder folder;
+    const std::string file = folder.file("s.json", scenario());
+    const auto best = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> words{"--gpu", "A100-80GB,A100-40GB", "--top", "1", "--json", "-"};
+        words.insert(words.end(), more.begin(), more.end());
+        const Result result = orrery(search_of(file, words));
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return Json::parse(result.out).at("best").at(0);
+    };
+    const Json dear = best({"--objective", "cost", "--price", "A100-80GB=9", "--price", "A100-40GB=1"});
+    EXPECT_EQ(dear.at("site").at("cluster.gpu"), "A100-40GB");
+    const Json cheap = best({"--objective", "cost", "--price", "A100-80GB=1", "--price", "A100-40GB=9"});
+    EXPECT_EQ(cheap.at("site").at("cluster.gpu"), "A100-80GB");
+    const double hours = cheap.at("step_time_s").get<double>() / 3600 * 16;
+    EXPECT_NEAR(cheap.at("cost/Gtoken").get<double>(), hours / (32 * 512) * 1e9, 1e-6 * hours * 1e5);
+    const Json least = best({"--objective", "energy"});
+    EXPECT_NEAR(least.at("MWh/Gtoken").get<double>(),
+                least.at("step_time_s").get<double>() * 16 * 400 / 3.6e9 / (32 * 512) * 1e9, 1e-6);
+}
+
 TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
     const Folder folder;
     const std::string file = folder.file("s.json", scenario());
@@ -79,6 +100,10 @@ TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         {"--gpus", ""},
         {"--gpu", "A1000"},
         {"--objective", "beauty"},
+        {"--objective", "cost", "--price", "A100-80GB=-2"},
+        {"--objective", "cost", "--price", "A100-80GB"},
+        {"--objective", "cost", "--price", "A1000=2"},
+        {"--objective", "cost", "--price", "H100=2"},
         {"--fix", "strategy.tensr=2"},
         {"--fix", "strategy.tensor"},
         {"--fix", "strategy.tensor=two"},

@@ -30,7 +30,8 @@ def sound_log(path):
 TINY = "scenarios/gpt-tiny-cpu.json"
 
 # words: of the command line. whole: files that are there whole or not at all; log: one that grows line by line.
-# Nothing else may be left in the folder, and the command must end well when it is given once more.
+# Nothing else may be left in the folder, and the command must end well when it is given once more. same: files that
+# then hold what a command that nobody killed writes, to the byte.
 COMMANDS = {
     "simulate": {
         "words": ["simulate", TINY, "--operations", "--json", "{folder}/report.json", "--trace", "{folder}/t.json"],
@@ -53,13 +54,24 @@ COMMANDS = {
         "whole": ["cpu.json"], "log": "cpu.json.log",
     },
     "sweep": {
-        "words": ["sweep", TINY, "--vary", "training.micro_batch_size=1,2,4", "--vary", "strategy.data=1,2", "--csv",
-                  "{folder}/points.csv", "--json", "{folder}/points.json", "--log", "{folder}/sweep.log"],
-        "whole": ["points.json"], "may_stay": ["points.csv"], "log": "sweep.log",
+        "words": ["sweep", TINY, "--vary", "seed=1..40 +1", "--vary", "training.micro_batch_size=1,2,4", "--vary",
+                  "strategy.data=1,2", "--csv", "{folder}/points.csv", "--json", "{folder}/points.json", "--log",
+                  "{folder}/sweep.log"],
+        "whole": ["points.json"], "may_stay": ["points.csv"], "log": "sweep.log", "same": ["points.csv", "points.json"],
+    },
+    "sweep, part": {
+        "words": ["sweep", TINY, "--vary", "training.micro_batch_size=1,2,4", "--vary", "strategy.data=1,2", "--shard",
+                  "2/3", "--json", "{folder}/part.json"],
+        "whole": ["part.json"], "log": "part.json.log", "same": ["part.json"],
     },
     "search": {
-        "words": ["search", TINY, "--top", "3", "--json", "{folder}/plans.json"],
-        "whole": ["plans.json"], "log": "plans.json.log",
+        "words": ["search", "scenarios/gpt-1.7b-dgx-a100.json", "--top", "40", "--json", "{folder}/plans.json"],
+        "whole": ["plans.json"], "log": "plans.json.log", "same": ["plans.json"],
+    },
+    "capacity": {
+        "words": ["capacity", "scenarios/capacity/llama3-70b.json", "--json", "{folder}/answer.json", "--cache",
+                  "{folder}/predictions"],
+        "whole": ["answer.json"], "log": "predictions", "same": ["answer.json"],
     },
     "validate": {
         "words": ["validate", "scenarios/validation/megatron_papers.json", "--quiet", "--json", "{folder}/scores.json"],

@@ -163,6 +163,38 @@ def kills(options, chance):
     return rounds * len(names)
 
 
+def contents(bench, names):
+    found = {}
+    for name in names:
+        with open(bench.path(name), "rb") as file:
+            found[name] = file.read()
+    return found
+
+
+def resumes(options, chance):
+    """Commands that keep a log: killed again and again at random moments and given once more, they end with the bytes
+    of a run that nobody killed."""
+    names = [name for name in options.commands or COMMANDS if "same" in COMMANDS[name]]
+    rounds = max(1, options.count // len(names))
+    for name in names:
+        command = COMMANDS[name]
+        with Bench(options.build) as bench:
+            began = time.monotonic()
+            code, text = bench.run(command["words"])
+            takes = time.monotonic() - began
+            check(code == 0, f"{name}: exit code {code}, {text}")
+            whole = contents(bench, command["same"])
+            for i in range(rounds):
+                bench.empty_files()
+                for _ in range(chance.randint(1, 3)):
+                    kill_once(bench, name, takes, chance)
+                code, text = bench.run(command["words"])
+                check(code == 0, f"{name} resumed, round {i + 1}: exit code {code}, {text}")
+                check(contents(bench, command["same"]) == whole, f"{name} resumed, round {i + 1}: other bytes")
+            print(f"  {name}: resumed {rounds} times to the same bytes", flush=True)
+    return rounds * len(names)
+
+
 def sweep_of(ranks):
     """What nccl-tests prints among so many ranks of one node."""
     lines = [f"#  Rank  {i} Group  0 Pid 1 on n1 device  0 [0x00] NVIDIA H100 80GB HBM3" for i in range(ranks)]
@@ -324,8 +356,8 @@ def cut_link(options, chance):
     return options.count
 
 
-CASES = {"kills": kills, "writers": writers, "full_disk": full_disk, "strangers": strangers, "stopped": stopped,
-         "cut_link": cut_link}
+CASES = {"kills": kills, "resumes": resumes, "writers": writers, "full_disk": full_disk, "strangers": strangers,
+         "stopped": stopped, "cut_link": cut_link}
 
 
 def main():

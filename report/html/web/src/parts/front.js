@@ -17,7 +17,7 @@ export function front(points) {
   const option = () => ({
     grid: grid({ left: 64 }), legend: legend({ type: "plain" }),
     tooltip: tooltip({ formatter: ({ data }) => `${seconds(data.value[0])}, ${data.value[1].toFixed(1)} GiB left\n${data.said}` }),
-    xAxis: axis("step", { type: "log", min: "dataMin", axisLabel: { color: base().text, formatter: seconds, hideOverlap: true } }),
+    xAxis: axis("step", { type: "log", min: "dataMin", max: "dataMax", axisLabel: { color: base().text, formatter: seconds, hideOverlap: true } }),
     yAxis: axis("GiB left", { type: "value", nameGap: 40 }),
     series: [
       { name: "does not fit", type: "scatter", symbolSize: 6, color: bad(), data: points.filter((point) => point.fits === false).map(dot) },

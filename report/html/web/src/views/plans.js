@@ -16,19 +16,16 @@ const outcomes = [
   { key: "bottleneck", title: "takes time" },
 ];
 
-/** {keys, points: [{values: {key: text}, ...outcome}], problems: [{values, problem}]} of either document. */
-function read(document) {
-  if (document.points) {
-    const keys = document.axes.map((axis) => axis.key);
-    const named = document.points.map((point) => ({ ...point, values: Object.fromEntries(keys.map((key, i) => [key, point.values[i]])) }));
-    return { keys, points: named.filter((point) => !point.problem), problems: named.filter((point) => point.problem) };
-  }
-  const seen = new Set(document.best.map((plan) => plan.plan));
-  const plans = [...document.best, ...document.front.filter((plan) => !seen.has(plan.plan))]
-    .map((plan, i) => ({ ...plan, rank: i < document.best.length ? i + 1 : null, values: { ...plan.site, ...plan.strategy, micro_batch_size: plan.micro_batch_size } }));
-  const all = [...new Set(plans.flatMap((plan) => Object.keys(plan.values)))];
-  const differing = all.filter((key) => new Set(plans.map((plan) => String(plan.values[key]))).size > 1);
-  return { keys: differing.length ? differing : all.slice(0, 4), points: plans, problems: [] };
+/** {keys, points: [{rank, values: {key: text}, set, ...outcome}], problems: [{values, problem}]} of the page's short rows. */
+function read(data) {
+  const values = (places) => Object.fromEntries(data.keys.map((key, i) => [key, data.choices[i][places[i]]]));
+  const points = data.plans.map(([rank, places, numbers, set]) => {
+    const outcome = Object.fromEntries(data.fields.map((field, i) => [field, numbers[i]]));
+    return { ...outcome, bottleneck: data.texts[outcome.bottleneck], rank: rank || null, values: values(places), set: set?.split("\n") };
+  });
+  const problems = data.problems.map(([places, reason]) => ({ values: values(places), problem: data.reasons[reason] }));
+  const differing = data.keys.filter((key, i) => data.choices[i].length > 1);
+  return { keys: differing.length ? differing : data.keys.slice(0, 4), points, problems };
 }
 
 const value = (text) => {
@@ -53,20 +50,21 @@ function comparison(keys) {
   return { place, choose };
 }
 
-function counts({ counts: numbers, proven }) {
+function counts({ counts: numbers, proven, left_out }) {
   const words = Object.entries(numbers).map(([name, number]) => `${count(number)} ${name.replaceAll("_", " ")}`);
   const proof = proven === undefined ? "" : proven ? " Proven: no other plan of this space is better." : " Not proven: the limit of simulations was reached.";
-  return `${words.join(", ")}.${proof}`;
+  const rest = left_out ? ` The last ${count(left_out)} are not in this page.` : "";
+  return `${words.join(", ")}.${proof}${rest}`;
 }
 
-function verdict(document, best) {
+function verdict(data, best) {
   const text = best ? `step ${seconds(best.step_time_s)}, ${rate(best.tokens_per_s)} tokens/s, MFU ${percent(best.mfu)} with ${Object.entries(best.values).filter(([, each]) => each !== "" && each !== null).slice(0, 8).map(([key, each]) => `${key} ${each}`).join(", ")}` : "none";
   return h("section", { class: best ? "card verdict" : "card verdict bad", id: "verdict" },
-    h("p", {}, h("span", { class: "word" }, best ? "Best" : "Nothing fits"), `: ${text}.`), h("p", { class: "note" }, counts(document)));
+    h("p", {}, h("span", { class: "word" }, best ? "Best" : "Nothing fits"), `: ${text}.`), h("p", { class: "note" }, counts(data)));
 }
 
 export function plans(data) {
-  const { keys, points, problems } = read(data.document);
+  const { keys, points, problems } = read(data);
   const fitting = points.filter((point) => point.fits !== false);
   const best = [...fitting].sort((a, b) => (a.rank ?? 1e18) - (b.rank ?? 1e18))[0];
   const { place, choose } = comparison(keys);
@@ -75,7 +73,7 @@ export function plans(data) {
   const rows = points.map(row);
   const byRow = new Map(rows.map((each, i) => [each, points[i]]));
   return [
-    verdict(data.document, best),
+    verdict(data, best),
     best && figure("Best step", seconds(best.step_time_s), "", `${count(best.gpus)} GPUs`),
     best && figure("Throughput", rate(best.tokens_per_s), "tokens/s"), best && figure("MFU", percent(best.mfu)),
     figure("Plans that fit", count(fitting.length), `of ${count(points.length + problems.length)} here`),
@@ -85,5 +83,6 @@ export function plans(data) {
     front(points), growth(points), coordinates(keys, points), heatmap(keys, points),
     problems.length > 0 && card({ title: "Not legal", width: "full", subtitle: `${count(problems.length)} points`,
       content: table([...keys.map((title) => ({ title })), { title: "why not" }], problems.map((point) => [...keys.map((key) => value(point.values[key])), point.problem]), { filter: true, name: "not-legal" }) }),
+    card({ title: "To make this page again", width: "half", content: h("pre", {}, data.command) }),
   ].filter(Boolean);
 }

@@ -1,0 +1,43 @@
+#include "planning/search/objective.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "hardware/power.hpp"
+
+namespace orrery::planning::detail {
+
+namespace {
+
+/// Over all GPUs that may be used, those of several kinds in the cluster's shares.
+template <class Each>
+double sum(const Site& site, const Each& each) {
+    double total = 0;
+    for (const topology::NodeGroup& group : site.cluster.groups())
+        total += each(group.gpu.name) * group.nodes * static_cast<double>(group.plan->gpus());
+    return total / site.cluster.gpus() * site.gpus;
+}
+
+}  // namespace
+
+double hourly(const Site& site, const GpuPrices& prices) {
+    if (prices.empty()) return site.gpus;
+    return sum(site, [&](const std::string& gpu) {
+        const auto price = prices.find(gpu);
+        if (price == prices.end())
+            throw Error("", "/cluster/gpu", fmt::format("{} has no price", gpu), fmt::format("--price {}=...", gpu));
+        return price->second;
+    });
+}
+
+double watts(const Site& site) {
+    return sum(site, [](const std::string& gpu) {
+        const double power = hardware::power_of(gpu).gpu;
+        if (power == 0)
+            throw Error("", "/cluster/gpu", fmt::format("what a {} draws is not known", gpu),
+                        "take another objective: step, time or cost");
+        return power;
+    });
+}
+
+}  // namespace orrery::planning::detail

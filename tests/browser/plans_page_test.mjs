@@ -1,0 +1,83 @@
+// The reports of a sweep and of a search in a real browser. ORRERY names the program; the working folder is the project's.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { Browser } from "./driver.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "orrery-browser-"));
+const scenario = "scenarios/gpt-1.7b-dgx-a100.json";
+let browser;
+before(async () => { browser = await Browser.start(); });
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function open(name, ...words) {
+  const file = join(folder, `${name}.html`);
+  execFileSync(process.env.ORRERY, [...words, "--html", file, "--quiet"]);
+  await browser.open(file);
+  await browser.until('document.documentElement.dataset.drawn === "true"', "drawn");
+  return file;
+}
+
+const text = (selector) => browser.run(`return document.querySelector(${JSON.stringify(selector)}).textContent`);
+const count = (selector) => browser.run(`return document.querySelectorAll(${JSON.stringify(selector)}).length`);
+
+/** Colours of every chart's canvas, four at most. */
+const drawn = `return [...document.querySelectorAll(".chart canvas")].map((canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const seen = new Set();
+  for (let i = 0; i < data.length && seen.size < 4; i += 4) if (data[i + 3]) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+  return seen.size;
+})`;
+
+async function complete(charts) {
+  const colours = await browser.run(drawn);
+  assert.ok(colours.length >= charts, `${colours.length} charts`);
+  for (const number of colours) assert.ok(number >= 2, "a chart is blank");
+  assert.deepEqual(await browser.complaints(), []);
+  assert.equal(await browser.run('return performance.getEntriesByType("resource").filter((each) => !each.name.startsWith("blob:")).length'), 0);
+}
+
+test("a sweep: every point, the best first, why others cannot be", async () => {
+  await open("sweep", "sweep", scenario, "--vary", "gpus=8..64x2", "--vary", "strategy.tensor=1,2,3,4", "--vary", "training.micro_batch_size=1,2,4,8");
+  await complete(4);
+  assert.match(await text("#verdict"), /^Best: step .*64 points, 48 fit, 0 do not fit, 16 illegal\.$/s);
+  assert.equal(await count("#plans tbody tr"), 48);
+  assert.equal(await count("#not-legal tbody tr"), 16);
+  await browser.run('const input = document.querySelector("#plans input"); input.value = "gpus=64 strategy.tensor=2"; input.dispatchEvent(new Event("input"))');
+  assert.equal(await count("#plans tbody tr"), 4);
+});
+
+test("a row shows its plan, a second one stands beside it, a third takes the first one's place", async () => {
+  const choose = (row) => browser.run(`document.querySelectorAll("#plans tbody tr")[${row}].click()`);
+  await choose(0);
+  assert.equal(await count("#side-by-side .pair > div"), 1);
+  await choose(1);
+  assert.equal(await count("#side-by-side .pair > div"), 2);
+  await choose(2);
+  assert.equal(await count("#side-by-side .pair > div"), 2);
+  assert.deepEqual(await browser.complaints(), []);
+});
+
+test("a search: the best plans with the settings that lead to them", async () => {
+  await open("search", "search", scenario, "--top", "30", "--set", "name=it's");
+  await complete(3);
+  assert.equal(await browser.run("return document.title"), "it's");
+  assert.match(await text("#verdict"), /Proven: no other plan of this space is better\.$/);
+  await browser.run('document.querySelectorAll("#plans tbody tr")[0].click()');
+  assert.match(await text("#side-by-side pre"), /--set 'name=it'\\''s'.*--set strategy\./s);
+});
+
+test("thousands of plans stay small and are drawn", async () => {
+  const file = await open("large", "sweep", scenario, "--vary", "seed=1..1000 +1", "--vary", "strategy.tensor=1,2,4", "--vary", "training.micro_batch_size=1,2");
+  assert.ok(statSync(file).size < 2_000_000, `${statSync(file).size} bytes`);
+  await complete(3);
+  await browser.resize(500, 900);
+  assert.ok(await browser.run("return document.documentElement.scrollWidth <= innerWidth"), "wider than a phone");
+});
