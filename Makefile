@@ -22,7 +22,7 @@ run: build ## build a release and predict the scenario in SCENARIO
 
 build: setup ## build the release: orrery, orrery-device, which it starts, and orrery-worker, in build/release
 	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target programs
+	cmake --build --preset release --parallel $(JOBS) --target orrery orrery-device orrery-worker
 
 test: setup-test ## build everything with warnings as errors and run every test
 	cmake --preset dev

@@ -10,6 +10,7 @@
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "hardware/gpu.hpp"
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
 #include "strategies/plan_fields.hpp"
@@ -27,6 +28,7 @@ void print_table(const Table& table) { print(table.to_text({.columns = text_colu
 constexpr const char* footer = R"(Examples:
   orrery list models
   orrery list clusters
+  orrery list gpus
   orrery list fabrics
   orrery list strategies
   orrery list profiles)";
@@ -111,6 +113,28 @@ void list_strategies() {
     print_table(table);
 }
 
+/// "312"; nothing where the GPU does not offer it.
+std::string teraflops(double flops) { return flops > 0 ? fmt::format("{:.4g}", flops / 1e12) : "-"; }
+
+void list_gpus() {
+    Table table({{"GPU", Align::left},
+                 {"memory"},
+                 {"bandwidth"},
+                 {"fp32"},
+                 {"tf32"},
+                 {"16 bits"},
+                 {"fp8"},
+                 {"profile", Align::left}});
+    for (const hardware::Gpu& gpu : hardware::gpus())
+        table.row(
+            {gpu.name, format_bytes(static_cast<double>(gpu.memory_bytes)),
+             gpu.memory_bytes_per_second > 0 ? fmt::format("{:.4g} GB/s", gpu.memory_bytes_per_second / 1e9) : "-",
+             teraflops(gpu.fp32_flops), teraflops(gpu.tf32_flops), teraflops(gpu.half_flops), teraflops(gpu.fp8_flops),
+             gpu.profile});
+    print_table(table);
+    print("\nDense peaks of the datasheets in TFLOP/s. Shorter names are known too: H100, A100-80GB.\n");
+}
+
 void list_profiles() {
     Table table({{"profile", Align::left}, {"tables"}, {"device", Align::left}, {"made by", Align::left}});
     calibrate::ProfileStore store;
@@ -134,6 +158,7 @@ void add_list(CLI::App& program, Exit&) {
     };
     add("models", "shipped models with their sizes", list_models);
     add("clusters", "cluster presets with their sources", list_clusters);
+    add("gpus", "kinds of GPU with their datasheets' rates", list_gpus);
     add("fabrics", "kinds of fabric between the nodes with their parameters and sources", list_fabrics);
     add("strategies", "keys of a scenario's strategy with their values and sources", list_strategies);
     add("profiles", "shipped profiles of measured kernels and collectives", list_profiles);

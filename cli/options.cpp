@@ -5,11 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/error.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "documents/document.hpp"
 
 namespace orrery::cli {
 
@@ -25,25 +27,42 @@ fs::path place(const std::string& path) {
 
 }  // namespace
 
-void ScenarioOptions::add_to(CLI::App& command) {
-    command.add_option("SCENARIO", file, "scenario file (JSON)")->required();
+void ScenarioOptions::add_to(CLI::App& command, std::initializer_list<std::string_view> taken) {
+    command.add_option("SCENARIO", file, "scenario file (JSON); without one the keys below make it");
     command.add_option("--set", set, "override a key of the scenario, as in strategy.tensor=4; may be repeated")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
+    flags.add_to(command, taken);
+}
+
+std::string ScenarioOptions::source() const { return file.empty() ? std::string(no_file) : file; }
+
+nlohmann::json ScenarioOptions::document() const {
+    if (!file.empty()) return documents::read_document(file);
+    if (!flags.given())
+        throw Error("no SCENARIO is named",
+                    "name a file of scenarios/, or a model and a cluster: --model llama3-70b --cluster superpod-h100 "
+                    "--gpus 512 --tensor 8 --global-batch 512");
+    return flags.scenario();
 }
 
 std::vector<scenarios::Override> ScenarioOptions::overrides() const {
     std::vector<scenarios::Override> all;
+    if (!file.empty() && flags.given()) all = flags.changes(document(), file);
     for (const std::string& text : set) all.push_back(scenarios::parse_override(text));
     return all;
 }
 
-scenarios::Scenario ScenarioOptions::load() const { return scenarios::load(file, overrides()); }
+scenarios::Scenario ScenarioOptions::load() const { return scenarios::load(document(), source(), overrides()); }
 
-topology::ClusterSpec ScenarioOptions::load_cluster() const { return scenarios::load_cluster(file, overrides()); }
+topology::ClusterSpec ScenarioOptions::load_cluster() const {
+    return scenarios::load_cluster(document(), source(), overrides());
+}
 
 std::string ScenarioOptions::command(std::string_view name) const {
-    std::string text = fmt::format("orrery {} {}", name, shell_word(file));
+    std::string text = fmt::format("orrery {}", name);
+    if (!file.empty()) text += ' ' + shell_word(file);
+    text += flags.words();
     for (const std::string& each : set) text += " --set " + shell_word(each);
     return text;
 }

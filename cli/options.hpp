@@ -1,12 +1,15 @@
 // Options that several commands share.
 #pragma once
 
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
+#include "cli/scenario_flags.hpp"
 #include "report/output_file.hpp"
 #include "report/style.hpp"
 #include "scenarios/scenario.hpp"
@@ -17,19 +20,25 @@ class App;
 
 namespace orrery::cli {
 
-/// SCENARIO and --set.
+/// SCENARIO, --set, and the usual keys as options of their own, which can stand for the file.
 struct ScenarioOptions {
-    std::string file;
+    std::string file;  ///< empty: flags make the scenario
     std::vector<std::string> set;
+    ScenarioFlags flags;
 
-    void add_to(CLI::App& command);
+    /// taken: options of the command that stand for something else than a flag of their name.
+    void add_to(CLI::App& command, std::initializer_list<std::string_view> taken = {});
+    /// What messages call it: the file, or the command line.
+    [[nodiscard]] std::string source() const;
+    /// As it stands in the file, or as flags make it. Throws Error, also when there is neither.
+    [[nodiscard]] nlohmann::json document() const;
     /// Throws Error.
     [[nodiscard]] scenarios::Scenario load() const;
     /// Only its cluster. Throws Error.
     [[nodiscard]] topology::ClusterSpec load_cluster() const;
     /// The command line that says the same: "orrery simulate FILE --set KEY=VALUE".
     [[nodiscard]] std::string command(std::string_view name) const;
-    /// Throws Error for what is no change.
+    /// What is changed in the document. Throws Error for what is no change.
     [[nodiscard]] std::vector<scenarios::Override> overrides() const;
     /// f(), whose errors that name a key and no file are of this scenario: what is found after it was read.
     template <class F>
@@ -37,7 +46,7 @@ struct ScenarioOptions {
         try {
             return f();
         } catch (const Error& error) {
-            throw error.pointer().empty() ? error : error.in_file(file);
+            throw error.pointer().empty() ? error : error.in_file(source());
         }
     }
 };

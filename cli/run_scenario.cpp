@@ -110,7 +110,7 @@ void add_run(CLI::App& program, Exit& exit) {
         program.add_subcommand("run", "execute a scenario's training steps for real, time every operation and report");
     const auto options = std::make_shared<Options>();
     Execution& execution = options->execution;
-    options->scenario.add_to(*command);
+    options->scenario.add_to(*command, {"--data"});
     command->add_option("--steps", execution.settings.steps, "steps to train")
         ->check(CLI::Range(2U, 1000000U))
         ->capture_default_str();

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/text.hpp"
@@ -142,7 +143,8 @@ std::string command(const Options& options) {
 
 planning::SearchQuestion question_of(const Options& options) {
     Asked asked(options);
-    return {.sites = planning::Grid(options.scenario.file, std::move(asked.set), std::move(asked.sites)),
+    return {.sites = planning::Grid(options.scenario.source(), options.scenario.document(), std::move(asked.set),
+                                    std::move(asked.sites)),
             .given = std::move(asked.given),
             .objective = objective_of(options.objective),
             .prices = prices_of(options.price),
@@ -169,7 +171,7 @@ void search(const Options& options, Ranks& ranks) {
                                    .begin = [&](const char* part, std::size_t steps) { watch.begin(part, steps); },
                                    .done = [&] { watch.done(); }});
     }
-    report::SearchReport report{&question, &*result, options.scenario.file, {}, {}};
+    report::SearchReport report{&question, &*result, options.scenario.source(), {}, {}};
     ask_own(report, profiles);
     outputs.finish({.csv = [&] { return report::search_csv(report); },
                     .json = [&] { return report::search_json(report); },
@@ -193,7 +195,7 @@ void add_search(CLI::App& program, Exit&) { add_search(program, alone()); }
 void add_search(CLI::App& program, Ranks& ranks) {
     CLI::App* const command = program.add_subcommand("search", "find the best plans of a model on a cluster");
     const auto options = std::make_shared<Options>();
-    options->scenario.add_to(*command);
+    options->scenario.add_to(*command, {"--gpus", "--gpu"});
     command->add_option("--gpus", options->gpus, "sizes of the cluster: 512,1024 or 512..2048")->type_name("N");
     command->add_option("--gpu", options->gpu, "kinds of GPU: A100,H100")->type_name("NAME");
     command->add_option("--objective", options->objective, "what is least in the best plan: step, time, cost or energy")

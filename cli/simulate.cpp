@@ -39,6 +39,8 @@ sim::EngineKind engine_of(const Options& options) {
 constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.recompute=selective
+  orrery simulate --model llama3-70b --cluster superpod-h100 --gpus 256 --tensor 8 --pipeline 4 --global-batch 512 \
+      --seq-length 8192 --precision bf16
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --json - | jq .mfu
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --trace step.json.gz    # open it in ui.perfetto.dev
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --html report.html      # to look at, and to pass on

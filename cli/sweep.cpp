@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
@@ -95,7 +96,8 @@ void sweep(const Options& options, Ranks& ranks) {
     options.planning.require_distinct_files(options.scenario.file);
     std::vector<planning::Axis> axes;
     for (const std::string& text : options.vary) axes.push_back(planning::parse_axis(text));
-    const planning::Grid grid(options.scenario.file, options.scenario.overrides(), std::move(axes));
+    const planning::Grid grid(options.scenario.source(), options.scenario.document(), options.scenario.overrides(),
+                              std::move(axes));
     if (!ranks.lead())
         serve(options, grid, ranks);
     else if (options.shard.empty())

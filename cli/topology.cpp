@@ -76,7 +76,7 @@ void show(const Options& options) {
                {&dot, [&] { return topology::to_dot(cluster); }},
                {&nccl, [&] { return node_xml(cluster); }},
                {&simgrid, [&] { return topology::to_simgrid_xml(cluster); }}},
-              options.scenario.file);
+              options.scenario.source());
 }
 
 }  // namespace

@@ -17,9 +17,7 @@ bool stands(const run::RankTrace& trace) {
 }
 
 /// A rank that was stopped before its first operation.
-bool begins_no_more(const run::RankTrace& trace) {
-    return trace.state == run::RankState::starting && stands(trace);
-}
+bool begins_no_more(const run::RankTrace& trace) { return trace.state == run::RankState::starting && stands(trace); }
 
 /// 0: there is none.
 std::uint64_t size_of(const std::filesystem::path& file) {

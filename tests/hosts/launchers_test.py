@@ -15,6 +15,7 @@ from namespaces import BRIDGE, Hosts, Missing, command, read  # noqa: E402
 
 HERE = "10.87.0.254"  # the launcher's address, beside those of the hosts
 ORRERY = os.path.join(BUILD, "orrery")
+STANDS = "no rank has begun a step, or ended one"  # also of a killed rank, where mpirun learns it later
 TWO_RANKS = ["--set", "strategy.data=2", "--set", "cluster.nodes=2", "--set", "cluster.gpus_per_node=1"]
 
 
@@ -156,14 +157,15 @@ def ssh():
             predict_and_run(stage, listed, agent)
             shared_sweep(stage, ["mpirun", "-n", "2", "--allow-run-as-root", "--hostfile", listed],
                          OMPI_MCA_plm_rsh_agent=agent, TMPDIR=stage.own)
-            for signal, said in (("KILL", "share no files"), ("STOP", "no step has ended")):
+            for signal, said in (("KILL", ("share no files", STANDS)), ("STOP", (STANDS,))):
                 long = stage.start([], TWO_RANKS + ["--hosts", listed, "--steps", "100000", "--stall", "3"],
                                    OMPI_MCA_plm_rsh_agent=agent)
                 wait_for(lambda: stage.processes(hosts.names[1]), "the second host's rank")
                 time.sleep(2)  # some steps
                 command("kill", "-" + signal, *stage.processes(hosts.names[1]))
                 text = long.communicate(timeout=60)[1]
-                check(long.returncode == 3 and said in text and "steps were run before" in text, text)
+                check(long.returncode == 3 and any(word in text for word in said), text)
+                check("steps were run before" in text, text)
         finally:
             stage.stop()
 

@@ -2,7 +2,8 @@
 import dataclasses
 import re
 
-STARTS = re.compile(r"(build/release/|tools/|sudo |make |(\w+=\S+ )*(mpirun -n \d+ )?orrery(-device)? )")
+STARTS = re.compile(r"(build/release/|tools/|sudo |make |"
+                    r"(\w+=\S+ )*(mpirun -n \d+ |srun --\S+ )?orrery(-device|-worker)? )")
 
 
 @dataclasses.dataclass
@@ -48,11 +49,17 @@ def markdown(text):
 
 def help_text(text):
     """The lines below "Example" that begin with a program."""
-    commands, shown = [], False
+    commands, shown, part = [], False, ""
     for number, line in enumerate(text.splitlines(), 1):
         shown = shown or line.startswith("Example")
-        if shown and line.startswith("  ") and STARTS.match(line.strip()):
-            commands.append(Command(without_remark(line), number, []))
+        if not shown or not line.startswith("  ") or not (part or STARTS.match(line.strip())):
+            continue
+        part += line.strip()
+        if part.endswith("\\"):
+            part = part[:-1]
+            continue
+        commands.append(Command(without_remark(part), number, []))
+        part = ""
     return commands
 
 

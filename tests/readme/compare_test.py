@@ -39,10 +39,11 @@ class CommandsTest(unittest.TestCase):
 
     def test_help(self):
         text = "\n".join(["Usage: orrery", "Subcommands:", "  list    what there is", "  run     it", "", "Examples:",
-                          "  orrery list models   # all", "  mpirun -n 2 orrery run x.json", "Names: auto"])
+                          "  orrery list models   # all", "  mpirun -n 2 orrery run x.json", "  orrery run x.json \\",
+                          "      --steps 3", "Names: auto"])
         self.assertEqual(commands.subcommands(text), ["list", "run"])
         self.assertEqual([c.text for c in commands.help_text(text)],
-                         ["orrery list models", "mpirun -n 2 orrery run x.json"])
+                         ["orrery list models", "mpirun -n 2 orrery run x.json", "orrery run x.json --steps 3"])
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ TEST(CarriedRows, FullyShardedModels) {
     EXPECT_EQ(s.plan.strategy.sharding, Sharding::zero3);
     EXPECT_TRUE(s.plan.strategy.overlap_grad_reduce);
     EXPECT_TRUE(s.plan.training.fused_attention);
-    EXPECT_EQ(s.plan.training.attention_kernel, hardware::AttentionKernel::flash_2);
+    EXPECT_EQ(s.plan.training.attention_kernel, hardware::AttentionKernel::flash_triton);
     EXPECT_NO_THROW(strategies::validate(s.plan));
 }
 

@@ -65,7 +65,7 @@ TEST(MapTraining, KernelsAreThoseOfTheFramework) {
     EXPECT_EQ(training({{"switches", {{"framework", "NeMo"}}}}).attention_kernel, AttentionKernel::cudnn);
     EXPECT_EQ(
         training(with(bert, {{"switches", {{"framework", "llm-foundry"}}}, {"gbs", 64}, {"mbs", 8}})).attention_kernel,
-        AttentionKernel::flash_2);
+        AttentionKernel::flash_triton);
     EXPECT_EQ(fusion("NGC TensorFlow 1.x w/XLA"), KernelFusion::operators);
 }
 
