@@ -30,6 +30,7 @@ void add_list(CLI::App& program, Exit& exit);
 void add_profile(CLI::App& program, Exit& exit);
 void add_calibrate(CLI::App& program, Exit& exit);
 void add_capacity(CLI::App& program, Exit& exit);
+void add_import(CLI::App& program, Exit& exit);
 
 /// All commands, in the order of the help text.
 std::span<const AddCommand> commands();
