@@ -58,7 +58,7 @@ bool put_preset(Draft& draft, const Request& request) {
 
 topology::ClusterSpec spec_of(const Draft& draft) {
     topology::ClusterSpec spec;
-    if (const auto* const preset = draft.find("/cluster/preset"); preset->is_string())
+    if (const auto* const preset = draft.find("/cluster/preset"); preset != nullptr && preset->is_string())
         spec.preset = preset->get<std::string>();
     if (const auto* const gpu = draft.find("/cluster/gpu"); gpu != nullptr && gpu->is_string())
         spec.gpu = gpu->get<std::string>();
@@ -102,8 +102,10 @@ std::optional<std::uint64_t> counted_gpus(const Draft& draft, const Request& req
 
 void put_replicas(std::uint64_t gpus, const Origin& origin, Draft& draft) {
     if (draft.find("/strategy/data") != nullptr) return;
-    const std::uint64_t tensor = draft.whole("/strategy/tensor", 1), pipeline = draft.whole("/strategy/pipeline", 1);
-    const std::uint64_t replica = std::max<std::uint64_t>(1, tensor) * std::max<std::uint64_t>(1, pipeline);
+    constexpr std::uint64_t one = 1, most = 1U << 27U;  // --set is not checked yet
+    const std::uint64_t tensor = std::clamp(draft.whole("/strategy/tensor", 1), one, most);
+    const std::uint64_t pipeline = std::clamp(draft.whole("/strategy/pipeline", 1), one, most);
+    const std::uint64_t replica = tensor * pipeline;
     if (gpus % replica == 0) return draft.set("/strategy/data", gpus / replica, origin);
     draft.findings.refuse(
         origin.place, origin.name,

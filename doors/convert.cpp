@@ -34,6 +34,8 @@ bool same_word(std::string_view a, std::string_view b) {
 
 std::optional<std::uint64_t> whole_number(const Json& value) {
     if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+    if (value.is_number_integer())
+        return value.get<std::int64_t>() >= 0 ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
     if (value.is_number_float()) {
         const double number = value.get<double>();
         const bool whole = number >= 0 && number < largest_exact && std::floor(number) == number;

@@ -7,7 +7,10 @@ namespace orrery::doors {
 using Json = nlohmann::ordered_json;
 
 void Draft::set(const std::string& pointer, Json value, const Origin& origin) {
-    scenario[Json::json_pointer(pointer)] = std::move(value);
+    const Json::json_pointer path(pointer), around = path.parent_pointer();
+    // --set can put anything in the place of an object: the scenario's own readers then refuse that.
+    if (scenario.contains(around) && !scenario.at(around).is_object()) return;
+    scenario[path] = std::move(value);
     origins_[pointer] = origin;
 }
 
@@ -17,7 +20,8 @@ void Draft::set_default(const std::string& pointer, Json value, const Origin& or
 
 void Draft::erase(const std::string& pointer) {
     const Json::json_pointer path(pointer);
-    if (scenario.contains(path)) scenario.at(path.parent_pointer()).erase(path.back());
+    if (scenario.contains(path) && scenario.at(path.parent_pointer()).is_object())
+        scenario.at(path.parent_pointer()).erase(path.back());
     origins_.erase(pointer);
 }
 

@@ -60,6 +60,8 @@ public:
     /// Micro-batches of a rank in a step, where the file says those and not the whole batch.
     std::optional<std::uint64_t> accumulation;
     Findings findings;
+    /// Nothing here can become a scenario, whatever else would be said of it.
+    bool hopeless = false;
 
 private:
     std::string file_;

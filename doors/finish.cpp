@@ -103,6 +103,7 @@ void check(Draft& draft, bool whole) {
 }  // namespace
 
 Imported finished(Draft draft, const Request& request) {
+    if (draft.hopeless) return {"", draft.findings.all()};
     change(draft, request.changes);
     put_cluster(draft, request);
     put_batch(draft);

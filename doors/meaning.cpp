@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "documents/message.hpp"
 #include "doors/convert.hpp"
+#include "doors/shell/syntax.hpp"
 #include "doors/shell/traced.hpp"
 #include "scenarios/keys.hpp"
 
@@ -26,18 +27,26 @@ constexpr std::array places{scenarios::Place::model, scenarios::Place::strategy,
 /// The value is what something else will say only when the job runs.
 bool is_open(const Json& value) { return value.is_string() && shell::has_unknown(value.get_ref<const std::string&>()); }
 
+bool is_variable(const std::string& name) {
+    return name.find_first_not_of("0123456789") == std::string::npos || shell::is_name(name);
+}
+
+std::string what_is_open(const std::string& name) {
+    return is_variable(name) ? fmt::format("its value is ${}, which the file does not set", name)
+                             : "its value is known only when the script runs";
+}
+
 std::string remedy_for_open(const std::string& name, const std::string& pointer) {
     std::string dotted = pointer.substr(1);
     std::ranges::replace(dotted, '/', '.');
-    const bool variable = name.find_first_of("({[}. ") == std::string::npos;
-    return variable ? fmt::format("give it with --define {}=VALUE, or the key with --set {}=VALUE", name, dotted)
-                    : fmt::format("give the key with --set {}=VALUE", dotted);
+    return is_variable(name)
+               ? fmt::format("give it with --define {}=VALUE, or the key with --set {}=VALUE", name, dotted)
+               : fmt::format("give the key with --set {}=VALUE", dotted);
 }
 
 void want_open(const std::string& pointer, const Given& given, Draft& draft) {
     const std::string name = shell::first_unknown(given.value.get_ref<const std::string&>());
-    draft.want(pointer, given.origin, fmt::format("its value is ${}, which the file does not set", name),
-               remedy_for_open(name, pointer));
+    draft.want(pointer, given.origin, what_is_open(name), remedy_for_open(name, pointer));
 }
 
 void refuse_not_modelled(const documents::NotModelled& known, const Given& given, Draft& draft) {
@@ -108,10 +117,19 @@ void by_row(const Row& row, const Given& given, Draft& draft) {
     }
 }
 
-std::string nearest_name(std::span<const Row> table, std::string_view name) {
+/// The row that a misspelt name was probably meant to be, as its author would write it; else what to do without one.
+std::string remedy_for_unknown(std::span<const Row> table, const Given& given) {
+    const std::string name = given.name.substr(0, 64);
     std::vector<std::string_view> names;
-    for (const Row& row : table) names.push_back(row.name);
-    return nearest(name.substr(0, 64), names, 1).front();
+    for (const Row& row : table)
+        if (!row.name.ends_with(".*")) names.push_back(row.name);
+    std::string likeliest(nearest(name, names, 1).front());
+    if (edit_distance(name, likeliest) > name.size() / 4) return "look up whether it costs time or memory";
+    if (given.origin.name.starts_with("--")) {
+        std::ranges::replace(likeliest, '_', '-');
+        likeliest.insert(0, "--");
+    }
+    return fmt::format("the nearest that is known is {}", likeliest);
 }
 
 }  // namespace
@@ -155,8 +173,7 @@ void apply(std::span<const Row> table, const Givens& givens, Draft& draft) {
         if (const Row* const row = find_row(table, given.name))
             by_row(*row, given, draft);
         else
-            draft.findings.unknown(given.origin.place, given.origin.name,
-                                   fmt::format("the nearest that is known: {}", nearest_name(table, given.name)));
+            draft.findings.unknown(given.origin.place, given.origin.name, remedy_for_unknown(table, given));
     }
 }
 
@@ -165,9 +182,9 @@ std::optional<std::uint64_t> whole_of(const Given& given, Draft& draft, std::uin
     if (number && *number >= least) return number;
     if (is_open(given.value)) {
         const std::string name = shell::first_unknown(given.value.get_ref<const std::string&>());
-        draft.findings.refuse(given.origin.place, given.origin.name,
-                              fmt::format("its value is ${}, which the file does not set", name),
-                              fmt::format("give it with --define {}=VALUE", name));
+        draft.findings.refuse(given.origin.place, given.origin.name, what_is_open(name),
+                              is_variable(name) ? fmt::format("give it with --define {}=VALUE", name)
+                                                : "give the flag with its value behind --");
     } else {
         draft.findings.refuse(given.origin.place, given.origin.name,
                               fmt::format("{} is no whole number", documents::printable(text_of(given.value))),

@@ -130,8 +130,13 @@ void read_zero(const Givens& given, Draft& draft) {
     const Given* const bucket = given.find("zero_optimization.reduce_bucket_size");
     if (bucket == nullptr || bucket->value == own_value) return;
     constexpr std::uint64_t most = 100'000'000'000, bytes = 2;
-    if (const auto elements = whole_of(*bucket, draft))
-        draft.set("/strategy/bucket_size", fmt::format("{} B", std::min(*elements, most) * bytes), bucket->origin);
+    const auto elements = whole_of(*bucket, draft, 0);
+    if (!elements) return;
+    constexpr std::uint64_t least = 500'000;  // a scenario's buckets have a megabyte at least
+    if (*elements < least)
+        return draft.findings.not_modelled(bucket->origin.place, bucket->origin.name,
+                                           "gradients are reduced in buckets of the usual size", "500000 or more");
+    draft.set("/strategy/bucket_size", fmt::format("{} B", std::min(*elements, most) * bytes), bucket->origin);
 }
 
 void refuse_offload(const Givens& given, Draft& draft) {

@@ -169,7 +169,8 @@ void read_trainer(const Givens& given, Draft& draft) {
     count("trainer.num_nodes", draft.machines.nodes);
     count("trainer.devices", draft.machines.gpus_per_node);
     if (const Given* const clip = given.find("trainer.gradient_clip_val")) set_key("/training/clip_grad", *clip, draft);
-    if (const Given* const tokens = given.find_any({"model.encoder_seq_length", "model.data.seq_length"}))
+    if (const Given* const tokens =
+            given.find_any({"model.encoder_seq_length", "model.seq_length", "model.data.seq_length"}))
         set_key("/training/seq_length", *tokens, draft);
     draft.want("/training/seq_length", draft.whole_file(), "model.encoder_seq_length is not given",
                "--set training.seq_length=N");
@@ -180,16 +181,19 @@ void read_trainer(const Givens& given, Draft& draft) {
     if (unfused) draft.set("/training/fused_attention", false, draft.whole_file());
 }
 
-/// Models of other shapes than a GPT's, by what only they have.
+/// Models of other shapes than a GPT's, by what only they have: nothing else of such a file is looked at.
 void refuse_others(const Givens& given, Draft& draft) {
     for (const auto& [key, what] : {std::pair{"model.encoder", "encoder-decoders are not predicted yet"},
                                     {"model.decoder", "encoder-decoders are not predicted yet"},
+                                    {"model.vision", "models of images and text are not predicted yet"},
                                     {"model.mm_cfg", "models of images and text are not predicted yet"},
                                     {"model.hybrid_override_pattern", "state-space models are not predicted yet"},
                                     {"model.unet_config", "diffusion models are not predicted yet"}})
         for (const Given& each : given.all())
-            if (each.name == key || each.name.starts_with(std::string(key) + "."))
+            if (each.name == key || each.name.starts_with(std::string(key) + ".")) {
+                draft.hopeless = true;
                 return draft.findings.refuse(each.origin.place, key, what, "give the configuration of a GPT or Llama");
+            }
 }
 
 }  // namespace
@@ -199,6 +203,7 @@ void read_nemo(const Request& request, Draft& draft) {
     if (document.is_object()) interpolate(document);
     const Givens given = flattened(document, request.file);
     if (given.find("model.num_layers") == nullptr) refuse_others(given, draft);
+    if (draft.hopeless) return;
     apply(nemo_keys(), given, draft);
     read_model(given, draft);
     read_vocabulary(given, draft);

@@ -97,6 +97,7 @@ constexpr std::array rows{
     key("model.deterministic_mode"), rule("model.optim.name"), rule("model.optim.overlap_grad_sync"),
     rule("model.optim.overlap_param_sync"), rule("model.optim.grad_sync_dtype"), rule("model.optim.bucket_cap_mb"),
     harmless("model.optim.*"), rule("trainer.num_nodes"), rule("trainer.devices"), rule("trainer.precision"),
+    harmless("model.precision"), harmless("model.layernorm_zero_centered_gamma"), rule("model.seq_length"),
     rule("trainer.gradient_clip_val"),
     noted("trainer.accumulate_grad_batches", "the batch of a step is model.global_batch_size", "1", Takes::one, "1"),
     harmless("trainer.*"),

@@ -73,7 +73,8 @@ constexpr std::array flavors{
     Flavor{"llama3_ft", "8B", "llama3-8b"}, Flavor{"llama2", "7B", "llama2-7b"}, Flavor{"llama2", "13B", "llama2-13b"},
     Flavor{"llama2", "70B", "llama2-70b"}, Flavor{"qwen3", "0.6B", "qwen3-0.6b"},
     Flavor{"qwen3", "8B", "qwen3-8b"},
-    Flavor{"qwen3", "14B", "qwen3-14b"}, Flavor{"qwen3", "32B", "qwen3-32b"}, Flavor{"qwen3", "30B-A3B", "qwen3-30b-a3b"},
+    Flavor{"qwen3", "14B", "qwen3-14b"}, Flavor{"qwen3", "32B", "qwen3-32b"},
+    Flavor{"qwen3", "30B-A3B", "qwen3-30b-a3b"},
     Flavor{"qwen3", "235B-A22B", "qwen3-235b-a22b"},
 };
 // clang-format on

@@ -42,6 +42,7 @@ std::vector<Argument> script_arguments(const Request& request, Draft& draft) {
     for (const shell::Remark& remark : script.remarks)
         draft.findings.not_modelled({request.file, std::to_string(remark.line)}, "", remark.what, remark.remedy);
     if (script.launches.empty()) {
+        draft.hopeless = true;
         draft.findings.refuse({request.file, ""}, "", "starts no training that could be found in it",
                               "give the script that calls torchrun, deepspeed or python with the arguments of the "
                               "training, or these themselves behind --");

@@ -127,9 +127,11 @@ void read_deepspeed_experts(const Givens& given, Draft& draft) {
 }
 
 std::optional<std::uint64_t> known_tokens(const Givens& given, const Draft& draft) {
-    for (const char* name : {"tokenizer_model", "tokenizer_name_or_path", "tokenizer_type"})
+    for (const char* name : {"tokenizer_model", "tokenizer_name_or_path", "tokenizer_type", "patch_tokenizer_type"})
         if (const auto tokens = tokens_of(given.text(name))) return tokens;
-    if (given.find_any({"tokenizer_type", "tokenizer_model", "tokenizer_name_or_path"}) != nullptr) return std::nullopt;
+    if (given.find_any({"tokenizer_type", "tokenizer_model", "tokenizer_name_or_path", "patch_tokenizer_type"}) !=
+        nullptr)
+        return std::nullopt;
     return tokens_of(is_bert(draft) ? "BertWordPieceLowerCase" : "GPT2BPETokenizer");
 }
 
@@ -158,7 +160,8 @@ void read_vocabulary(const Givens& given, Draft& draft) {
     if (const Given* const padded = given.find_any({"padded_vocab_size", "pad_vocab_size_to"}))
         return set_key(pointer, *padded, draft);
     const Given* const stated = given.find("vocab_size");
-    const Given* const tokenizer = given.find_any({"tokenizer_model", "tokenizer_name_or_path", "tokenizer_type"});
+    const Given* const tokenizer =
+        given.find_any({"tokenizer_model", "tokenizer_name_or_path", "tokenizer_type", "patch_tokenizer_type"});
     const Origin origin = stated != nullptr      ? stated->origin
                           : tokenizer != nullptr ? tokenizer->origin
                                                  : draft.whole_file();
@@ -167,6 +170,8 @@ void read_vocabulary(const Givens& given, Draft& draft) {
     if (!tokens)
         return draft.want(pointer, origin, "the size of this tokenizer's vocabulary is not known here", remedy);
     if (stated != nullptr && given.text("tokenizer_type") == "NullTokenizer") ++*tokens;  // its end of document
+    if (const Given* const extra = given.find("extra_vocab_size"))  // Pai-Megatron-Patch adds them to the tokenizer's
+        *tokens += std::min<std::uint64_t>(whole_number(extra->value).value_or(0), 1U << 24U);
     const Given* const divisor = given.find("make_vocab_size_divisible_by");
     const auto multiple = divisor == nullptr ? std::optional<std::uint64_t>(128) : whole_of(*divisor, draft);
     if (!multiple) return;

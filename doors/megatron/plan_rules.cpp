@@ -123,7 +123,8 @@ void read_attention(const Givens& given, Draft& draft) {
         const std::string name = text_of(backend->value);
         return draft.set("/training/fused_attention", name != "unfused" && name != "local", backend->origin);
     }
-    const Given* const own = given.find_any({"transformer_impl", "deepspeed", "DDP_impl", "checkpoint_activations"});
+    const Given* const own = given.find_any(
+        {"transformer_impl", "deepspeed", "DDP_impl", "checkpoint_activations", "activations_checkpoint_method"});
     if (own != nullptr && (own->name != "transformer_impl" || text_of(own->value) == "local"))
         draft.set("/training/fused_attention", false, own->origin);
 }
@@ -141,7 +142,7 @@ void read_parallelism(const Givens& given, Draft& draft) {
             draft.findings.harmless(sequence->origin.place, sequence->origin.name);
     }
     if (const Given* const sharded = given.find("use_distributed_optimizer"))
-        draft.set("/strategy/sharding", "zero1", sharded->origin);
+        draft.set_default("/strategy/sharding", "zero1", sharded->origin);
     read_zero_stage(given, draft);
     read_fsdp(given, draft);
 }

@@ -52,11 +52,13 @@ public:
             else if (c == '"')
                 quoted(source.part(i + 1, end - i - (source.at(end - 1) == '"' ? 2 : 1)));
             else if (c == '`')
-                put(one(unknown("(command)", source.line(i))), false);
+                put(one(unknown(some_command, source.line(i))), false);
             else if (c == '$') {
                 i = dollar(source, i, false);
                 continue;
-            } else
+            } else if (c == mark_begin)
+                literal(source.part(i, end - i));
+            else
                 plain(c, source.line(i));
             i = end;
         }
@@ -90,7 +92,10 @@ private:
             } else if (c == '$') {
                 i = dollar(inside, i, true);
             } else if (c == '`') {
-                put(one(unknown("(command)", inside.line(i))), true);
+                put(one(unknown(some_command, inside.line(i))), true);
+                i = skip(inside, i);
+            } else if (c == mark_begin) {
+                literal(inside.part(i, skip(inside, i) - i));
                 i = skip(inside, i);
             } else {
                 plain(c, inside.line(i));
@@ -142,7 +147,7 @@ private:
             return end;
         }
         if (next == '(') {
-            put(one(unknown("(command)", line)), in_quotes);
+            put(one(unknown(some_command, line)), in_quotes);
             return end;
         }
         if (next == '{') {
@@ -182,7 +187,7 @@ private:
             }
             i = std::max(i, end == i ? i : end - 1);
         }
-        return "((" + text.substr(0, 40) + "))";
+        return std::string(some_expression);
     }
 
     Value variable(const std::string& name, std::string_view index, std::uint32_t line) const {
@@ -201,7 +206,7 @@ private:
         if (index == "@" || index == "*") return {.parts = found->values, .list = index == "@"};
         std::size_t position = 0;
         if (!index.empty() && std::from_chars(index.data(), index.data() + index.size(), position).ec != std::errc{})
-            return unset(name + "[" + std::string(index) + "]", line);
+            return unset(some_expression, line);
         if (position >= found->values.size()) return one({});
         return one(found->values[position]);
     }
@@ -215,7 +220,7 @@ private:
         if (end == 0 && !text.empty() && std::string_view("@*#?$!-").find(text.front()) != std::string_view::npos)
             end = 1;
         const std::string name = text.substr(0, end);
-        if (name.empty() || (name == "!" && text.size() > 1)) return unset(text.substr(0, 40), line);
+        if (name.empty() || (name == "!" && text.size() > 1)) return unset(some_expression, line);
         std::string index;
         if (inside.at(end) == '[') {
             const std::size_t close = std::min(text.find(']', end), text.size() - 1);
@@ -223,7 +228,7 @@ private:
             end = close + 1;
         }
         const Value value = variable(name, index, line);
-        return end >= text.size() ? value : changed(value, inside.part(end, text.size() - end), text, line);
+        return end >= text.size() ? value : changed(value, inside.part(end, text.size() - end), line);
     }
 
     Value count(const std::string& name, std::uint32_t line) const {
@@ -237,7 +242,7 @@ private:
     }
 
     /// ${NAME:-word} and its kin; changes of the text itself are not worked out.
-    Value changed(const Value& value, const Traced& rest, const std::string& whole, std::uint32_t line) {
+    Value changed(const Value& value, const Traced& rest, std::uint32_t line) {
         const bool colon = rest.at(0) == ':';
         const char op = rest.at(colon ? 1 : 0);
         const bool there = value.set && !(colon && is_empty(value));
@@ -251,7 +256,7 @@ private:
             case '=': return there ? value : word();
             case '+': return there ? word() : one({});
             case '?': return value;
-            default: return is_empty(value) ? value : unset(whole.substr(0, 40), line);
+            default: return is_empty(value) ? value : unset(some_expression, line);
         }
     }
 

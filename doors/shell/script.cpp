@@ -250,10 +250,9 @@ private:
         for (std::size_t i = 0; i + 2 < words.size(); ++i) {
             const std::string& word = words[i].text();
             const std::string_view name = std::string_view(word).substr(word.find_last_of('/') + 1);
-            const std::string& option = words[i + 1].text();
-            const bool command =
-                option.size() > 1 && option.front() == '-' && option[1] != '-' && option.ends_with('c');
-            if (is_one_of(name, shells) && command) return words[i + 2];
+            if (!is_one_of(name, shells)) continue;
+            for (std::size_t k = i + 1; k + 1 < words.size() && words[k].text().starts_with('-'); ++k)
+                if (!words[k].text().starts_with("--") && words[k].text().ends_with('c')) return words[k + 1];
         }
         return std::nullopt;
     }

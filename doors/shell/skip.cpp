@@ -57,6 +57,10 @@ std::size_t skip(const Traced& source, std::size_t i, int depth) {
     if (depth > most_depth)
         throw Error("", "", "quotes and expansions are nested too deeply", "give the arguments themselves, after --");
     switch (source.at(i)) {
+        case mark_begin: {
+            const std::size_t end = source.text().find(mark_end, i);
+            return end == std::string::npos ? source.size() : end + 1;
+        }
         case '\\': return i + 2 < source.size() ? i + 2 : source.size();
         case '\'': return skip_single(source, i);
         case '"': return skip_double(source, i, depth);

@@ -4,12 +4,6 @@
 
 namespace orrery::doors::shell {
 
-namespace {
-
-constexpr char mark_begin = '\x01', mark_end = '\x02';
-
-}  // namespace
-
 Traced Traced::script(std::string_view text) {
     Traced result;
     std::uint32_t line = 1;

@@ -44,6 +44,10 @@ private:
 // What a script takes from where it runs (an unset variable, the output of a command) stands in expanded text as a mark
 // with its name, so that only the flags whose values hang on it have to be asked for.
 
+constexpr char mark_begin = '\x01', mark_end = '\x02';
+/// What stands in a mark for the output of a command, and for an expression: no name that a variable can have.
+constexpr std::string_view some_command = "(command)", some_expression = "(expression)";
+
 /// The mark of a name, as a part of text.
 Traced unknown(std::string_view name, std::uint32_t line);
 bool has_unknown(std::string_view text);

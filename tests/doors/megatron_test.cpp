@@ -134,7 +134,7 @@ TEST(Megatron, SaysAllThatIsWrongAtOnce) {
           "optimizer in host memory", "multi-latent", "--seq-length", "vocabulary"})
         EXPECT_TRUE(says(read, Verdict::refused, word)) << word << " is missing from\n" << refusals(read);
     for (const Finding& each : read.findings)
-        if (each.verdict != Verdict::harmless) EXPECT_FALSE(each.remedy.empty()) << each.what;
+        EXPECT_TRUE(each.verdict == Verdict::harmless || !each.remedy.empty()) << each.what;
     EXPECT_FALSE(with("--context-parallel-size 1").refused());
 }
 

@@ -108,7 +108,9 @@ TEST(Shell, EndsWhereAScriptWouldNot) {
                  Error);
     EXPECT_THROW((void)read_script("f() { f; }\nf", {}, is_run), Error);
     EXPECT_THROW((void)read_script("X='eval $X'\neval $X", {}, is_run), Error);
-    EXPECT_THROW((void)read_script(std::string(500, '(') + "run", {}, is_run), Error);
+    std::string nested;
+    for (int i = 0; i < 500; ++i) nested += "{ ";
+    EXPECT_THROW((void)read_script(nested + "run", {}, is_run), Error);
     EXPECT_NO_THROW((void)read_script("while true; do X=1; done\nrun $X", {}, is_run));
 }
 

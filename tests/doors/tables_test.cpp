@@ -41,7 +41,7 @@ TEST_P(Tables, NameEveryFlagOnce) {
 
 TEST_P(Tables, MeanKeysThatThereAre) {
     for (const Row& row : GetParam()) {
-        if (row.act == Act::key) EXPECT_TRUE(is_known(row.name)) << row.name;
+        EXPECT_TRUE(row.act != Act::key || is_known(row.name)) << row.name;
         if (row.act == Act::sets) {
             EXPECT_TRUE(is_key(row.pointer)) << row.name << ": " << row.pointer;
             EXPECT_TRUE(nlohmann::json::accept(row.on)) << row.name;
