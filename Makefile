@@ -20,9 +20,9 @@ SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 run: build ## build a release and predict the scenario in SCENARIO
 	build/release/orrery simulate $(SCENARIO)
 
-build: setup ## build the release: build/release/orrery, and orrery-device, which it starts
+build: setup ## build the release: orrery, orrery-device, which it starts, and orrery-worker, in build/release
 	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target orrery orrery-device
+	cmake --build --preset release --parallel $(JOBS) --target programs
 
 test: setup-test ## build everything with warnings as errors and run every test
 	cmake --preset dev

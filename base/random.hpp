@@ -6,7 +6,8 @@
 
 namespace orrery {
 
-/// One step of Sebastiano Vigna's splitmix64: a number that looks like chance, from any number.
+/// One step of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014; as Sebastiano
+/// Vigna writes it): a bijection whose outputs pass for chance even on consecutive numbers.
 constexpr std::uint64_t mixed(std::uint64_t value) {
     value += 0x9e3779b97f4a7c15U;
     value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;

@@ -23,6 +23,13 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 16U;
     throw Error(name, "", fmt::format("cannot be read: {}", std::generic_category().message(error)), hint);
 }
 
+/// /dev/zero and the like: most have no end. Terminals have one, where their user says so.
+void refuse_device(int descriptor, const std::string& name, const std::string& hint) {
+    struct stat about {};
+    if (::fstat(descriptor, &about) != 0 || !S_ISCHR(about.st_mode) || ::isatty(descriptor) == 1) return;
+    throw Error(name, "", "is a device and no file", hint.empty() ? "name a file" : hint);
+}
+
 /// Up to `most` bytes; an error for more.
 std::string read_all(int descriptor, const std::string& name, const std::string& hint, std::uint64_t most) {
     std::string text;
@@ -61,6 +68,7 @@ private:
 std::string read_file(const std::filesystem::path& file, const std::string& hint, std::uint64_t most) {
     const Opened in(file);
     if (in.get() < 0) cannot_be_read(file.string(), hint, errno);
+    refuse_device(in.get(), file.string(), hint);
     return read_all(in.get(), file.string(), hint, most);
 }
 

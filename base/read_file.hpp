@@ -11,7 +11,8 @@ namespace orrery {
 inline constexpr std::uint64_t most_file_bytes = std::uint64_t{256} << 20U;
 
 /// The bytes of a file, a pipe or the like. Throws Error with the file, "cannot be read" and the hint when there is
-/// none, for a folder, and when it has more than `most` bytes: of /dev/zero no more than those are ever in memory.
+/// none, for a folder or a device, and when it has more than `most` bytes: of a pipe without an end no more than those
+/// are ever in memory.
 std::string read_file(const std::filesystem::path& file, const std::string& hint = "",
                       std::uint64_t most = most_file_bytes);
 

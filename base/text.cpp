@@ -59,6 +59,13 @@ std::vector<std::string> nearest(std::string_view wanted, std::span<const std::s
     return best;
 }
 
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r";
+    const std::size_t first = text.find_first_not_of(blanks);
+    if (first == text.npos) return {};
+    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 std::string shell_word(std::string_view word) {
     constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
     if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) return std::string(word);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/statistics.hpp"
+
 namespace orrery::calibrate {
 
 namespace {
@@ -19,12 +21,6 @@ Lines lines_of(const GemmTable& table) {
     Lines lines;
     for (std::size_t i = 0; i < table.points.size(); ++i) lines[{table.points[i].n, table.points[i].k}].push_back(i);
     return lines;
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 /// Median seconds per row of line[at] and the two neighbours on each side that lie within a factor of two; 0 when

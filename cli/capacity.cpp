@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/progress.hpp"
+#include "base/today.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "documents/document.hpp"
@@ -30,13 +30,6 @@ constexpr const char* footer = R"(Examples:
 
 Predictions are kept beside the question (QUESTION.predictions), so that another price is answered at once, and a
 command that was interrupted goes on.)";
-
-std::string today() {
-    const auto now = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-    const std::chrono::year_month_day date{now};
-    return fmt::format("{}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                       static_cast<unsigned>(date.day()));
-}
 
 Exit ask(const Options& options) {
     require_distinct({options.json, options.cache}, {options.question});

@@ -11,6 +11,8 @@ class App;
 
 namespace orrery::cli {
 
+class Ranks;
+
 /// Adds one command to the program. When the user chooses it, parsing runs it: it sets `exit` for an answer that is
 /// no error (a scenario that does not fit, under --check) and throws Error for bad input.
 using AddCommand = void (*)(CLI::App& program, Exit& exit);
@@ -31,6 +33,10 @@ void add_profile(CLI::App& program, Exit& exit);
 void add_calibrate(CLI::App& program, Exit& exit);
 void add_capacity(CLI::App& program, Exit& exit);
 void add_import(CLI::App& program, Exit& exit);
+
+/// The same, shared among the ranks of a job; `ranks` must outlive the program.
+void add_sweep(CLI::App& program, Ranks& ranks);
+void add_search(CLI::App& program, Ranks& ranks);
 
 /// All commands, in the order of the help text.
 std::span<const AddCommand> commands();

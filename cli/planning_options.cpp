@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "planning/parallel.hpp"
 #include "report/html/page.hpp"
 
 namespace orrery::cli {
@@ -53,7 +52,9 @@ void PlanningOptions::add_to(CLI::App& command, const std::string& what) {
                     "output file when absent")
         ->type_name("FILE");
     command.add_flag("--fresh", fresh, "drop what the log holds and begin anew");
-    command.add_option("--threads", threads, "simulate so many at once; all cores when absent")
+    command
+        .add_option("--threads", threads,
+                    "simulate so many at once; all cores when absent, one a rank of orrery-worker")
         ->check(CLI::Range(1U, most_threads));
 }
 
@@ -76,6 +77,6 @@ std::unique_ptr<UndoneWhenInterrupted> tell_when_interrupted(const fs::path& log
         [file = log.string()] { note(file, "holds what is done: the same command goes on from there"); });
 }
 
-unsigned PlanningOptions::cores() const { return threads > 0 ? threads : planning::all_cores(); }
+unsigned PlanningOptions::cores(const Ranks& ranks) const { return threads > 0 ? threads : ranks.usual_threads(); }
 
 }  // namespace orrery::cli

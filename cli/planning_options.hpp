@@ -10,6 +10,7 @@
 #include "base/interrupt.hpp"
 #include "base/progress.hpp"
 #include "cli/options.hpp"
+#include "cli/ranks.hpp"
 #include "planning/journal.hpp"
 
 namespace orrery::cli {
@@ -54,7 +55,7 @@ struct PlanningOptions {
     [[nodiscard]] planning::Journal::Start start() const {
         return fresh ? planning::Journal::Start::afresh : planning::Journal::Start::go_on;
     }
-    [[nodiscard]] unsigned cores() const;
+    [[nodiscard]] unsigned cores(const Ranks& ranks) const;
 };
 
 /// While it lives, an interrupt says that the same command goes on from the log. Nothing without a log.

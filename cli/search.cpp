@@ -140,18 +140,21 @@ std::string command(const Options& options) {
     return text;
 }
 
-void search(const Options& options) {
+planning::SearchQuestion question_of(const Options& options) {
+    Asked asked(options);
+    return {.sites = planning::Grid(options.scenario.file, std::move(asked.set), std::move(asked.sites)),
+            .given = std::move(asked.given),
+            .objective = objective_of(options.objective),
+            .prices = prices_of(options.price),
+            .top = options.top,
+            .idle = options.idle};
+}
+
+void search(const Options& options, Ranks& ranks) {
     const PlanningOptions& planning = options.planning;
     const std::filesystem::path log = planning.log_file();
     planning.require_distinct_files(options.scenario.file);
-    Asked asked(options);
-    const planning::SearchQuestion question{
-        .sites = planning::Grid(options.scenario.file, std::move(asked.set), std::move(asked.sites)),
-        .given = std::move(asked.given),
-        .objective = objective_of(options.objective),
-        .prices = prices_of(options.price),
-        .top = options.top,
-        .idle = options.idle};
+    const planning::SearchQuestion question = question_of(options);
     PlanOutputs outputs(planning.outputs);
     calibrate::ProfileStore profiles;
     planning::Journal journal(log, {"search", question.fingerprint(), planning::Journal::any}, planning.start());
@@ -160,7 +163,8 @@ void search(const Options& options) {
     {
         const auto told = tell_when_interrupted(log);
         result = planning::search(question, profiles, journal,
-                                  {.threads = planning.cores(),
+                                  {.threads = planning.cores(ranks),
+                                   .crew = ranks.crew(planning.cores(ranks)),
                                    .most_simulated = options.most,
                                    .begin = [&](const char* part, std::size_t steps) { watch.begin(part, steps); },
                                    .done = [&] { watch.done(); }});
@@ -175,9 +179,18 @@ void search(const Options& options) {
     journal.remove();
 }
 
+/// For the rank that leads.
+void serve(const Options& options, Ranks& ranks) {
+    const planning::SearchQuestion question = question_of(options);
+    calibrate::ProfileStore profiles;
+    ranks.serve(planning::simulate_plans(question, profiles), options.planning.cores(ranks));
+}
+
 }  // namespace
 
-void add_search(CLI::App& program, Exit&) {
+void add_search(CLI::App& program, Exit&) { add_search(program, alone()); }
+
+void add_search(CLI::App& program, Ranks& ranks) {
     CLI::App* const command = program.add_subcommand("search", "find the best plans of a model on a cluster");
     const auto options = std::make_shared<Options>();
     options->scenario.add_to(*command);
@@ -206,7 +219,9 @@ void add_search(CLI::App& program, Exit&) {
     options->planning.add_to(*command, "the best plans");
     options->display.add_to(*command);
     command->footer(footer);
-    command->callback([options] { options->scenario.blamed([&] { return search(*options); }); });
+    command->callback([options, &ranks] {
+        options->scenario.blamed([&] { return ranks.lead() ? search(*options, ranks) : serve(*options, ranks); });
+    });
 }
 
 }  // namespace orrery::cli

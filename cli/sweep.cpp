@@ -40,7 +40,7 @@ std::string command(const Options& options) {
     return text + " --html " + shell_word(options.planning.outputs.html);
 }
 
-void whole(const Options& options, const planning::Grid& grid) {
+void whole(const Options& options, const planning::Grid& grid, Ranks& ranks) {
     const PlanningOptions& planning = options.planning;
     const std::filesystem::path log = planning.log_file();
     PlanOutputs outputs(planning.outputs);
@@ -50,14 +50,15 @@ void whole(const Options& options, const planning::Grid& grid) {
     {
         Progress progress("sweep", grid.points(), options.display.quiet);
         const auto told = tell_when_interrupted(log);
-        result = planning::sweep(grid, profiles, journal, planning.cores(), [&] { progress.advance(); });
+        const planning::Crew crew = ranks.crew(planning.cores(ranks));
+        result = planning::sweep(grid, profiles, journal, crew, [&] { progress.advance(); });
     }
     outputs.finish(sweep_forms(grid, result, options.top, options.display, command(options)), options.display);
     journal.remove();
 }
 
 /// One part; its answers become a file that `orrery merge` reads.
-void part(const Options& options, const planning::Grid& grid) {
+void part(const Options& options, const planning::Grid& grid, Ranks& ranks) {
     const PlanningOptions& planning = options.planning;
     const planning::Shard shard = planning::parse_shard(options.shard);
     if (!planning.outputs.csv.empty() || !planning.outputs.html.empty() || planning.outputs.json.empty())
@@ -73,7 +74,8 @@ void part(const Options& options, const planning::Grid& grid) {
         const std::uint64_t points = shard.points(grid.points());
         Progress progress("sweep", points, options.display.quiet);
         const auto told = tell_when_interrupted(log);
-        answers = planning::answers(grid, shard, profiles, journal, planning.cores(), [&] { progress.advance(); });
+        const planning::Crew crew = ranks.crew(planning.cores(ranks));
+        answers = planning::answers(grid, shard, profiles, journal, crew, [&] { progress.advance(); });
     }
     json.write(planning::shard_json(grid, shard, sweep, answers));
     json.finish();
@@ -83,20 +85,30 @@ void part(const Options& options, const planning::Grid& grid) {
                           answers.size(), grid.points(), shard.text()));
 }
 
-void sweep(const Options& options) {
+/// For the rank that leads.
+void serve(const Options& options, const planning::Grid& grid, Ranks& ranks) {
+    calibrate::ProfileStore profiles;
+    ranks.serve(planning::simulate_points(grid, profiles), options.planning.cores(ranks));
+}
+
+void sweep(const Options& options, Ranks& ranks) {
     options.planning.require_distinct_files(options.scenario.file);
     std::vector<planning::Axis> axes;
     for (const std::string& text : options.vary) axes.push_back(planning::parse_axis(text));
     const planning::Grid grid(options.scenario.file, options.scenario.overrides(), std::move(axes));
-    if (options.shard.empty())
-        whole(options, grid);
+    if (!ranks.lead())
+        serve(options, grid, ranks);
+    else if (options.shard.empty())
+        whole(options, grid, ranks);
     else
-        part(options, grid);
+        part(options, grid, ranks);
 }
 
 }  // namespace
 
-void add_sweep(CLI::App& program, Exit&) {
+void add_sweep(CLI::App& program, Exit&) { add_sweep(program, alone()); }
+
+void add_sweep(CLI::App& program, Ranks& ranks) {
     CLI::App* const command = program.add_subcommand("sweep", "simulate every combination of some keys' values");
     const auto options = std::make_shared<Options>();
     options->scenario.add_to(*command);
@@ -110,7 +122,7 @@ void add_sweep(CLI::App& program, Exit&) {
         ->type_name("N/PARTS");
     options->display.add_to(*command);
     command->footer(footer);
-    command->callback([options] { options->scenario.blamed([&] { return sweep(*options); }); });
+    command->callback([options, &ranks] { options->scenario.blamed([&] { return sweep(*options, ranks); }); });
 }
 
 }  // namespace orrery::cli

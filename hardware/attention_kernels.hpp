@@ -8,10 +8,11 @@ namespace orrery::hardware {
 
 /// Whose fused attention runs.
 enum class AttentionKernel : std::uint8_t {
-    newest,   ///< as in the profile's table
-    flash_1,  ///< FlashAttention of 2022
-    flash_2,  ///< of July 2023
-    cudnn,    ///< as Transformer Engine takes it from Hopper on
+    newest,        ///< as in the profile's table
+    flash_1,       ///< FlashAttention of 2022
+    flash_triton,  ///< the same in Triton
+    flash_2,       ///< of July 2023
+    cudnn,         ///< as Transformer Engine takes it from Hopper on
 };
 
 /// Forward and backward rate over the table's.

@@ -8,18 +8,11 @@
 #include <random>
 #include <utility>
 
+#include "base/random.hpp"
+
 namespace orrery::kernels {
 
 namespace {
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): a bijection of 64 bits that passes
-/// BigCrush on consecutive numbers, so that element i needs no element before it.
-std::uint64_t scrambled(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
 
 constexpr int quantile_bits = 12;
 constexpr std::size_t quantiles = std::size_t{1} << quantile_bits;
@@ -58,7 +51,7 @@ void fill_real(const Operand& operand, std::uint64_t key, std::byte* to) {
     const Quantiles numbers = numbers_of(operand);
     for (std::size_t i = 0; i < quantiles; ++i) encode(operand.format, numbers[i], encoded.data() + i * bytes);
     for (std::uint64_t i = 0; i < operand.elements; ++i)
-        std::memcpy(to + i * bytes, encoded.data() + (scrambled(key + i) >> (64 - quantile_bits)) * bytes, bytes);
+        std::memcpy(to + i * bytes, encoded.data() + (mixed(key + i) >> (64 - quantile_bits)) * bytes, bytes);
 }
 
 void fill_whole(const Operand& operand, std::uint64_t key, std::byte* to) {
@@ -66,10 +59,10 @@ void fill_whole(const Operand& operand, std::uint64_t key, std::byte* to) {
     if (operand.fill == Fill::permutation) {
         std::iota(numbers.begin(), numbers.end(), 0);
         for (std::uint64_t i = operand.elements; i > 1; --i)  // Fisher and Yates
-            std::swap(numbers[i - 1], numbers[scrambled(key + i) % i]);
+            std::swap(numbers[i - 1], numbers[mixed(key + i) % i]);
     } else {
         for (std::uint64_t i = 0; i < operand.elements; ++i)
-            numbers[i] = static_cast<std::int32_t>(scrambled(key + i) % operand.bound);
+            numbers[i] = static_cast<std::int32_t>(mixed(key + i) % operand.bound);
     }
     std::memcpy(to, numbers.data(), operand.bytes());
 }
@@ -78,7 +71,7 @@ void fill_whole(const Operand& operand, std::uint64_t key, std::byte* to) {
 
 std::vector<std::byte> host_values(const Operand& operand, std::uint64_t seed, std::size_t position) {
     std::vector<std::byte> values(operand.bytes(), std::byte{0xff});
-    const std::uint64_t key = scrambled(scrambled(seed) + position);
+    const std::uint64_t key = mixed(mixed(seed) + position);
     switch (operand.fill) {
         case Fill::normal:
         case Fill::positive:
@@ -87,7 +80,7 @@ std::vector<std::byte> host_values(const Operand& operand, std::uint64_t seed, s
         case Fill::permutation: fill_whole(operand, key, values.data()); break;
         case Fill::keep:
             for (std::uint64_t i = 0; i < operand.elements; ++i)
-                values[i] = std::byte{static_cast<double>(scrambled(key + i)) < keep_probability * 0x1p64};
+                values[i] = std::byte{static_cast<double>(mixed(key + i)) < keep_probability * 0x1p64};
             break;
         case Fill::forward:
         case Fill::poison: break;

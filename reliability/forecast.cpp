@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "base/statistics.hpp"
 #include "base/units.hpp"
 #include "reliability/goodput.hpp"
 
@@ -14,14 +15,6 @@ namespace orrery::reliability {
 namespace {
 
 constexpr double most_events = 4e6, most_runs = 1000, least_runs = 100;
-
-/// The value that a share of the sorted ones lies below, between neighbours in proportion.
-double quantile(const std::vector<double>& sorted, double share) {
-    const double at = share * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(at);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 /// Beyond this the answer is "never", which nobody needs simulated.
 void require_end(const TrainingRun& run, double expected) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/statistics.hpp"
 #include "documents/message.hpp"
 #include "report/breakdown.hpp"
 #include "run/measured.hpp"
@@ -125,7 +126,7 @@ public:
         for (auto& [key, members] : groups_) out_.groups.push_back(finished(key, members, static_cast<double>(ranks)));
         std::ranges::stable_sort(out_.groups, std::ranges::greater{},
                                  [](const OpGroup& group) { return std::abs(group.seconds.difference()); });
-        out_.median_op_error = run::median(errors_);
+        out_.median_op_error = median(errors_);
     }
 
 private:
@@ -164,8 +165,8 @@ private:
         return {{fmt::format("{} ({})", name, phase), members.predicted / ranks, members.measured / ranks},
                 kind,
                 members.count / ranks,
-                run::median(members.errors),
-                run::median(members.spreads)};
+                median(members.errors),
+                median(members.spreads)};
     }
 
     const Side& p_;

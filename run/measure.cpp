@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/host_name.hpp"
+#include "base/statistics.hpp"
 #include "run/clock.hpp"
 #include "strategies/build.hpp"
 

@@ -1,11 +1,11 @@
 #include "run/measured.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/file_replacement.hpp"
 #include "base/read_file.hpp"
+#include "base/statistics.hpp"
 #include "documents/document.hpp"
 #include "documents/value.hpp"
 
@@ -17,15 +17,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 constexpr int version = 3;
 constexpr std::uint64_t most_measured_bytes = std::uint64_t{4} << 30U;  // times of every operation of every rank
-
-/// Linear between the neighbouring order statistics.
-double quantile(const std::vector<double>& sorted, double share) {
-    if (sorted.empty()) return 0;
-    const double at = share * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(at);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 Json json_of(const MeasuredRank& rank) {
     Json begin = Json::array(), end = Json::array(), seconds = Json::array(), device = Json::array(),
@@ -94,16 +85,6 @@ std::vector<double> counted(const MeasuredRun& run) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-    std::ranges::sort(values);
-    return quantile(values, 0.5);
-}
-
-double half_quartile_range(std::vector<double> values) {
-    std::ranges::sort(values);
-    return (quantile(values, 0.75) - quantile(values, 0.25)) / 2;
-}
 
 double MeasuredRun::step_seconds() const { return median(counted(*this)); }
 double MeasuredRun::step_spread() const { return half_quartile_range(counted(*this)); }

@@ -48,11 +48,6 @@ struct MeasuredRun {
     [[nodiscard]] double step_spread() const;
 };
 
-/// Middle value; the mean of both for an even count. 0 of none.
-double median(std::vector<double> values);
-/// Half the distance between the quartiles.
-double half_quartile_range(std::vector<double> values);
-
 std::string rank_to_json(const MeasuredRank& rank);
 MeasuredRank rank_from_json(const std::string& text);
 

@@ -7,19 +7,12 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "kernels/number_format.hpp"
 
 namespace orrery::run {
 
 namespace {
-
-/// SplitMix64 (Steele, Lea and Flood 2014): a bijection whose outputs look random.
-std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9E3779B97F4A7C15ULL;
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31U);
-}
 
 /// FNV-1a.
 std::uint64_t hash_of(const std::string& text) {

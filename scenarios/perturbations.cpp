@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 
 namespace orrery::scenarios {
@@ -22,12 +23,6 @@ constexpr const char* link_form = "write \"leaf 0 - spine 1 x 4 from 1 s to 2 s\
 constexpr const char* background_form =
     "write \"node 4 nic 0 to node 9 nic 0 at 50 Gb/s from 1 s to 2 s\", \"gpus 0-7 to gpus 8-15 at 1 GB/s\" or "
     "\"node 16 to nodes 0-7 at 2 GB/s\"";
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-    return text;
-}
 
 /// Cuts what follows the last " word " off the text; empty when the word is not there.
 std::string_view cut(std::string_view& text, std::string_view word) {

@@ -44,6 +44,7 @@ constexpr std::array recipes{word("delayed", Fp8Recipe::delayed), word("tensorwi
 static_assert(recipes.size() == enumerators<Fp8Recipe>);
 constexpr std::array attention_kernels{
     word("newest", hardware::AttentionKernel::newest), word("flash-1", hardware::AttentionKernel::flash_1),
+    word("flash-1-triton", hardware::AttentionKernel::flash_triton),
     word("flash-2", hardware::AttentionKernel::flash_2), word("cudnn", hardware::AttentionKernel::cudnn)};
 static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel>);
 constexpr std::array fusions{word("full", KernelFusion::full), word("operators", KernelFusion::operators),

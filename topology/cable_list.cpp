@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "topology/max_flow.hpp"
 #include "topology/xml_file.hpp"
@@ -128,11 +129,6 @@ private:
     std::vector<std::uint32_t> next_;  // [destination][switch] -> trunk to take
 };
 
-std::string trimmed(std::string_view text) {
-    const auto first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
-    return first == std::string_view::npos ? "" : std::string(text.substr(first, last - first + 1));
-}
-
 class Parser {
 public:
     Parser(const std::string& file, const FabricParts& parts) : file_(file), parts_(parts) {}
@@ -182,7 +178,7 @@ private:
     void read(const std::string& line) {
         std::vector<std::string> cells;
         std::istringstream stream(line);
-        for (std::string cell; std::getline(stream, cell, ',');) cells.push_back(trimmed(cell));
+        for (std::string cell; std::getline(stream, cell, ',');) cells.emplace_back(trimmed(cell));
         const char* const form = "write it like \"node0, leaf0, 200 Gb/s, 155 ns\"";
         if (cells.size() < 3 || cells.size() > 4 || cells[0].empty() || cells[1].empty()) {
             fail(fmt::format("\"{}\" is no cable", line.substr(0, 80)), form);

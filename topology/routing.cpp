@@ -12,6 +12,7 @@
 
 #include "base/enum_table.hpp"
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "base/text.hpp"
 
 namespace orrery::topology {
@@ -21,14 +22,6 @@ namespace {
 constexpr EnumNames<RoutingPolicy> policy_names{"minimal", "ecmp", "spray", "adaptive", "rails"};
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t tried_paths = 4096;
-
-/// The finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-std::uint64_t mix(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31);
-}
 
 /// "leaf 3" -> 3 for the word "leaf"; nothing for anything else.
 std::uint32_t number_after(std::string_view text, std::string_view word) {
@@ -51,7 +44,7 @@ RoutingPolicy routing_policy(const std::string& name) {
 
 std::uint32_t hashed_path(const Fabric& fabric, Port from, Port to, std::uint32_t paths, std::uint64_t seed) {
     const std::uint64_t flow = std::uint64_t{fabric.port(from)} << 32 | fabric.port(to);
-    return static_cast<std::uint32_t>(mix(mix(seed) ^ flow) % paths);
+    return static_cast<std::uint32_t>(mixed(mixed(seed) ^ flow) % paths);
 }
 
 Failures::Failures(std::shared_ptr<const Fabric> fabric, const std::vector<std::string>& names)

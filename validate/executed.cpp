@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/statistics.hpp"
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "run/measured.hpp"
@@ -70,7 +71,7 @@ ExecutedSummary summary(const std::vector<ExecutedRow>& rows) {
         all.worst = std::max(all.worst, errors.back());
         all.inside += row.inside() ? 1.0 / static_cast<double>(rows.size()) : 0;
     }
-    all.median = run::median(errors);
+    all.median = median(errors);
     for (std::size_t i = 0; i < rows.size(); ++i)
         for (std::size_t j = i + 1; j < rows.size(); ++j) {
             const double measured = rows[i].measured / rows[j].measured;

@@ -9,7 +9,9 @@
 
 #include "base/data_folder.hpp"
 #include "base/error.hpp"
+#include "base/statistics.hpp"
 #include "validate/collectives.hpp"
+#include "validate/doubts.hpp"
 #include "validate/gave_constants.hpp"
 #include "validate/map_row.hpp"
 #include "validate/measured.hpp"
@@ -66,6 +68,7 @@ private:
         result.kind = row.kind();
         try {
             if (gave_constant(row.id()) != nullptr) throw Skip("gave a constant of the model");
+            if (const Doubt* doubt = doubt_about(row)) throw Skip(std::string(doubt->reason));
             work(result);
             if (!std::isfinite(result.error) || !std::isfinite(result.signed_error))
                 throw Skip("prediction is not finite");

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/statistics.hpp"
 #include "validate/gave_constants.hpp"
 
 namespace orrery::validate {
@@ -96,12 +97,6 @@ Summary summarise(const Table& table, const Counts& counts) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-    std::ranges::sort(values);
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 std::vector<double> ranks(std::span<const double> values) {
     std::vector<std::size_t> order(values.size());

@@ -58,9 +58,6 @@ struct Table {
     Summary all, independent;          ///< independent: without sources that were looked at (gave_constants.hpp)
 };
 
-/// The middle value, or the mean of the two middle ones. values: not empty.
-double median(std::vector<double> values);
-
 /// Ranks from 1; equal values share the mean of the ranks they occupy.
 std::vector<double> ranks(std::span<const double> values);
 

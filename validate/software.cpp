@@ -75,8 +75,9 @@ Software software_of(const Row& row) {
 hardware::AttentionKernel attention_kernel_of(const Row& row, Software software) {
     using hardware::AttentionKernel;
     if (software == Software::nemo || software == Software::megatron_core) return AttentionKernel::cudnn;
-    // The tables of LLM Foundry are of 2023.
-    return contains(framework_words(row), "llm-foundry") ? AttentionKernel::flash_2 : AttentionKernel::newest;
+    // LLM Foundry's benchmark script (scripts/train/benchmarking/submit_benchmarks.py) takes attn_impl triton in every
+    // commit that added a table, from May 2023 to January 2024.
+    return contains(framework_words(row), "llm-foundry") ? AttentionKernel::flash_triton : AttentionKernel::newest;
 }
 
 /// XLA fuses chains of operations up to the next reduction: about one kernel an operator. NVIDIA's DeepLearningExamples

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <chrono>
-#include <ctime>
 #include <fstream>
 #include <thread>
 
@@ -36,14 +35,6 @@ double others_share(double seconds) {
 std::uint64_t involuntary_switches() {
     rusage usage{};
     return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::uint64_t>(usage.ru_nivcsw) : 0;
-}
-
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    std::array<char, 16> text{};
-    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts)};
 }
 
 double wall_seconds() {

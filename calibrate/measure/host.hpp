@@ -21,9 +21,6 @@ double others_share(double seconds);
 /// Times a thread of this process, a product's helpers included, was taken off its core for another (ru_nivcsw).
 std::uint64_t involuntary_switches();
 
-/// "2026-11-21", of the clock of this machine, UTC.
-std::string today();
-
 /// Seconds of a clock that never goes back.
 double wall_seconds();
 

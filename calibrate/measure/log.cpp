@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/read_file.hpp"
+#include "base/today.hpp"
 #include "calibrate/measure/host.hpp"
 #include "documents/document.hpp"
 #include "documents/value.hpp"

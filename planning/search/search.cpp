@@ -6,6 +6,7 @@
 #include <atomic>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -67,6 +68,18 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
     return fields;
 }
 
+/// Simulates plans on these sites.
+Simulate simulate_on(std::shared_ptr<const Fields> fields, calibrate::ProfileStore& profiles) {
+    return [fields = std::move(fields), &profiles, session = std::make_shared<sim::Session>()](const Work& work) {
+        const auto at = std::ranges::lower_bound(fields->site, work.point);
+        if (at == fields->site.end() || *at != work.point || !work.plan)
+            throw Error(fmt::format("no plan can be made for cluster {} here", work.point));
+        const Site& site = fields->list[static_cast<std::size_t>(at - fields->site.begin())].site;
+        const scenarios::Scenario scenario = site.under(work.plan->strategy, work.plan->micro_batch);
+        return Answer{evaluate(scenario, profiles, false, session.get()), {}};
+    };
+}
+
 /// What has been simulated, and how good the K-th best of it is.
 class Results {
 public:
@@ -109,10 +122,11 @@ public:
     Search(const SearchQuestion& question, calibrate::ProfileStore& profiles, Journal& journal,
            const SearchOptions& options)
         : question_(question),
-          profiles_(profiles),
           journal_(journal),
           options_(options),
-          fields_(fields_of(question, profiles)),
+          sites_(std::make_shared<const Fields>(fields_of(question, profiles))),
+          fields_(*sites_),
+          hands_((options.crew ? options.crew : crew_of(options.threads))(simulate_on(sites_, profiles))),
           results_(question.top) {}
 
     SearchResult run() {
@@ -140,10 +154,10 @@ private:
     void simulate() {
         const std::vector<Candidate>& list = candidates_.best;
         options_.begin("plans", list.size());
-        for_each(list.size(), options_.threads, [&](std::size_t i) {
+        for_each_with(hands_, list.size(), [&](const Simulate& simulate, std::size_t i) {
             if (list[i].least <= results_.cutoff() && !results_.knows(list[i].number)) {
                 if (results_.size() < options_.most_simulated)
-                    results_.add(list[i], simulated(list[i]));
+                    results_.add(list[i], found(list[i], simulate));
                 else
                     exhausted_ = true;
             }
@@ -151,15 +165,15 @@ private:
         });
     }
 
-    [[nodiscard]] FoundPlan simulated(const Candidate& candidate) {
+    [[nodiscard]] FoundPlan found(const Candidate& candidate, const Simulate& simulate) {
         FoundPlan plan{
             candidate.number, fields_.site[candidate.field], candidate.strategy, candidate.micro_batch, {}, 0};
-        const auto found = journal_.found().find(candidate.number);
-        if (found != journal_.found().end()) {
-            plan.outcome = found->second.outcome;
+        const auto known = journal_.found().find(candidate.number);
+        if (known != journal_.found().end()) {
+            plan.outcome = known->second.outcome;
         } else {
-            const Site& site = fields_.list[candidate.field].site;
-            plan.outcome = evaluate(site.under(candidate.strategy, candidate.micro_batch), profiles_, false, &session_);
+            const Work work{plan.site, Work::Plan{candidate.strategy, candidate.micro_batch}};
+            plan.outcome = simulate(work).outcome;
             journal_.append(candidate.number, {plan.outcome, {}});
         }
         plan.counts = plan.outcome.step_s * fields_.list[candidate.field].weight;
@@ -214,11 +228,11 @@ private:
     }
 
     const SearchQuestion& question_;
-    calibrate::ProfileStore& profiles_;
-    sim::Session session_;
     Journal& journal_;
     const SearchOptions& options_;
-    Fields fields_;
+    std::shared_ptr<const Fields> sites_;
+    const Fields& fields_;
+    std::vector<Simulate> hands_;
     Results results_;
     Candidates candidates_;
     std::atomic<bool> exhausted_ = false;
@@ -236,6 +250,10 @@ std::string SearchQuestion::fingerprint() const {
     print.add(fmt::format("{} {:a}", static_cast<int>(objective), idle));
     for (const auto& [gpu, price] : prices) print.add(fmt::format("{} {:a}", gpu, price));
     return print.text();
+}
+
+Simulate simulate_plans(const SearchQuestion& question, calibrate::ProfileStore& profiles) {
+    return simulate_on(std::make_shared<const Fields>(fields_of(question, profiles)), profiles);
 }
 
 SearchResult search(const SearchQuestion& question, calibrate::ProfileStore& profiles, Journal& journal,

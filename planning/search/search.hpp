@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibrate/profile_store.hpp"
+#include "planning/crew.hpp"
 #include "planning/journal.hpp"
 #include "planning/search/candidates.hpp"
 #include "planning/search/objective.hpp"
@@ -52,12 +53,16 @@ struct SearchResult {
 
 /// How a search is run and watched.
 struct SearchOptions {
-    unsigned threads = 1;
+    unsigned threads = 1;                  ///< for bounds
+    Crew crew = {};                        ///< who simulates; none: as many threads
     std::size_t most_simulated = 200'000;  ///< beyond that nothing is proven
     /// A part of the work begins, of so many steps; one of them is done. From several threads.
     std::function<void(const char* part, std::size_t steps)> begin = [](const char*, std::size_t) {};
     std::function<void()> done = [] {};
 };
+
+/// Simulates plans on the clusters of the question, whichever process asks. Throws Error when no site allows a plan.
+Simulate simulate_plans(const SearchQuestion& question, calibrate::ProfileStore& profiles);
 
 /// Enumerates every plan, drops those whose least memory does not fit, and simulates the rest in the order of their
 /// bounds until the worst of the best K counts no more than the next bound: then these are the best K of all. Plans

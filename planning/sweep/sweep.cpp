@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,27 +21,29 @@ std::string reason(const Error& error) {
     return error.hint().empty() ? text : fmt::format("{} ({})", text, error.hint());
 }
 
-Answer answer(const Grid& grid, std::uint64_t point, calibrate::ProfileStore& profiles, sim::Session& session) {
-    try {
-        return {evaluate(grid.scenario(point), profiles, grid.over_gpus(), &session), {}};
-    } catch (const Error& error) {
-        return {{}, reason(error)};
-    }
-}
-
 }  // namespace
 
+Simulate simulate_points(const Grid& grid, calibrate::ProfileStore& profiles) {
+    return [&grid, &profiles, session = std::make_shared<sim::Session>()](const Work& work) -> Answer {
+        try {
+            return {evaluate(grid.scenario(work.point), profiles, grid.over_gpus(), session.get()), {}};
+        } catch (const Error& error) {
+            return {{}, reason(error)};
+        }
+    };
+}
+
 std::vector<Answer> answers(const Grid& grid, const Shard& shard, calibrate::ProfileStore& profiles, Journal& journal,
-                            unsigned threads, const std::function<void()>& done) {
+                            const Crew& crew, const std::function<void()>& done) {
     std::vector<Answer> list(shard.points(grid.points()));
-    sim::Session session;
-    for_each(list.size(), threads, [&](std::size_t i) {
+    std::vector<Simulate> hands = crew(simulate_points(grid, profiles));
+    for_each_with(hands, list.size(), [&](const Simulate& simulate, std::size_t i) {
         const std::uint64_t point = shard.point(i);
         const auto found = journal.found().find(point);
         if (found != journal.found().end()) {
             list[i] = found->second;
         } else {
-            list[i] = answer(grid, point, profiles, session);
+            list[i] = simulate({.point = point, .plan = {}});
             journal.append(point, list[i]);
         }
         done();
@@ -60,9 +63,9 @@ Sweep ranked(std::vector<Answer> answers) {
     return result;
 }
 
-Sweep sweep(const Grid& grid, calibrate::ProfileStore& profiles, Journal& journal, unsigned threads,
+Sweep sweep(const Grid& grid, calibrate::ProfileStore& profiles, Journal& journal, const Crew& crew,
             const std::function<void()>& done) {
-    Sweep result = ranked(answers(grid, {}, profiles, journal, threads, done));
+    Sweep result = ranked(answers(grid, {}, profiles, journal, crew, done));
     if (result.best.empty()) {
         journal.remove();
         (void)evaluate(grid.scenario(0), profiles);  // says why, with file and remedy

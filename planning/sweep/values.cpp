@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "documents/message.hpp"
 
 namespace orrery::planning {
@@ -16,12 +17,6 @@ namespace {
 
 constexpr std::size_t most_values = 100'000;
 constexpr const char* form = "write values between commas, or a range with its step: 1..8 x2, 100..400 Gb/s +100";
-
-std::string_view trimmed(std::string_view text) {
-    while (text.starts_with(' ')) text.remove_prefix(1);
-    while (text.ends_with(' ')) text.remove_suffix(1);
-    return text;
-}
 
 /// Takes the number that the text begins with; nothing where it begins with none.
 std::optional<double> take_number(std::string_view& text) {

@@ -51,6 +51,13 @@ TEST(Nearest, ReturnsAtMostCountAndKeepsOrderAmongEquals) {
     EXPECT_EQ(nearest("", same, 1), Names{"ab"});
 }
 
+TEST(Trimmed, LosesBlanksAtBothEndsOnly) {
+    EXPECT_EQ(trimmed(" \tnode 4  nic 2\r"), "node 4  nic 2");
+    EXPECT_EQ(trimmed("leaf"), "leaf");
+    EXPECT_EQ(trimmed(" \t "), "");
+    EXPECT_EQ(trimmed(""), "");
+}
+
 TEST(ShellWord, IsReadAgainAsItWas) {
     EXPECT_EQ(shell_word("strategy.tensor=4"), "strategy.tensor=4");
     EXPECT_EQ(shell_word(""), "''");

@@ -43,6 +43,12 @@ fs::path fresh_folder() {
     return name;
 }
 
+Command command_of(const std::vector<std::string>& arguments) {
+    Command command{{ORRERY_PROGRAM}};
+    command.words.insert(command.words.end(), arguments.begin(), arguments.end());
+    return command;
+}
+
 }  // namespace
 
 std::string content_of(const std::string& file) {
@@ -83,10 +89,13 @@ const std::string& Terminal::text() {
 }
 
 Running::Running(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                 const Terminal* terminal) {
+                 const Terminal* terminal)
+    : Running(command_of(arguments), environment, terminal) {}
+
+Running::Running(const Command& command, const std::vector<std::string>& environment, const Terminal* terminal) {
     const std::string out = folder_ / "out", err = terminal != nullptr ? terminal->device() : folder_ / "err";
-    std::vector<std::string> words{ORRERY_PROGRAM};
-    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> words = command.words;
+    const std::string program = words.front();
     std::vector<std::string> variables = base_environment();
     variables.insert(variables.end(), environment.begin(), environment.end());
 
@@ -96,9 +105,9 @@ Running::Running(const std::vector<std::string>& arguments, const std::vector<st
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_NOCTTY, 0600);
     const int failed =
-        posix_spawn(&process_, ORRERY_PROGRAM, &actions, nullptr, pointers(words).data(), pointers(variables).data());
+        posix_spawnp(&process_, program.c_str(), &actions, nullptr, pointers(words).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) throw std::runtime_error("cannot start " ORRERY_PROGRAM);
+    if (failed != 0) throw std::runtime_error("cannot start " + program);
 }
 
 Running::~Running() {

@@ -55,12 +55,19 @@ private:
     std::string text_;
 };
 
-/// orrery while it runs.
+/// A program that is found on the PATH, and its arguments.
+struct Command {
+    std::vector<std::string> words;
+};
+
+/// A program while it runs: orrery, or another.
 class Running {
 public:
     /// environment: "NAME=value", beside a plain PATH. In the project's root. terminal: gets standard error, and
     /// Result::err stays empty.
     explicit Running(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {},
+                     const Terminal* terminal = nullptr);
+    explicit Running(const Command& command, const std::vector<std::string>& environment = {},
                      const Terminal* terminal = nullptr);
     /// Kills it unless it was waited for.
     ~Running();

@@ -21,6 +21,9 @@ TEST(AttentionKernels, EarlierOnesAreNoFasterAndHaveAnOrigin) {
 TEST(AttentionKernels, TablesAreOfFlashAttention2OnAmpereAnd3OnHopper) {
     EXPECT_EQ(attention_rates(AttentionKernel::flash_2, 80).forward, 1);
     EXPECT_EQ(attention_rates(AttentionKernel::flash_1, 80).forward, 0.5);
+    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 80).forward, 1 / 1.4, 1e-12);
+    EXPECT_EQ(attention_rates(AttentionKernel::flash_triton, 80).backward, 0.5);
+    EXPECT_NEAR(attention_rates(AttentionKernel::flash_triton, 90).forward, 0.361, 1e-3);
     EXPECT_NEAR(attention_rates(AttentionKernel::flash_2, 90).forward, 0.506, 1e-3);
     EXPECT_NEAR(attention_rates(AttentionKernel::cudnn, 90).backward, 0.817, 1e-3);
     EXPECT_EQ(attention_rates(AttentionKernel::cudnn, 100).forward, 1);

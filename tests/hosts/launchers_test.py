@@ -120,6 +120,20 @@ def predict_and_run(stage, listed, agent):
     check(row["predicted_s"] > 0 and row["measured_s"] > 0, row)
 
 
+def shared_sweep(stage, launcher, **environment):
+    """orrery-worker: ranks on both hosts answer what one process answers, to the byte."""
+    words = ["sweep", os.path.join(TOOLS, "..", "..", "scenarios", "gpt-1.7b-dgx-a100.json"), "--vary",
+             "strategy.tensor=1,2,4,8", "--vary", "training.micro_batch_size=1..8x2", "--quiet", "--csv"]
+    written = [os.path.join(stage.folder, name) for name in ("alone.csv", "shared.csv")]
+    for program, file in (([ORRERY], written[0]), (launcher + [ORRERY + "-worker"], written[1])):
+        done = subprocess.run(program + words + [file], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=dict(os.environ, **environment), timeout=100, check=False)
+        check(done.returncode == 0, done.stdout)
+    check(read(written[0]) == read(written[1]) != "", "other bytes")
+    for file in written:
+        os.remove(file)
+
+
 def ssh():
     """--hosts: mpirun reaches the hosts by ssh. One that is killed, and one that stands still, end the run."""
     need("sshd", "ssh", "ssh-keygen", "mpirun")
@@ -140,6 +154,8 @@ def ssh():
             wait_for(lambda: all(reached(agent, hosts.address(i)) for i in range(2)), "sshd")
             stage.same_as_alone([], ["--hosts", listed], OMPI_MCA_plm_rsh_agent=agent)
             predict_and_run(stage, listed, agent)
+            shared_sweep(stage, ["mpirun", "-n", "2", "--allow-run-as-root", "--hostfile", listed],
+                         OMPI_MCA_plm_rsh_agent=agent, TMPDIR=stage.own)
             for signal, said in (("KILL", "share no files"), ("STOP", "no step has ended")):
                 long = stage.start([], TWO_RANKS + ["--hosts", listed, "--steps", "100000", "--stall", "3"],
                                    OMPI_MCA_plm_rsh_agent=agent)
@@ -202,6 +218,7 @@ def slurm():
         try:
             wait_for(lambda: sinfo().count("idle") == 2, "two idle nodes")
             stage.same_as_alone(["srun", "--mpi=pmix"] + job, [])
+            shared_sweep(stage, ["srun", "--mpi=pmix"] + job)
             os.environ["ORRERY_SECRET"] = "a secret of this test"  # srun passes it on
             stage.same_as_alone(["srun"] + job, ["--communication", "tcp"])
             del os.environ["ORRERY_SECRET"]

@@ -86,7 +86,7 @@ TEST(Sweep, EveryThreadCountGivesTheSameAnswers) {
     for (const unsigned threads : {1U, 4U}) {
         Journal none("", {}, Journal::Start::go_on);
         std::atomic<std::size_t> done{0};
-        const Sweep result = sweep(grid, profiles, none, threads, [&] { ++done; });
+        const Sweep result = sweep(grid, profiles, none, crew_of(threads), [&] { ++done; });
         EXPECT_EQ(done, grid.points());
         if (first.empty()) first = result.answers;
         EXPECT_EQ(result.answers, first);
@@ -103,7 +103,7 @@ TEST(Sweep, NoLegalPointIsAnErrorWithItsReason) {
     Journal none("", {}, Journal::Start::go_on);
     calibrate::ProfileStore profiles;
     try {
-        (void)sweep(grid_of({"cluster.nic_rate=100..400 x2"}), profiles, none, 2, [] {});
+        (void)sweep(grid_of({"cluster.nic_rate=100..400 x2"}), profiles, none, crew_of(2), [] {});
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.pointer(), "/cluster/nic_rate");

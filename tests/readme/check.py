@@ -15,7 +15,7 @@ import compare
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PROGRAMS = ["orrery", "orrery-device"]
+PROGRAMS = ["orrery", "orrery-device", "orrery-worker"]
 UNTOUCHED = shutil.ignore_patterns("build", ".git", ".cache", "__pycache__")
 
 

@@ -60,14 +60,6 @@ TEST(PlanFile, RefusesWhatIsNone) {
     EXPECT_THROW(plan_from_json(other, "plan.json"), Error);
 }
 
-TEST(Statistics, MedianAndQuartiles) {
-    EXPECT_EQ(median({}), 0);
-    EXPECT_EQ(median({3, 1, 2}), 2);
-    EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
-    EXPECT_EQ(half_quartile_range({1, 2, 3, 4, 5}), 1);
-    EXPECT_EQ(half_quartile_range({7}), 0);
-}
-
 /// Two clocks, one 3 s ahead; messages take random times, never less than 10 us.
 TEST(Clock, FindsTheOffsetWithinItsUncertainty) {
     constexpr std::uint64_t seed = 11;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/validate/sample.hpp"
 #include "validate/row.hpp"
 

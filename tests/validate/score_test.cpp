@@ -37,12 +37,6 @@ Result ranked(double measured, double prediction, const std::string& group) {
 
 }  // namespace
 
-TEST(Score, Median) {
-    EXPECT_DOUBLE_EQ(median({3}), 3);
-    EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
-    EXPECT_DOUBLE_EQ(median({4, 1, 3, 2}), 2.5);
-}
-
 TEST(Score, RanksShareTies) {
     const std::vector<double> values = {10, 30, 20, 20, 5};
     EXPECT_EQ(ranks(values), (std::vector<double>{2, 5, 3.5, 3.5, 1}));

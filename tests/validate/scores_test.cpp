@@ -7,6 +7,7 @@
 #include <map>
 #include <regex>
 
+#include "base/statistics.hpp"
 #include "validate/run.hpp"
 
 namespace orrery::validate {

@@ -1,0 +1,16 @@
+#include "cli/ranks.hpp"
+
+#include "planning/parallel.hpp"
+
+namespace orrery::cli {
+
+unsigned Ranks::usual_threads() const { return planning::all_cores(); }
+planning::Crew Ranks::crew(unsigned threads) { return planning::crew_of(threads); }
+void Ranks::serve(const planning::Simulate&, unsigned) {}
+
+Ranks& alone() {
+    static Ranks ranks;
+    return ranks;
+}
+
+}  // namespace orrery::cli
