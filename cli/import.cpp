@@ -28,15 +28,14 @@ constexpr const char* footer =
     R"(What has no effect on time or memory is listed; what has one and is not modelled is noted, each with its place.
 Examples:
   orrery import megatron doors/examples/gpt-1.7b.sh --cluster dgx-a100 --out train.json
-  orrery import megatron doors/examples/gpt-1.7b.sh --gpu H100 --define NNODES=8 --set strategy.recompute=none
-  orrery import megatron --gpu A100 --gpus 8 -- --num-layers 24 --hidden-size 2304 --num-attention-heads 24 \
-      --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 8 --bf16
-  orrery import deepspeed doors/examples/ds_zero2.json --gpu A100 --gpus 64 --set training.seq_length=2048 \
-      --model scenarios/models/llama2-7b.json
-  orrery import hf scenarios/models/llama3-8b.json --gpu H100 --gpus 64 --set training.seq_length=8192 \
-      --set training.global_batch_size=128
+  orrery import megatron doors/examples/gpt-1.7b.sh --gpu H100 --define NNODES=8 -- --micro-batch-size 8
   orrery import torchtitan doors/examples/llama3-8b.toml --cluster dgx-h100 --out llama.json
-  orrery import nemo doors/examples/gpt3-5b.yaml --cluster dgx-a100 --strict)";
+  orrery import nemo doors/examples/gpt3-5b.yaml --cluster dgx-a100 --set strategy.recompute=selective --strict
+)"
+    "  orrery import deepspeed doors/examples/ds_zero2.json --gpu A100 --gpus 64 --set training.seq_length=2048 "
+    "--model scenarios/models/llama2-7b.json\n"
+    "  orrery import hf scenarios/models/llama3-8b.json --gpu H100 --gpus 64 --set training.seq_length=8192 "
+    "--set training.global_batch_size=128";
 
 /// NAME=VALUE, each once.
 std::map<std::string, std::string> definitions(const std::vector<std::string>& texts) {
@@ -76,21 +75,23 @@ void note_harmless(const std::string& file, const std::vector<doors::Finding>& f
     if (!names.empty()) note(file, fmt::format("no effect on time or memory: {}", join(names)));
 }
 
-/// Notes, and what is an error: that is thrown in the end, the last of several after the others are said.
-void say(const std::string& file, const doors::Imported& imported, bool strict) {
-    note_harmless(file, imported.findings);
+/// "not modelled: --tp-comm-overlap: ...; compare with a measurement".
+std::string note_of(const doors::Finding& finding) {
+    const char* const kind = finding.verdict == doors::Verdict::unknown ? "unknown" : "not modelled";
+    const std::string name = finding.name.empty() ? "" : finding.name + ": ";
+    return fmt::format("{}: {}{}; {}", kind, name, finding.what, finding.remedy);
+}
+
+/// Says what there is to say. Errors come last, and the last of them is thrown: it ends the command.
+void say(const std::string& file, const std::vector<doors::Finding>& findings, bool strict) {
+    note_harmless(file, findings);
     std::vector<Error> errors;
-    for (const doors::Finding& each : imported.findings) {
+    for (const doors::Finding& each : findings) {
         if (each.verdict == doors::Verdict::harmless) continue;
-        const Error error = doors::error_of(each);
-        if (strict || each.verdict == doors::Verdict::refused) {
-            errors.push_back(error);
-            continue;
-        }
-        const char* const kind = each.verdict == doors::Verdict::unknown ? "unknown" : "not modelled";
-        note(doors::to_text(each.place),
-             fmt::format("{}: {}{}; {}", kind, each.name.empty() ? "" : each.name + ": ",
-                         error.message().substr(each.name.empty() ? 0 : each.name.size() + 2), each.remedy));
+        if (strict || each.verdict == doors::Verdict::refused)
+            errors.push_back(doors::error_of(each));
+        else
+            note(doors::to_text(each.place), note_of(each));
     }
     if (errors.empty()) return;
     const char* const word = wants_color(Stream::err) ? "\x1b[1;31merror:\x1b[0m" : "error:";
@@ -103,7 +104,7 @@ void import_file(const Options& options, const doors::Importer& importer) {
     require_distinct({options.out}, {request.file, request.model});
     Output out(options.out);
     const doors::Imported imported = doors::import_scenario(importer, request);
-    say(request.file.empty() ? "arguments" : request.file, imported, options.strict);
+    say(request.file.empty() ? "arguments" : request.file, imported.findings, options.strict);
     out.write(imported.scenario);
     out.finish();
     if (!out.to_stdout()) print(fmt::format("{}: orrery simulate {}\n", options.out, shell_word(options.out)));

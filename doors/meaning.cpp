@@ -118,13 +118,16 @@ void by_row(const Row& row, const Given& given, Draft& draft) {
 }
 
 /// The row that a misspelt name was probably meant to be, as its author would write it; else what to do without one.
-std::string remedy_for_unknown(std::span<const Row> table, const Given& given) {
+std::string remedy_for_unknown(std::span<const Row> table, const Given& given, std::size_t so_many) {
+    constexpr const char* otherwise = "look up whether it costs time or memory";
+    constexpr std::size_t looked_up = 100;  // a file of more is not misspelt
+    if (so_many > looked_up) return otherwise;
     const std::string name = given.name.substr(0, 64);
     std::vector<std::string_view> names;
     for (const Row& row : table)
         if (!row.name.ends_with(".*")) names.push_back(row.name);
     std::string likeliest(nearest(name, names, 1).front());
-    if (edit_distance(name, likeliest) > name.size() / 4) return "look up whether it costs time or memory";
+    if (edit_distance(name, likeliest) > name.size() / 4) return otherwise;
     if (given.origin.name.starts_with("--")) {
         std::ranges::replace(likeliest, '_', '-');
         likeliest.insert(0, "--");
@@ -133,6 +136,14 @@ std::string remedy_for_unknown(std::span<const Row> table, const Given& given) {
 }
 
 }  // namespace
+
+void Givens::add(Given given) {
+    constexpr std::size_t most = 8192;
+    if (all_.size() == most)
+        throw Error(given.origin.place.file, given.origin.place.at,
+                    fmt::format("is one of more than {} flags or keys", most), "leave out what no program reads");
+    all_.push_back(std::move(given));
+}
 
 const Given* Givens::find(std::string_view name) const {
     const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const Given& each) { return each.name == name; });
@@ -168,12 +179,13 @@ const Row* find_row(std::span<const Row> table, std::string_view name) {
 }
 
 void apply(std::span<const Row> table, const Givens& givens, Draft& draft) {
+    std::size_t unknown = 0;
     for (const Given& given : givens.all()) {
         if (givens.find(given.name) != &given && !given.value.is_null()) continue;  // a later word counts
         if (const Row* const row = find_row(table, given.name))
             by_row(*row, given, draft);
         else
-            draft.findings.unknown(given.origin.place, given.origin.name, remedy_for_unknown(table, given));
+            draft.findings.unknown(given.origin.place, given.origin.name, remedy_for_unknown(table, given, ++unknown));
     }
 }
 

@@ -71,7 +71,8 @@ struct Given {
 /// What a file says, in its order; the last word on a name counts.
 class Givens {
 public:
-    void add(Given given) { all_.push_back(std::move(given)); }
+    /// Throws Error when there are more than anybody has written.
+    void add(Given given);
     [[nodiscard]] const std::vector<Given>& all() const { return all_; }
 
     /// nullptr where it is not given, or null.

@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 using Path = std::vector<std::string>;
 
 constexpr int most_depth = 12;
+constexpr std::size_t most_steps = 20'000;  // sums of sums of sums make files of a kilobyte endless
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view blanks = " \t\n'\"";
@@ -71,7 +72,7 @@ public:
 private:
     /// The value of a text that is one interpolation.
     std::optional<Json> resolved(std::string_view text, const Path& path, int depth) const {
-        if (depth > most_depth || !is_one(text)) return std::nullopt;
+        if (depth > most_depth || ++steps_ > most_steps || !is_one(text)) return std::nullopt;
         const std::string_view inside = text.substr(2, text.size() - 3);
         const std::size_t colon = inside.find(':');
         if (colon != inside.npos && inside.find('$') > colon)
@@ -137,6 +138,7 @@ private:
     }
 
     const Json& document_;
+    mutable std::size_t steps_ = 0;
 };
 
 }  // namespace

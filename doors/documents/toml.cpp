@@ -37,7 +37,8 @@ Json json_of(const toml::node& node) {
 }  // namespace
 
 Json read_toml(const std::string& file) {
-    const std::string bytes = read_file(file, "the path of a TOML file", documents::max_document_bytes);
+    constexpr std::uint64_t most_toml_bytes = std::uint64_t{1} << 20U;
+    const std::string bytes = read_file(file, "the path of a TOML file", most_toml_bytes);
     try {
         return json_of(toml::parse(bytes));
     } catch (const toml::parse_error& error) {

@@ -34,6 +34,7 @@ constexpr std::array rows{
     noted("apply_residual_connection_post_layernorm", "the order of norms is timed as before attention and MLP",
         estimate, none),
     noted("window_size", "attention is timed over the whole sequence", estimate, any),
+    noted("sliding_window", "attention is timed over the whole sequence", estimate, any),
     noted("softmax_type", "the softmax is timed as the usual one", estimate, one, "vanilla"),
     noted("fp32_residual_connection", "the residual is timed in the precision of the layers", estimate, none),
     noted("mtp_num_layers", "multi-token prediction is not modelled yet: its layers are left out",

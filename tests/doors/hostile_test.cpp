@@ -94,6 +94,22 @@ TEST(Hostile, DepthAndLength) {
     expect_bad("megatron", std::string((1U << 20U) + 1, 'x'));
 }
 
+TEST(Hostile, MoreThanAnybodyWrites) {
+    std::string flags = "torchrun pretrain_gpt.py --num-layers 2", keys = "model:\n", sums = "a0: 1\n";
+    for (int i = 0; i < 60000; ++i) flags += " --flag" + std::to_string(i);
+    for (int i = 0; i < 20000; ++i) keys += "  key" + std::to_string(i) + ": 1\n";
+    for (int i = 1; i < 12; ++i) {
+        sums += "a" + std::to_string(i) + ": \"${add:";
+        for (int k = 0; k < 40; ++k) sums += (k > 0 ? ",${a" : "${a") + std::to_string(i - 1) + "}";
+        sums += "}\"\n";
+    }
+    expect_bad("megatron", flags);
+    expect_bad("nemo", keys);
+    expect_bad("nemo", sums);
+    const std::string same(300000, 'a');
+    expect_bad("megatron", "A=" + same + "\nif [[ $A == *" + same + "b ]]; then X=1; fi\n");
+}
+
 TEST(Hostile, CountsThatOverflow) {
     const Imported read = of_arguments(
         "--num-layers 8192 --hidden-size 1048576 --num-attention-heads 4096 --seq-length 4194304 "
