@@ -285,6 +285,8 @@ private:
                     one.values.push_back(word());
             }
             if (!at_end()) ++at_;
+        } else if (const std::size_t end = placeholder_end(); end != 0) {
+            one.values.push_back(placeholder(end));
         } else {
             one.values.push_back(word());
         }
@@ -304,6 +306,20 @@ private:
             made.words.push_back(source_.part(at_, length));
             at_ += length;
         }
+    }
+
+    /// <path to the data>, which examples have where a user is to write: where it ends; 0 where it is a redirection.
+    [[nodiscard]] std::size_t placeholder_end() const {
+        if (peek() != '<' || std::isalpha(static_cast<unsigned char>(peek(1))) == 0) return 0;
+        const std::size_t end = source_.text().find_first_of("<>\n", at_ + 1);
+        if (end == std::string::npos || source_.at(end) != '>') return 0;
+        const char next = source_.at(end + 1);
+        return std::isspace(static_cast<unsigned char>(next)) != 0 || next == '\0' ? end + 1 : 0;
+    }
+
+    Word placeholder(std::size_t end) {
+        const std::uint32_t line = source_.line(std::exchange(at_, end));
+        return unknown("(placeholder)", line);
     }
 
     void redirection() {
@@ -331,6 +347,10 @@ private:
         for (skip_blanks(false); !at_end(); skip_blanks(false)) {
             const bool declares = !made.words.empty() && contains(declaring, made.words.front().text());
             if ((made.words.empty() || declares) && assignment(made)) continue;
+            if (const std::size_t end = placeholder_end(); end != 0) {
+                made.words.push_back(placeholder(end));
+                continue;
+            }
             if (peek() == '<' || peek() == '>' || (peek() == '&' && peek(1) == '>')) {
                 redirection();
                 continue;

@@ -87,6 +87,8 @@ TEST(Shell, ReadsOverHereDocumentsAndRedirections) {
     EXPECT_EQ(launched("cat <<EOT > $file\n{ \"run\": 1,\n  if then }\nEOT\nrun a > out 2>&1 < in &"), "[a]");
     EXPECT_EQ(launched("cat <<- 'END'\nrun wrong\n\tEND\nrun right"), "[right]");
     EXPECT_EQ(launched("P=<your path>\nrun a # run b"), "[a]");
+    EXPECT_EQ(launched("run --data <your path> \\\n --fp16"), "[--data][][--fp16]");
+    EXPECT_EQ(launched("run a <in >out b"), "[a][b]");
 }
 
 TEST(Shell, TakesSlurmsCountsFromItsLines) {
