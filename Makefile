@@ -8,9 +8,9 @@ FROM     ?= 0
 COUNT    ?= 1000
 THREADED := kernels_test tcp_test cpu_device_test run_test sim_engine_test reentrant_test
 FOLDERS  := base hardware kernels models topology strategies reliability scenarios calibrate run sim planning \
-            validate report cli tests
+            validate report doors cli tests
 CODE     := base|hardware|kernels|models|topology|strategies|reliability|scenarios|calibrate|run|sim|planning
-CODE     := $(CODE)|validate|report|cli
+CODE     := $(CODE)|validate|report|doors|cli
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help

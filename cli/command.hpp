@@ -32,6 +32,7 @@ void add_list(CLI::App& program, Exit& exit);
 void add_profile(CLI::App& program, Exit& exit);
 void add_calibrate(CLI::App& program, Exit& exit);
 void add_capacity(CLI::App& program, Exit& exit);
+void add_import(CLI::App& program, Exit& exit);
 
 /// The same, shared among the ranks of a job; `ranks` must outlive the program.
 void add_sweep(CLI::App& program, Ranks& ranks);

@@ -30,7 +30,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Arguments{"list", "clusters"}, Arguments{"list", "strategies"}, Arguments{"list", "profiles"},
                     Arguments{"profile"}, Arguments{"profile", "show"}, Arguments{"profile", "import"},
                     Arguments{"calibrate"}, Arguments{"calibrate", "show"}, Arguments{"calibrate", "compare"},
-                    Arguments{"calibrate", "check"}, Arguments{"calibrate", "import", "nccl-tests"}));
+                    Arguments{"calibrate", "check"}, Arguments{"import"}, Arguments{"import", "megatron"},
+                    Arguments{"calibrate", "import", "nccl-tests"}));
 
 TEST(Help, NamesEveryCommandAndTheExitCodes) {
     const std::string text = orrery({"--help"}).out;

@@ -45,9 +45,11 @@ const std::vector<Folder> folders{
     {"report",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "reliability", "scenarios",
       "calibrate", "run", "sim", "planning", "validate"}},
+    {"doors",
+     {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "reliability", "scenarios"}},
     {"cli",
      {"base", "documents", "hardware", "kernels", "models", "topology", "strategies", "reliability", "scenarios",
-      "calibrate", "run", "sim", "planning", "validate", "report"}},
+      "calibrate", "run", "sim", "planning", "validate", "report", "doors"}},
 };
 
 struct Door {
@@ -64,9 +66,10 @@ const std::vector<Door> doors{
      "(cuda|cublas|nccl|nvml|cudnn|mpi|cblas|openblas|dnnl|oneapi/|oneapi/dnnl).*",
      {"kernels"}},
     {"CLI11", "CLI/.*", {"cli"}},
+    {"tomlplusplus and yaml-cpp", "(toml\\+\\+|yaml-cpp)/.*", {"doors"}},
     {"nlohmann/json.hpp (headers take json_fwd.hpp)",
      "nlohmann/json\\.hpp",
-     {"base", "documents", "scenarios", "models", "planning", "validate"},
+     {"base", "documents", "scenarios", "models", "planning", "validate", "doors"},
      false},
 };
 

@@ -23,6 +23,11 @@ constexpr Shipped shipped[] = {
     {"scenario", "scenarios", ".json"},
     {"prediction", "scenarios", ".json", 2'000},
     {"hugging_face", "scenarios/models", ".json"},
+    {"import_deepspeed", "doors/examples", ".json"},
+    {"import_hf", "scenarios/models", ".json"},
+    {"import_megatron", "doors/examples", ".sh"},
+    {"import_nemo", "doors/examples", ".yaml"},
+    {"import_torchtitan", "doors/examples", ".toml"},
     {"rows", "scenarios/validation", ".json", 30'000},
 };
 

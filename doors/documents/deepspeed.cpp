@@ -1,0 +1,173 @@
+// DeepSpeed's configuration: how a model that it does not describe is trained on data ranks.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "doors/convert.hpp"
+#include "doors/documents/flatten.hpp"
+#include "doors/readers.hpp"
+
+namespace orrery::doors {
+
+namespace {
+
+constexpr std::string_view estimate = "compare with a measurement before you rely on the difference";
+
+// clang-format off
+constexpr std::array rows{
+    rule("train_batch_size"), rule("train_micro_batch_size_per_gpu"), rule("gradient_accumulation_steps"),
+    rule("gradient_clipping"), rule("optimizer.type"), harmless("optimizer.*"), harmless("scheduler.*"),
+    rule("fp16.enabled"), rule("bf16.enabled"), rule("bfloat16.enabled"), harmless("fp16.*"), harmless("bf16.*"),
+    harmless("bfloat16.*"),
+    refused("amp.enabled", "mixed precision by apex is not modelled yet", "fp16.enabled or bf16.enabled"),
+    harmless("amp.*"), rule("zero_optimization"), rule("zero_optimization.stage"),
+    rule("zero_optimization.overlap_comm"), rule("zero_optimization.reduce_bucket_size"),
+    refused("zero_optimization.offload_optimizer", "the optimizer in host memory is not modelled yet",
+        "leave the object out", Takes::one, "{}"),
+    rule("zero_optimization.offload_optimizer.device"), harmless("zero_optimization.offload_optimizer.*"),
+    rule("zero_optimization.offload_param.device"), harmless("zero_optimization.offload_param.*"),
+    refused("zero_optimization.cpu_offload", "the optimizer in host memory is not modelled yet", "false"),
+    refused("zero_optimization.cpu_offload_params", "weights in host memory are not modelled yet", "false"),
+    refused("zero_optimization.zero_hpz_partition_size", "ZeRO-3 within parts of the data ranks is not modelled yet",
+        "1", Takes::one, "1"),
+    refused("zero_optimization.mics_shard_size", "ZeRO-3 within parts of the data ranks is not modelled yet",
+        "leave it out", Takes::one, "-1"),
+    noted("zero_optimization.zero_quantized_weights", "weights are gathered in 16 bits", estimate),
+    noted("zero_optimization.zero_quantized_gradients", "gradients are reduced in full", estimate),
+    noted("zero_optimization.stage3_max_live_parameters", "every layer's weights are given back after use", estimate,
+        Takes::one, "auto"),
+    noted("zero_optimization.stage3_max_reuse_distance", "every layer's weights are given back after use", estimate,
+        Takes::one, "auto"),
+    noted("zero_optimization.stage3_param_persistence_threshold", "all weights are sharded, small ones too",
+        estimate, Takes::one, "auto"),
+    harmless("zero_optimization.*"), harmless("zero_allow_untested_optimizer"),
+    harmless("zero_force_ds_cpu_optimizer"),
+    noted("activation_checkpointing.partition_activations", "saved activations are kept whole on every rank",
+        estimate),
+    noted("activation_checkpointing.cpu_checkpointing", "recomputed layers keep their inputs on the GPU",
+        "--set strategy.cpu_offloading_num_layers=N"),
+    harmless("activation_checkpointing.*"), rule("activation_checkpointing"),
+    noted("sparse_attention.*", "attention is timed in full", estimate),
+    noted("sparse_gradients", "gradients are reduced in full", estimate),
+    noted("progressive_layer_drop.enabled", "every layer runs in every step", estimate),
+    harmless("progressive_layer_drop.*"),
+    noted("curriculum_learning.enabled", "sequences have their full length", estimate),
+    harmless("curriculum_learning.*"),
+    noted("data_efficiency.enabled", "sequences have their full length", estimate),
+    harmless("data_efficiency.*"),
+    noted("compression_training.*", "layers are timed uncompressed", estimate),
+    noted("communication_data_type", "gradients are reduced in --set training.grad_reduce_precision",
+        "--set training.grad_reduce_precision=bf16"),
+    noted("data_types.grad_accum_dtype", "gradients are summed in --set training.grad_reduce_precision",
+        "--set training.grad_reduce_precision=bf16"),
+    refused("tensor_parallel.autotp_size", "is given beside the file", "--set strategy.tensor=N", Takes::one, "1"),
+    harmless("tensor_parallel.*"),
+    refused("sequence_parallel_size", "sequence parallelism by exchange (Ulysses) is not modelled yet", "1",
+        Takes::one, "1"),
+    harmless("prescale_gradients"), harmless("gradient_predivide_factor"), harmless("steps_per_print"),
+    harmless("wall_clock_breakdown"), harmless("dump_state"), harmless("tensorboard.*"), harmless("wandb.*"),
+    harmless("csv_monitor.*"), harmless("comet.*"), harmless("comms_logger.*"), harmless("flops_profiler.*"),
+    harmless("monitor_config.*"), harmless("aio.*"), harmless("autotuning.*"), harmless("elasticity.*"),
+    harmless("checkpoint.*"), harmless("memory_breakdown"), harmless("disable_allgather"), harmless("seed"),
+    harmless("dataloader_drop_last"), harmless("hybrid_engine.*"), harmless("pipeline.*"), harmless("eigenvalue.*"),
+    harmless("train_steps"), harmless("load_universal_checkpoint"), harmless("gradient_accumulation_dtype"),
+    harmless("graph_harvesting"), harmless("compile.*"), harmless("use_data_before_expert_parallel"),
+};
+// clang-format on
+
+constexpr std::string_view own_value = "auto";  // Hugging Face's trainer fills it in
+
+/// A key that Hugging Face's trainer fills in has to come from the command line.
+void put(const std::string& pointer, const Given* given, Draft& draft) {
+    if (given == nullptr) return;
+    if (given->value != own_value) return set_key(pointer, *given, draft);
+    std::string dotted = pointer.substr(1);
+    dotted[dotted.find('/')] = '.';
+    draft.want(pointer, given->origin, "is \"auto\": its value is another program's argument",
+               fmt::format("--set {}=N", dotted));
+}
+
+void read_batches(const Givens& given, Draft& draft) {
+    put("/training/micro_batch_size", given.find("train_micro_batch_size_per_gpu"), draft);
+    put("/training/global_batch_size", given.find("train_batch_size"), draft);
+    const Given* const steps = given.find("gradient_accumulation_steps");
+    if (steps == nullptr) {
+        if (given.find("train_batch_size") == nullptr) draft.accumulation = 1;
+    } else if (steps->value != own_value) {
+        draft.accumulation = whole_of(*steps, draft);
+    }
+    draft.want("/training/micro_batch_size", draft.whole_file(), "train_micro_batch_size_per_gpu is not given",
+               "--set training.micro_batch_size=N");
+    draft.want("/training/seq_length", draft.whole_file(), "DeepSpeed's files do not say how long sequences are",
+               "--set training.seq_length=N");
+}
+
+void read_precision(const Givens& given, Draft& draft) {
+    for (const auto& [name, precision] :
+         {std::pair{"fp16.enabled", "fp16"}, {"bf16.enabled", "bf16"}, {"bfloat16.enabled", "bf16"}}) {
+        const Given* const enabled = given.find(name);
+        if (enabled == nullptr) continue;
+        if (enabled->value == own_value)
+            draft.want("/training/precision", enabled->origin, "is \"auto\": its value is another program's argument",
+                       fmt::format("--set training.precision={}", precision));
+        else if (given.is_on(name))
+            draft.set("/training/precision", precision, enabled->origin);
+    }
+    for (const Wanted& wanted : draft.wanted())
+        if (wanted.pointer == "/training/precision") return;
+    draft.set_default("/training/precision", "fp32", draft.whole_file());
+}
+
+void read_zero(const Givens& given, Draft& draft) {
+    const Given* const stage = given.find("zero_optimization.stage");
+    const auto number = stage == nullptr ? std::optional<std::uint64_t>(0) : whole_of(*stage, draft, 0);
+    if (!number || stage == nullptr) return;
+    set_key("/strategy/sharding", {stage->name, *number == 0 ? "none" : fmt::format("zero{}", *number), stage->origin},
+            draft);
+    const Given* const overlap = given.find("zero_optimization.overlap_comm");  // on at stage 3 unless it says no
+    if (overlap == nullptr ? *number == 3 : given.is_on("zero_optimization.overlap_comm"))
+        draft.set("/strategy/overlap_grad_reduce", true, overlap == nullptr ? stage->origin : overlap->origin);
+    const Given* const bucket = given.find("zero_optimization.reduce_bucket_size");
+    if (bucket == nullptr || bucket->value == own_value) return;
+    constexpr std::uint64_t most = 100'000'000'000, bytes = 2;
+    const auto elements = whole_of(*bucket, draft, 0);
+    if (!elements) return;
+    constexpr std::uint64_t least = 500'000;  // a scenario's buckets have a megabyte at least
+    if (*elements < least)
+        return draft.findings.not_modelled(bucket->origin.place, bucket->origin.name,
+                                           "gradients are reduced in buckets of the usual size", "500000 or more");
+    draft.set("/strategy/bucket_size", fmt::format("{} B", std::min(*elements, most) * bytes), bucket->origin);
+}
+
+void refuse_offload(const Givens& given, Draft& draft) {
+    for (const auto& [name, what] :
+         {std::pair{"zero_optimization.offload_optimizer.device", "the optimizer in host memory is not modelled yet"},
+          {"zero_optimization.offload_param.device", "weights in host memory are not modelled yet"}}) {
+        const Given* const device = given.find(name);
+        if (device != nullptr && device->value != "none")
+            draft.findings.refuse(device->origin.place, device->origin.name, what, "\"none\"");
+    }
+}
+
+}  // namespace
+
+void read_deepspeed(const Request& request, Draft& draft) {
+    const Givens given = flattened(read_json(request.file), request.file);
+    apply(rows, given, draft);
+    read_batches(given, draft);
+    put("/training/clip_grad", given.find("gradient_clipping"), draft);
+    draft.set_default("/training/clip_grad", 0, draft.whole_file());  // DeepSpeed clips where it is told to
+    read_precision(given, draft);
+    read_zero(given, draft);
+    refuse_offload(given, draft);
+    if (const Given* const optimizer = given.find("optimizer.type")) {
+        const std::string name = text_of(optimizer->value);
+        if (!same_word(name, "AdamW")) set_key("/training/optimizer", *optimizer, draft);
+    }
+    draft.set("/training/kernel_fusion", "operators", draft.whole_file());  // PyTorch's, one by one
+    if (request.model.empty())
+        draft.want("/model", draft.whole_file(), "DeepSpeed's files do not describe the model",
+                   "--model CONFIG.json of Hugging Face, or --set model.name=NAME of `orrery list models`");
+}
+
+}  // namespace orrery::doors

@@ -1,0 +1,218 @@
+// NeMo's YAML of a Megatron GPT: Megatron-LM's keys below `model`, PyTorch Lightning's below `trainer`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "doors/convert.hpp"
+#include "doors/documents/flatten.hpp"
+#include "doors/documents/interpolation.hpp"
+#include "doors/documents/nemo_keys.hpp"
+#include "doors/readers.hpp"
+#include "doors/vocabulary.hpp"
+
+namespace orrery::doors {
+
+namespace {
+
+void read_activation(const Givens& given, Draft& draft) {
+    const Given* const activation = given.find("model.activation");
+    if (activation == nullptr) return;
+    const std::string name = text_of(activation->value);
+    draft.set("/model/swiglu", name.find("glu") != std::string::npos, activation->origin);
+    if (name.find("gelu") == std::string::npos && name.find("swiglu") == std::string::npos)
+        draft.findings.not_modelled(activation->origin.place, activation->origin.name,
+                                    "the activation is timed as GELU or SwiGLU", "compare with a measurement");
+}
+
+void read_model(const Givens& given, Draft& draft) {
+    read_activation(given, draft);
+    if (const Given* const bias = given.find("model.bias")) {
+        draft.set("/model/add_bias_linear", given.is_on("model.bias"), bias->origin);
+        draft.set("/model/add_qkv_bias", given.is_on("model.bias") || given.is_on("model.qkv_bias"), bias->origin);
+    }
+    if (const Given* const shared = given.find("model.share_embeddings_and_output_weights"))
+        draft.set("/model/tie_word_embeddings", given.is_on("model.share_embeddings_and_output_weights"),
+                  shared->origin);
+    if (const Given* const norm = given.find("model.normalization")) {
+        const std::string kind = text_of(norm->value) == "layernorm1p" ? "layernorm" : text_of(norm->value);
+        set_key("/model/normalization", {norm->name, kind, norm->origin}, draft);
+    }
+    const Given* const positions = given.find("model.position_embedding_type");
+    const std::string kind = positions == nullptr ? "learned_absolute" : text_of(positions->value);
+    const Origin origin = positions == nullptr ? draft.whole_file() : positions->origin;
+    set_key("/model/position_embedding_type", {"position_embedding_type", kind, origin}, draft);
+    const Given* const table = given.find("model.max_position_embeddings");
+    if (kind == "learned_absolute" && table != nullptr) set_key("/model/max_position_embeddings", *table, draft);
+    if (const Given* const dropout = given.find("model.hidden_dropout")) set_key("/training/dropout", *dropout, draft);
+    draft.set_default("/training/dropout", 0.1, draft.whole_file());
+    if (const Given* const experts = given.find("model.num_moe_experts")) {
+        if (whole_number(experts->value).value_or(2) > 1) set_key("/model/num_experts", *experts, draft);
+    }
+    if (draft.whole("/model/num_experts", 0) == 0)  // a dense model reads none of these
+        for (const char* key : {"/model/num_experts_per_tok", "/model/moe_intermediate_size", "/model/moe_layer_freq",
+                                "/training/moe_expert_capacity_factor", "/training/moe_pad_expert_input_to_capacity"})
+            draft.erase(key);
+    for (const char* key : {"num_hidden_layers", "hidden_size", "num_attention_heads"})
+        draft.want(fmt::format("/model/{}", key), draft.whole_file(), fmt::format("the model's {} is not given", key),
+                   fmt::format("--set model.{}=N", key));
+}
+
+void read_vocabulary(const Givens& given, Draft& draft) {
+    constexpr const char* pointer = "/model/vocab_size";
+    if (const Given* const size = given.find_any({"model.override_vocab_size", "model.vocab_size"}))
+        return set_key(pointer, *size, draft);
+    for (const char* name : {"model.tokenizer.type", "model.tokenizer.model"}) {
+        const auto tokens = tokens_of(given.text(name));
+        if (!tokens) continue;
+        const Given* const divisor = given.find("model.make_vocab_size_divisible_by");
+        const std::uint64_t multiple = divisor == nullptr ? 128 : whole_number(divisor->value).value_or(128);
+        const std::uint64_t rows = padded_vocabulary(*tokens, multiple, draft.whole("/strategy/tensor", 1));
+        return set_key(pointer, {"vocab_size", rows, given.find(name)->origin}, draft);
+    }
+    const Given* const tokenizer = given.find_any({"model.tokenizer.type", "model.tokenizer.library"});
+    draft.want(pointer, tokenizer == nullptr ? draft.whole_file() : tokenizer->origin,
+               "the size of this tokenizer's vocabulary is not known here", "--set model.vocab_size=N");
+}
+
+/// NeMo's optimizers by name; the distributed ones shard their states.
+void read_optimizer(const Givens& given, Draft& draft) {
+    const Given* const optimizer = given.find("model.optim.name");
+    if (optimizer == nullptr) return;
+    const std::string name = text_of(optimizer->value);
+    const bool distributed = name.find("distributed") != std::string::npos;
+    if (!distributed && name.find("adam") == std::string::npos)
+        return set_key("/training/optimizer", *optimizer, draft);
+    if (!distributed) return;
+    draft.set_default("/strategy/sharding", "zero1", optimizer->origin);
+    // Both are on in the distributed optimizer unless the file says otherwise.
+    const auto overlaps = [&](const char* key, const char* pointer) {
+        const Given* const said = given.find(key);
+        draft.set(pointer, said == nullptr || given.is_on(key), said == nullptr ? optimizer->origin : said->origin);
+    };
+    overlaps("model.optim.overlap_grad_sync", "/strategy/overlap_grad_reduce");
+    if (given.is_on("model.optim.overlap_param_sync") && draft.is_true("/strategy/overlap_grad_reduce"))
+        overlaps("model.optim.overlap_param_sync", "/strategy/overlap_param_gather");
+    if (given.text("model.optim.grad_sync_dtype") == "bf16")
+        draft.set("/training/grad_reduce_precision", "bf16", given.find("model.optim.grad_sync_dtype")->origin);
+    if (const Given* const bucket = given.find("model.optim.bucket_cap_mb"))
+        if (const auto size = whole_of(*bucket, draft))
+            draft.set("/strategy/bucket_size", fmt::format("{} MB", std::min<std::uint64_t>(*size, 100'000)),
+                      bucket->origin);
+}
+
+void read_fsdp(const Givens& given, Draft& draft) {
+    if (!given.is_on("model.fsdp")) return;
+    const Given* const kind = given.find("model.fsdp_sharding_strategy");
+    const std::string name = kind == nullptr ? "full" : text_of(kind->value);
+    const Origin origin = kind == nullptr ? given.find("model.fsdp")->origin : kind->origin;
+    if (name == "hybrid")
+        return draft.findings.refuse(origin.place, origin.name, "HSDP is not modelled yet", "full or grad");
+    draft.set("/strategy/sharding", name == "grad" ? "zero2" : "zero3", origin);
+    draft.set("/strategy/overlap_grad_reduce", true, origin);
+    draft.erase("/strategy/overlap_param_gather");
+}
+
+void read_recomputation(const Givens& given, Draft& draft) {
+    const Given* const granularity = given.find("model.activations_checkpoint_granularity");
+    if (granularity == nullptr) return;
+    set_key("/strategy/recompute", *granularity, draft);
+    const Given* const number = given.find("model.activations_checkpoint_num_layers");
+    if (text_of(granularity->value) != "full" || number == nullptr) return;
+    const auto layers = whole_of(*number, draft, 0);
+    if (!layers || given.text("model.activations_checkpoint_method") != "block") return;
+    const std::uint64_t stages = std::max<std::uint64_t>(1, draft.whole("/strategy/pipeline", 1)) *
+                                 std::max<std::uint64_t>(1, draft.whole("/strategy/virtual_pipeline", 1));
+    if (*layers == 0)
+        draft.set("/strategy/recompute", "none", number->origin);
+    else if (*layers < draft.whole("/model/num_hidden_layers", 0) / stages)
+        set_key("/strategy/recompute_num_layers", *number, draft);
+}
+
+void read_parallelism(const Givens& given, Draft& draft) {
+    if (const Given* const chunks = given.find("model.virtual_pipeline_model_parallel_size")) {
+        if (draft.whole("/strategy/pipeline", 1) > 1)
+            set_key("/strategy/virtual_pipeline", *chunks, draft);
+        else
+            draft.findings.harmless(chunks->origin.place, chunks->origin.name);
+    }
+    if (given.is_on("model.overlap_p2p_comm") && draft.whole("/strategy/virtual_pipeline", 1) > 1)
+        draft.set("/strategy/overlap_p2p", true, given.find("model.overlap_p2p_comm")->origin);
+    if (const Given* const sequence = given.find("model.sequence_parallel"))
+        draft.set("/strategy/sequence_parallel",
+                  given.is_on("model.sequence_parallel") && draft.whole("/strategy/tensor", 1) > 1, sequence->origin);
+}
+
+void read_precision(const Givens& given, Draft& draft) {
+    const Given* const precision = given.find("trainer.precision");
+    const std::string name = precision == nullptr ? "bf16" : text_of(precision->value);
+    const Origin origin = precision == nullptr ? draft.whole_file() : precision->origin;
+    if (given.is_on("model.fp8"))
+        draft.set("/training/precision", "fp8", given.find("model.fp8")->origin);
+    else if (name.find("bf16") != std::string::npos)
+        draft.set("/training/precision", "bf16", origin);
+    else if (name.find("16") != std::string::npos)
+        draft.set("/training/precision", "fp16", origin);
+    else
+        draft.set("/training/precision", "fp32", origin);
+}
+
+void read_trainer(const Givens& given, Draft& draft) {
+    const auto count = [&](const char* name, std::optional<std::uint64_t>& to) {
+        const Given* const found = given.find(name);
+        if (found == nullptr) return;
+        if (const auto number = whole_number(found->value); number && *number > 0) {
+            to = number;
+            draft.machines.origin = found->origin;
+        }
+    };
+    count("trainer.num_nodes", draft.machines.nodes);
+    count("trainer.devices", draft.machines.gpus_per_node);
+    if (const Given* const clip = given.find("trainer.gradient_clip_val")) set_key("/training/clip_grad", *clip, draft);
+    if (const Given* const tokens =
+            given.find_any({"model.encoder_seq_length", "model.seq_length", "model.data.seq_length"}))
+        set_key("/training/seq_length", *tokens, draft);
+    draft.want("/training/seq_length", draft.whole_file(), "model.encoder_seq_length is not given",
+               "--set training.seq_length=N");
+    draft.want("/training/micro_batch_size", draft.whole_file(), "model.micro_batch_size is not given",
+               "--set training.micro_batch_size=N");
+    const bool unfused = !given.is_on("model.transformer_engine") && !given.is_on("model.mcore_gpt") &&
+                         !given.is_on("model.use_flash_attention");
+    if (unfused) draft.set("/training/fused_attention", false, draft.whole_file());
+}
+
+/// Models of other shapes than a GPT's, by what only they have: nothing else of such a file is looked at.
+void refuse_others(const Givens& given, Draft& draft) {
+    for (const auto& [key, what] : {std::pair{"model.encoder", "encoder-decoders are not predicted yet"},
+                                    {"model.decoder", "encoder-decoders are not predicted yet"},
+                                    {"model.vision", "models of images and text are not predicted yet"},
+                                    {"model.mm_cfg", "models of images and text are not predicted yet"},
+                                    {"model.hybrid_override_pattern", "state-space models are not predicted yet"},
+                                    {"model.unet_config", "diffusion models are not predicted yet"}})
+        for (const Given& each : given.all())
+            if (each.name == key || each.name.starts_with(std::string(key) + ".")) {
+                draft.hopeless = true;
+                return draft.findings.refuse(each.origin.place, key, what, "give the configuration of a GPT or Llama");
+            }
+}
+
+}  // namespace
+
+void read_nemo(const Request& request, Draft& draft) {
+    nlohmann::ordered_json document = read_yaml(request.file);
+    if (document.is_object()) interpolate(document);
+    const Givens given = flattened(document, request.file);
+    if (given.find("model.num_layers") == nullptr) refuse_others(given, draft);
+    if (draft.hopeless) return;
+    apply(nemo_keys(), given, draft);
+    read_model(given, draft);
+    read_vocabulary(given, draft);
+    read_parallelism(given, draft);
+    read_optimizer(given, draft);
+    read_fsdp(given, draft);
+    read_recomputation(given, draft);
+    read_precision(given, draft);
+    read_trainer(given, draft);
+}
+
+}  // namespace orrery::doors

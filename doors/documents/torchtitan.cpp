@@ -1,0 +1,226 @@
+// TorchTitan's job configuration: a model of its own catalog, FSDP over data ranks, tensor and pipeline parallelism.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "doors/convert.hpp"
+#include "doors/documents/flatten.hpp"
+#include "doors/model.hpp"
+#include "doors/readers.hpp"
+#include "models/catalog.hpp"
+
+namespace orrery::doors {
+
+namespace {
+
+constexpr std::string_view estimate = "compare with a measurement before you rely on the difference";
+constexpr std::string_view split = "splitting sequences is not modelled yet";
+
+// clang-format off
+constexpr std::array rows{
+    rule("model.name"), rule("model.flavor"), rule("model.converters"), rule("model.norm_type"), harmless("model.*"),
+    rule("training.batch_size"), rule("training.local_batch_size"), rule("training.global_batch_size"),
+    rule("training.gradient_accumulation_steps"), rule("training.seq_len"), rule("training.max_norm"),
+    rule("training.mixed_precision_param"), rule("training.mixed_precision_reduce"),
+    rule("training.data_parallel_degree"), rule("training.data_parallel_replicate_degree"),
+    rule("training.data_parallel_shard_degree"), rule("training.tensor_parallel_degree"), rule("training.compile"),
+    rule("training.deterministic"), rule("debug.deterministic"),
+    refused("training.enable_cpu_offload", "weights in host memory are not modelled yet", "false"),
+    harmless("training.*"), rule("parallelism.data_parallel_replicate_degree"),
+    rule("parallelism.data_parallel_shard_degree"), rule("parallelism.tensor_parallel_degree"),
+    rule("parallelism.pipeline_parallel_degree"), rule("parallelism.pipeline_parallel_schedule"),
+    rule("parallelism.expert_parallel_degree"), rule("parallelism.expert_tensor_parallel_degree"),
+    rule("parallelism.fsdp_reshard_after_forward"),
+    refused("parallelism.context_parallel_degree", split, "1, with a larger tensor_parallel_degree", Takes::one, "1"),
+    harmless("parallelism.context_parallel_rotate_method"), rule("parallelism.pipeline_parallel_microbatch_size"),
+    refused("parallelism.pipeline_parallel_split_points", "stages of unequal size are not modelled yet", "[]",
+        Takes::one, "[]"),
+    refused("parallelism.module_fqns_per_model_part", "stages of unequal size are not modelled yet", "leave it out"),
+    rule("parallelism.pipeline_parallel_layers_per_stage"),
+    noted("parallelism.enable_async_tensor_parallel",
+        "tensor-parallel collectives are not split to run beside their products", estimate),
+    harmless("parallelism.disable_loss_parallel"), harmless("parallelism.enable_compiled_autograd"),
+    rule("experimental.pipeline_parallel_degree"), rule("experimental.pipeline_parallel_schedule"),
+    rule("experimental.pipeline_parallel_split_points"),
+    refused("experimental.context_parallel_degree", split, "1, with a larger tensor_parallel_degree", Takes::one,
+        "1"),
+    noted("experimental.enable_async_tensor_parallel",
+        "tensor-parallel collectives are not split to run beside their products", estimate),
+    harmless("experimental.*"), rule("activation_checkpoint.mode"), rule("activation_checkpoint.selective_ac_option"),
+    harmless("activation_checkpoint.*"),
+    noted("activation_offload.mode", "offloading of activations is not taken over",
+        "--set strategy.cpu_offloading_num_layers=N", Takes::one, "none"),
+    rule("float8.enable_float8_linear"), rule("float8.recipe_name"), rule("float8.enable_fsdp_float8_all_gather"),
+    harmless("float8.*"), rule("quantize.linear.float8.recipe_name"), harmless("quantize.linear.float8.*"),
+    rule("quantize.dense.float8.recipe_name"), harmless("quantize.dense.float8.*"),
+    noted("quantize.grouped_mm.*", "experts' products are timed in the precision of the others", estimate),
+    refused("mx.*", "block-scaled formats are not taken over",
+        "--set training.precision=fp8 --set training.fp8_recipe=mxfp8"),
+    harmless("quantize.linear.mx.*"), harmless("quantize.dense.mx.*"), rule("compile.enable"), harmless("compile.*"),
+    rule("optimizer.name"), harmless("optimizer.*"), harmless("lr_scheduler.*"), harmless("job.*"),
+    harmless("profiling.*"), harmless("metrics.*"), harmless("checkpoint.*"), harmless("comm.*"),
+    harmless("memory_estimation.*"), harmless("fault_tolerance.*"), harmless("validation.*"), harmless("debug.*"),
+    harmless("data.*"), harmless("dataset.*"),
+};
+
+/// Flavors that are models of the catalog; the others' sizes stand in TorchTitan's sources alone.
+struct Flavor {
+    std::string_view name, flavor, model;
+};
+constexpr std::array flavors{
+    Flavor{"llama3", "8B", "llama3-8b"}, Flavor{"llama3", "70B", "llama3-70b"},
+    Flavor{"llama3", "405B", "llama3.1-405b"},
+    Flavor{"llama3_ft", "8B", "llama3-8b"}, Flavor{"llama2", "7B", "llama2-7b"}, Flavor{"llama2", "13B", "llama2-13b"},
+    Flavor{"llama2", "70B", "llama2-70b"}, Flavor{"qwen3", "0.6B", "qwen3-0.6b"},
+    Flavor{"qwen3", "8B", "qwen3-8b"},
+    Flavor{"qwen3", "14B", "qwen3-14b"}, Flavor{"qwen3", "32B", "qwen3-32b"},
+    Flavor{"qwen3", "30B-A3B", "qwen3-30b-a3b"},
+    Flavor{"qwen3", "235B-A22B", "qwen3-235b-a22b"},
+};
+// clang-format on
+
+void read_catalog_model(const Request& request, const Givens& given, Draft& draft) {
+    if (!request.model.empty()) return;
+    const Given* const flavor = given.find_any({"model.flavor", "model.name"});
+    const Origin origin = flavor == nullptr ? draft.whole_file() : flavor->origin;
+    for (const Flavor& each : flavors)
+        if (same_word(each.name, given.text("model.name")) && same_word(each.flavor, given.text("model.flavor")))
+            return draft.set("/model/name", std::string(each.model), origin);
+    draft.want(
+        "/model", origin,
+        fmt::format("the sizes of {} {} are not known here", given.text("model.name"), given.text("model.flavor")),
+        "--model CONFIG.json of Hugging Face, or --set model.name=NAME of `orrery list models`");
+}
+
+/// A degree of either place where versions of TorchTitan have it.
+const Given* degree(const Givens& given, const std::string& name) {
+    return given.find_any({"parallelism." + name, "experimental." + name, "training." + name});
+}
+
+void read_sharding(const Givens& given, Draft& draft) {
+    const auto number = [&](const Given* found, std::uint64_t fallback) {
+        return found == nullptr ? fallback : whole_number(found->value).value_or(fallback);
+    };
+    const Given* const replicate = degree(given, "data_parallel_replicate_degree");
+    const Given* const shard = degree(given, "data_parallel_shard_degree");
+    const std::uint64_t replicas = number(replicate, 1);
+    const bool sharded = shard == nullptr || text_of(shard->value) == "-1" || number(shard, 1) > 1;
+    const Origin origin = shard == nullptr ? draft.whole_file() : shard->origin;
+    if (replicas > 1 && sharded)
+        return draft.findings.refuse(replicate->origin.place, replicate->origin.name, "HSDP is not modelled yet",
+                                     "1, which shards over all data ranks");
+    draft.set("/strategy/sharding", sharded ? "zero3" : "none", replicas > 1 ? replicate->origin : origin);
+    draft.set("/strategy/overlap_grad_reduce", true, origin);
+    // All degrees together are the GPUs that the file was written for.
+    const std::uint64_t data = replicas * (sharded && number(shard, 0) > 1 ? number(shard, 1) : 1);
+    if (sharded && number(shard, 0) <= 1) return;
+    constexpr std::uint64_t most = 1U << 20U;
+    if (data > most) return;
+    draft.machines.gpus = data * draft.whole("/strategy/tensor", 1) * draft.whole("/strategy/pipeline", 1);
+    draft.machines.origin = origin;
+}
+
+void read_degrees(const Givens& given, Draft& draft) {
+    if (const Given* const tensor = degree(given, "tensor_parallel_degree")) {
+        set_key("/strategy/tensor", *tensor, draft);
+        if (draft.whole("/strategy/tensor", 1) > 1) draft.set("/strategy/sequence_parallel", true, tensor->origin);
+    }
+    if (const Given* const pipeline = degree(given, "pipeline_parallel_degree"))
+        set_key("/strategy/pipeline", *pipeline, draft);
+    if (const Given* const expert = degree(given, "expert_parallel_degree"))
+        set_key("/strategy/expert", *expert, draft);
+    const Given* const schedule = degree(given, "pipeline_parallel_schedule");
+    if (schedule == nullptr || draft.whole("/strategy/pipeline", 1) == 1) return;
+    const std::string name = text_of(schedule->value);
+    if (same_word(name, "1F1B"))
+        draft.set("/strategy/schedule", "1f1b", schedule->origin);
+    else if (same_word(name, "GPipe"))
+        draft.set("/strategy/schedule", "gpipe", schedule->origin);
+    else if (same_word(name, "Interleaved1F1B")) {
+        draft.set("/strategy/schedule", "interleaved", schedule->origin);
+        draft.set("/strategy/virtual_pipeline", 2, schedule->origin);  // TorchTitan's stages a rank
+    } else
+        draft.findings.refuse(schedule->origin.place, schedule->origin.name,
+                              fmt::format("the schedule {} is not modelled yet", name),
+                              "1F1B, GPipe or Interleaved1F1B");
+}
+
+void read_batches(const Givens& given, Draft& draft) {
+    const Given* const local = given.find_any({"training.local_batch_size", "training.batch_size"});
+    const bool pipelined = draft.whole("/strategy/pipeline", 1) > 1;
+    // Of a pipeline the local batch is cut into micro-batches.
+    const Given* const micro = given.find("parallelism.pipeline_parallel_microbatch_size");
+    if (pipelined && micro == nullptr)
+        draft.set("/training/micro_batch_size", 1, draft.whole_file());
+    else if (const Given* const size = pipelined ? micro : local)
+        set_key("/training/micro_batch_size", *size, draft);
+    draft.want("/training/micro_batch_size", draft.whole_file(), "training.local_batch_size is not given",
+               "--set training.micro_batch_size=N");
+    const Given* const whole = given.find("training.global_batch_size");
+    const Given* const steps = given.find("training.gradient_accumulation_steps");
+    if (whole != nullptr && whole_number(whole->value)) return set_key("/training/global_batch_size", *whole, draft);
+    draft.accumulation = steps == nullptr ? std::optional<std::uint64_t>(1) : whole_of(*steps, draft);
+    const std::uint64_t size = draft.whole("/training/micro_batch_size", 1);
+    if (pipelined && local != nullptr && draft.accumulation)
+        draft.accumulation =
+            *draft.accumulation * (whole_number(local->value).value_or(size) / std::max<std::uint64_t>(1, size));
+}
+
+void read_recomputation(const Givens& given, Draft& draft) {
+    const Given* const mode = given.find("activation_checkpoint.mode");
+    if (mode == nullptr) return;
+    const std::string name = text_of(mode->value);
+    if (name != "selective") return set_key("/strategy/recompute", *mode, draft);
+    draft.set("/strategy/recompute", "selective", mode->origin);
+    draft.findings.not_modelled(mode->origin.place, mode->origin.name,
+                                "recomputes attention here; TorchTitan chooses among operators, or layers",
+                                "--set strategy.recompute=full and none bound it");
+}
+
+void read_precision(const Givens& given, Draft& draft) {
+    const Given* const converters = given.find_any({"model.converters", "float8.enable_float8_linear"});
+    const bool fp8 = converters != nullptr &&
+                     (text_of(converters->value).find("float8") != std::string::npos || converters->value == true);
+    const Given* const half = given.find("training.mixed_precision_param");
+    const std::string name = half == nullptr ? "bfloat16" : text_of(half->value);
+    const Origin origin = half == nullptr ? draft.whole_file() : half->origin;
+    if (fp8) {
+        draft.set("/training/precision", "fp8", converters->origin);
+        const Given* const recipe = given.find_any(
+            {"float8.recipe_name", "quantize.linear.float8.recipe_name", "quantize.dense.float8.recipe_name"});
+        draft.set("/training/fp8_recipe", "tensorwise", recipe == nullptr ? converters->origin : recipe->origin);
+        if (recipe != nullptr && text_of(recipe->value) != "tensorwise")
+            draft.findings.not_modelled(recipe->origin.place, recipe->origin.name, "scales are timed as one a tensor",
+                                        estimate.data());
+    } else {
+        draft.set("/training/precision", name == "float32" ? "fp32" : "bf16", origin);
+    }
+    if (given.text("training.mixed_precision_reduce") == "bfloat16")
+        draft.set("/training/grad_reduce_precision", "bf16", given.find("training.mixed_precision_reduce")->origin);
+}
+
+}  // namespace
+
+void read_torchtitan(const Request& request, Draft& draft) {
+    const Givens given = flattened(read_toml(request.file), request.file);
+    apply(rows, given, draft);
+    read_catalog_model(request, given, draft);
+    read_degrees(given, draft);
+    read_sharding(given, draft);
+    read_batches(given, draft);
+    read_recomputation(given, draft);
+    read_precision(given, draft);
+    if (const Given* const tokens = given.find("training.seq_len")) set_key("/training/seq_length", *tokens, draft);
+    draft.want("/training/seq_length", draft.whole_file(), "training.seq_len is not given",
+               "--set training.seq_length=N");
+    if (const Given* const norm = given.find("training.max_norm")) set_key("/training/clip_grad", *norm, draft);
+    const bool compiled = given.is_on("training.compile") || given.is_on("compile.enable");
+    draft.set("/training/kernel_fusion", compiled ? "full" : "operators", draft.whole_file());
+    const Given* const optimizer = given.find("optimizer.name");
+    if (optimizer != nullptr && !same_word(text_of(optimizer->value), "AdamW"))
+        set_key("/training/optimizer", *optimizer, draft);
+    if (given.is_on("training.deterministic") || given.is_on("debug.deterministic"))
+        draft.set("/training/deterministic", true, draft.whole_file());
+}
+
+}  // namespace orrery::doors

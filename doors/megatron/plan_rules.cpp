@@ -1,0 +1,205 @@
+// How the step is divided, overlapped, recomputed and calculated.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "doors/convert.hpp"
+#include "doors/megatron/rules.hpp"
+
+namespace orrery::doors::megatron {
+
+namespace {
+
+std::uint64_t layers_of_stage(const Draft& draft) {
+    return draft.whole("/model/num_hidden_layers", 0) /
+           std::max<std::uint64_t>(1, draft.whole("/strategy/pipeline", 1));
+}
+
+void read_virtual_stages(const Givens& given, Draft& draft) {
+    const Given* const said =
+        given.find_any({"num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage"});
+    if (said == nullptr) return;
+    if (draft.whole("/strategy/pipeline", 1) == 1)  // nothing is interleaved
+        return draft.findings.harmless(said->origin.place, said->origin.name);
+    const auto number = whole_of(*said, draft);
+    if (!number) return;
+    std::uint64_t chunks = *number;
+    if (said->name == "num_layers_per_virtual_pipeline_stage") {
+        const std::uint64_t layers = layers_of_stage(draft);
+        if (layers % *number != 0)
+            return draft.findings.refuse(said->origin.place, said->origin.name,
+                                         fmt::format("{} does not divide the {} layers of a stage", *number, layers),
+                                         "a divisor");
+        chunks = layers / *number;
+    }
+    if (chunks <= 1) return;
+    set_key("/strategy/virtual_pipeline", {said->name, chunks, said->origin}, draft);
+    if (given.find("no_overlap_p2p_communication") == nullptr)
+        draft.set_default("/strategy/overlap_p2p", true, said->origin);
+}
+
+/// DeepSpeed's stages; its optimizer for bf16 shards states at stage 0 too.
+void read_zero_stage(const Givens& given, Draft& draft) {
+    const Given* const stage = given.find("zero_stage");
+    if (!given.is_on("deepspeed")) return;
+    const std::uint64_t least = given.is_on("bf16") ? 1 : 0;
+    const auto number = stage == nullptr ? std::optional<std::uint64_t>(0) : whole_of(*stage, draft, 0);
+    if (!number) return;
+    const Origin origin = stage == nullptr ? given.find("deepspeed")->origin : stage->origin;
+    const std::uint64_t counted = std::max(*number, least);
+    set_key("/strategy/sharding", {"zero_stage", counted == 0 ? "none" : fmt::format("zero{}", counted), origin},
+            draft);
+}
+
+void read_fsdp(const Givens& given, Draft& draft) {
+    const Given* const fsdp = given.find_any({"use_megatron_fsdp", "use_custom_fsdp"});
+    if (fsdp == nullptr) return;
+    const std::string strategy = given.text("data_parallel_sharding_strategy");
+    const Given* const said = given.find("data_parallel_sharding_strategy");
+    const Origin origin = said == nullptr ? fsdp->origin : said->origin;
+    if (strategy.empty() || strategy == "no_shard")
+        draft.set("/strategy/sharding", "none", origin);
+    else if (strategy == "optim")
+        draft.set("/strategy/sharding", "zero1", origin);
+    else if (strategy == "optim_grads")
+        draft.set("/strategy/sharding", "zero2", origin);
+    else if (strategy == "optim_grads_params")
+        draft.set("/strategy/sharding", "zero3", origin);
+    else
+        draft.findings.refuse(origin.place, origin.name, "this sharding is not known here",
+                              "no_shard, optim, optim_grads or optim_grads_params");
+}
+
+std::string granularity_of(const Givens& given, const Given*& said) {
+    said = given.find_any({"recompute_granularity", "activations_checkpoint_granularity"});
+    if (said != nullptr) return text_of(said->value);
+    said = given.find_any({"checkpoint_activations", "activations_checkpoint_method"});
+    if (said != nullptr) return "full";
+    said = given.find("recompute_activations");
+    return said != nullptr ? "selective" : "";
+}
+
+void read_recomputed_layers(const Givens& given, Draft& draft) {
+    const Given* const number =
+        given.find_any({"recompute_num_layers", "activations_checkpoint_num_layers", "checkpoint_num_layers"});
+    if (number == nullptr) return;
+    const auto layers = whole_of(*number, draft, 0);
+    if (!layers) return;
+    const Given* const method = given.find_any({"recompute_method", "activations_checkpoint_method"});
+    if (method == nullptr || text_of(method->value) != "block") {
+        if (*layers > 1)
+            draft.findings.not_modelled(number->origin.place, number->origin.name,
+                                        "the input of every layer is kept, not of every so many-th alone",
+                                        "1, or compare the memory with a measurement");
+        return;
+    }
+    const std::uint64_t chunk = layers_of_stage(draft) / draft.whole("/strategy/virtual_pipeline", 1);
+    if (*layers == 0)
+        draft.set("/strategy/recompute", "none", number->origin);
+    else if (*layers < chunk)
+        set_key("/strategy/recompute_num_layers", {number->name, *layers, number->origin}, draft);
+}
+
+void read_precision(const Givens& given, Draft& draft) {
+    const Given* const fp8 = given.find_any({"fp8_format", "fp8_hybrid", "fp8_e4m3"});
+    const Given* const half = given.find_any({"bf16", "fp16"});
+    if (fp8 != nullptr)
+        draft.set("/training/precision", "fp8", fp8->origin);
+    else if (half != nullptr)
+        draft.set("/training/precision", half->name, half->origin);
+    else
+        draft.set("/training/precision", "fp32", draft.whole_file());
+    if (const Given* const reduced = given.find("grad_reduce_in_bf16"))
+        draft.set("/training/grad_reduce_precision", "bf16", reduced->origin);
+}
+
+/// Transformer Engine's attention is fused; Megatron-LM's own, and Megatron-DeepSpeed's, where a flag says so.
+void read_attention(const Givens& given, Draft& draft) {
+    const Given* const flash =
+        given.find_any({"use_flash_attn", "use_flash_attn_v2", "use_flash_attn_v1", "use_flash_attn_triton"});
+    if (flash != nullptr) return draft.set("/training/fused_attention", true, flash->origin);
+    if (const Given* const backend = given.find("attention_backend")) {
+        const std::string name = text_of(backend->value);
+        return draft.set("/training/fused_attention", name != "unfused" && name != "local", backend->origin);
+    }
+    const Given* const own = given.find_any(
+        {"transformer_impl", "deepspeed", "DDP_impl", "checkpoint_activations", "activations_checkpoint_method"});
+    if (own != nullptr && (own->name != "transformer_impl" || text_of(own->value) == "local"))
+        draft.set("/training/fused_attention", false, own->origin);
+}
+
+}  // namespace
+
+void read_parallelism(const Givens& given, Draft& draft) {
+    if (const Given* const tensor = given.find("model_parallel_size"))
+        if (draft.find("/strategy/tensor") == nullptr) set_key("/strategy/tensor", *tensor, draft);
+    read_virtual_stages(given, draft);
+    if (const Given* const sequence = given.find("sequence_parallel")) {
+        if (draft.whole("/strategy/tensor", 1) > 1)
+            draft.set("/strategy/sequence_parallel", true, sequence->origin);
+        else
+            draft.findings.harmless(sequence->origin.place, sequence->origin.name);
+    }
+    if (const Given* const sharded = given.find("use_distributed_optimizer"))
+        draft.set_default("/strategy/sharding", "zero1", sharded->origin);
+    read_zero_stage(given, draft);
+    read_fsdp(given, draft);
+}
+
+void read_overlap(const Givens& given, Draft& draft) {
+    if (const Given* const impl = given.find("DDP_impl"))  // PyTorch's own reduces beside the backward pass
+        draft.set("/strategy/overlap_grad_reduce", text_of(impl->value) == "torch", impl->origin);
+    if (const Given* const reduce = given.find("overlap_grad_reduce"))
+        draft.set("/strategy/overlap_grad_reduce", true, reduce->origin);
+    const auto* const sharding = draft.find("/strategy/sharding");
+    if (const Given* const gather = given.find("overlap_param_gather")) {
+        if (sharding != nullptr && (*sharding == "zero2" || *sharding == "zero3"))
+            draft.findings.harmless(gather->origin.place, gather->origin.name);  // those gather beside in any case
+        else
+            draft.set("/strategy/overlap_param_gather", true, gather->origin);
+    }
+    if (const Given* const bucket = given.find("ddp_bucket_size")) {
+        constexpr std::uint64_t most = 1'000'000'000'000, bytes = 4;  // gradients are fp32
+        if (const auto elements = whole_of(*bucket, draft))
+            draft.set("/strategy/bucket_size", fmt::format("{} B", std::min(*elements, most) * bytes), bucket->origin);
+    }
+}
+
+void read_recomputation(const Givens& given, Draft& draft) {
+    const Given* said = nullptr;
+    const std::string granularity = granularity_of(given, said);
+    if (granularity.empty()) return;
+    set_key("/strategy/recompute", {"recompute_granularity", granularity, said->origin}, draft);
+    if (granularity == "full") return read_recomputed_layers(given, draft);
+    const Given* const modules = given.find("recompute_modules");
+    if (modules == nullptr || text_of(modules->value) == "core_attn") return;
+    const Row row = key_switch("recompute_modules");
+    Givens only;
+    only.add(*modules);
+    apply({&row, 1}, only, draft);
+}
+
+void read_training(const Givens& given, Draft& draft) {
+    if (const Given* const batch = given.find("batch_size"))
+        if (draft.find("/training/micro_batch_size") == nullptr) set_key("/training/micro_batch_size", *batch, draft);
+    draft.want("/training/micro_batch_size", draft.whole_file(), "--micro-batch-size is not given",
+               "give it, with --set training.micro_batch_size=N for one");
+    if (const Given* const batch = given.find("global_batch_size"))
+        set_key("/training/global_batch_size", *batch, draft);
+    else
+        draft.accumulation = 1;
+    if (const Given* const rampup = given.find("rampup_batch_size"))
+        draft.findings.not_modelled(rampup->origin.place, rampup->origin.name, "the step is one of the full batch",
+                                    "--set training.global_batch_size=N for another phase");
+    if (const Given* const tokens = given.find_any({"seq_length", "encoder_seq_length", "decoder_seq_length"}))
+        set_key("/training/seq_length", *tokens, draft);
+    draft.want("/training/seq_length", draft.whole_file(), "--seq-length is not given",
+               "give it, with --set training.seq_length=N for one");
+    read_precision(given, draft);
+    read_attention(given, draft);
+    if (const Given* const graphs = given.find("cuda_graph_impl"))
+        draft.set("/training/cuda_graph", text_of(graphs->value) != "none", graphs->origin);
+}
+
+}  // namespace orrery::doors::megatron

@@ -1,0 +1,31 @@
+#include "doors/model.hpp"
+
+#include <algorithm>
+
+#include "documents/write_fields.hpp"
+#include "models/catalog.hpp"
+#include "models/model_fields.hpp"
+
+namespace orrery::doors {
+
+void put_model(const models::ModelSpec& spec, const Origin& origin, Draft& draft) {
+    nlohmann::ordered_json model = documents::write_fields(models::model_fields(), spec);
+    if (model.contains("dropout")) {  // a scenario's training says it
+        draft.set("/training/dropout", model["dropout"], origin);
+        model.erase("dropout");
+    }
+    // The catalog knows the family of its models, and a scenario may not say it again.
+    const auto all = models::catalog();
+    if (std::ranges::find(all, spec.name, &models::ModelSpec::name) != all.end()) model.erase("model_type");
+    draft.set("/model", std::move(model), origin);
+}
+
+void put_hugging_face(const std::string& file, Draft& draft) {
+    try {
+        put_model(models::import_hugging_face(file), {{file, ""}, ""}, draft);
+    } catch (const Error& error) {
+        draft.findings.refuse(error, {error.file(), error.pointer()});
+    }
+}
+
+}  // namespace orrery::doors

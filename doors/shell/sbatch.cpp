@@ -1,0 +1,70 @@
+#include "doors/shell/sbatch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace orrery::doors::shell {
+
+namespace {
+
+struct Option {
+    std::string_view text;
+    std::array<std::string_view, 2> variables;
+};
+constexpr std::array<Option, 7> options{{
+    {"--nodes", {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
+    {"-N", {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
+    {"--gres", {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"}},
+    {"--gpus-per-node", {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"}},
+    {"--ntasks-per-node", {"SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}},
+    {"--ntasks", {"SLURM_NTASKS", "SLURM_NPROCS"}},
+    {"-n", {"SLURM_NTASKS", "SLURM_NPROCS"}},
+}};
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
+    return text;
+}
+
+/// "gpu:a100:8" and "8" both end with the number; anything else says none.
+std::string number_of(std::string_view value) {
+    std::size_t end = 0;
+    while (end < value.size() && std::isspace(static_cast<unsigned char>(value[end])) == 0 && value[end] != '#') ++end;
+    value = value.substr(0, end);
+    if (const std::size_t colon = value.rfind(':'); colon != value.npos) value = value.substr(colon + 1);
+    for (const unsigned char c : value)
+        if (std::isdigit(c) == 0) return "";
+    return std::string(value);
+}
+
+void read_line(std::string_view rest, std::uint32_t line, std::vector<SlurmVariable>& to) {
+    for (const Option& option : options) {
+        if (!rest.starts_with(option.text)) continue;
+        std::string_view value = rest.substr(option.text.size());
+        if (value.empty() || (value.front() != '=' && std::isspace(static_cast<unsigned char>(value.front())) == 0))
+            continue;
+        const std::string number = number_of(trimmed(value.substr(1)));
+        if (number.empty()) return;
+        for (const std::string_view variable : option.variables) to.push_back({std::string(variable), number, line});
+        return;
+    }
+}
+
+}  // namespace
+
+std::vector<SlurmVariable> slurm_variables(std::string_view script) {
+    constexpr std::string_view mark = "#SBATCH";
+    std::vector<SlurmVariable> found;
+    std::uint32_t line = 1;
+    while (!script.empty()) {
+        const std::size_t end = std::min(script.find('\n'), script.size());
+        const std::string_view text = script.substr(0, end);
+        if (text.starts_with(mark)) read_line(trimmed(text.substr(mark.size())), line, found);
+        script.remove_prefix(std::min(end + 1, script.size()));
+        ++line;
+    }
+    return found;
+}
+
+}  // namespace orrery::doors::shell

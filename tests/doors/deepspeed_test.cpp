@@ -1,0 +1,79 @@
+// DeepSpeed's configurations.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "base/read_file.hpp"
+#include "tests/doors/importing.hpp"
+
+namespace orrery::doors {
+namespace {
+
+Request on(std::uint64_t gpus) {
+    Request request;
+    request.gpu = "A100";
+    request.gpus = gpus;
+    return request;
+}
+
+const std::vector<std::string> gpt2{"model.name=gpt2", "training.seq_length=1024"};
+
+TEST(DeepSpeed, ReadsBatchesPrecisionAndSharding) {
+    Request request = on(64);
+    request.model = "scenarios/models/llama2-7b.json";
+    const Imported read =
+        imported("deepspeed", read_file("doors/examples/ds_zero2.json"), request, {"training.seq_length=2048"});
+    ASSERT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/strategy/sharding"), "zero2");
+    EXPECT_EQ(at(read, "/strategy/overlap_grad_reduce"), true);
+    EXPECT_EQ(at(read, "/strategy/bucket_size"), "400000000 B");
+    EXPECT_EQ(at(read, "/training/micro_batch_size"), 4);
+    EXPECT_EQ(at(read, "/training/global_batch_size"), 256);
+    EXPECT_EQ(at(read, "/training/precision"), "bf16");
+    EXPECT_EQ(at(read, "/model/hidden_size"), 4096);
+}
+
+TEST(DeepSpeed, MultipliesAccumulatedMicroBatches) {
+    const Imported read = imported(
+        "deepspeed",
+        R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "fp16": {"enabled": true}})", on(8),
+        gpt2);
+    ASSERT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/training/global_batch_size"), 64);
+    EXPECT_EQ(at(read, "/training/precision"), "fp16");
+    EXPECT_EQ(at(read, "/training/clip_grad"), 0);
+}
+
+TEST(DeepSpeed, AsksForWhatAnotherProgramFillsIn) {
+    const std::string text = R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",
+        "zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}})";
+    const Imported read = imported("deepspeed", text, on(8));
+    for (const char* word : {"/train_batch_size", "/train_micro_batch_size_per_gpu", "/bf16/enabled",
+                             "how long sequences", "do not describe the model"})
+        EXPECT_TRUE(says(read, Verdict::refused, word)) << word << " is missing from\n" << refusals(read);
+    std::vector<std::string> changes = gpt2;
+    changes.insert(changes.end(),
+                   {"training.micro_batch_size=1", "training.global_batch_size=8", "training.precision=bf16"});
+    const Imported told = imported("deepspeed", text, on(8), changes);
+    EXPECT_FALSE(told.refused()) << refusals(told);
+    EXPECT_EQ(at(told, "/strategy/sharding"), "zero3");
+}
+
+TEST(DeepSpeed, RefusesOffloadAndOtherOptimizersWithTheirPointers) {
+    const Imported read = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
+        "optimizer": {"type": "Lamb"}, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"},
+        "offload_param": {"device": "none"}, "zero_hpz_partition_size": 8}, "made_up": 1})",
+                                   on(8), gpt2);
+    EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/offload_optimizer/device")) << refusals(read);
+    EXPECT_TRUE(says(read, Verdict::refused, "LAMB is not modelled"));
+    EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/zero_hpz_partition_size"));
+    EXPECT_FALSE(says(read, Verdict::refused, "offload_param"));
+    EXPECT_TRUE(says(read, Verdict::unknown, "made_up"));
+}
+
+TEST(DeepSpeed, RefusesWhatIsNoConfiguration) {
+    EXPECT_THROW((void)imported("deepspeed", "{", on(8)), Error);
+    EXPECT_THROW((void)imported("deepspeed", "[1, 2]", on(8)), Error);
+}
+
+}  // namespace
+}  // namespace orrery::doors

@@ -1,0 +1,205 @@
+// Arguments and launch scripts of Megatron-LM.
+#include <gtest/gtest.h>
+
+#include "base/read_file.hpp"
+#include "tests/doors/importing.hpp"
+
+namespace orrery::doors {
+namespace {
+
+const std::string small =
+    "--num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
+    "--micro-batch-size 2 --global-batch-size 256 --bf16 ";
+
+Imported with(const std::string& more) { return of_arguments(small + more); }
+
+TEST(Megatron, ReadsSizesBatchesAndParallelism) {
+    const Imported read = with(
+        "--tensor-model-parallel-size 4 --pipeline-model-parallel-size=2 --sequence-parallel "
+        "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather");
+    ASSERT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/model/num_hidden_layers"), 24);
+    EXPECT_EQ(at(read, "/model/vocab_size"), 50257);
+    EXPECT_EQ(at(read, "/model/max_position_embeddings"), 2048);
+    EXPECT_EQ(at(read, "/strategy/tensor"), 4);
+    EXPECT_EQ(at(read, "/strategy/pipeline"), 2);
+    EXPECT_EQ(at(read, "/strategy/data"), 8);
+    EXPECT_EQ(at(read, "/strategy/sequence_parallel"), true);
+    EXPECT_EQ(at(read, "/strategy/sharding"), "zero1");
+    EXPECT_EQ(at(read, "/strategy/overlap_param_gather"), true);
+    EXPECT_EQ(at(read, "/training/global_batch_size"), 256);
+    EXPECT_EQ(at(read, "/training/precision"), "bf16");
+    EXPECT_EQ(at(read, "/training/dropout"), 0.1);
+    EXPECT_EQ(at(read, "/cluster"), nlohmann::json({{"preset", "dgx-a100"}, {"nodes", 8}}));
+}
+
+TEST(Megatron, ReadsALlama) {
+    const Imported read = of_arguments(
+        "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention "
+        "--num-query-groups 8 --seq-length 8192 --position-embedding-type rope --rotary-base 500000 --swiglu "
+        "--normalization RMSNorm --untie-embeddings-and-output-weights --disable-bias-linear --hidden-dropout 0 "
+        "--attention-dropout 0 --micro-batch-size 1 --bf16 --tokenizer-type Llama3Tokenizer");
+    ASSERT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/model/num_key_value_heads"), 8);
+    EXPECT_EQ(at(read, "/model/intermediate_size"), 14336);
+    EXPECT_EQ(at(read, "/model/vocab_size"), 128256);
+    EXPECT_EQ(at(read, "/model/position_embedding_type"), "rope");
+    EXPECT_EQ(at(read, "/model/tie_word_embeddings"), false);
+    EXPECT_EQ(at(read, "/model/add_bias_linear"), false);
+    EXPECT_EQ(at(read, "/model/add_qkv_bias"), false);
+    EXPECT_EQ(at(read, "/training/global_batch_size"), 64) << "a micro-batch of every replica";
+}
+
+TEST(Megatron, KnowsTheDefaultsOfWhatIsNotGiven) {
+    EXPECT_EQ(at(with("--swiglu"), "/model/intermediate_size"), 5440) << "two thirds of 4 x 2048, in tiles of 64";
+    EXPECT_EQ(at(with("--group-query-attention"), "/model/num_key_value_heads"), 1);
+    EXPECT_EQ(at(with("--num-query-groups 4"), "/model/num_key_value_heads"), nullptr);
+    EXPECT_EQ(at(with("--sequence-parallel"), "/strategy/sequence_parallel"), nullptr) << "of one tensor rank";
+    EXPECT_EQ(at(with("--vocab-size 50000 --make-vocab-size-divisible-by 1024"), "/model/vocab_size"), 50176);
+    EXPECT_EQ(at(with("--vocab-size 1000 --tokenizer-type NullTokenizer"), "/model/vocab_size"), 1001);
+    EXPECT_EQ(at(with("--transformer-impl local"), "/training/fused_attention"), false);
+    EXPECT_EQ(at(with("--transformer-impl local --use-flash-attn"), "/training/fused_attention"), true);
+    EXPECT_EQ(at(with("--fp8-format hybrid --fp8-recipe blockwise"), "/training/precision"), "fp8");
+}
+
+TEST(Megatron, ReadsInterleavingByLayersAndByStages) {
+    const Imported layers = with("--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 3");
+    EXPECT_EQ(at(layers, "/strategy/virtual_pipeline"), 2) << refusals(layers);
+    EXPECT_EQ(at(layers, "/strategy/overlap_p2p"), true);
+    const Imported stages = with(
+        "--pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 3 "
+        "--no-overlap-p2p-communication");
+    EXPECT_EQ(at(stages, "/strategy/virtual_pipeline"), 3);
+    EXPECT_EQ(at(stages, "/strategy/overlap_p2p"), nullptr);
+    EXPECT_TRUE(says(with("--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 4"),
+                     Verdict::refused, "4 does not divide the 6 layers of a stage"));
+}
+
+TEST(Megatron, ReadsRecomputation) {
+    EXPECT_EQ(at(with("--recompute-activations"), "/strategy/recompute"), "selective");
+    EXPECT_EQ(at(with("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"),
+                 "/strategy/recompute"),
+              "full");
+    EXPECT_EQ(at(with("--recompute-granularity full --recompute-method block --recompute-num-layers 5"),
+                 "/strategy/recompute_num_layers"),
+              5);
+    EXPECT_EQ(at(with("--recompute-granularity full --recompute-method block --recompute-num-layers 24"),
+                 "/strategy/recompute_num_layers"),
+              nullptr)
+        << "all of them";
+    EXPECT_EQ(at(with("--checkpoint-activations"), "/strategy/recompute"), "full");
+    EXPECT_TRUE(says(with("--recompute-granularity selective --recompute-modules mlp"), Verdict::refused,
+                     "choice of recomputed modules"));
+}
+
+TEST(Megatron, ReadsExperts) {
+    const Imported read = with(
+        "--num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 8 --moe-grouped-gemm "
+        "--moe-token-dispatcher-type alltoall --moe-layer-freq ([1]*24)");
+    ASSERT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/model/num_experts"), 8);
+    EXPECT_EQ(at(read, "/model/moe_layer_freq"), 1);
+    EXPECT_EQ(at(read, "/strategy/expert"), 8);
+    EXPECT_TRUE(says(with("--num-experts 8 --moe-layer-freq ([0]*1+[1]*23)"), Verdict::refused, "--moe-layer-freq"));
+    EXPECT_FALSE(with("--moe-router-topk 4").refused()) << "a dense model reads nothing of it";
+}
+
+TEST(Megatron, ReadsDeepSpeedsArguments) {
+    const Imported read = with(
+        "--deepspeed --deepspeed_config ds.json --zero-stage 2 --num-experts 64 --topk 1 "
+        "--moe-expert-parallel-size 64");
+    EXPECT_EQ(at(read, "/strategy/sharding"), "zero2") << refusals(read);
+    EXPECT_EQ(at(read, "/model/moe_layer_freq"), 2);
+    EXPECT_EQ(at(read, "/model/num_experts_per_tok"), 1);
+    EXPECT_EQ(at(read, "/training/fused_attention"), false);
+    EXPECT_EQ(at(with("--deepspeed --num-experts 1"), "/model/num_experts"), nullptr);
+    EXPECT_EQ(at(with("--deepspeed --zero-stage 0"), "/strategy/sharding"), "zero1") << "its bf16 optimizer shards";
+}
+
+TEST(Megatron, NamesWhatHasNoEffectWhatIsNotModelledAndWhatIsUnknown) {
+    const Imported read = with("--lr 1e-4 --tp-comm-overlap --num-lairs 3 --save some/path");
+    EXPECT_FALSE(read.refused()) << refusals(read);
+    EXPECT_TRUE(says(read, Verdict::harmless, "--lr"));
+    EXPECT_TRUE(says(read, Verdict::harmless, "--save"));
+    EXPECT_TRUE(says(read, Verdict::not_modelled, "--tp-comm-overlap"));
+    EXPECT_TRUE(says(read, Verdict::unknown, "--num-lairs"));
+}
+
+TEST(Megatron, SaysAllThatIsWrongAtOnce) {
+    const Imported read = of_arguments(
+        "--num-layers many --hidden-size 0 --num-attention-heads --context-parallel-size 2 --optimizer-cpu-offload "
+        "--multi-latent-attention --micro-batch-size 1 --bf16 --tokenizer-type HuggingFaceTokenizer");
+    for (const char* word :
+         {"--num-layers: many", "--hidden-size: 0", "--num-attention-heads: has no value", "context parallelism",
+          "optimizer in host memory", "multi-latent", "--seq-length", "vocabulary"})
+        EXPECT_TRUE(says(read, Verdict::refused, word)) << word << " is missing from\n" << refusals(read);
+    for (const Finding& each : read.findings)
+        EXPECT_TRUE(each.verdict == Verdict::harmless || !each.remedy.empty()) << each.what;
+    EXPECT_FALSE(with("--context-parallel-size 1").refused());
+}
+
+TEST(Megatron, HoldsTheScenarioAgainstItsOwnRules) {
+    EXPECT_TRUE(says(with("--tensor-model-parallel-size 32"), Verdict::refused, "32 does not divide the 16 heads"));
+    const Imported read = with("--pipeline-model-parallel-size 16");
+    EXPECT_TRUE(says(read, Verdict::refused, "--pipeline-model-parallel-size: /strategy/pipeline")) << refusals(read);
+    EXPECT_TRUE(says(with("--tensor-model-parallel-size 3"), Verdict::refused, "no multiple of tensor 3"));
+}
+
+TEST(Megatron, ReadsTheExampleScript) {
+    Request request;
+    request.cluster = "dgx-a100";
+    const Imported read = imported("megatron", read_file("doors/examples/gpt-1.7b.sh"), request);
+    ASSERT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/cluster/nodes"), 4);
+    EXPECT_EQ(at(read, "/strategy/data"), 32);
+    EXPECT_EQ(at(read, "/training/global_batch_size"), 512);
+    EXPECT_EQ(at(read, "/strategy/overlap_param_gather"), true);
+    EXPECT_EQ(at(read, "/strategy/recompute"), "selective");
+    request.defines = {{"NNODES", "2"}, {"MICRO_BATCH", "4"}};
+    const Imported smaller = imported("megatron", read_file("doors/examples/gpt-1.7b.sh"), request);
+    EXPECT_EQ(at(smaller, "/cluster/nodes"), 2);
+    EXPECT_EQ(at(smaller, "/training/micro_batch_size"), 4);
+}
+
+TEST(Megatron, NamesTheLineOfEveryProblemInAScript) {
+    Request request;
+    request.gpu = "H100";
+    request.gpus = 8;
+    const Imported read =
+        imported("megatron",
+                 "#!/bin/bash\nARGS=(\n  --num-layers 24\n  --hidden-size 1001\n  --context-parallel-size 2\n"
+                 "  --seq-length $SEQ\n)\ntorchrun pretrain_gpt.py ${ARGS[@]} --num-attention-heads 16 "
+                 "--max-position-embeddings 2048 --micro-batch-size 1 --bf16\n",
+                 request);
+    EXPECT_TRUE(says(read, Verdict::refused, "5 --context-parallel-size")) << refusals(read);
+    EXPECT_TRUE(says(read, Verdict::refused, "6 --seq-length: its value is $SEQ")) << refusals(read);
+}
+
+TEST(Megatron, RefusesScriptsThatStartNoTrainingAndModelsOfOtherKinds) {
+    Request request;
+    request.gpu = "A100";
+    EXPECT_TRUE(says(imported("megatron", "echo hello\n", request), Verdict::refused, "starts no training"));
+    EXPECT_TRUE(says(imported("megatron", "python pretrain_t5.py --num-layers 12", request), Verdict::refused,
+                     "encoder-decoders"));
+    EXPECT_TRUE(says(imported("megatron", "python pretrain_mamba.py --num-layers 12", request), Verdict::refused,
+                     "state-space"));
+}
+
+TEST(Megatron, ReadsABert) {
+    Request request;
+    request.gpu = "A100";
+    const Imported read =
+        imported("megatron",
+                 "torchrun --nproc_per_node 8 --nnodes 1 pretrain_bert.py --num-layers 24 --hidden-size "
+                 "1024 --num-attention-heads 16 --seq-length 512 --max-position-embeddings 512 "
+                 "--micro-batch-size 4 --fp16",
+                 request);
+    ASSERT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/model/model_type"), "bert");
+    EXPECT_EQ(at(read, "/model/post_norm"), false);
+    EXPECT_EQ(at(read, "/model/vocab_size"), 30522);
+    EXPECT_EQ(at(read, "/training/global_batch_size"), 32);
+}
+
+}  // namespace
+}  // namespace orrery::doors

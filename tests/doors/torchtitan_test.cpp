@@ -1,0 +1,74 @@
+// TorchTitan's job configurations.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "base/read_file.hpp"
+#include "tests/doors/importing.hpp"
+
+namespace orrery::doors {
+namespace {
+
+Imported read(const std::string& text, std::uint64_t gpus = 64) {
+    Request request;
+    request.gpu = "H100";
+    request.gpus = gpus;
+    return imported("torchtitan", text, request);
+}
+
+const std::string llama =
+    "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 2\nseq_len = 8192\n";
+
+TEST(TorchTitan, ReadsTheExample) {
+    Request request;
+    request.cluster = "dgx-h100";
+    const Imported job = imported("torchtitan", read_file("doors/examples/llama3-8b.toml"), request);
+    ASSERT_FALSE(job.refused()) << refusals(job);
+    EXPECT_EQ(at(job, "/model/name"), "llama3-8b");
+    EXPECT_EQ(at(job, "/strategy/sharding"), "zero3");
+    EXPECT_EQ(at(job, "/strategy/tensor"), 2);
+    EXPECT_EQ(at(job, "/strategy/data"), 32);
+    EXPECT_EQ(at(job, "/strategy/sequence_parallel"), true);
+    EXPECT_EQ(at(job, "/cluster/nodes"), 8);
+    EXPECT_EQ(at(job, "/training/global_batch_size"), 128);
+    EXPECT_EQ(at(job, "/training/kernel_fusion"), "full");
+}
+
+TEST(TorchTitan, TakesALocalBatchFromEveryRank) {
+    const Imported job = read(llama + "[parallelism]\ndata_parallel_shard_degree = -1\n");
+    ASSERT_FALSE(job.refused()) << refusals(job);
+    EXPECT_EQ(at(job, "/strategy/data"), 64);
+    EXPECT_EQ(at(job, "/training/global_batch_size"), 128);
+    EXPECT_EQ(at(job, "/training/kernel_fusion"), "operators") << "nothing is compiled";
+}
+
+TEST(TorchTitan, ReadsFp8AndReplicas) {
+    const Imported job = read("[parallelism]\ndata_parallel_replicate_degree = 64\ndata_parallel_shard_degree = 1\n" +
+                              llama + "[quantize.linear.float8]\nrecipe_name = \"tensorwise\"\n");
+    EXPECT_EQ(at(job, "/strategy/sharding"), "none") << refusals(job);
+    std::string fp8 = llama;
+    fp8.insert(fp8.find("[training]"), "converters = [\"float8\"]\n");
+    EXPECT_EQ(at(read(fp8), "/training/precision"), "fp8");
+    EXPECT_EQ(at(read(fp8), "/training/fp8_recipe"), "tensorwise");
+}
+
+TEST(TorchTitan, RefusesWhatIsNotModelledAllAtOnce) {
+    const Imported job = read(
+        "[model]\nname = \"deepseek_v3\"\nflavor = \"671B\"\n[training]\nlocal_batch_size = \"two\"\n"
+        "[parallelism]\ncontext_parallel_degree = 2\ndata_parallel_replicate_degree = 2\n"
+        "pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
+    for (const char* word : {"sizes of deepseek_v3 671B", "splitting sequences", "HSDP", "ZBVZeroBubble", "seq_len"})
+        EXPECT_TRUE(says(job, Verdict::refused, word)) << word << " is missing from\n" << refusals(job);
+}
+
+TEST(TorchTitan, SaysWhereTomlEnds) {
+    try {
+        (void)read("[model\nname = 1\n");
+        FAIL() << "it was read";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer().substr(0, 2), "1:");
+        EXPECT_FALSE(error.hint().empty());
+    }
+}
+
+}  // namespace
+}  // namespace orrery::doors
