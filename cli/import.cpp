@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
     doors::Request request;
-    std::vector<std::string> words, defines, set;
+    std::vector<std::string> arguments, defines, set;
     std::string out = "-";
     bool strict = false;
 };
@@ -51,18 +51,15 @@ std::map<std::string, std::string> definitions(const std::vector<std::string>& t
 
 doors::Request request_of(const Options& options, const doors::Importer& importer) {
     doors::Request request = options.request;
-    request.arguments = options.words;
+    request.arguments = options.arguments;
     request.defines = definitions(options.defines);
     for (const std::string& text : options.set) request.changes.push_back(scenarios::parse_override(text));
-    if (!request.arguments.empty() && !request.arguments.front().starts_with('-')) {
-        request.file = request.arguments.front();
-        request.arguments.erase(request.arguments.begin());
+    if (request.file.starts_with('-')) {  // behind --, without a file: all words are arguments
+        request.arguments.insert(request.arguments.begin(), request.file);
+        request.file.clear();
     }
     if (request.file.empty() && (!importer.takes_arguments || request.arguments.empty()))
         throw Error("there is nothing to import", fmt::format("name a file: {}", importer.summary));
-    if (!importer.takes_arguments && !request.arguments.empty())
-        throw Error(fmt::format("\"{}\" is one argument too many", request.arguments.front()),
-                    fmt::format("name one file: {}", importer.summary));
     return request;
 }
 
@@ -114,8 +111,10 @@ void add_format(CLI::App& command, const doors::Importer& importer) {
     CLI::App* const format = command.add_subcommand(std::string(importer.name), std::string(importer.summary));
     const auto options = std::make_shared<Options>();
     doors::Request& request = options->request;
-    format->add_option("FILE", options->words, "the file, and further arguments behind --")
-        ->type_name("FILE [-- ARGS]");
+    format->add_option("FILE", request.file,
+                       importer.takes_arguments ? "the file; none for bare arguments" : "the file");
+    if (importer.takes_arguments)
+        format->add_option("ARGS", options->arguments, "behind --: arguments of the training, after those of the file");
     format->add_option("--out", options->out, "scenario to write; - for standard output, as without it")
         ->type_name("FILE");
     format->add_option("--cluster", request.cluster, "the cluster it runs on: `orrery list clusters`")

@@ -32,7 +32,7 @@ TEST_P(Imports, BecomeScenariosThatAreSimulated) {
     ASSERT_EQ(simulated.exit, 0) << simulated.err;
     const Json prediction = Json::parse(simulated.out);
     EXPECT_GT(prediction.at("step_time_s").get<double>(), 0.01);
-    EXPECT_EQ(prediction.at("gpus"), GetParam().gpus);
+    EXPECT_EQ(prediction.at("gpu_kinds").at(0).at("gpus"), GetParam().gpus);
 }
 
 INSTANTIATE_TEST_SUITE_P(

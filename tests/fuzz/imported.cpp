@@ -10,12 +10,12 @@ namespace orrery::fuzz {
 
 namespace {
 
-/// 64 H100, and what files of some kinds leave to the command line.
+/// 32 H100, and what files of some kinds leave to the command line.
 doors::Request request_for(std::string_view importer) {
     doors::Request request;
     request.file = InputFile::path();
     request.cluster = "dgx-h100";
-    request.gpus = 64;
+    request.gpus = 32;
     const bool is_model = importer == "hf", is_plan = importer == "deepspeed";
     if (is_plan) request.changes.push_back({"model.name", "gpt2"});
     if (is_plan || is_model) request.changes.push_back({"training.seq_length", "512"});
