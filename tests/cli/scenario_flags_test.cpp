@@ -55,7 +55,8 @@ TEST(ScenarioFlags, WhatIsWrongIsNamedWithItsRemedy) {
         {llama({"--nodes", "2"}), "--gpus and --nodes say the same"},
         {{"simulate", "--model", "llama3-8b", "--cluster", "dgx-h100", "--gpus", "12"},
          "no whole number of nodes of 8"},
-        {{"simulate", "--model", "lama3-8b", "--cluster", "dgx-h100", "--seq-length", "4096"}, "llama3-8b"},
+        {{"simulate", "--model", "lama3-8b", "--cluster", "dgx-h100", "--seq-length", "4096", "--global-batch", "8"},
+         "llama3-8b"},
         {{"simulate", "--model", "llama3-8b"}, "cluster"},
         {llama({"--sharding", "zero4"}), "zero3"},
     };
