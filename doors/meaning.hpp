@@ -32,13 +32,13 @@ struct Row {
     std::string_view name;  ///< with '_' for '-'; of nested keys the path, "fp16.enabled"; "fp16.*": all others below
     Act act{};
     Takes takes = Takes::one;
-    std::string_view pointer = "";             ///< sets: the key
-    std::string_view on = "", off = "";        ///< sets: its JSON value when switched on, and off
-    std::string_view idle = "";                ///< key, noted, refused: a value with which it does nothing
-    std::string_view what = "", instead = "";  ///< noted, refused
+    std::string_view pointer = {};             ///< sets: the key
+    std::string_view on = {}, off = {};        ///< sets: its JSON value when switched on, and off
+    std::string_view idle = {};                ///< key, noted, refused: a value with which it does nothing
+    std::string_view what = {}, instead = {};  ///< noted, refused
 };
 
-constexpr Row key(std::string_view name, std::string_view idle = "") {
+constexpr Row key(std::string_view name, std::string_view idle = {}) {
     return {.name = name, .act = Act::key, .idle = idle};
 }
 /// A key that a command line switches on.

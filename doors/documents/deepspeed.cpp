@@ -1,8 +1,6 @@
 // DeepSpeed's configuration: how a model that it does not describe is trained on data ranks.
 #include <fmt/format.h>
 
-#include <array>
-
 #include "doors/convert.hpp"
 #include "doors/documents/flatten.hpp"
 #include "doors/readers.hpp"
@@ -14,7 +12,7 @@ namespace {
 constexpr std::string_view estimate = "compare with a measurement before you rely on the difference";
 
 // clang-format off
-constexpr std::array rows{
+constexpr Row rows[] = {
     rule("train_batch_size"), rule("train_micro_batch_size_per_gpu"), rule("gradient_accumulation_steps"),
     rule("gradient_clipping"), rule("optimizer.type"), harmless("optimizer.*"), harmless("scheduler.*"),
     rule("fp16.enabled"), rule("bf16.enabled"), rule("bfloat16.enabled"), harmless("fp16.*"), harmless("bf16.*"),

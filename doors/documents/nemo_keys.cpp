@@ -1,7 +1,5 @@
 #include "doors/documents/nemo_keys.hpp"
 
-#include <array>
-
 namespace orrery::doors {
 
 namespace {
@@ -10,7 +8,7 @@ constexpr std::string_view estimate = "compare with a measurement before you rel
 constexpr std::string_view gpt = "give the configuration of a GPT or Llama";
 
 // clang-format off
-constexpr std::array rows{
+constexpr Row rows[] = {
     // The model.
     key("model.num_layers"), key("model.hidden_size"), key("model.ffn_hidden_size"), key("model.num_attention_heads"),
     key("model.num_query_groups"), key("model.kv_channels"), rule("model.max_position_embeddings"),

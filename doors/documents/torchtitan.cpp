@@ -17,7 +17,7 @@ constexpr std::string_view estimate = "compare with a measurement before you rel
 constexpr std::string_view split = "splitting sequences is not modelled yet";
 
 // clang-format off
-constexpr std::array rows{
+constexpr Row rows[] = {
     rule("model.name"), rule("model.flavor"), rule("model.converters"), rule("model.norm_type"), harmless("model.*"),
     rule("training.batch_size"), rule("training.local_batch_size"), rule("training.global_batch_size"),
     rule("training.gradient_accumulation_steps"), rule("training.seq_len"), rule("training.max_norm"),

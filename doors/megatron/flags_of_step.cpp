@@ -1,6 +1,5 @@
 // Arguments that change the time or the memory of a step. `key` rows get their meaning from the scenario's own table of
 // keys and spellings; `rule` rows are read together with others in rules.cpp.
-#include <array>
 
 #include "doors/megatron/flags.hpp"
 
@@ -16,7 +15,7 @@ constexpr std::string_view gpt = "a GPT or Llama of the same sizes, or --set mod
 constexpr std::string_view uneven = "stages of unequal size are not modelled yet";
 
 // clang-format off
-constexpr std::array rows{
+constexpr Row rows[] = {
     // The model.
     key("num_layers"), key("hidden_size"), key("num_attention_heads"), key("ffn_hidden_size"), key("kv_channels"),
     rule("encoder_num_layers"), rule("decoder_num_layers"), rule("group_query_attention", none),

@@ -1,6 +1,5 @@
 // Arguments without effect on the time or the memory of a steady step: data, learning rates, checkpoints, logs, and
 // switches for what the prediction assumes in any case.
-#include <array>
 
 #include "doors/megatron/flags.hpp"
 
@@ -15,7 +14,7 @@ constexpr Row value(std::string_view name) { return harmless(name, one); }
 constexpr Row values(std::string_view name) { return harmless(name, any); }
 
 // clang-format off
-constexpr std::array rows{
+constexpr Row rows[] = {
     // Optimizer and schedule.
     value("lr"), value("min_lr"), value("lr_decay_style"), value("lr_decay_iters"), value("lr_decay_samples"),
     value("lr_decay_tokens"), value("lr_warmup_fraction"), value("lr_warmup_iters"), value("lr_warmup_samples"),

@@ -83,7 +83,7 @@ private:
 
     void quoted(const Traced& inside) {
         // "${LIST[@]}" of an empty list is no word at all.
-        begun_ = begun_ || inside.text().find("@") == std::string::npos;
+        begun_ = begun_ || inside.text().find('@') == std::string::npos;
         for (std::size_t i = 0; i < inside.size();) {
             const char c = inside.at(i);
             if (c == '\\' && std::string_view("$`\"\\\n").find(inside.at(i + 1)) != std::string_view::npos) {
@@ -178,7 +178,7 @@ private:
             std::size_t end = i;
             while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
                 ++end;
-            const std::string name = text.substr(i, end - i);
+            std::string name = text.substr(i, end - i);
             if (is_name(name)) {
                 const Variable* const found = environment_.find(name);
                 if (found == nullptr) return name;
