@@ -15,6 +15,7 @@
 #include "calibrate/gemm_trend.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/predictor.hpp"
+#include "documents/message.hpp"
 
 namespace orrery::calibrate {
 
@@ -64,7 +65,7 @@ public:
                  "run nccl-tests with as many ranks on every node");
         if (rows_.empty()) fail("has no row of measurements", "the text of one of nccl-tests' *_perf programs");
         const double factor = kernels::bus_factor(*kind_, ranks_);
-        NcclTests out{{*kind_, ranks_, provenance(), {}, nodes}, device_};
+        NcclTests out{{*kind_, ranks_, provenance(), {}, nodes}, documents::printable(device_)};
         for (const Row& r : rows_) {
             line_ = r.line;
             if (r.algbw >= checkable_gbytes && std::abs(r.busbw / r.algbw / factor - 1) > factor_tolerance)
@@ -144,10 +145,10 @@ private:
     }
 
     [[nodiscard]] Provenance provenance() const {
-        return {device_.empty() ? "not told" : device_,
+        return {device_.empty() ? "not told" : documents::printable(device_),
                 "not told",
                 "not told",
-                software_.empty() ? "NCCL, version not told" : software_,
+                software_.empty() ? "NCCL, version not told" : documents::printable(software_),
                 fmt::format("nccl-tests, {}{}", std::filesystem::path(file_).filename().string(),
                             checked_ ? "" : ", results not validated"),
                 "the owner of the measurement decides"};
