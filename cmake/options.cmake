@@ -35,11 +35,16 @@ function(orrery_folder name)
   target_link_libraries(orrery_${name} PUBLIC orrery_options ${ARG_USES})
 endfunction()
 
-# One test program a folder: orrery_test(NAME LABEL SOURCES ... USES ...); each TEST becomes a ctest case.
-function(orrery_test name label)
+# A program of tests: orrery_test_program(NAME SOURCES ... USES ...).
+function(orrery_test_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gtest_main)
+endfunction()
+
+# One test program a folder: orrery_test(NAME LABEL SOURCES ... USES ...); each TEST becomes a ctest case.
+function(orrery_test name label)
+  orrery_test_program(${name} ${ARGN})
   gtest_discover_tests(${name} PROPERTIES LABELS ${label} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
