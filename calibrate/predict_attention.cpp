@@ -75,8 +75,9 @@ const AttentionPredictor::Lookup& AttentionPredictor::lookup(const kernels::Atte
         return *t;
     if (const auto* t = first([&](const auto& x) { return !x.backward && x.causal == a.causal; })) return *t;
     if (const auto* t = first([](const auto&) { return true; })) return *t;
-    throw Error(fmt::format("profile \"{}\" has no table of fused attention", profile_name_),
-                "use a strategy with unfused attention, or another profile");
+    throw Error("", "/training/fused_attention",
+                fmt::format("profile \"{}\" has no table of fused attention", profile_name_),
+                "set it to false, or name another profile");
 }
 
 AttentionPredictor::Answer AttentionPredictor::answer(const kernels::Attention& a) const {

@@ -59,7 +59,7 @@ CollectivePredictor::Rule CollectivePredictor::rule(Kind kind, std::uint32_t ran
     if (reduce != nullptr)
         return {reduce, wire / kernels::bus_factor(Kind::all_reduce, ranks), 1.0,
                 "an all_reduce with the same traffic per link"};
-    throw Error(fmt::format("profile \"{}\" has no table for {}", profile_name_, kernels::name(kind)),
+    throw Error("", "/profile", fmt::format("\"{}\" has no table for {}", profile_name_, kernels::name(kind)),
                 "measure one, or import another profile");
 }
 

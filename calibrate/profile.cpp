@@ -19,7 +19,7 @@ namespace {
 
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
-std::string number(double value) { return fmt::format("{:.4g}", value); }
+std::string number(double value) { return fmt::format("{:.4g}", value + 0.0); }  // -0 is 0
 
 /// "[1, 2, 3]" in lines that a reader can scroll.
 template <class Range, class Text>
