@@ -140,8 +140,10 @@ private:
         }
         const double bytes = number(words[0]), seconds = number(words[out_of_place]) * 1e-6;
         if (bytes == 0) return;  // a run of nothing, before the sizes
-        rows_.push_back({bytes, seconds, number(words[in_place]) * 1e-6, number(words[out_of_place + 1]),
-                         number(words[out_of_place + 2]), line_});
+        const double inside = number(words[in_place]) * 1e-6;
+        if (seconds == 0 || inside == 0) fail("no collective takes 0 us", "is the file as nccl-tests printed it?");
+        rows_.push_back(
+            {bytes, seconds, inside, number(words[out_of_place + 1]), number(words[out_of_place + 2]), line_});
     }
 
     [[nodiscard]] Provenance provenance() const {
