@@ -8,10 +8,10 @@
 #include <map>
 #include <memory>
 
-#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/program.hpp"
 
 namespace orrery::cli {
 
@@ -91,8 +91,7 @@ void say(const std::string& file, const std::vector<doors::Finding>& findings, b
             note(doors::to_text(each.place), note_of(each));
     }
     if (errors.empty()) return;
-    const char* const word = wants_color(Stream::err) ? "\x1b[1;31merror:\x1b[0m" : "error:";
-    for (std::size_t i = 0; i + 1 < errors.size(); ++i) fmt::print(stderr, "orrery: {} {}\n", word, errors[i].what());
+    for (std::size_t i = 0; i + 1 < errors.size(); ++i) print_error("orrery", errors[i].what());
     throw errors.back();
 }
 

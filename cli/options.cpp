@@ -46,17 +46,21 @@ nlohmann::json ScenarioOptions::document() const {
     return flags.scenario();
 }
 
-std::vector<scenarios::Override> ScenarioOptions::overrides() const {
+std::vector<scenarios::Override> ScenarioOptions::overrides(const nlohmann::json& document) const {
     std::vector<scenarios::Override> all;
-    if (!file.empty() && flags.given()) all = flags.changes(document(), file);
+    if (!file.empty() && flags.given()) all = flags.changes(document, file);
     for (const std::string& text : set) all.push_back(scenarios::parse_override(text));
     return all;
 }
 
-scenarios::Scenario ScenarioOptions::load() const { return scenarios::load(document(), source(), overrides()); }
+scenarios::Scenario ScenarioOptions::load() const {
+    const nlohmann::json read = document();
+    return scenarios::load(read, source(), overrides(read));
+}
 
 topology::ClusterSpec ScenarioOptions::load_cluster() const {
-    return scenarios::load_cluster(document(), source(), overrides());
+    const nlohmann::json read = document();
+    return scenarios::load_cluster(read, source(), overrides(read));
 }
 
 std::string ScenarioOptions::command(std::string_view name) const {

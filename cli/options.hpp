@@ -30,7 +30,8 @@ struct ScenarioOptions {
     void add_to(CLI::App& command, std::initializer_list<std::string_view> taken = {});
     /// What messages call it: the file, or the command line.
     [[nodiscard]] std::string source() const;
-    /// As it stands in the file, or as flags make it. Throws Error, also when there is neither.
+    /// As it stands in the file, which may be a pipe and is read each time, or as flags make it. Throws Error, also
+    /// when there is neither.
     [[nodiscard]] nlohmann::json document() const;
     /// Throws Error.
     [[nodiscard]] scenarios::Scenario load() const;
@@ -39,7 +40,7 @@ struct ScenarioOptions {
     /// The command line that says the same: "orrery simulate FILE --set KEY=VALUE".
     [[nodiscard]] std::string command(std::string_view name) const;
     /// What is changed in the document. Throws Error for what is no change.
-    [[nodiscard]] std::vector<scenarios::Override> overrides() const;
+    [[nodiscard]] std::vector<scenarios::Override> overrides(const nlohmann::json& document) const;
     /// f(), whose errors that name a key and no file are of this scenario: what is found after it was read.
     template <class F>
     auto blamed(const F& f) const {

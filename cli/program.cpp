@@ -21,8 +21,7 @@ namespace orrery::cli {
 namespace {
 
 Exit complain(const std::string& name, const std::string& message, Exit exit) {
-    const char* const word = wants_color(Stream::err) ? "\x1b[1;31merror:\x1b[0m" : "error:";
-    fmt::print(stderr, "{}: {} {}\n", name, word, message);
+    print_error(name, message);
     return exit;
 }
 
@@ -85,6 +84,11 @@ Exit parse_error(const CLI::App& program, const CLI::ParseError& error) {
 }
 
 }  // namespace
+
+void print_error(std::string_view program, std::string_view message) {
+    const char* const word = wants_color(Stream::err) ? "\x1b[1;31merror:\x1b[0m" : "error:";
+    fmt::print(stderr, "{}: {} {}\n", program, word, message);
+}
 
 Exit run_program(CLI::App& program, Exit& exit, int argc, const char* const* argv) {
     const std::string name = program.get_name();

@@ -53,7 +53,8 @@ struct Asked {
     std::vector<planning::Axis> sites;
     std::vector<std::pair<std::string, std::vector<std::string>>> given;
 
-    explicit Asked(const Options& options) : set(options.scenario.overrides()) {
+    /// changes: of the scenario's document.
+    Asked(const Options& options, std::vector<scenarios::Override> changes) : set(std::move(changes)) {
         if (options.gpus) sites.push_back(planning::gpus_axis("--gpus", *options.gpus));
         if (options.gpu) {
             sites.push_back(planning::parse_axis("cluster.gpu=" + *options.gpu));
@@ -142,8 +143,9 @@ std::string command(const Options& options) {
 }
 
 planning::SearchQuestion question_of(const Options& options) {
-    Asked asked(options);
-    return {.sites = planning::Grid(options.scenario.source(), options.scenario.document(), std::move(asked.set),
+    nlohmann::json document = options.scenario.document();
+    Asked asked(options, options.scenario.overrides(document));
+    return {.sites = planning::Grid(options.scenario.source(), std::move(document), std::move(asked.set),
                                     std::move(asked.sites)),
             .given = std::move(asked.given),
             .objective = objective_of(options.objective),

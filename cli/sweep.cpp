@@ -96,8 +96,9 @@ void sweep(const Options& options, Ranks& ranks) {
     options.planning.require_distinct_files(options.scenario.file);
     std::vector<planning::Axis> axes;
     for (const std::string& text : options.vary) axes.push_back(planning::parse_axis(text));
-    const planning::Grid grid(options.scenario.source(), options.scenario.document(), options.scenario.overrides(),
-                              std::move(axes));
+    nlohmann::json document = options.scenario.document();
+    std::vector<scenarios::Override> changes = options.scenario.overrides(document);
+    const planning::Grid grid(options.scenario.source(), std::move(document), std::move(changes), std::move(axes));
     if (!ranks.lead())
         serve(options, grid, ranks);
     else if (options.shard.empty())

@@ -31,11 +31,11 @@ AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) 
 AttentionRates attention_rates(AttentionKernel kernel, int compute_capability) {
     constexpr int hopper = 90, blackwell = 100;
     const bool on_hopper = compute_capability >= hopper && compute_capability < blackwell;
+    const AttentionRates& flash_2 = on_hopper ? flash_2_on_hopper : as_the_table;
     switch (kernel) {
-        case AttentionKernel::flash_1: return slower(on_hopper ? flash_2_on_hopper : as_the_table, flash_1_over_2);
-        case AttentionKernel::flash_triton:
-            return slower(on_hopper ? flash_2_on_hopper : as_the_table, triton_over_flash_2);
-        case AttentionKernel::flash_2: return on_hopper ? flash_2_on_hopper : as_the_table;
+        case AttentionKernel::flash_1: return slower(flash_2, flash_1_over_2);
+        case AttentionKernel::flash_triton: return slower(flash_2, triton_over_flash_2);
+        case AttentionKernel::flash_2: return flash_2;
         case AttentionKernel::cudnn: return on_hopper ? cudnn_on_hopper : as_the_table;
         case AttentionKernel::newest: break;
     }

@@ -37,12 +37,4 @@ void for_each_with(std::vector<Worker>& workers, std::size_t count, const F& f) 
     if (failed) std::rethrow_exception(failed);
 }
 
-/// The same where threads need nothing of their own: f(i).
-template <class F>
-void for_each(std::size_t count, unsigned threads, const F& f) {
-    struct Nothing {};
-    std::vector<Nothing> workers(threads);
-    for_each_with(workers, count, [&](Nothing&, std::size_t i) { f(i); });
-}
-
 }  // namespace orrery::planning

@@ -83,7 +83,7 @@ private:
 
     Answer single(int depth) {
         if (depth > most_depth || at_end()) return std::nullopt;
-        const bool binary = at_ + 2 < words_.size() + 0 && is_comparison(words_[at_ + 1]);
+        const bool binary = at_ + 2 < words_.size() && is_comparison(words_[at_ + 1]);
         if (!binary && take("!")) {
             const Answer inner = single(depth + 1);
             return inner ? Answer(!*inner) : inner;

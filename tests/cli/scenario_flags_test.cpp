@@ -32,11 +32,22 @@ TEST(ScenarioFlags, MakeTheScenarioThatAFileWouldBe) {
 
 TEST(ScenarioFlags, ChangeAFileAsSetDoes) {
     const std::string file = "scenarios/gpt-1.7b-dgx-a100.json";
-    const Result flags = orrery({"simulate", file, "--tensor", "2", "--micro-batch", "2", "--json", "-"});
-    const Result set =
-        orrery({"simulate", file, "--set", "strategy.tensor=2", "--set", "training.micro_batch_size=2", "--json", "-"});
-    EXPECT_EQ(flags.exit, set.exit) << flags.err;
+    const Result flags =
+        orrery({"simulate", file, "--tensor", "2", "--data", "16", "--micro-batch", "2", "--json", "-"});
+    const Result set = orrery({"simulate", file, "--set", "strategy.tensor=2", "--set", "strategy.data=16", "--set",
+                               "training.micro_batch_size=2", "--json", "-"});
+    EXPECT_EQ(flags.exit, 0) << flags.err;
+    EXPECT_EQ(set.exit, 0) << set.err;
     EXPECT_EQ(flags.out, set.out);
+}
+
+TEST(ScenarioFlags, ChangeAPipeToo) {
+    const std::string file = "scenarios/gpt-1.7b-dgx-a100.json";
+    const std::string piped =
+        "cat " + file + " | " ORRERY_PROGRAM " simulate /dev/stdin --tensor 2 --data 16 --json - 2>&1";
+    const Result from_pipe = Running(Command{{"sh", "-c", piped}}).wait();
+    EXPECT_EQ(from_pipe.out, orrery({"simulate", file, "--tensor", "2", "--data", "16", "--json", "-"}).out);
+    EXPECT_EQ(from_pipe.exit, 0);
 }
 
 TEST(ScenarioFlags, AReportNamesTheCommandThatMadeIt) {
