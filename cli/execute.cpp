@@ -50,8 +50,8 @@ void end_all(const fs::path& progress, std::uint32_t ranks) {
 void require_ranks(const scenarios::Scenario& scenario, std::uint32_t ranks) {
     const strategies::Strategy& s = scenario.plan.strategy;
     if (ranks != 0 && ranks != scenario.plan.ranks())
-        throw Error(fmt::format("{} ranks cannot run a plan of {} (tensor {} x pipeline {} x data {})", ranks,
-                                scenario.plan.ranks(), s.tensor, s.pipeline, s.data),
+        throw Error(fmt::format("{} ranks cannot run a plan of {} (tensor {} x context {} x pipeline {} x data {})",
+                                ranks, scenario.plan.ranks(), s.tensor, s.context, s.pipeline, s.data),
                     "leave --ranks out, or change the strategy with --set strategy.data=...");
 }
 

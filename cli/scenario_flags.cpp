@@ -29,6 +29,7 @@ constexpr Flag flags[] = {
     {"--gpu", "cluster.gpu", "its GPUs, of `orrery list gpus`"},
     {"--nodes", "cluster.nodes", "its nodes"},
     {"--tensor", "strategy.tensor", "tensor-parallel ranks"},
+    {"--context", "strategy.context", "context-parallel ranks"},
     {"--pipeline", "strategy.pipeline", "pipeline stages"},
     {"--virtual-pipeline", "strategy.virtual_pipeline", "chunks of a stage"},
     {"--data", "strategy.data", "data-parallel ranks; as many as the GPUs hold when absent"},

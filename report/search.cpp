@@ -49,6 +49,8 @@ std::string rest(const Strategy& s) {
     add(s.tensor > 1 && !s.async_tensor_allreduce, "no async tensor");
     add(s.tensor > 1 && s.pipeline > 1 && !s.sequence_parallel && !s.scatter_gather, "no scatter-gather");
     add(!s.placement.empty(), s.placement);
+    add(s.context > 1, fmt::format("context {}", s.context));
+    add(s.optimizer_instances > 1, fmt::format("{} groups that share", s.optimizer_instances));
     return fmt::format("{}", fmt::join(words, ", "));
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/enum_table.hpp"
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "models/operators.hpp"
@@ -14,16 +15,35 @@
 #include "report/sharing.hpp"
 #include "report/stage_table.hpp"
 #include "report/whole_run.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::report {
 
 namespace {
 
-std::string schedule_text(const strategies::Strategy& s) {
+std::string schedule_text(const strategies::Plan& plan) {
+    const strategies::Strategy& s = plan.strategy;
     if (s.pipeline == 1) return "no pipeline";
     const strategies::Schedule& schedule = strategies::schedule_of(s.schedule);
-    return schedule.chunked ? fmt::format("{}, {} chunks a stage", schedule.title, s.virtual_pipeline)
-                            : std::string(schedule.title);
+    std::string text(schedule.title);
+    if (schedule.chunked) text += fmt::format(", {} chunks a stage", s.virtual_pipeline);
+    const auto [fewest, most] = strategies::chunk_sizes(plan);
+    return fewest == most ? text : text + fmt::format(" of {} to {} layers", fewest, most);
+}
+
+/// "ZeRO-1 in 2 groups, "
+std::string sharding_text(const strategies::Strategy& s) {
+    const std::string_view divided = strategies::row_of(s.sharding).title;
+    if (divided.empty()) return "";
+    return s.optimizer_instances == 1 ? fmt::format("{}, ", divided)
+                                      : fmt::format("{} in {} groups, ", divided, s.optimizer_instances);
+}
+
+/// "CP2 ", with how its ranks exchange what attention needs.
+std::string context_text(const strategies::Strategy& s) {
+    if (s.context == 1) return "";
+    constexpr EnumNames<strategies::ContextExchange> names{"p2p", "all-gather", "a2a"};
+    return fmt::format("CP{} ({}) ", s.context, names[s.context_exchange]);
 }
 
 std::string recompute_text(const strategies::Strategy& s) {
@@ -64,17 +84,16 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, St
     const auto& [model, s, training, placement] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
-    text += fmt::format("   {} GPUs  TP{} PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),
-                        s.tensor, s.pipeline, s.data, experts, training.micro_batch, scenario.plan.micro_batches(),
-                        p.profile);
-    const std::string_view divided = strategies::row_of(s.sharding).title;
-    const std::string sharding = divided.empty() ? "" : fmt::format("{}, ", divided);
+    text += fmt::format("   {} GPUs  TP{} {}PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),
+                        s.tensor, context_text(s), s.pipeline, s.data, experts, training.micro_batch,
+                        scenario.plan.micro_batches(), p.profile);
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
     return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} {}\n", model_title(model),
                               experts_text(model, training), p.cluster,
-                              placement.linear() ? "" : " " + placement_text(s), schedule_text(s), recompute_text(s),
-                              offload_text(s), sharding, sequence, kernels::name(training.precision.compute),
-                              format_grouped(training.global_batch), format_grouped(training.seq), units(model));
+                              placement.linear() ? "" : " " + placement_text(s), schedule_text(scenario.plan),
+                              recompute_text(s), offload_text(s), sharding_text(s), sequence,
+                              kernels::name(training.precision.compute), format_grouped(training.global_batch),
+                              format_grouped(training.seq), units(model));
 }
 
 /// In TFLOP/s; of a CPU's fraction two digits.

@@ -37,10 +37,7 @@ struct Place {
 
     [[nodiscard]] std::uint32_t along(strategies::Axis axis) const { return mesh.coordinate(rank, axis); }
     [[nodiscard]] std::uint32_t tensor() const { return along(strategies::Axis::tensor); }
-    /// Which of the data ranks: those of one expert group follow each other.
-    [[nodiscard]] std::uint32_t data() const {
-        return along(strategies::Axis::expert) + plan.expert_extent() * expert_data();
-    }
+    [[nodiscard]] std::uint32_t data() const { return mesh.data_rank(rank); }
     /// Which of the ranks that hold the same experts and the same part of the tensor axis.
     [[nodiscard]] std::uint32_t expert_data() const { return along(strategies::Axis::data); }
     [[nodiscard]] std::uint32_t stage() const { return along(strategies::Axis::pipeline); }

@@ -10,26 +10,25 @@ using documents::NotModelled;
 
 constexpr std::string_view strategy = "strategy", training = "training";
 
-constexpr std::string_view context = "context parallelism is not modelled yet",
-                           context_instead =
-                               "split sequences over tensor ranks (sequence_parallel with a larger "
-                               "tensor), or offload activations (cpu_offloading_num_layers)";
+constexpr std::string_view exchange = "which ranks exchange heads has another name here",
+                           exchange_instead = "\"context\": N with \"cp_comm_type\": \"a2a\"";
 constexpr std::string_view zero_instead =
     "\"sharding\": \"zero1\" shards the optimizer's states, \"zero2\" gradients too, \"zero3\" (FSDP) weights too";
+constexpr std::string_view hybrid_instead =
+    "\"sharding\": \"zero3\" with \"num_distributed_optimizer_instances\": the number of groups that share";
 constexpr std::string_view offload_instead = "\"sharding\": \"zero1\" shards the optimizer's states over data ranks";
 constexpr std::string_view bubble_instead = "\"zb-h1\", or \"interleaved\" with a larger virtual_pipeline";
 constexpr std::string_view adam_instead = "\"adam\", whose states are as large as AdamW's";
 
 constexpr std::array table{
-    NotModelled{strategy, "context", "", context, context_instead},
-    NotModelled{strategy, "context_parallel", "", context, context_instead},
-    NotModelled{strategy, "context_parallel_size", "", context, context_instead},
-    NotModelled{strategy, "hierarchical_context_parallel_sizes", "", context, context_instead},
-    NotModelled{strategy, "cp_comm_type", "", context, context_instead},
-    NotModelled{strategy, "ulysses_size", "", "sequence parallelism by exchange (Ulysses) is not modelled yet",
-                context_instead},
-    NotModelled{strategy, "ulysses_sequence_parallel_size", "",
-                "sequence parallelism by exchange (Ulysses) is not modelled yet", context_instead},
+    NotModelled{strategy, "context_parallel", "", "the number of context ranks has another name here",
+                "\"context\": N"},
+    NotModelled{strategy, "hierarchical_context_parallel_sizes", "", "a ring of rings is not modelled yet",
+                "\"context\": N with \"cp_comm_type\": \"p2p\", \"all_gather\" or \"a2a\""},
+    NotModelled{strategy, "cp_comm_type", "a2a+p2p", "rings of exchanges are not modelled yet",
+                "\"p2p\", \"all_gather\" or \"a2a\""},
+    NotModelled{strategy, "ulysses_size", "", exchange, exchange_instead},
+    NotModelled{strategy, "ulysses_sequence_parallel_size", "", exchange, exchange_instead},
     NotModelled{strategy, "zero_stage", "", "ZeRO's stage has another name here", zero_instead},
     NotModelled{strategy, "zero_optimization", "", "DeepSpeed's section is not read", zero_instead},
     NotModelled{strategy, "fsdp", "", "FSDP has another name here", zero_instead},
@@ -38,9 +37,6 @@ constexpr std::array table{
     NotModelled{strategy, "use_megatron_fsdp", "", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "fsdp_sharding_strategy", "", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "data_parallel_sharding_strategy", "", "FSDP has another name here", zero_instead},
-    NotModelled{strategy, "num_distributed_optimizer_instances", "",
-                "ZeRO-1 within parts of the data ranks is not modelled yet",
-                "\"sharding\": \"zero1\" over all of them"},
     NotModelled{strategy, "optimizer_cpu_offload", "", "the optimizer in host memory is not modelled yet",
                 offload_instead},
     NotModelled{strategy, "offload_optimizer", "", "the optimizer in host memory is not modelled yet", offload_instead},
@@ -49,9 +45,10 @@ constexpr std::array table{
                 "\"recompute\": \"selective\" recomputes attention"},
     NotModelled{strategy, "sharding", "fsdp", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "sharding", "fsdp2", "FSDP has another name here", zero_instead},
-    NotModelled{strategy, "sharding", "hsdp", "HSDP is not modelled yet", zero_instead},
+    NotModelled{strategy, "sharding", "hsdp", "HSDP has another name here", hybrid_instead},
+    NotModelled{strategy, "sharding", "hybrid", "HSDP has another name here", hybrid_instead},
     NotModelled{strategy, "sharding", "full_shard", "FSDP has another name here", zero_instead},
-    NotModelled{strategy, "sharding", "hybrid_shard", "HSDP is not modelled yet", zero_instead},
+    NotModelled{strategy, "sharding", "hybrid_shard", "HSDP has another name here", hybrid_instead},
     NotModelled{strategy, "sharding", "shard_grad_op", "ZeRO-2 has another name here", zero_instead},
     NotModelled{strategy, "schedule", "zero_bubble", "this zero-bubble schedule is not modelled yet", bubble_instead},
     NotModelled{strategy, "schedule", "zb_h2", "this zero-bubble schedule is not modelled yet", bubble_instead},

@@ -106,9 +106,10 @@ strategies::Training read_training(const Reader& reader) {
 /// Fills data from the number of GPUs, and checks that the ranks fit. have: "the cluster has 8 GPUs".
 void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const std::string& have,
                     const Sections& sections) {
-    const std::uint64_t replica = std::uint64_t{strategy.tensor} * strategy.pipeline;
+    const std::uint64_t replica = std::uint64_t{strategy.tensor} * strategy.context * strategy.pipeline;
     const std::string& file = sections.top.file();
-    const std::string one = fmt::format("tensor {} x pipeline {}", strategy.tensor, strategy.pipeline);
+    const std::string context = strategy.context > 1 ? fmt::format(" x context {}", strategy.context) : "";
+    const std::string one = fmt::format("tensor {}{} x pipeline {}", strategy.tensor, context, strategy.pipeline);
     if (replica > gpus) {
         throw Error(file, sections.strategy.pointer(strategy.tensor >= strategy.pipeline ? "tensor" : "pipeline"),
                     fmt::format("{} = {} ranks, but {}", one, replica, have),

@@ -12,6 +12,7 @@
 #include "base/units.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/build.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::sim {
 
@@ -107,7 +108,7 @@ std::uint64_t operations(const strategies::StepProgram& step, const Folding& fol
 /// More offloaded layers: the fewest that make the plan fit, or all.
 Neighbour offload_enough(const Plan& plan, const MemoryUse& use) {
     std::uint32_t fewest = plan.strategy.cpu_offloading_num_layers;
-    std::uint32_t most = plan.model.layers / (plan.strategy.pipeline * plan.strategy.virtual_pipeline);
+    std::uint32_t most = strategies::chunk_sizes(plan).second;
     while (fewest + 1 < most) {
         Plan other = plan;
         const std::uint32_t layers = other.strategy.cpu_offloading_num_layers = fewest + (most - fewest) / 2;

@@ -126,14 +126,16 @@ Perturbed::Perturbed(const scenarios::Perturbations& table, std::uint64_t seed, 
 void Perturbed::load_experts(const scenarios::Perturbations& table, const strategies::Plan& plan) {
     const std::vector<double> loads = scenarios::expert_loads(table, plan.strategy.expert);
     const strategies::Mesh mesh = plan.mesh();
-    const bool whole = plan.expert_group().has(strategies::Axis::tensor);
+    const strategies::AxisSet group = plan.expert_group();
     const double planned = plan.training.taken(1.0);
     std::map<std::pair<std::uint32_t, double>, std::uint32_t> known;
     std::vector<std::vector<Pace>> paces;
     std::vector<std::uint32_t> marks;
     for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank) {
-        std::uint32_t number = mesh.coordinate(rank, strategies::Axis::expert);
-        if (whole) number = number * plan.strategy.tensor + mesh.coordinate(rank, strategies::Axis::tensor);
+        std::uint32_t number = 0;  // of the group's ranks, the last axis varies slowest
+        for (const strategies::Axis axis :
+             {strategies::Axis::expert, strategies::Axis::context, strategies::Axis::tensor})
+            if (group.has(axis)) number = number * mesh.along(axis) + mesh.coordinate(rank, axis);
         const double scale = plan.training.taken(loads[number]) / planned;
         expert_scale_.push_back(scale);
         largest_scale_ = std::max(largest_scale_, scale);

@@ -143,10 +143,11 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
 Scale scale(const scenarios::Scenario& scenario, Site& site, double step_time_s) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
     const std::uint32_t least = scenario.plan.expert_extent();  // data ranks that hold all experts
-    const std::uint32_t gpus = strategy.tensor * strategy.pipeline * least;
+    const std::uint32_t gpus = strategy.tensor * strategy.context * strategy.pipeline * least;
     if (strategy.data == least) return {1, gpus};
     strategies::Plan replica = scenario.plan;
     replica.strategy.data = least;
+    replica.strategy.optimizer_instances = 1;
     replica.placement = {};
     replica.training.global_batch /= scenario.plan.expert_data();
     const auto base = run_plan(replica, site.cluster, site.profiles, {.foldings = &site.foldings});

@@ -1,5 +1,7 @@
 #include "sim/scale_curve.hpp"
 
+#include <numeric>
+
 #include "sim/predict.hpp"
 #include "sim/run_step.hpp"
 #include "topology/catalog.hpp"
@@ -17,6 +19,7 @@ std::vector<ScalePoint> scale_curve(const scenarios::Scenario& scenario, const P
         if (plan.strategy.data % data != 0) continue;
         strategies::Plan fewer = plan;
         fewer.strategy.data = data;
+        fewer.strategy.optimizer_instances = std::gcd(plan.strategy.optimizer_instances, data / least);
         fewer.placement = {};
         fewer.training.global_batch = plan.training.global_batch / plan.strategy.data * data;
         const double seconds = run_plan(fewer, cluster, profiles)->seconds();

@@ -44,11 +44,10 @@ private:
 /// Who shares which node.
 void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, Job& job) {
     const strategies::Mesh mesh = plan.mesh();
-    const std::uint32_t experts = mesh.along(Axis::expert);
     ByNode ranks, of_first_replica, replicas, readers;
     for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
         const std::uint32_t node = cluster.node_of(plan.placement.gpu(rank));
-        const std::uint32_t replica = mesh.coordinate(rank, Axis::data) * experts + mesh.coordinate(rank, Axis::expert);
+        const std::uint32_t replica = mesh.data_rank(rank);
         ranks.add(node, rank);
         replicas.add(node, replica);
         if (replica == 0) of_first_replica.add(node, rank);

@@ -7,8 +7,7 @@ namespace orrery::strategies {
 Boundary::Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Intern& intern)
     : plan_(plan), stage_(stage), builder_(builder), intern_(intern) {
     const std::uint64_t element = kernels::size_of(activation_dtype(plan));
-    const std::uint64_t whole =
-        std::uint64_t{plan.training.micro_batch} * plan.training.seq * plan.model.hidden * element;
+    const std::uint64_t whole = plan.rank_tokens() * plan.model.hidden * element;
     const bool split = plan.strategy.tensor > 1 && (plan.strategy.sequence_parallel || plan.strategy.scatter_gather);
     wire_bytes_ = split ? whole / plan.strategy.tensor : whole;
     full_bytes_ = plan.strategy.sequence_parallel ? wire_bytes_ : whole;

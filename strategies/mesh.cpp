@@ -7,7 +7,7 @@
 namespace orrery::strategies {
 
 namespace {
-constexpr EnumNames<Axis> axis_names{"tensor", "context", "expert", "data", "pipeline"};
+constexpr EnumNames<Axis> axis_names{"tensor", "context", "expert", "data", "replica", "pipeline"};
 static_assert(axes == axis_names.size());
 
 std::uint32_t stride(const Mesh& mesh, std::size_t axis) {
@@ -28,6 +28,11 @@ std::uint32_t Mesh::group_size(AxisSet set) const {
 
 std::uint32_t Mesh::coordinate(std::uint32_t rank, Axis axis) const {
     return rank / stride(*this, static_cast<std::size_t>(axis)) % along(axis);
+}
+
+std::uint32_t Mesh::data_rank(std::uint32_t rank) const {
+    const std::uint32_t share = coordinate(rank, Axis::replica) * along(Axis::data) + coordinate(rank, Axis::data);
+    return share * along(Axis::expert) + coordinate(rank, Axis::expert);
 }
 
 std::vector<std::uint32_t> Mesh::group(std::uint32_t rank, AxisSet set) const {

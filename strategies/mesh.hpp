@@ -1,4 +1,4 @@
-// Ranks as points of a five-dimensional mesh.
+// Ranks as points of a six-dimensional mesh.
 #pragma once
 
 #include <array>
@@ -8,9 +8,13 @@
 
 namespace orrery::strategies {
 
-/// From the fastest-varying to the slowest, as Megatron-LM numbers its ranks.
-enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
-inline constexpr std::size_t axes = 5;
+/// From the fastest-varying to the slowest, as Megatron-LM numbers its ranks. Data ranks lie along expert, data and
+/// replica: those that share their parameters' states along the first two, copies of such groups along the third.
+enum class Axis : std::uint8_t { tensor, context, expert, data, replica, pipeline };
+inline constexpr std::size_t axes = 6;
+inline constexpr std::array all_axes{Axis::tensor, Axis::context, Axis::expert,
+                                     Axis::data,   Axis::replica, Axis::pipeline};
+static_assert(all_axes.size() == axes);
 
 /// A set of axes: the ranks that differ only along them form a group.
 class AxisSet {
@@ -43,13 +47,15 @@ private:
 };
 
 struct Mesh {
-    std::array<std::uint32_t, axes> extent{1, 1, 1, 1, 1};
+    std::array<std::uint32_t, axes> extent{1, 1, 1, 1, 1, 1};
 
     [[nodiscard]] std::uint32_t along(Axis axis) const { return extent[static_cast<std::size_t>(axis)]; }
     [[nodiscard]] std::uint32_t ranks() const;
     /// Number of ranks of one group.
     [[nodiscard]] std::uint32_t group_size(AxisSet set) const;
     [[nodiscard]] std::uint32_t coordinate(std::uint32_t rank, Axis axis) const;
+    /// Which of the data ranks it is: those of one expert group follow each other.
+    [[nodiscard]] std::uint32_t data_rank(std::uint32_t rank) const;
     /// The ranks of the group that holds `rank`, ascending.
     [[nodiscard]] std::vector<std::uint32_t> group(std::uint32_t rank, AxisSet set) const;
     /// Whether `rank` is the first of its group.

@@ -1,18 +1,19 @@
 #include "strategies/offload.hpp"
 
+#include "strategies/stage_split.hpp"
+
 namespace orrery::strategies {
 
 Offload::Offload(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern)
-    : stage_(stage),
-      builder_(builder),
-      intern_(intern),
-      layers_(plan.strategy.cpu_offloading_num_layers),
-      of_(plan.model.layers / (plan.strategy.pipeline * plan.strategy.virtual_pipeline)) {}
+    : stage_(stage), builder_(builder), intern_(intern), layers_(plan.strategy.cpu_offloading_num_layers) {
+    for (std::uint32_t c = 0; c < plan.strategy.virtual_pipeline; ++c)
+        of_.push_back(layers_of(plan, plan.model.layers, c * plan.strategy.pipeline + stage.index).count);
+}
 
 /// Calls that run beside the copy of a chunk's layer number k, before one waits for it: at least one.
-std::uint32_t Offload::calls_ahead(std::uint32_t k) const {
-    if (layers_ == of_) return 1;
-    const std::uint64_t spread = (std::uint64_t{k + 1} * of_ + layers_ - 1) / layers_;
+std::uint32_t Offload::calls_ahead(std::uint32_t chunk, std::uint32_t k) const {
+    if (layers_ == of_[chunk]) return 1;
+    const std::uint64_t spread = (std::uint64_t{k + 1} * of_[chunk] + layers_ - 1) / layers_;
     return static_cast<std::uint32_t>(spread) - k - 1;
 }
 
@@ -51,7 +52,7 @@ void Offload::behind(const Slot& slot, std::size_t position, const Slot* next, B
                   intern_.label("offload", Phase::forward, static_cast<std::int32_t>(slot.micro_batch), placed.layer),
                   Copy{Copy::To::host, bytes}, {saved}, {host, copied});
     const auto k = static_cast<std::uint32_t>(position - first(slot.chunk));
-    copying_.push_back({saved, copied, host, calls_ + calls_ahead(k)});
+    copying_.push_back({saved, copied, host, calls_ + calls_ahead(slot.chunk, k)});
     on_host_[layer(slot, position)] = host;
     const std::size_t size = stage_.chunks[slot.chunk].size();
     if (position + 1 == size && next != nullptr && next->hands_gradient_on()) reload_beside(*next, size);
@@ -66,8 +67,8 @@ BufferId Offload::back(const Slot& slot, std::size_t position, BufferId saved) {
 /// position = k + calls_ahead(k).
 void Offload::reload_beside(const Slot& slot, std::size_t position) {
     if (position <= first(slot.chunk)) return;
-    const std::uint64_t next = position - first(slot.chunk) + (layers_ == of_ ? 0 : 1);
-    const std::uint64_t begun = (next - 1) * layers_ / of_, due = next * layers_ / of_;
+    const std::uint64_t of = of_[slot.chunk], next = position - first(slot.chunk) + (layers_ == of ? 0 : 1);
+    const std::uint64_t begun = (next - 1) * layers_ / of, due = next * layers_ / of;
     if (due == begun || due > layers_) return;
     const std::size_t at = first(slot.chunk) + due - 1;
     if (on_host_.contains(layer(slot, at))) reload(slot, at);

@@ -40,7 +40,7 @@ public:
     [[nodiscard]] BufferId back(const Slot& slot, std::size_t position, BufferId saved);
 
 private:
-    [[nodiscard]] std::uint32_t calls_ahead(std::uint32_t number) const;
+    [[nodiscard]] std::uint32_t calls_ahead(std::uint32_t chunk, std::uint32_t number) const;
     [[nodiscard]] std::size_t first(std::uint32_t chunk) const {
         return stage_.chunks[chunk].front().layer < 0 ? 1 : 0;
     }
@@ -58,8 +58,8 @@ private:
     const Stage& stage_;
     Builder& builder_;
     Intern& intern_;
-    std::uint32_t layers_;  ///< that are offloaded, of each chunk
-    std::uint32_t of_;      ///< layers of a chunk
+    std::uint32_t layers_;           ///< that are offloaded, of each chunk
+    std::vector<std::uint32_t> of_;  ///< layers of each chunk
     std::uint64_t calls_ = 0;
     std::vector<Copying> copying_;
     std::vector<BufferId> done_;  ///< what the last call writes; empty before the first

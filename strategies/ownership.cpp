@@ -6,13 +6,6 @@ namespace orrery::strategies {
 
 namespace {
 
-constexpr std::array all_axes{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
-
-/// The axis of a group of replicas that lies next to the others, where it has several.
-Axis nearest(AxisSet replicas) {
-    return *std::ranges::find_if(all_axes, [&](Axis axis) { return replicas.has(axis); });
-}
-
 /// How a class lies on ranks that are no replicas of each other: by widths, by experts, by layers.
 void place_parts(const Plan& plan, ParameterClass of, Along& column) {
     column[Axis::tensor] = of == ParameterClass::norm ? Placement::replicated : Placement::sharded_width;
@@ -37,7 +30,7 @@ AxisSet Along::split(AxisSet within) const {
 
 Ownership ownership(const Plan& plan, ParameterClass of) {
     Ownership result;
-    result.replicas = of == ParameterClass::expert ? AxisSet{Axis::data} : plan.data_group();
+    result.replicas = of == ParameterClass::expert ? plan.expert_data_group() : plan.data_group();
     place_parts(plan, of, result.used);
     result.weights = result.formed = result.gradients = result.states = result.used;
     // Under sequence parallelism tensor ranks see other tokens; and both ends of the pipeline use a tied embedding.
@@ -46,11 +39,11 @@ Ownership ownership(const Plan& plan, ParameterClass of) {
         result.formed[Axis::tensor] = result.gradients[Axis::tensor] = Placement::partial;
     if (of == ParameterClass::embedding && result.used[Axis::pipeline] == Placement::replicated)
         result.formed[Axis::pipeline] = result.gradients[Axis::pipeline] = Placement::partial;
-    const ShardingRow& row = row_of(plan.strategy.data > 1 ? plan.strategy.sharding : Sharding::none);
+    const bool shared = plan.mesh().group_size(plan.data_group().without(Axis::replica)) > 1;
+    const Kept& shares = row_of(shared ? plan.strategy.sharding : Sharding::none).kept;
     for (const Axis axis : all_axes) {
         if (!result.replicas.has(axis)) continue;
-        const bool near = axis == nearest(result.replicas) && axis != Axis::data;
-        const Kept& kept = near ? row.near : row.rest;
+        const Kept& kept = axis == Axis::replica ? keeps_all : shares;
         result.formed[axis] = Placement::partial;
         result.weights[axis] = kept.weights;
         result.gradients[axis] = kept.gradients;
@@ -92,7 +85,8 @@ std::uint64_t share(const Mesh& mesh, const Ownership& of, const Along& column, 
 }
 
 AxisSet updates_differ(const Plan& plan) {
-    const AxisSet everywhere{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
+    AxisSet everywhere;
+    for (const Axis axis : all_axes) everywhere = everywhere | AxisSet{axis};
     AxisSet set = ownership(plan, ParameterClass::dense).states.split(everywhere);
     if (plan.model.experts > 0) set = set | ownership(plan, ParameterClass::expert).states.split(everywhere);
     return set;

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <string_view>
-#include <vector>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
 #include "models/operators.hpp"
 #include "strategies/plan_fields.hpp"
+#include "strategies/refusal.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::strategies {
 
@@ -20,37 +18,6 @@ namespace {
 using kernels::Dtype;
 using std::uint64_t;
 
-[[noreturn]] void refuse(std::string_view pointer, std::string message, std::string hint) {
-    throw Error("", std::string(pointer), std::move(message), std::move(hint));
-}
-
-/// The closest numbers on either side of value, within [1, last], that the rule allows.
-std::string nearest_legal(uint64_t value, uint64_t last, const std::function<bool(uint64_t)>& legal) {
-    std::vector<std::string> found;
-    for (uint64_t below = std::min(value, last); below >= 1; --below) {
-        if (!legal(below)) continue;
-        found.push_back(std::to_string(below));
-        break;
-    }
-    for (uint64_t above = value + 1; above <= last; ++above) {
-        if (!legal(above)) continue;
-        found.push_back(std::to_string(above));
-        break;
-    }
-    if (found.empty()) return "no value is legal here";
-    return fmt::format("nearest legal value{}: {}", found.size() > 1 ? "s" : "", join(found));
-}
-
-std::string nearest_divisors(uint64_t value, uint64_t of) {
-    return nearest_legal(value, of, [of](uint64_t v) { return of % v == 0; });
-}
-
-std::string nearest_multiples(uint64_t value, uint64_t of) {
-    const uint64_t below = value / of * of;
-    return below == 0 ? fmt::format("nearest legal value: {}", of)
-                      : fmt::format("nearest legal values: {}, {}", below, below + of);
-}
-
 void check_sizes(const Plan& plan) {
     Strategy strategy = plan.strategy;
     // Files may ask for buckets of 1 MB and more; what smaller ones cost in operations small models can afford.
@@ -58,7 +25,8 @@ void check_sizes(const Plan& plan) {
     documents::check_fields(strategy_fields(), strategy, "/strategy");
     documents::check_fields(training_fields(), plan.training, "/training");
     constexpr double most = 1U << 31U;
-    const double ranks = double{1} * plan.strategy.tensor * plan.strategy.pipeline * plan.strategy.data;
+    const Strategy& of = plan.strategy;
+    const double ranks = double{1} * of.tensor * of.context * of.pipeline * of.data;
     if (ranks >= most)
         refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
 }
@@ -78,6 +46,7 @@ void check_images(const Plan& plan) {
         if (!holds) refuse(key, fmt::format("{} of {} is not supported yet", what, plan.model.name), std::string(hint));
     };
     only(strategy.tensor == 1, "/strategy/tensor", "tensor parallelism", "set it to 1, and data to all GPUs");
+    only(strategy.context == 1, "/strategy/context", "context parallelism", "set it to 1, and data to all GPUs");
     only(strategy.pipeline == 1, "/strategy/pipeline", "a pipeline", "set it to 1, and data to all GPUs");
     only(strategy.recompute == Recompute::none, "/strategy/recompute", "recomputation", "set it to \"none\"");
     only(strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers", "offloading", "set it to 0");
@@ -97,12 +66,36 @@ void check_tensor(const Plan& plan) {
         refuse("/strategy/tensor", fmt::format("{} does not divide the {} {}", tensor, width, name),
                nearest_divisors(tensor, common));
     }
-    if (plan.strategy.sequence_parallel && plan.training.seq % tensor != 0) {
-        refuse("/training/seq_length",
-               fmt::format("{} tokens are not divisible by tensor {}, as sequence parallelism needs", plan.training.seq,
-                           tensor),
-               nearest_multiples(plan.training.seq, tensor) + "; or set sequence_parallel to false");
+    if (plan.strategy.sequence_parallel && plan.rank_seq() % tensor != 0) {
+        refuse(
+            "/training/seq_length",
+            fmt::format("{} tokens of each context rank are not divisible by tensor {}, as sequence parallelism needs",
+                        plan.rank_seq(), tensor),
+            nearest_multiples(plan.training.seq, tensor * plan.strategy.context) +
+                "; or set sequence_parallel to false");
     }
+}
+
+/// A causal sequence is cut into two parts a rank, the k-th and the k-th from the end, so that all have as much to do
+/// (TransformerEngine's context parallelism; Llama 3, arXiv:2407.21783, section 3.3.2).
+void check_context(const Plan& plan) {
+    const uint64_t context = plan.strategy.context, tensor = plan.strategy.tensor;
+    if (context == 1) return;
+    if (!plan.training.fused_attention)
+        refuse("/training/fused_attention", fmt::format("false, but context is {}", context),
+               "set it to true, or context to 1: parts of attention are put together by their log-sum-exp");
+    if (plan.training.seq % (2 * context) != 0)
+        refuse("/strategy/context",
+               fmt::format("{} ranks take two parts of a sequence each, and {} tokens are not divisible by {}", context,
+                           plan.training.seq, 2 * context),
+               nearest_legal(context, plan.training.seq / 2,
+                             [&](uint64_t v) { return plan.training.seq % (2 * v) == 0; }));
+    const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / tensor;
+    if (plan.strategy.context_exchange == ContextExchange::a2a && heads % context != 0)
+        refuse("/strategy/cp_comm_type",
+               fmt::format("a2a divides {} query and {} key-value heads of a tensor rank among {} ranks",
+                           plan.model.heads / tensor, plan.model.kv_heads / tensor, context),
+               "set it to \"p2p\" or \"all_gather\", or context to a divisor of both");
 }
 
 /// Keys that mean nothing without experts.
@@ -140,6 +133,15 @@ void check_expert_tensor(const Plan& plan) {
     }
 }
 
+/// Expert groups cover the context axis before they take data ranks (Megatron-LM's order of ranks for experts).
+void check_expert_context(const Plan& plan) {
+    const uint64_t expert = plan.strategy.expert, cover = plan.expert_cover();
+    if (plan.strategy.context == 1 || expert == 1 || expert % cover == 0) return;
+    refuse("/strategy/expert",
+           fmt::format("{} ranks are no multiple of the {} tensor and context ranks that they cover", expert, cover),
+           nearest_multiples(expert, cover));
+}
+
 /// Expert groups lie inside data groups (Rajbhandari et al. 2022; Megatron-LM, expert-model-parallel-size).
 void check_experts(const Plan& plan) {
     if (plan.strategy.expert > plan.model.experts || plan.model.experts % plan.strategy.expert != 0)
@@ -147,6 +149,7 @@ void check_experts(const Plan& plan) {
                fmt::format("{} ranks do not divide the {} experts", plan.strategy.expert, plan.model.experts),
                nearest_divisors(plan.strategy.expert, plan.model.experts));
     check_expert_tensor(plan);
+    check_expert_context(plan);
     const uint64_t along = plan.expert_extent(), data = plan.strategy.data;
     if (data % along != 0)
         refuse("/strategy/expert",
@@ -156,20 +159,6 @@ void check_experts(const Plan& plan) {
     if (plan.training.pad_to_capacity && capacity == 0)
         refuse("/training/moe_pad_expert_input_to_capacity", "true needs a capacity",
                "give moe_expert_capacity_factor, or set it to false");
-}
-
-void check_stages(const Plan& plan) {
-    const uint64_t layers = plan.model.layers, pipeline = plan.strategy.pipeline;
-    const uint64_t chunks = plan.strategy.virtual_pipeline;
-    if (layers % pipeline != 0) {
-        refuse("/strategy/pipeline", fmt::format("{} stages do not divide the {} layers", pipeline, layers),
-               nearest_legal(pipeline, layers, [=](uint64_t v) { return layers % (v * chunks) == 0; }));
-    }
-    if (layers % (pipeline * chunks) != 0) {
-        refuse("/strategy/virtual_pipeline",
-               fmt::format("{} chunks do not divide the {} layers of a stage", chunks, layers / pipeline),
-               nearest_divisors(chunks, layers / pipeline));
-    }
 }
 
 /// What a backward in two parts is not known with.
@@ -227,40 +216,42 @@ void check_batch(const Plan& plan) {
     }
 }
 
-/// Names of the shardings that programs can be written for.
-std::string with_programs() {
-    std::string names;
-    for (const ShardingRow& row : shardings)
-        if (row.programs) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", row.name);
-    return names;
+/// Groups that share are as large as each other, in the axis of dense parameters and in that of experts.
+void check_instances(const Plan& plan) {
+    const Strategy& strategy = plan.strategy;
+    const uint64_t instances = strategy.optimizer_instances, data = plan.expert_data();
+    constexpr const char* key = "/strategy/num_distributed_optimizer_instances";
+    if (instances == 1) return;
+    if (strategy.sharding == Sharding::none)
+        refuse(key, fmt::format("{}, but nothing is sharded", instances),
+               "set sharding to \"zero1\", \"zero2\" or \"zero3\", or leave it out");
+    if (data % instances != 0)
+        refuse(key,
+               fmt::format("{} groups do not divide the {} data ranks{}", instances, data,
+                           strategy.expert > 1 ? " that hold the same experts" : ""),
+               nearest_divisors(instances, data));
 }
 
 void check_passes(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
-    const uint64_t chunk = plan.model.layers / (uint64_t{strategy.pipeline} * strategy.virtual_pipeline);
+    const auto [fewest, most] = chunk_sizes(plan);
     if (strategy.recompute_num_layers > 0 && strategy.recompute != Recompute::full) {
         refuse("/strategy/recompute_num_layers",
                fmt::format("{} needs full recomputation", strategy.recompute_num_layers),
                "set recompute to \"full\", or leave recompute_num_layers out");
     }
-    if (strategy.recompute_num_layers > chunk) {
+    if (strategy.recompute_num_layers > most) {
         refuse("/strategy/recompute_num_layers",
-               fmt::format("{} layers, but a chunk has {}", strategy.recompute_num_layers, chunk),
-               fmt::format("nearest legal value: {}; 0 means all", chunk));
+               fmt::format("{} layers, but a chunk has {}", strategy.recompute_num_layers, most),
+               fmt::format("nearest legal value: {}; 0 means all", most));
     }
-    if (strategy.cpu_offloading_num_layers > chunk) {
+    if (strategy.cpu_offloading_num_layers > fewest) {
         refuse("/strategy/cpu_offloading_num_layers",
-               fmt::format("{} layers, but a chunk has {}", strategy.cpu_offloading_num_layers, chunk),
-               fmt::format("nearest legal value: {}; 0 means none", chunk));
+               fmt::format("{} layers, but a chunk has {}", strategy.cpu_offloading_num_layers, fewest),
+               fmt::format("nearest legal value: {}; 0 means none", fewest));
     }
-    const ShardingRow& sharding = row_of(strategy.sharding);
-    if (!sharding.programs) {
-        refuse("/strategy/sharding",
-               fmt::format("{} ({}) is known, but no program can be written for it yet", sharding.name, sharding.title),
-               "set it to one of: " + with_programs());
-    }
-    const bool gathers =
-        sharding.rest.states != Placement::replicated && sharding.rest.weights == Placement::replicated;
+    const Kept& kept = row_of(strategy.sharding).kept;
+    const bool gathers = kept.states != Placement::replicated && kept.weights == Placement::replicated;
     if (strategy.overlap_param_gather && !gathers) {
         refuse("/strategy/overlap_param_gather", "true needs the distributed optimizer",
                "set sharding to \"zero1\", or overlap_param_gather to false");
@@ -332,11 +323,13 @@ void validate(const Plan& plan) {
     check_one_stack(plan);
     check_images(plan);
     check_tensor(plan);
+    check_context(plan);
     plan.model.experts > 0 ? check_experts(plan) : check_dense(plan);
     check_stages(plan);
     check_schedule(plan);
     check_batch(plan);
     check_passes(plan);
+    check_instances(plan);
     check_precision(plan.training.precision);
     check_extent(plan);
 }

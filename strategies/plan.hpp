@@ -17,23 +17,39 @@ namespace orrery::strategies {
 
 enum class Recompute : std::uint8_t { none, selective, full };
 
+/// How ranks that share sequences bring queries, keys and values together: Megatron-LM's cp-comm-type.
+enum class ContextExchange : std::uint8_t {
+    p2p,         ///< keys and values go around a ring, beside attention of those that are there
+    all_gather,  ///< each rank gathers all keys and values
+    a2a,         ///< each rank gets all tokens of its share of the heads
+};
+
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {
     std::uint32_t tensor = 1;
     std::uint32_t pipeline = 1;
     std::uint32_t virtual_pipeline = 1;  ///< model chunks per stage; > 1 needs a schedule that holds several
     std::uint32_t data = 1;
+    std::uint32_t context = 1;  ///< context-parallel-size: ranks among which the tokens of each sequence are divided
+    ContextExchange context_exchange = ContextExchange::p2p;
     /// expert-model-parallel-size: ranks among which the experts of a layer are divided. They are ranks of one data
     /// (and tensor) group; those that hold the same experts make up an expert-data group.
     std::uint32_t expert = 1;
     std::uint32_t expert_tensor = 0;  ///< expert-tensor-parallel-size: 1, or 0 for `tensor`
     bool sequence_parallel = false;
     ScheduleKind schedule = ScheduleKind::one_f_one_b;
-    Sharding sharding = Sharding::none;      ///< zero1: use-distributed-optimizer
+    Sharding sharding = Sharding::none;  ///< zero1: use-distributed-optimizer
+    /// num-distributed-optimizer-instances: so many groups of data ranks each keep all that `sharding` divides.
+    std::uint32_t optimizer_instances = 1;
     Recompute recompute = Recompute::none;   ///< recompute-granularity
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
     std::uint32_t cpu_offloading_num_layers = 0;
+    /// Unequal stages (stage_split.hpp): decoder-first- and -last-pipeline-num-layers, 0 for not given; the embedding
+    /// and the loss counted as a layer each; or the layers of each chunk, as text.
+    std::uint32_t first_stage_layers = 0, last_stage_layers = 0;
+    bool embedding_as_layer = false, loss_as_layer = false;
+    std::string pipeline_layers = {};
     bool async_tensor_allreduce =
         true;  ///< a column-parallel layer's backward collectives run beside its weight gradient
     bool overlap_grad_reduce = false;
@@ -102,26 +118,45 @@ struct Plan {
     Training training;
     RankPlacement placement = {};
 
-    [[nodiscard]] std::uint32_t ranks() const { return strategy.tensor * strategy.pipeline * strategy.data; }
-    [[nodiscard]] Mesh mesh() const {
-        const std::uint32_t expert = expert_extent();
-        return {{strategy.tensor, 1, expert, strategy.data / expert, strategy.pipeline}};
+    [[nodiscard]] std::uint32_t ranks() const {
+        return strategy.tensor * strategy.context * strategy.pipeline * strategy.data;
     }
+    [[nodiscard]] Mesh mesh() const {
+        const std::uint32_t expert = expert_extent(), copies = strategy.optimizer_instances;
+        return {
+            {strategy.tensor, strategy.context, expert, strategy.data / expert / copies, copies, strategy.pipeline}};
+    }
+    /// Tokens of a sequence, and of a micro-batch, that one rank holds.
+    [[nodiscard]] std::uint32_t rank_seq() const { return training.seq / strategy.context; }
+    [[nodiscard]] std::uint64_t rank_tokens() const { return std::uint64_t{training.micro_batch} * rank_seq(); }
     /// Whether each expert is split over the tensor axis; else expert groups cover that axis.
     [[nodiscard]] bool experts_split() const { return strategy.expert_tensor != 1 && strategy.tensor > 1; }
-    /// Of the mesh's axis `expert`: data ranks are those along it and along `data`.
+    /// Ranks of an expert group along the axes tensor and context, which it covers before it takes data ranks.
+    [[nodiscard]] std::uint32_t expert_cover() const {
+        return (experts_split() ? 1 : strategy.tensor) * (strategy.expert > 1 ? strategy.context : 1);
+    }
+    /// Of the mesh's axis `expert`: data ranks are those along it, along `data` and along `replica`.
     [[nodiscard]] std::uint32_t expert_extent() const {
-        return experts_split() || strategy.tensor > strategy.expert ? strategy.expert
-                                                                    : strategy.expert / strategy.tensor;
+        return expert_cover() > strategy.expert ? strategy.expert : strategy.expert / expert_cover();
     }
     /// Groups that exchange tokens, and those that hold the same parameters: of the experts, and all others.
     [[nodiscard]] AxisSet expert_group() const {
-        return strategy.tensor > 1 && !experts_split() ? AxisSet{Axis::tensor, Axis::expert} : AxisSet{Axis::expert};
+        AxisSet group{Axis::expert};
+        if (strategy.tensor > 1 && !experts_split()) group = group | AxisSet{Axis::tensor};
+        return strategy.context > 1 && strategy.expert > 1 ? group | AxisSet{Axis::context} : group;
+    }
+    [[nodiscard]] AxisSet expert_data_group() const {
+        AxisSet group{Axis::data};
+        if (strategy.optimizer_instances > 1) group = group | AxisSet{Axis::replica};
+        return strategy.context > 1 && strategy.expert == 1 ? group | AxisSet{Axis::context} : group;
     }
     [[nodiscard]] AxisSet data_group() const {
-        return expert_extent() > 1 ? AxisSet{Axis::expert, Axis::data} : AxisSet{Axis::data};
+        AxisSet group{Axis::data};
+        if (strategy.optimizer_instances > 1) group = group | AxisSet{Axis::replica};
+        if (strategy.context > 1) group = group | AxisSet{Axis::context};
+        return expert_extent() > 1 ? group | AxisSet{Axis::expert} : group;
     }
-    /// Ranks of such a group of the experts' parameters, along the axis `data`.
+    /// Data ranks that hold the same experts.
     [[nodiscard]] std::uint32_t expert_data() const { return strategy.data / expert_extent(); }
     [[nodiscard]] std::uint32_t micro_batches() const {
         return training.global_batch / (training.micro_batch * strategy.data);

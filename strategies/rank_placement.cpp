@@ -16,7 +16,7 @@ namespace orrery::strategies {
 namespace {
 
 /// Megatron-LM's, in the order of Axis.
-constexpr EnumNames<Axis> short_names{"tp", "cp", "ep", "dp", "pp"};
+constexpr EnumNames<Axis> short_names{"tp", "cp", "ep", "dp", "rp", "pp"};
 constexpr std::array<std::string_view, 5> layouts{"linear", "round_robin", "row", "column", "average"};
 
 Axis axis_named(std::string_view word) {
@@ -75,9 +75,11 @@ AxisOrder parse_axis_order(std::string_view text, const Mesh& mesh) {
         rest.remove_prefix(dash + 1);
         if (rest.empty()) (void)axis_named(rest);  // a dash at the end
     }
-    for (std::size_t i = 0; i < axes; ++i) {
-        const auto axis = static_cast<Axis>(i);
-        if (mesh.along(axis) > 1 && std::find(order.begin(), order.end(), axis) == order.end())
+    const auto named = [&](Axis axis) { return std::find(order.begin(), order.end(), axis); };
+    if (named(Axis::replica) == order.end() && named(Axis::data) != order.end() && mesh.along(Axis::replica) > 1)
+        order.insert(named(Axis::data) + 1, Axis::replica);
+    for (const Axis axis : all_axes) {
+        if (mesh.along(axis) > 1 && named(axis) == order.end())
             throw Error(fmt::format("\"{}\" leaves out {}, of {} ranks", text, to_text(axis), mesh.along(axis)),
                         fmt::format("add \"{}\"; the axis that varies fastest stands first", short_names[axis]));
     }
@@ -105,9 +107,14 @@ std::vector<AxisOrder> axis_orders(const Mesh& mesh) {
     AxisOrder order;
     for (std::size_t i = 0; i < axes; ++i)
         if (mesh.extent[i] > 1) order.push_back(static_cast<Axis>(i));
+    const auto copies_behind_shares = [&] {
+        const auto shares = std::ranges::find(order, Axis::data), copies = std::ranges::find(order, Axis::replica);
+        return shares == order.end() || copies == order.end() || copies == shares + 1;
+    };
     std::vector<AxisOrder> all;
-    do all.push_back(order);
-    while (std::next_permutation(order.begin(), order.end()));
+    do {
+        if (copies_behind_shares()) all.push_back(order);
+    } while (std::next_permutation(order.begin(), order.end()));
     return all;
 }
 

@@ -9,7 +9,7 @@
 
 namespace orrery::strategies {
 
-enum class Sharding : std::uint8_t { none, zero1, zero2, zero3, hybrid };
+enum class Sharding : std::uint8_t { none, zero1, zero2, zero3 };
 
 /// What ranks that use the same parameters on other tokens keep of them. Gradients leave a backward as terms of a sum
 /// (partial): kept so they are added up over micro-batches and reduced once a step, kept sharded they are scattered
@@ -22,9 +22,8 @@ struct ShardingRow {
     Sharding kind;
     std::string_view name;   ///< the value of a strategy's key `sharding`
     std::string_view title;  ///< in reports; empty: nothing to say
-    /// Along the axis that lies next to the others in the mesh where two axes hold such ranks, and along all the rest.
-    Kept near, rest;
-    bool programs = false;  ///< the stage writer knows all of its conversions
+    /// Along the axes of ranks that share. Along Axis::replica lie copies of such groups, each of which keeps all.
+    Kept kept;
 };
 
 inline constexpr Kept keeps_all{};
@@ -33,13 +32,13 @@ inline constexpr Kept keeps_gradients{Placement::replicated, Placement::sharded_
 inline constexpr Kept keeps_shares{Placement::sharded_flat, Placement::sharded_flat, Placement::sharded_flat};
 
 /// Rajbhandari et al. 2020 (ZeRO): 1 shards the states (Megatron-LM's distributed optimizer), 2 the gradients too, 3
-/// the weights too (FSDP's FULL_SHARD; Zhao et al. 2023). hybrid: FSDP's HYBRID_SHARD, 3 along the near axis alone.
+/// the weights too (FSDP's FULL_SHARD; Zhao et al. 2023). Beside several groups that share (Axis::replica) 1 is
+/// Megatron-LM's distributed optimizer in instances, and 3 FSDP's HYBRID_SHARD.
 inline constexpr std::array shardings{
-    ShardingRow{Sharding::none, "none", "", keeps_all, keeps_all, true},
-    ShardingRow{Sharding::zero1, "zero1", "ZeRO-1", keeps_states, keeps_states, true},
-    ShardingRow{Sharding::zero2, "zero2", "ZeRO-2", keeps_gradients, keeps_gradients, true},
-    ShardingRow{Sharding::zero3, "zero3", "ZeRO-3", keeps_shares, keeps_shares, true},
-    ShardingRow{Sharding::hybrid, "hybrid", "hybrid sharding", keeps_shares, keeps_all},
+    ShardingRow{Sharding::none, "none", "", keeps_all},
+    ShardingRow{Sharding::zero1, "zero1", "ZeRO-1", keeps_states},
+    ShardingRow{Sharding::zero2, "zero2", "ZeRO-2", keeps_gradients},
+    ShardingRow{Sharding::zero3, "zero3", "ZeRO-3", keeps_shares},
 };
 static_assert(
     [] {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "strategies/schedule/schedule.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::strategies {
 
@@ -53,16 +54,16 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
     const Strategy& strategy = plan.strategy;
     const Parts parts(blocks.model);
     const std::uint32_t chunks = strategy.virtual_pipeline, last = strategy.pipeline * chunks - 1;
-    const std::uint32_t per_chunk = (parts.output - parts.body) / (last + 1);
     Stage stage;
     stage.index = index;
     stage.chunks.resize(chunks);
     for (std::uint32_t c = 0; c < chunks; ++c) {
         auto& chunk = stage.chunks[c];
         const std::uint32_t virtual_stage = c * strategy.pipeline + index;
-        const std::uint32_t first = parts.body + virtual_stage * per_chunk;
+        const LayerRange own = layers_of(plan, parts.output - parts.body, virtual_stage);
+        const std::uint32_t first = parts.body + own.first;
         for (std::uint32_t node = virtual_stage == 0 ? 0 : first;
-             node < (virtual_stage == last ? parts.end : first + per_chunk); ++node) {
+             node < (virtual_stage == last ? parts.end : first + own.count); ++node) {
             const TypeBlocks& type = blocks.types[blocks.model.nodes[node].layer];
             const bool again = strategy.recompute_num_layers == 0 || node < first + strategy.recompute_num_layers;
             chunk.push_back({again ? &type.recomputed : &type.plain,

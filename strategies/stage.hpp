@@ -47,7 +47,7 @@ struct Stage {
         return experts ? expert_parameters : parameters - expert_parameters;
     }
 };
-/// Runs of the graph's order, as many nodes of its body on each virtual stage.
+/// Runs of the graph's order, nodes of its body divided as stage_split.hpp says.
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t stage);
 
 }  // namespace orrery::strategies

@@ -80,9 +80,11 @@ std::string to_text(const StepProgram& step, std::uint32_t role) {
     std::string text;
     auto out = std::back_inserter(text);
     const Program& program = step.programs[role];
-    fmt::format_to(out, "mesh tensor {} context {} expert {} data {} pipeline {}: {} ranks, {} roles\n",
-                   step.mesh.extent[0], step.mesh.extent[1], step.mesh.extent[2], step.mesh.extent[3],
-                   step.mesh.extent[4], step.mesh.ranks(), step.programs.size());
+    fmt::format_to(out, "mesh");
+    for (const Axis axis : all_axes)
+        if (axis != Axis::replica || step.mesh.along(axis) > 1)
+            fmt::format_to(out, " {} {}", to_text(axis), step.mesh.along(axis));
+    fmt::format_to(out, ": {} ranks, {} roles\n", step.mesh.ranks(), step.programs.size());
     std::set<std::uint32_t> called;
     for (const Op& op : program.ops)
         if (const auto* call = std::get_if<Call>(&op.what)) called.insert(call->block);

@@ -8,9 +8,7 @@ namespace {
 
 /// Published pipelines that the schedules do not hold, named here rather than refused by the simulator.
 void check_pipeline(const strategies::Plan& plan) {
-    const std::uint64_t stages = plan.strategy.pipeline, chunks = stages * plan.strategy.virtual_pipeline;
-    if (plan.model.layers % chunks != 0) throw Skip("pipeline stages of unequal depth are not supported");
-    if (plan.strategy.virtual_pipeline > 1 && plan.micro_batches() % stages != 0)
+    if (plan.strategy.virtual_pipeline > 1 && plan.micro_batches() % plan.strategy.pipeline != 0)
         throw Skip("interleaving needs micro-batches in multiples of the stages");
 }
 
@@ -24,7 +22,7 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.name = row.id();
     scenario.plan.model = map_model(row, software);
     const Parallelism degrees = map_parallelism(row, software);
-    scenario.plan.strategy = map_strategy(row, software, degrees);
+    scenario.plan.strategy = map_strategy(row, software, degrees, scenario.plan.model.layers);
     const Batch batch = map_batch(row, degrees, map_precision(row));
     scenario.plan.training = map_training(row, software, gpu, batch);
     scenario.cluster = map_cluster(row, gpu, degrees.gpus);

@@ -43,11 +43,12 @@ bool names_experts(const Row& row);
 void check_supported(const Row& row);
 
 struct Parallelism {
-    std::uint32_t gpus = 1, tensor = 1, pipeline = 1, virtual_pipeline = 1, data = 1, expert = 1;
+    std::uint32_t gpus = 1, tensor = 1, context = 1, pipeline = 1, virtual_pipeline = 1, data = 1, expert = 1;
 };
 /// Degrees, the absent ones derived from the GPU count. Throws Skip when they do not multiply to it.
 Parallelism map_parallelism(const Row& row, Software software);
-strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees);
+/// layers: of the model.
+strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees, std::uint32_t layers);
 /// How the plan's experts are divided, after everything else.
 void map_expert_parallelism(const Row& row, Software software, const Parallelism& degrees, strategies::Plan& plan);
 

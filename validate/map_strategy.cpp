@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "strategies/plan_fields.hpp"
+#include "strategies/stage_split.hpp"
 #include "validate/map_row.hpp"
 #include "validate/published.hpp"
 
@@ -21,21 +22,21 @@ bool is_megatron(Software s) {
     return s == Software::megatron_2021 || s == Software::megatron_core || s == Software::megatron_deepspeed;
 }
 
-/// Shares over fewer ranks than hold the same parameters, and copies of them beyond.
-bool shards_in_part(const std::string& words) {
-    static const std::regex part(
-        R"(\b(group|groups|within|per node|hybrid|over \d+|of \d+)\b|fsdp ?\d+|\+ ?dp\b|in slice)");
-    return std::regex_search(words, part);
+/// How many ranks share, where a text says it: "FSDP64", "FSDP128+DP", "FSDP 8 in the VM, data parallel between VMs".
+/// 0: all. Throws Skip for words of parts that are not counted.
+std::uint32_t ranks_that_share(const std::string& words) {
+    static const std::regex counted(
+        R"(^fsdp ?(\d{1,5})( ?\+ ?dp| in (the vm|slice), data parallel between (vms|slices))?$)"),
+        part(R"(\b(group|groups|within|per node|hybrid|over \d+|of \d+)\b|fsdp ?\d+|\+ ?dp\b|in slice)");
+    std::smatch found;
+    if (std::regex_match(words, found, counted)) return static_cast<std::uint32_t>(std::stoul(found[1].str()));
+    if (std::regex_search(words, part)) throw Skip(fmt::format("sharding not understood: {}", label(words)));
+    return 0;
 }
 
-Sharding map_sharding(const Row& row, Software software) {
-    const std::string words = row.words("sharding");
-    const bool optimizer = row.flag("switches.use-distributed-optimizer").value_or(false);
-    // Not published: the distributed optimizer is the default of NeMo (distributed_fused_adam) and Megatron-Bridge.
-    if (words.empty()) return optimizer || software == Software::nemo ? Sharding::zero1 : Sharding::none;
+Sharding sharding_named(const std::string& words, bool optimizer) {
     for (const char* none : {"none", "zero-0", "zero0"})
         if (words.starts_with(none)) return optimizer ? Sharding::zero1 : Sharding::none;
-    if (shards_in_part(words)) throw Skip(fmt::format("sharding not understood: {}", label(words)));
     struct Named {
         const char* word;
         Sharding sharding;
@@ -49,6 +50,22 @@ Sharding map_sharding(const Row& row, Software software) {
         if (contains(words, word)) return sharding;
     if (contains(words, "zero")) throw Skip("sharding ZeRO of an unpublished stage");
     throw Skip(fmt::format("sharding not understood: {}", label(words)));
+}
+
+void map_sharding(Strategy& strategy, const Row& row, Software software) {
+    const std::string words = row.words("sharding");
+    const bool optimizer = row.flag("switches.use-distributed-optimizer").value_or(false);
+    // Not published: the distributed optimizer is the default of NeMo (distributed_fused_adam) and Megatron-Bridge.
+    if (words.empty()) {
+        strategy.sharding = optimizer || software == Software::nemo ? Sharding::zero1 : Sharding::none;
+        return;
+    }
+    const std::uint32_t ranks = ranks_that_share(words);
+    strategy.sharding = sharding_named(words, optimizer);
+    if (ranks == 0) return;
+    if (ranks > strategy.data || strategy.data % ranks != 0)
+        throw Skip(fmt::format("sharding not understood: {}", label(words)));
+    strategy.optimizer_instances = strategy.data / ranks;
 }
 
 /// "selective [layernorm moe_act]", "selective: mlp": Megatron-Core's recompute-modules, of which attention's core
@@ -105,6 +122,23 @@ std::uint32_t map_virtual_pipeline(std::uint32_t printed, Software software) {
     return std::max(1U, printed);
 }
 
+/// Megatron-LM's layout; else Megatron-Core's recipes that do not divide their layers evenly count the embedding and
+/// the loss as one each (NeMo's and Megatron-Bridge's Llama 3.1 405B and Qwen3 235B). `layers`: of the model.
+void map_stages(Strategy& strategy, const Row& row, Software software, std::uint32_t layers) {
+    if (const std::string layout = row.text("switches.pipeline-model-parallel-layout").value_or(""); !layout.empty()) {
+        strategy.pipeline_layers = strategies::layers_of_layout(layout);
+        if (strategy.pipeline_layers.empty()) throw Skip("pipeline layout of other parts than decoder layers");
+        return;
+    }
+    const std::uint32_t chunks = strategy.pipeline * strategy.virtual_pipeline;
+    const bool stated = strategy.first_stage_layers + strategy.last_stage_layers > 0 || strategy.embedding_as_layer ||
+                        strategy.loss_as_layer;
+    if (stated || layers % chunks == 0) return;
+    const bool core = software == Software::nemo || software == Software::megatron_core;
+    if (!core || (layers + 2) % chunks != 0) throw Skip("how stages of unequal depth are divided is not published");
+    strategy.embedding_as_layer = strategy.loss_as_layer = true;
+}
+
 /// What is not published is 0.
 Strategy published_degrees(const Row& row) {
     Strategy stated;
@@ -116,10 +150,11 @@ Strategy published_degrees(const Row& row) {
 /// Stages where they are not printed: what tensor and data ranks leave of the GPUs; one for what trains on data ranks.
 std::uint32_t unprinted_pipeline(const Parallelism& known, std::uint32_t data, Software software) {
     if (data > 0) {
-        const std::uint64_t ranks = std::uint64_t{known.tensor} * data;
+        const std::uint64_t ranks = std::uint64_t{known.tensor} * known.context * data;
         return ranks <= known.gpus && known.gpus % ranks == 0 ? static_cast<std::uint32_t>(known.gpus / ranks) : 1;
     }
-    if (known.gpus > known.tensor && software != Software::data_parallel) throw Skip("pipeline not published");
+    if (known.gpus > known.tensor * known.context && software != Software::data_parallel)
+        throw Skip("pipeline not published");
     return 1;
 }
 
@@ -132,9 +167,10 @@ Parallelism map_parallelism(const Row& row, Software software) {
     const Strategy stated = published_degrees(row);
     if (stated.tensor + stated.pipeline + stated.data == 0 && result.gpus > 1) throw Skip("parallelism not published");
     result.tensor = std::max(1U, stated.tensor);
+    result.context = stated.context;
     result.pipeline = stated.pipeline > 0 ? stated.pipeline : unprinted_pipeline(result, stated.data, software);
     result.expert = std::max(1U, stated.expert);
-    const std::uint64_t model = std::uint64_t{result.tensor} * result.pipeline;
+    const std::uint64_t model = std::uint64_t{result.tensor} * result.context * result.pipeline;
     result.data =
         stated.data > 0 ? stated.data : static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model));
     if (model * result.data != result.gpus) throw Skip("mesh does not multiply to the GPU count");
@@ -142,16 +178,19 @@ Parallelism map_parallelism(const Row& row, Software software) {
     return result;
 }
 
-strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees) {
+strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees, std::uint32_t layers) {
     Strategy strategy;
+    read_published(row, strategies::strategy_fields(), strategy);
+    strategy.expert = 1;  // map_experts.cpp
     strategy.tensor = degrees.tensor;
     strategy.pipeline = degrees.pipeline;
     strategy.virtual_pipeline = degrees.virtual_pipeline;
     strategy.data = degrees.data;
     strategy.schedule = map_schedule(row, degrees);
     if (strategy.schedule == ScheduleKind::gpipe) strategy.virtual_pipeline = 1;
+    map_stages(strategy, row, software, layers);
     strategy.sequence_parallel = map_sequence_parallel(row, software, strategy);
-    strategy.sharding = map_sharding(row, software);
+    map_sharding(strategy, row, software);
     map_recompute(strategy, row);
     strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software);
     // FSDP and DeepSpeed's ZeRO reduce gradients beside the layers, and gather weights ahead of them by nature.

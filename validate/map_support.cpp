@@ -63,11 +63,6 @@ constexpr Unmodelled arguments[] = {
     {"switches.hybrid-override-pattern", "model family not supported: mamba hybrid"},
     {"switches.is-hybrid-model", "model family not supported: mamba hybrid"},
     {"switches.mtp-num-layers", "multi-token prediction is not supported"},
-    {"switches.pipeline-model-parallel-layout", "pipeline stages of unequal depth are not supported"},
-    {"switches.decoder-first-pipeline-num-layers", "pipeline stages of unequal depth are not supported"},
-    {"switches.decoder-last-pipeline-num-layers", "pipeline stages of unequal depth are not supported"},
-    {"switches.account-for-embedding-in-pipeline-split", "pipeline stages of unequal depth are not supported"},
-    {"switches.account-for-loss-in-pipeline-split", "pipeline stages of unequal depth are not supported"},
     {"switches.fine-grained-activation-offloading", "offload is not supported"},
     {"switches.overlap-moe-expert-parallel-comm", "exchanges of tokens beside computation are not supported"},
 };
@@ -119,9 +114,6 @@ void check_supported(const Row& row) {
     check_family(row);
     for (const Unmodelled& argument : arguments)
         if (is_set(row, argument.path)) throw Skip(argument.reason);
-    if (row.number("cp").value_or(1) > 1) throw Skip("context parallelism is not supported");
-    if (row.number("switches.num-distributed-optimizer-instances").value_or(1) > 1)
-        throw Skip("several instances of the distributed optimizer are not supported");
     check_optimizer(row);
     check_offload(row);
 }

@@ -47,6 +47,7 @@ constexpr std::array table{
     FieldRule{"strategy", "recompute", of_words},
     FieldRule{"strategy", "recompute_num_layers", of_words},
     FieldRule{"strategy", "cpu_offloading_num_layers", "rows with offloading are skipped"},
+    FieldRule{"strategy", "pipeline_layers", "pipeline-model-parallel-layout (map_strategy.cpp)"},
     FieldRule{"strategy", "overlap_grad_reduce", of_software},
     FieldRule{"strategy", "overlap_param_gather", of_software},
     FieldRule{"strategy", "overlap_p2p", of_software},

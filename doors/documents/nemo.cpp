@@ -107,7 +107,9 @@ void read_fsdp(const Givens& given, Draft& draft) {
     const std::string name = kind == nullptr ? "full" : text_of(kind->value);
     const Origin origin = kind == nullptr ? given.find("model.fsdp")->origin : kind->origin;
     if (name == "hybrid")
-        return draft.findings.refuse(origin.place, origin.name, "HSDP is not modelled yet", "full or grad");
+        return draft.findings.refuse(origin.place, origin.name, "how many ranks share is not said here",
+                                     "full or grad, with --set "
+                                     "strategy.num_distributed_optimizer_instances=N");
     draft.set("/strategy/sharding", name == "grad" ? "zero2" : "zero3", origin);
     draft.set("/strategy/overlap_grad_reduce", true, origin);
     draft.erase("/strategy/overlap_param_gather");

@@ -14,7 +14,6 @@ namespace orrery::doors {
 namespace {
 
 constexpr std::string_view estimate = "compare with a measurement before you rely on the difference";
-constexpr std::string_view split = "splitting sequences is not modelled yet";
 
 // clang-format off
 constexpr Row rows[] = {
@@ -31,8 +30,8 @@ constexpr Row rows[] = {
     rule("parallelism.pipeline_parallel_degree"), rule("parallelism.pipeline_parallel_schedule"),
     rule("parallelism.expert_parallel_degree"), rule("parallelism.expert_tensor_parallel_degree"),
     rule("parallelism.fsdp_reshard_after_forward"),
-    refused("parallelism.context_parallel_degree", split, "1, with a larger tensor_parallel_degree", Takes::one, "1"),
-    harmless("parallelism.context_parallel_rotate_method"), rule("parallelism.pipeline_parallel_microbatch_size"),
+    rule("parallelism.context_parallel_degree"), rule("parallelism.context_parallel_rotate_method"),
+    rule("parallelism.pipeline_parallel_microbatch_size"),
     refused("parallelism.pipeline_parallel_split_points", "stages of unequal size are not modelled yet", "[]",
         Takes::one, "[]"),
     refused("parallelism.module_fqns_per_model_part", "stages of unequal size are not modelled yet", "leave it out"),
@@ -42,8 +41,7 @@ constexpr Row rows[] = {
     harmless("parallelism.disable_loss_parallel"), harmless("parallelism.enable_compiled_autograd"),
     rule("experimental.pipeline_parallel_degree"), rule("experimental.pipeline_parallel_schedule"),
     rule("experimental.pipeline_parallel_split_points"),
-    refused("experimental.context_parallel_degree", split, "1, with a larger tensor_parallel_degree", Takes::one,
-        "1"),
+    rule("experimental.context_parallel_degree"),
     noted("experimental.enable_async_tensor_parallel",
         "tensor-parallel collectives are not split to run beside their products", estimate),
     harmless("experimental.*"), rule("activation_checkpoint.mode"), rule("activation_checkpoint.selective_ac_option"),
@@ -107,8 +105,7 @@ void read_sharding(const Givens& given, Draft& draft) {
     const bool sharded = shard == nullptr || text_of(shard->value) == "-1" || number(shard, 1) > 1;
     const Origin origin = shard == nullptr ? draft.whole_file() : shard->origin;
     if (replicas > 1 && sharded)
-        return draft.findings.refuse(replicate->origin.place, replicate->origin.name, "HSDP is not modelled yet",
-                                     "1, which shards over all data ranks");
+        draft.set("/strategy/num_distributed_optimizer_instances", replicas, replicate->origin);
     draft.set("/strategy/sharding", sharded ? "zero3" : "none", replicas > 1 ? replicate->origin : origin);
     draft.set("/strategy/overlap_grad_reduce", true, origin);
     // All degrees together are the GPUs that the file was written for.
@@ -116,8 +113,21 @@ void read_sharding(const Givens& given, Draft& draft) {
     if (sharded && number(shard, 0) <= 1) return;
     constexpr std::uint64_t most = 1U << 20U;
     if (data > most) return;
-    draft.machines.gpus = data * draft.whole("/strategy/tensor", 1) * draft.whole("/strategy/pipeline", 1);
+    draft.machines.gpus = data * draft.whole("/strategy/tensor", 1) * draft.whole("/strategy/context", 1) *
+                          draft.whole("/strategy/pipeline", 1);
     draft.machines.origin = origin;
+}
+
+/// Keys and values are gathered, or go around a ring (torch.distributed.tensor.experimental, set_rotate_method).
+void read_context(const Givens& given, Draft& draft) {
+    const Given* const context = degree(given, "context_parallel_degree");
+    if (context == nullptr) return;
+    set_key("/strategy/context", *context, draft);
+    if (draft.whole("/strategy/context", 1) == 1) return;
+    const Given* const rotate = given.find("parallelism.context_parallel_rotate_method");
+    const bool ring = rotate != nullptr && text_of(rotate->value) == "alltoall";
+    draft.set("/strategy/cp_comm_type", ring ? "p2p" : "all_gather",
+              rotate == nullptr ? context->origin : rotate->origin);
 }
 
 void read_degrees(const Givens& given, Draft& draft) {
@@ -129,6 +139,7 @@ void read_degrees(const Givens& given, Draft& draft) {
         set_key("/strategy/pipeline", *pipeline, draft);
     if (const Given* const expert = degree(given, "expert_parallel_degree"))
         set_key("/strategy/expert", *expert, draft);
+    read_context(given, draft);
     const Given* const schedule = degree(given, "pipeline_parallel_schedule");
     if (schedule == nullptr || draft.whole("/strategy/pipeline", 1) == 1) return;
     const std::string name = text_of(schedule->value);

@@ -10,9 +10,7 @@ namespace {
 using enum Takes;
 
 constexpr std::string_view estimate = "compare with a measurement before you rely on the difference";
-constexpr std::string_view even = "stages of equally many layers";
 constexpr std::string_view gpt = "a GPT or Llama of the same sizes, or --set model.KEY=VALUE";
-constexpr std::string_view uneven = "stages of unequal size are not modelled yet";
 
 // clang-format off
 constexpr Row rows[] = {
@@ -74,14 +72,11 @@ constexpr Row rows[] = {
     harmless("fsdp_manual_registration", none), rule("deepspeed", none),
     sets("use_torch_fsdp2", "/strategy/sharding", "\"zero3\""), rule("data_parallel_sharding_strategy"),
     rule("use_megatron_fsdp", none), rule("use_custom_fsdp", none),
-    refused("ds_sequence_parallel_size", "sequence parallelism by exchange (Ulysses) is not modelled yet",
-        "--sequence-parallel with a larger --tensor-model-parallel-size", one, "1"),
+    rule("ds_sequence_parallel_size"),
     refused("pipeline_model_parallel_split_rank", "a pipeline of encoder and decoder is not modelled yet", gpt),
-    refused("decoder_first_pipeline_num_layers", uneven, even),
-    refused("decoder_last_pipeline_num_layers", uneven, even),
-    refused("account_for_embedding_in_pipeline_split", uneven, even, none),
-    refused("account_for_loss_in_pipeline_split", uneven, even, none),
-    refused("pipeline_model_parallel_layout", uneven, even),
+    key("decoder_first_pipeline_num_layers"), key("decoder_last_pipeline_num_layers"),
+    key_switch("account_for_embedding_in_pipeline_split"), key_switch("account_for_loss_in_pipeline_split"),
+    rule("pipeline_model_parallel_layout"),
     noted("pp_partition_method", "stages hold equally many layers", "check that the layers divide evenly"),
     sets("no_pipeline_parallel", "/strategy/pipeline", "1"), key_switch("optimizer_cpu_offload"),
     noted("optimizer_offload_fraction", "the optimizer in host memory is not modelled yet", "leave it out", one,

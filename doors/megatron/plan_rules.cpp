@@ -6,6 +6,7 @@
 
 #include "doors/convert.hpp"
 #include "doors/megatron/rules.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::doors::megatron {
 
@@ -37,6 +38,44 @@ void read_virtual_stages(const Givens& given, Draft& draft) {
     set_key("/strategy/virtual_pipeline", {said->name, chunks, said->origin}, draft);
     if (given.find("no_overlap_p2p_communication") == nullptr)
         draft.set_default("/strategy/overlap_p2p", true, said->origin);
+}
+
+/// One exchange for all layers, or the same one said for each.
+void read_context(const Givens& given, Draft& draft) {
+    if (draft.whole("/strategy/context", 1) == 1) return;
+    const Given* const said = given.find("cp_comm_type");
+    if (said == nullptr) return;
+    const std::string first =
+        said->value.is_array() && !said->value.empty() ? text_of(said->value.front()) : text_of(said->value);
+    const bool alike = !said->value.is_array() ||
+                       std::ranges::all_of(said->value, [&](const auto& each) { return text_of(each) == first; });
+    if (!alike || (first != "p2p" && first != "all_gather" && first != "a2a"))
+        return draft.findings.refuse(said->origin.place, said->origin.name,
+                                     "this exchange among context ranks is not modelled yet", "p2p, all_gather or a2a");
+    draft.set("/strategy/cp_comm_type", first, said->origin);
+}
+
+/// DeepSpeed's own sequence parallelism exchanges heads (Ulysses).
+void read_ulysses(const Givens& given, Draft& draft) {
+    const Given* const ranks = given.find("ds_sequence_parallel_size");
+    if (ranks == nullptr) return;
+    set_key("/strategy/context", *ranks, draft);
+    if (draft.whole("/strategy/context", 1) > 1) draft.set("/strategy/cp_comm_type", "a2a", ranks->origin);
+}
+
+void read_layout(const Givens& given, Draft& draft) {
+    const Given* const layout = given.find("pipeline_model_parallel_layout");
+    if (layout == nullptr) return;
+    const std::string layers = strategies::layers_of_layout(text_of(layout->value));
+    if (layers.empty())
+        return draft.findings.refuse(layout->origin.place, layout->origin.name,
+                                     "a layout of other layers than E, t and L is not modelled yet",
+                                     "--set strategy.pipeline_layers=N,N,...");
+    const auto stages = static_cast<std::uint64_t>(std::ranges::count(layers, ',')) + 1;
+    const std::uint64_t pipeline = std::max<std::uint64_t>(1, draft.whole("/strategy/pipeline", 1));
+    if (stages % pipeline == 0 && stages > pipeline)
+        set_key("/strategy/virtual_pipeline", {layout->name, stages / pipeline, layout->origin}, draft);
+    draft.set("/strategy/pipeline_layers", layers, layout->origin);
 }
 
 /// DeepSpeed's stages; its optimizer for bf16 shards states at stage 0 too.
@@ -135,6 +174,9 @@ void read_parallelism(const Givens& given, Draft& draft) {
     if (const Given* const tensor = given.find("model_parallel_size"))
         if (draft.find("/strategy/tensor") == nullptr) set_key("/strategy/tensor", *tensor, draft);
     read_virtual_stages(given, draft);
+    read_context(given, draft);
+    read_ulysses(given, draft);
+    read_layout(given, draft);
     if (const Given* const sequence = given.find("sequence_parallel")) {
         if (draft.whole("/strategy/tensor", 1) > 1)
             draft.set("/strategy/sequence_parallel", true, sequence->origin);

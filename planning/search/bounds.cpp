@@ -28,8 +28,7 @@ public:
           stages_(plan.strategy.pipeline),
           chunks_(plan.strategy.virtual_pipeline),
           passes_(plan.micro_batches()) {
-        const std::uint64_t whole = std::uint64_t{plan.training.micro_batch} * plan.training.seq * plan.model.hidden *
-                                    kernels::size_of(activation_dtype(plan));
+        const std::uint64_t whole = plan.rank_tokens() * plan.model.hidden * kernels::size_of(activation_dtype(plan));
         const strategies::Strategy& s = plan.strategy;
         const bool split = s.tensor > 1 && (s.sequence_parallel || s.scatter_gather);
         wire_bytes_ = split ? whole / s.tensor : whole;
@@ -134,7 +133,9 @@ std::shared_ptr<const LayerTable> LayerTables::find(const Plan& plan, const Pric
 /// Works out anew what has changed since the plan before.
 void Bounds::shape(const Plan& plan) {
     const strategies::Strategy& s = plan.strategy;
-    const std::array<std::uint32_t, 11> key{s.tensor,
+    const std::array<std::uint32_t, 13> key{s.tensor,
+                                            s.context,
+                                            static_cast<std::uint32_t>(s.context_exchange),
                                             s.pipeline,
                                             s.data,
                                             s.expert,
@@ -250,7 +251,7 @@ Bound Bounds::of(const Plan& plan) {
     const bool piped = plan.strategy.pipeline > 1;
     const UpdateTimes first = updates_.of(plan, *shape_.layers, 0);
     const double passes = plan.micro_batches();
-    const bool gathers = row_of(plan.strategy.sharding).rest.weights != strategies::Placement::replicated;
+    const bool gathers = row_of(plan.strategy.sharding).kept.weights != strategies::Placement::replicated;
     const auto lane = [&](const Stage& of, const UpdateTimes& times) {
         return (gathers ? 0 : of.first_pass) + passes * times.per_pass + times.update;
     };

@@ -6,6 +6,7 @@
 #include "strategies/memory.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/stage.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::planning {
 
@@ -63,10 +64,12 @@ LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
         (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) | (split ? 4U : 0U) |
         (s.placement.empty() ? 0U : 8U) | (s.pipeline == 1 ? 16U : 0U));  // a tied head has then no words
     return {s.tensor,
+            s.context,
+            static_cast<std::uint32_t>(s.context_exchange),
             plan.training.micro_batch,
             s.expert,
             s.expert_tensor,
-            experts ? s.data : 0,
+            experts || s.context > 1 ? s.data : 0,
             experts ? s.pipeline : 0,
             static_cast<std::uint32_t>(s.recompute),
             plan.training.seq,
@@ -123,8 +126,9 @@ void LayerTable::add(Mode& mode, const CallSums& backward, std::uint64_t saved, 
 Run LayerTable::run(const strategies::Plan& plan, std::uint32_t stage, std::uint32_t chunk) const {
     const strategies::Strategy& s = plan.strategy;
     const std::uint32_t last = s.pipeline * s.virtual_pipeline - 1, at = chunk * s.pipeline + stage;
-    const std::uint32_t per_chunk = (output_ - body_) / (last + 1), first = body_ + at * per_chunk;
-    Run run{at == 0 ? 0 : first, at == last ? end_ : first + per_chunk, 0};
+    const strategies::LayerRange own = layers_of(plan, output_ - body_, at);
+    const std::uint32_t first = body_ + own.first;
+    Run run{at == 0 ? 0 : first, at == last ? end_ : first + own.count, 0};
     run.again_until = s.recompute_num_layers == 0 ? run.last : std::min(run.last, first + s.recompute_num_layers);
     return run;
 }

@@ -30,10 +30,28 @@ std::vector<scenarios::Override> open_plan() {
     std::vector<scenarios::Override> changes;
     for (const char* key : {"tensor", "pipeline", "data"}) changes.push_back({std::string("strategy.") + key, "1"});
     changes.push_back({"training.micro_batch_size", "1"});
-    for (const char* key :
-         {"virtual_pipeline", "expert", "expert_tensor", "sequence_parallel", "schedule", "sharding", "recompute",
-          "recompute_num_layers", "cpu_offloading_num_layers", "overlap_grad_reduce", "overlap_param_gather",
-          "overlap_p2p", "scatter_gather", "async_tensor_allreduce", "placement", "placement_file"})
+    for (const char* key : {"virtual_pipeline",
+                            "expert",
+                            "expert_tensor",
+                            "sequence_parallel",
+                            "schedule",
+                            "sharding",
+                            "recompute",
+                            "recompute_num_layers",
+                            "cpu_offloading_num_layers",
+                            "overlap_grad_reduce",
+                            "overlap_param_gather",
+                            "overlap_p2p",
+                            "scatter_gather",
+                            "async_tensor_allreduce",
+                            "placement",
+                            "placement_file",
+                            "num_distributed_optimizer_instances",
+                            "num_layers_in_first_pipeline_stage",
+                            "num_layers_in_last_pipeline_stage",
+                            "account_for_embedding_in_pipeline_split",
+                            "account_for_loss_in_pipeline_split",
+                            "pipeline_layers"})
         changes.push_back({std::string("strategy.") + key, "null"});
     return changes;
 }

@@ -57,14 +57,18 @@ Values tensors(const Plan& plan, const Room& room) {
     return those(divisors(common), [&](uint64_t t) { return t <= room.gpus; });
 }
 
+/// The scenario's own, unless others are asked for: each would double the plans, and few sequences are so long.
+Values contexts(const Plan& plan, const Room&) { return {plan.strategy.context}; }
+
 Values pipelines(const Plan& plan, const Room& room) {
     if (images(plan)) return {1};
-    return those(divisors(plan.model.layers), [&](uint64_t p) { return p * plan.strategy.tensor <= room.gpus; });
+    return those(divisors(plan.model.layers),
+                 [&](uint64_t p) { return p * plan.strategy.tensor * plan.strategy.context <= room.gpus; });
 }
 
 /// As many as there is room for and the batch can be divided among, where that leaves few enough GPUs idle.
 Values datas(const Plan& plan, const Room& room) {
-    const uint64_t replica = uint64_t{plan.strategy.tensor} * plan.strategy.pipeline;
+    const uint64_t replica = uint64_t{plan.strategy.tensor} * plan.strategy.context * plan.strategy.pipeline;
     uint64_t data = room.gpus / replica;
     while (data > 0 && plan.training.global_batch % data != 0) --data;
     const bool enough = static_cast<double>(data * replica) >= (1 - room.idle) * room.gpus;
@@ -84,7 +88,8 @@ Values expert_ranks(const Plan& plan, const Room&) {
     return those(divisors(plan.model.experts), [&](uint64_t e) {
         other.strategy.expert = static_cast<std::uint32_t>(e);
         const bool whole = !other.experts_split() && e % plan.strategy.tensor != 0;
-        return !whole && plan.strategy.data % other.expert_extent() == 0;
+        const bool covered = e == 1 || e % other.expert_cover() == 0;
+        return !whole && covered && plan.strategy.data % other.expert_extent() == 0;
     });
 }
 
@@ -134,7 +139,7 @@ Values recomputed_layers(const Plan& plan, const Room&) {
 Values sequence_parallels(const Plan& plan, const Room&) {
     const uint64_t tensor = plan.strategy.tensor;
     if (tensor == 1) return {0};
-    const bool divides = plan.training.seq % tensor == 0;
+    const bool divides = plan.rank_seq() % tensor == 0;
     if (experts(plan)) return divides ? Values{1} : Values{};
     return off_and_on(divides);
 }
@@ -165,20 +170,24 @@ Values offloaded_layers(const Plan& plan, const Room&) {
 }
 
 Values shardings(const Plan& plan, const Room&) {
-    if (plan.strategy.data == 1) return {static_cast<uint64_t>(Sharding::none)};
+    if (plan.strategy.data * plan.strategy.context == 1) return {static_cast<uint64_t>(Sharding::none)};
     Values list;
-    for (const strategies::ShardingRow& row : strategies::shardings)
-        if (row.programs) list.push_back(static_cast<uint64_t>(row.kind));
+    for (const strategies::ShardingRow& row : strategies::shardings) list.push_back(static_cast<uint64_t>(row.kind));
     return list;
 }
 
-Values gradient_overlaps(const Plan& plan, const Room&) { return off_and_on(plan.strategy.data > 1); }
+/// All ranks share, unless other numbers are asked for.
+Values instances(const Plan&, const Room&) { return {1}; }
+
+Values gradient_overlaps(const Plan& plan, const Room&) {
+    return off_and_on(plan.strategy.data * plan.strategy.context > 1);
+}
 
 Values gather_overlaps(const Plan& plan, const Room&) {
     using strategies::Placement;
-    const strategies::Kept& rest = row_of(plan.strategy.sharding).rest;
-    const bool gathers = rest.states != Placement::replicated && rest.weights == Placement::replicated;
-    return off_and_on(plan.strategy.data > 1 && plan.strategy.overlap_grad_reduce && gathers);
+    const strategies::Kept& kept = row_of(plan.strategy.sharding).kept;
+    const bool gathers = kept.states != Placement::replicated && kept.weights == Placement::replicated;
+    return off_and_on(plan.strategy.data * plan.strategy.context > 1 && plan.strategy.overlap_grad_reduce && gathers);
 }
 
 template <auto member>
@@ -230,6 +239,7 @@ using strategies::Strategy;
 
 constexpr std::array table{
     Row{"strategy.tensor", tensors, set<&Strategy::tensor>, positive},
+    Row{"strategy.context", contexts, set<&Strategy::context>, positive},
     Row{"strategy.pipeline", pipelines, set<&Strategy::pipeline>, positive},
     Row{"strategy.data", datas, set<&Strategy::data>, positive},
     Row{"strategy.expert_tensor", expert_tensors, set<&Strategy::expert_tensor>, number},
@@ -246,6 +256,7 @@ constexpr std::array table{
     Row{"strategy.placement", placements, set_placement, placement_named},
     Row{"strategy.cpu_offloading_num_layers", offloaded_layers, set<&Strategy::cpu_offloading_num_layers>, number},
     Row{"strategy.sharding", shardings, set<&Strategy::sharding>, sharding_named},
+    Row{"strategy.num_distributed_optimizer_instances", instances, set<&Strategy::optimizer_instances>, positive},
     Row{"strategy.overlap_grad_reduce", gradient_overlaps, set<&Strategy::overlap_grad_reduce>, flag},
     Row{"strategy.overlap_param_gather", gather_overlaps, set<&Strategy::overlap_param_gather>, flag},
 };
@@ -281,8 +292,8 @@ void Space::give(std::string_view key, const std::vector<std::string>& texts) {
 }
 
 bool Space::legal(const Plan& plan) const {
-    const uint64_t ranks = uint64_t{plan.strategy.tensor} * plan.strategy.pipeline * plan.strategy.data;
-    if (ranks > room_.gpus) return false;
+    const strategies::Strategy& s = plan.strategy;
+    if (uint64_t{s.tensor} * s.context * s.pipeline * s.data > room_.gpus) return false;
     try {
         strategies::validate(plan);
         return true;

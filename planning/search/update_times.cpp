@@ -210,6 +210,8 @@ const UpdateTimes& UpdateTable::of(const Plan& plan, const LayerTable& layers, s
     const auto overlap =
         static_cast<std::uint8_t>((s.overlap_grad_reduce ? 1U : 0U) | (s.overlap_param_gather ? 2U : 0U));
     const Key key{s.tensor,
+                  s.context,
+                  s.optimizer_instances,
                   s.pipeline,
                   s.virtual_pipeline,
                   s.data,

@@ -28,7 +28,7 @@ public:
 
 private:
     using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
-                           std::uint32_t, std::uint8_t, std::uint8_t>;
+                           std::uint32_t, std::uint32_t, std::uint32_t, std::uint8_t, std::uint8_t>;
 
     [[nodiscard]] UpdateTimes work_out(const strategies::Plan& plan, const LayerTable& layers, std::uint32_t stage);
 

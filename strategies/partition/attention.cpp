@@ -1,45 +1,19 @@
 // The attention core on one tensor rank: fused, or as batched products with a softmax over seq x seq; and the rotation
 // of queries and keys before it. Heads are split over the tensor axis; nothing is communicated.
+#include "strategies/partition/attention.hpp"
+
 #include <algorithm>
 #include <array>
-
-#include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
 
 namespace {
 
+using Shape = AttentionShape;
 using kernels::Dtype;
 using kernels::Gemm;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
-
-struct Shape {
-    Dtype dtype;
-    std::uint32_t batch, seq, heads, kv_heads, head_dim;
-    std::uint64_t element_bytes;
-    bool causal, dropout;
-
-    [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{batch} * seq; }
-    [[nodiscard]] std::uint64_t scores() const { return std::uint64_t{batch} * heads * seq * seq; }
-    /// Elements of one token's queries, keys and values.
-    [[nodiscard]] std::uint64_t row() const { return std::uint64_t{heads + 2 * kv_heads} * head_dim; }
-    [[nodiscard]] std::uint64_t qkv_bytes() const { return tokens() * row() * element_bytes; }
-};
-
-Shape local_shape(const models::AttentionCore& op, const Plan& plan) {
-    const auto tensor = plan.strategy.tensor;
-    const Dtype dtype = activation_dtype(plan);
-    return {dtype,
-            plan.training.micro_batch,
-            plan.training.seq,
-            static_cast<std::uint32_t>(op.heads / tensor),
-            static_cast<std::uint32_t>(std::max<std::uint64_t>(1, op.kv_heads / tensor)),
-            static_cast<std::uint32_t>(op.head_dim),
-            kernels::size_of(dtype),
-            op.causal,
-            op.dropout};
-}
 
 /// Queries, keys and values of a token are one packed row.
 std::array<View, 3> heads_of(const Shape& s, ValueId packed) {
@@ -115,10 +89,26 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
 
 }  // namespace
 
+AttentionShape attention_shape(const models::AttentionCore& op, const Plan& plan) {
+    const auto tensor = plan.strategy.tensor;
+    const Dtype dtype = activation_dtype(plan);
+    return {dtype,
+            plan.training.micro_batch,
+            plan.rank_seq(),
+            static_cast<std::uint32_t>(op.heads / tensor),
+            static_cast<std::uint32_t>(std::max<std::uint64_t>(1, op.kv_heads / tensor)),
+            static_cast<std::uint32_t>(op.head_dim),
+            kernels::size_of(dtype),
+            op.causal,
+            op.dropout};
+}
+
 void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     Piece piece{.name = "attention core", .attention_core = true};
-    const Shape shape = local_shape(op, stream.plan);
-    if (stream.plan.training.fused_attention) {
+    const Shape shape = attention_shape(op, stream.plan);
+    if (stream.plan.strategy.context > 1) {
+        shard_over_context(stream, shape, piece);
+    } else if (stream.plan.training.fused_attention) {
         fused(stream, shape, piece);
     } else {
         unfused(stream, shape, piece);
@@ -132,7 +122,7 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
 void shard_rope(LayerStream& stream, const models::Rope& op) {
     const std::uint64_t width = op.heads * op.head_dim / stream.tensor, tokens = stream.tokens;
     const std::uint64_t head_rows = tokens * op.heads / stream.tensor;
-    const std::uint64_t seq = stream.plan.training.seq, table = seq * op.head_dim / 2;
+    const std::uint64_t seq = stream.plan.rank_seq(), table = seq * op.head_dim / 2;
     Piece piece{.name = "rope"};
     const View cos{stream.flow.table(Table::rope_cos, kernels::Format::fp32, table)},
         sin{stream.flow.table(Table::rope_sin, kernels::Format::fp32, table)};

@@ -350,7 +350,7 @@ ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan) {
     const bool split = plan.experts_split();
     ExpertShapes shapes;
     // Experts are known beside tensor parallelism only with sequence parallelism (plan.cpp).
-    shapes.tokens = std::uint64_t{plan.training.micro_batch} * plan.training.seq / tensor;
+    shapes.tokens = plan.rank_tokens() / tensor;
     shapes.sent =
         static_cast<std::uint64_t>(std::ceil(plan.training.taken(1.0) * static_cast<double>(shapes.tokens * op.top_k)));
     shapes.rows = shapes.sent * (split ? tensor : 1);

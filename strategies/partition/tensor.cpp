@@ -163,7 +163,7 @@ LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer)
     : plan(of_plan),
       layer(of_layer),
       flow(of_layer.flow),
-      tokens(std::uint64_t{of_plan.training.micro_batch} * of_plan.training.seq),
+      tokens(of_plan.rank_tokens()),
       residual_tokens(tokens),
       tensor(of_plan.strategy.tensor),
       residual(Placement::replicated),

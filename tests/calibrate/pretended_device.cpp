@@ -75,9 +75,7 @@ PretendedDevice::Mark PretendedDevice::mark(kernels::Stream stream) {
     return next_mark_++;
 }
 
-double PretendedDevice::seconds(Mark from, Mark to) {
-    return marks_.at(to) - marks_.at(from);
-}
+double PretendedDevice::seconds(Mark from, Mark to) { return marks_.at(to) - marks_.at(from); }
 
 kernels::ClockReading PretendedDevice::clocks() {
     kernels::ClockReading reading{.core_hertz = 1.5e9};

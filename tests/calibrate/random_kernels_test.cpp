@@ -33,12 +33,11 @@ protected:
     const Predictor predictor_{profile_};
 };
 
-INSTANTIATE_TEST_SUITE_P(Profiles, RandomKernels, testing::ValuesIn(importable()),
-                         [](const auto& instance) {
-                             std::string name(instance.param);
-                             std::ranges::replace(name, '-', '_');
-                             return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Profiles, RandomKernels, testing::ValuesIn(importable()), [](const auto& instance) {
+    std::string name(instance.param);
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
 
 TEST_P(RandomKernels, TakeAPositiveFiniteTime) {
     SCOPED_TRACE(seed);

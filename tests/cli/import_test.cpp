@@ -101,11 +101,11 @@ TEST(Import, SaysEveryProblemWithPlaceAndRemedyAndLeavesNoFile) {
     const std::string script = folder.file("train.sh",
                                            "torchrun --nnodes $NODES --nproc_per_node 8 pretrain_gpt.py \\\n"
                                            "  --num-layers 24 --hidden-size 2048 --num-attention-heads sixteen \\\n"
-                                           "  --context-parallel-size 4 --micro-batch-size $MBS --bf16\n");
+                                           "  --context-parallel-size four --micro-batch-size $MBS --bf16\n");
     const Result result = orrery({"import", "megatron", script, "--cluster", "dgx-h100", "--out", folder / "out.json"});
     EXPECT_EQ(result.exit, 2);
     EXPECT_EQ(result.out, "");
-    for (const char* word : {":2: --num-attention-heads: sixteen", ":3: --context-parallel-size: context parallelism",
+    for (const char* word : {":2: --num-attention-heads: sixteen", ":3: --context-parallel-size: four",
                              ":3: --micro-batch-size: its value is $MBS", "--define MBS=VALUE",
                              "--seq-length is not given", "on how many GPUs"})
         EXPECT_NE(result.err.find(word), std::string::npos) << word << " is missing from\n" << result.err;

@@ -127,15 +127,39 @@ TEST(Megatron, NamesWhatHasNoEffectWhatIsNotModelledAndWhatIsUnknown) {
 
 TEST(Megatron, SaysAllThatIsWrongAtOnce) {
     const Imported read = of_arguments(
-        "--num-layers many --hidden-size 0 --num-attention-heads --context-parallel-size 2 --optimizer-cpu-offload "
+        "--num-layers many --hidden-size 0 --num-attention-heads --context-parallel-size two --optimizer-cpu-offload "
         "--multi-latent-attention --micro-batch-size 1 --bf16 --tokenizer-type HuggingFaceTokenizer");
     for (const char* word :
-         {"--num-layers: many", "--hidden-size: 0", "--num-attention-heads: has no value", "context parallelism",
-          "optimizer in host memory", "multi-latent", "--seq-length", "vocabulary"})
+         {"--num-layers: many", "--hidden-size: 0", "--num-attention-heads: has no value",
+          "--context-parallel-size: two", "optimizer in host memory", "multi-latent", "--seq-length", "vocabulary"})
         EXPECT_TRUE(says(read, Verdict::refused, word)) << word << " is missing from\n" << refusals(read);
     for (const Finding& each : read.findings)
         EXPECT_TRUE(each.verdict == Verdict::harmless || !each.remedy.empty()) << each.what;
     EXPECT_FALSE(with("--context-parallel-size 1").refused());
+}
+
+TEST(Megatron, ReadsContextRanks) {
+    const Imported ring = with("--context-parallel-size 2");
+    EXPECT_EQ(at(ring, "/strategy/context"), 2) << refusals(ring);
+    EXPECT_EQ(at(with("--context-parallel-size 2 --cp-comm-type a2a"), "/strategy/cp_comm_type"), "a2a");
+    EXPECT_EQ(at(with("--context-parallel-size 2 --cp-comm-type p2p p2p"), "/strategy/cp_comm_type"), "p2p");
+    EXPECT_TRUE(says(with("--context-parallel-size 2 --cp-comm-type p2p a2a"), Verdict::refused, "--cp-comm-type"));
+    EXPECT_TRUE(says(with("--context-parallel-size 2 --cp-comm-type a2a+p2p"), Verdict::refused, "--cp-comm-type"));
+    const Imported ulysses = with("--ds-sequence-parallel-size 4");
+    EXPECT_EQ(at(ulysses, "/strategy/context"), 4);
+    EXPECT_EQ(at(ulysses, "/strategy/cp_comm_type"), "a2a");
+}
+
+TEST(Megatron, ReadsStagesOfUnequalDepth) {
+    const std::string four = "--pipeline-model-parallel-size 4 ";
+    const Imported ends = with(four + "--decoder-first-pipeline-num-layers 3 --decoder-last-pipeline-num-layers 5");
+    EXPECT_EQ(at(ends, "/strategy/num_layers_in_first_pipeline_stage"), 3) << refusals(ends);
+    EXPECT_EQ(at(ends, "/strategy/num_layers_in_last_pipeline_stage"), 5);
+    const Imported layout = with(four + "--pipeline-model-parallel-layout Et*5|(t*6,|)*2t*7L");
+    EXPECT_EQ(at(layout, "/strategy/pipeline_layers"), "5,6,6,7") << refusals(layout);
+    EXPECT_TRUE(says(with(four + "--pipeline-model-parallel-layout Et*3|(tt|)*6mL"), Verdict::refused,
+                     "a layout of other layers"));
+    EXPECT_TRUE(says(with(four + "--pipeline-model-parallel-layout Et|t|t|tL"), Verdict::refused, "4 layers in all"));
 }
 
 TEST(Megatron, HoldsTheScenarioAgainstItsOwnRules) {

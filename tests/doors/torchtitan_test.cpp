@@ -54,10 +54,23 @@ TEST(TorchTitan, ReadsFp8AndReplicas) {
 TEST(TorchTitan, RefusesWhatIsNotModelledAllAtOnce) {
     const Imported job = read(
         "[model]\nname = \"deepseek_v3\"\nflavor = \"671B\"\n[training]\nlocal_batch_size = \"two\"\n"
-        "[parallelism]\ncontext_parallel_degree = 2\ndata_parallel_replicate_degree = 2\n"
-        "pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
-    for (const char* word : {"sizes of deepseek_v3 671B", "splitting sequences", "HSDP", "ZBVZeroBubble", "seq_len"})
+        "[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
+    for (const char* word : {"sizes of deepseek_v3 671B", "ZBVZeroBubble", "seq_len"})
         EXPECT_TRUE(says(job, Verdict::refused, word)) << word << " is missing from\n" << refusals(job);
+}
+
+TEST(TorchTitan, ReadsContextRanksAndGroupsThatShare) {
+    const char* const file =
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
+        "[parallelism]\ncontext_parallel_degree = 2\ndata_parallel_replicate_degree = 2\n"
+        "data_parallel_shard_degree = 4\n";
+    const Imported job = read(file);
+    EXPECT_EQ(at(job, "/strategy/context"), 2);
+    EXPECT_EQ(at(job, "/strategy/cp_comm_type"), "all_gather");
+    EXPECT_EQ(at(job, "/strategy/sharding"), "zero3");
+    EXPECT_EQ(at(job, "/strategy/num_distributed_optimizer_instances"), 2);
+    const Imported ring = read(std::string(file) + "context_parallel_rotate_method = \"alltoall\"\n");
+    EXPECT_EQ(at(ring, "/strategy/cp_comm_type"), "p2p");
 }
 
 TEST(TorchTitan, SaysWhereTomlEnds) {

@@ -117,8 +117,7 @@ private:
         } catch (const std::exception& fault) {
             ++broken_;
             const std::scoped_lock lock(printing_);
-            fmt::print("BROKEN law {} at seed {}: {}\n  {}\n", law.name, seed, fault.what(),
-                       laws::Case(seed).document);
+            fmt::print("BROKEN law {} at seed {}: {}\n  {}\n", law.name, seed, fault.what(), laws::Case(seed).document);
             std::fflush(stdout);
         }
     }

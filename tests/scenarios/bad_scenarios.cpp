@@ -94,8 +94,8 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
         {"200", "200"},          {"\"200\"", "200"},   {"\"200 GB\"", "200 GB"}, {"\"-200 Gb/s\"", "-200"},
         {"\"200 s\"", "200 s"},  {"\"fast\"", "fast"}, {"null", "null"},         {"\"inf Gb/s\"", "inf"},
         {"2e11", "200000000000"}};
-    static const std::vector<Wrong> duration{{"5", "5"},         {"\"5\"", "5"},          {"\"-5 min\"", "-5"},
-                                             {"\"5 GB\"", "GB"}, {"\"soon\"", "soon"},    {"null", "null"},
+    static const std::vector<Wrong> duration{{"5", "5"},         {"\"5\"", "5"},       {"\"-5 min\"", "-5"},
+                                             {"\"5 GB\"", "GB"}, {"\"soon\"", "soon"}, {"null", "null"},
                                              {"true", "true"},   {"\"inf s\"", "inf"}};
     static const std::vector<Wrong> tokens{{"\"300X\"", "300X"}, {"\"-1B\"", "-1B"}, {"-5", "-5"},
                                            {"0", "0"},           {"true", "true"},   {"\"many\"", "many"},

@@ -139,6 +139,43 @@ void draw_offloading(Dice& dice, const Shape& shape, json& strategy) {
         strategy["cpu_offloading_num_layers"] = dice.between(1, shape.layers / (shape.pipeline * shape.chunks));
 }
 
+/// Data ranks become context ranks, in one scenario of four; parts of sequences need fused attention.
+void draw_context(Dice& dice, const Shape& shape, json& scenario) {
+    json& strategy = scenario["strategy"];
+    const std::uint32_t ranks = dice.one_of<std::uint32_t>({2, 2, 4});
+    if (dice.between(0, 3) != 0 || shape.data % ranks != 0) return;
+    strategy["context"] = ranks;
+    strategy["data"] = shape.data / ranks;
+    strategy["cp_comm_type"] = dice.one_of<std::string>({"p2p", "all_gather", "a2a"});
+    const json& model = scenario["model"];
+    const std::uint32_t groups = model["num_key_value_heads"].get<std::uint32_t>() / shape.tensor;
+    if (groups % ranks != 0 && strategy["cp_comm_type"] == "a2a") strategy["cp_comm_type"] = "p2p";
+    scenario["training"]["global_batch_size"] = shape.micro_batch * shape.data / ranks * shape.micro_batches;
+    scenario["training"]["fused_attention"] = true;
+}
+
+/// Other shardings, in one scenario of four, and groups of ranks that each keep all that is sharded.
+void draw_sharding(Dice& dice, json& strategy) {
+    const std::string sharding = dice.one_of<std::string>({"zero2", "zero3"});
+    if (dice.between(0, 3) == 0) {
+        strategy["sharding"] = sharding;
+        strategy.erase("overlap_param_gather");
+    }
+    if (dice.coin() && strategy["sharding"] != "none" && strategy["data"].get<std::uint32_t>() % 2 == 0)
+        strategy["num_distributed_optimizer_instances"] = 2;
+}
+
+/// The first stage hands a layer to the last, or both count what else they do as one, in one scenario of three.
+void draw_stages(Dice& dice, const Shape& shape, json& strategy) {
+    const std::uint32_t each = shape.layers / (shape.pipeline * shape.chunks);
+    if (dice.between(0, 2) != 0 || shape.pipeline == 1 || shape.chunks > 1 || each < 2) return;
+    if (strategy.value("cpu_offloading_num_layers", 0U) >= each) return;
+    std::string list = std::to_string(each - 1);
+    for (std::uint32_t stage = 1; stage < shape.pipeline; ++stage)
+        list += "," + std::to_string(stage + 1 == shape.pipeline ? each + 1 : each);
+    strategy["pipeline_layers"] = list;
+}
+
 /// Failures, checkpoints and storage of the whole training, in half of those that have a budget.
 void draw_whole_run(Dice& dice, json& scenario) {
     if (!scenario.contains("outputs") || dice.coin()) return;
@@ -164,6 +201,9 @@ json random_scenario(std::mt19937_64& random) {
     // Drawn last, so that the rest of a seed's scenario is what it was.
     draw_offloading(dice, shape, scenario["strategy"]);
     draw_whole_run(dice, scenario);
+    draw_context(dice, shape, scenario);
+    draw_sharding(dice, scenario["strategy"]);
+    draw_stages(dice, shape, scenario["strategy"]);
     return scenario;
 }
 

@@ -100,12 +100,13 @@ TEST(Reader, WhatIsNotModelledIsNamedWithWhatThereIs) {
     struct Case {
         const char *text, *pointer, *message, *instead;
     };
-    for (const Case& c : {Case{R"({"context_parallel_size": 2})", "/strategy/context_parallel_size",
-                               "context parallelism is not modelled", "sequence_parallel"},
-                          {R"({"sharding": "hsdp"})", "/strategy/sharding", "HSDP is not modelled", "zero1"},
-                          {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP has another name", "zero3"},
-                          {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO's stage has another name", "zero1"},
-                          {R"({"schedule": "ZB-V"})", "/strategy/schedule", "zero-bubble", "zb-h1"}})
+    for (const Case& c :
+         {Case{R"({"ulysses_size": 2})", "/strategy/ulysses_size", "exchange heads has another name", "cp_comm_type"},
+          {R"({"sharding": "hsdp"})", "/strategy/sharding", "HSDP has another name",
+           "num_distributed_optimizer_instances"},
+          {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP has another name", "zero3"},
+          {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO's stage has another name", "zero1"},
+          {R"({"schedule": "ZB-V"})", "/strategy/schedule", "zero-bubble", "zb-h1"}})
         expect_error(
             [&] {
                 const Reader strategy = read(c.text, Place::strategy);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array all_axes{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 
-const Mesh mesh{{2, 3, 1, 4, 5}};
+const Mesh mesh{{2, 3, 1, 4, 1, 5}};
 
 TEST(Mesh, TensorVariesFastestAndPipelineSlowest) {
     EXPECT_EQ(mesh.ranks(), 120U);

@@ -82,14 +82,52 @@ TEST(Ownership, ExpertsHaveFewerReplicas) {
 /// FSDP's HYBRID_SHARD (Zhao et al. 2023, section 3.2.2): scatter in the near group, then sum each part over the
 /// others.
 TEST(Ownership, HybridShardingReducesPartsOverTheRest) {
-    EXPECT_EQ(conversions(with_experts(Sharding::hybrid), dense),
-              (Conversions{"reduce_scatter over expert", "all_reduce over data of parts along expert", "",
-                           "all_gather over expert"}));
-    const Plan plan = with_experts(Sharding::hybrid);
+    Plan plan = tiny_plan(1, 1, 8);
+    plan.strategy.sharding = Sharding::zero3;
+    plan.strategy.optimizer_instances = 2;
+    EXPECT_EQ(conversions(plan, dense),
+              (Conversions{"reduce_scatter over data", "all_reduce over replica of parts along data", "",
+                           "all_gather over data"}));
     const Ownership o = ownership(plan, dense);
     const auto reduce = moves(plan.mesh(), o.gradients, o.states, o.replicas);
     EXPECT_EQ(reduce.front().size(plan.mesh(), 4000), 1000U);
     EXPECT_EQ(share(plan.mesh(), o, o.states, 4000), 1000U);
+}
+
+/// Megatron-LM's num_distributed_optimizer_instances (distributed_data_parallel.py): scattered inside an instance, then
+/// summed over instances.
+TEST(Ownership, InstancesOfTheOptimizerScatterAndThenReduce) {
+    Plan plan = with_experts(Sharding::zero1);
+    plan.strategy.optimizer_instances = 2;
+    EXPECT_EQ(conversions(plan, dense),
+              (Conversions{"", "reduce_scatter over expert, all_reduce over replica of parts along expert",
+                           "all_gather over expert", ""}));
+    EXPECT_EQ(conversions(plan, expert), (Conversions{"", "all_reduce over replica", "", ""}));
+    plan.strategy.data = 16;
+    EXPECT_EQ(conversions(plan, expert),
+              (Conversions{"", "reduce_scatter over data, all_reduce over replica of parts along data",
+                           "all_gather over data", ""}));
+}
+
+/// Ranks that share sequences hold the same parameters (Megatron-LM's dp-cp group); experts are divided among them
+/// first.
+TEST(Ownership, ContextRanksAreReplicas) {
+    Plan plan = tiny_plan(2, 2, 4);
+    plan.strategy.context = 2;
+    plan.strategy.sharding = Sharding::zero1;
+    EXPECT_EQ(conversions(plan, dense),
+              (Conversions{"", "reduce_scatter over context+data", "all_gather over context+data", ""}));
+    EXPECT_EQ(plan.ranks(), 32U);
+    Plan experts = with_experts(Sharding::zero1);
+    experts.strategy.context = 2;
+    EXPECT_EQ(to_text(experts.expert_group()), "context+expert");
+    EXPECT_EQ(experts.mesh().along(Axis::expert), 2U);
+    EXPECT_EQ(conversions(experts, dense),
+              (Conversions{"", "reduce_scatter over context+expert+data", "all_gather over context+expert+data", ""}));
+    EXPECT_EQ(conversions(experts, expert), (Conversions{"", "reduce_scatter over data", "all_gather over data", ""}));
+    experts.strategy.expert = 1;
+    EXPECT_EQ(conversions(experts, expert),
+              (Conversions{"", "reduce_scatter over context+data", "all_gather over context+data", ""}));
 }
 
 /// Bytes on the wire: ZeRO-1 and 2 as an all-reduce, ZeRO-3 half as much again (Rajbhandari et al. 2020, section 7).
@@ -179,7 +217,6 @@ TEST(Ownership, NumbersAboutAllGradientsAreSummedWhereUpdatesDiffer) {
     const auto differ = [](Sharding sharding) { return updates_differ(with_experts(sharding)); };
     EXPECT_EQ(differ(Sharding::none), (AxisSet{tensor, Axis::expert, pipeline}));
     EXPECT_EQ(differ(Sharding::zero1), (AxisSet{tensor, Axis::expert, data, pipeline}));
-    EXPECT_EQ(differ(Sharding::hybrid), (AxisSet{tensor, Axis::expert, pipeline}));
     Plan plan = tiny_plan(1, 1, 4);
     plan.strategy.sharding = Sharding::zero1;
     EXPECT_EQ(updates_differ(plan), (AxisSet{tensor, data, pipeline}));

@@ -45,7 +45,6 @@ TEST(MapStrategy, Shardings) {
     EXPECT_EQ(strategy({{"sharding", "FSDP FULL_SHARD"}}).sharding, Sharding::zero3);
     EXPECT_TRUE(strategy({{"sharding", "FSDP FULL_SHARD"}}).overlap_grad_reduce);
     EXPECT_EQ(strategy({{"sharding", "FSDP SHARD_GRAD_OP"}}).sharding, Sharding::zero2);
-    EXPECT_EQ(reason({{"sharding", "FSDP64+DP"}}), "sharding not understood: fsdp64+dp");
     EXPECT_EQ(reason({{"sharding", "FSDP 16 in slice, data parallel between slices"}}),
               "sharding not understood: fsdp 16 in slice, data parallel between");
     EXPECT_EQ(reason({{"sharding", "DeepSpeed ZeRO"}}), "sharding ZeRO of an unpublished stage");
@@ -80,9 +79,31 @@ TEST(MapStrategy, Schedules) {
     EXPECT_EQ(strategy(with(pipeline, {{"vpp", nullptr}})).virtual_pipeline, 1U);
     EXPECT_EQ(reason(with(with(nemo, pipeline), {{"vpp", nullptr}})), "virtual pipeline not published");
     EXPECT_EQ(strategy({{"vpp", 4}}).virtual_pipeline, 1U) << "chunks without a pipeline";
-    EXPECT_EQ(reason(with(pipeline, {{"vpp", 3}})), "pipeline stages of unequal depth are not supported");
+    EXPECT_EQ(reason(with(pipeline, {{"vpp", 3}})), "how stages of unequal depth are divided is not published");
     EXPECT_EQ(reason(with(pipeline, {{"vpp", 2}, {"gbs", 48}})),
               "interleaving needs micro-batches in multiples of the stages");
+}
+
+TEST(MapStrategy, StagesOfUnequalDepth) {
+    const json pipeline = {{"pp", 4}, {"tp", 1}};
+    const auto ends = strategy(with(pipeline, {{"switches", {{"decoder-first-pipeline-num-layers", 3}}}}));
+    EXPECT_EQ(ends.first_stage_layers, 3U);
+    const auto layout = strategy(with(pipeline, {{"switches", {{"pipeline-model-parallel-layout", "Et|tt|tt|tL"}}}}));
+    EXPECT_EQ(layout.pipeline_layers, "1,2,2,1");
+    EXPECT_EQ(reason(with(pipeline, {{"switches", {{"pipeline-model-parallel-layout", "Et|tt|tt|mL"}}}})),
+              "pipeline layout of other parts than decoder layers");
+}
+
+TEST(MapStrategy, ContextRanksAndGroupsThatShare) {
+    EXPECT_EQ(strategy({{"cp", 2}, {"tp", 1}, {"gpus", 8}}).context, 2U);
+    EXPECT_EQ(strategy({{"cp", 2}, {"tp", 1}, {"gpus", 8}}).data, 4U);
+    const auto hybrid = strategy({{"tp", 1}, {"gpus", 8}, {"sharding", "FSDP4+DP"}});
+    EXPECT_EQ(hybrid.sharding, Sharding::zero3);
+    EXPECT_EQ(hybrid.optimizer_instances, 2U);
+    EXPECT_EQ(strategy({{"tp", 1}, {"gpus", 8}, {"sharding", "FSDP 8 in the VM, data parallel between VMs"}})
+                  .optimizer_instances,
+              1U);
+    EXPECT_EQ(reason({{"tp", 1}, {"gpus", 8}, {"sharding", "FSDP3+DP"}}), "sharding not understood: fsdp3+dp");
 }
 
 TEST(MapStrategy, OverlapFollowsTheSoftware) {

@@ -42,12 +42,10 @@ TEST(Support, ExpertsAreNamed) {
 TEST(Support, OtherWorkIsNamed) {
     EXPECT_EQ(reason({{"switches", {{"task", "LoRA"}}}}), "LoRA is not supported");
     EXPECT_EQ(reason({{"switches", {{"task", "SFT"}}}}), "");
-    EXPECT_EQ(reason({{"cp", 2}}), "context parallelism is not supported");
+    EXPECT_EQ(reason({{"cp", 2}}), "");
     EXPECT_EQ(reason({{"switches", {{"mtp-num-layers", 1}}}}), "multi-token prediction is not supported");
     EXPECT_EQ(reason({{"switches", {{"multi-latent-attention", true}}}}), "multi-latent attention is not supported");
     EXPECT_EQ(reason({{"switches", {{"multi-latent-attention", false}}}}), "");
-    EXPECT_EQ(reason({{"switches", {{"decoder-first-pipeline-num-layers", 2}}}}),
-              "pipeline stages of unequal depth are not supported");
     EXPECT_EQ(reason({{"switches", {{"optimizer", "bnb 8-bit Adam"}}}}),
               "optimizer not supported: only Adam with fp32 moments is");
     EXPECT_EQ(reason({{"switches", {{"optimizer", "Adam"}}}}), "");

@@ -1,0 +1,44 @@
+#include "strategies/refusal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace orrery::strategies {
+
+void refuse(std::string_view pointer, std::string message, std::string hint) {
+    throw Error("", std::string(pointer), std::move(message), std::move(hint));
+}
+
+std::string nearest_legal(std::uint64_t value, std::uint64_t last, const std::function<bool(std::uint64_t)>& legal) {
+    std::vector<std::string> found;
+    for (std::uint64_t below = std::min(value, last); below >= 1; --below) {
+        if (!legal(below)) continue;
+        found.push_back(std::to_string(below));
+        break;
+    }
+    for (std::uint64_t above = value + 1; above <= last; ++above) {
+        if (!legal(above)) continue;
+        found.push_back(std::to_string(above));
+        break;
+    }
+    if (found.empty()) return "no value is legal here";
+    return fmt::format("nearest legal value{}: {}", found.size() > 1 ? "s" : "", join(found));
+}
+
+std::string nearest_divisors(std::uint64_t value, std::uint64_t of) {
+    return nearest_legal(value, of, [of](std::uint64_t v) { return of % v == 0; });
+}
+
+std::string nearest_multiples(std::uint64_t value, std::uint64_t of) {
+    const std::uint64_t below = value / of * of;
+    return below == 0 ? fmt::format("nearest legal value: {}", of)
+                      : fmt::format("nearest legal values: {}, {}", below, below + of);
+}
+
+}  // namespace orrery::strategies

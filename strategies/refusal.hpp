@@ -1,0 +1,19 @@
+// How plans are refused: with the key, what is wrong, and the nearest values that are legal.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace orrery::strategies {
+
+/// Throws Error. pointer: "/strategy/tensor".
+[[noreturn]] void refuse(std::string_view pointer, std::string message, std::string hint);
+
+/// "nearest legal values: 4, 8": the closest on either side of value, within [1, last], that the rule allows.
+std::string nearest_legal(std::uint64_t value, std::uint64_t last, const std::function<bool(std::uint64_t)>& legal);
+std::string nearest_divisors(std::uint64_t value, std::uint64_t of);
+std::string nearest_multiples(std::uint64_t value, std::uint64_t of);
+
+}  // namespace orrery::strategies

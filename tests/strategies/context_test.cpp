@@ -1,0 +1,162 @@
+// Attention over sequences that context ranks share: what it computes, moves and keeps.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "models/operators.hpp"
+#include "strategies/build.hpp"
+#include "strategies/layer_blocks.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+using kernels::CollectiveKind;
+using enum ContextExchange;
+
+/// Sequences of 4,096 tokens, so that rounding is small.
+Plan plan_of(std::uint32_t context, ContextExchange exchange = p2p) {
+    Plan plan = tiny_plan(1, 1, 2);
+    plan.training.seq = 4096;
+    plan.model.max_positions = 4096;
+    plan.strategy.context = context;
+    plan.strategy.context_exchange = exchange;
+    return plan;
+}
+
+struct Layer {
+    explicit Layer(const Plan& plan) {
+        Intern intern(step);
+        blocks = add_blocks(step, intern, shard(models::build(plan.model).layer("block"), plan), Recompute::none);
+    }
+    /// Of attention kernels alone, or of all.
+    [[nodiscard]] double flops(std::uint32_t block, bool attention) const {
+        double sum = 0;
+        for (const Op& op : step.blocks[block].ops)
+            if (const auto* c = std::get_if<Compute>(&op.what)) {
+                const kernels::Kernel& kernel = step.kernels[c->kernel];
+                if (!attention || std::holds_alternative<kernels::Attention>(kernel)) sum += kernels::flops(kernel);
+            }
+        return sum;
+    }
+    [[nodiscard]] std::map<CollectiveKind, std::pair<int, std::uint64_t>> moved(std::uint32_t block) const {
+        std::map<CollectiveKind, std::pair<int, std::uint64_t>> sums;
+        for (const Op& op : step.blocks[block].ops)
+            if (const auto* c = std::get_if<Collective>(&op.what); c != nullptr && c->group == AxisSet{Axis::context}) {
+                ++sums[c->kind].first;
+                sums[c->kind].second += c->bytes;
+            }
+        return sums;
+    }
+    StepProgram step;
+    LayerBlocks blocks;
+};
+
+/// Work is conserved: C ranks have each 1/C of what one has, exactly.
+TEST(Context, RanksShareTheWorkEvenly) {
+    const Layer one(plan_of(1));
+    for (const ContextExchange exchange : {p2p, all_gather, a2a})
+        for (const std::uint32_t ranks : {2U, 4U}) {
+            const Layer shared(plan_of(ranks, exchange));
+            for (const bool attention : {false, true}) {
+                EXPECT_NEAR(
+                    ranks * shared.flops(shared.blocks.forward, attention) / one.flops(one.blocks.forward, attention),
+                    1, 1e-12);
+                EXPECT_NEAR(
+                    ranks * shared.flops(shared.blocks.backward, attention) / one.flops(one.blocks.backward, attention),
+                    1, 1e-12);
+            }
+        }
+}
+
+/// Liu et al. 2023, section 3: keys and values pass C - 1 times; their gradients as often on the way back.
+TEST(Context, ARingPassesKeysAndValuesOn) {
+    const Plan plan = plan_of(4);
+    const Layer layer(plan);
+    const std::uint64_t keys = 2 * plan.rank_tokens() * plan.model.kv_heads * plan.model.head_dim * 2;
+    EXPECT_EQ(layer.moved(layer.blocks.forward),
+              (std::map<CollectiveKind, std::pair<int, std::uint64_t>>{{CollectiveKind::send_recv, {3, 3 * keys}}}));
+    EXPECT_EQ(layer.moved(layer.blocks.backward),
+              (std::map<CollectiveKind, std::pair<int, std::uint64_t>>{{CollectiveKind::send_recv, {4, 6 * keys}}}));
+}
+
+/// The exchanges of a ring run beside attention, and all of it is joined.
+TEST(Context, ARingIsHiddenBehindAttention) {
+    const Layer layer(plan_of(4));
+    for (const std::uint32_t block : {layer.blocks.forward, layer.blocks.backward})
+        for (const Op& op : layer.step.blocks[block].ops) {
+            if (std::holds_alternative<Collective>(op.what)) {
+                EXPECT_EQ(op.lane, Lane::tensor);
+            }
+        }
+}
+
+TEST(Context, GatheringMovesAllKeysOnceAndTwiceOnTheWayBack) {
+    const Plan plan = plan_of(4, all_gather);
+    const Layer layer(plan);
+    const std::uint64_t keys =
+        std::uint64_t{4096} * plan.training.micro_batch * plan.model.kv_heads * plan.model.head_dim * 2;
+    using Moved = std::map<CollectiveKind, std::pair<int, std::uint64_t>>;
+    EXPECT_EQ(layer.moved(layer.blocks.forward), (Moved{{CollectiveKind::all_gather, {2, 2 * keys}}}));
+    EXPECT_EQ(layer.moved(layer.blocks.backward),
+              (Moved{{CollectiveKind::all_gather, {2, 2 * keys}}, {CollectiveKind::reduce_scatter, {2, 2 * keys}}}));
+}
+
+/// Jacobs et al. 2023, section 3.2: queries, keys, values and results move once a pass.
+TEST(Context, UlyssesExchangesHeads) {
+    const Plan plan = plan_of(4, a2a);
+    const Layer layer(plan);
+    const std::uint64_t rows = plan.rank_tokens() * plan.model.head_dim * 2;
+    const std::uint64_t all = rows * (2 * plan.model.heads + 2 * plan.model.kv_heads);
+    using Moved = std::map<CollectiveKind, std::pair<int, std::uint64_t>>;
+    EXPECT_EQ(layer.moved(layer.blocks.forward), (Moved{{CollectiveKind::all_to_all, {4, all}}}));
+    EXPECT_EQ(layer.moved(layer.blocks.backward), layer.moved(layer.blocks.forward));
+}
+
+/// What a rank keeps of a layer shrinks with its tokens (Korthikanti et al. 2022's 34 s b h over C).
+TEST(Context, ActivationsShrinkWithTheRanks) {
+    const auto saved = [](std::uint32_t ranks) { return Layer(plan_of(ranks)).blocks.saved_bytes; };
+    EXPECT_EQ(saved(2), saved(1) / 2);
+    EXPECT_EQ(saved(4), saved(1) / 4);
+}
+
+TEST(Context, ProgramsAreSoundUnderEverySetting) {
+    for (const ContextExchange exchange : {p2p, all_gather, a2a})
+        for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
+            for (const bool sequence : {false, true}) {
+                Plan plan = plan_of(2, exchange);
+                plan.strategy.tensor = 2;
+                plan.strategy.pipeline = 2;
+                plan.strategy.recompute = recompute;
+                plan.strategy.sequence_parallel = sequence;
+                plan.strategy.sharding = Sharding::zero1;
+                validate(plan);
+                EXPECT_TRUE(verify(build(plan)).empty());
+            }
+}
+
+TEST(Context, RefusalsNameAKeyAndARemedy) {
+    const auto refusal = [](Plan plan) {
+        try {
+            validate(plan);
+            return std::string();
+        } catch (const Error& error) {
+            return std::string(error.pointer()) + ": " + error.message() + "; " + error.hint();
+        }
+    };
+    EXPECT_NE(refusal(plan_of(3)).find("/strategy/context: 3 ranks take two parts"), std::string::npos);
+    Plan unfused = plan_of(2);
+    unfused.training.fused_attention = false;
+    EXPECT_NE(refusal(unfused).find("/training/fused_attention: false, but context is 2"), std::string::npos);
+    EXPECT_NE(refusal(plan_of(8, a2a)).find("/strategy/cp_comm_type: a2a divides"), std::string::npos);
+    Plan sequence = plan_of(512);
+    sequence.strategy.tensor = 4;
+    sequence.training.seq = 1024;
+    sequence.strategy.sequence_parallel = true;
+    EXPECT_NE(refusal(sequence).find("2 tokens of each context rank"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace orrery::strategies
