@@ -47,8 +47,10 @@ struct ForwardFlops {
         return rows * 2.0 * static_cast<double>(linear.in_features) * static_cast<double>(linear.out_features);
     }
     double operator()(const AttentionCore& core) const {
-        const double keys = core.cross ? second : seq;  // Q K^T and P V over the full rectangle
-        return seq * 4.0 * keys * static_cast<double>(core.heads * core.head_dim);
+        double pairs = seq * (core.cross ? second : seq);  // Q K^T and P V over the full rectangle
+        const auto window = static_cast<double>(core.window);
+        if (core.window > 0 && window < seq) pairs = window * (2 * seq - window);
+        return 2.0 * pairs * static_cast<double>(core.heads * (core.head_dim + core.values()));
     }
     double operator()(const Experts& moe) const {
         const std::uint64_t products = moe.hidden * moe.ffn * (moe.gated ? 3 : 2);

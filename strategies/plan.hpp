@@ -24,6 +24,12 @@ enum class ContextExchange : std::uint8_t {
     a2a,         ///< each rank gets all tokens of its share of the heads
 };
 
+/// How tokens get to their experts: Megatron-LM's moe-token-dispatcher-type.
+enum class Dispatcher : std::uint8_t {
+    alltoall,   ///< copies of tokens go to the ranks of their experts
+    allgather,  ///< every rank gathers all tokens of its group and takes those of its experts
+};
+
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {
     std::uint32_t tensor = 1;
@@ -36,6 +42,7 @@ struct Strategy {
     /// (and tensor) group; those that hold the same experts make up an expert-data group.
     std::uint32_t expert = 1;
     std::uint32_t expert_tensor = 0;  ///< expert-tensor-parallel-size: 1, or 0 for `tensor`
+    Dispatcher dispatcher = Dispatcher::alltoall;
     bool sequence_parallel = false;
     ScheduleKind schedule = ScheduleKind::one_f_one_b;
     Sharding sharding = Sharding::none;  ///< zero1: use-distributed-optimizer

@@ -34,6 +34,8 @@ constexpr auto sharding_words = [] {
 constexpr std::array exchanges{word("p2p", ContextExchange::p2p), word("all_gather", ContextExchange::all_gather),
                                word("a2a", ContextExchange::a2a)};
 static_assert(exchanges.size() == enumerators<ContextExchange>);
+constexpr std::array dispatchers{word("alltoall", Dispatcher::alltoall), word("allgather", Dispatcher::allgather)};
+static_assert(dispatchers.size() == enumerators<Dispatcher>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
@@ -96,6 +98,9 @@ constexpr std::array of_strategy{
     field<&Strategy::expert_tensor>({.name = "expert_tensor", .min = 1, .max = max_parallel,
         .help = "1: experts are whole, and expert groups cover the tensor axis.", .when_absent = "tensor",
         .others = {megatron("expert_tensor_parallel_size")},
+        .origin = "Megatron-LM"}),
+    field<&Strategy::dispatcher>({.name = "moe_token_dispatcher_type", .words = dispatchers,
+        .help = "alltoall: copies of tokens go to the ranks of their experts; allgather: every rank gathers all tokens.",
         .origin = "Megatron-LM"}),
     field<&Strategy::sequence_parallel>({.name = "sequence_parallel",
         .help = "Norms and dropouts are split over the tensor ranks too.",
