@@ -138,6 +138,17 @@ double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t se
     return model_flops(model, sequences, seq, seq);
 }
 
+double attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
+    const auto length = static_cast<double>(seq);
+    const std::vector<std::uint64_t> uses = model.uses();
+    double sum = 0.0;
+    for (std::size_t i = 0; i < uses.size(); ++i)
+        for (const Operator& op : model.layers[i].operators)
+            if (const auto* core = std::get_if<AttentionCore>(&op))
+                sum += static_cast<double>(uses[i]) * ForwardFlops{length, length}(*core);
+    return 3.0 * static_cast<double>(sequences) * sum;
+}
+
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
     const Lengths lengths{static_cast<double>(seq), static_cast<double>(seq)};
     const double again = forward_flops(model, lengths, [](const Layer& layer) { return layer.part == Part::body; });

@@ -222,6 +222,9 @@ double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t se
 /// The same where another sequence is decoded: one of `encoded` tokens beside one of `decoded`.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded);
 
+/// Of these, attention's: scores and what they weigh.
+double attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
+
 /// The same with the forward pass of every block counted once more: the numerator of HFU under full recomputation
 /// (SC'21 equation 3 itself: 96 B s l h^2 (1 + s/6h + V/16lh)).
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq);

@@ -282,6 +282,16 @@ void check_precision(const Precision& precision) {
                        parameters == Dtype::fp32 ? "" : kernels::name(parameters)));
 }
 
+void check_adapters(const Plan& plan) {
+    if (plan.training.lora_rank == 0) return;
+    if (plan.model.experts > 0)
+        refuse("/training/lora_rank",
+               fmt::format("adapters of {}, which has experts, are not modelled yet", plan.model.name),
+               "take a dense model, or leave it out");
+    if (plan.model.image.size > 0)
+        refuse("/training/lora_rank", "adapters of a network over images are not modelled", "leave it out");
+}
+
 /// Bounds that keep shapes in 32 bits, byte counts in 64 bits and the step's operations in memory.
 void check_extent(const Plan& plan) {
     const models::ModelSpec& model = plan.model;
@@ -338,6 +348,7 @@ void validate(const Plan& plan) {
     check_passes(plan);
     check_instances(plan);
     check_precision(plan.training.precision);
+    check_adapters(plan);
     check_extent(plan);
 }
 

@@ -89,6 +89,9 @@ enum class KernelFusion : std::uint8_t {
     primitives,  ///< each arithmetic operation is: TensorFlow without XLA
 };
 
+/// Which linear layers have adapters when the rest of a model is frozen (LoRA, Hu et al. 2021).
+enum class LoraTargets : std::uint8_t { all_linear, attention, qkv };
+
 /// The work of one step and how its kernels are written.
 struct Training {
     std::uint32_t seq = 0;           ///< seq-length
@@ -111,6 +114,9 @@ struct Training {
     /// dropped; 0: none are (dropless). pad: each takes exactly that many (moe-pad-expert-input-to-capacity).
     double expert_capacity = 0;
     bool pad_to_capacity = false;
+    /// Fine-tuning of adapters of this rank alone; 0: all weights are trained.
+    std::uint32_t lora_rank = 0;
+    LoraTargets lora_targets = LoraTargets::all_linear;
 
     /// Tokens that an expert rank takes when the routers send it `load` times its mean share, over that mean.
     [[nodiscard]] double taken(double load) const {

@@ -70,7 +70,6 @@ void check_family(const Row& row) {
 
 void check_task(const Row& row) {
     const std::string task = row.words("switches.task");
-    if (contains(task, "lora") || contains(task, "peft")) throw Skip("LoRA is not supported");
     if (contains(task, "infer") || contains(task, "generat")) throw Skip("not a training step");
 }
 
