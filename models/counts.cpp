@@ -47,8 +47,10 @@ struct ForwardFlops {
         return rows * 2.0 * static_cast<double>(linear.in_features) * static_cast<double>(linear.out_features);
     }
     double operator()(const AttentionCore& core) const {
-        const double keys = core.cross ? second : seq;  // Q K^T and P V over the full rectangle
-        return seq * 4.0 * keys * static_cast<double>(core.heads * core.head_dim);
+        double pairs = seq * (core.cross ? second : seq);  // Q K^T and P V over the full rectangle
+        const auto window = static_cast<double>(core.window);
+        if (core.window > 0 && window < seq) pairs = window * (2 * seq - window);
+        return 2.0 * pairs * static_cast<double>(core.heads * (core.head_dim + core.values()));
     }
     double operator()(const Experts& moe) const {
         const std::uint64_t products = moe.hidden * moe.ffn * (moe.gated ? 3 : 2);
@@ -134,6 +136,17 @@ double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t en
 
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
     return model_flops(model, sequences, seq, seq);
+}
+
+double attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
+    const auto length = static_cast<double>(seq);
+    const std::vector<std::uint64_t> uses = model.uses();
+    double sum = 0.0;
+    for (std::size_t i = 0; i < uses.size(); ++i)
+        for (const Operator& op : model.layers[i].operators)
+            if (const auto* core = std::get_if<AttentionCore>(&op))
+                sum += static_cast<double>(uses[i]) * ForwardFlops{length, length}(*core);
+    return 3.0 * static_cast<double>(sequences) * sum;
 }
 
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq) {

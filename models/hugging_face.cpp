@@ -18,28 +18,30 @@ namespace orrery::models {
 
 namespace {
 
+/// Families in which a key is part of the structure.
+enum class Known : std::uint8_t { nowhere, with_experts, with_latent_attention };
+
 struct Structure {
     std::string_view key;  ///< of the file, that announces it
     std::string_view why;
-    bool always = true;  ///< also where the family has experts
+    Known known = Known::nowhere;
 };
 
 /// The first whose key is there is named.
 constexpr std::array<Structure, 8> structures{{
-    {"kv_lora_rank", "multi-head latent attention is not supported"},
-    {"q_lora_rank", "multi-head latent attention is not supported"},
-    {"first_k_dense_replace", "first layers without experts are not supported"},
+    {"kv_lora_rank", "multi-head latent attention is not supported in this family", Known::with_latent_attention},
+    {"q_lora_rank", "multi-head latent attention is not supported in this family", Known::with_latent_attention},
+    {"first_k_dense_replace", "first layers without experts are not supported in this family",
+     Known::with_latent_attention},
     {"shared_expert_intermediate_size", "a gated expert that every token takes is not supported"},
-    {"num_local_experts", "mixture-of-experts models of this family are not supported", false},
-    {"num_experts", "mixture-of-experts models of this family are not supported", false},
-    {"n_routed_experts", "mixture-of-experts models of this family are not supported", false},
-    {"moe_intermediate_size", "mixture-of-experts models of this family are not supported", false},
+    {"num_local_experts", "mixture-of-experts models of this family are not supported", Known::with_experts},
+    {"num_experts", "mixture-of-experts models of this family are not supported", Known::with_experts},
+    {"n_routed_experts", "mixture-of-experts models of this family are not supported", Known::with_experts},
+    {"moe_intermediate_size", "mixture-of-experts models of this family are not supported", Known::with_experts},
 }};
 
 /// What keeps a family out, by a part of its name; the first that fits is named.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 19> families{{
-    {"deepseek", "multi-head latent attention"},
-    {"kimi", "multi-head latent attention"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> families{{
     {"qwen2moe", "mixture of experts with a gated shared expert"},
     {"jamba", "state-space layers"},
     {"mamba", "state-space model"},
@@ -60,9 +62,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 19> families
 }};
 
 /// Structures that no operator here stands for, recognised by the keys that announce them.
-void refuse_structures(const ConfigReader& config, bool experts) {
+void refuse_structures(const ConfigReader& config, const Keys& keys) {
+    const auto known = [&](Known where) {
+        return where == Known::with_experts ? !keys.experts.empty()
+                                            : where == Known::with_latent_attention && keys.latent;
+    };
     for (const Structure& each : structures)
-        if ((each.always || !experts) && config.has(each.key))
+        if (!known(each.known) && config.has(each.key))
             config.fail(each.key, std::string(each.why), "mixtral, qwen3_moe, or a dense model");
     if (config.flag("is_encoder_decoder", false))
         config.fail("is_encoder_decoder", "encoder-decoder models are not supported", "a decoder or an encoder");
@@ -103,8 +109,11 @@ const FamilyReader& reader_of(const ConfigReader& config) {
     };
     if (architectures.empty()) return *of(&FamilyReader::model_type, "model_type", *type);
     if (type) of(&FamilyReader::model_type, "model_type", *type);
-    const auto chosen = of(&FamilyReader::architecture, "architectures/0", architectures.front());
-    if (type && chosen->model_type != *type)
+    const auto chosen = std::ranges::find_if(family_readers(), [&](const FamilyReader& r) {
+        return r.architecture == architectures.front() && (!type || r.model_type == *type);
+    });
+    if (chosen == family_readers().end()) of(&FamilyReader::architecture, "architectures/0", architectures.front());
+    if (chosen == family_readers().end())
         config.fail("architectures/0",
                     fmt::format("\"{}\" contradicts model_type \"{}\"", architectures.front(), *type),
                     "give both as the model's own config.json does");
@@ -137,7 +146,7 @@ std::string name_of(const std::filesystem::path& file) {
 ModelSpec import_hugging_face(const std::filesystem::path& file) {
     const ConfigReader config(file);
     const FamilyReader& reader = reader_of(config);
-    refuse_structures(config, !reader.keys.experts.empty());
+    refuse_structures(config, reader.keys);
     const Keys keys = spelled(config, reader.keys);
     ModelSpec spec = reader.read(config, keys);
     spec.name = name_of(file);

@@ -18,7 +18,8 @@ constexpr Keys gpt2_keys{
     .layers = "n_layer", .hidden = "n_embd", .heads = "n_head", .ffn = "n_inner", .positions = "n_positions"};
 constexpr Keys bloom_keys{.layers = "n_layer", .hidden = "n_embed", .heads = "n_head", .ffn = "", .positions = ""};
 constexpr Keys mpt_keys{.layers = "n_layers", .hidden = "d_model", .heads = "n_heads", .ffn = "", .positions = ""};
-constexpr Keys mixtral_keys{.experts = "num_local_experts"}, qwen3_moe_keys{.experts = "num_experts"};
+constexpr Keys mixtral_keys{.experts = "num_local_experts"}, qwen3_moe_keys{.experts = "num_experts"},
+    deepseek_keys{.experts = "n_routed_experts", .latent = true};
 
 std::uint32_t even_head_dim(const ConfigReader& config, const Keys& keys, const ModelSpec& spec) {
     if (spec.hidden % spec.heads != 0)
@@ -221,6 +222,51 @@ ModelSpec read_qwen3_moe(const ConfigReader& config, const Keys& keys) {
     return spec;
 }
 
+/// Layers with experts in every layer behind the first; what one layer more would predict beside the next token
+/// (num_nextn_predict_layers) is left out, as transformers leaves it out.
+ModelSpec read_deepseek(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = read_gated(config, keys);
+    spec.q_lora_rank = config.optional_count("q_lora_rank").value_or(0);
+    spec.kv_lora_rank = config.count("kv_lora_rank");
+    spec.rope_head_dim = config.count("qk_rope_head_dim");
+    spec.v_head_dim = config.count("v_head_dim");
+    const std::uint32_t plain = config.count("qk_nope_head_dim");
+    if (plain > UINT32_MAX - spec.rope_head_dim)
+        config.fail("qk_nope_head_dim", fmt::format("{} is too large", plain), "a smaller width");
+    spec.head_dim = plain + spec.rope_head_dim;
+    spec.experts = config.count(keys.experts);
+    spec.experts_per_token = config.count("num_experts_per_tok");
+    spec.expert_ffn = config.count("moe_intermediate_size");
+    const std::uint32_t shared = config.optional_count("n_shared_experts").value_or(0);
+    if (shared > 0 && spec.expert_ffn > UINT32_MAX / shared)
+        config.fail("n_shared_experts", fmt::format("{} is too large", shared), "a smaller number");
+    spec.shared_expert_ffn = shared * spec.expert_ffn;
+    spec.moe_layer_freq = config.optional_count("moe_layer_freq").value_or(1);
+    spec.dense_layers = config.optional_count("first_k_dense_replace").value_or(0);
+    refuse_if(config, "attention_bias", false, true);
+    return spec;
+}
+
+/// Every other layer sees a window; linear layers, routers and experts have biases.
+ModelSpec read_gpt_oss(const ConfigReader& config, const Keys& keys) {
+    ModelSpec spec = read_gated(config, keys);
+    spec.kv_heads = kv_heads(config, spec.heads);
+    spec.head_dim = config.optional_count("head_dim").value_or(64);
+    spec.qkv_bias = spec.linear_bias = config.flag("attention_bias", true);
+    spec.attention_window = config.optional_count("sliding_window").value_or(128);
+    spec.window_pattern = 2;
+    const auto layers = config.texts("layer_types");
+    for (std::size_t i = 0; i < layers.size(); ++i)
+        if (layers[i] != (i % 2 == 0 ? "sliding_attention" : "full_attention"))
+            config.fail("layer_types", "other than a window in every other layer is not supported",
+                        "sliding_attention and full_attention in turn");
+    spec.experts = config.count(keys.experts);
+    spec.experts_per_token = config.optional_count("num_experts_per_tok").value_or(4);
+    spec.expert_ffn = spec.ffn;
+    spec.moe_layer_freq = 1;
+    return spec;
+}
+
 ModelSpec read_bert(const ConfigReader& config, const Keys& keys) {
     ModelSpec spec = common(config, keys);
     spec.family = Family::bert;
@@ -239,7 +285,7 @@ ModelSpec read_bert(const ConfigReader& config, const Keys& keys) {
     return spec;
 }
 
-constexpr std::array<FamilyReader, 12> readers{{
+constexpr std::array<FamilyReader, 15> readers{{
     {"gpt2", "GPT2LMHeadModel", gpt2_keys, read_gpt2},
     {"gpt_neox", "GPTNeoXForCausalLM", common_keys, read_gpt_neox},
     {"bloom", "BloomForCausalLM", bloom_keys, read_bloom},
@@ -252,6 +298,9 @@ constexpr std::array<FamilyReader, 12> readers{{
     {"bert", "BertForMaskedLM", common_keys, read_bert},
     {"mixtral", "MixtralForCausalLM", mixtral_keys, read_mixtral},
     {"qwen3_moe", "Qwen3MoeForCausalLM", qwen3_moe_keys, read_qwen3_moe},
+    {"gpt_oss", "GptOssForCausalLM", mixtral_keys, read_gpt_oss},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", deepseek_keys, read_deepseek},
+    {"kimi_k2", "DeepseekV3ForCausalLM", deepseek_keys, read_deepseek},
 }};
 
 }  // namespace

@@ -15,6 +15,7 @@ struct Keys {
     std::string_view layers = "num_hidden_layers", hidden = "hidden_size", heads = "num_attention_heads",
                      ffn = "intermediate_size", positions = "max_position_embeddings";
     std::string_view experts = "";  ///< empty: the family has none
+    bool latent = false;            ///< has latent attention, and first layers without experts
 };
 
 /// A family's model_type, the one architecture of it that is supported, and the function that reads it.

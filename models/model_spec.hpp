@@ -48,7 +48,16 @@ struct ModelSpec {
     double dropout = 0.0;                ///< hidden and attention dropout; 0: no dropout kernels
     bool embedding_norm = false;         ///< BERT, BLOOM: a norm between the embedding and the first block
     bool qk_norm = false;                ///< Qwen3: RMS norm over each head of queries and keys before the rotation
-    std::uint32_t attention_window = 0;  ///< Mistral: tokens a query sees; 0: all. Longer sequences are refused
+    std::uint32_t attention_window = 0;  ///< Mistral, GPT-OSS: tokens a query sees; 0: all
+    /// sliding_window_pattern: of so many layers the last sees all tokens (Gemma 3: 6, GPT-OSS: 2); 0: none does.
+    std::uint32_t window_pattern = 0;
+
+    // Latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): all 0 elsewhere. head_dim is then the width of
+    // queries and keys, what is rotated included.
+    std::uint32_t kv_lora_rank = 0;   ///< width from which keys and values are made; 0: no latent attention
+    std::uint32_t q_lora_rank = 0;    ///< that from which queries are; 0: they are made of the hidden states
+    std::uint32_t rope_head_dim = 0;  ///< qk_rope_head_dim: of a head, what is rotated
+    std::uint32_t v_head_dim = 0;     ///< of values and results
 
     // Mixture of experts (Shazeer et al. 2017; Mixtral, Jiang et al. 2024): all 0 in a dense model.
     std::uint32_t experts = 0;            ///< num_experts, num_local_experts: MLPs of an MoE layer
@@ -56,12 +65,23 @@ struct ModelSpec {
     std::uint32_t expert_ffn = 0;         ///< moe_intermediate_size, moe-ffn-hidden-size: `ffn` of one expert
     std::uint32_t shared_expert_ffn = 0;  ///< moe-shared-expert-intermediate-size: of an MLP that every token takes
     std::uint32_t moe_layer_freq = 0;     ///< moe-layer-freq: layers 0, freq, 2 freq, ... have experts; 1: all
+    std::uint32_t dense_layers = 0;       ///< first_k_dense_replace: the first so many have none all the same
 
     /// Whether layer `index` has experts, and how many layers do.
-    [[nodiscard]] bool has_experts(std::uint32_t index) const { return experts > 0 && index % moe_layer_freq == 0; }
-    [[nodiscard]] std::uint32_t moe_layers() const {
-        return experts > 0 ? (layers + moe_layer_freq - 1) / moe_layer_freq : 0;
+    [[nodiscard]] bool has_experts(std::uint32_t index) const {
+        return experts > 0 && index >= dense_layers && index % moe_layer_freq == 0;
     }
+    [[nodiscard]] std::uint32_t moe_layers() const {
+        if (experts == 0) return 0;
+        const auto up_to = [&](std::uint32_t end) { return (end + moe_layer_freq - 1) / moe_layer_freq; };
+        return up_to(layers) - up_to(dense_layers);
+    }
+    /// Whether layer `index` sees a window alone.
+    [[nodiscard]] bool has_window(std::uint32_t index) const {
+        return attention_window > 0 && (window_pattern == 0 || (index + 1) % window_pattern != 0);
+    }
+    /// Width of a head's values.
+    [[nodiscard]] std::uint32_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
     // An encoder beside the decoder (T5): 0 in models of one stack. `layers` are then the encoder's.
     std::uint32_t decoder_layers = 0;    ///< num_decoder_layers
     std::uint32_t relative_buckets = 0;  ///< relative_attention_num_buckets: rows of a stack's table of position biases

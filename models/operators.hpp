@@ -16,7 +16,8 @@ namespace orrery::models {
 enum class Dim : std::uint8_t {
     hidden,     ///< the residual stream
     qkv,        ///< queries, keys and values, interleaved by key-value head
-    attention,  ///< heads x head_dim: the attention core's output
+    latent,     ///< what queries, and keys and values, are made of in latent attention
+    attention,  ///< heads x value_dim: the attention core's output
     ffn,        ///< the MLP's inner width (both halves when gated)
     vocab,
     classes,  ///< of a classifier: as many as there are, where a vocabulary is padded
@@ -61,8 +62,12 @@ struct Rope {
 /// softmax(Q K^T / sqrt(d)) V; whether it runs fused is the strategy's choice.
 struct AttentionCore {
     std::uint64_t heads = 0, kv_heads = 0, head_dim = 0;
+    std::uint64_t value_dim = 0;  ///< of a head's values and results; 0: head_dim
+    std::uint64_t window = 0;     ///< tokens that a query sees; 0: all
     bool causal = true, dropout = false;
     bool cross = false;  ///< keys and values are of the layer's second input
+
+    [[nodiscard]] std::uint64_t values() const { return value_dim > 0 ? value_dim : head_dim; }
 };
 
 /// GELU with its bias, SwiGLU, or ReLU; width counts the outputs.
@@ -196,8 +201,8 @@ void check_graph(const Model& model);
 /// multiple of kv_heads, a zero width, ...
 void validate(const ModelSpec& spec);
 
-/// Throws Error at `pointer` when the model cannot take sequences of `seq` tokens: none, more than its table of
-/// positions holds, or more than its attention window (attention within a window is not modelled).
+/// Throws Error at `pointer` when the model cannot take sequences of `seq` tokens: none, or more than its table of
+/// positions holds.
 void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::string& pointer);
 
 /// Parameters of one operator, of a layer, of the whole model (tied logits counted once).
@@ -210,11 +215,15 @@ std::uint64_t active_parameters(const Model& model);
 
 /// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens (images: seq 1):
 /// forward plus backward (three times the forward), no recomputation, attention over the full square as in
-/// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT). Of experts those
+/// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT), within a window over
+/// twice the tokens that are seen, which is the square where the window holds all. Of experts those
 /// that a token is sent to count, and of convolutions every product of a weight. This is the numerator of MFU.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
 /// The same where another sequence is decoded: one of `encoded` tokens beside one of `decoded`.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded);
+
+/// Of these, attention's: scores and what they weigh.
+double attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
 
 /// The same with the forward pass of every block counted once more: the numerator of HFU under full recomputation
 /// (SC'21 equation 3 itself: 96 B s l h^2 (1 + s/6h + V/16lh)).

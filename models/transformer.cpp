@@ -1,5 +1,8 @@
 // Transformers of one stack: decoders, and BERT.
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "models/families.hpp"
 
@@ -21,7 +24,7 @@ Linear projection(const ModelSpec& spec) {
     return {.name = "projection",
             .in = Dim::attention,
             .out = Dim::hidden,
-            .in_features = std::uint64_t{spec.heads} * spec.head_dim,
+            .in_features = std::uint64_t{spec.heads} * spec.value_dim(),
             .out_features = spec.hidden,
             .bias = spec.linear_bias};
 }
@@ -52,14 +55,38 @@ ResidualAdd residual(const ModelSpec& spec) {
     return {.width = spec.hidden, .bias = spec.linear_bias, .dropout = spec.dropout > 0.0};
 }
 
-void append_attention(std::vector<Operator>& operators, const ModelSpec& spec) {
-    operators.emplace_back(qkv(spec));
-    if (spec.position == PositionKind::rope)
+/// DeepSeek-V2 (arXiv:2405.04434, section 2.1 and appendix C), as Megatron-LM trains it (multi_latent_attention.py):
+/// what keys and values are made of, with the keys' part that is rotated, and what queries are; a norm over each;
+/// products to heads. The rotation puts whole queries and keys together.
+void append_latent_projections(std::vector<Operator>& operators, const ModelSpec& spec) {
+    const std::uint64_t heads = spec.heads, plain = spec.head_dim - spec.rope_head_dim;
+    const auto linear = [&](const char* name, Dim in, Dim out, std::uint64_t inputs, std::uint64_t outputs) {
         operators.emplace_back(
-            Rope{.heads = std::uint64_t{spec.heads} + spec.kv_heads, .head_dim = spec.head_dim, .norm = spec.qk_norm});
+            Linear{.name = name, .in = in, .out = out, .in_features = inputs, .out_features = outputs, .bias = false});
+    };
+    const std::uint64_t latent = std::uint64_t{spec.q_lora_rank} + spec.kv_lora_rank;
+    if (spec.q_lora_rank == 0) linear("queries", Dim::hidden, Dim::qkv, spec.hidden, heads * spec.head_dim);
+    linear("latent", Dim::hidden, Dim::latent, spec.hidden, latent + spec.rope_head_dim);
+    operators.emplace_back(Norm{.name = "latent_norm", .kind = spec.norm, .width = latent});
+    if (spec.q_lora_rank > 0) linear("queries", Dim::latent, Dim::qkv, spec.q_lora_rank, heads * spec.head_dim);
+    linear("keys_values", Dim::latent, Dim::qkv, spec.kv_lora_rank, heads * (plain + spec.v_head_dim));
+    operators.emplace_back(Rope{.heads = 2 * heads, .head_dim = spec.head_dim});
+}
+
+void append_attention(std::vector<Operator>& operators, const ModelSpec& spec, bool window) {
+    if (spec.kv_lora_rank > 0) {
+        append_latent_projections(operators, spec);
+    } else {
+        operators.emplace_back(qkv(spec));
+        if (spec.position == PositionKind::rope)
+            operators.emplace_back(Rope{
+                .heads = std::uint64_t{spec.heads} + spec.kv_heads, .head_dim = spec.head_dim, .norm = spec.qk_norm});
+    }
     operators.emplace_back(AttentionCore{.heads = spec.heads,
                                          .kv_heads = spec.kv_heads,
                                          .head_dim = spec.head_dim,
+                                         .value_dim = spec.v_head_dim,
+                                         .window = window ? spec.attention_window : 0,
                                          .causal = spec.causal,
                                          .dropout = spec.dropout > 0.0});
     operators.emplace_back(projection(spec));
@@ -99,17 +126,25 @@ Layer embedding(const ModelSpec& spec) {
     return layer;
 }
 
-Layer block(const ModelSpec& spec, bool experts) {
-    Layer layer{
-        .name = experts ? "moe block" : "block", .inputs = {Tokens{spec.hidden}}, .output = Tokens{spec.hidden}};
+/// One type of layer. Beside layers that see all tokens those with a window are local ones (Gemma's word).
+struct BlockKind {
+    bool experts = false, window = false;
+    bool operator==(const BlockKind&) const = default;
+};
+
+Layer block(const ModelSpec& spec, BlockKind kind) {
+    const bool local = kind.window && spec.window_pattern > 0;
+    Layer layer{.name = std::string(local ? "local " : "") + (kind.experts ? "moe block" : "block"),
+                .inputs = {Tokens{spec.hidden}},
+                .output = Tokens{spec.hidden}};
     auto& operators = layer.operators;
     if (!spec.post_norm) operators.emplace_back(norm(spec, "attention_norm", true));
-    append_attention(operators, spec);
+    append_attention(operators, spec, kind.window);
     if (!spec.parallel_residual) operators.emplace_back(residual(spec));
     // With a parallel residual both norms read the same input: one branch.
     operators.emplace_back(
         norm(spec, spec.post_norm ? "attention_norm" : "mlp_norm", !spec.post_norm && !spec.parallel_residual));
-    experts ? append_experts(operators, spec) : append_mlp(operators, spec);
+    kind.experts ? append_experts(operators, spec) : append_mlp(operators, spec);
     operators.emplace_back(residual(spec));
     if (spec.post_norm) operators.emplace_back(norm(spec, "mlp_norm"));
     return layer;
@@ -141,14 +176,18 @@ Layer head(const ModelSpec& spec) {
 /// One layer behind the other: embedding, blocks with and without experts, head.
 Model build_transformer(const ModelSpec& spec) {
     Model model{.spec = spec, .layers = {embedding(spec)}, .nodes = {{.layer = 0}}};
-    const std::uint32_t plain = 1, experts = spec.moe_layers() < spec.layers ? 2 : 1;
-    if (spec.moe_layers() < spec.layers) model.layers.push_back(block(spec, false));
-    if (spec.moe_layers() > 0) model.layers.push_back(block(spec, true));
+    std::vector<BlockKind> used;
+    const auto kind_of = [&](std::uint32_t i) { return BlockKind{spec.has_experts(i), spec.has_window(i)}; };
+    for (std::uint32_t i = 0; i < spec.layers; ++i)
+        if (std::ranges::find(used, kind_of(i)) == used.end()) used.push_back(kind_of(i));
+    std::ranges::stable_sort(used, {}, [](const BlockKind& kind) { return std::pair(kind.experts, kind.window); });
+    for (const BlockKind& kind : used) model.layers.push_back(block(spec, kind));
     const auto append = [&](std::uint32_t layer) {
         const auto before = static_cast<std::uint32_t>(model.nodes.size() - 1);
         model.nodes.push_back({.layer = layer, .inputs = {before}});
     };
-    for (std::uint32_t i = 0; i < spec.layers; ++i) append(spec.has_experts(i) ? experts : plain);
+    for (std::uint32_t i = 0; i < spec.layers; ++i)
+        append(1 + static_cast<std::uint32_t>(std::ranges::find(used, kind_of(i)) - used.begin()));
     model.layers.push_back(head(spec));
     append(static_cast<std::uint32_t>(model.layers.size() - 1));
     return model;

@@ -50,6 +50,31 @@ void check_attention(const ModelSpec& spec) {
              R"(set position_embedding_type to "rope")");
     if (spec.attention_window > 0 && !spec.causal)
         fail("sliding_window", "a sliding window is known only in causal attention", "drop it, or set causal");
+    if (spec.window_pattern > 0 && spec.attention_window == 0)
+        fail("sliding_window_pattern", "given, but no layer has a window", "give sliding_window, or leave it out");
+    if (spec.window_pattern == 1)
+        fail("sliding_window_pattern", "1: every layer sees all", "leave out both it and sliding_window");
+}
+
+void check_latent_attention(const ModelSpec& spec) {
+    const std::uint64_t others = std::uint64_t{spec.q_lora_rank} + spec.rope_head_dim + spec.v_head_dim;
+    if (spec.kv_lora_rank == 0) {
+        if (others > 0) fail("kv_lora_rank", "0, but the model states sizes of latent attention", "give its width");
+        return;
+    }
+    check_range("v_head_dim", spec.v_head_dim, 1, most_inner / spec.heads);
+    check_range("qk_rope_head_dim", spec.rope_head_dim, 1, spec.head_dim);
+    if ((spec.head_dim + spec.v_head_dim) % 2 != 0)
+        fail("v_head_dim",
+             fmt::format("{} beside head_dim {}: their mean is no whole number", spec.v_head_dim, spec.head_dim),
+             "two even widths");
+    if (spec.kv_heads != spec.heads)
+        fail("num_key_value_heads",
+             fmt::format("{}, but latent attention has one for each of {}", spec.kv_heads, spec.heads), "leave it out");
+    if (spec.position != PositionKind::rope || spec.qk_norm || spec.linear_bias || spec.parallel_residual)
+        fail("kv_lora_rank", "latent attention is known with rotary positions, without biases and norms of heads",
+             "set position_embedding_type to \"rope\", add_bias_linear, qk_layernorm and use_parallel_residual to "
+             "false");
 }
 
 void check_positions(const ModelSpec& spec) {
@@ -74,13 +99,16 @@ void check_structure(const ModelSpec& spec) {
 
 void check_experts(const ModelSpec& spec) {
     if (spec.experts == 0) {
-        const bool stray = spec.experts_per_token + spec.expert_ffn + spec.shared_expert_ffn + spec.moe_layer_freq > 0;
+        const bool stray = spec.experts_per_token + spec.expert_ffn + spec.shared_expert_ffn + spec.moe_layer_freq +
+                               spec.dense_layers >
+                           0;
         if (stray) fail("num_experts", "0, but the model states sizes of experts", "give their number");
         return;
     }
     check_range("num_experts_per_tok", spec.experts_per_token, 1, spec.experts);
     check_range("moe_intermediate_size", spec.expert_ffn, 1, most_inner);
     check_range("moe_layer_freq", spec.moe_layer_freq, 1, spec.layers);
+    check_range("first_k_dense_replace", spec.dense_layers, 0, spec.layers - 1);
     if (const double all = 3.0 * spec.moe_layers() * spec.experts * spec.hidden * spec.expert_ffn; all > 1e18)
         fail("num_experts", fmt::format("{} experts make {:.3g} parameters: out of range", spec.experts, all),
              "at most 1e18");
@@ -128,6 +156,7 @@ void check_decoder(const ModelSpec& spec) {
 void validate(const ModelSpec& spec) {
     check_sizes(spec);
     check_attention(spec);
+    check_latent_attention(spec);
     check_positions(spec);
     check_structure(spec);
     check_experts(spec);
@@ -144,11 +173,6 @@ void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::stri
         throw Error("", pointer,
                     fmt::format("{} tokens, but {} learns {} positions", seq, spec.name, spec.max_positions),
                     "a shorter sequence, or a model with more positions");
-    if (spec.attention_window > 0 && seq > spec.attention_window)
-        throw Error("", pointer,
-                    fmt::format("{} tokens exceed the attention window of {} tokens of {}, which is not modelled", seq,
-                                spec.attention_window, spec.name),
-                    fmt::format("at most {}", spec.attention_window));
 }
 
 }  // namespace orrery::models

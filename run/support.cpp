@@ -88,6 +88,7 @@ void require_executable(const strategies::Plan& plan) {
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
+    require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
     require(strategy.context == 1, "/strategy/context", "context parallelism cannot be executed yet", "set it to 1");
     require(strategy.optimizer_instances == 1, "/strategy/num_distributed_optimizer_instances",
             "several instances of the distributed optimizer cannot be executed yet", "leave it out");

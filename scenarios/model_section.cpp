@@ -52,7 +52,7 @@ void lay_over(ModelSpec& spec, const Reader& reader) {
 /// MLP's width.
 void derive_experts(ModelSpec& spec, const ModelSpec& base, bool width_follows) {
     if (spec.experts == 0 && base.experts > 0)
-        spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = 0;
+        spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = spec.dense_layers = 0;
     if (spec.experts == 0) return;
     if (spec.experts_per_token == 0) spec.experts_per_token = 2;
     if (spec.moe_layer_freq == 0) spec.moe_layer_freq = 1;

@@ -33,15 +33,13 @@ double executed_flops(const strategies::StepProgram& step) {
 
 /// Of the model FLOPs, those of attention's masked half: a causal query sees half of the square, which MFU counts
 /// whole.
-double masked_flops(const scenarios::Scenario& scenario) {
-    const models::ModelSpec& spec = scenario.plan.model;
+double masked_flops(const scenarios::Scenario& scenario, const models::Model& model) {
     const strategies::Training& training = scenario.plan.training;
-    if (!spec.causal) return 0;
-    constexpr double products = 2, forward_and_backward = 3;  // Q K^T and P V; a multiply-add is two
-    const double square = static_cast<double>(training.global_batch) * training.seq * training.seq;
-    const double width = static_cast<double>(spec.heads) * spec.head_dim;
-    return forward_and_backward * products * 2 * square * width * spec.layers / 2;
+    return model.spec.causal ? models::attention_flops(model, training.global_batch, training.seq) / 2 : 0;
 }
+
+/// Of forward, gradients of inputs and gradients of weights, as much work each, frozen weights have two.
+double trained_share(const strategies::Training& training) { return training.lora_rank > 0 ? 2.0 / 3 : 1.0; }
 
 /// 8TP/(nX), whose X counts the forward pass twice, recomputed or not (SC'21, equation 3). P: active parameters.
 double end_to_end_seconds(const scenarios::Scenario& scenario, const models::Model& model, double gpu_seconds) {
@@ -58,13 +56,14 @@ Rates rates(const scenarios::Scenario& scenario, double peak, const strategies::
     const models::Model model = models::build(scenario.plan.model);
     const double tokens = static_cast<double>(training.global_batch) * training.seq;
     const double gpu_seconds = step_time_s * scenario.plan.ranks();
-    const double model_flops = models::model_flops(model, training.global_batch, training.seq);
+    const double all = models::model_flops(model, training.global_batch, training.seq);
+    const double model_flops = all * trained_share(training);
     Rates r;
     r.tokens_per_s = tokens / step_time_s;
     r.model_flops_per_gpu = model_flops / gpu_seconds;
     r.hardware_flops_per_gpu = executed_flops(step) / gpu_seconds;
     r.mfu = peak > 0 ? r.model_flops_per_gpu / peak : 0;
-    r.mfu_causal = r.mfu * (1 - masked_flops(scenario) / model_flops);
+    r.mfu_causal = r.mfu * (1 - masked_flops(scenario, model) / all);
     r.hfu = peak > 0 ? r.hardware_flops_per_gpu / peak : 0;
     r.training_time_s = scenario.outputs.token_budget / r.tokens_per_s;
     if (scenario.plan.model.image.size == 0) r.end_to_end_s = end_to_end_seconds(scenario, model, gpu_seconds);

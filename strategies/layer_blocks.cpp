@@ -161,7 +161,8 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
                        .output_gradient_bytes = split ? layer.output_gradient_bytes() : 0,
                        .parameters = layer.parameters(),
                        .replicated_parameters = layer.replicated_parameters(),
-                       .expert_parameters = layer.expert_parameters()};
+                       .expert_parameters = layer.expert_parameters(),
+                       .frozen_parameters = layer.frozen_parameters()};
     const auto add = [&](Program block) {
         if (block.ops.empty()) return LayerBlocks::none;
         step.blocks.push_back(std::move(block));

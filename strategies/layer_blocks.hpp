@@ -9,8 +9,8 @@ namespace orrery::strategies {
 struct LayerBlocks {
     static constexpr std::uint32_t none = 0xffffffff;
 
-    /// Indices into StepProgram::blocks. none: the layer has no such work (no weights), or has its backward in two
-    /// parts, or in one.
+    /// Indices into StepProgram::blocks. none: the layer has no such work (no weights, or an embedding that is frozen),
+    /// or has its backward in two parts, or in one.
     std::uint32_t forward = none, backward = none, input_gradient = none, weight_gradient = none;
     std::uint64_t saved_bytes = 0;  ///< kept per micro-batch between forward and backward
     /// In two parts: of saved_bytes, what the weight gradient needs, and what the input gradient adds to it.
@@ -18,6 +18,7 @@ struct LayerBlocks {
     std::uint64_t parameters = 0;             ///< this rank's
     std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
     std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
+    std::uint64_t frozen_parameters = 0;      ///< beside `parameters`: without gradients and states
 };
 
 /// Appends the blocks to the step. none: everything that backward needs is kept. selective: the attention core is run

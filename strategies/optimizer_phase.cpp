@@ -60,6 +60,7 @@ BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& block
                                       Intern& intern, BufferId gradients) {
     const Ownership words = ownership(plan, ParameterClass::embedding);
     const bool first = stage.index == 0, last = stage.index + 1 == plan.strategy.pipeline;
+    if (plan.training.lora_rank > 0) return gradients;  // words are frozen
     if (moves(plan.mesh(), words.gradients, words.states, {Axis::pipeline}).empty() || !(first || last))
         return gradients;
     const Dtype dtype = plan.training.precision.grad_reduce;

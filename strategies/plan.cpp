@@ -90,6 +90,11 @@ void check_context(const Plan& plan) {
                            plan.training.seq, 2 * context),
                nearest_legal(context, plan.training.seq / 2,
                              [&](uint64_t v) { return plan.training.seq % (2 * v) == 0; }));
+    const bool window = plan.model.attention_window > 0 && plan.model.attention_window < plan.training.seq;
+    if (window && plan.strategy.context_exchange == ContextExchange::p2p)
+        refuse("/strategy/cp_comm_type",
+               fmt::format("p2p, but queries see a window of {} tokens", plan.model.attention_window),
+               "set it to \"all_gather\" or \"a2a\", as TransformerEngine demands");
     const uint64_t heads = std::gcd(plan.model.heads, plan.model.kv_heads) / tensor;
     if (plan.strategy.context_exchange == ContextExchange::a2a && heads % context != 0)
         refuse("/strategy/cp_comm_type",
@@ -103,6 +108,8 @@ void check_dense(const Plan& plan) {
     const std::string hint = "leave it out, or name a model with experts";
     if (plan.strategy.expert > 1)
         refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint);
+    if (plan.strategy.dispatcher != Dispatcher::alltoall)
+        refuse("/strategy/moe_token_dispatcher_type", "given, but the model has no experts", hint);
     if (plan.strategy.expert_tensor > 0) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
     if (plan.training.expert_capacity > 0)
         refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint);
@@ -275,6 +282,16 @@ void check_precision(const Precision& precision) {
                        parameters == Dtype::fp32 ? "" : kernels::name(parameters)));
 }
 
+void check_adapters(const Plan& plan) {
+    if (plan.training.lora_rank == 0) return;
+    if (plan.model.experts > 0)
+        refuse("/training/lora_rank",
+               fmt::format("adapters of {}, which has experts, are not modelled yet", plan.model.name),
+               "take a dense model, or leave it out");
+    if (plan.model.image.size > 0)
+        refuse("/training/lora_rank", "adapters of a network over images are not modelled", "leave it out");
+}
+
 /// Bounds that keep shapes in 32 bits, byte counts in 64 bits and the step's operations in memory.
 void check_extent(const Plan& plan) {
     const models::ModelSpec& model = plan.model;
@@ -331,6 +348,7 @@ void validate(const Plan& plan) {
     check_passes(plan);
     check_instances(plan);
     check_precision(plan.training.precision);
+    check_adapters(plan);
     check_extent(plan);
 }
 

@@ -24,6 +24,12 @@ enum class ContextExchange : std::uint8_t {
     a2a,         ///< each rank gets all tokens of its share of the heads
 };
 
+/// How tokens get to their experts: Megatron-LM's moe-token-dispatcher-type.
+enum class Dispatcher : std::uint8_t {
+    alltoall,   ///< copies of tokens go to the ranks of their experts
+    allgather,  ///< every rank gathers all tokens of its group and takes those of its experts
+};
+
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {
     std::uint32_t tensor = 1;
@@ -36,6 +42,7 @@ struct Strategy {
     /// (and tensor) group; those that hold the same experts make up an expert-data group.
     std::uint32_t expert = 1;
     std::uint32_t expert_tensor = 0;  ///< expert-tensor-parallel-size: 1, or 0 for `tensor`
+    Dispatcher dispatcher = Dispatcher::alltoall;
     bool sequence_parallel = false;
     ScheduleKind schedule = ScheduleKind::one_f_one_b;
     Sharding sharding = Sharding::none;  ///< zero1: use-distributed-optimizer
@@ -82,6 +89,9 @@ enum class KernelFusion : std::uint8_t {
     primitives,  ///< each arithmetic operation is: TensorFlow without XLA
 };
 
+/// Which linear layers have adapters when the rest of a model is frozen (LoRA, Hu et al. 2021).
+enum class LoraTargets : std::uint8_t { all_linear, attention, qkv };
+
 /// The work of one step and how its kernels are written.
 struct Training {
     std::uint32_t seq = 0;           ///< seq-length
@@ -104,6 +114,9 @@ struct Training {
     /// dropped; 0: none are (dropless). pad: each takes exactly that many (moe-pad-expert-input-to-capacity).
     double expert_capacity = 0;
     bool pad_to_capacity = false;
+    /// Fine-tuning of adapters of this rank alone; 0: all weights are trained.
+    std::uint32_t lora_rank = 0;
+    LoraTargets lora_targets = LoraTargets::all_linear;
 
     /// Tokens that an expert rank takes when the routers send it `load` times its mean share, over that mean.
     [[nodiscard]] double taken(double load) const {

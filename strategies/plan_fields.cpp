@@ -34,6 +34,8 @@ constexpr auto sharding_words = [] {
 constexpr std::array exchanges{word("p2p", ContextExchange::p2p), word("all_gather", ContextExchange::all_gather),
                                word("a2a", ContextExchange::a2a)};
 static_assert(exchanges.size() == enumerators<ContextExchange>);
+constexpr std::array dispatchers{word("alltoall", Dispatcher::alltoall), word("allgather", Dispatcher::allgather)};
+static_assert(dispatchers.size() == enumerators<Dispatcher>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
@@ -54,6 +56,9 @@ constexpr std::array fusions{word("full", KernelFusion::full), word("operators",
                              word("primitives", KernelFusion::primitives)};
 static_assert(fusions.size() == enumerators<KernelFusion>);
 static_assert(softwares.size() == enumerators<hardware::Software>);
+constexpr std::array lora_targets{word("all-linear", LoraTargets::all_linear),
+                                  word("attention", LoraTargets::attention), word("qkv", LoraTargets::qkv)};
+static_assert(lora_targets.size() == enumerators<LoraTargets>);
 constexpr std::array reduced{word("fp32", Dtype::fp32), word("fp16", Dtype::fp16), word("bf16", Dtype::bf16)};
 
 // clang-format off
@@ -96,6 +101,9 @@ constexpr std::array of_strategy{
     field<&Strategy::expert_tensor>({.name = "expert_tensor", .min = 1, .max = max_parallel,
         .help = "1: experts are whole, and expert groups cover the tensor axis.", .when_absent = "tensor",
         .others = {megatron("expert_tensor_parallel_size")},
+        .origin = "Megatron-LM"}),
+    field<&Strategy::dispatcher>({.name = "moe_token_dispatcher_type", .words = dispatchers,
+        .help = "alltoall: copies of tokens go to the ranks of their experts; allgather: every rank gathers all tokens.",
         .origin = "Megatron-LM"}),
     field<&Strategy::sequence_parallel>({.name = "sequence_parallel",
         .help = "Norms and dropouts are split over the tensor ranks too.",
@@ -223,6 +231,12 @@ constexpr std::array of_training{
         .help = "An expert takes at most so many times its mean share of the tokens; 0: as many as come."}),
     field<&Training::pad_to_capacity>({.name = "moe_pad_expert_input_to_capacity",
         .help = "Every expert works on as many tokens as its capacity holds."}),
+    field<&Training::lora_rank>({.name = "lora_rank", .min = 0, .max = 65536,
+        .help = "Fine-tuning of adapters of this rank, all other weights frozen; 0: all are trained.",
+        .origin = "Hu et al. 2021, arXiv:2106.09685"}),
+    field<&Training::lora_targets>({.name = "lora_target_modules", .words = lora_targets,
+        .help = "Linear layers that have adapters: all of a block, attention's two, or its first.",
+        .origin = "arXiv:2106.09685, section 7.1"}),
 };
 static_assert(of_training.size() == documents::members_of<Training> - 1 + documents::members_of<Precision>,
               "a field without a description");

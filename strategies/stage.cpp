@@ -73,6 +73,7 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
             stage.parameters += layer.blocks->parameters;
             stage.replicated_parameters += layer.blocks->replicated_parameters;
             stage.expert_parameters += layer.blocks->expert_parameters;
+            stage.frozen_parameters += layer.blocks->frozen_parameters;
         }
     }
     return stage;

@@ -95,6 +95,8 @@ void StageWriter::lasting_buffers() {
         weights += share(mesh, of, of.weights, stage_.parameters_of(experts) * state.weight);
         states += share(mesh, of, of.states, stage_.parameters_of(experts) * state.optimizer);
     }
+    const Ownership dense = ownership(plan_, ParameterClass::dense);
+    weights += share(mesh, dense, dense.weights, stage_.frozen_parameters * state.weight);
     builder_.buffer(weights, Keep::weight);
     builder_.buffer(states, Keep::optimizer);
 }
@@ -199,8 +201,10 @@ void StageWriter::backward(const Slot& slot) {
         }
         gradients_.formed(slot, i, writes);
         if (i == 0 && boundary_.sends(slot)) writes.push_back(outputs_[number(slot)] = boundary_.output());
-        builder_.emit(Lane::compute, intern_.label(name, Phase::backward, mb, chunk[i].layer),
-                      What{Call{whole ? blocks.backward : blocks.input_gradient}}, reads, writes);
+        const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
+        if (block != LayerBlocks::none)
+            builder_.emit(Lane::compute, intern_.label(name, Phase::backward, mb, chunk[i].layer), What{Call{block}},
+                          reads, writes);
         reads.clear();
         gradients_.behind(slot, i);
     }

@@ -60,7 +60,8 @@ void WeightGathers::gather(std::size_t use) {
     for (const bool experts : {false, true}) {
         const Ownership& of = experts ? experts_ : dense_;
         const std::uint64_t parameters =
-            experts ? layer.blocks->expert_parameters : layer.blocks->parameters - layer.blocks->expert_parameters;
+            experts ? layer.blocks->expert_parameters
+                    : layer.blocks->parameters + layer.blocks->frozen_parameters - layer.blocks->expert_parameters;
         if (parameters == 0) continue;
         for (const Move& move : moves(mesh_, of.weights, of.used, of.replicas)) {
             const std::uint64_t bytes = move.size(mesh_, parameters * weight_bytes(plan_));

@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "validate/map_row.hpp"
 
 namespace orrery::validate {
 
 namespace {
+
+using models::ModelSpec;
 
 /// The first of these fields that the row holds.
 std::optional<std::uint32_t> first_count(const Row& row, std::initializer_list<const char*> paths) {
@@ -22,12 +25,24 @@ std::uint32_t shared_experts(const Row& row) {
     return count == 0 ? 0 : *row.count("model.shared_experts");
 }
 
-/// Megatron-LM's moe-layer-freq: a number, or a list that only a number of layers apart can be written as one.
-std::uint32_t layer_frequency(const Row& row, std::uint32_t otherwise) {
+/// Megatron-LM's moe-layer-freq: a number, or a list in which layers without experts come first.
+void set_layers(const Row& row, const ModelSpec& known, bool same, ModelSpec& spec) {
     const nlohmann::json* stated = row.find("switches.moe-layer-freq");
-    if (stated == nullptr) return otherwise;
-    if (!stated->is_number()) throw Skip("experts in an irregular choice of layers are not supported");
-    return *row.count("switches.moe-layer-freq");
+    spec.moe_layer_freq = same ? known.moe_layer_freq : 1;
+    spec.dense_layers = same ? known.dense_layers : 0;
+    if (stated == nullptr) return;
+    spec.dense_layers = 0;
+    if (stated->is_number()) {
+        spec.moe_layer_freq = *row.count("switches.moe-layer-freq");
+        return;
+    }
+    static const std::regex first_dense(R"(\(\[0\]\*(\d{1,4})\+\[1\]\*(\d{1,4})\))");
+    const std::string words = row.words("switches.moe-layer-freq");
+    std::smatch found;
+    if (!std::regex_match(words, found, first_dense))
+        throw Skip("experts in an irregular choice of layers are not supported");
+    spec.moe_layer_freq = 1;
+    spec.dense_layers = static_cast<std::uint32_t>(std::stoul(found[1].str()));
 }
 
 }  // namespace
@@ -36,6 +51,7 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
     const std::uint32_t experts = first_count(row, {"model.experts", "switches.num-experts"}).value_or(known.experts);
     if (experts <= 1) {
         spec.experts = spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = 0;
+        spec.dense_layers = 0;
         if (names_experts(row) || row.number("ep").value_or(1) > 1)
             throw Skip("model dimensions not published: experts");
         return;
@@ -49,7 +65,7 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
                           .value_or(same ? known.expert_ffn : spec.ffn);
     spec.shared_expert_ffn =
         row.count("switches.moe-shared-expert-intermediate-size").value_or(spec.expert_ffn * shared_experts(row));
-    spec.moe_layer_freq = layer_frequency(row, same ? known.moe_layer_freq : 1);
+    set_layers(row, known, same, spec);
 }
 
 void map_expert_parallelism(const Row& row, Software software, const Parallelism& degrees, strategies::Plan& plan) {
@@ -65,7 +81,7 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
         throw Skip("experts beside tensor without sequence parallelism are not supported");
     const std::string dispatcher = row.words("switches.moe-token-dispatcher-type");
     const bool gathers = dispatcher == "allgather" || (dispatcher.empty() && software == Software::megatron_core);
-    if (gathers && strategy.expert > 1) throw Skip("token dispatcher not supported: allgather");
+    if (gathers) strategy.dispatcher = strategies::Dispatcher::allgather;
     plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
     strategies::validate(plan);  // groups of experts that do not divide the ranks make no mesh

@@ -123,6 +123,8 @@ models::ModelSpec map_model(const Row& row, Software software) {
     spec.name = name.empty() ? "model" : name;
     read_published(row, models::model_fields(), spec);
     set_dimensions(spec, stated, known != nullptr ? *known : ModelSpec{.name = ""});
+    if (row.flag("switches.multi-latent-attention").value_or(false) && spec.kv_lora_rank == 0)
+        throw Skip("model dimensions not published: latent attention");
     map_experts(row, known != nullptr ? *known : ModelSpec{.name = ""}, spec);
     apply_arguments(spec, row);
     if (!row.has("model.seq")) throw Skip("sequence length not published");

@@ -1,8 +1,10 @@
 // How a row divided the step: degrees, sharding, recomputation, schedule and overlap.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <regex>
+#include <vector>
 
 #include "strategies/plan_fields.hpp"
 #include "strategies/stage_split.hpp"
@@ -122,8 +124,24 @@ std::uint32_t map_virtual_pipeline(std::uint32_t printed, Software software) {
     return std::max(1U, printed);
 }
 
+/// As many layers as it takes on every chunk, and the rest on the last; where none is left for it, it has the loss
+/// alone and the first chunk has the rest. "4,4,4,1", "1,2,2,0".
+std::string all_but_last_alike(std::uint32_t layers, std::uint32_t chunks) {
+    const std::uint32_t each = (layers + chunks - 1) / chunks;
+    std::vector<std::uint32_t> list(chunks, each);
+    list.back() = 0;
+    if (each * (chunks - 1) <= layers)
+        list.back() = layers - each * (chunks - 1);
+    else if (each * (chunks - 2) <= layers)
+        list.front() = layers - each * (chunks - 2);
+    else
+        throw Skip("how stages of unequal depth are divided is not published");
+    return fmt::format("{}", fmt::join(list, ","));
+}
+
 /// Megatron-LM's layout; else Megatron-Core's recipes that do not divide their layers evenly count the embedding and
-/// the loss as one each (NeMo's and Megatron-Bridge's Llama 3.1 405B and Qwen3 235B). `layers`: of the model.
+/// the loss as one each (NeMo's and Megatron-Bridge's Llama 3.1 405B and Qwen3 235B) or, where that does not divide
+/// either, let the last stage have fewer (their DeepSeek-V3, Kimi K2 and Moonlight). `layers`: of the model.
 void map_stages(Strategy& strategy, const Row& row, Software software, std::uint32_t layers) {
     if (const std::string layout = row.text("switches.pipeline-model-parallel-layout").value_or(""); !layout.empty()) {
         strategy.pipeline_layers = strategies::layers_of_layout(layout);
@@ -135,8 +153,11 @@ void map_stages(Strategy& strategy, const Row& row, Software software, std::uint
                         strategy.loss_as_layer;
     if (stated || layers % chunks == 0) return;
     const bool core = software == Software::nemo || software == Software::megatron_core;
-    if (!core || (layers + 2) % chunks != 0) throw Skip("how stages of unequal depth are divided is not published");
-    strategy.embedding_as_layer = strategy.loss_as_layer = true;
+    if (!core) throw Skip("how stages of unequal depth are divided is not published");
+    if ((layers + 2) % chunks == 0)
+        strategy.embedding_as_layer = strategy.loss_as_layer = true;
+    else
+        strategy.pipeline_layers = all_but_last_alike(layers, chunks);
 }
 
 /// What is not published is 0.

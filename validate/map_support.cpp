@@ -38,9 +38,6 @@ constexpr Family unsupported[] = {
     {"multimodal", "multimodal"},
     {"llava", "multimodal"},
     {"dlrm", "dlrm"},
-    {"deepseek", "multi-latent attention"},
-    {"kimi", "multi-latent attention"},
-    {"gpt-oss", "attention windows in every other layer"},
     {"maverick", "llama 4"},
     {"scout", "llama 4"},
     {"llama4", "llama 4"},
@@ -57,8 +54,6 @@ struct Unmodelled {
 };
 
 constexpr Unmodelled arguments[] = {
-    {"switches.multi-latent-attention", "multi-latent attention is not supported"},
-    {"model.attention", "multi-latent attention is not supported"},
     {"switches.hybrid-layer-pattern", "model family not supported: mamba hybrid"},
     {"switches.hybrid-override-pattern", "model family not supported: mamba hybrid"},
     {"switches.is-hybrid-model", "model family not supported: mamba hybrid"},
@@ -75,7 +70,6 @@ void check_family(const Row& row) {
 
 void check_task(const Row& row) {
     const std::string task = row.words("switches.task");
-    if (contains(task, "lora") || contains(task, "peft")) throw Skip("LoRA is not supported");
     if (contains(task, "infer") || contains(task, "generat")) throw Skip("not a training step");
 }
 

@@ -118,6 +118,17 @@ strategies::Fp8Recipe map_fp8_recipe(const Row& row) {
     return contains(words, "block") ? Fp8Recipe::blockwise : Fp8Recipe::delayed;
 }
 
+/// Where a row's task is LoRA: on the first linear layer of attention, as NeMo's and Megatron-Bridge's recipes for
+/// performance have it (finetune_recipe, performance_mode: target_modules linear_qkv); its rank, which is not published
+/// and moves a step by less than 1%, NeMo's default (llm.peft.LoRA, dim 32).
+void map_adapters(strategies::Training& training, const Row& row) {
+    constexpr std::uint32_t usual_rank = 32;
+    const std::string task = row.words("switches.task");
+    if (!contains(task, "lora") && !contains(task, "peft")) return;
+    training.lora_rank = usual_rank;
+    training.lora_targets = strategies::LoraTargets::qkv;
+}
+
 }  // namespace
 
 kernels::Dtype map_precision(const Row& row) {
@@ -174,6 +185,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.software = dispatcher_of(row, software);
     training.attention_kernel = attention_kernel_of(row, software);
     training.kernel_fusion = kernel_fusion_of(row, software);
+    map_adapters(training, row);
     training.fp8_recipe = map_fp8_recipe(row);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
     return training;

@@ -73,7 +73,7 @@ constexpr std::array flavors{
     Flavor{"qwen3", "8B", "qwen3-8b"},
     Flavor{"qwen3", "14B", "qwen3-14b"}, Flavor{"qwen3", "32B", "qwen3-32b"},
     Flavor{"qwen3", "30B-A3B", "qwen3-30b-a3b"},
-    Flavor{"qwen3", "235B-A22B", "qwen3-235b-a22b"},
+    Flavor{"qwen3", "235B-A22B", "qwen3-235b-a22b"}, Flavor{"deepseek_v3", "671B", "deepseek-v3"},
 };
 // clang-format on
 

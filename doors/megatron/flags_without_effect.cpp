@@ -40,8 +40,7 @@ constexpr Row rows[] = {
     off("te_rng_tracker"), off("inference_rng_tracker"), value("no_rope_freq"),
     value("original_max_position_embeddings"), value("yarn_beta_fast"), value("yarn_beta_slow"),
     value("max_padding_length"), off("fp32_tokentypes"), off("bert_no_binary_head"), off("cls_token_only"),
-    off("force_llama"), value("q_lora_rank"), value("kv_lora_rank"), value("qk_nope_head_dim"),
-    value("qk_rope_head_dim"), value("qk_head_dim"), value("qk_pos_emb_head_dim"), value("v_head_dim"),
+    off("force_llama"), value("qk_nope_head_dim"), value("qk_rope_head_dim"),
     // Routers.
     value("moe_router_load_balancing_type"), values("moe_aux_loss_coeff"), value("moe_z_loss_coeff"),
     value("moe_input_jitter_eps"), value("moe_router_dtype"), value("moe_router_score_function"),

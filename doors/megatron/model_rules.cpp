@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <regex>
 
 #include "doors/convert.hpp"
 #include "doors/megatron/rules.hpp"
@@ -106,9 +107,60 @@ void read_layer_frequency(const Given& frequency, Draft& draft) {
     if (text.find('[') == std::string::npos) return set_key("/model/moe_layer_freq", frequency, draft);
     if (text.find('0') == std::string::npos || text.find("[0") == std::string::npos)
         return draft.set("/model/moe_layer_freq", 1, frequency.origin);
+    static const std::regex first_dense(R"(\(?\[0\]\*(\d{1,4})\+\[1\]\*(\d{1,4})\)?)");
+    std::smatch found;
+    if (text.size() < 64 && std::regex_match(text, found, first_dense)) {
+        draft.set("/model/moe_layer_freq", 1, frequency.origin);
+        return draft.set("/model/first_k_dense_replace", std::stoul(found[1].str()), frequency.origin);
+    }
     draft.findings.refuse(frequency.origin.place, frequency.origin.name,
                           "layers without experts among those with them are modelled at even distances alone",
                           "give the distance as one number");
+}
+
+/// Latent attention, with Megatron-LM's defaults of its widths (arguments.py, multi-latent attention).
+void read_latent_attention(const Givens& given, Draft& draft) {
+    const Given* const on = given.find("multi_latent_attention");
+    if (on == nullptr) return;
+    const auto width = [&](const char* name, std::uint64_t otherwise) {
+        const Given* const said = given.find(name);
+        const auto value = said == nullptr ? std::optional(otherwise) : whole_of(*said, draft);
+        return value.value_or(otherwise);
+    };
+    const std::uint64_t rotated = width("qk_pos_emb_head_dim", 64);
+    draft.set("/model/kv_lora_rank", width("kv_lora_rank", 32), on->origin);
+    draft.set("/model/q_lora_rank", width("q_lora_rank", 0), on->origin);
+    draft.set("/model/qk_rope_head_dim", rotated, on->origin);
+    draft.set("/model/v_head_dim", width("v_head_dim", 128), on->origin);
+    draft.set("/model/head_dim", width("qk_head_dim", 128) + rotated, on->origin);
+}
+
+/// "127,0" or "(127, 0)": so many tokens before a query's own.
+void read_window(const Givens& given, Draft& draft) {
+    const Given* const size = given.find("window_size");
+    if (size == nullptr) return;
+    const std::string text =
+        size->value.is_array() && !size->value.empty() ? text_of(size->value.front()) : text_of(size->value);
+    static const std::regex first(R"(\(?(\d{1,7})\b.*)");
+    std::smatch found;
+    if (!std::regex_match(text, found, first) || std::stoul(found[1].str()) == 0)
+        return draft.findings.refuse(size->origin.place, size->origin.name, "is no window", "as in 127,0");
+    draft.set("/model/sliding_window", std::stoul(found[1].str()) + 1, size->origin);
+    if (const Given* const every = given.find("window_attn_skip_freq"))
+        set_key("/model/sliding_window_pattern", *every, draft);
+}
+
+/// Megatron-LM gathers all tokens unless told otherwise; DeepSpeed's layers exchange them.
+void read_dispatcher(const Givens& given, Draft& draft) {
+    const Given* const said = given.find("moe_token_dispatcher_type");
+    const std::string name = said == nullptr ? "allgather" : text_of(said->value);
+    if (name == "allgather" && !given.is_on("deepspeed")) {
+        const Origin origin = said == nullptr ? given.find("num_experts")->origin : said->origin;
+        return draft.set("/strategy/moe_token_dispatcher_type", "allgather", origin);
+    }
+    if (name != "alltoall" && said != nullptr)
+        draft.findings.not_modelled(said->origin.place, said->origin.name, "the dispatcher is timed as alltoall",
+                                    "compare with a measurement before you rely on the difference");
 }
 
 /// Megatron-DeepSpeed's experts: one a token, in every second layer, with a capacity.
@@ -149,6 +201,8 @@ void read_model(const Givens& given, Draft& draft) {
     read_positions(given, draft);
     read_biases(given, draft);
     read_dropout(given, draft);
+    read_latent_attention(given, draft);
+    read_window(given, draft);
     for (const char* key : {"num_hidden_layers", "hidden_size", "num_attention_heads"})
         draft.want(fmt::format("/model/{}", key), draft.whole_file(), fmt::format("the model's {} is not given", key),
                    fmt::format("give it, with --set model.{}=N for one", key));
@@ -190,6 +244,7 @@ void read_experts(const Givens& given, Draft& draft) {
         return;
     }
     if (const Given* const frequency = given.find("moe_layer_freq")) read_layer_frequency(*frequency, draft);
+    read_dispatcher(given, draft);
     if (given.is_on("deepspeed")) read_deepspeed_experts(given, draft);
 }
 

@@ -72,6 +72,9 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
     for (std::uint64_t point = 0; point < question.sites.points(); ++point) {
         try {
             Site site(question.sites.open_scenario(point, open_plan()), question.sites.gpus(point), profiles);
+            if (site.scenario.plan.training.lora_rank > 0)
+                throw Error("", "/training/lora_rank", "a search does not count frozen weights yet",
+                            "leave it out, or sweep the plans");
             Space space({site.gpus, question.idle});
             for (const auto& [key, values] : question.given) space.give(key, values);
             const double weight = weight_of(question, site);

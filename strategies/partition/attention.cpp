@@ -22,12 +22,13 @@ std::array<View, 3> heads_of(const Shape& s, ValueId packed) {
 }
 
 void fused(LayerStream& stream, const Shape& s, Piece& piece) {
-    const kernels::Attention forward{s.dtype, false, s.causal, s.batch, s.seq, s.heads, s.kv_heads, s.head_dim};
+    kernels::Attention forward{s.dtype, false, s.causal, s.batch, s.seq, s.heads, s.kv_heads, s.kernel_dim()};
+    forward.window = s.window_in(s.seq);
     kernels::Attention backward = forward;
     backward.backward = true;
     auto& flow = stream.flow;
     const std::uint64_t rows = s.tokens() * s.heads;
-    const View o{stream.activation(rows * s.head_dim)}, lse{flow.activation(kernels::Format::fp32, rows)};
+    const View o{stream.activation(rows * s.value_dim)}, lse{flow.activation(kernels::Format::fp32, rows)};
     const auto [q, k, v] = heads_of(s, stream.value);
     const auto [dq, dk, dv] = heads_of(s, flow.gradient_of(stream.value));
     Launch packed;
@@ -58,7 +59,7 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
         list.insert(list.end(), more.begin(), more.end());
     };
     Piece dropout;
-    const Pointwise context_copy{PointwiseKind::transpose, s.dtype, s.tokens(), std::uint64_t{s.heads} * s.head_dim};
+    const Pointwise context_copy{PointwiseKind::transpose, s.dtype, s.tokens(), s.result_row()};
 
     piece.forward.push_back({"attention scores", gemm(s.seq, s.head_dim)});
     if (apart) add_passes(stream, piece.forward, "scale and mask", rows, s.seq, 2, 0);
@@ -67,12 +68,12 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
     if (widens) piece.forward.push_back({"probabilities to 16 bits", over_scores(PointwiseKind::cast)});
     if (s.dropout) add_dropout(stream, dropout, "attention dropout", rows, s.seq);
     append(piece.forward, dropout.forward);
-    piece.forward.push_back({"attention context", gemm(s.head_dim, s.seq)});
+    piece.forward.push_back({"attention context", gemm(s.value_dim, s.seq)});
     piece.forward.push_back({"context copy", context_copy});
 
     piece.backward.push_back({"context copy backward", context_copy});
     piece.backward.push_back({"attention context dgrad scores", gemm(s.seq, s.head_dim)});
-    piece.backward.push_back({"attention context dgrad values", gemm(s.head_dim, s.seq)});
+    piece.backward.push_back({"attention context dgrad values", gemm(s.value_dim, s.seq)});
     append(piece.backward, dropout.backward);
     if (widens) piece.backward.push_back({"gradient to fp32", over_scores(PointwiseKind::cast)});
     piece.backward.push_back({"softmax backward", softmax(PointwiseKind::softmax_backward)});
@@ -98,6 +99,8 @@ AttentionShape attention_shape(const models::AttentionCore& op, const Plan& plan
             static_cast<std::uint32_t>(op.heads / tensor),
             static_cast<std::uint32_t>(std::max<std::uint64_t>(1, op.kv_heads / tensor)),
             static_cast<std::uint32_t>(op.head_dim),
+            static_cast<std::uint32_t>(op.values()),
+            static_cast<std::uint32_t>(op.window),
             kernels::size_of(dtype),
             op.causal,
             op.dropout};
@@ -112,7 +115,7 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
         fused(stream, shape, piece);
     } else {
         unfused(stream, shape, piece);
-        stream.value = stream.activation(shape.tokens() * shape.heads * shape.head_dim);
+        stream.value = stream.activation(shape.tokens() * shape.result_row());
     }
     piece.input_bytes = shape.qkv_bytes();
     stream.layer.pieces.push_back(std::move(piece));

@@ -11,18 +11,32 @@ struct AttentionShape {
     kernels::Dtype dtype;
     std::uint32_t batch;
     std::uint32_t seq;  ///< tokens of a sequence that this rank holds
-    std::uint32_t heads, kv_heads, head_dim;
+    std::uint32_t heads, kv_heads;
+    std::uint32_t head_dim;   ///< of queries and keys
+    std::uint32_t value_dim;  ///< of values and results
+    std::uint32_t window;     ///< tokens that a query sees; 0: all
     std::uint64_t element_bytes;
     bool causal, dropout;
 
     [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{batch} * seq; }
     [[nodiscard]] std::uint64_t scores() const { return std::uint64_t{batch} * heads * seq * seq; }
     /// Elements of one token's queries, keys and values.
-    [[nodiscard]] std::uint64_t row() const { return std::uint64_t{heads + 2 * kv_heads} * head_dim; }
+    [[nodiscard]] std::uint64_t row() const {
+        return std::uint64_t{heads + kv_heads} * head_dim + std::uint64_t{kv_heads} * value_dim;
+    }
+    /// Kernels have heads of one width. Where values have another than keys it is the mean: as many products, and as
+    /// many bytes.
+    [[nodiscard]] std::uint32_t kernel_dim() const { return (head_dim + value_dim) / 2; }
+    /// Of one token's results.
+    [[nodiscard]] std::uint64_t result_row() const { return std::uint64_t{heads} * value_dim; }
+    /// A window that holds whole sequences of `length` tokens is none.
+    [[nodiscard]] std::uint32_t window_in(std::uint64_t length) const { return window < length ? window : 0; }
     [[nodiscard]] std::uint64_t qkv_bytes() const { return tokens() * row() * element_bytes; }
-    /// Of all tokens, queries (or results), and keys and values.
-    [[nodiscard]] std::uint64_t q_bytes() const { return tokens() * heads * head_dim * element_bytes; }
-    [[nodiscard]] std::uint64_t kv_bytes() const { return 2 * tokens() * kv_heads * head_dim * element_bytes; }
+    /// Of all tokens, results, and keys and values.
+    [[nodiscard]] std::uint64_t result_bytes() const { return tokens() * result_row() * element_bytes; }
+    [[nodiscard]] std::uint64_t kv_bytes() const {
+        return tokens() * kv_heads * (std::uint64_t{head_dim} + value_dim) * element_bytes;
+    }
 };
 
 AttentionShape attention_shape(const models::AttentionCore& op, const Plan& plan);

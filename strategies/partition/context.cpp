@@ -27,8 +27,9 @@ private:
     using List = std::vector<Work>;
 
     [[nodiscard]] Attention kernel(bool backward, std::uint32_t queries, std::uint32_t keys, bool causal) const {
-        Attention a{s_.dtype, backward, causal, s_.batch, queries, s_.heads, s_.kv_heads, s_.head_dim};
+        Attention a{s_.dtype, backward, causal, s_.batch, queries, s_.heads, s_.kv_heads, s_.kernel_dim()};
         a.key_seq = keys;
+        if (causal) a.window = s_.window_in(keys);
         return a;
     }
     /// Over so many rows of all of a rank's heads.
@@ -44,7 +45,7 @@ private:
     void ring_backward();
     /// Copies that bring parts of tokens, or of heads, next to each other; `whole` counts the tokens of all ranks.
     void copy(List& list, const char* name, std::uint64_t heads, bool whole = false) const {
-        pass(list, name, PointwiseKind::transpose, s_.tokens() * (whole ? ranks_ : 1), heads * s_.head_dim);
+        pass(list, name, PointwiseKind::transpose, s_.tokens() * (whole ? ranks_ : 1), heads * s_.kernel_dim());
     }
 
     LayerStream& stream_;
@@ -79,7 +80,7 @@ void ContextSharder::ring_forward() {
                             kernels::Pointwise{PointwiseKind::add, kernels::Dtype::fp32, s_.tokens(), s_.heads}});
         send(k + ahead + 1);
     }
-    const std::uint64_t width = std::uint64_t{s_.heads} * s_.head_dim;
+    const std::uint64_t width = s_.result_row();
     for (std::uint32_t k = 0; k < ranks_; ++k)
         pass(list, "correct and add", PointwiseKind::add, s_.tokens() * (k > 0 && k % 2 == 0 && s_.causal ? 1 : 2) / 2,
              width);
@@ -89,7 +90,8 @@ void ContextSharder::ring_forward() {
 /// has formed of those of step k. The last step's keys are a rank's own, and so are the gradients that it ends with.
 void ContextSharder::ring_backward() {
     List& list = piece_.backward;
-    const std::uint64_t width = std::uint64_t{s_.heads} * s_.head_dim, kv_width = 2ULL * s_.kv_heads * s_.head_dim;
+    const std::uint64_t width = std::uint64_t{s_.heads} * s_.head_dim,
+                        kv_width = std::uint64_t{s_.kv_heads} * (s_.head_dim + s_.value_dim);
     const auto flag = [](std::uint32_t k) { return static_cast<std::uint8_t>(1U << (k % 2)); };
     for (std::uint32_t k = 0; k < ranks_; ++k) {
         const bool more = k + 1 < ranks_, sums = k > 0;
@@ -110,7 +112,7 @@ void ContextSharder::ring() {
     ring_forward();
     ring_backward();
     piece_.saved_bytes = s_.qkv_bytes() + s_.tokens() * s_.heads * 4;
-    piece_.working_bytes = s_.qkv_bytes() + 2 * s_.kv_bytes() + ranks_ * s_.q_bytes();
+    piece_.working_bytes = s_.qkv_bytes() + 2 * s_.kv_bytes() + ranks_ * s_.result_bytes();
 }
 
 /// Llama 3 (arXiv:2407.21783, section 3.3.2): keys and values are gathered, in the backward once more; each of a rank's
@@ -135,13 +137,13 @@ void ContextSharder::gathered() {
     attend(piece_.backward, "attention backward", true);
     if (s_.causal)
         pass(piece_.backward, "add key gradients", PointwiseKind::add, s_.tokens() * ranks_,
-             2ULL * s_.kv_heads * s_.head_dim);
+             std::uint64_t{s_.kv_heads} * (s_.head_dim + s_.value_dim));
     for (const char* name : {"scatter key gradients", "scatter value gradients"}) {
         copy(piece_.backward, "order parts", s_.kv_heads, true);
         exchange(piece_.backward, name, CollectiveKind::reduce_scatter, all_keys);
     }
     piece_.saved_bytes = s_.qkv_bytes() + s_.tokens() * s_.heads * 4;
-    piece_.working_bytes = s_.q_bytes() + 2 * s_.kv_bytes() * ranks_;
+    piece_.working_bytes = s_.result_bytes() + 2 * s_.kv_bytes() * ranks_;
 }
 
 /// DeepSpeed-Ulysses (Jacobs et al. 2023, arXiv:2309.14509): each rank has all tokens of its share of the heads while
@@ -149,16 +151,17 @@ void ContextSharder::gathered() {
 void ContextSharder::by_heads() {
     const auto move = [&](List& list, const char* name, std::uint32_t heads) {
         copy(list, "order heads", heads);
-        exchange(list, name, CollectiveKind::all_to_all, s_.tokens() * heads * s_.head_dim * s_.element_bytes);
+        exchange(list, name, CollectiveKind::all_to_all, s_.tokens() * heads * s_.kernel_dim() * s_.element_bytes);
         copy(list, "order tokens", heads);
     };
     const auto move_inputs = [&](List& list, const char* name) {
         for (const std::uint32_t heads : {s_.heads, s_.kv_heads, s_.kv_heads}) move(list, name, heads);
     };
     const auto core = [&](bool backward) {
-        return Attention{
-            s_.dtype,   backward, s_.causal, s_.batch, s_.seq * ranks_, s_.heads / ranks_, s_.kv_heads / ranks_,
-            s_.head_dim};
+        Attention a = kernel(backward, s_.seq * ranks_, s_.seq * ranks_, s_.causal);
+        a.heads /= ranks_;
+        a.kv_heads /= ranks_;
+        return a;
     };
     move_inputs(piece_.forward, "exchange heads");
     piece_.forward.push_back({"attention", core(false)});
@@ -166,7 +169,7 @@ void ContextSharder::by_heads() {
     move(piece_.backward, "exchange result gradients", s_.heads);
     piece_.backward.push_back({"attention backward", core(true)});
     move_inputs(piece_.backward, "exchange gradients");
-    piece_.saved_bytes = s_.qkv_bytes() + s_.q_bytes() + s_.tokens() * s_.heads * 4;  // as the kernel took them
+    piece_.saved_bytes = s_.qkv_bytes() + s_.result_bytes() + s_.tokens() * s_.heads * 4;  // as the kernel took them
     piece_.working_bytes = 2 * s_.qkv_bytes();
 }
 
@@ -179,7 +182,7 @@ void shard_over_context(LayerStream& stream, const AttentionShape& shape, Piece&
         case ContextExchange::all_gather: sharder.gathered(); break;
         case ContextExchange::a2a: sharder.by_heads(); break;
     }
-    stream.value = stream.activation(shape.tokens() * shape.heads * shape.head_dim);
+    stream.value = stream.activation(shape.tokens() * shape.result_row());
 }
 
 }  // namespace orrery::strategies

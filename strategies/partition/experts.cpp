@@ -112,6 +112,9 @@ private:
     void router();
     void router_backward(Piece& piece, const FlowBuilder::Weights& weight);
     void dispatch();
+    void dispatch_gathered();
+    void combine_gathered();
+    [[nodiscard]] Work over_group(const char* name, CollectiveKind kind) const;
     void product(const std::string& name, bool up);
     void activation();
     void combine();
@@ -238,6 +241,55 @@ void ExpertSharder::dispatch() {
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
+/// Of whole tokens, over the ranks that divide the experts and those that split each.
+Work ExpertSharder::over_group(const char* name, CollectiveKind kind) const {
+    const AxisSet group = shapes_.gathers ? plan_.expert_group() | AxisSet{Axis::tensor} : plan_.expert_group();
+    return {.name = name, .what = LayerCollective{kind, shapes_.gathered * op_.hidden * stream_.bytes, group}};
+}
+
+/// Megatron-LM's MoEAllGatherTokenDispatcher: all ranks of a group gather each other's tokens, with their probabilities
+/// for all experts, and each takes copies of those that its experts were chosen for; in backward the copies' gradients
+/// are added to their tokens' and scattered. Priced, not yet executed.
+void ExpertSharder::dispatch_gathered() {
+    Piece piece{.name = "dispatch"};
+    stream_.layer.flow.complete = false;
+    const Pointwise copies = stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden),
+                    added = stream_.pointwise(PointwiseKind::embedding_backward, shapes_.rows, op_.hidden);
+    if (shapes_.gathered > shapes_.tokens)
+        piece.forward.push_back(over_group("gather tokens", CollectiveKind::all_gather));
+    piece.forward.push_back({.name = "permute", .what = copies, .routed = true});
+    piece.backward.push_back({.name = "permute backward", .what = added, .routed = true});
+    if (shapes_.gathered > shapes_.tokens)
+        piece.backward.push_back(over_group("scatter token gradients", CollectiveKind::reduce_scatter));
+    stream_.value = rows_of_hidden(shapes_.rows, Role::activation);
+    piece.saved_bytes = shapes_.rows * 4;
+    piece.working_bytes = (shapes_.gathered + shapes_.rows) * op_.hidden * stream_.bytes;
+    stream_.layer.pieces.push_back(std::move(piece));
+}
+
+/// Results, weighted by their probabilities, are added to their tokens and scattered.
+void ExpertSharder::combine_gathered() {
+    Piece piece{.name = "combine"};
+    const Pointwise copies = stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden),
+                    added = stream_.pointwise(PointwiseKind::embedding_backward, shapes_.rows, op_.hidden),
+                    weighted = stream_.pointwise(PointwiseKind::scale, shapes_.rows, op_.hidden);
+    piece.forward.push_back({.name = "weigh results", .what = weighted, .routed = true});
+    piece.forward.push_back({.name = "unpermute", .what = added, .routed = true});
+    if (shapes_.gathered > shapes_.tokens)
+        piece.forward.push_back(over_group("scatter results", CollectiveKind::reduce_scatter));
+    if (op_.adds_shared)
+        piece.forward.push_back(
+            {"add shared expert", stream_.pointwise(PointwiseKind::add, shapes_.tokens, op_.hidden)});
+    if (shapes_.gathered > shapes_.tokens)
+        piece.backward.push_back(over_group("gather result gradients", CollectiveKind::all_gather));
+    piece.backward.push_back({.name = "unpermute backward", .what = copies, .routed = true});
+    piece.backward.push_back({.name = "weigh results backward", .what = weighted, .routed = true});
+    stream_.value = rows_of_hidden(shapes_.tokens, Role::activation);
+    piece.saved_bytes = shapes_.rows * op_.hidden * stream_.bytes;
+    piece.working_bytes = (shapes_.gathered + shapes_.rows) * op_.hidden * stream_.bytes;
+    stream_.layer.pieces.push_back(std::move(piece));
+}
+
 /// A product of all of a rank's experts is one of as many equal parts.
 void ExpertSharder::product(const std::string& name, bool up) {
     const Dtype compute = plan_.training.precision.compute;
@@ -335,11 +387,12 @@ void ExpertSharder::meet_shared() {
 
 void ExpertSharder::shard() && {
     router();
-    dispatch();
+    const bool gathers_all = plan_.strategy.dispatcher == Dispatcher::allgather;
+    gathers_all ? dispatch_gathered() : dispatch();
     product("experts up", true);
     activation();
     product("experts down", false);
-    combine();
+    gathers_all ? combine_gathered() : combine();
     if (op_.adds_shared) meet_shared();
 }
 
@@ -360,6 +413,8 @@ ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan) {
     shapes.inner = shapes.ffn * (op.gated ? 2 : 1);
     shapes.exchanges = plan.strategy.expert > 1;
     shapes.gathers = split;
+    if (plan.strategy.dispatcher == Dispatcher::allgather)
+        shapes.gathered = shapes.tokens * plan.strategy.expert * (split ? tensor : 1);
     return shapes;
 }
 

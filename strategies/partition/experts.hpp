@@ -21,6 +21,7 @@ struct ExpertShapes {
     std::uint32_t ffn = 0;        ///< inputs of its second product on this rank
     bool exchanges = false;       ///< tokens go to other ranks
     bool gathers = false;         ///< tensor ranks share the tokens of each other's parts of the sequence
+    std::uint64_t gathered = 0;   ///< by the allgather dispatcher: tokens of all ranks that it gathers from; else 0
 };
 ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan);
 

@@ -14,12 +14,12 @@ using models::Dim;
 
 constexpr std::uint8_t gathered_flag = 1, reduced_flag = 2;
 
-bool split_by_tensor(Dim dim) { return dim != Dim::hidden && dim != Dim::classes; }
+bool split_by_tensor(Dim dim) { return dim != Dim::hidden && dim != Dim::latent && dim != Dim::classes; }
 
 /// The sizes of the parts of a layer's outputs.
 std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan) {
     const models::ModelSpec& spec = plan.model;
-    if (op.out == Dim::qkv) {
+    if (op.out == Dim::qkv && spec.kv_lora_rank == 0) {
         const std::uint64_t kv = std::uint64_t{spec.kv_heads} * spec.head_dim;
         return {std::uint64_t{spec.heads} * spec.head_dim, kv, kv};
     }
@@ -118,7 +118,7 @@ void LinearSharder::forward() {
     if (op_.bias && !bias_later_) product.detail.launch.bias = {bias_.weight};
     product.detail.launch.first_bias = row_;  // behind a sum over ranks on one of them only
     list.push_back(std::move(product));
-    if (summed_with_mlp()) stream_.layer.flow.complete = false;
+    if (summed_with_mlp() || stream_.plan.model.kv_lora_rank > 0) stream_.layer.flow.complete = false;
     if (reduces())
         y_ = stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.out_features, y_);
     stream_.value = y_;
@@ -132,7 +132,7 @@ void LinearSharder::backward() {
     auto& flow = stream_.flow;
     const ValueId dy_rows = flow.gradient_of(y_);
     ValueId dy = dy_rows, x = x_;
-    if (!column_ && !summed_with_mlp())
+    if (row_ && !summed_with_mlp())
         dy = stream_.convert(list, op_.name + " gather gradient", stream_.residual, Placement::replicated,
                              op_.out_features, dy_rows);
     quantise(list, gemm_.m, gemm_.n);

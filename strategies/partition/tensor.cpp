@@ -284,6 +284,11 @@ std::uint64_t ShardedLayer::expert_parameters() const {
                            [](std::uint64_t sum, const Piece& piece) { return sum + piece.expert_parameters; });
 }
 
+std::uint64_t ShardedLayer::frozen_parameters() const {
+    return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const Piece& piece) { return sum + piece.frozen_parameters; });
+}
+
 namespace {
 
 template <class Visit>
@@ -348,6 +353,7 @@ ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
         shard(stream, layer.operators[i]);
     }
     finish(stream);
+    if (plan.training.lora_rank > 0) train_adapters_alone(out, plan);
     for (const models::Shape& input : layer.inputs) out.input_bytes += elements_of(input, stream) * stream.bytes;
     return out;
 }

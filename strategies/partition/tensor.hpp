@@ -53,6 +53,7 @@ struct Piece {
     /// parallelism each rank sees only its tokens, so that their gradients must be summed over the tensor axis.
     std::uint64_t replicated_parameters = 0;
     std::uint64_t expert_parameters = 0;  ///< of `parameters`: reduced over the expert-data group
+    std::uint64_t frozen_parameters = 0;  ///< beside `parameters`: without gradients and states
     bool attention_core = false;          ///< recomputed under selective recomputation
 };
 
@@ -69,10 +70,14 @@ struct ShardedLayer {
     [[nodiscard]] std::uint64_t parameters() const;
     [[nodiscard]] std::uint64_t replicated_parameters() const;
     [[nodiscard]] std::uint64_t expert_parameters() const;
+    [[nodiscard]] std::uint64_t frozen_parameters() const;
 };
 
 /// Format of activations outside the matrix products: the compute precision, 16 bits under fp8.
 kernels::Dtype activation_dtype(const Plan& plan);
+
+/// Freezes the layer's weights and puts adapters beside its linear layers, where the plan trains those alone (LoRA).
+void train_adapters_alone(ShardedLayer& layer, const Plan& plan);
 
 /// Throws nothing for a validated plan.
 ShardedLayer shard(const models::Layer& layer, const Plan& plan);

@@ -32,7 +32,7 @@ TEST(HuggingFace, AsksForTheTraining) {
 }
 
 TEST(HuggingFace, SaysWhatIsWrongWithTheModelAndWithTheRest) {
-    const Imported read = imported("hf", R"({"model_type": "deepseek_v3"})", {}, {"training.seq_len=1"});
+    const Imported read = imported("hf", R"({"model_type": "mamba"})", {}, {"training.seq_len=1"});
     EXPECT_TRUE(says(read, Verdict::refused, "/model_type")) << refusals(read);
     EXPECT_TRUE(says(read, Verdict::refused, "on which GPUs"));
     EXPECT_TRUE(says(read, Verdict::refused, "on how many GPUs"));

@@ -128,14 +128,32 @@ TEST(Megatron, NamesWhatHasNoEffectWhatIsNotModelledAndWhatIsUnknown) {
 TEST(Megatron, SaysAllThatIsWrongAtOnce) {
     const Imported read = of_arguments(
         "--num-layers many --hidden-size 0 --num-attention-heads --context-parallel-size two --optimizer-cpu-offload "
-        "--multi-latent-attention --micro-batch-size 1 --bf16 --tokenizer-type HuggingFaceTokenizer");
-    for (const char* word :
-         {"--num-layers: many", "--hidden-size: 0", "--num-attention-heads: has no value",
-          "--context-parallel-size: two", "optimizer in host memory", "multi-latent", "--seq-length", "vocabulary"})
+        "--hybrid-layer-pattern M --micro-batch-size 1 --bf16 --tokenizer-type HuggingFaceTokenizer");
+    for (const char* word : {"--num-layers: many", "--hidden-size: 0", "--num-attention-heads: has no value",
+                             "--context-parallel-size: two", "optimizer in host memory", "layers of several kinds",
+                             "--seq-length", "vocabulary"})
         EXPECT_TRUE(says(read, Verdict::refused, word)) << word << " is missing from\n" << refusals(read);
     for (const Finding& each : read.findings)
         EXPECT_TRUE(each.verdict == Verdict::harmless || !each.remedy.empty()) << each.what;
     EXPECT_FALSE(with("--context-parallel-size 1").refused());
+}
+
+TEST(Megatron, ReadsLatentAttention) {
+    const Imported read = with(
+        "--multi-latent-attention --kv-lora-rank 512 --q-lora-rank 1536 --qk-head-dim 128 "
+        "--swiglu --disable-bias-linear --position-embedding-type rope --normalization RMSNorm");
+    EXPECT_EQ(at(read, "/model/kv_lora_rank"), 512) << refusals(read);
+    EXPECT_EQ(at(read, "/model/q_lora_rank"), 1536);
+    EXPECT_EQ(at(read, "/model/head_dim"), 192);
+    EXPECT_EQ(at(read, "/model/qk_rope_head_dim"), 64);
+    EXPECT_EQ(at(read, "/model/v_head_dim"), 128);
+}
+
+TEST(Megatron, ReadsWindows) {
+    const Imported read = with("--window-size 127,0 --window-attn-skip-freq 2");
+    EXPECT_EQ(at(read, "/model/sliding_window"), 128) << refusals(read);
+    EXPECT_EQ(at(read, "/model/sliding_window_pattern"), 2);
+    EXPECT_TRUE(says(with("--window-size many"), Verdict::refused, "--window-size"));
 }
 
 TEST(Megatron, ReadsContextRanks) {

@@ -53,9 +53,9 @@ TEST(TorchTitan, ReadsFp8AndReplicas) {
 
 TEST(TorchTitan, RefusesWhatIsNotModelledAllAtOnce) {
     const Imported job = read(
-        "[model]\nname = \"deepseek_v3\"\nflavor = \"671B\"\n[training]\nlocal_batch_size = \"two\"\n"
+        "[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n[training]\nlocal_batch_size = \"two\"\n"
         "[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n");
-    for (const char* word : {"sizes of deepseek_v3 671B", "ZBVZeroBubble", "seq_len"})
+    for (const char* word : {"sizes of deepseek_v3 16B", "ZBVZeroBubble", "seq_len"})
         EXPECT_TRUE(says(job, Verdict::refused, word)) << word << " is missing from\n" << refusals(job);
 }
 

@@ -219,9 +219,25 @@ TEST_F(HuggingFace, UnsupportedStructures) {
     EXPECT_EQ(refusal("llama3-8b", "is_encoder_decoder", true), "/is_encoder_decoder");
 }
 
+TEST_F(HuggingFace, OneArchitectureOfTwoFamilies) {
+    json kimi = shipped("deepseek-v3");
+    kimi["model_type"] = "kimi_k2";
+    kimi["num_attention_heads"] = kimi["num_key_value_heads"] = 64;
+    kimi["n_routed_experts"] = 384;
+    kimi["first_k_dense_replace"] = 1;
+    kimi["vocab_size"] = 163840;
+    ModelSpec expected = find("kimi-k2");
+    expected.name = "model";
+    EXPECT_EQ(import(kimi), expected);
+    EXPECT_EQ(refusal("deepseek-v3", "model_type", "llama"), "/architectures/0");
+    EXPECT_EQ(refusal("deepseek-v3", "attention_bias", true), "/attention_bias");
+    EXPECT_EQ(refusal("deepseek-v3", "v_head_dim", 127), "/v_head_dim");
+    EXPECT_EQ(refusal("deepseek-v3", "first_k_dense_replace", 61), "/first_k_dense_replace");
+    EXPECT_EQ(refusal("gpt-oss-120b", "layer_types", {"full_attention"}), "/layer_types");
+}
+
 TEST_F(HuggingFace, UnsupportedFamiliesSaySo) {
     const std::vector<std::array<std::string, 3>> families{{"qwen2_moe", "Qwen2MoeForCausalLM", "mixture of experts"},
-                                                           {"deepseek_v3", "DeepseekV3ForCausalLM", "latent attention"},
                                                            {"mamba", "MambaForCausalLM", "state-space"},
                                                            {"t5", "T5ForConditionalGeneration", "encoder-decoder"},
                                                            {"bart", "BartForConditionalGeneration", "encoder-decoder"},

@@ -33,6 +33,41 @@ TEST(Experts, ParametersAreThePublishedOnes) {
     }
 }
 
+/// Of the checkpoints without the layer that predicts one more token: DeepSeek-V3 (arXiv:2412.19437, section 4.2: 671B,
+/// 37B active), Kimi K2 (model card: 1T, 32B), gpt-oss (model card, table 1: 116.83B and 20.91B, 5.13B and 3.61B).
+TEST(Experts, LatentAttentionAndWindowsCountAsPublished) {
+    struct Card {
+        const char* name;
+        double billions, unit, active, active_unit;
+    };
+    for (const auto& [name, billions, unit, active, active_unit] :
+         {Card{"deepseek-v3", 671, 1, 37, 1}, Card{"kimi-k2", 1026, 1, 32.5, 1},
+          Card{"gpt-oss-120b", 116.83, 0.01, 5.13, 2.5}, Card{"gpt-oss-20b", 20.91, 0.01, 3.61, 2.5}}) {
+        const Model model = build(find(name));
+        EXPECT_NEAR(static_cast<double>(parameters(model)) / 1e9, billions, unit / 2) << name;
+        EXPECT_NEAR(static_cast<double>(active_parameters(model)) / 1e9, active, active_unit / 2) << name;
+    }
+}
+
+TEST(Experts, TheFirstLayersMayHaveNone) {
+    const ModelSpec& spec = find("deepseek-v3");
+    EXPECT_EQ(spec.moe_layers(), 58U);
+    const Model model = build(spec);
+    EXPECT_EQ(model.layers[model.nodes[3].layer].name, "block");
+    EXPECT_EQ(model.layers[model.nodes[4].layer].name, "moe block");
+}
+
+TEST(Windows, StandInEveryOtherLayer) {
+    const Model model = build(find("gpt-oss-20b"));
+    EXPECT_EQ(model.layers[model.nodes[1].layer].name, "local moe block");
+    EXPECT_EQ(model.layers[model.nodes[2].layer].name, "moe block");
+    ModelSpec all = find("mistral-7b");
+    const double few = model_flops(build(all), 1, 4096), many = model_flops(build(all), 1, 32768);
+    all.attention_window = 0;
+    EXPECT_DOUBLE_EQ(few, model_flops(build(all), 1, 4096)) << "a window that holds the sequence is none";
+    EXPECT_LT(many, model_flops(build(all), 1, 32768));
+}
+
 TEST(Experts, DeepSpeedMoeTableOne) {
     EXPECT_NEAR(static_cast<double>(parameters(build(find("gpt-350m-moe-128")))) / 1e9, 13, 0.5);
     EXPECT_NEAR(static_cast<double>(parameters(build(find("gpt-1.3b-moe-128")))) / 1e9, 52, 1);

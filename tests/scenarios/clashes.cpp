@@ -157,7 +157,6 @@ std::vector<Clash> model_clashes() {
          {{"/model/sliding_window", "1024"}, {"/model/causal", "false"}},
          "/model/sliding_window",
          "window"},
-        {"seq-beyond-window", {{"/model/sliding_window", "1024"}}, "/training/seq_length", "2048"},
     };
 }
 

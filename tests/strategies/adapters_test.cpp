@@ -1,0 +1,102 @@
+// Fine-tuning of low-rank adapters: what is computed, kept and reduced when the rest is frozen.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "models/operators.hpp"
+#include "strategies/build.hpp"
+#include "strategies/layer_blocks.hpp"
+#include "strategies/stage.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+Plan plan_of(std::uint32_t rank, LoraTargets targets = LoraTargets::all_linear) {
+    Plan plan = tiny_plan(1, 1, 2);
+    plan.model = tiny_llama();
+    plan.training.lora_rank = rank;
+    plan.training.lora_targets = targets;
+    return plan;
+}
+
+ShardedLayer block(const Plan& plan) { return shard(models::build(plan.model).layer("block"), plan); }
+
+double products(const std::vector<Piece>& pieces, std::vector<Work> Piece::*list) {
+    double sum = 0;
+    for (const Piece& piece : pieces)
+        for (const Work& work : piece.*list)
+            if (const auto* kernel = std::get_if<kernels::Kernel>(&work.what))
+                if (std::holds_alternative<kernels::Gemm>(*kernel)) sum += kernels::flops(*kernel);
+    return sum;
+}
+
+/// Hu et al. 2021, section 4.2: no gradients of frozen weights; an adapter of rank r has r (in + out) parameters.
+TEST(Adapters, FrozenWeightsHaveNoGradients) {
+    const ShardedLayer whole = block(plan_of(0)), adapted = block(plan_of(4));
+    const Plan plan = plan_of(4);
+    const double tokens = static_cast<double>(plan.rank_tokens());
+    double inner = 0;
+    for (const auto& op : models::build(plan.model).layer("block").operators)
+        if (const auto* linear = std::get_if<models::Linear>(&op))
+            inner += 4.0 * static_cast<double>(linear->in_features + linear->out_features);
+    EXPECT_EQ(static_cast<double>(adapted.parameters()), inner);
+    EXPECT_EQ(adapted.frozen_parameters(), whole.parameters());
+    EXPECT_DOUBLE_EQ(products(adapted.pieces, &Piece::forward),
+                     products(whole.pieces, &Piece::forward) + 2 * tokens * inner);
+    EXPECT_DOUBLE_EQ(products(adapted.pieces, &Piece::backward),
+                     products(whole.pieces, &Piece::backward) / 2 + 4 * tokens * inner);
+}
+
+TEST(Adapters, TargetsChooseLayers) {
+    const auto parameters = [](LoraTargets targets) { return block(plan_of(4, targets)).parameters(); };
+    const models::ModelSpec spec = tiny_llama();
+    const std::uint64_t qkv = 4ULL * (spec.hidden + (spec.heads + 2 * spec.kv_heads) * spec.head_dim);
+    EXPECT_EQ(parameters(LoraTargets::qkv), qkv);
+    EXPECT_EQ(parameters(LoraTargets::attention), qkv + 4ULL * (spec.hidden + spec.heads * spec.head_dim));
+    EXPECT_GT(parameters(LoraTargets::all_linear), parameters(LoraTargets::attention));
+}
+
+/// All weights lie there; gradients and states are those of adapters, and only they are reduced.
+TEST(Adapters, OnlyAdaptersHaveGradientsAndStates) {
+    const auto bytes = [](const Plan& plan, Keep keep) {
+        std::uint64_t sum = 0;
+        for (const Buffer& buffer : build(plan).programs.front().buffers)
+            if (buffer.keep == keep) sum += buffer.bytes;
+        return sum;
+    };
+    EXPECT_GT(bytes(plan_of(4), Keep::weight), bytes(plan_of(0), Keep::weight));
+    EXPECT_LT(bytes(plan_of(4), Keep::optimizer), bytes(plan_of(0), Keep::optimizer) / 4);
+    EXPECT_LT(bytes(plan_of(4), Keep::gradient), bytes(plan_of(0), Keep::gradient) / 4);
+    EXPECT_LT(block(plan_of(4, LoraTargets::qkv)).saved_bytes(), block(plan_of(0)).saved_bytes());
+}
+
+TEST(Adapters, ProgramsAreSoundUnderEveryPlan) {
+    for (const Schedule& schedule : schedules)
+        for (const ShardingRow& row : shardings)
+            for (const std::uint32_t tensor : {1U, 2U}) {
+                Plan plan = tiny_plan(tensor, 2, 2);
+                plan.training.lora_rank = 2;
+                plan.strategy.schedule = schedule.kind;
+                plan.strategy.virtual_pipeline = schedule.chunked ? 2 : 1;
+                plan.strategy.sharding = row.kind;
+                plan.strategy.sequence_parallel = tensor > 1;
+                validate(plan);
+                EXPECT_TRUE(verify(build(plan)).empty()) << schedule.name << ' ' << row.name;
+            }
+}
+
+TEST(Adapters, AreRefusedBesideExperts) {
+    Plan plan = plan_of(4);
+    plan.model.experts = 4;
+    plan.model.experts_per_token = plan.model.moe_layer_freq = 1;
+    plan.model.expert_ffn = 64;
+    try {
+        validate(plan);
+        FAIL() << "accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer(), "/training/lora_rank");
+    }
+}
+
+}  // namespace
+}  // namespace orrery::strategies
