@@ -21,7 +21,7 @@ using documents::Kind;
 using documents::Section;
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t version = 2;
+constexpr std::uint64_t version = 3;
 constexpr double max_exact = 9007199254740991;  // 2^53 - 1: every JSON reader keeps it exactly
 constexpr double below_one = 0.9999999999999999;
 

@@ -89,10 +89,9 @@ constexpr std::array of_strategy{
         .origin = "Liu et al. 2023, arXiv:2310.01889; Megatron-LM",
         .published = "cp"}),
     field<&Strategy::context_exchange>({.name = "cp_comm_type", .words = exchanges,
-        .help = "p2p: keys and values around a ring, beside attention; all_gather: all of them at once; a2a: all tokens "
-                "of a share of the heads (Ulysses).",
-        .origin = "arXiv:2310.01889; Jacobs et al. 2023, arXiv:2309.14509; Llama 3, arXiv:2407.21783",
-        .published = "switches.cp-comm-type"}),
+        .help = "p2p: keys and values around a ring, beside attention; all_gather: all of them at once; a2a: all "
+                "tokens of a share of the heads (Ulysses).",
+        .origin = "arXiv:2310.01889; Jacobs et al. 2023, arXiv:2309.14509; Llama 3, arXiv:2407.21783"}),
     field<&Strategy::expert>({.name = "expert", .min = 1, .max = max_parallel,
         .help = "Ranks among which the experts of a layer are divided, taken from those of data (and tensor).",
         .others = {megatron("expert_model_parallel_size")},
@@ -103,7 +102,7 @@ constexpr std::array of_strategy{
         .others = {megatron("expert_tensor_parallel_size")},
         .origin = "Megatron-LM"}),
     field<&Strategy::dispatcher>({.name = "moe_token_dispatcher_type", .words = dispatchers,
-        .help = "alltoall: copies of tokens go to the ranks of their experts; allgather: every rank gathers all tokens.",
+        .help = "alltoall: copies of tokens go to the ranks of their experts; allgather: each rank gathers all tokens.",
         .origin = "Megatron-LM"}),
     field<&Strategy::sequence_parallel>({.name = "sequence_parallel",
         .help = "Norms and dropouts are split over the tensor ranks too.",

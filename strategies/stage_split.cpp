@@ -147,6 +147,7 @@ public:
             std::string one(1, take());
             if (one == "(") {
                 one = expanded();
+                closed_ = closed_ && !rest_.empty();
                 if (!rest_.empty()) take();
             }
             const std::uint32_t count = times();
@@ -154,7 +155,8 @@ public:
         }
         return all;
     }
-    [[nodiscard]] bool read_all() const { return rest_.empty(); }
+    /// Whether all was read, and every group had an end.
+    [[nodiscard]] bool is_whole() const { return rest_.empty() && closed_; }
 
 private:
     static constexpr std::size_t most = 1U << 16U;
@@ -171,6 +173,7 @@ private:
         return status == std::errc{} ? count : 0;
     }
     std::string_view rest_;
+    bool closed_ = true;
 };
 
 }  // namespace
@@ -181,7 +184,7 @@ std::string layers_of_layout(std::string_view layout) {
     if (compact.size() > 4096) return "";  // groups may lie in groups
     Layout reader(compact);
     const std::string all = reader.expanded();
-    if (!reader.read_all() || !all.starts_with('E') || !all.ends_with('L')) return "";
+    if (!reader.is_whole() || !all.starts_with('E') || !all.ends_with('L')) return "";
     std::vector<std::uint32_t> counts{0};
     for (const char c : std::string_view(all).substr(1, all.size() - 2)) {
         if (c == '|')

@@ -47,6 +47,7 @@ constexpr std::array table{
     FieldRule{"model", "image_size", "networks over images are skipped"},
     FieldRule{"model", "depths", "networks over images are skipped"},
     FieldRule{"strategy", "expert_tensor", of_experts},
+    FieldRule{"strategy", "cp_comm_type", never},
     FieldRule{"strategy", "moe_token_dispatcher_type", of_experts},
     FieldRule{"strategy", "sequence_parallel", of_software},
     FieldRule{"strategy", "schedule", of_words},

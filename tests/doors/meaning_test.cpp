@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array rows{key("num_layers"),
-                          key("context_parallel_size", "1"),
+                          key("hierarchical_context_parallel_sizes", "1"),
                           sets("shard", "/strategy/sharding", "\"zero1\"", "\"none\""),
                           harmless("lr"),
                           harmless("log.*"),
@@ -55,9 +55,10 @@ TEST(Meaning, TheLastWordCounts) {
 }
 
 TEST(Meaning, ValuesThatDoNothingAreHarmless) {
-    EXPECT_EQ(count(applied({{"strange", 0}, {"context_parallel_size", "1"}, {"log.slow", false}}), Verdict::harmless),
+    EXPECT_EQ(count(applied({{"strange", 0}, {"hierarchical_context_parallel_sizes", "1"}, {"log.slow", false}}),
+                    Verdict::harmless),
               3U);
-    EXPECT_EQ(count(applied({{"strange", 1}, {"context_parallel_size", "2"}}), Verdict::refused), 2U);
+    EXPECT_EQ(count(applied({{"strange", 1}, {"hierarchical_context_parallel_sizes", "2"}}), Verdict::refused), 2U);
 }
 
 TEST(Meaning, TheNearestRowOfAGroupCounts) {

@@ -209,7 +209,7 @@ TEST(Megatron, NamesTheLineOfEveryProblemInAScript) {
     request.gpus = 8;
     const Imported read =
         imported("megatron",
-                 "#!/bin/bash\nARGS=(\n  --num-layers 24\n  --hidden-size 1001\n  --context-parallel-size 2\n"
+                 "#!/bin/bash\nARGS=(\n  --num-layers 24\n  --hidden-size 1001\n  --context-parallel-size two\n"
                  "  --seq-length $SEQ\n)\ntorchrun pretrain_gpt.py ${ARGS[@]} --num-attention-heads 16 "
                  "--max-position-embeddings 2048 --micro-batch-size 1 --bf16\n",
                  request);

@@ -60,7 +60,7 @@ TEST(NeMo, ReadsLlamasWords) {
 
 TEST(NeMo, NamesKeysByTheirPointers) {
     const Imported job =
-        read(small + "  context_parallel_size: 2\n  ub_tp_comm_overlap: true\n  made_up: 3\n  hidden: 1\n");
+        read(small + "  context_parallel_size: two\n  ub_tp_comm_overlap: true\n  made_up: 3\n  hidden: 1\n");
     EXPECT_TRUE(says(job, Verdict::refused, "/model/context_parallel_size")) << refusals(job);
     EXPECT_TRUE(says(job, Verdict::not_modelled, "/model/ub_tp_comm_overlap"));
     EXPECT_TRUE(says(job, Verdict::unknown, "/model/made_up"));

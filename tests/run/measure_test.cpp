@@ -56,7 +56,7 @@ TEST(PlanFile, RefusesWhatIsNone) {
          {std::string(), std::string("{}"), std::string("[1]"), text.substr(0, text.size() / 2)})
         EXPECT_THROW(plan_from_json(bad, "plan.json"), Error) << bad;
     std::string other = text;
-    other.replace(other.find("\"plan_version\": 2"), 17, "\"plan_version\": 9");
+    other.replace(other.find("\"plan_version\": 3"), 17, "\"plan_version\": 9");
     EXPECT_THROW(plan_from_json(other, "plan.json"), Error);
 }
 

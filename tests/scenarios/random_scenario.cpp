@@ -143,7 +143,8 @@ void draw_offloading(Dice& dice, const Shape& shape, json& strategy) {
 void draw_context(Dice& dice, const Shape& shape, json& scenario) {
     json& strategy = scenario["strategy"];
     const std::uint32_t ranks = dice.one_of<std::uint32_t>({2, 2, 4});
-    if (dice.between(0, 3) != 0 || shape.data % ranks != 0) return;
+    const bool volta = scenario["cluster"]["preset"] == "dgx-1v" || scenario["cluster"]["preset"] == "dgx-2";
+    if (dice.between(0, 3) != 0 || shape.data % ranks != 0 || volta) return;
     strategy["context"] = ranks;
     strategy["data"] = shape.data / ranks;
     strategy["cp_comm_type"] = dice.one_of<std::string>({"p2p", "all_gather", "a2a"});
@@ -161,7 +162,8 @@ void draw_sharding(Dice& dice, json& strategy) {
         strategy["sharding"] = sharding;
         strategy.erase("overlap_param_gather");
     }
-    if (dice.coin() && strategy["sharding"] != "none" && strategy["data"].get<std::uint32_t>() % 2 == 0)
+    if (dice.coin() && strategy["sharding"] != "none" && strategy["sharding"] != "zero1" &&
+        strategy["data"].get<std::uint32_t>() % 2 == 0)
         strategy["num_distributed_optimizer_instances"] = 2;
 }
 

@@ -20,6 +20,7 @@ using enum ContextExchange;
 Plan plan_of(std::uint32_t context, ContextExchange exchange = p2p) {
     Plan plan = tiny_plan(1, 1, 2);
     plan.training.seq = 4096;
+    plan.training.fused_attention = true;
     plan.model.max_positions = 4096;
     plan.strategy.context = context;
     plan.strategy.context_exchange = exchange;

@@ -100,8 +100,8 @@ TEST(Ownership, InstancesOfTheOptimizerScatterAndThenReduce) {
     Plan plan = with_experts(Sharding::zero1);
     plan.strategy.optimizer_instances = 2;
     EXPECT_EQ(conversions(plan, dense),
-              (Conversions{"", "reduce_scatter over expert, all_reduce over replica of parts along expert",
-                           "all_gather over expert", ""}));
+              (Conversions{"", "reduce_scatter over expert+data, all_reduce over replica of parts along expert+data",
+                           "all_gather over expert+data", ""}));
     EXPECT_EQ(conversions(plan, expert), (Conversions{"", "all_reduce over replica", "", ""}));
     plan.strategy.data = 16;
     EXPECT_EQ(conversions(plan, expert),

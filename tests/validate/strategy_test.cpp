@@ -85,25 +85,28 @@ TEST(MapStrategy, Schedules) {
 }
 
 TEST(MapStrategy, StagesOfUnequalDepth) {
-    const json pipeline = {{"pp", 4}, {"tp", 1}};
+    const json pipeline = {{"pp", 4}, {"tp", 1}, {"dp", nullptr}, {"model", {{"layers", 12}}}};
     const auto ends = strategy(with(pipeline, {{"switches", {{"decoder-first-pipeline-num-layers", 3}}}}));
     EXPECT_EQ(ends.first_stage_layers, 3U);
-    const auto layout = strategy(with(pipeline, {{"switches", {{"pipeline-model-parallel-layout", "Et|tt|tt|tL"}}}}));
-    EXPECT_EQ(layout.pipeline_layers, "1,2,2,1");
+    const auto layout =
+        strategy(with(pipeline, {{"switches", {{"pipeline-model-parallel-layout", "Ettt|ttt|ttt|tttL"}}}}));
+    EXPECT_EQ(layout.pipeline_layers, "3,3,3,3");
     EXPECT_EQ(reason(with(pipeline, {{"switches", {{"pipeline-model-parallel-layout", "Et|tt|tt|mL"}}}})),
               "pipeline layout of other parts than decoder layers");
 }
 
 TEST(MapStrategy, ContextRanksAndGroupsThatShare) {
-    EXPECT_EQ(strategy({{"cp", 2}, {"tp", 1}, {"gpus", 8}}).context, 2U);
-    EXPECT_EQ(strategy({{"cp", 2}, {"tp", 1}, {"gpus", 8}}).data, 4U);
-    const auto hybrid = strategy({{"tp", 1}, {"gpus", 8}, {"sharding", "FSDP4+DP"}});
+    EXPECT_EQ(strategy({{"cp", 2}, {"tp", 1}, {"gpus", 8}, {"dp", nullptr}}).context, 2U);
+    EXPECT_EQ(strategy({{"cp", 2}, {"tp", 1}, {"gpus", 8}, {"dp", nullptr}}).data, 4U);
+    const auto hybrid = strategy({{"tp", 1}, {"gpus", 8}, {"dp", nullptr}, {"sharding", "FSDP4+DP"}});
     EXPECT_EQ(hybrid.sharding, Sharding::zero3);
     EXPECT_EQ(hybrid.optimizer_instances, 2U);
-    EXPECT_EQ(strategy({{"tp", 1}, {"gpus", 8}, {"sharding", "FSDP 8 in the VM, data parallel between VMs"}})
-                  .optimizer_instances,
-              1U);
-    EXPECT_EQ(reason({{"tp", 1}, {"gpus", 8}, {"sharding", "FSDP3+DP"}}), "sharding not understood: fsdp3+dp");
+    EXPECT_EQ(
+        strategy({{"tp", 1}, {"gpus", 8}, {"dp", nullptr}, {"sharding", "FSDP 8 in the VM, data parallel between VMs"}})
+            .optimizer_instances,
+        1U);
+    EXPECT_EQ(reason({{"tp", 1}, {"gpus", 8}, {"dp", nullptr}, {"sharding", "FSDP3+DP"}}),
+              "sharding not understood: fsdp3+dp");
 }
 
 TEST(MapStrategy, OverlapFollowsTheSoftware) {
