@@ -31,6 +31,8 @@ void require_model(const models::ModelSpec& model) {
     require(!model.parallel_residual, "/model/parallel_residual", "a parallel residual cannot be executed yet",
             "set it to false");
     require(!model.qk_norm, "/model/qk_norm", "norms of queries and keys cannot be executed yet", "set it to false");
+    require(model.kv_lora_rank == 0, "/model/kv_lora_rank", "latent attention cannot be executed yet",
+            "take a model without");
     require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",
             "take learned or rope");
 }
@@ -51,6 +53,8 @@ void require_experts(const strategies::Plan& plan) {
     const models::ModelSpec& model = plan.model;
     const strategies::Training& training = plan.training;
     if (model.experts == 0) return;
+    require(plan.strategy.dispatcher == strategies::Dispatcher::alltoall, "/strategy/moe_token_dispatcher_type",
+            "tokens that all ranks gather cannot be executed yet", "set it to \"alltoall\"");
     require(model.experts > 1, "/model/num_experts", "a router of 1 expert cannot be executed", "take at least 2");
     require(training.expert_capacity == 0 || training.expert_capacity >= 1, "/training/moe_expert_capacity_factor",
             fmt::format("{}: tokens that experts have no room for cannot be executed yet", training.expert_capacity),
@@ -90,8 +94,6 @@ void require_executable(const strategies::Plan& plan) {
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
     require(strategy.context == 1, "/strategy/context", "context parallelism cannot be executed yet", "set it to 1");
-    require(strategy.optimizer_instances == 1, "/strategy/num_distributed_optimizer_instances",
-            "several instances of the distributed optimizer cannot be executed yet", "leave it out");
     const strategies::Ownership words = ownership(plan, strategies::ParameterClass::embedding);
     require(words.gradients.split(words.replicas) == strategies::AxisSet{}, "/strategy/sharding",
             fmt::format("{}: shares of gradients and weights cannot be executed yet",

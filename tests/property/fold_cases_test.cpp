@@ -49,6 +49,12 @@ topology::ClusterSpec failed(topology::ClusterSpec spec, const char* what) {
 
 constexpr const char* zero1 = R"({"strategy": {"sharding": "zero1"}})";
 constexpr const char* overlap = R"({"strategy": {"overlap_grad_reduce": true}})";
+constexpr const char* ring = R"({"strategy": {"context": 2, "sharding": "zero1"}, "training": {"seq_length": 512}})";
+constexpr const char* heads = R"({"strategy": {"context": 2, "cp_comm_type": "a2a", "sharding": "zero3"}})";
+constexpr const char* instances =
+    R"({"strategy": {"sharding": "zero1", "num_distributed_optimizer_instances": 2, "overlap_grad_reduce": true}})";
+constexpr const char* hybrid = R"({"strategy": {"sharding": "zero3", "num_distributed_optimizer_instances": 4}})";
+constexpr const char* unequal = R"({"strategy": {"pipeline_layers": "1,2,1,0", "overlap_grad_reduce": true}})";
 constexpr const char* interleaved =
     R"({"model": {"num_hidden_layers": 8}, "strategy": {"schedule": "interleaved", "virtual_pipeline": 2}})";
 
@@ -67,6 +73,12 @@ const Case cases[] = {
     {"RailsTwoTiersOversubscribed", preset("dgx-a100", 64, 4), 8, 4, 16, 4},
     {"RailsOversubscribedOdd", preset("dgx-a100", 63, 3), 8, 3, 21, 63, R"({"model": {"num_hidden_layers": 6}})"},
     {"RailsTensorAcrossNodes", preset("dgx-a100", 4), 16, 1, 2, 1},
+    {"RailsContextRing", preset("dgx-a100", 16), 4, 2, 8, 2, ring},
+    {"RailsContextRingOverNodes", preset("dgx-a100", 16), 8, 2, 4, 2, ring},
+    {"RailsHeadsExchanged", preset("dgx-a100", 4), 1, 1, 16, 1, heads},
+    {"RailsInstances", preset("dgx-a100", 16), 8, 2, 8, 2, instances},
+    {"RailsHybridSharding", preset("dgx-a100", 4), 1, 1, 32, 1, hybrid},
+    {"RailsUnequalStages", preset("dgx-a100", 16), 8, 4, 4, 4, unequal},
     {"SuperPodOneUnit", preset("superpod-a100", 16), 8, 4, 4, 4},
     {"SuperPodStageStraddlesUnits", preset("superpod-a100", 48), 8, 4, 12, 24},
     {"SuperPodTwoUnitsZero1", preset("superpod-a100", 40), 8, 2, 20, 2, zero1},

@@ -46,6 +46,16 @@ TEST_P(EveryMesh, FindsTheReferencesGradients) {
                              single_error);
 }
 
+/// Every other layer sees three tokens; the sequence has eight.
+TEST_P(EveryMesh, TrainsWindowsAsTheReference) {
+    Plan plan = plan_of(small_llama());
+    plan.model.name = "llama, windows";
+    plan.model.attention_window = 3;
+    plan.model.window_pattern = 2;
+    GetParam().change(plan);
+    expect_the_reference(plan, plan.model);
+}
+
 class InSixteenBits : public testing::TestWithParam<Case> {
 protected:
     static Plan plan_for(const models::ModelSpec& spec, kernels::Dtype sums) {
@@ -137,6 +147,20 @@ const Case data_cases[]{
          p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
          p.strategy.bucket_bytes = 6000;
      }},
+    {"Zero1InTwoGroups",
+     [](Plan& p) {
+         p.strategy.data = 4;
+         p.strategy.sharding = Sharding::zero1;
+         p.strategy.optimizer_instances = 2;
+     }},
+    {"Zero1InTwoGroupsOverlap",
+     [](Plan& p) {
+         p.strategy.data = 4;
+         p.strategy.sharding = Sharding::zero1;
+         p.strategy.optimizer_instances = 2;
+         p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
+         p.strategy.bucket_bytes = 6000;
+     }},
     {"Tensor2Data2", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; }},
     {"Sequence2Zero1",
      [](Plan& p) {
@@ -152,6 +176,23 @@ const Case pipeline_cases[]{
      [](Plan& p) {
          p.strategy.pipeline = 4;
          p.strategy.schedule = ScheduleKind::gpipe;
+     }},
+    {"Pipeline2Unequal",
+     [](Plan& p) {
+         p.strategy.pipeline = 2;
+         p.strategy.first_stage_layers = 1;
+     }},
+    {"Pipeline4EmbeddingAndLossAlone",
+     [](Plan& p) {
+         p.strategy.pipeline = 4;
+         p.strategy.pipeline_layers = "0,2,2,0";
+     }},
+    {"InterleavedEmbeddingAndLossAsLayers",
+     [](Plan& p) {
+         p.strategy.pipeline = 2;
+         p.strategy.virtual_pipeline = 3;
+         p.strategy.schedule = ScheduleKind::interleaved;
+         p.strategy.embedding_as_layer = p.strategy.loss_as_layer = true;
      }},
     {"Interleaved",
      [](Plan& p) {

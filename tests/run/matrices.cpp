@@ -177,7 +177,9 @@ M Tape::rope(const M& x, std::size_t heads, std::size_t head_dim) {
     return y;
 }
 
-M Tape::attention(const M& x, std::size_t heads, std::size_t kv_heads, std::size_t head_dim, bool causal) {
+/// window: so many keys, the query's own included; 0: all.
+M Tape::attention(const M& x, std::size_t heads, std::size_t kv_heads, std::size_t head_dim, bool causal,
+                  std::size_t window) {
     const std::size_t seq = x->rows, group = heads / kv_heads;
     const M y = fresh(seq, heads * head_dim);
     auto p = std::make_shared<std::vector<double>>(heads * seq * seq);
@@ -187,17 +189,18 @@ M Tape::attention(const M& x, std::size_t heads, std::size_t kv_heads, std::size
     const auto v = [=](std::size_t j, std::size_t h) {
         return j * x->cols + (heads + kv_heads + h / group) * head_dim;
     };
+    const auto first = [=](std::size_t i) { return window == 0 || i < window ? 0 : i + 1 - window; };
     const auto last = [=](std::size_t i) { return causal ? i + 1 : seq; };
     for (std::size_t h = 0; h < heads; ++h)
         for (std::size_t i = 0; i < seq; ++i) {
             double* const row = p->data() + (h * seq + i) * seq;
             double total = 0;
-            for (std::size_t j = 0; j < last(i); ++j) {
+            for (std::size_t j = first(i); j < last(i); ++j) {
                 double dot = 0;
                 for (std::size_t d = 0; d < head_dim; ++d) dot += x->value[q(i, h) + d] * x->value[k(j, h) + d];
                 total += row[j] = std::exp(scale * dot);
             }
-            for (std::size_t j = 0; j < last(i); ++j) {
+            for (std::size_t j = first(i); j < last(i); ++j) {
                 row[j] /= total;
                 for (std::size_t d = 0; d < head_dim; ++d)
                     y->value[i * y->cols + h * head_dim + d] += row[j] * x->value[v(j, h) + d];
@@ -210,14 +213,14 @@ M Tape::attention(const M& x, std::size_t heads, std::size_t kv_heads, std::size
                 const double* const dy = y->gradient.data() + i * y->cols + h * head_dim;
                 std::vector<double> dp(seq);
                 double mean = 0;
-                for (std::size_t j = 0; j < last(i); ++j) {
+                for (std::size_t j = first(i); j < last(i); ++j) {
                     for (std::size_t d = 0; d < head_dim; ++d) {
                         dp[j] += dy[d] * x->value[v(j, h) + d];
                         x->gradient[v(j, h) + d] += row[j] * dy[d];
                     }
                     mean += row[j] * dp[j];
                 }
-                for (std::size_t j = 0; j < last(i); ++j)
+                for (std::size_t j = first(i); j < last(i); ++j)
                     for (std::size_t d = 0; d < head_dim; ++d) {
                         const double ds = scale * row[j] * (dp[j] - mean);
                         x->gradient[q(i, h) + d] += ds * x->value[k(j, h) + d];

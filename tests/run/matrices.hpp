@@ -39,7 +39,8 @@ public:
     /// Rotates the first `heads` heads of every row, whose number is its position.
     M rope(const M& x, std::size_t heads, std::size_t head_dim);
     /// x holds queries, keys and values side by side.
-    M attention(const M& x, std::size_t heads, std::size_t kv_heads, std::size_t head_dim, bool causal);
+    M attention(const M& x, std::size_t heads, std::size_t kv_heads, std::size_t head_dim, bool causal,
+                std::size_t window = 0);
     /// Mean over the rows, of the first `classes` columns.
     M cross_entropy(const M& logits, const std::vector<std::int32_t>& targets, std::size_t classes);
 

@@ -45,7 +45,7 @@ public:
         const std::vector<std::int32_t> targets(sequence.begin() + 1, sequence.end());
         M x = tape.rows_of(get("embedding.words"), ids);
         if (learned()) x = tape.plus(x, tape.first_rows(get("embedding.positions"), ids.size()));
-        for (std::uint32_t l = 0; l < spec_.layers; ++l) x = block(tape, x, "layer." + std::to_string(l) + ".");
+        for (std::uint32_t l = 0; l < spec_.layers; ++l) x = block(tape, x, l);
         x = normed(tape, x, "final_norm");
         const M logits = tape.product(x, get(spec_.tied_embeddings ? "embedding.words" : "logits.weight"));
         return tape.cross_entropy(logits, targets, spec_.vocab);
@@ -85,11 +85,13 @@ private:
         const M y = tape.product(x, get(name + ".weight"));
         return parameters_.contains(name + ".bias") ? tape.plus_row(y, get(name + ".bias")) : y;
     }
-    M block(Tape& tape, const M& x, const std::string& at) {
+    M block(Tape& tape, const M& x, std::uint32_t layer) {
+        const std::string at = "layer." + std::to_string(layer) + ".";
         M a = applied(tape, normed(tape, x, at + "attention_norm"), at + "qkv");
         if (spec_.position == models::PositionKind::rope)
             a = tape.rope(a, spec_.heads + spec_.kv_heads, spec_.head_dim);
-        a = tape.attention(a, spec_.heads, spec_.kv_heads, spec_.head_dim, spec_.causal);
+        a = tape.attention(a, spec_.heads, spec_.kv_heads, spec_.head_dim, spec_.causal,
+                           spec_.has_window(layer) ? spec_.attention_window : 0);
         const M middle = tape.plus(x, applied(tape, a, at + "projection"));
         const M input = normed(tape, middle, at + "mlp_norm");
         if (!parameters_.contains(at + "router.weight")) return tape.plus(middle, dense(tape, input, at));

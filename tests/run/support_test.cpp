@@ -121,6 +121,14 @@ TEST(Support, RefusesByKey) {
              p.strategy.data = 2;
              p.strategy.sharding = strategies::Sharding::zero2;
          }},
+        {"/strategy/context", [](Plan& p) { p.strategy.context = 2; }},
+        {"/training/lora_rank", [](Plan& p) { p.training.lora_rank = 4; }},
+        {"/model/kv_lora_rank", [](Plan& p) { p.model.kv_lora_rank = 16; }},
+        {"/strategy/moe_token_dispatcher_type",
+         [](Plan& p) {
+             with_experts(p);
+             p.strategy.dispatcher = strategies::Dispatcher::allgather;
+         }},
         {"/strategy/schedule", [](Plan& p) { p.strategy.schedule = strategies::ScheduleKind::zb_h1; }},
     };
     for (const Case& one : cases) {
