@@ -20,6 +20,7 @@ using AddCommand = void (*)(CLI::App& program, Exit& exit);
 void add_simulate(CLI::App& program, Exit& exit);
 void add_run(CLI::App& program, Exit& exit);
 void add_compare(CLI::App& program, Exit& exit);
+void add_diff(CLI::App& program, Exit& exit);
 void add_explain(CLI::App& program, Exit& exit);
 void add_collective(CLI::App& program, Exit& exit);
 void add_validate(CLI::App& program, Exit& exit);

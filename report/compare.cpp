@@ -12,6 +12,7 @@
 #include "base/statistics.hpp"
 #include "documents/message.hpp"
 #include "report/breakdown.hpp"
+#include "report/side.hpp"
 #include "run/measured.hpp"
 
 namespace orrery::report {
@@ -19,42 +20,6 @@ namespace orrery::report {
 namespace {
 
 using Json = nlohmann::json;
-
-/// One of the two documents, which says where something is missing.
-struct Side {
-    const Json& document;
-    const std::string& file;
-
-    [[nodiscard]] const Json& at(const std::string& pointer) const {
-        const Json::json_pointer place(pointer);
-        if (!document.is_object() || !document.contains(place))
-            throw Error(file, pointer, "is missing", "give a file that simulate --json or run --json wrote");
-        return document.at(place);
-    }
-    [[nodiscard]] double number(const std::string& pointer, double least) const {
-        const Json& value = at(pointer);
-        if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < least)
-            throw Error(file, pointer, fmt::format("is {}", value.dump()), fmt::format("a number from {} on", least));
-        return value.get<double>();
-    }
-    [[nodiscard]] std::size_t index(const std::string& pointer) const {
-        const Json& value = at(pointer);
-        if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
-            throw Error(file, pointer, fmt::format("{} is no whole number", documents::shown(value)),
-                        "the file is damaged");
-        return value.get<std::size_t>();
-    }
-    [[nodiscard]] std::string text(const std::string& pointer) const {
-        const Json& value = at(pointer);
-        if (!value.is_string())
-            throw Error(file, pointer, fmt::format("{} is not text", documents::shown(value)), "the file is damaged");
-        return value.get<std::string>();
-    }
-    [[nodiscard]] std::size_t size(const std::string& pointer) const {
-        if (!at(pointer).is_array()) throw Error(file, pointer, "is no list", "the file is damaged");
-        return at(pointer).size();
-    }
-};
 
 void require_equal(const Side& p, const Side& m, const std::string& pointer, const std::string& hint) {
     if (p.at(pointer) != m.at(pointer)) throw Error(m.file, pointer, "differs from " + p.file, hint);

@@ -26,12 +26,12 @@ TEST_P(HelpTest, ShowsAnExampleOfTheCommand) {
 INSTANTIATE_TEST_SUITE_P(
     Commands, HelpTest,
     testing::Values(Arguments{}, Arguments{"simulate"}, Arguments{"explain"}, Arguments{"collective"}, Arguments{"run"},
-                    Arguments{"compare"}, Arguments{"validate"}, Arguments{"list"}, Arguments{"list", "models"},
-                    Arguments{"list", "clusters"}, Arguments{"list", "strategies"}, Arguments{"list", "profiles"},
-                    Arguments{"profile"}, Arguments{"profile", "show"}, Arguments{"profile", "import"},
-                    Arguments{"calibrate"}, Arguments{"calibrate", "show"}, Arguments{"calibrate", "compare"},
-                    Arguments{"calibrate", "check"}, Arguments{"import"}, Arguments{"import", "megatron"},
-                    Arguments{"calibrate", "import", "nccl-tests"}));
+                    Arguments{"compare"}, Arguments{"diff"}, Arguments{"validate"}, Arguments{"list"},
+                    Arguments{"list", "models"}, Arguments{"list", "clusters"}, Arguments{"list", "strategies"},
+                    Arguments{"list", "profiles"}, Arguments{"profile"}, Arguments{"profile", "show"},
+                    Arguments{"profile", "import"}, Arguments{"calibrate"}, Arguments{"calibrate", "show"},
+                    Arguments{"calibrate", "compare"}, Arguments{"calibrate", "check"}, Arguments{"import"},
+                    Arguments{"import", "megatron"}, Arguments{"calibrate", "import", "nccl-tests"}));
 
 TEST(Help, NamesEveryCommandAndTheExitCodes) {
     const std::string text = orrery({"--help"}).out;

@@ -1,0 +1,59 @@
+// orrery diff: two predictions beside each other.
+#include "report/diff.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/read_file.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "documents/document.hpp"
+#include "report/operations.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+struct Options {
+    std::string before, after, json;
+    DisplayOptions display;
+};
+
+constexpr const char* footer = R"(Examples:
+  orrery simulate scenarios/gpt3-175b-superpod-a100.json --json before.json
+  orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.recompute=selective --json after.json
+  orrery diff before.json after.json)";
+
+nlohmann::json read(const std::string& file) {
+    constexpr const char* hint = "simulate --json writes such files";
+    return documents::parse_document(read_file(file, hint, report::most_operations_bytes), file, {.example = hint});
+}
+
+Exit diff(const Options& options) {
+    require_distinct({options.json}, {options.before, options.after});
+    const auto before = read(options.before), after = read(options.after);
+    Output json(options.json);
+    const report::Difference result = report::difference(before, options.before, after, options.after);
+    if (json.wanted()) json.write(report::to_json(result).dump(2) + '\n');
+    if (!json.to_stdout() && !options.display.quiet) print(report::to_text(result, options.display.style()));
+    json.finish();
+    return Exit::done;
+}
+
+}  // namespace
+
+void add_diff(CLI::App& program, Exit& exit) {
+    CLI::App* const command =
+        program.add_subcommand("diff", "two predictions: what differs in the scenario, and in the answer");
+    const auto options = std::make_shared<Options>();
+    command->add_option("BEFORE", options->before, "report of simulate --json")->required();
+    command->add_option("AFTER", options->after, "report of simulate --json")->required();
+    command->add_option("--json", options->json, "write the difference as JSON; - for standard output")
+        ->type_name("FILE");
+    options->display.add_to(*command);
+    command->footer(footer);
+    command->callback([options, &exit] { exit = diff(*options); });
+}
+
+}  // namespace orrery::cli

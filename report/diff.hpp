@@ -1,0 +1,44 @@
+// Two predictions beside each other: what differs in what was asked, and in the answers.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "report/style.hpp"
+
+namespace orrery::report {
+
+/// A key of the scenario that differs; a text for "not there".
+struct ChangedKey {
+    std::string pointer;  ///< "/strategy/tensor"
+    std::string before, after;
+};
+
+/// A number of both answers.
+struct ChangedNumber {
+    enum class Unit { seconds, bytes, share, rate };
+    std::string name;
+    Unit unit = Unit::seconds;
+    double before = 0, after = 0;
+
+    /// after / before - 1; 0 where nothing was before.
+    [[nodiscard]] double relative() const { return before > 0 ? after / before - 1 : 0; }
+};
+
+struct Difference {
+    std::string before, after;  ///< names of the scenarios
+    std::vector<ChangedKey> keys;
+    std::vector<ChangedNumber> numbers;    ///< the step first
+    std::vector<ChangedNumber> breakdown;  ///< of the step, by category
+    bool fitted = true, fits = true;       ///< before, and after
+};
+
+/// Both documents are reports of `simulate --json`. Throws Error with file and pointer when one is not.
+Difference difference(const nlohmann::json& before, const std::string& before_file, const nlohmann::json& after,
+                      const std::string& after_file);
+
+std::string to_text(const Difference& difference, Style style);
+nlohmann::ordered_json to_json(const Difference& difference);
+
+}  // namespace orrery::report

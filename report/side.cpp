@@ -1,0 +1,52 @@
+#include "report/side.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "documents/message.hpp"
+
+namespace orrery::report {
+
+using Json = nlohmann::json;
+
+bool Side::has(const std::string& pointer) const {
+    return document.is_object() && document.contains(Json::json_pointer(pointer));
+}
+
+const Json& Side::at(const std::string& pointer) const {
+    if (!has(pointer)) throw Error(file, pointer, "is missing", "give a file that simulate --json or run --json wrote");
+    return document.at(Json::json_pointer(pointer));
+}
+
+double Side::number(const std::string& pointer, double least) const {
+    const Json& value = at(pointer);
+    if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < least)
+        throw Error(file, pointer, fmt::format("is {}", documents::shown(value)),
+                    fmt::format("a number from {} on", least));
+    return value.get<double>();
+}
+
+std::size_t Side::index(const std::string& pointer) const {
+    const Json& value = at(pointer);
+    if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
+        throw Error(file, pointer, fmt::format("{} is no whole number", documents::shown(value)),
+                    "the file is damaged");
+    return value.get<std::size_t>();
+}
+
+std::string Side::text(const std::string& pointer) const {
+    const Json& value = at(pointer);
+    if (!value.is_string())
+        throw Error(file, pointer, fmt::format("{} is not text", documents::shown(value)), "the file is damaged");
+    return value.get<std::string>();
+}
+
+std::size_t Side::size(const std::string& pointer) const {
+    if (!at(pointer).is_array()) throw Error(file, pointer, "is no list", "the file is damaged");
+    return at(pointer).size();
+}
+
+}  // namespace orrery::report
