@@ -28,10 +28,10 @@ struct ChangedNumber {
 
 struct Difference {
     std::string before, after;  ///< names of the scenarios
-    std::vector<ChangedKey> keys;
-    std::vector<ChangedNumber> numbers;    ///< the step first
-    std::vector<ChangedNumber> breakdown;  ///< of the step, by category
-    bool fitted = true, fits = true;       ///< before, and after
+    std::vector<ChangedKey> keys{};
+    std::vector<ChangedNumber> numbers{};    ///< the step first
+    std::vector<ChangedNumber> breakdown{};  ///< of the step, by category
+    bool fitted = true, fits = true;         ///< before, and after
 };
 
 /// Both documents are reports of `simulate --json`. Throws Error with file and pointer when one is not.
