@@ -8,9 +8,12 @@
 
 #include "base/data_folder.hpp"
 #include "base/progress.hpp"
+#include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/validate_run.hpp"
+#include "report/html/page.hpp"
+#include "report/html/validation_page.hpp"
 #include "validate/carry.hpp"
 #include "validate/output.hpp"
 #include "validate/run.hpp"
@@ -21,7 +24,7 @@ namespace {
 
 struct Options {
     std::vector<std::string> files;
-    std::string json, carry, into;
+    std::string json, html, carry, into;
     bool quiet = false, held_out = false, run = false;
     ValidateRun executed;
 };
@@ -30,14 +33,21 @@ constexpr const char* footer = R"(Examples:
   orrery validate                                            # the set that comes with the program
   orrery validate scenarios/validation/megatron_papers.json
   orrery validate --held-out scenarios/validation/aiconfigurator_collectives.json
-  orrery validate --json errors.json --quiet
+  orrery validate --json errors.json --html errors.html --quiet
   orrery validate --run scenarios/gpt-tiny-cpu.json --case strategy.data=2 --case strategy.tensor=2   # on this machine
   orrery validate --run two-hosts.json --hosts nodes --wall    # on a small cluster
   orrery validate --carry published/ --into rows/             # the compact form of other files)";
 
+std::string command_of(const Options& options) {
+    std::string text = "orrery validate";
+    for (const std::string& file : options.files) text += " " + shell_word(file);
+    return text + (options.held_out ? " --held-out" : "") + " --html " + shell_word(options.html);
+}
+
 void run_validation(const Options& options) {
-    require_distinct({options.json}, options.files);
-    Output json(options.json);
+    require_distinct({options.json, options.html}, options.files);
+    if (!options.html.empty()) report::require_page();
+    Output json(options.json), html(options.html);
     const std::vector<std::filesystem::path> files =
         options.files.empty() ? validate::carried_files()
                               : std::vector<std::filesystem::path>(options.files.begin(), options.files.end());
@@ -46,9 +56,12 @@ void run_validation(const Options& options) {
         return validate::validate_files(files, validate::simulator(options.held_out),
                                         [&](std::size_t done, std::size_t total) { progress.show(done, total); });
     }();
-    if (json.wanted()) json.write(validate::to_json(report).dump(2) + '\n');
+    const auto scores = validate::to_json(report);
+    if (json.wanted()) json.write(scores.dump(2) + '\n');
+    if (html.wanted()) html.write(report::validation_page(scores, command_of(options)));
     if (!json.to_stdout() && !options.quiet) print(validate::to_text(report));
     json.finish();
+    html.finish();
 }
 
 /// calibrate, predict, run, compare: each scenario in each case.
@@ -102,6 +115,7 @@ void add_validate(CLI::App& program, Exit& exit) {
                         "files of rows (JSON), or with --run scenarios; without one, the set that the project carries");
     command->add_option("--json", options->json, "write rows, sources and scores as JSON; - for standard output")
         ->type_name("FILE");
+    command->add_option("--html", options->html, "write a page to look at")->type_name("FILE");
     auto* const from = command->add_option("--carry", options->carry,
                                            "write the compact form of a folder's files, instead of predicting them");
     from->type_name("FOLDER");
@@ -114,6 +128,8 @@ void add_validate(CLI::App& program, Exit& exit) {
     command->add_flag("--quiet,-q", options->quiet, "print no tables and no progress");
     command->footer(footer);
     command->callback([options, &exit] {
+        if (!options->html.empty() && (options->run || !options->carry.empty()))
+            throw Error("--html shows published rows that are predicted", "leave out --run and --carry");
         if (options->run)
             exit = run_scenarios(*options);
         else

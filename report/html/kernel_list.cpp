@@ -67,8 +67,7 @@ double peak(const calibrate::Predictor& predictor, Dtype format) {
 
 Json kernel_list(const sim::Prediction& p, const calibrate::Predictor& predictor, std::uint32_t rank) {
     std::vector<Json> entries;
-    for (const KernelUse& use : census_of(p, rank).kernels)
-        entries.push_back(entry(use, predictor, p.step_time_s));
+    for (const KernelUse& use : census_of(p, rank).kernels) entries.push_back(entry(use, predictor, p.step_time_s));
     std::ranges::stable_sort(entries, std::greater{}, [](const Json& each) { return each["share"].get<double>(); });
     return entries;
 }

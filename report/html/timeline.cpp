@@ -155,8 +155,7 @@ Json blocks(const sim::Prediction& p) {
                            nanoseconds(span.end - span.begin)});
             end = std::max(end, span.end);
         }
-        if (!ops.empty())
-            list[std::to_string(block)] = {{"duration_ns", nanoseconds(end)}, {"ops", std::move(ops)}};
+        if (!ops.empty()) list[std::to_string(block)] = {{"duration_ns", nanoseconds(end)}, {"ops", std::move(ops)}};
     }
     return list;
 }
@@ -179,9 +178,8 @@ Json timeline(const scenarios::Scenario& scenario, const sim::Prediction& p) {
     Words words(p.program);
     Json tracks = Json::array();
     for (const Track& track : shown)
-        tracks.push_back({{"title", track.title},
-                          {"stage", track.stage},
-                          {"lanes", lanes_of(p, p.trace[track.rank_class], words)}});
+        tracks.push_back(
+            {{"title", track.title}, {"stage", track.stage}, {"lanes", lanes_of(p, p.trace[track.rank_class], words)}});
     const std::size_t all = trace_tracks(scenario.perturbations.stragglers, p).shown.size();
     return {{"step_ns", nanoseconds(p.step_time_s)},
             {"tracks", std::move(tracks)},

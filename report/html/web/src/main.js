@@ -4,8 +4,9 @@ import { h } from "./dom.js";
 import { choose, current, onSystemChange } from "./theme.js";
 import { plans } from "./views/plans.js";
 import { simulate } from "./views/simulate.js";
+import { validation } from "./views/validation.js";
 
-const views = { simulate, sweep: plans, search: plans };
+const views = { simulate, sweep: plans, search: plans, validate: validation };
 
 function header(data) {
   const label = () => (current() === "dark" ? "Light" : "Dark");
