@@ -8,18 +8,21 @@
 #include <nlohmann/json.hpp>
 
 #include "base/progress.hpp"
+#include "base/text.hpp"
 #include "base/today.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "documents/document.hpp"
 #include "planning/capacity/answer.hpp"
+#include "report/html/capacity_page.hpp"
+#include "report/html/page.hpp"
 
 namespace orrery::cli {
 
 namespace {
 
 struct Options {
-    std::string question, json, cache;
+    std::string question, json, html, cache;
     bool no_cache = false;
     DisplayOptions display;
 };
@@ -27,15 +30,17 @@ struct Options {
 constexpr const char* footer = R"(Examples:
   orrery capacity scenarios/capacity/llama3-70b.json
   orrery capacity scenarios/capacity/gpt3-175b.json --json - | jq .chosen
+  orrery capacity scenarios/capacity/llama3-70b.json --html answer.html
 
 Predictions are kept beside the question (QUESTION.predictions), so that another price is answered at once, and a
 command that was interrupted goes on.)";
 
 Exit ask(const Options& options) {
-    require_distinct({options.json, options.cache}, {options.question});
+    require_distinct({options.json, options.html, options.cache}, {options.question});
+    if (!options.html.empty()) report::require_page();
     const nlohmann::json document = documents::read_document(options.question);
     const capacity::Question question = capacity::read_question(document, options.question, today());
-    Output json(options.json);
+    Output json(options.json), html(options.html);
     const std::string cache = options.cache.empty() ? options.question + ".predictions" : options.cache;
     capacity::FactsFile known(options.no_cache ? "" : cache);
     const capacity::Answer answer = [&] {
@@ -43,10 +48,16 @@ Exit ask(const Options& options) {
         return capacity::answer(question, known,
                                 [&](std::size_t done, std::size_t total) { progress.show(done, total); });
     }();
-    if (json.wanted()) json.write(report::capacity_json(question, answer).dump(2) + '\n');
+    const auto answered = report::capacity_json(question, answer);
+    if (json.wanted()) json.write(answered.dump(2) + '\n');
+    if (html.wanted())
+        html.write(report::capacity_page(
+            answered,
+            fmt::format("orrery capacity {} --html {}", shell_word(options.question), shell_word(options.html))));
     if (!json.to_stdout() && !options.display.quiet)
         print(report::capacity_text(question, answer, options.display.style()));
     json.finish();
+    html.finish();
     return Exit::done;
 }
 
@@ -59,6 +70,7 @@ void add_capacity(CLI::App& program, Exit& exit) {
     command->add_option("QUESTION", options->question, "model, tokens, deadline or budget, candidates (JSON)")
         ->required();
     command->add_option("--json", options->json, "write the answer as JSON; - for standard output")->type_name("FILE");
+    command->add_option("--html", options->html, "write a page to look at")->type_name("FILE");
     auto* const file =
         command->add_option("--cache", options->cache, "where predictions are kept; QUESTION.predictions when absent")
             ->type_name("FILE");

@@ -2,11 +2,12 @@
 import { redraw, resize } from "./card.js";
 import { h } from "./dom.js";
 import { choose, current, onSystemChange } from "./theme.js";
+import { capacity } from "./views/capacity.js";
 import { plans } from "./views/plans.js";
 import { simulate } from "./views/simulate.js";
 import { validation } from "./views/validation.js";
 
-const views = { simulate, sweep: plans, search: plans, validate: validation };
+const views = { simulate, sweep: plans, search: plans, validate: validation, capacity };
 
 function header(data) {
   const label = () => (current() === "dark" ? "Light" : "Dark");
