@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
 
 #include "base/enum_table.hpp"
 #include "base/table.hpp"
@@ -13,6 +15,7 @@
 #include "hardware/gpu.hpp"
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
+#include "scenarios/schema.hpp"
 #include "strategies/plan_fields.hpp"
 #include "topology/catalog.hpp"
 #include "topology/fabric_spec.hpp"
@@ -31,7 +34,8 @@ constexpr const char* footer = R"(Examples:
   orrery list gpus
   orrery list fabrics
   orrery list strategies
-  orrery list profiles)";
+  orrery list profiles
+  orrery list keys)";
 
 void list_models() {
     Table table({{"model", Align::left},
@@ -147,6 +151,23 @@ void list_profiles() {
     print("\n`orrery profile show NAME` names every table's source.\n");
 }
 
+void list_keys(bool markdown) {
+    if (markdown) return print(scenarios::key_reference());
+    const auto plain = [](std::string text) {
+        std::erase(text, '`');
+        return text;
+    };
+    Table table({{"key", Align::left},
+                 {"values", Align::left},
+                 {"when absent", Align::left},
+                 {"what", Align::left},
+                 {"elsewhere", Align::left}});
+    for (const scenarios::KeyWords& key : scenarios::keys_in_words())
+        table.row({key.object.empty() ? key.key : key.object + '.' + key.key, plain(key.values), key.when_absent,
+                   plain(key.meaning), plain(key.elsewhere)});
+    print_table(table);
+}
+
 }  // namespace
 
 void add_list(CLI::App& program, Exit&) {
@@ -162,6 +183,11 @@ void add_list(CLI::App& program, Exit&) {
     add("fabrics", "kinds of fabric between the nodes with their parameters and sources", list_fabrics);
     add("strategies", "keys of a scenario's strategy with their values and sources", list_strategies);
     add("profiles", "shipped profiles of measured kernels and collectives", list_profiles);
+    CLI::App* const keys = command->add_subcommand("keys", "keys of a scenario with their values and meanings");
+    const auto markdown = std::make_shared<bool>(false);
+    keys->add_flag("--markdown", *markdown, "as Markdown: docs/scenario.md");
+    keys->callback([markdown] { list_keys(*markdown); });
+    keys->footer("Examples:\n  orrery list keys\n  orrery list keys --markdown | grep sequence");
 }
 
 }  // namespace orrery::cli
