@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/data_folder.hpp"
 #include "base/enum_table.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
@@ -12,10 +15,12 @@
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "documents/document.hpp"
 #include "hardware/gpu.hpp"
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
 #include "scenarios/schema.hpp"
+#include "scenarios/shipped.hpp"
 #include "strategies/plan_fields.hpp"
 #include "topology/catalog.hpp"
 #include "topology/fabric_spec.hpp"
@@ -34,6 +39,7 @@ constexpr const char* footer = R"(Examples:
   orrery list gpus
   orrery list fabrics
   orrery list strategies
+  orrery list scenarios
   orrery list profiles
   orrery list keys)";
 
@@ -151,6 +157,16 @@ void list_profiles() {
     print("\n`orrery profile show NAME` names every table's source.\n");
 }
 
+void list_scenarios() {
+    Table table({{"scenario", Align::left}, {"title", Align::left}, {"where it comes from", Align::left}});
+    for (const std::filesystem::path& file : scenarios::shipped_files()) {
+        const nlohmann::json document = documents::read_document(file.string());
+        table.row({file.stem().string(), document.value("name", ""), document.value("description", "")});
+    }
+    print_table(table);
+    print(fmt::format("\nTheir files are in {}.\n", data_folder().string()));
+}
+
 void list_keys(bool markdown) {
     if (markdown) return print(scenarios::key_reference());
     const auto plain = [](std::string text) {
@@ -182,6 +198,7 @@ void add_list(CLI::App& program, Exit&) {
     add("gpus", "kinds of GPU with their datasheets' rates", list_gpus);
     add("fabrics", "kinds of fabric between the nodes with their parameters and sources", list_fabrics);
     add("strategies", "keys of a scenario's strategy with their values and sources", list_strategies);
+    add("scenarios", "shipped scenarios, which commands take by name", list_scenarios);
     add("profiles", "shipped profiles of measured kernels and collectives", list_profiles);
     CLI::App* const keys = command->add_subcommand("keys", "keys of a scenario with their values and meanings");
     const auto markdown = std::make_shared<bool>(false);

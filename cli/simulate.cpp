@@ -39,6 +39,7 @@ sim::EngineKind engine_of(const Options& options) {
 
 constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json
+  orrery simulate gpt3-175b-superpod-a100                 # a shipped one by its name (orrery list scenarios)
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.recompute=selective
   orrery simulate --model llama3-70b --cluster superpod-h100 --gpus 256 --tensor 8 --pipeline 4 --global-batch 512 \
       --seq-length 8192 --precision bf16
