@@ -46,7 +46,7 @@ class Clone:
         shutil.copytree(ROOT, self.path, ignore=UNTOUCHED, symlinks=True)
         (self.path / "build").mkdir()
         (self.path / "build" / "release").symlink_to(build)
-        self.environment = dict(os.environ, ORRERY_DATA=str(self.path / "scenarios"), NO_COLOR="1",
+        self.environment = dict(os.environ, NO_COLOR="1",
                                 PATH=f"{build}:{os.environ['PATH']}",
                                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         for name in ("COLUMNS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # of a terminal; of the make that runs this
