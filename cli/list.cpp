@@ -157,11 +157,17 @@ void list_profiles() {
     print("\n`orrery profile show NAME` names every table's source.\n");
 }
 
+/// A text of a document; "" where it has none. Scenarios of one's own folder are not checked for being listed.
+std::string text_at(const nlohmann::json& document, const char* key) {
+    const bool has = document.is_object() && document.contains(key) && document.at(key).is_string();
+    return has ? document.at(key).get<std::string>() : "";
+}
+
 void list_scenarios() {
     Table table({{"scenario", Align::left}, {"title", Align::left}, {"where it comes from", Align::left}});
     for (const std::filesystem::path& file : scenarios::shipped_files()) {
         const nlohmann::json document = documents::read_document(file.string());
-        table.row({file.stem().string(), document.value("name", ""), document.value("description", "")});
+        table.row({file.stem().string(), text_at(document, "name"), text_at(document, "description")});
     }
     print_table(table);
     print(fmt::format("\nTheir files are in {}.\n", data_folder().string()));

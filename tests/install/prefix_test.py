@@ -50,8 +50,9 @@ class PrefixTest(unittest.TestCase):
 
     def test_has_its_data_documents_and_licences(self):
         for name in ("share/orrery/scenarios/scenario.schema.json", "share/orrery/scenarios/profiles/h100.json",
-                     "share/orrery/scenarios/validation/megatron_papers.json", "share/orrery/scenarios/models/gpt2.json",
-                     "share/orrery/report/prediction.schema.json", "share/doc/orrery/README.md",
+                     "share/orrery/scenarios/validation/megatron_papers.json",
+                     "share/orrery/scenarios/models/gpt2.json", "share/orrery/report/prediction.schema.json",
+                     "share/doc/orrery/README.md",
                      "share/doc/orrery/docs/pipeline.svg", "share/doc/orrery/LICENSE", "share/doc/orrery/NOTICE",
                      "share/doc/orrery/licenses/vtrain-MIT.txt"):
             self.assertTrue((self.prefix / name).is_file(), name)
