@@ -6,6 +6,7 @@ SECONDS  ?= 60
 CASES    ?= 1000000
 FROM     ?= 0
 COUNT    ?= 1000
+PREFIX   ?= /usr/local
 THREADED := kernels_test tcp_test cpu_device_test run_test sim_engine_test reentrant_test
 FOLDERS  := base hardware kernels models topology strategies reliability scenarios calibrate run sim planning \
             validate report doors cli tests
@@ -14,8 +15,8 @@ CODE     := $(CODE)|validate|report|doors|cli
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
-.PHONY: run build test asan tsan fuzz soak faults bench format format-check tidy clean help setup setup-test \
-        developer sanitizers
+.PHONY: run build test install package asan tsan fuzz soak faults bench format format-check tidy clean help setup \
+        setup-test developer sanitizers
 
 run: build ## build a release and predict the scenario in SCENARIO
 	build/release/orrery simulate $(SCENARIO)
@@ -28,6 +29,12 @@ test: setup-test ## build everything with warnings as errors and run every test
 	cmake --preset dev
 	cmake --build --preset dev --parallel $(JOBS)
 	ctest --preset dev --parallel $(JOBS)
+
+install: build ## install the release into PREFIX (/usr/local): programs, data, manual pages, completions
+	cmake --install build/release --prefix $(PREFIX) --strip
+
+package: build ## make a Debian package of the release, in build/release
+	cpack -G DEB --config build/release/CPackConfig.cmake -B build/release
 
 asan: sanitizers ## run the tests that are not slow under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan

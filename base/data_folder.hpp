@@ -5,8 +5,9 @@
 
 namespace orrery {
 
-/// Folder of the shipped data (profiles/, validation/, models/): $ORRERY_DATA, else beside the executable or the
-/// source. Throws Error when $ORRERY_DATA is no folder, or there is none.
+/// Folder of the shipped data (scenarios, profiles/, validation/, models/): $ORRERY_DATA, else share/orrery/scenarios
+/// beside the folder of the program (as installed) or in it (as built). Throws Error when $ORRERY_DATA is another
+/// folder, or there is none.
 std::filesystem::path data_folder();
 
 }  // namespace orrery

@@ -17,6 +17,7 @@
 #include "cli/launch.hpp"
 #include "cli/options.hpp"
 #include "cli/points.hpp"
+#include "scenarios/shipped.hpp"
 
 namespace orrery::cli {
 
@@ -61,7 +62,8 @@ std::string scenario_points(const Options& options) {
     std::vector<scenarios::Override> overrides;
     for (const std::string& text : options.set) overrides.push_back(scenarios::parse_override(text));
     std::size_t left_out = 0;
-    std::string text = points_json(scenarios::load(options.scenario, overrides), options.ranks, left_out);
+    std::string text =
+        points_json(scenarios::load(scenarios::file_of(options.scenario), overrides), options.ranks, left_out);
     if (left_out > 0 && !options.quiet)
         fmt::print(stderr, "orrery: {} collectives among other numbers of ranks than {} are left to another run\n",
                    left_out, options.ranks);

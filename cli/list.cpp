@@ -2,7 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
 
+#include "base/data_folder.hpp"
 #include "base/enum_table.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
@@ -10,9 +15,12 @@
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "documents/document.hpp"
 #include "hardware/gpu.hpp"
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
+#include "scenarios/schema.hpp"
+#include "scenarios/shipped.hpp"
 #include "strategies/plan_fields.hpp"
 #include "topology/catalog.hpp"
 #include "topology/fabric_spec.hpp"
@@ -31,7 +39,9 @@ constexpr const char* footer = R"(Examples:
   orrery list gpus
   orrery list fabrics
   orrery list strategies
-  orrery list profiles)";
+  orrery list scenarios
+  orrery list profiles
+  orrery list keys)";
 
 void list_models() {
     Table table({{"model", Align::left},
@@ -147,6 +157,39 @@ void list_profiles() {
     print("\n`orrery profile show NAME` names every table's source.\n");
 }
 
+/// A text of a document; "" where it has none. Scenarios of one's own folder are not checked for being listed.
+std::string text_at(const nlohmann::json& document, const char* key) {
+    const bool has = document.is_object() && document.contains(key) && document.at(key).is_string();
+    return has ? document.at(key).get<std::string>() : "";
+}
+
+void list_scenarios() {
+    Table table({{"scenario", Align::left}, {"title", Align::left}, {"where it comes from", Align::left}});
+    for (const std::filesystem::path& file : scenarios::shipped_files()) {
+        const nlohmann::json document = documents::read_document(file.string());
+        table.row({file.stem().string(), text_at(document, "name"), text_at(document, "description")});
+    }
+    print_table(table);
+    print(fmt::format("\nTheir files are in {}.\n", data_folder().string()));
+}
+
+void list_keys(bool markdown) {
+    if (markdown) return print(scenarios::key_reference());
+    const auto plain = [](std::string text) {
+        std::erase(text, '`');
+        return text;
+    };
+    Table table({{"key", Align::left},
+                 {"values", Align::left},
+                 {"when absent", Align::left},
+                 {"what", Align::left},
+                 {"elsewhere", Align::left}});
+    for (const scenarios::KeyWords& key : scenarios::keys_in_words())
+        table.row({key.object.empty() ? key.key : key.object + '.' + key.key, plain(key.values), key.when_absent,
+                   plain(key.meaning), plain(key.elsewhere)});
+    print_table(table);
+}
+
 }  // namespace
 
 void add_list(CLI::App& program, Exit&) {
@@ -161,7 +204,13 @@ void add_list(CLI::App& program, Exit&) {
     add("gpus", "kinds of GPU with their datasheets' rates", list_gpus);
     add("fabrics", "kinds of fabric between the nodes with their parameters and sources", list_fabrics);
     add("strategies", "keys of a scenario's strategy with their values and sources", list_strategies);
+    add("scenarios", "shipped scenarios, which commands take by name", list_scenarios);
     add("profiles", "shipped profiles of measured kernels and collectives", list_profiles);
+    CLI::App* const keys = command->add_subcommand("keys", "keys of a scenario with their values and meanings");
+    const auto markdown = std::make_shared<bool>(false);
+    keys->add_flag("--markdown", *markdown, "as Markdown: docs/scenario.md");
+    keys->callback([markdown] { list_keys(*markdown); });
+    keys->footer("Examples:\n  orrery list keys\n  orrery list keys --markdown | grep sequence");
 }
 
 }  // namespace orrery::cli

@@ -12,6 +12,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "documents/document.hpp"
+#include "scenarios/shipped.hpp"
 
 namespace orrery::cli {
 
@@ -28,7 +29,15 @@ fs::path place(const std::string& path) {
 }  // namespace
 
 void ScenarioOptions::add_to(CLI::App& command, std::initializer_list<std::string_view> taken) {
-    command.add_option("SCENARIO", file, "scenario file (JSON); without one the keys below make it");
+    const auto find = [](std::string& named) {
+        named = scenarios::file_of(named);
+        return std::string();
+    };
+    command
+        .add_option("SCENARIO", file,
+                    "scenario file (JSON), or name of a shipped one (orrery list scenarios); without one the keys "
+                    "below make it")
+        ->transform(CLI::Validator(find, "", ""));
     command.add_option("--set", set, "override a key of the scenario, as in strategy.tensor=4; may be repeated")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);

@@ -15,6 +15,7 @@
 #include "base/interrupt.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "cli/completion.hpp"
 
 namespace orrery::cli {
 
@@ -93,6 +94,7 @@ void print_error(std::string_view program, std::string_view message) {
 Exit run_program(CLI::App& program, Exit& exit, int argc, const char* const* argv) {
     const std::string name = program.get_name();
     (void)std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error like others
+    add_completion(program);
     try {
         program.parse(argc, argv);
         return flushed(name, exit);

@@ -21,6 +21,8 @@ constexpr const char* footer = R"(Examples:
 
 Exit codes: 0 done; 1 does not fit or is not met, when asked to check; 2 bad input; 3 the run failed; 130
 interrupted.
+Environment: ORRERY_DATA names the folder of the shipped data, which holds profiles/ (share/orrery/scenarios beside the
+program when not set); NO_COLOR turns colours off; COLUMNS is the width of tables.
 `orrery COMMAND --help` explains a command.)";
 
 }  // namespace

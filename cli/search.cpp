@@ -173,7 +173,7 @@ void search(const Options& options, Ranks& ranks) {
                                    .begin = [&](const char* part, std::size_t steps) { watch.begin(part, steps); },
                                    .done = [&] { watch.done(); }});
     }
-    report::SearchReport report{&question, &*result, options.scenario.source(), {}, {}};
+    report::SearchReport report{&question, &*result, options.scenario.command("simulate"), {}, {}};
     ask_own(report, profiles);
     outputs.finish({.csv = [&] { return report::search_csv(report); },
                     .json = [&] { return report::search_json(report); },

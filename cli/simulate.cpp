@@ -12,6 +12,7 @@
 #include "cli/trace_output.hpp"
 #include "report/html/step_page.hpp"
 #include "report/json.hpp"
+#include "report/step_svg.hpp"
 #include "report/terminal.hpp"
 #include "sim/agreement.hpp"
 #include "sim/predict.hpp"
@@ -27,7 +28,7 @@ namespace {
 struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
-    std::string json, trace, html;
+    std::string json, trace, html, svg;
     bool check = false, operations = false;
     std::string fold = "auto", engine = "fast";
 };
@@ -38,12 +39,15 @@ sim::EngineKind engine_of(const Options& options) {
 
 constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json
+  orrery simulate gpt3-175b-superpod-a100                 # a shipped one by its name (orrery list scenarios)
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.recompute=selective
   orrery simulate --model llama3-70b --cluster superpod-h100 --gpus 256 --tensor 8 --pipeline 4 --global-batch 512 \
       --seq-length 8192 --precision bf16
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --json - | jq .mfu
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --trace step.json.gz    # open it in ui.perfetto.dev
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --html report.html      # to look at, and to pass on
+  orrery simulate scenarios/gpt3-175b-superpod-a100.json --global-batch 256 --virtual-pipeline 1 \
+      --set strategy.schedule=1f1b --svg pipeline.svg    # a drawing for documents
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --fold verify           # exact? simulate all 1,024 GPUs
   orrery simulate scenarios/mistral-7b-beside-gpt-1.7b.json                      # two jobs and storage traffic
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --check --quiet && echo it fits)";
@@ -107,15 +111,15 @@ sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileS
 
 Exit simulate(const Options& options) {
     const sim::SimgridAhead simgrid;
-    require_distinct({options.json, options.trace, options.html}, {options.scenario.file});
+    require_distinct({options.json, options.trace, options.html, options.svg}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
-    Output json(options.json), trace(options.trace), html(options.html);
+    Output json(options.json), trace(options.trace), html(options.html), svg(options.svg);
     const bool every = options.operations && json.wanted();
     if (every) announce_operations(scenario, options);
     calibrate::ProfileStore profiles;
     const sim::Prediction prediction = options.scenario.blamed([&] {
         return predict(scenario, profiles,
-                       {.keep_trace = trace.wanted() || html.wanted() || every,
+                       {.keep_trace = trace.wanted() || html.wanted() || svg.wanted() || every,
                         .unroll = every,
                         .fold = options.fold != "off" && !every,
                         .engine = engine_of(options)},
@@ -127,11 +131,13 @@ Exit simulate(const Options& options) {
                                      [&](std::string_view text) { json.write(text); });
     write_trace(trace, options.trace, scenario, prediction, options.display.quiet);
     if (html.wanted()) html.write(html_report(scenario, prediction, profiles, options));
-    const bool free = !json.to_stdout() && !trace.to_stdout() && !html.to_stdout();
+    if (svg.wanted()) svg.write(report::step_svg(scenario, prediction));
+    const bool free = !json.to_stdout() && !trace.to_stdout() && !html.to_stdout() && !svg.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
     json.finish();
     trace.finish();
     html.finish();
+    svg.finish();
     const bool agree = verify(scenario, options, profiles, free && !options.display.quiet);
     return (options.check && !prediction.fits) || !agree ? Exit::outside_tolerance : Exit::done;
 }
@@ -156,6 +162,7 @@ void add_simulate(CLI::App& program, Exit& exit) {
         ->add_option("--html", options->html,
                      "write the report as one HTML file, which any browser opens; it needs no network")
         ->type_name("FILE");
+    command->add_option("--svg", options->svg, "draw the timeline: a row for each pipeline stage")->type_name("FILE");
     command->add_flag("--operations", options->operations,
                       "the JSON holds the times of every operation of every rank, for `orrery compare`");
     command->add_flag("--check", options->check, "exit with 1 when the scenario does not fit into memory");

@@ -14,6 +14,7 @@
 #include "cli/validate_run.hpp"
 #include "report/html/page.hpp"
 #include "report/html/validation_page.hpp"
+#include "scenarios/shipped.hpp"
 #include "validate/carry.hpp"
 #include "validate/output.hpp"
 #include "validate/run.hpp"
@@ -67,7 +68,7 @@ void run_validation(const Options& options) {
 /// calibrate, predict, run, compare: each scenario in each case.
 Exit run_scenarios(Options& options) {
     if (options.files.empty()) throw Error("--run names no scenario", "as in --run scenarios/gpt-tiny-cpu.json");
-    options.executed.scenarios = options.files;
+    for (const std::string& named : options.files) options.executed.scenarios.push_back(scenarios::file_of(named));
     options.executed.json = options.json;
     options.executed.quiet = options.quiet;
     return validate_run(options.executed);

@@ -99,7 +99,7 @@ std::string table_of(const SearchQuestion& question, const std::vector<FoundPlan
 }
 
 std::string command(const SearchReport& report, const FoundPlan& plan) {
-    std::string text = "orrery simulate " + shell_word(report.file);
+    std::string text = report.simulate;
     for (const scenarios::Override& change : settings(*report.question, plan))
         text += " --set " + shell_word(fmt::format("{}={}", change.path, change.value));
     return text;

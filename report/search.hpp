@@ -9,11 +9,12 @@
 
 namespace orrery::report {
 
-/// own: the scenario's own plan, where it can be simulated; file: of the scenario, for the command that runs the best.
+/// own: the scenario's own plan, where it can be simulated; simulate: the command line that predicts the scenario as it
+/// was asked about, which the changes of a plan are put behind.
 struct SearchReport {
     const planning::SearchQuestion* question;
     const planning::SearchResult* result;
-    std::string file;
+    std::string simulate;
     std::string own_problem;  ///< empty: `own` is its outcome
     planning::Outcome own;
 };

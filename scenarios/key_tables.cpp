@@ -66,7 +66,8 @@ std::string absent(const Section& section, const Key& key) {
     if (section.name == "reliability") return default_of(reliability::failures_fields(), key.name);
     if (section.name == "checkpoint") return default_of(reliability::checkpoint_fields(), key.name);
     if (section.name == "storage") return default_of(reliability::storage_fields(), key.name);
-    return default_of(strategies::training_fields(), key.name);
+    if (section.name == "training") return default_of(strategies::training_fields(), key.name);
+    return "";  // said in the key's own words
 }
 
 std::string others(const Key& key) {
@@ -78,22 +79,50 @@ std::string others(const Key& key) {
     return text;
 }
 
-std::string table_of(const Section& section) {
-    std::string text = fmt::format(
-        "| `{}` | values | when absent | meaning | elsewhere |\n| --- | --- | --- | --- | --- |\n", section.name);
-    for (const Key& key : section.keys)
-        text += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, values_of(key), absent(section, key), key.help,
-                            others(key));
-    return text;
+constexpr std::string_view head = R"(# Scenario keys
+What a scenario file may hold. This file is generated: `orrery list keys --markdown` prints it from the table by which
+the program reads scenarios and from which it makes [their JSON Schema](../scenarios/scenario.schema.json). How lists,
+placements, perturbations and other jobs are written stands in [scenarios/README.md](../scenarios/README.md).
+
+Quantities carry their unit: `"200 Gb/s"`, `"160 MB"`. "Elsewhere" names spellings of other programs, which are read
+too. A key that the tables lack is refused with the nearest that there is.
+)";
+
+/// What an object is called above its table.
+std::string title_of(const Section& section) {
+    if (section.name.empty()) return "The file";
+    return fmt::format("{}`{}`", section.in_list ? "An entry of " : "", section.name);
+}
+
+/// What is known of an object beside its keys: the help of the key that holds it.
+std::string_view help_of(const Section& section) {
+    const Key* const key = section.name.empty() ? nullptr : find_key(scenarios::section(Place::document), section.name);
+    return key == nullptr ? std::string_view{} : key->help;
 }
 
 }  // namespace
 
-std::string key_tables() {
-    std::string text;
-    for (const Place place :
-         {Place::model, Place::strategy, Place::training, Place::reliability, Place::checkpoint, Place::storage})
-        text += (text.empty() ? "" : "\n") + table_of(section(place));
+std::vector<KeyWords> keys_in_words() {
+    std::vector<KeyWords> all;
+    for (const Section& section : sections())
+        for (const Key& key : section.keys)
+            all.push_back({std::string(section.name), std::string(key.name), values_of(key), absent(section, key),
+                           std::string(key.help), others(key)});
+    return all;
+}
+
+std::string key_reference() {
+    std::string text(head);
+    const std::vector<KeyWords> all = keys_in_words();
+    for (const Section& section : sections()) {
+        text += fmt::format("\n## {}\n", title_of(section));
+        if (const std::string_view help = help_of(section); !help.empty()) text += fmt::format("{}\n\n", help);
+        text += "| key | values | when absent | meaning | elsewhere |\n| --- | --- | --- | --- | --- |\n";
+        for (const KeyWords& key : all)
+            if (key.object == section.name)
+                text += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.key, key.values, key.when_absent, key.meaning,
+                                    key.elsewhere);
+    }
     return text;
 }
 

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
         "several "
         "ranks.",
         "orrery-device");
+    program.set_version_flag("--version", "orrery-device " ORRERY_VERSION);
     program.require_subcommand(1);
     program.footer(
         "Examples:\n"

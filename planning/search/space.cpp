@@ -284,7 +284,7 @@ void Space::give(std::string_view key, const std::vector<std::string>& texts) {
         const auto value = table[row].parse(text);
         if (!value)
             throw Error(fmt::format("\"{}\" is no value of {}", documents::printable(text), key),
-                        "scenarios/README.md lists what each key takes");
+                        "docs/scenario.md lists what each key takes");
         values.push_back(*value);
     }
     given_[row] = std::move(values);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "report/operation.hpp"
+#include "report/passes.hpp"
 #include "report/trace_tracks.hpp"
 
 namespace orrery::report {
@@ -25,49 +25,13 @@ constexpr std::size_t most_passes = 24'000;
 
 std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 
-/// The colour's name in web/src/theme.js.
-std::string_view colour(const strategies::StepProgram& step, const Op& op) {
-    const std::string_view kind = category(step, op);
-    if (kind == "communication" || kind == "copy" || kind == "host") return kind;
-    return name(op.label.phase);
-}
-
-/// Consecutive operations of a lane that belong to one micro-batch's pass through a chunk.
-bool same_pass(const Op& a, const Op& b) {
-    return a.label.micro_batch >= 0 && a.label.layer >= 0 && b.label.layer >= 0 &&
-           a.label.micro_batch == b.label.micro_batch && a.label.phase == b.label.phase;
-}
-
-struct Pass {
-    std::vector<std::uint32_t> ops;
-    double begin = 0, end = 0;
-};
-
-/// By lane.
-std::array<std::vector<Pass>, strategies::lanes> passes(const strategies::Program& program,
-                                                        const std::vector<sim::Span>& spans) {
-    std::array<std::vector<Pass>, strategies::lanes> lanes;
-    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        const Op& op = program.ops[i];
-        if (std::holds_alternative<strategies::HostSync>(op.what)) continue;
-        std::vector<Pass>& lane = lanes.at(static_cast<std::size_t>(op.lane));
-        if (!lane.empty() && same_pass(program.ops[lane.back().ops.back()], op)) {
-            lane.back().ops.push_back(i);
-            lane.back().end = spans[i].end;
-        } else {
-            lane.push_back({{i}, spans[i].begin, spans[i].end});
-        }
-    }
-    return lanes;
-}
-
 /// Labels and patterns of all tracks, each once.
 class Words {
 public:
     explicit Words(const strategies::StepProgram& step) : step_(step) {}
 
     std::size_t label(const Op& op) {
-        Json entry{{"text", step_.names[op.label.name]}, {"colour", colour(step_, op)}};
+        Json entry{{"text", step_.names[op.label.name]}, {"colour", hue(step_, op)}};
         if (const auto* call = std::get_if<strategies::Call>(&op.what); call != nullptr) entry["block"] = call->block;
         entry["what"] = describe(step_, op);
         return number(labels_, entry.dump(), labels);
@@ -75,7 +39,7 @@ public:
 
     /// Whole pass: named by its phase.
     std::size_t pass_label(const Op& op) {
-        return number(labels_, Json{{"text", name(op.label.phase)}, {"colour", colour(step_, op)}}.dump(), labels);
+        return number(labels_, Json{{"text", name(op.label.phase)}, {"colour", hue(step_, op)}}.dump(), labels);
     }
 
     /// Passes of one micro-batch after another differ by less than a rounding: times are counted in steps of 10 ns.

@@ -56,6 +56,30 @@ TEST(Search, SaysWhatItLookedAtAndHowToRunTheBest) {
     EXPECT_EQ(Json::parse(orrery(simulate).out).at("step_time_s"), json.at("best").at(0).at("step_time_s"));
 }
 
+/// What it prints is a command line of the same scenario, also where options made or changed it.
+TEST(Search, TheCommandThatRunsTheBestIsOfTheScenarioThatWasAskedAbout) {
+    const Folder folder;
+    const std::vector<std::vector<std::string>> asked{
+        {"--model", "gpt2", "--cluster", "dgx-a100", "--nodes", "1", "--global-batch", "16", "--seq-length", "512"},
+        {folder.file("s.json", scenario()), "--set", "training.seq_length=512"}};
+    for (const std::vector<std::string>& words : asked) {
+        std::vector<std::string> command{"search", "--top", "1", "--json", folder / "out.json"};
+        command.insert(command.end(), words.begin(), words.end());
+        const Result result = orrery(command);
+        ASSERT_EQ(result.exit, 0) << result.err;
+        const std::string before = "run the best with:\n    orrery ";
+        const std::size_t at = result.out.find(before);
+        ASSERT_NE(at, std::string::npos) << result.out;
+        const std::string line =
+            result.out.substr(at + before.size(), result.out.find('\n', at + before.size()) - at - before.size());
+        const std::string file = folder / "best.json";
+        ASSERT_EQ(std::system((ORRERY_PROGRAM " " + line + " --quiet --json " + file).c_str()), 0) << line;
+        EXPECT_EQ(Json::parse(content_of(file)).at("step_time_s"),
+                  Json::parse(content_of(folder / "out.json")).at("best").at(0).at("step_time_s"))
+            << line;
+    }
+}
+
 TEST(Search, GoesOverSizesAndKindsOfClusters) {
     const Folder folder;
     const Result result =

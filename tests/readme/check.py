@@ -46,11 +46,26 @@ class Clone:
         shutil.copytree(ROOT, self.path, ignore=UNTOUCHED, symlinks=True)
         (self.path / "build").mkdir()
         (self.path / "build" / "release").symlink_to(build)
-        self.environment = dict(os.environ, ORRERY_DATA=str(self.path / "scenarios"), NO_COLOR="1",
+        self.environment = dict(os.environ, NO_COLOR="1",
                                 PATH=f"{build}:{os.environ['PATH']}",
                                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         for name in ("COLUMNS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # of a terminal; of the make that runs this
             self.environment.pop(name, None)
+
+    def names(self, pattern):
+        return sorted(str(file.relative_to(self.path)) for file in self.path.glob(pattern))
+
+    def made_files(self, command):
+        """Files of docs/ that the command writes, which are committed as it writes them."""
+        return [name for name in re.findall(r"(?:>|--svg)\s*(docs/[\w./-]+)", command) if (ROOT / name).exists()]
+
+    def differences(self, name):
+        """A file that was made, against the committed one: numbers of a drawing may differ in their last place."""
+        expected, made = ((root / name).read_text().splitlines() for root in (ROOT, self.path))
+        if not name.endswith(".svg"):
+            return [] if expected == made else [f"{name} is not what the command makes now"]
+        same = len(expected) == len(made) and not compare.missing_lines(expected, made)
+        return [] if same else [f"{name} is not what the command draws now: run it and look at the drawing"]
 
     def run(self, command, seconds):
         try:
@@ -105,6 +120,8 @@ def check_command(clone, command, entry):
     measured = entry.get("numbers") == "measured"
     for line in compare.missing_lines(command.output, printed, measured):
         wrong.append(f"is not printed: {line}\n      the nearest is: {compare.closest(line, printed)}")
+    for name in clone.made_files(todo):
+        wrong += clone.differences(name)
     return wrong
 
 
@@ -148,7 +165,8 @@ def check_help(clone):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True, type=pathlib.Path, help="folder with the programs")
-    parser.add_argument("document", help="a Markdown file, relative to the root; folders: all but README.md; help")
+    parser.add_argument("document", help="a Markdown file, relative to the root; folders: READMEs of folders; "
+                        "documents: the others of docs/; help")
     arguments = parser.parse_args()
     failures = 0
     with tempfile.TemporaryDirectory(prefix="orrery-readme-") as folder:
@@ -158,7 +176,9 @@ def main():
         else:
             files = [arguments.document]
             if arguments.document == "folders":
-                files = sorted(str(f.relative_to(clone.path)) for f in clone.path.glob("*/**/README.md"))
+                files = clone.names("*/**/README.md")
+            elif arguments.document == "documents":
+                files = [name for name in clone.names("docs/*.md") if name != "docs/README.md"]
             for file in files:
                 failures += check(clone, file, *commands.markdown((clone.path / file).read_text()))
     print(f"{failures} failures" if failures else "all as printed")

@@ -2,8 +2,8 @@
 import dataclasses
 import re
 
-STARTS = re.compile(r"(build/release/|tools/|sudo |make |"
-                    r"(\w+=\S+ )*(mpirun -n \d+ |srun --\S+ )?orrery(-device|-worker)? )")
+STARTS = re.compile(r"(build/release/|tools/|sudo |make |cmake --install |cpack |dpkg-deb |docker |"
+                    r"(\w+=\S+ )*(mpirun -n \d+ |srun --\S+ )?(installed/bin/)?orrery(-device|-worker)? )")
 
 
 @dataclasses.dataclass

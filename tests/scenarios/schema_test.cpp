@@ -54,13 +54,20 @@ void expect_generated(const char* file, const std::string& text) {
 
 TEST(Schema, IsGeneratedFromTheKeys) { expect_generated("scenarios/scenario.schema.json", schema().dump(4) + "\n"); }
 
-TEST(Schema, TheTablesOfKeysAreGenerated) {
-    const std::string text = content_of("scenarios/README.md");
-    const std::string begin = "<!-- keys, generated -->\n", end = "<!-- end of keys -->";
-    const std::size_t from = text.find(begin), to = text.find(end);
-    ASSERT_NE(from, text.npos);
-    ASSERT_NE(to, text.npos);
-    expect_generated("scenarios/README.md", text.substr(0, from + begin.size()) + key_tables() + text.substr(to));
+TEST(Schema, TheReferenceOfKeysIsGenerated) { expect_generated("docs/scenario.md", key_reference()); }
+
+/// Every property of every object, without other programs' spellings.
+TEST(Schema, TheReferenceNamesEveryKeyOfTheSchema) {
+    const std::string text = content_of("docs/scenario.md");
+    for (const KeyWords& key : keys_in_words()) {
+        EXPECT_NE(text.find("| `" + key.key + "` |"), text.npos) << key.key;
+        const json::json_pointer at("/properties/" + (key.object.empty() ? key.key : key.object));
+        ASSERT_TRUE(schema_text().contains(at)) << at.to_string();
+        if (key.object.empty()) continue;
+        const json& object =
+            schema_text().at(at).contains("items") ? schema_text().at(at).at("items") : schema_text().at(at);
+        EXPECT_TRUE(object.at("properties").contains(key.key)) << key.object << '.' << key.key;
+    }
 }
 
 TEST(Schema, AcceptsEveryShippedScenario) {

@@ -1,0 +1,57 @@
+#include "scenarios/shipped.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/data_folder.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace orrery::scenarios {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Scenarios lie beside their schema.
+bool is_scenario(const fs::path& file) {
+    return file.extension() == ".json" && !file.stem().string().ends_with(".schema");
+}
+
+Error unknown(const std::string& named, const std::vector<fs::path>& files) {
+    std::vector<std::string> names;
+    for (const fs::path& file : files) names.push_back(file.stem().string());
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const std::string shown = named.substr(0, 64);
+    std::string hint = "name a scenario file (JSON)";
+    if (!views.empty())
+        hint += fmt::format("; of those that come with the program the nearest is {} (orrery list scenarios)",
+                            nearest(shown, views, 1).front());
+    return Error(fmt::format("\"{}\" is neither a file nor a scenario that comes with the program", shown), hint);
+}
+
+}  // namespace
+
+std::vector<fs::path> shipped_files() {
+    std::vector<fs::path> files;
+    std::error_code failed;
+    for (fs::directory_iterator entry(data_folder(), failed), end; !failed && entry != end; entry.increment(failed))
+        if (is_scenario(entry->path())) files.push_back(entry->path());
+    std::ranges::sort(files);
+    return files;
+}
+
+std::string file_of(const std::string& named) {
+    std::error_code ignored;
+    if (named.empty() || named.find('/') != named.npos || fs::exists(named, ignored)) return named;
+    const std::vector<fs::path> files = shipped_files();
+    const auto found = std::ranges::find_if(
+        files, [&](const fs::path& file) { return file.filename() == named || file.stem() == named; });
+    if (found != files.end()) return found->string();
+    if (!named.ends_with(".json")) throw unknown(named, files);
+    return named;
+}
+
+}  // namespace orrery::scenarios
