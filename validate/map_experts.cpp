@@ -76,7 +76,7 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
     if (split && *split != 1 && *split != strategy.tensor)
         throw Skip("experts split otherwise than the tensor axis are not supported");
     // Not published: Megatron-LM's default, as the rest. More expert ranks than data ranks leave only whole experts.
-    strategy.expert_tensor = split.value_or(strategy.expert > strategy.data ? 1 : 0);
+    strategy.expert_tensor = split.value_or(strategy.expert > strategy.data * strategy.context ? 1 : 0);
     if (strategy.tensor > 1 && !strategy.sequence_parallel)
         throw Skip("experts beside tensor without sequence parallelism are not supported");
     const std::string dispatcher = row.words("switches.moe-token-dispatcher-type");

@@ -1,5 +1,5 @@
 // Attention over sequences that context ranks share, as TransformerEngine runs it
-// (pytorch/attention/dot_product_attention/ context_parallel.py). A causal sequence is cut into 2 C parts and rank r of
+// (pytorch/attention/dot_product_attention/context_parallel.py). A causal sequence is cut into 2 C parts and rank r of
 // C holds parts r and 2 C - 1 - r, so that all ranks have as much to do. One program stands for all ranks: where they
 // differ in shapes, not in work, it has those of a rank in the middle.
 //

@@ -117,6 +117,36 @@ TEST(ExpertParallel, ExchangesByFormula) {
     for (const Program& block : build(moe_plan(1, 1, 4, 1)).blocks) EXPECT_TRUE(collectives(block).empty());
 }
 
+/// Megatron-LM's MoEAllGatherTokenDispatcher: all tokens of the group are gathered and scattered, forward and backward;
+/// the products are those of the exchange.
+TEST(ExpertParallel, TheOtherDispatcherGathersAllTokens) {
+    const auto products = [](const StepProgram& step) {
+        double sum = 0;
+        for (const Program& block : step.blocks)
+            for (const Op& op : block.ops)
+                if (const auto* c = std::get_if<Compute>(&op.what)) sum += kernels::flops(step.kernels[c->kernel]);
+        return sum;
+    };
+    for (const std::uint32_t tensor : {1U, 2U}) {
+        Plan plan = moe_plan(tensor, 1, 4, 4);
+        const double exchanged = products(build(plan));
+        plan.strategy.dispatcher = Dispatcher::allgather;
+        validate(plan);
+        const StepProgram step = build(plan);
+        EXPECT_TRUE(verify(step).empty());
+        EXPECT_DOUBLE_EQ(products(step), exchanged);
+        const AxisSet group = tensor > 1 ? AxisSet{Axis::tensor, Axis::expert} : AxisSet{Axis::expert};
+        std::map<CollectiveKind, std::uint64_t> bytes;
+        for (const Program& block : step.blocks)
+            for (const Op& op : block.ops)
+                if (const auto* c = std::get_if<Collective>(&op.what); c != nullptr && c->group == group)
+                    bytes[c->kind] += c->bytes;
+        const std::uint64_t all = tokens * 4 * hidden * 2;  // of four data ranks, whose tensor ranks split sequences
+        EXPECT_EQ(bytes, (std::map<CollectiveKind, std::uint64_t>{{CollectiveKind::all_gather, 2 * all},
+                                                                  {CollectiveKind::reduce_scatter, 2 * all}}));
+    }
+}
+
 TEST(ExpertParallel, SplitExpertsShareTokensOverTheTensorAxis) {
     const StepProgram step = build(moe_plan(2, 1, 4, 4));
     std::map<CollectiveKind, std::uint64_t> bytes;
