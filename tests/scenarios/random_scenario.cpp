@@ -178,6 +178,21 @@ void draw_stages(Dice& dice, const Shape& shape, json& strategy) {
     strategy["pipeline_layers"] = list;
 }
 
+/// A window in some layers or in all, and frozen weights, each in one scenario of five. A ring knows no windows.
+void draw_windows_and_adapters(Dice& dice, const Shape& shape, json& scenario) {
+    const std::uint32_t pattern = dice.one_of<std::uint32_t>({0, 2, 3}), rank = dice.one_of<std::uint32_t>({1, 8, 64});
+    if (dice.between(0, 4) == 0 && scenario["model"]["model_type"] != "bert") {
+        scenario["model"]["sliding_window"] = shape.seq / 2;
+        scenario["model"]["sliding_window_pattern"] = pattern;
+        if (scenario["strategy"].value("cp_comm_type", "") == "p2p")
+            scenario["strategy"]["cp_comm_type"] = "all_gather";
+    }
+    if (dice.between(0, 4) == 0) {
+        scenario["training"]["lora_rank"] = rank;
+        scenario["training"]["lora_target_modules"] = dice.one_of<std::string>({"all-linear", "attention", "qkv"});
+    }
+}
+
 /// Failures, checkpoints and storage of the whole training, in half of those that have a budget.
 void draw_whole_run(Dice& dice, json& scenario) {
     if (!scenario.contains("outputs") || dice.coin()) return;
@@ -206,6 +221,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_context(dice, shape, scenario);
     draw_sharding(dice, scenario["strategy"]);
     draw_stages(dice, shape, scenario["strategy"]);
+    draw_windows_and_adapters(dice, shape, scenario);
     return scenario;
 }
 
