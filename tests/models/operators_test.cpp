@@ -134,10 +134,15 @@ TEST(Operators, WidthsChainThroughEveryModel) {
         const Model model = build(spec);
         if (spec.image.size > 0 || spec.decoder_layers > 0 || spec.moe_layers() == spec.layers)
             continue;  // without heads, or without an MLP
-        const auto& qkv = only<Linear>(model.layer("block"), "qkv");
         const auto& core = only<AttentionCore>(model.layer("block"), "attention");
-        EXPECT_EQ(qkv.out_features, (core.heads + 2 * core.kv_heads) * core.head_dim) << spec.name;
-        EXPECT_EQ(only<Linear>(model.layer("block"), "projection").in_features, core.heads * core.head_dim)
+        const std::uint64_t heads = (core.heads + core.kv_heads) * core.head_dim + core.kv_heads * core.values();
+        std::uint64_t made =
+            0;  // of queries, keys and values; in latent attention by two products, of which the rotated
+        for (const Operator& op : model.layer("block").operators)  // part of keys, the same for all heads, is none
+            if (const auto* linear = std::get_if<Linear>(&op); linear != nullptr && linear->out == Dim::qkv)
+                made += linear->out_features;
+        EXPECT_EQ(made, heads - core.heads * spec.rope_head_dim) << spec.name;
+        EXPECT_EQ(only<Linear>(model.layer("block"), "projection").in_features, core.heads * core.values())
             << spec.name;
         const auto& activation = only<Activation>(model.layer("block"), "activation");
         EXPECT_EQ(only<Linear>(model.layer("block"), "up").out_features, activation.width * (activation.gated ? 2 : 1));

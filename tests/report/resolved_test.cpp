@@ -121,7 +121,7 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
                           "training.moe_expert_capacity_factor=1.25"}),
         written(experts, {"perturbations.expert_loads=[\"expert rank 3 x 1.5\"]"}),
         written("scenarios/resnet-50-dgx-a100.json", {}),
-        written("scenarios/gpt-tiny-cpu.json", {"strategy.pipeline=2", "strategy.pipeline_layers=1,1"}),
+        written("scenarios/gpt-tiny-cpu.json", {"strategy.pipeline=2", "strategy.pipeline_layers=1,3"}),
         every_key_of_a_whole_training()};
     // Comments; what names other keys' values; what overrides a preset or a placement; the only optimizer; keys of T5,
     // whose steps are refused.

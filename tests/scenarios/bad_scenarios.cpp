@@ -180,7 +180,7 @@ void add_unknown(std::vector<BadScenario>& all) {
                                             "/strategy/tensor-model-parallel-size",
                                             "/strategy/zero_stage",
                                             "/strategy/expert_parallel",
-                                            "/strategy/context_parallel_size",
+                                            "/strategy/expert_parallel_size",
                                             "/strategy/pipline",
                                             "/strategy/micro_batch_size",
                                             "/strategy/a~1b",
