@@ -84,7 +84,11 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
     if (gathers) strategy.dispatcher = strategies::Dispatcher::allgather;
     plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
-    strategies::validate(plan);  // groups of experts that do not divide the ranks make no mesh
+    try {
+        strategies::validate(plan);  // groups of experts that do not divide the ranks make no mesh
+    } catch (const Error& error) {
+        throw Skip(fmt::format("refused at {}", error.pointer()));
+    }
 }
 
 }  // namespace orrery::validate

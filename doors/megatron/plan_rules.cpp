@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "doors/convert.hpp"
 #include "doors/megatron/rules.hpp"
@@ -41,14 +45,24 @@ void read_virtual_stages(const Givens& given, Draft& draft) {
 }
 
 /// One exchange for all layers, or the same one said for each.
+/// cp_comm_type: one kind, or one a layer; the first, and whether all are alike.
+std::pair<std::string, bool> kind_of_exchange(const nlohmann::json& value) {
+    std::vector<std::string> kinds;
+    if (value.is_array())
+        for (const nlohmann::json& each : value) kinds.push_back(text_of(each));
+    else
+        for (std::istringstream words(text_of(value)); words >> kinds.emplace_back();) {
+        }
+    std::erase(kinds, "");
+    if (kinds.empty()) return {"", false};
+    return {kinds.front(), std::ranges::all_of(kinds, [&](const std::string& kind) { return kind == kinds.front(); })};
+}
+
 void read_context(const Givens& given, Draft& draft) {
     if (draft.whole("/strategy/context", 1) == 1) return;
     const Given* const said = given.find("cp_comm_type");
     if (said == nullptr) return;
-    const std::string first =
-        said->value.is_array() && !said->value.empty() ? text_of(said->value.front()) : text_of(said->value);
-    const bool alike = !said->value.is_array() ||
-                       std::ranges::all_of(said->value, [&](const auto& each) { return text_of(each) == first; });
+    const auto [first, alike] = kind_of_exchange(said->value);
     if (!alike || (first != "p2p" && first != "all_gather" && first != "a2a"))
         return draft.findings.refuse(said->origin.place, said->origin.name,
                                      "this exchange among context ranks is not modelled yet", "p2p, all_gather or a2a");

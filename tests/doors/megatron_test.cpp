@@ -100,7 +100,10 @@ TEST(Megatron, ReadsExperts) {
     EXPECT_EQ(at(read, "/model/num_experts"), 8);
     EXPECT_EQ(at(read, "/model/moe_layer_freq"), 1);
     EXPECT_EQ(at(read, "/strategy/expert"), 8);
-    EXPECT_TRUE(says(with("--num-experts 8 --moe-layer-freq ([0]*1+[1]*23)"), Verdict::refused, "--moe-layer-freq"));
+    const Imported first_dense = with("--num-experts 8 --moe-layer-freq ([0]*1+[1]*23)");
+    EXPECT_FALSE(first_dense.refused()) << refusals(first_dense);
+    EXPECT_EQ(at(first_dense, "/model/first_k_dense_replace"), 1);
+    EXPECT_TRUE(says(with("--num-experts 8 --moe-layer-freq ([1]*23+[0]*1)"), Verdict::refused, "--moe-layer-freq"));
     EXPECT_FALSE(with("--moe-router-topk 4").refused()) << "a dense model reads nothing of it";
 }
 

@@ -9,6 +9,7 @@
 #include "sim/oracle.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/build.hpp"
+#include "strategies/rank_placement.hpp"
 #include "tests/sim/bench.hpp"
 #include "topology/catalog.hpp"
 
@@ -95,8 +96,9 @@ Replayed replayed(const strategies::StepProgram& step, const scenarios::Scenario
 TEST(Differential, CallsAgainstTheirOperations) {
     for_each_scenario([](const scenarios::Scenario& scenario) {
         const topology::Cluster cluster = topology::build(scenario.cluster);
-        if (cluster.gpus_per_node() % scenario.plan.strategy.tensor != 0)
-            return;  // blocks are for tensor groups in a node
+        const strategies::Plan& plan = scenario.plan;
+        if (!strategies::layer_groups_are_local(plan.mesh(), plan.placement, cluster.gpus_per_node()))
+            return;  // blocks are for groups in a node
         const strategies::StepProgram step = strategies::build(scenario.plan);
         const Replayed calls = replayed(step, scenario, cluster), flat = replayed(unrolled(step), scenario, cluster);
         ASSERT_NEAR(calls.end, flat.end, tolerance(flat.end));

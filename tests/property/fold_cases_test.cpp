@@ -49,12 +49,13 @@ topology::ClusterSpec failed(topology::ClusterSpec spec, const char* what) {
 
 constexpr const char* zero1 = R"({"strategy": {"sharding": "zero1"}})";
 constexpr const char* overlap = R"({"strategy": {"overlap_grad_reduce": true}})";
-constexpr const char* ring = R"({"strategy": {"context": 2, "sharding": "zero1"}, "training": {"seq_length": 512}})";
-constexpr const char* heads = R"({"strategy": {"context": 2, "cp_comm_type": "a2a", "sharding": "zero3"}})";
+constexpr const char* ring = R"({"strategy": {"data": 2, "context": 2, "sharding": "zero1"}})";
+constexpr const char* heads = R"({"strategy": {"data": 2, "context": 2, "cp_comm_type": "a2a", "sharding": "zero3"}})";
 constexpr const char* instances =
     R"({"strategy": {"sharding": "zero1", "num_distributed_optimizer_instances": 2, "overlap_grad_reduce": true}})";
 constexpr const char* hybrid = R"({"strategy": {"sharding": "zero3", "num_distributed_optimizer_instances": 4}})";
-constexpr const char* unequal = R"({"strategy": {"pipeline_layers": "1,2,1,0", "overlap_grad_reduce": true}})";
+constexpr const char* unequal =
+    R"({"strategy": {"pipeline": 4, "data": 2, "pipeline_layers": "1,2,1,0", "overlap_grad_reduce": true}})";
 constexpr const char* interleaved =
     R"({"model": {"num_hidden_layers": 8}, "strategy": {"schedule": "interleaved", "virtual_pipeline": 2}})";
 

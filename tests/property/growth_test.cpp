@@ -71,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(Growth, More, testing::ValuesIn(laws::growths().begin()
 
 TEST(Growth, MoreLayersNeedMoreMemory) {
     for_each_pair(
-        unchanged, [](json& s) { s["model"]["num_hidden_layers"] = 2 * s["model"]["num_hidden_layers"].get<int>(); },
+        laws::with_equal_stages,
+        [](json& s) { s["model"]["num_hidden_layers"] = 2 * s["model"]["num_hidden_layers"].get<int>(); },
         [](const Prediction& less, const Prediction& more) {
             for (std::size_t stage = 0; stage < less.memory.size(); ++stage)
                 EXPECT_GT(more.memory[stage].peak, less.memory[stage].peak);
@@ -81,7 +82,7 @@ TEST(Growth, MoreLayersNeedMoreMemory) {
 /// 64 GPUs or fewer on Ethernet, whose rate can be chosen.
 void on_ethernet(json& s) {
     const auto ranks = s["strategy"]["tensor"].get<std::uint32_t>() * s["strategy"]["pipeline"].get<std::uint32_t>() *
-                       s["strategy"]["data"].get<std::uint32_t>();
+                       s["strategy"]["data"].get<std::uint32_t>() * s["strategy"].value("context", 1U);
     s["cluster"] = {{"preset", "ethernet"}, {"gpu", "A100-80GB"},     {"gpus_per_node", 8},
                     {"nics_per_node", 2},   {"nic_rate", "100 Gb/s"}, {"nodes", (ranks + 7) / 8}};
     s["training"]["precision"] = "bf16";

@@ -20,6 +20,7 @@ using nlohmann::json;
 
 /// Layers of a chunk; where there is no more than one all of them.
 void offload(json& s, bool all) {
+    with_equal_stages(s);
     const auto of = [&](const char* key) {
         return s["strategy"].contains(key) ? s["strategy"][key].get<std::uint32_t>() : 1;
     };
@@ -98,7 +99,12 @@ std::span<const Growth> growths() { return table; }
 
 void unchanged(json&) {}
 
-void without_offloading(json& s) { s["strategy"].erase("cpu_offloading_num_layers"); }
+void with_equal_stages(json& s) { s["strategy"].erase("pipeline_layers"); }
+
+void without_offloading(json& s) {
+    with_equal_stages(s);
+    s["strategy"].erase("cpu_offloading_num_layers");
+}
 
 void without_recomputation(json& s) {
     s["strategy"]["recompute"] = "none";
