@@ -126,9 +126,12 @@ std::uint32_t map_virtual_pipeline(std::uint32_t printed, Software software) {
 
 /// As many layers as it takes on every chunk, and the rest on the last; where none is left for it, it has the loss
 /// alone and the first chunk has the rest. "4,4,4,1", "1,2,2,0".
-std::string all_but_last_alike(std::uint32_t layers, std::uint32_t chunks) {
-    const std::uint32_t each = (layers + chunks - 1) / chunks;
-    std::vector<std::uint32_t> list(chunks, each);
+std::string all_but_last_alike(std::uint32_t layers, std::uint64_t chunks) {
+    constexpr std::uint64_t most = 8192;  // as many layers as a model may have
+    if (chunks < 2 || chunks > std::min(most, layers + std::uint64_t{2}))
+        throw Skip("how stages of unequal depth are divided is not published");
+    const std::uint64_t each = (layers + chunks - 1) / chunks;
+    std::vector<std::uint64_t> list(chunks, each);
     list.back() = 0;
     if (each * (chunks - 1) <= layers)
         list.back() = layers - each * (chunks - 1);
@@ -148,13 +151,13 @@ void map_stages(Strategy& strategy, const Row& row, Software software, std::uint
         if (strategy.pipeline_layers.empty()) throw Skip("pipeline layout of other parts than decoder layers");
         return;
     }
-    const std::uint32_t chunks = strategy.pipeline * strategy.virtual_pipeline;
+    const std::uint64_t chunks = std::uint64_t{strategy.pipeline} * strategy.virtual_pipeline;
     const bool stated = strategy.first_stage_layers + strategy.last_stage_layers > 0 || strategy.embedding_as_layer ||
                         strategy.loss_as_layer;
     if (stated || layers % chunks == 0) return;
     const bool core = software == Software::nemo || software == Software::megatron_core;
     if (!core) throw Skip("how stages of unequal depth are divided is not published");
-    if ((layers + 2) % chunks == 0)
+    if ((layers + std::uint64_t{2}) % chunks == 0)
         strategy.embedding_as_layer = strategy.loss_as_layer = true;
     else
         strategy.pipeline_layers = all_but_last_alike(layers, chunks);

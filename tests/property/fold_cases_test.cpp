@@ -55,7 +55,7 @@ constexpr const char* instances =
     R"({"strategy": {"sharding": "zero1", "num_distributed_optimizer_instances": 2, "overlap_grad_reduce": true}})";
 constexpr const char* hybrid = R"({"strategy": {"sharding": "zero3", "num_distributed_optimizer_instances": 4}})";
 constexpr const char* unequal =
-    R"({"strategy": {"pipeline": 4, "data": 2, "pipeline_layers": "1,2,1,0", "overlap_grad_reduce": true}})";
+    R"({"strategy": {"pipeline": 4, "data": 2, "pipeline_layers": "2,3,2,1", "overlap_grad_reduce": true}})";
 constexpr const char* interleaved =
     R"({"model": {"num_hidden_layers": 8}, "strategy": {"schedule": "interleaved", "virtual_pipeline": 2}})";
 
