@@ -24,7 +24,7 @@ test("the candidate that answers, all of them, and what moves the answer", async
   execFileSync(process.env.ORRERY, ["capacity", "scenarios/capacity/llama3-70b.json", "--no-cache", "--html", file, "--quiet"]);
   await browser.open(file);
   await browser.until('document.documentElement.dataset.drawn === "true"', "drawn");
-  assert.match(await text("#verdict"), /^Take .* days, .* USD\.Asked: 2\.00T tokens within .* What binds: /s);
+  assert.match(await text("#verdict"), /^Take .* days, .* USD\.Asked: 2\.00 T tokens within .* What binds: /s);
   assert.equal(await count("#candidates tbody tr"), 3);
   assert.ok(await count(".chart canvas") >= 4);
   assert.deepEqual(await browser.complaints(), []);
