@@ -56,8 +56,7 @@ Exit ask(const Options& options) {
             fmt::format("orrery capacity {} --html {}", shell_word(options.question), shell_word(options.html))));
     if (!json.to_stdout() && !options.display.quiet)
         print(report::capacity_text(question, answer, options.display.style()));
-    json.finish();
-    html.finish();
+    finish_all({&json, &html});
     return Exit::done;
 }
 

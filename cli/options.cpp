@@ -98,8 +98,17 @@ void Output::write(std::string_view text) {
     if (file_) file_->write(text);
 }
 
+void Output::complete() {
+    if (file_) file_->complete();
+}
+
 void Output::finish() {
     if (file_) file_->commit();
+}
+
+void finish_all(std::initializer_list<Output*> outputs) {
+    for (Output* output : outputs) output->complete();
+    for (Output* output : outputs) output->finish();
 }
 
 void require_distinct(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) {

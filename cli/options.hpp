@@ -72,12 +72,17 @@ public:
     [[nodiscard]] bool to_stdout() const { return to_stdout_; }
     /// Throws Error when a file cannot be written; standard output is checked at the end of the program.
     void write(std::string_view text);
+    /// Writes out what is left of the text: a full disk is met here at the latest.
+    void complete();
     void finish();
 
 private:
     bool to_stdout_;
     std::optional<report::OutputFile> file_;
 };
+
+/// Outputs that belong together: none appears unless there is room for all.
+void finish_all(std::initializer_list<Output*> outputs);
 
 /// Refuses output options that name one file twice, or a file that is also read.
 void require_distinct(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);

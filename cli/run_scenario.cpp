@@ -98,8 +98,7 @@ Exit run_scenario(Options& options) {
     if (!json.to_stdout() && !trace.to_stdout() && !options.display.quiet)
         print(report::terminal(scenario, step, options.display.style()) +
               report::measured_lines(scenario, executed.measured));
-    json.finish();
-    trace.finish();
+    finish_all({&json, &trace});
     return Exit::done;
 }
 

@@ -134,10 +134,7 @@ Exit simulate(const Options& options) {
     if (svg.wanted()) svg.write(report::step_svg(scenario, prediction));
     const bool free = !json.to_stdout() && !trace.to_stdout() && !html.to_stdout() && !svg.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
-    json.finish();
-    trace.finish();
-    html.finish();
-    svg.finish();
+    finish_all({&json, &trace, &html, &svg});
     const bool agree = verify(scenario, options, profiles, free && !options.display.quiet);
     return (options.check && !prediction.fits) || !agree ? Exit::outside_tolerance : Exit::done;
 }

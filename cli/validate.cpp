@@ -61,8 +61,7 @@ void run_validation(const Options& options) {
     if (json.wanted()) json.write(scores.dump(2) + '\n');
     if (html.wanted()) html.write(report::validation_page(scores, command_of(options)));
     if (!json.to_stdout() && !options.quiet) print(validate::to_text(report));
-    json.finish();
-    html.finish();
+    finish_all({&json, &html});
 }
 
 /// calibrate, predict, run, compare: each scenario in each case.

@@ -186,8 +186,7 @@ Exit validate_run(const ValidateRun& options) {
     if (json.wanted()) json.write(validate::to_json(rows).dump(2) + '\n');
     if (svg.wanted()) svg.write(validate::to_svg(rows));
     if (!json.to_stdout() && !svg.to_stdout() && !options.quiet) print(validate::to_text(rows) + remark);
-    json.finish();
-    svg.finish();
+    finish_all({&json, &svg});
     return 100 * validate::summary(rows).median <= options.tolerance_percent ? Exit::done : Exit::outside_tolerance;
 }
 

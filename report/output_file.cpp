@@ -46,10 +46,14 @@ void OutputFile::write(std::string_view text) {
     }
 }
 
-void OutputFile::commit() {
+void OutputFile::complete() {
     State& s = *state_;
-    if (gzclose(std::exchange(s.stream, nullptr)) != Z_OK) s.file.fail(errno);
-    s.file.commit();
+    if (s.stream != nullptr && gzclose(std::exchange(s.stream, nullptr)) != Z_OK) s.file.fail(errno);
+}
+
+void OutputFile::commit() {
+    complete();
+    state_->file.commit();
 }
 
 const std::filesystem::path& OutputFile::target() const { return state_->file.target(); }

@@ -20,6 +20,9 @@ public:
 
     /// Throws Error when the disk is full.
     void write(std::string_view text);
+    /// Nothing is written after it, and a full disk has been met by its end. Throws Error.
+    void complete();
+    /// Puts the file in its place, completed if it was not. Throws Error.
     void commit();
 
     /// As the user wrote it.

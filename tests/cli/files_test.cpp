@@ -101,6 +101,15 @@ TEST(Files, AFullDiskIsAnErrorWithARemedy) {
     }
 }
 
+/// A picture that is small enough to wait in memory until the end.
+TEST(Files, WhereOneHasNoRoomNoneAppears) {
+    const Folder folder;
+    const Result result = orrery({"simulate", tiny, "--json", folder / "report.json", "--svg", "/dev/full"});
+    EXPECT_EQ(result.exit, 2);
+    EXPECT_NE(result.err.find("No space left"), std::string::npos) << result.err;
+    EXPECT_EQ(folder.names(), Names{});
+}
+
 TEST(Files, MissingFoldersAreErrorsWithARemedy) {
     const Folder empty;
     const Result temporary = orrery({"run", tiny}, {"TMPDIR=/no/such/folder"});
