@@ -15,7 +15,7 @@ namespace {
 /// Of kernels of a kind that a profile never held out.
 constexpr double unknown_error = 0.1;
 /// Bus bandwidths of all_reduces across nodes, where no table exists: half of five clusters lie within 18.5%
-/// (README.md).
+/// (docs/validation.md).
 constexpr double across_nodes = 0.185;
 /// Kernels priced by others of like access: norms reach 32 to 85% of the bandwidth, by who wrote them (calibrate/
 /// README.md).
