@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -44,18 +45,17 @@ void read_virtual_stages(const Givens& given, Draft& draft) {
         draft.set_default("/strategy/overlap_p2p", true, said->origin);
 }
 
-/// One exchange for all layers, or the same one said for each.
 /// cp_comm_type: one kind, or one a layer; the first, and whether all are alike.
 std::pair<std::string, bool> kind_of_exchange(const nlohmann::json& value) {
     std::vector<std::string> kinds;
-    if (value.is_array())
+    if (value.is_array()) {
         for (const nlohmann::json& each : value) kinds.push_back(text_of(each));
-    else
-        for (std::istringstream words(text_of(value)); words >> kinds.emplace_back();) {
-        }
-    std::erase(kinds, "");
+    } else {
+        std::istringstream words(text_of(value));
+        kinds.assign(std::istream_iterator<std::string>(words), {});
+    }
     if (kinds.empty()) return {"", false};
-    return {kinds.front(), std::ranges::all_of(kinds, [&](const std::string& kind) { return kind == kinds.front(); })};
+    return {kinds.front(), std::ranges::count(kinds, kinds.front()) == std::ssize(kinds)};
 }
 
 void read_context(const Givens& given, Draft& draft) {

@@ -20,10 +20,9 @@ struct AttentionShape {
 
     [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{batch} * seq; }
     [[nodiscard]] std::uint64_t scores() const { return std::uint64_t{batch} * heads * seq * seq; }
-    /// Elements of one token's queries, keys and values.
-    [[nodiscard]] std::uint64_t row() const {
-        return std::uint64_t{heads + kv_heads} * head_dim + std::uint64_t{kv_heads} * value_dim;
-    }
+    /// Elements of one token's keys and values; of its queries too.
+    [[nodiscard]] std::uint64_t kv_row() const { return kv_heads * (std::uint64_t{head_dim} + value_dim); }
+    [[nodiscard]] std::uint64_t row() const { return std::uint64_t{heads} * head_dim + kv_row(); }
     /// Kernels have heads of one width. Where values have another than keys it is the mean: as many products, and as
     /// many bytes.
     [[nodiscard]] std::uint32_t kernel_dim() const { return (head_dim + value_dim) / 2; }
@@ -34,9 +33,9 @@ struct AttentionShape {
     [[nodiscard]] std::uint64_t qkv_bytes() const { return tokens() * row() * element_bytes; }
     /// Of all tokens, results, and keys and values.
     [[nodiscard]] std::uint64_t result_bytes() const { return tokens() * result_row() * element_bytes; }
-    [[nodiscard]] std::uint64_t kv_bytes() const {
-        return tokens() * kv_heads * (std::uint64_t{head_dim} + value_dim) * element_bytes;
-    }
+    [[nodiscard]] std::uint64_t kv_bytes() const { return tokens() * kv_row() * element_bytes; }
+    /// The softmax's log-sum-exp, in fp32.
+    [[nodiscard]] std::uint64_t lse_bytes() const { return tokens() * heads * 4; }
 };
 
 AttentionShape attention_shape(const models::AttentionCore& op, const Plan& plan);

@@ -90,8 +90,7 @@ void ContextSharder::ring_forward() {
 /// has formed of those of step k. The last step's keys are a rank's own, and so are the gradients that it ends with.
 void ContextSharder::ring_backward() {
     List& list = piece_.backward;
-    const std::uint64_t width = std::uint64_t{s_.heads} * s_.head_dim,
-                        kv_width = std::uint64_t{s_.kv_heads} * (s_.head_dim + s_.value_dim);
+    const std::uint64_t width = std::uint64_t{s_.heads} * s_.head_dim;
     const auto flag = [](std::uint32_t k) { return static_cast<std::uint8_t>(1U << (k % 2)); };
     for (std::uint32_t k = 0; k < ranks_; ++k) {
         const bool more = k + 1 < ranks_, sums = k > 0;
@@ -102,7 +101,7 @@ void ContextSharder::ring_backward() {
         list.push_back(std::move(attention));
         if (!sums) continue;
         pass(list, "add query gradients", PointwiseKind::add, s_.tokens(), width);
-        pass(list, "add key gradients", PointwiseKind::add, s_.tokens(), kv_width);
+        pass(list, "add key gradients", PointwiseKind::add, s_.tokens(), s_.kv_row());
         list.back().needs = flag(k);
     }
 }
@@ -111,7 +110,7 @@ void ContextSharder::ring_backward() {
 void ContextSharder::ring() {
     ring_forward();
     ring_backward();
-    piece_.saved_bytes = s_.qkv_bytes() + s_.tokens() * s_.heads * 4;
+    piece_.saved_bytes = s_.qkv_bytes() + s_.lse_bytes();
     piece_.working_bytes = s_.qkv_bytes() + 2 * s_.kv_bytes() + ranks_ * s_.result_bytes();
 }
 
@@ -135,14 +134,12 @@ void ContextSharder::gathered() {
     attend(piece_.forward, "attention", false);
     gather(piece_.backward);
     attend(piece_.backward, "attention backward", true);
-    if (s_.causal)
-        pass(piece_.backward, "add key gradients", PointwiseKind::add, s_.tokens() * ranks_,
-             std::uint64_t{s_.kv_heads} * (s_.head_dim + s_.value_dim));
+    if (s_.causal) pass(piece_.backward, "add key gradients", PointwiseKind::add, s_.tokens() * ranks_, s_.kv_row());
     for (const char* name : {"scatter key gradients", "scatter value gradients"}) {
         copy(piece_.backward, "order parts", s_.kv_heads, true);
         exchange(piece_.backward, name, CollectiveKind::reduce_scatter, all_keys);
     }
-    piece_.saved_bytes = s_.qkv_bytes() + s_.tokens() * s_.heads * 4;
+    piece_.saved_bytes = s_.qkv_bytes() + s_.lse_bytes();
     piece_.working_bytes = s_.result_bytes() + 2 * s_.kv_bytes() * ranks_;
 }
 
@@ -169,7 +166,7 @@ void ContextSharder::by_heads() {
     move(piece_.backward, "exchange result gradients", s_.heads);
     piece_.backward.push_back({"attention backward", core(true)});
     move_inputs(piece_.backward, "exchange gradients");
-    piece_.saved_bytes = s_.qkv_bytes() + s_.result_bytes() + s_.tokens() * s_.heads * 4;  // as the kernel took them
+    piece_.saved_bytes = s_.qkv_bytes() + s_.result_bytes() + s_.lse_bytes();  // as the kernel took them
     piece_.working_bytes = 2 * s_.qkv_bytes();
 }
 

@@ -114,7 +114,7 @@ private:
     void dispatch();
     void dispatch_gathered();
     void combine_gathered();
-    [[nodiscard]] Work over_group(const char* name, CollectiveKind kind) const;
+    void over_group(std::vector<Work>& works, const char* name, CollectiveKind kind) const;
     void product(const std::string& name, bool up);
     void activation();
     void combine();
@@ -241,10 +241,12 @@ void ExpertSharder::dispatch() {
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
-/// Of whole tokens, over the ranks that divide the experts and those that split each.
-Work ExpertSharder::over_group(const char* name, CollectiveKind kind) const {
+/// Of whole tokens, over the ranks that divide the experts and those that split each: nothing for one alone.
+void ExpertSharder::over_group(std::vector<Work>& works, const char* name, CollectiveKind kind) const {
+    if (shapes_.gathered <= shapes_.tokens) return;
     const AxisSet group = shapes_.gathers ? plan_.expert_group() | AxisSet{Axis::tensor} : plan_.expert_group();
-    return {.name = name, .what = LayerCollective{kind, shapes_.gathered * op_.hidden * stream_.bytes, group}};
+    works.push_back(
+        {.name = name, .what = LayerCollective{kind, shapes_.gathered * op_.hidden * stream_.bytes, group}});
 }
 
 /// Megatron-LM's MoEAllGatherTokenDispatcher: all ranks of a group gather each other's tokens, with their probabilities
@@ -255,12 +257,10 @@ void ExpertSharder::dispatch_gathered() {
     stream_.layer.flow.complete = false;
     const Pointwise copies = stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden),
                     added = stream_.pointwise(PointwiseKind::embedding_backward, shapes_.rows, op_.hidden);
-    if (shapes_.gathered > shapes_.tokens)
-        piece.forward.push_back(over_group("gather tokens", CollectiveKind::all_gather));
+    over_group(piece.forward, "gather tokens", CollectiveKind::all_gather);
     piece.forward.push_back({.name = "permute", .what = copies, .routed = true});
     piece.backward.push_back({.name = "permute backward", .what = added, .routed = true});
-    if (shapes_.gathered > shapes_.tokens)
-        piece.backward.push_back(over_group("scatter token gradients", CollectiveKind::reduce_scatter));
+    over_group(piece.backward, "scatter token gradients", CollectiveKind::reduce_scatter);
     stream_.value = rows_of_hidden(shapes_.rows, Role::activation);
     piece.saved_bytes = shapes_.rows * 4;
     piece.working_bytes = (shapes_.gathered + shapes_.rows) * op_.hidden * stream_.bytes;
@@ -275,13 +275,11 @@ void ExpertSharder::combine_gathered() {
                     weighted = stream_.pointwise(PointwiseKind::scale, shapes_.rows, op_.hidden);
     piece.forward.push_back({.name = "weigh results", .what = weighted, .routed = true});
     piece.forward.push_back({.name = "unpermute", .what = added, .routed = true});
-    if (shapes_.gathered > shapes_.tokens)
-        piece.forward.push_back(over_group("scatter results", CollectiveKind::reduce_scatter));
+    over_group(piece.forward, "scatter results", CollectiveKind::reduce_scatter);
     if (op_.adds_shared)
         piece.forward.push_back(
             {"add shared expert", stream_.pointwise(PointwiseKind::add, shapes_.tokens, op_.hidden)});
-    if (shapes_.gathered > shapes_.tokens)
-        piece.backward.push_back(over_group("gather result gradients", CollectiveKind::all_gather));
+    over_group(piece.backward, "gather result gradients", CollectiveKind::all_gather);
     piece.backward.push_back({.name = "unpermute backward", .what = copies, .routed = true});
     piece.backward.push_back({.name = "weigh results backward", .what = weighted, .routed = true});
     stream_.value = rows_of_hidden(shapes_.tokens, Role::activation);

@@ -1,40 +1,11 @@
 // The reports of a sweep and of a search in a real browser. ORRERY names the program; the working folder is the project's.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { statSync } from "node:fs";
+import { test } from "node:test";
 
-import { Browser } from "./driver.mjs";
+import { browser, count, drawn, open, text } from "./page.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "orrery-browser-"));
 const scenario = "scenarios/gpt-1.7b-dgx-a100.json";
-let browser;
-before(async () => { browser = await Browser.start(); });
-after(async () => {
-  await browser?.close();
-  rmSync(folder, { recursive: true });
-});
-
-async function open(name, ...words) {
-  const file = join(folder, `${name}.html`);
-  execFileSync(process.env.ORRERY, [...words, "--html", file, "--quiet"]);
-  await browser.open(file);
-  await browser.until('document.documentElement.dataset.drawn === "true"', "drawn");
-  return file;
-}
-
-const text = (selector) => browser.run(`return document.querySelector(${JSON.stringify(selector)}).textContent`);
-const count = (selector) => browser.run(`return document.querySelectorAll(${JSON.stringify(selector)}).length`);
-
-/** Colours of every chart's canvas, four at most. */
-const drawn = `return [...document.querySelectorAll(".chart canvas")].map((canvas) => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const seen = new Set();
-  for (let i = 0; i < data.length && seen.size < 4; i += 4) if (data[i + 3]) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
-  return seen.size;
-})`;
 
 async function complete(charts) {
   const colours = await browser.run(drawn);

@@ -1,46 +1,17 @@
 // The report of one step in a real browser. ORRERY names the program; the working folder is the project's.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { Browser } from "./driver.mjs";
-
-const folder = mkdtempSync(join(tmpdir(), "orrery-browser-"));
-let browser;
-before(async () => { browser = await Browser.start(); });
-after(async () => {
-  await browser?.close();
-  rmSync(folder, { recursive: true });
-});
-
-function report(name, ...more) {
-  const file = join(folder, `${name}.html`);
-  execFileSync(process.env.ORRERY, ["simulate", ...more, "--html", file, "--quiet"]);
-  return file;
-}
-
-async function open(file) {
-  await browser.open(file);
-  await browser.until('document.documentElement.dataset.drawn === "true"', "drawn");
-}
-
-/** Canvases with more than one colour. */
-const drawn = `return [...document.querySelectorAll(".chart canvas")].map((canvas) => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const seen = new Set();
-  for (let i = 0; i < data.length && seen.size < 4; i += 4) if (data[i + 3]) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
-  return seen.size;
-})`;
+import { browser, drawn, folder, made, show } from "./page.mjs";
 
 const scenario = "scenarios/gpt3-175b-superpod-a100.json";
 
 test("1,024 GPUs: small, drawn, silent, and alone", async () => {
-  const file = report("gpt3", scenario);
+  const file = made("gpt3", "simulate", scenario);
   assert.ok(statSync(file).size < 2_000_000, `${statSync(file).size} bytes`);
-  await open(file);
+  await show(file);
   const colours = await browser.run(drawn);
   assert.ok(colours.length >= 6, `${colours.length} charts`);
   for (const count of colours) assert.ok(count >= 2, "a chart is blank");
@@ -90,7 +61,7 @@ test("a hostile name is text", async () => {
   assert.notEqual(named, text);
   const source = join(folder, "hostile.json");
   writeFileSync(source, named);
-  await open(report("hostile", source));
+  await show(made("hostile", "simulate", source));
   assert.equal(await browser.run("return document.title"), hostile);
   assert.equal(await browser.run('return document.querySelectorAll("img").length'), 0);
   assert.deepEqual(await browser.complaints(), []);

@@ -1,34 +1,13 @@
 // The report of published measurements in a real browser. ORRERY names the program; the working folder is the project's.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { Browser } from "./driver.mjs";
-
-const folder = mkdtempSync(join(tmpdir(), "orrery-browser-"));
-let browser;
-before(async () => { browser = await Browser.start(); });
-after(async () => {
-  await browser?.close();
-  rmSync(folder, { recursive: true });
-});
-
-async function open(name, ...files) {
-  const file = join(folder, `${name}.html`);
-  execFileSync(process.env.ORRERY, ["validate", ...files, "--html", file, "--quiet"]);
-  await browser.open(file);
-  await browser.until('document.documentElement.dataset.drawn === "true"', "drawn");
-  return file;
-}
-
-const text = (selector) => browser.run(`return document.querySelector(${JSON.stringify(selector)}).textContent`);
-const count = (selector) => browser.run(`return document.querySelectorAll(${JSON.stringify(selector)}).length`);
+import { browser, count, folder, open, text } from "./page.mjs";
 
 test("steps, errors by source, and what was skipped", async () => {
-  const file = await open("papers", "scenarios/validation/megatron_papers.json", "scenarios/validation/bigscience_more.json");
+  const file = await open("papers", "validate", "scenarios/validation/megatron_papers.json", "scenarios/validation/bigscience_more.json");
   assert.ok(statSync(file).size < 2_000_000);
   assert.match(await text("#verdict"), /in the mean of the sources' medians: \d+ of \d+ steps lie within 10%/);
   assert.equal(await count(".chart canvas"), 2);
@@ -48,7 +27,7 @@ test("names are shown as text alone", async () => {
   for (const row of rows.rows) row.id = `${hostile}${row.id}`;
   const file = join(folder, "rows.json");
   writeFileSync(file, JSON.stringify(rows));
-  await open("hostile", file);
+  await open("hostile", "validate", file);
   assert.equal(await browser.run("return document.title"), "Predicted against measured");
   assert.equal(await count("#steps img"), 0);
   assert.match(await text("#steps"), /<img src=x/);
