@@ -19,6 +19,13 @@ constexpr double untabled_share = 0.85;
 /// Shortest kernel without any table, the least that Vidur measured on A100 and H100.
 constexpr double untabled_latency = 2e-6;
 
+/// Rows of some KiB, each at an address of its own: 2,646 of the H100's 3,350 GB/s (FBGEMM, pull request 3993:
+/// gather_along_first_dim; gather_scale_dense_tokens 2,771, scatter_add_along_first_dim 2,536). PyTorch's index_select,
+/// which the tables of embeddings hold, reaches a third of it (PyTorch, pull request 145999).
+constexpr double gathered_share = 2646.0 / 3350.0;
+
+constexpr bool gathers(Kind kind) { return kind == Kind::permute || kind == Kind::unpermute; }
+
 constexpr std::string_view untabled = "memory-bound kernels from the datasheet";
 
 /// Half-widths are interpolated as logarithms like times: a floor keeps them positive.
@@ -48,9 +55,7 @@ Kind stand_in(Kind kind) {
         case Kind::swiglu:
         case Kind::swiglu_backward: return Kind::gelu;  // elementwise with a transcendental function
         case Kind::rope_backward: return Kind::rope;
-        case Kind::embedding_backward:
-        case Kind::permute:
-        case Kind::unpermute: return Kind::embedding;  // rows at random addresses
+        case Kind::embedding_backward: return Kind::embedding;  // rows at random addresses, by PyTorch's index_select
         case Kind::relu:
         case Kind::relu_backward:
         case Kind::dropout:
@@ -63,7 +68,9 @@ Kind stand_in(Kind kind) {
         case Kind::cast:
         case Kind::fill:
         case Kind::adam:
-        case Kind::sum_of_squares: return Kind::add;  // plain streams
+        case Kind::sum_of_squares:
+        case Kind::permute:                      // streams of rows, held down by gathered_share
+        case Kind::unpermute: return Kind::add;  // plain streams
         case Kind::layernorm:
         case Kind::softmax:
         case Kind::gelu:
@@ -158,9 +165,17 @@ Estimate PointwisePredictor::at_table_clock(const kernels::Pointwise& kernel) co
     return out;
 }
 
+double PointwisePredictor::longest_stream(const kernels::Pointwise& kernel) const {
+    const Lookup* table = lookup(kernel);
+    const bool measured = table != nullptr && table->table->kind == kernel.kind;
+    return gathers(kernel.kind) && !measured && std::isfinite(sustained_)
+               ? std::min(sustained_, gathered_share * bytes_per_second_)
+               : sustained_;
+}
+
 Estimate PointwisePredictor::estimate(const kernels::Pointwise& kernel) const {
     Estimate out = at_table_clock(kernel);
-    out.seconds = std::max(out.seconds, kernels::bytes(kernel) / sustained_);
+    out.seconds = std::max(out.seconds, kernels::bytes(kernel) / longest_stream(kernel));
     return out;
 }
 
@@ -186,7 +201,8 @@ std::string PointwisePredictor::explain(const kernels::Pointwise& kernel) const 
         out += fmt::format("  below the table: towards {} for no bytes\n", format_seconds(latency_));
     if (bytes > width.seconds.last_x()) out += "  above the table: constant bandwidth\n";
     if (answer.seconds > at_table_clock(kernel).seconds)
-        out += fmt::format("  no faster than a long stream: {:.0f} GB/s\n", sustained_ / 1e9);
+        out += fmt::format("  no faster than a long stream{}: {:.0f} GB/s\n", gathers(kernel.kind) ? " of rows" : "",
+                           longest_stream(kernel) / 1e9);
     return out;
 }
 

@@ -40,6 +40,8 @@ private:
     };
     [[nodiscard]] const Lookup* lookup(const kernels::Pointwise& kernel) const;
     [[nodiscard]] static Between between(const Lookup& lookup, std::uint64_t cols);
+    /// Bytes per second that the kernel cannot exceed however long it is.
+    [[nodiscard]] double longest_stream(const kernels::Pointwise& kernel) const;
     [[nodiscard]] Estimate of_width(const Width& width, double bytes) const;
     static Lookup make_lookup(const PointwiseTable& table);
 

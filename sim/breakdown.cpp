@@ -134,19 +134,22 @@ private:
         const BlockTimes& times = costs_->call(rank_.role, i, number);
         const strategies::Program& block = step_.blocks[number];
         const Span span = rank_.spans[i];
-        const double host = std::exchange(host_, host_ + times.cost.host), dispatch = times.cost.first_dispatch;
+        const double host = std::exchange(host_, host_ + times.cost.host);
         if (host_ <= span.begin) {
-            gap(now_, span.begin, causes, std::holds_alternative<Collective>(block.ops.front().what), host + dispatch);
+            gap(now_, span.begin, causes, std::holds_alternative<Collective>(block.ops.front().what),
+                host + times.cost.first_dispatch);
             now_ = span.end;
             return add(times.shares);
         }
         costs_->run(number, times.ops, span.begin, host, spans_);
         Awaited awaited(block);
+        double issued = host;
         for (std::uint32_t k = 0; k < block.ops.size(); ++k) {
             const Op& op = block.ops[k];
+            issued += costs_->dispatch(op);
             if (op.lane == Lane::compute) {
                 const Causes own = awaited.wait(op);
-                pass(op, spans_[k], times.ops[k], k == 0 ? causes : own, host + (k + 1) * dispatch);
+                pass(op, spans_[k], times.ops[k], k == 0 ? causes : own, issued);
             } else {
                 awaited.issue(op, k);
                 if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);

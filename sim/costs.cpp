@@ -31,8 +31,9 @@ bool copies(const StepProgram& step) {
 
 /// Of the host, for one kernel. Filling what it allocates is one more kernel, which PyTorch dispatches.
 double dispatch_seconds(const strategies::Training& training, const topology::Gpu& gpu,
-                        const calibrate::Predictor& predictor) {
-    if (training.cuda_graph) return 0;
+                        const calibrate::Predictor& predictor, bool routed) {
+    const bool in_graph = !routed || training.cuda_graph_scope == strategies::CudaGraphScope::full_iteration;
+    if (training.cuda_graph && in_graph) return 0;
     const double launch = predictor.constant("launch_seconds");
     const auto of = [&](hardware::Software software) { return hardware::dispatch_seconds(software, gpu.host, launch); };
     return of(training.software) + (training.deterministic ? of(hardware::Software::megatron_lm) : 0);
@@ -85,7 +86,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       rank_(rank),
       placement_(plan.placement),
       gap_(predictor.constant("kernel_gap_seconds")),
-      dispatch_(dispatch_seconds(plan.training, gpu, predictor)),
+      dispatch_(dispatch_seconds(plan.training, gpu, predictor, false)),
+      routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, true)),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     // A device without a datasheet's rate is the one that the profile measured.
     const double rate = gpu.memory_bytes_per_second;
@@ -141,23 +143,23 @@ double Costs::collective_seconds(const StepProgram& step, const Collective& coll
 
 OpCost Costs::cost(const Op& op) const {
     return std::visit(
-        Overloaded{[&](const Compute& c) { return kernel_cost(kernels_[c.kernel].seconds); },
+        Overloaded{[&](const Compute& c) { return kernel_cost(op, kernels_[c.kernel].seconds); },
                    [&](const strategies::Call& c) { return blocks_[c.block].cost; },
                    [&](const strategies::HostSync&) { return OpCost{}; },
                    [&](const strategies::Copy& c) {
                        const bool out = c.to != strategies::Copy::To::device;
-                       return kernel_cost(
-                           copies_->seconds(out ? kernels::CopyKind::device_to_host : kernels::CopyKind::host_to_device,
-                                            static_cast<double>(c.bytes)));
+                       return kernel_cost(op, copies_->seconds(out ? kernels::CopyKind::device_to_host
+                                                                   : kernels::CopyKind::host_to_device,
+                                                               static_cast<double>(c.bytes)));
                    },
                    // Communication: the time depends on the others; here is what its launch costs the host.
                    [&](const auto&) {
-                       return OpCost{0, dispatch_, dispatch_, 0};
+                       return OpCost{0, dispatch(op), dispatch(op), 0};
                    }},
         op.what);
 }
 
-double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double dispatch, double device, double host,
+double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, bool dispatched, double device, double host,
                   std::vector<Span>& spans) const {
     const auto& [program, hazards] = bodies_[block];
     std::array<double, strategies::lanes> free{};
@@ -166,7 +168,7 @@ double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double 
     spans.resize(program->ops.size());
     double last = never;
     for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
-        host += dispatch;
+        if (dispatched) host += dispatch(program->ops[i]);
         auto& lane = free[static_cast<std::size_t>(program->ops[i].lane)];
         double begin = std::max(lane, host);
         for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, spans[other].end);
@@ -193,11 +195,11 @@ BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Bes
         }
     }
     std::vector<Span> spans;
-    times.cost.device = run(number, times.ops, 0.0, 0.0, never, spans);
+    times.cost.device = run(number, times.ops, false, 0.0, never, spans);
     times.shares = shares_of(step, block, times);
-    times.cost.host_to_end = run(number, times.ops, dispatch_, never, 0.0, spans);
-    times.cost.first_dispatch = dispatch_;
-    times.cost.host = dispatch_ * static_cast<double>(block.ops.size());
+    times.cost.host_to_end = run(number, times.ops, true, never, 0.0, spans);
+    times.cost.first_dispatch = dispatch(block.ops.front());
+    for (const Op& op : block.ops) times.cost.host += dispatch(op);
     return times;
 }
 
@@ -247,7 +249,7 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
             now = calls_[role].emplace(i, block_times(step, call->block, beside)).first->second.cost;
         } else if (std::holds_alternative<Compute>(op.what)) {
             const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device)).first->second;
-            now = kernel_cost(now.device + slowed.total());
+            now = kernel_cost(op, now.device + slowed.total());
         } else if (const auto* collective = std::get_if<Collective>(&op.what)) {
             beside.pass(collective_seconds(step, *collective));
         }

@@ -86,22 +86,27 @@ public:
     /// last end.
     double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
                std::vector<Span>& spans) const {
-        return run(block, times, dispatch_, device, host, spans);
+        return run(block, times, true, device, host, spans);
+    }
+    /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph.
+    [[nodiscard]] double dispatch(const strategies::Op& op) const {
+        return op.label.routed ? routed_dispatch_ : dispatch_;
     }
     /// Nothing in a step without copies.
     [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
 
 private:
     [[nodiscard]] OpCost cost(const strategies::Op& op) const;
-    [[nodiscard]] OpCost kernel_cost(double seconds) const {
-        return {seconds, dispatch_, dispatch_, dispatch_ + seconds};
+    [[nodiscard]] OpCost kernel_cost(const strategies::Op& op, double seconds) const {
+        const double host = dispatch(op);
+        return {seconds, host, host, host + seconds};
     }
     [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
     [[nodiscard]] BlockTimes block_times(const strategies::StepProgram& step, std::uint32_t block,
                                          Beside& beside) const;
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block,
                                    const BlockTimes& times) const;
-    double run(std::uint32_t block, const std::vector<OpTime>& times, double dispatch, double device, double host,
+    double run(std::uint32_t block, const std::vector<OpTime>& times, bool dispatched, double device, double host,
                std::vector<Span>& spans) const;
     void time(const strategies::StepProgram& step, std::uint32_t role);
 
@@ -123,7 +128,7 @@ private:
     strategies::RankPlacement placement_;
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t>, double> collectives_;  // seconds
-    double gap_, dispatch_, slowdown_;
+    double gap_, dispatch_, routed_dispatch_, slowdown_;
     std::optional<HostCopies> copies_;
     std::vector<KernelCost> kernels_;
     std::vector<Body> bodies_;        // of blocks

@@ -113,6 +113,8 @@ void check_dense(const Plan& plan) {
     if (plan.strategy.expert_tensor > 0) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
     if (plan.training.expert_capacity > 0)
         refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint);
+    if (plan.training.cuda_graph_scope != CudaGraphScope::full_iteration)
+        refuse("/training/cuda_graph_scope", "outside_experts, but the model has no experts", hint);
     if (plan.training.pad_to_capacity)
         refuse("/training/moe_pad_expert_input_to_capacity", "true, but the model has no experts", hint);
 }

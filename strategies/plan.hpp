@@ -28,6 +28,13 @@ enum class ContextExchange : std::uint8_t {
 enum class Dispatcher : std::uint8_t {
     alltoall,   ///< copies of tokens go to the ranks of their experts
     allgather,  ///< every rank gathers all tokens of its group and takes those of its experts
+    flex,       ///< a token goes once to each rank that has experts of it, and is copied there (DeepEP, HybridEP)
+};
+
+/// What a CUDA graph replays: Megatron-LM's cuda-graph-scope.
+enum class CudaGraphScope : std::uint8_t {
+    full_iteration,   ///< every kernel of a step
+    outside_experts,  ///< attn, moe_router, moe_preprocess: all but what works on routed tokens, whose number varies
 };
 
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
@@ -100,8 +107,12 @@ struct Training {
     Precision precision;
     bool fused_attention = true;  ///< use-flash-attn; false: batched GEMMs and a softmax over seq x seq
     bool gradient_accumulation_fusion =
-        true;                 ///< weight gradients are added inside the GEMM, not by a kernel of their own
+        true;  ///< weight gradients are added inside the GEMM, not by a kernel of their own
+    /// moe-permute-fusion: copies of tokens are moved, and their results added, by kernels of their own (Transformer
+    /// Engine's); false: by PyTorch's index_select and scatter_add.
+    bool permute_fusion = true;
     bool cuda_graph = false;  ///< kernels are replayed, not dispatched one by one by the host
+    CudaGraphScope cuda_graph_scope = CudaGraphScope::full_iteration;
     /// Who dispatches them else, and takes the host's time for it (hardware/host_time.hpp).
     hardware::Software software = hardware::Software::megatron_lm;
     KernelFusion kernel_fusion = KernelFusion::full;

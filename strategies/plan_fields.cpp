@@ -34,8 +34,12 @@ constexpr auto sharding_words = [] {
 constexpr std::array exchanges{word("p2p", ContextExchange::p2p), word("all_gather", ContextExchange::all_gather),
                                word("a2a", ContextExchange::a2a)};
 static_assert(exchanges.size() == enumerators<ContextExchange>);
-constexpr std::array dispatchers{word("alltoall", Dispatcher::alltoall), word("allgather", Dispatcher::allgather)};
+constexpr std::array dispatchers{word("alltoall", Dispatcher::alltoall), word("allgather", Dispatcher::allgather),
+                                 word("flex", Dispatcher::flex)};
 static_assert(dispatchers.size() == enumerators<Dispatcher>);
+constexpr std::array graph_scopes{word("full_iteration", CudaGraphScope::full_iteration),
+                                  word("outside_experts", CudaGraphScope::outside_experts)};
+static_assert(graph_scopes.size() == enumerators<CudaGraphScope>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
@@ -102,8 +106,9 @@ constexpr std::array of_strategy{
         .others = {megatron("expert_tensor_parallel_size")},
         .origin = "Megatron-LM"}),
     field<&Strategy::dispatcher>({.name = "moe_token_dispatcher_type", .words = dispatchers,
-        .help = "alltoall: copies of tokens go to the ranks of their experts; allgather: each rank gathers all tokens.",
-        .origin = "Megatron-LM"}),
+        .help = "alltoall: copies of tokens go to the ranks of their experts; allgather: each rank gathers all tokens; "
+                "flex: a token goes once to each rank that has experts of it (DeepEP, HybridEP).",
+        .origin = "Megatron-LM; DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.2"}),
     field<&Strategy::sequence_parallel>({.name = "sequence_parallel",
         .help = "Norms and dropouts are split over the tensor ranks too.",
         .origin = "Korthikanti et al. 2022, arXiv:2205.05198"}),
@@ -221,6 +226,13 @@ constexpr std::array of_training{
     field<&Training::cuda_graph>({.name = "cuda_graph",
         .help = "Kernels are replayed, not dispatched one by one by the host.",
         .others = {megatron("enable_cuda_graph")}}),
+    field<&Training::cuda_graph_scope>({.name = "cuda_graph_scope", .words = graph_scopes,
+        .help = "What a CUDA graph replays; outside_experts: all but what works on routed tokens (Megatron-LM's attn, "
+                "moe_router and moe_preprocess).",
+        .origin = "Megatron-LM"}),
+    field<&Training::permute_fusion>({.name = "moe_permute_fusion",
+        .help = "Tokens are copied to experts and back by kernels of their own, not by PyTorch's indexing.",
+        .origin = "Megatron-LM; TransformerEngine"}),
     field<&Training::software>({.name = "software", .words = softwares,
         .help = "What dispatches kernels; orrery: our own runtime (hardware/README.md)."}),
     field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,

@@ -68,6 +68,37 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
     set_layers(row, known, same, spec);
 }
 
+namespace {
+
+/// Printed, or Megatron-LM's default (allgather) where that ran, or that of NVIDIA's performance recipes: flex, which
+/// drops no tokens (Megatron-Bridge, perf_recipes: DeepSeek, Kimi, GPT-OSS and 38 of 46 of Qwen3).
+strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software) {
+    using enum strategies::Dispatcher;
+    const std::string printed = row.words("switches.moe-token-dispatcher-type");
+    if (printed == "allgather" || printed == "alltoall" || printed == "flex")
+        return printed == "flex" ? flex : printed == "allgather" ? allgather : alltoall;
+    if (software == Software::megatron_core) return allgather;
+    const bool drops = row.number("switches.moe-expert-capacity-factor").value_or(0) > 0 ||
+                       contains(row.words("model.name") + row.id(), "tokendrop");
+    return software == Software::nemo && !drops ? flex : alltoall;
+}
+
+/// NVIDIA's recipes fuse (moe_permute_fusion), Megatron-LM does when told.
+bool fuses_permutation(const Row& row, Software software) {
+    return row.flag("switches.moe-permute-fusion").value_or(software == Software::nemo);
+}
+
+/// The recipes' graphs leave out experts, whose number of tokens varies, but for those that pad them: MXFP8 from
+/// Megatron-Bridge's release 26.06 on (perf_recipes: cuda_graph_impl full_iteration, moe_paged_stash).
+strategies::CudaGraphScope graph_scope(const Row& row) {
+    using enum strategies::CudaGraphScope;
+    const std::string precision = row.words("precision"), release = row.words("source.release");
+    const bool pads = (contains(precision, "mxfp8") || contains(precision, "fp8-mx")) && release >= "26.06";
+    return pads ? full_iteration : outside_experts;
+}
+
+}  // namespace
+
 void map_expert_parallelism(const Row& row, Software software, const Parallelism& degrees, strategies::Plan& plan) {
     if (plan.model.experts == 0) return;
     strategies::Strategy& strategy = plan.strategy;
@@ -79,9 +110,9 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
     strategy.expert_tensor = split.value_or(strategy.expert > strategy.data * strategy.context ? 1 : 0);
     if (strategy.tensor > 1 && !strategy.sequence_parallel)
         throw Skip("experts beside tensor without sequence parallelism are not supported");
-    const std::string dispatcher = row.words("switches.moe-token-dispatcher-type");
-    const bool gathers = dispatcher == "allgather" || (dispatcher.empty() && software == Software::megatron_core);
-    if (gathers) strategy.dispatcher = strategies::Dispatcher::allgather;
+    strategy.dispatcher = dispatcher_of_experts(row, software);
+    plan.training.permute_fusion = fuses_permutation(row, software);
+    plan.training.cuda_graph_scope = graph_scope(row);
     plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
     try {

@@ -74,6 +74,8 @@ constexpr std::array table{
     FieldRule{"training", "kernel_fusion", of_software},
     FieldRule{"training", "fp8_recipe", of_words},
     FieldRule{"training", "cuda_graph", of_words},
+    FieldRule{"training", "cuda_graph_scope", of_experts},
+    FieldRule{"training", "moe_permute_fusion", of_experts},
     FieldRule{"training", "software", of_software},
     FieldRule{"training", "lora_rank", "NeMo's default where the task is LoRA (map_training.cpp)"},
     FieldRule{"training", "lora_target_modules", "NeMo's and Megatron-Bridge's: qkv"},

@@ -36,7 +36,7 @@ constexpr Row rows[] = {
     harmless("model.moe_aux_loss_coeff"), harmless("model.moe_z_loss_coeff"), harmless("model.moe_input_jitter_eps"),
     key("model.moe_token_dispatcher_type"),
     harmless("model.moe_token_drop_policy"), harmless("model.moe_token_dropping"), harmless("model.moe_extended_tp"),
-    harmless("model.moe_router_pre_softmax"), harmless("model.moe_permute_fusion"),
+    harmless("model.moe_router_pre_softmax"), key("model.moe_permute_fusion"),
     // How the step is divided.
     key("model.tensor_model_parallel_size"), key("model.pipeline_model_parallel_size"),
     rule("model.virtual_pipeline_model_parallel_size"), key("model.context_parallel_size", "1"),

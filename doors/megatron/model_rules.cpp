@@ -158,7 +158,9 @@ void read_dispatcher(const Givens& given, Draft& draft) {
         const Origin origin = said == nullptr ? given.find("num_experts")->origin : said->origin;
         return draft.set("/strategy/moe_token_dispatcher_type", "allgather", origin);
     }
-    if (name != "alltoall" && said != nullptr)
+    if (name == "flex")
+        draft.set("/strategy/moe_token_dispatcher_type", "flex", said->origin);
+    else if (name != "alltoall" && said != nullptr)
         draft.findings.not_modelled(said->origin.place, said->origin.name, "the dispatcher is timed as alltoall",
                                     "compare with a measurement before you rely on the difference");
 }
@@ -239,12 +241,14 @@ void read_experts(const Givens& given, Draft& draft) {
         // Megatron-LM reads none of these in a dense model.
         for (const char* key : {"/model/num_experts_per_tok", "/model/moe_intermediate_size",
                                 "/model/moe_shared_expert_intermediate_size", "/strategy/expert_tensor",
-                                "/training/moe_expert_capacity_factor", "/training/moe_pad_expert_input_to_capacity"})
+                                "/training/moe_expert_capacity_factor", "/training/moe_pad_expert_input_to_capacity",
+                                "/training/moe_permute_fusion"})
             draft.erase(key);
         return;
     }
     if (const Given* const frequency = given.find("moe_layer_freq")) read_layer_frequency(*frequency, draft);
     read_dispatcher(given, draft);
+    draft.set_default("/training/moe_permute_fusion", false, given.find("num_experts")->origin);  // a switch there
     if (given.is_on("deepspeed")) read_deepspeed_experts(given, draft);
 }
 

@@ -45,15 +45,21 @@ void read_virtual_stages(const Givens& given, Draft& draft) {
         draft.set_default("/strategy/overlap_p2p", true, said->origin);
 }
 
+/// Of a list, or of words between blanks.
+std::vector<std::string> words_of(const nlohmann::json& value) {
+    std::vector<std::string> words;
+    if (value.is_array()) {
+        for (const nlohmann::json& each : value) words.push_back(text_of(each));
+    } else {
+        std::istringstream text(text_of(value));
+        words.assign(std::istream_iterator<std::string>(text), {});
+    }
+    return words;
+}
+
 /// cp_comm_type: one kind, or one a layer; the first, and whether all are alike.
 std::pair<std::string, bool> kind_of_exchange(const nlohmann::json& value) {
-    std::vector<std::string> kinds;
-    if (value.is_array()) {
-        for (const nlohmann::json& each : value) kinds.push_back(text_of(each));
-    } else {
-        std::istringstream words(text_of(value));
-        kinds.assign(std::istream_iterator<std::string>(words), {});
-    }
+    const std::vector<std::string> kinds = words_of(value);
     if (kinds.empty()) return {"", false};
     return {kinds.front(), std::ranges::count(kinds, kinds.front()) == std::ssize(kinds)};
 }
@@ -182,6 +188,17 @@ void read_attention(const Givens& given, Draft& draft) {
         draft.set("/training/fused_attention", false, own->origin);
 }
 
+/// Parts of a layer that are captured one by one leave experts out, unless they are named ("moe").
+void read_graph_scope(const Givens& given, Draft& draft) {
+    const Given* const said = given.find("cuda_graph_scope");
+    if (said == nullptr || draft.whole("/model/num_experts", 0) == 0) return;
+    const std::vector<std::string> parts = words_of(said->value);
+    const bool whole = parts.empty() || std::ranges::any_of(parts, [](const std::string& part) {
+                           return part == "moe" || part == "full" || part == "full_iteration";
+                       });
+    draft.set("/training/cuda_graph_scope", whole ? "full_iteration" : "outside_experts", said->origin);
+}
+
 }  // namespace
 
 void read_parallelism(const Givens& given, Draft& draft) {
@@ -256,6 +273,7 @@ void read_training(const Givens& given, Draft& draft) {
     read_attention(given, draft);
     if (const Given* const graphs = given.find("cuda_graph_impl"))
         draft.set("/training/cuda_graph", text_of(graphs->value) != "none", graphs->origin);
+    read_graph_scope(given, draft);
 }
 
 }  // namespace orrery::doors::megatron

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "strategies/partition/expert_dispatch.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -81,10 +82,13 @@ private:
         return {stream_.flow.table(which, which == Table::ones ? Format::fp32 : Format::int32,
                                    of_rows ? shapes_.rows : shapes_.sent)};
     }
-    /// Copies of tokens. The kinds permute and unpermute read or write a token once for two copies; with one copy a row
-    /// is priced as an embedding's.
+    /// What copies of tokens cost. The kinds permute and unpermute read or write a token once for two copies: a single
+    /// copy is moved like a plain stream. Not fused: PyTorch's index_select and scatter_add, as an embedding's.
     [[nodiscard]] Pointwise copies(PointwiseKind kind) const {
-        return stream_.pointwise(op_.top_k > 1 ? kind : PointwiseKind::embedding, shapes_.sent, op_.hidden);
+        using enum PointwiseKind;
+        if (!plan_.training.permute_fusion) kind = kind == permute ? embedding : embedding_backward;
+        if (plan_.training.permute_fusion && op_.top_k == 1) kind = scale;
+        return stream_.pointwise(kind, shapes_.sent, op_.hidden);
     }
     [[nodiscard]] Launch moved(PointwiseKind kind) const {
         Launch launch = of_copies();
@@ -112,9 +116,6 @@ private:
     void router();
     void router_backward(Piece& piece, const FlowBuilder::Weights& weight);
     void dispatch();
-    void dispatch_gathered();
-    void combine_gathered();
-    void over_group(std::vector<Work>& works, const char* name, CollectiveKind kind) const;
     void product(const std::string& name, bool up);
     void activation();
     void combine();
@@ -132,12 +133,15 @@ private:
     ValueId routed_gradient_ = no_value;                ///< and all of it
 };
 
-/// Received tokens lie by the rank that they come from; products want them by expert.
+/// Received tokens lie by the rank that they come from; products want them by expert. All rows of a rank and an expert
+/// lie together and are copied together, by torch.cat or Transformer Engine's sort: a plain stream.
 ValueId ExpertSharder::sort(List& list, const std::string& name, Table from, ValueId rows) {
     if (shapes_.experts == 1 || (!shapes_.exchanges && !shapes_.gathers)) return rows;
     const ValueId sorted = rows_of_hidden(shapes_.rows, stream_.flow.value(rows).role);
-    add(list, name, stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden),
-        {table(from), {rows}, {sorted}}, {}, true);
+    Launch by_row;
+    by_row.kernel = stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden);
+    add(list, name, stream_.pointwise(PointwiseKind::scale, shapes_.rows, op_.hidden), {table(from), {rows}, {sorted}},
+        by_row, true);
     return sorted;
 }
 
@@ -241,53 +245,6 @@ void ExpertSharder::dispatch() {
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
-/// Of whole tokens, over the ranks that divide the experts and those that split each: nothing for one alone.
-void ExpertSharder::over_group(std::vector<Work>& works, const char* name, CollectiveKind kind) const {
-    if (shapes_.gathered <= shapes_.tokens) return;
-    const AxisSet group = shapes_.gathers ? plan_.expert_group() | AxisSet{Axis::tensor} : plan_.expert_group();
-    works.push_back(
-        {.name = name, .what = LayerCollective{kind, shapes_.gathered * op_.hidden * stream_.bytes, group}});
-}
-
-/// Megatron-LM's MoEAllGatherTokenDispatcher: all ranks of a group gather each other's tokens, with their probabilities
-/// for all experts, and each takes copies of those that its experts were chosen for; in backward the copies' gradients
-/// are added to their tokens' and scattered. Priced, not yet executed.
-void ExpertSharder::dispatch_gathered() {
-    Piece piece{.name = "dispatch"};
-    stream_.layer.flow.complete = false;
-    const Pointwise copies = stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden),
-                    added = stream_.pointwise(PointwiseKind::embedding_backward, shapes_.rows, op_.hidden);
-    over_group(piece.forward, "gather tokens", CollectiveKind::all_gather);
-    piece.forward.push_back({.name = "permute", .what = copies, .routed = true});
-    piece.backward.push_back({.name = "permute backward", .what = added, .routed = true});
-    over_group(piece.backward, "scatter token gradients", CollectiveKind::reduce_scatter);
-    stream_.value = rows_of_hidden(shapes_.rows, Role::activation);
-    piece.saved_bytes = shapes_.rows * 4;
-    piece.working_bytes = (shapes_.gathered + shapes_.rows) * op_.hidden * stream_.bytes;
-    stream_.layer.pieces.push_back(std::move(piece));
-}
-
-/// Results, weighted by their probabilities, are added to their tokens and scattered.
-void ExpertSharder::combine_gathered() {
-    Piece piece{.name = "combine"};
-    const Pointwise copies = stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden),
-                    added = stream_.pointwise(PointwiseKind::embedding_backward, shapes_.rows, op_.hidden),
-                    weighted = stream_.pointwise(PointwiseKind::scale, shapes_.rows, op_.hidden);
-    piece.forward.push_back({.name = "weigh results", .what = weighted, .routed = true});
-    piece.forward.push_back({.name = "unpermute", .what = added, .routed = true});
-    over_group(piece.forward, "scatter results", CollectiveKind::reduce_scatter);
-    if (op_.adds_shared)
-        piece.forward.push_back(
-            {"add shared expert", stream_.pointwise(PointwiseKind::add, shapes_.tokens, op_.hidden)});
-    over_group(piece.backward, "gather result gradients", CollectiveKind::all_gather);
-    piece.backward.push_back({.name = "unpermute backward", .what = copies, .routed = true});
-    piece.backward.push_back({.name = "weigh results backward", .what = weighted, .routed = true});
-    stream_.value = rows_of_hidden(shapes_.tokens, Role::activation);
-    piece.saved_bytes = shapes_.rows * op_.hidden * stream_.bytes;
-    piece.working_bytes = (shapes_.gathered + shapes_.rows) * op_.hidden * stream_.bytes;
-    stream_.layer.pieces.push_back(std::move(piece));
-}
-
 /// A product of all of a rank's experts is one of as many equal parts.
 void ExpertSharder::product(const std::string& name, bool up) {
     const Dtype compute = plan_.training.precision.compute;
@@ -385,12 +342,12 @@ void ExpertSharder::meet_shared() {
 
 void ExpertSharder::shard() && {
     router();
-    const bool gathers_all = plan_.strategy.dispatcher == Dispatcher::allgather;
-    gathers_all ? dispatch_gathered() : dispatch();
+    const bool executed = plan_.strategy.dispatcher == Dispatcher::alltoall;
+    executed ? dispatch() : dispatch_priced(stream_, op_, shapes_);
     product("experts up", true);
     activation();
     product("experts down", false);
-    gathers_all ? combine_gathered() : combine();
+    executed ? combine() : combine_priced(stream_, op_, shapes_);
     if (op_.adds_shared) meet_shared();
 }
 
@@ -413,6 +370,10 @@ ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan) {
     shapes.gathers = split;
     if (plan.strategy.dispatcher == Dispatcher::allgather)
         shapes.gathered = shapes.tokens * plan.strategy.expert * (split ? tensor : 1);
+    if (plan.strategy.dispatcher == Dispatcher::flex)
+        shapes.distinct = static_cast<std::uint64_t>(
+            std::ceil(static_cast<double>(shapes.tokens) * expected_ranks(op, shapes.experts) *
+                      plan.training.taken(1.0) * static_cast<double>(split ? tensor : 1)));
     return shapes;
 }
 

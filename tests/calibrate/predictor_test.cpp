@@ -96,6 +96,24 @@ TEST(PredictPointwise, IsNoFasterThanALongStream) {
     EXPECT_NE(slow.explain(add).find("no faster than a long stream: 250 GB/s"), std::string::npos);
 }
 
+/// A table of its own counts; else 2,646 of 3,350 GB/s of the datasheet's 1,000, where long streams were read.
+TEST(PredictPointwise, RowsAtAddressesOfTheirOwnAreSlowerThanAStream) {
+    Profile profile = small_profile();
+    profile.pointwise[0].points.push_back({1e9, 0, 9e11});
+    const Pointwise permute{PointwiseKind::permute, Dtype::bf16, 65536, 8192},
+        add{PointwiseKind::add, Dtype::bf16, 65536, 8192};
+    EXPECT_NEAR(Predictor(profile).kernel(permute).seconds, kernels::bytes(permute) / 9e11, 1e-15);
+    profile.constants["sustained_memory"] = {0.88, "1", "test"};
+    const Predictor predictor(profile);
+    EXPECT_DOUBLE_EQ(predictor.kernel(permute).seconds, kernels::bytes(permute) / (2646.0 / 3350.0 * 1e12));
+    EXPECT_DOUBLE_EQ(predictor.kernel(add).seconds, kernels::bytes(add) / 0.88e12);
+    EXPECT_NE(predictor.explain(permute).find("long stream of rows: 790 GB/s"), std::string::npos);
+    PointwiseTable own = profile.pointwise[0];
+    own.kind = PointwiseKind::permute;
+    profile.pointwise.push_back(own);
+    EXPECT_DOUBLE_EQ(Predictor(profile).kernel(permute).seconds, kernels::bytes(permute) / 0.88e12);
+}
+
 TEST(PredictGemm, PaysTheTrafficOfEveryProductOfABatch) {
     const Profile profile = small_profile();
     const Predictor predictor(profile);

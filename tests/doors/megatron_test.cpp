@@ -100,6 +100,15 @@ TEST(Megatron, ReadsExperts) {
     EXPECT_EQ(at(read, "/model/num_experts"), 8);
     EXPECT_EQ(at(read, "/model/moe_layer_freq"), 1);
     EXPECT_EQ(at(read, "/strategy/expert"), 8);
+    EXPECT_EQ(at(read, "/training/moe_permute_fusion"), false) << "a switch, and not given";
+    const Imported flex = with(
+        "--num-experts 8 --moe-token-dispatcher-type flex --moe-enable-deepep --moe-permute-fusion "
+        "--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router moe_preprocess");
+    EXPECT_EQ(at(flex, "/strategy/moe_token_dispatcher_type"), "flex");
+    EXPECT_EQ(at(flex, "/training/moe_permute_fusion"), true);
+    EXPECT_EQ(at(flex, "/training/cuda_graph_scope"), "outside_experts");
+    EXPECT_EQ(at(with("--num-experts 8 --cuda-graph-scope full_iteration"), "/training/cuda_graph_scope"),
+              "full_iteration");
     const Imported first_dense = with("--num-experts 8 --moe-layer-freq ([0]*1+[1]*23)");
     EXPECT_FALSE(first_dense.refused()) << refusals(first_dense);
     EXPECT_EQ(at(first_dense, "/model/first_k_dense_replace"), 1);

@@ -80,10 +80,30 @@ TEST(Experts, StepsFoldExactlyAndEqualTheLongestPath) {
           R"({"strategy": {"tensor": 2, "data": 4, "expert": 4, "expert_tensor": 1, "sequence_parallel": true}})",
           R"({"strategy": {"overlap_grad_reduce": true, "overlap_param_gather": true, "recompute": "full"}})",
           R"({"model": {"moe_layer_freq": 2, "moe_shared_expert_intermediate_size": 1024}})",
-          R"({"strategy": {"virtual_pipeline": 2, "expert": 2}})"}) {
+          R"({"strategy": {"virtual_pipeline": 2, "expert": 2}})",
+          R"({"strategy": {"moe_token_dispatcher_type": "flex"}})",
+          R"({"training": {"cuda_graph_scope": "outside_experts"}})",
+          R"({"strategy": {"tensor": 2, "data": 4, "sequence_parallel": true, "moe_token_dispatcher_type": "flex"},
+              "training": {"cuda_graph_scope": "outside_experts", "moe_permute_fusion": false}})"}) {
         SCOPED_TRACE(patch);
         expect_exact(moe(patch));
     }
+}
+
+/// A graph of everything saves the host most, one without the experts less, none nothing.
+TEST(Experts, WhatStaysOutOfAGraphCostsTheHost) {
+    const auto step = [](const char* training) {
+        return seconds(moe(fmt::format(R"({{"model": {{"hidden_size": 256, "moe_intermediate_size": 256}},
+            "training": {{"seq_length": 128, {}}}}})",
+                                       training)));
+    };
+    const double whole = step(R"("cuda_graph": true)"),
+                 part = step(R"("cuda_graph": true, "cuda_graph_scope": "outside_experts")"),
+                 none = step(R"("cuda_graph": false)"),
+                 same = step(R"("cuda_graph": false, "cuda_graph_scope": "outside_experts")");
+    EXPECT_LT(whole, part);
+    EXPECT_LT(part, none);
+    EXPECT_EQ(none, same) << "without a graph its scope means nothing";
 }
 
 TEST(Experts, ExchangesAreOnTheCriticalPath) {

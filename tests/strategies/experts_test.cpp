@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <map>
 
 #include "base/error.hpp"
 #include "strategies/build.hpp"
 #include "strategies/memory.hpp"
+#include "strategies/partition/expert_dispatch.hpp"
 #include "strategies/stage.hpp"
 #include "strategies/state_bytes.hpp"
 #include "tests/strategies/tiny_plan.hpp"
@@ -54,6 +57,15 @@ std::map<std::pair<CollectiveKind, std::uint8_t>, Sum> collectives(const Program
             sum.bytes += c->bytes;
         }
     return sums;
+}
+
+/// FLOPs of all blocks.
+double products(const StepProgram& step) {
+    double sum = 0;
+    for (const Program& block : step.blocks)
+        for (const Op& op : block.ops)
+            if (const auto* c = std::get_if<Compute>(&op.what)) sum += kernels::flops(step.kernels[c->kernel]);
+    return sum;
 }
 
 TEST(ExpertParallel, GroupsLieInsideDataGroups) {
@@ -120,13 +132,6 @@ TEST(ExpertParallel, ExchangesByFormula) {
 /// Megatron-LM's MoEAllGatherTokenDispatcher: all tokens of the group are gathered and scattered, forward and backward;
 /// the products are those of the exchange.
 TEST(ExpertParallel, TheOtherDispatcherGathersAllTokens) {
-    const auto products = [](const StepProgram& step) {
-        double sum = 0;
-        for (const Program& block : step.blocks)
-            for (const Op& op : block.ops)
-                if (const auto* c = std::get_if<Compute>(&op.what)) sum += kernels::flops(step.kernels[c->kernel]);
-        return sum;
-    };
     for (const std::uint32_t tensor : {1U, 2U}) {
         Plan plan = moe_plan(tensor, 1, 4, 4);
         const double exchanged = products(build(plan));
@@ -144,6 +149,70 @@ TEST(ExpertParallel, TheOtherDispatcherGathersAllTokens) {
         const std::uint64_t all = tokens * 4 * hidden * 2;  // of four data ranks, whose tensor ranks split sequences
         EXPECT_EQ(bytes, (std::map<CollectiveKind, std::uint64_t>{{CollectiveKind::all_gather, 2 * all},
                                                                   {CollectiveKind::reduce_scatter, 2 * all}}));
+    }
+}
+
+/// The closed form against all choices of experts, each as likely.
+TEST(ExpertParallel, ExpectedRanksAreThoseOfAllChoices) {
+    models::Experts op;
+    op.experts = 8;
+    for (const std::uint32_t each : {1U, 2U, 4U, 8U})
+        for (std::uint64_t top_k = 1; top_k <= op.experts; ++top_k) {
+            op.top_k = top_k;
+            std::uint32_t choices = 0, met = 0;
+            for (std::uint32_t chosen = 0; chosen < 1U << op.experts; ++chosen) {
+                if (static_cast<std::uint64_t>(std::popcount(chosen)) != top_k) continue;
+                ++choices;
+                for (std::uint32_t rank = 0; rank < op.experts / each; ++rank)
+                    if ((chosen >> (rank * each) & ((1U << each) - 1)) != 0) ++met;
+            }
+            EXPECT_NEAR(expected_ranks(op, each), static_cast<double>(met) / choices, 1e-12) << each << " " << top_k;
+        }
+}
+
+/// DeepEP's way: four exchanges, each with a token once for each of the 1.86 ranks that have one of its two experts.
+TEST(ExpertParallel, FlexSendsATokenOnceToARank) {
+    for (const std::uint32_t tensor : {1U, 2U}) {
+        Plan plan = moe_plan(tensor, 1, 4, 4);
+        const double exchanged = products(build(plan));
+        plan.strategy.dispatcher = Dispatcher::flex;
+        validate(plan);
+        const StepProgram step = build(plan);
+        EXPECT_TRUE(verify(step).empty());
+        EXPECT_DOUBLE_EQ(products(step), exchanged);
+        const AxisSet group = tensor > 1 ? AxisSet{Axis::tensor, Axis::expert} : AxisSet{Axis::expert};
+        Sum sum;
+        for (const Program& block : step.blocks)
+            for (const auto& [key, found] : collectives(block))
+                if (key == std::pair(CollectiveKind::all_to_all, group.bits())) {
+                    sum.calls += found.calls;
+                    sum.bytes += found.bytes;
+                }
+        const double ranks = 4 * (1 - 6.0 / 8 * 5 / 7);
+        EXPECT_EQ(sum.calls, 4U);
+        EXPECT_EQ(sum.bytes, 4 * static_cast<std::uint64_t>(std::ceil(tokens * ranks)) * hidden * 2);
+        EXPECT_LT(sum.bytes, 4 * 2 * tokens * hidden * 2) << "fewer than all copies";
+    }
+    for (const Program& block : build(moe_plan(1, 1, 4, 1)).blocks) EXPECT_TRUE(collectives(block).empty());
+}
+
+TEST(ExpertParallel, PyTorchsIndexingStandsForCopiesThatAreNotFused) {
+    const auto kinds = [](const Plan& plan) {
+        std::map<kernels::PointwiseKind, int> found;
+        for (const kernels::Kernel& kernel : build(plan).kernels)
+            if (const auto* pointwise = std::get_if<kernels::Pointwise>(&kernel)) ++found[pointwise->kind];
+        return found;
+    };
+    using enum kernels::PointwiseKind;
+    for (const Dispatcher dispatcher : {Dispatcher::alltoall, Dispatcher::flex}) {
+        Plan plan = moe_plan();
+        plan.strategy.dispatcher = dispatcher;
+        const auto fused = kinds(plan);
+        plan.training.permute_fusion = false;
+        const auto indexed = kinds(plan);
+        EXPECT_EQ(fused.count(permute) + fused.count(unpermute), 2U);
+        EXPECT_EQ(indexed.count(permute) + indexed.count(unpermute), 0U);
+        EXPECT_GT(indexed.at(embedding_backward), fused.at(embedding_backward));
     }
 }
 
