@@ -24,10 +24,14 @@ struct Parameters {
     std::uint64_t operator()(const Norm& norm) const {
         return (norm.kind == NormKind::layernorm ? 2 : 1) * norm.width;  // RMSNorm has no bias
     }
-    std::uint64_t operator()(const Rope& rope) const { return rope.norm ? 2 * rope.head_dim : 0; }
+    std::uint64_t operator()(const Rope& rope) const {
+        return rope.norm ? (rope.norm_whole ? rope.heads : 2) * rope.head_dim : 0;
+    }
     std::uint64_t operator()(const AttentionCore&) const { return 0; }
     std::uint64_t operator()(const Activation&) const { return 0; }
-    std::uint64_t operator()(const Experts& moe) const { return moe.experts * (moe.hidden + expert_parameters(moe)); }
+    std::uint64_t operator()(const Experts& moe) const {
+        return moe.experts * (moe.hidden + expert_parameters(moe)) + (moe.gates_shared ? moe.hidden : 0);
+    }
     std::uint64_t operator()(const ResidualAdd&) const { return 0; }
     std::uint64_t operator()(const Loss&) const { return 0; }
     std::uint64_t operator()(const Convolution& c) const { return c.outputs * c.kernel * c.kernel * c.in.channels; }
@@ -54,7 +58,8 @@ struct ForwardFlops {
     }
     double operator()(const Experts& moe) const {
         const std::uint64_t products = moe.hidden * moe.ffn * (moe.gated ? 3 : 2);
-        return seq * 2.0 * static_cast<double>(moe.experts * moe.hidden + moe.top_k * products);
+        return seq * 2.0 *
+               static_cast<double>((moe.experts + (moe.gates_shared ? 1 : 0)) * moe.hidden + moe.top_k * products);
     }
     double operator()(const Convolution& c) const {
         const Image out = c.out();

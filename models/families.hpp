@@ -9,6 +9,8 @@ namespace orrery::models {
 
 std::vector<ModelSpec> gpt_models();
 std::vector<ModelSpec> llama_models();
+std::vector<ModelSpec> opt_models();
+std::vector<ModelSpec> gemma_models();
 std::vector<ModelSpec> bert_models();
 std::vector<ModelSpec> moe_models();
 std::vector<ModelSpec> resnet_models();

@@ -1,4 +1,4 @@
-// Decoders with LayerNorm and GELU: GPT-2, GPT-3, Megatron-LM's GPTs, GPT-NeoX, BLOOM, MPT.
+// Decoders with LayerNorm and GELU: GPT-2, GPT-3, Megatron-LM's GPTs, PanGu-alpha, GPT-NeoX, BLOOM, MPT.
 #include <utility>
 
 #include "models/families.hpp"
@@ -79,6 +79,19 @@ std::vector<ModelSpec> gpt_models() {
 
         // Korthikanti et al. 2022 (activation recomputation), table 3; its other rows stand above.
         gpt({.name = "gpt-22b", .layers = 48, .hidden = 6144, .heads = 64, .vocab = 51200, .max_positions = 2048}),
+
+        // Smith et al. 2022 (MT-NLG), section 2.1: the sizes of gpt-530b, GPT-2's tokenizer.
+        gpt({.name = "mt-nlg-530b", .layers = 105, .hidden = 20480, .heads = 128, .vocab = 50257,
+             .max_positions = 2048}),
+
+        // Zeng et al. 2021 (PanGu-alpha), table 1 and section 3.2: the last layer attends with a query of its own, a
+        // table of positions' embeddings, which costs what the others do.
+        gpt({.name = "pangu-alpha-2.6b", .layers = 32, .hidden = 2560,  .heads = 32,  .vocab = 40000,
+             .max_positions = 1024}),
+        gpt({.name = "pangu-alpha-13b",  .layers = 40, .hidden = 5120,  .heads = 40,  .vocab = 40000,
+             .max_positions = 1024}),
+        gpt({.name = "pangu-alpha-200b", .layers = 64, .hidden = 16384, .heads = 128, .vocab = 40000,
+             .max_positions = 1024}),
 
         // Black et al. 2022, section 2; EleutherAI/gpt-neox-20b config.json (its vocabulary is padded already).
         neox({.name = "gpt-neox-20b", .layers = 44, .hidden = 6144, .heads = 64, .vocab = 50432}),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "models/catalog.hpp"
 #include "models/hugging_face_families.hpp"
 #include "models/operators.hpp"
@@ -19,12 +20,12 @@ namespace orrery::models {
 namespace {
 
 /// Families in which a key is part of the structure.
-enum class Known : std::uint8_t { nowhere, with_experts, with_latent_attention };
+enum class Known : std::uint8_t { with_experts, with_latent_attention, with_shared_expert };
 
 struct Structure {
     std::string_view key;  ///< of the file, that announces it
     std::string_view why;
-    Known known = Known::nowhere;
+    Known known;
 };
 
 /// The first whose key is there is named.
@@ -33,7 +34,8 @@ constexpr std::array<Structure, 8> structures{{
     {"q_lora_rank", "multi-head latent attention is not supported in this family", Known::with_latent_attention},
     {"first_k_dense_replace", "first layers without experts are not supported in this family",
      Known::with_latent_attention},
-    {"shared_expert_intermediate_size", "a gated expert that every token takes is not supported"},
+    {"shared_expert_intermediate_size", "a gated expert that every token takes is not supported in this family",
+     Known::with_shared_expert},
     {"num_local_experts", "mixture-of-experts models of this family are not supported", Known::with_experts},
     {"num_experts", "mixture-of-experts models of this family are not supported", Known::with_experts},
     {"n_routed_experts", "mixture-of-experts models of this family are not supported", Known::with_experts},
@@ -41,11 +43,12 @@ constexpr std::array<Structure, 8> structures{{
 }};
 
 /// What keeps a family out, by a part of its name; the first that fits is named.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> families{{
-    {"qwen2moe", "mixture of experts with a gated shared expert"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> families{{
     {"jamba", "state-space layers"},
     {"mamba", "state-space model"},
     {"rwkv", "recurrent model"},
+    {"switchtransformers", "encoder-decoder with experts"},
+    {"nllbmoe", "encoder-decoder with experts"},
     {"moe", "mixture of experts"},
     {"dbrx", "mixture of experts"},
     {"grok", "mixture of experts"},
@@ -56,7 +59,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> families
     {"marian", "encoder-decoder"},
     {"clip", "two towers, for images and text"},
     {"llava", "images and text"},
-    {"vit", "vision model"},
+    {"vl", "images and text"},
+    {"vit", "Transformer over patches of images"},
+    {"deit", "Transformer over patches of images"},
     {"swin", "vision model"},
     {"resnet", "convolutions"},
 }};
@@ -64,13 +69,17 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> families
 /// Structures that no operator here stands for, recognised by the keys that announce them.
 void refuse_structures(const ConfigReader& config, const Keys& keys) {
     const auto known = [&](Known where) {
-        return where == Known::with_experts ? !keys.experts.empty()
-                                            : where == Known::with_latent_attention && keys.latent;
+        switch (where) {
+            case Known::with_experts: return !keys.experts.empty();
+            case Known::with_latent_attention: return keys.latent;
+            case Known::with_shared_expert: return keys.shared;
+        }
+        return false;
     };
     for (const Structure& each : structures)
         if (!known(each.known) && config.has(each.key))
             config.fail(each.key, std::string(each.why), "mixtral, qwen3_moe, or a dense model");
-    if (config.flag("is_encoder_decoder", false))
+    if (config.flag("is_encoder_decoder", false) && !keys.decoder)
         config.fail("is_encoder_decoder", "encoder-decoder models are not supported", "a decoder or an encoder");
 }
 
@@ -93,7 +102,7 @@ std::string letters_of(std::string_view name) {
     config.fail(key,
                 fmt::format("\"{}\"{} is not supported", shown,
                             known == families.end() ? "" : fmt::format(" ({})", known->second)),
-                fmt::format("one of {}", fmt::join(names, ", ")));
+                fmt::format("nearest known: {}; one of {}", nearest(shown, names, 1).front(), fmt::join(names, ", ")));
 }
 
 const FamilyReader& reader_of(const ConfigReader& config) {
@@ -121,7 +130,9 @@ const FamilyReader& reader_of(const ConfigReader& config) {
 }
 
 /// validate() names the keys of a scenario's model; the user wrote those of the family. "" for what the file lacks.
-std::string file_pointer(const ConfigReader& config, const std::string& pointer, const Keys& keys) {
+std::string file_pointer(const ConfigReader& config, const std::string& pointer, const FamilyReader& reader) {
+    const Keys keys = spelled(config, reader.keys);
+    const std::string at = reader.inside.empty() ? "" : fmt::format("/{}", reader.inside);
     const std::array<std::pair<std::string_view, std::string_view>, 6> renamed{
         {{"/model/num_hidden_layers", keys.layers},
          {"/model/hidden_size", keys.hidden},
@@ -130,9 +141,9 @@ std::string file_pointer(const ConfigReader& config, const std::string& pointer,
          {"/model/max_position_embeddings", keys.positions},
          {"/model/num_experts", keys.experts}}};
     for (const auto& [ours, theirs] : renamed)
-        if (ours == pointer) return fmt::format("/{}", theirs);
+        if (ours == pointer) return fmt::format("{}/{}", at, theirs);
     const std::string key = pointer.substr(pointer.find_last_of('/') + 1);
-    return config.has(key) ? "/" + key : "";
+    return config.has(key) ? fmt::format("{}/{}", at, key) : at;
 }
 
 /// gpt2.json and gpt2/config.json are both "gpt2".
@@ -144,16 +155,16 @@ std::string name_of(const std::filesystem::path& file) {
 }  // namespace
 
 ModelSpec import_hugging_face(const std::filesystem::path& file) {
-    const ConfigReader config(file);
-    const FamilyReader& reader = reader_of(config);
+    const ConfigReader whole(file);
+    const FamilyReader& reader = reader_of(whole);
+    const ConfigReader config = reader.inside.empty() ? whole : whole.object(reader.inside);
     refuse_structures(config, reader.keys);
-    const Keys keys = spelled(config, reader.keys);
-    ModelSpec spec = reader.read(config, keys);
-    spec.name = name_of(file);
+    ModelSpec spec = reader.read(config, spelled(config, reader.keys));
+    spec.name = name_of(file) + (reader.inside.empty() ? "" : " (text)");
     try {
         validate(spec);
     } catch (const Error& error) {
-        throw Error(config.file(), file_pointer(config, error.pointer(), keys), error.message(), error.hint());
+        throw Error(config.file(), file_pointer(config, error.pointer(), reader), error.message(), error.hint());
     }
     return spec;
 }

@@ -8,6 +8,7 @@ namespace orrery::models {
 ModelSpec with_llama_structure(ModelSpec spec) {
     spec.family = Family::llama;
     spec.gated = true;
+    spec.activation = ActivationKind::silu;
     spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
     spec.norm = NormKind::rmsnorm;
     spec.position = PositionKind::rope;
@@ -42,6 +43,14 @@ ModelSpec mistral(ModelSpec row) {
 /// vocab: 152064 rows, or the 151936 of the models up to 3B, whose logits are tied.
 ModelSpec qwen2(ModelSpec row) {
     row.vocab = 152064;
+    row = llama(std::move(row));
+    row.qkv_bias = true;
+    return row;
+}
+
+/// The first Qwen, whose every size has logits of its own.
+ModelSpec qwen(ModelSpec row) {
+    if (row.vocab == 0) row.vocab = 151936;
     row = llama(std::move(row));
     row.qkv_bias = true;
     return row;
@@ -87,6 +96,12 @@ std::vector<ModelSpec> llama_models() {
 
         // Jiang et al. 2023 (Mistral 7B), table 1; mistralai/Mistral-7B-v0.1 config.json.
         mistral({.name = "mistral-7b", .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336}),
+
+        // Bai et al. 2023 (Qwen), table 1; Qwen/Qwen-* config.json, whose intermediate_size counts both halves.
+        qwen({.name = "qwen-1.8b", .layers = 24, .hidden = 2048, .heads = 16, .ffn = 5504}),
+        qwen({.name = "qwen-7b",   .layers = 32, .hidden = 4096, .heads = 32, .ffn = 11008}),
+        qwen({.name = "qwen-14b",  .layers = 40, .hidden = 5120, .heads = 40, .ffn = 13696, .vocab = 152064}),
+        qwen({.name = "qwen-72b",  .layers = 80, .hidden = 8192, .heads = 64, .ffn = 24576, .vocab = 152064}),
 
         // Yang et al. 2024 (Qwen2), table 1; Qwen/Qwen2-* and Qwen/Qwen2.5-* config.json.
         qwen2_small({.name = "qwen2-0.5b",  .layers = 24, .hidden = 896,  .heads = 14, .kv_heads = 2, .ffn = 4864}),

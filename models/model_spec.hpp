@@ -15,6 +15,7 @@ std::string_view name(Family family);
 
 enum class NormKind : std::uint8_t { layernorm, rmsnorm };
 enum class PositionKind : std::uint8_t { learned, rope, alibi, none };
+enum class ActivationKind : std::uint8_t { gelu, silu, relu };
 
 /// Of a network over images: all 0 in a Transformer.
 struct ImageSpec {
@@ -36,21 +37,30 @@ struct ModelSpec {
     std::uint32_t max_positions = 0;  ///< rows of a learned position table
     std::uint32_t token_types = 0;    ///< rows of BERT's segment table, 0 elsewhere
     bool gated = false;               ///< swiglu / geglu: two input matrices in the MLP
+    ActivationKind activation = ActivationKind::gelu;  ///< hidden_act: Llama's SwiGLU is silu and gated
     bool causal = true;
     bool tied_embeddings = true;     ///< logits reuse the word embedding
     bool linear_bias = true;         ///< biases in the linear layers
     bool qkv_bias = true;            ///< bias in the query-key-value layer (Qwen: only there)
+    bool bare_projection = false;    ///< GPT-J: no bias behind the attention, whatever linear_bias says of the MLP
+    bool logits_bias = false;        ///< GPT-J: the logits have one
     bool parallel_residual = false;  ///< GPT-NeoX: attention and MLP read the same input
+    bool shared_norm = false;        ///< GPT-J, Falcon 7B: of a parallel residual, one norm for both
     bool post_norm = false;          ///< BERT: normalise after the residual addition
+    bool input_norm = true;          ///< false in OLMo 2: branches take the residual stream as it is
+    bool output_norm = false;        ///< Gemma 2, OLMo 2: a norm at the end of each branch, before the addition
     bool mlm_head = false;           ///< BERT: dense, GELU and norm before the logits
     NormKind norm = NormKind::layernorm;
     PositionKind position = PositionKind::learned;
     double dropout = 0.0;                ///< hidden and attention dropout; 0: no dropout kernels
+    bool hidden_dropout_alone = false;   ///< OPT: there is none in attention
     bool embedding_norm = false;         ///< BERT, BLOOM: a norm between the embedding and the first block
     bool qk_norm = false;                ///< Qwen3: RMS norm over each head of queries and keys before the rotation
+    bool qk_norm_whole = false;          ///< OLMo 2: over all heads of queries together, and over all of keys
     std::uint32_t attention_window = 0;  ///< Mistral, GPT-OSS: tokens a query sees; 0: all
     /// sliding_window_pattern: of so many layers the last sees all tokens (Gemma 3: 6, GPT-OSS: 2); 0: none does.
     std::uint32_t window_pattern = 0;
+    std::uint32_t attention_chunk = 0;  ///< Llama 4: longer sequences are cut into such parts; 0: none is
 
     // Latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): all 0 elsewhere. head_dim is then the width of
     // queries and keys, what is rotated included.
@@ -64,16 +74,20 @@ struct ModelSpec {
     std::uint32_t experts_per_token = 0;  ///< num_experts_per_tok, moe-router-topk
     std::uint32_t expert_ffn = 0;         ///< moe_intermediate_size, moe-ffn-hidden-size: `ffn` of one expert
     std::uint32_t shared_expert_ffn = 0;  ///< moe-shared-expert-intermediate-size: of an MLP that every token takes
+    bool shared_expert_gate = false;      ///< Qwen2-MoE: what every token takes is weighted by a sigmoid of its own
     std::uint32_t moe_layer_freq = 0;     ///< moe-layer-freq: layers 0, freq, 2 freq, ... have experts; 1: all
+    std::uint32_t moe_layer_offset = 0;   ///< Llama 4, Switch: layers offset, offset + freq, ... have them instead
     std::uint32_t dense_layers = 0;       ///< first_k_dense_replace: the first so many have none all the same
 
     /// Whether layer `index` has experts, and how many layers do.
     [[nodiscard]] bool has_experts(std::uint32_t index) const {
-        return experts > 0 && index >= dense_layers && index % moe_layer_freq == 0;
+        return experts > 0 && index >= dense_layers && index % moe_layer_freq == moe_layer_offset;
     }
     [[nodiscard]] std::uint32_t moe_layers() const {
         if (experts == 0) return 0;
-        const auto up_to = [&](std::uint32_t end) { return (end + moe_layer_freq - 1) / moe_layer_freq; };
+        const auto up_to = [&](std::uint32_t end) {
+            return (end + moe_layer_freq - 1 - moe_layer_offset) / moe_layer_freq;
+        };
         return up_to(layers) - up_to(dense_layers);
     }
     /// Whether layer `index` sees a window alone.

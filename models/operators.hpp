@@ -31,6 +31,7 @@ struct Linear {
     bool bias = true;
     bool shares_embedding = false;  ///< the logits' weight is the word embedding: no parameters of its own
     bool second_input = false;      ///< reads the layer's second input: an encoder's output
+    bool shares_input = false;      ///< its input is one that another linear layer keeps for its backward as well
 };
 
 /// Row lookup for word (and learned position, and token-type) embeddings, summed, with dropout.
@@ -56,7 +57,8 @@ struct Norm {
 /// head) reads and writes whole heads all the same.
 struct Rope {
     std::uint64_t heads = 0, head_dim = 0;
-    bool norm = false;  ///< Qwen3: RMS norm over each head first; two weights of head_dim (queries, keys)
+    bool norm = false;        ///< Qwen3: RMS norm over each head first; two weights of head_dim (queries, keys)
+    bool norm_whole = false;  ///< OLMo 2: over all heads instead, of queries and of keys; weights as wide as both
 };
 
 /// softmax(Q K^T / sqrt(d)) V; whether it runs fused is the strategy's choice.
@@ -70,11 +72,11 @@ struct AttentionCore {
     [[nodiscard]] std::uint64_t values() const { return value_dim > 0 ? value_dim : head_dim; }
 };
 
-/// GELU with its bias, SwiGLU, or ReLU; width counts the outputs.
+/// GELU with its bias, ReLU, or of a gated MLP one of them times the other half; width counts the outputs.
 struct Activation {
     bool gated = false;
     std::uint64_t width = 0;
-    bool relu = false;
+    ActivationKind kind = ActivationKind::gelu;
 };
 
 /// residual + dropout(x + bias). Closes a branch: every Linear whose output is still partial is summed here.
@@ -88,7 +90,9 @@ struct Experts {
     std::uint64_t experts = 0, top_k = 0, hidden = 0;
     std::uint64_t ffn = 0;  ///< of one expert
     bool gated = false, bias = true;
-    bool adds_shared = false;  ///< the result of an MLP that every token takes (the Linears before it) is added
+    bool adds_shared = false;   ///< the result of an MLP that every token takes (the Linears before it) is added
+    bool gates_shared = false;  ///< each token's weighted by sigmoid(x w), w[hidden]
+    ActivationKind activation = ActivationKind::gelu;
 };
 
 /// Cross entropy over the vocabulary.

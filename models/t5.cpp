@@ -59,7 +59,7 @@ public:
     void mlp(Layer& layer) const {
         layer.operators.emplace_back(norm("mlp_norm", true));
         layer.operators.emplace_back(linear("up", Dim::hidden, Dim::ffn, spec_.hidden, spec_.ffn));
-        layer.operators.emplace_back(Activation{.width = spec_.ffn, .relu = true});
+        layer.operators.emplace_back(Activation{.width = spec_.ffn, .kind = spec_.activation});
         layer.operators.emplace_back(linear("down", Dim::ffn, Dim::hidden, spec_.ffn, spec_.hidden));
         layer.operators.emplace_back(residual());
     }
@@ -95,6 +95,7 @@ ModelSpec t5(ModelSpec row) {
     row.norm = NormKind::rmsnorm;
     row.position = PositionKind::none;
     row.linear_bias = row.qkv_bias = row.causal = false;
+    row.activation = ActivationKind::relu;
     row.dropout = 0.1;
     return with_derived_widths(std::move(row));
 }

@@ -26,7 +26,7 @@ Linear projection(const ModelSpec& spec) {
             .out = Dim::hidden,
             .in_features = std::uint64_t{spec.heads} * spec.value_dim(),
             .out_features = spec.hidden,
-            .bias = spec.linear_bias};
+            .bias = spec.linear_bias && !spec.bare_projection};
 }
 
 Linear up(const ModelSpec& spec) {
@@ -35,7 +35,8 @@ Linear up(const ModelSpec& spec) {
             .out = Dim::ffn,
             .in_features = spec.hidden,
             .out_features = (spec.gated ? 2ull : 1ull) * spec.ffn,
-            .bias = spec.linear_bias};
+            .bias = spec.linear_bias,
+            .shares_input = spec.shared_norm};
 }
 
 Linear down(const ModelSpec& spec) {
@@ -79,8 +80,10 @@ void append_attention(std::vector<Operator>& operators, const ModelSpec& spec, b
     } else {
         operators.emplace_back(qkv(spec));
         if (spec.position == PositionKind::rope)
-            operators.emplace_back(Rope{
-                .heads = std::uint64_t{spec.heads} + spec.kv_heads, .head_dim = spec.head_dim, .norm = spec.qk_norm});
+            operators.emplace_back(Rope{.heads = std::uint64_t{spec.heads} + spec.kv_heads,
+                                        .head_dim = spec.head_dim,
+                                        .norm = spec.qk_norm,
+                                        .norm_whole = spec.qk_norm_whole});
     }
     operators.emplace_back(AttentionCore{.heads = spec.heads,
                                          .kv_heads = spec.kv_heads,
@@ -88,13 +91,13 @@ void append_attention(std::vector<Operator>& operators, const ModelSpec& spec, b
                                          .value_dim = spec.v_head_dim,
                                          .window = window ? spec.attention_window : 0,
                                          .causal = spec.causal,
-                                         .dropout = spec.dropout > 0.0});
+                                         .dropout = spec.dropout > 0.0 && !spec.hidden_dropout_alone});
     operators.emplace_back(projection(spec));
 }
 
 void append_mlp(std::vector<Operator>& operators, const ModelSpec& spec) {
     operators.emplace_back(up(spec));
-    operators.emplace_back(Activation{.gated = spec.gated, .width = spec.ffn});
+    operators.emplace_back(Activation{.gated = spec.gated, .width = spec.ffn, .kind = spec.activation});
     operators.emplace_back(down(spec));
 }
 
@@ -111,7 +114,9 @@ void append_experts(std::vector<Operator>& operators, const ModelSpec& spec) {
                                    .ffn = spec.expert_ffn,
                                    .gated = spec.gated,
                                    .bias = spec.linear_bias,
-                                   .adds_shared = spec.shared_expert_ffn > 0});
+                                   .adds_shared = spec.shared_expert_ffn > 0,
+                                   .gates_shared = spec.shared_expert_gate,
+                                   .activation = spec.activation});
 }
 
 Layer embedding(const ModelSpec& spec) {
@@ -138,13 +143,16 @@ Layer block(const ModelSpec& spec, BlockKind kind) {
                 .inputs = {Tokens{spec.hidden}},
                 .output = Tokens{spec.hidden}};
     auto& operators = layer.operators;
-    if (!spec.post_norm) operators.emplace_back(norm(spec, "attention_norm", true));
+    if (!spec.post_norm && spec.input_norm) operators.emplace_back(norm(spec, "attention_norm", true));
     append_attention(operators, spec, kind.window);
+    if (spec.output_norm) operators.emplace_back(norm(spec, "attention_output_norm"));
     if (!spec.parallel_residual) operators.emplace_back(residual(spec));
     // With a parallel residual both norms read the same input: one branch.
-    operators.emplace_back(
-        norm(spec, spec.post_norm ? "attention_norm" : "mlp_norm", !spec.post_norm && !spec.parallel_residual));
+    if (spec.input_norm && !spec.shared_norm)
+        operators.emplace_back(
+            norm(spec, spec.post_norm ? "attention_norm" : "mlp_norm", !spec.post_norm && !spec.parallel_residual));
     kind.experts ? append_experts(operators, spec) : append_mlp(operators, spec);
+    if (spec.output_norm) operators.emplace_back(norm(spec, "mlp_output_norm"));
     operators.emplace_back(residual(spec));
     if (spec.post_norm) operators.emplace_back(norm(spec, "mlp_norm"));
     return layer;
@@ -165,7 +173,7 @@ Layer head(const ModelSpec& spec) {
                                   .out = Dim::vocab,
                                   .in_features = spec.hidden,
                                   .out_features = spec.vocab,
-                                  .bias = spec.mlm_head,
+                                  .bias = spec.mlm_head || spec.logits_bias,
                                   .shares_embedding = spec.tied_embeddings});
     operators.emplace_back(Loss{.vocab = spec.vocab});
     return layer;

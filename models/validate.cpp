@@ -48,6 +48,8 @@ void check_attention(const ModelSpec& spec) {
     if (spec.qk_norm && spec.position != PositionKind::rope)
         fail("qk_layernorm", "query and key norms are known only with rotary positions",
              R"(set position_embedding_type to "rope")");
+    if (spec.qk_norm_whole && !spec.qk_norm)
+        fail("qk_layernorm_whole", "given, but queries and keys have no norms", "set qk_layernorm");
     if (spec.attention_window > 0 && !spec.causal)
         fail("sliding_window", "a sliding window is known only in causal attention", "drop it, or set causal");
     if (spec.window_pattern > 0 && spec.attention_window == 0)
@@ -87,7 +89,21 @@ void check_positions(const ModelSpec& spec) {
              R"(drop it, or set position_embedding_type to "learned")");
 }
 
+void check_norms(const ModelSpec& spec) {
+    if (spec.shared_norm && !spec.parallel_residual)
+        fail("shared_norm", "one norm for attention and MLP needs both to read the same input",
+             "set use_parallel_residual, or leave it out");
+    if (spec.output_norm && (spec.post_norm || spec.parallel_residual))
+        fail("output_norm", "norms behind branches are known only without post_norm and a parallel residual",
+             "set it to false");
+    if (!spec.input_norm && !spec.output_norm)
+        fail("input_norm", "false, but no norm stands behind the branches either", "set output_norm, or leave it out");
+    if (!spec.input_norm && spec.experts > 0)
+        fail("input_norm", "experts are known only behind a norm", "leave it out");
+}
+
 void check_structure(const ModelSpec& spec) {
+    check_norms(spec);
     if (spec.post_norm && spec.parallel_residual)
         fail("use_parallel_residual", "contradicts post_norm: the first norm needs the attention's residual sum",
              "set one of the two");
@@ -100,7 +116,7 @@ void check_structure(const ModelSpec& spec) {
 void check_experts(const ModelSpec& spec) {
     if (spec.experts == 0) {
         const bool stray = spec.experts_per_token + spec.expert_ffn + spec.shared_expert_ffn + spec.moe_layer_freq +
-                               spec.dense_layers >
+                               spec.dense_layers + spec.moe_layer_offset + (spec.shared_expert_gate ? 1 : 0) >
                            0;
         if (stray) fail("num_experts", "0, but the model states sizes of experts", "give their number");
         return;
@@ -109,6 +125,12 @@ void check_experts(const ModelSpec& spec) {
     check_range("moe_intermediate_size", spec.expert_ffn, 1, most_inner);
     check_range("moe_layer_freq", spec.moe_layer_freq, 1, spec.layers);
     check_range("first_k_dense_replace", spec.dense_layers, 0, spec.layers - 1);
+    check_range("moe_layer_offset", spec.moe_layer_offset, 0, spec.moe_layer_freq - 1);
+    if (spec.moe_layers() == 0)
+        fail("moe_layer_offset", fmt::format("no layer of {} has experts", spec.layers), "a smaller one");
+    if (spec.shared_expert_gate && spec.shared_expert_ffn == 0)
+        fail("moe_shared_expert_gate", "given, but no MLP is taken by every token",
+             "give moe_shared_expert_intermediate_size, or leave it out");
     if (const double all = 3.0 * spec.moe_layers() * spec.experts * spec.hidden * spec.expert_ffn; all > 1e18)
         fail("num_experts", fmt::format("{} experts make {:.3g} parameters: out of range", spec.experts, all),
              "at most 1e18");
@@ -168,6 +190,11 @@ void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::stri
     if (seq == 0) throw Error("", pointer, "0 tokens in a sequence", "a positive number");
     if (spec.image.size > 0 && seq != 1)
         throw Error("", pointer, fmt::format("{}, but {} takes images", seq, spec.name), "set it to 1: one image");
+    if (spec.attention_chunk > 0 && seq > spec.attention_chunk)
+        throw Error(
+            "", pointer,
+            fmt::format("{} tokens, but attention over chunks of {} is not modelled", seq, spec.attention_chunk),
+            "a sequence of one chunk");
     const bool learned = spec.position == PositionKind::learned;
     if (learned && seq > spec.max_positions)
         throw Error("", pointer,

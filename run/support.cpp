@@ -31,6 +31,14 @@ void require_model(const models::ModelSpec& model) {
     require(!model.parallel_residual, "/model/parallel_residual", "a parallel residual cannot be executed yet",
             "set it to false");
     require(!model.qk_norm, "/model/qk_norm", "norms of queries and keys cannot be executed yet", "set it to false");
+    require(model.input_norm && !model.output_norm, model.output_norm ? "/model/output_norm" : "/model/input_norm",
+            "norms behind branches cannot be executed yet", "take a GPT or Llama model");
+    require(model.activation == (model.gated ? models::ActivationKind::silu : models::ActivationKind::gelu),
+            "/model/hidden_act", "GEGLU, ReLU and a SiLU without gate cannot be executed yet",
+            model.gated ? "set it to \"silu\"" : "set it to \"gelu\"");
+    require(!model.logits_bias, "/model/logits_bias", "a bias of the logits cannot be executed yet", "set it to false");
+    require(!model.shared_expert_gate, "/model/moe_shared_expert_gate",
+            "a gate of the expert that every token takes cannot be executed yet", "set it to false");
     require(model.kv_lora_rank == 0, "/model/kv_lora_rank", "latent attention cannot be executed yet",
             "take a model without");
     require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",

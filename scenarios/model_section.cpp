@@ -29,6 +29,7 @@ ModelSpec family_defaults(const Reader& reader) {
     if (const auto word = reader.choice("model_type")) spec.family = static_cast<Family>(word->value);
     if (spec.family == Family::llama) {
         spec.gated = true;
+        spec.activation = models::ActivationKind::silu;
         spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
         spec.norm = NormKind::rmsnorm;
         spec.position = PositionKind::rope;
@@ -52,7 +53,9 @@ void lay_over(ModelSpec& spec, const Reader& reader) {
 /// MLP's width.
 void derive_experts(ModelSpec& spec, const ModelSpec& base, bool width_follows) {
     if (spec.experts == 0 && base.experts > 0)
-        spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = spec.dense_layers = 0;
+        spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = spec.dense_layers =
+            spec.moe_layer_offset = 0;
+    if (spec.experts == 0) spec.shared_expert_gate = false;
     if (spec.experts == 0) return;
     if (spec.experts_per_token == 0) spec.experts_per_token = 2;
     if (spec.moe_layer_freq == 0) spec.moe_layer_freq = 1;
@@ -72,6 +75,9 @@ void derive_widths(ModelSpec& spec, const ModelSpec& base, const Reader& reader)
         spec.head_dim = spec.hidden / spec.heads;
     }
     if (follows("intermediate_size", base.ffn == 4 * base.hidden)) spec.ffn = 4 * spec.hidden;
+    const auto usual = [](bool gated) { return gated ? models::ActivationKind::silu : models::ActivationKind::gelu; };
+    if (follows("hidden_act", base.activation == usual(base.gated) && spec.gated != base.gated))
+        spec.activation = usual(spec.gated);
     derive_experts(spec, base, follows("moe_intermediate_size", base.expert_ffn == base.ffn || base.experts == 0));
     // Hugging Face states max_position_embeddings for rotary positions too; only learned ones have a table.
     if (spec.position != PositionKind::learned) spec.max_positions = 0;

@@ -50,7 +50,8 @@ void set_layers(const Row& row, const ModelSpec& known, bool same, ModelSpec& sp
 void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSpec& spec) {
     const std::uint32_t experts = first_count(row, {"model.experts", "switches.num-experts"}).value_or(known.experts);
     if (experts <= 1) {
-        spec.experts = spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = 0;
+        spec.experts = spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq =
+            spec.moe_layer_offset = 0;
         spec.dense_layers = 0;
         if (names_experts(row) || row.number("ep").value_or(1) > 1)
             throw Skip("model dimensions not published: experts");

@@ -124,7 +124,8 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
 /// In place, inside the packed rows.
 void shard_rope(LayerStream& stream, const models::Rope& op) {
     const std::uint64_t width = op.heads * op.head_dim / stream.tensor, tokens = stream.tokens;
-    const std::uint64_t head_rows = tokens * op.heads / stream.tensor;
+    const std::uint64_t norm_rows = op.norm_whole ? tokens : tokens * op.heads / stream.tensor,
+                        norm_width = op.norm_whole ? width : op.head_dim;
     const std::uint64_t seq = stream.plan.rank_seq(), table = seq * op.head_dim / 2;
     Piece piece{.name = "rope"};
     const View cos{stream.flow.table(Table::rope_cos, kernels::Format::fp32, table)},
@@ -139,16 +140,21 @@ void shard_rope(LayerStream& stream, const models::Rope& op) {
             .name = name, .what = stream.pointwise(kind, tokens, width), .detail = {{rows, cos, sin, rows}, packed}};
     };
     if (op.norm)
-        piece.forward.push_back({"query key norm", stream.pointwise(PointwiseKind::rmsnorm, head_rows, op.head_dim)});
+        piece.forward.push_back({"query key norm", stream.pointwise(PointwiseKind::rmsnorm, norm_rows, norm_width)});
+    const bool summed = op.norm_whole && stream.tensor > 1;  // squares of a token's queries, and of its keys
+    const Work sums{.name = "query key norm sum",
+                    .what = LayerCollective{kernels::CollectiveKind::all_reduce, tokens * 2 * sizeof(float)}};
+    if (summed) piece.forward.push_back(sums);
     piece.forward.push_back(turn("rope", PointwiseKind::rope, {stream.value}));
     piece.backward.push_back(
         turn("rope backward", PointwiseKind::rope_backward, {stream.flow.gradient_of(stream.value)}));
     if (op.norm)
         piece.backward.push_back(
-            {"query key norm backward", stream.pointwise(PointwiseKind::rmsnorm_backward, head_rows, op.head_dim)});
+            {"query key norm backward", stream.pointwise(PointwiseKind::rmsnorm_backward, norm_rows, norm_width)});
+    if (summed) piece.backward.push_back(sums);
     piece.saved_bytes = op.norm ? tokens * width * stream.bytes : 0;
     piece.working_bytes = tokens * width * stream.bytes;
-    piece.parameters = op.norm ? 2 * op.head_dim : 0;
+    piece.parameters = op.norm ? (op.norm_whole ? width : 2 * op.head_dim) : 0;
     stream.layer.pieces.push_back(std::move(piece));
 }
 

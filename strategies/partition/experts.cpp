@@ -119,6 +119,7 @@ private:
     void product(const std::string& name, bool up);
     void activation();
     void combine();
+    void gate_shared();
     void meet_shared();
 
     LayerStream& stream_;
@@ -296,9 +297,11 @@ void ExpertSharder::product(const std::string& name, bool up) {
 }
 
 void ExpertSharder::activation() {
-    Piece piece{.name = op_.gated ? "experts swiglu" : "experts gelu"};
-    add_activation(stream_, piece, op_.gated, shapes_.rows, shapes_.ffn, true);
-    piece.saved_bytes = shapes_.rows * shapes_.inner * stream_.bytes;
+    const models::Activation each{.gated = op_.gated, .width = shapes_.ffn, .kind = op_.activation};
+    Piece piece{.name = "experts " + name_of(each)};
+    add_activation(stream_, piece, each, shapes_.rows, true);
+    const bool keeps = op_.gated || op_.activation != models::ActivationKind::relu;  // a ReLU what comes next does
+    piece.saved_bytes = keeps ? shapes_.rows * shapes_.inner * stream_.bytes : 0;
     piece.working_bytes = shapes_.rows * shapes_.ffn * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece));
 }
@@ -340,7 +343,25 @@ void ExpertSharder::meet_shared() {
                      .detail = {{sum, {routed_gradient_}, sum}}});
 }
 
+/// What every token takes, weighted by the sigmoid of a product with one vector (modeling_qwen2_moe.py): passes over
+/// the norm's output and over the result, whose products with its gradient are summed. Priced, not yet executed.
+void ExpertSharder::gate_shared() {
+    Piece piece{.name = "shared expert gate"};
+    const auto pass = [&](PointwiseKind kind) { return stream_.pointwise(kind, shapes_.tokens, op_.hidden); };
+    stream_.parameter({.name = "shared_gate.weight", .parts = {1}, .cols = op_.hidden, .replicated = true}, op_.hidden);
+    piece.forward.push_back({"shared expert gate", pass(PointwiseKind::sum_of_squares)});
+    piece.forward.push_back({"weigh shared expert", pass(PointwiseKind::scale)});
+    piece.backward.push_back({"weigh shared expert backward", pass(PointwiseKind::scale)});
+    piece.backward.push_back({"shared expert gate backward", pass(PointwiseKind::add)});
+    piece.backward.push_back({"shared expert gate dgrad", pass(PointwiseKind::scale)});
+    piece.backward.push_back({"shared expert gate wgrad", pass(PointwiseKind::sum_of_squares)});
+    piece.saved_bytes = piece.working_bytes = shapes_.tokens * op_.hidden * stream_.bytes;
+    piece.parameters = piece.replicated_parameters = op_.hidden;
+    stream_.layer.pieces.push_back(std::move(piece));
+}
+
 void ExpertSharder::shard() && {
+    if (op_.gates_shared) gate_shared();
     router();
     const bool executed = plan_.strategy.dispatcher == Dispatcher::alltoall;
     executed ? dispatch() : dispatch_priced(stream_, op_, shapes_);

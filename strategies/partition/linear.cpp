@@ -114,7 +114,8 @@ void LinearSharder::forward() {
     y_ = stream_.activation(rows_ * gemm_.n);
     Work product{.name = op_.name, .what = gemm_, .detail = {{{read}, {weight_.weight}, {y_}}}};
     const auto* activation = stream_.next == nullptr ? nullptr : std::get_if<models::Activation>(stream_.next);
-    bias_later_ = op_.bias && activation != nullptr && !activation->gated;
+    bias_later_ =
+        op_.bias && activation != nullptr && !activation->gated && activation->kind != models::ActivationKind::relu;
     if (op_.bias && !bias_later_) product.detail.launch.bias = {bias_.weight};
     product.detail.launch.first_bias = row_;  // behind a sum over ranks on one of them only
     list.push_back(std::move(product));
@@ -174,7 +175,12 @@ void LinearSharder::shard() && {
     parameters();
     forward();
     backward();
-    piece_.saved_bytes = piece_.weight_saved_bytes = (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;
+    if (op_.shares_input)  // its gradient meets the other's
+        piece_.backward.push_back(
+            {"sum branch gradients", stream_.pointwise(PointwiseKind::add, stream_.residual_tokens, op_.in_features)});
+    else
+        piece_.saved_bytes = piece_.weight_saved_bytes =
+            (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
     piece_.working_bytes = rows_ * (out + in) * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece_));

@@ -84,9 +84,12 @@ void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t r
 void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, std::uint64_t rows,
                  std::uint64_t cols);
 
-/// GELU or SwiGLU of `rows` x `width` outputs. routed: of experts.
-void add_activation(LayerStream& stream, Piece& piece, bool gated, std::uint64_t rows, std::uint64_t width,
+/// An activation of `rows` x op.width outputs. Gated ones move the same whatever they are of, and only SwiGLU is
+/// executed. routed: of experts.
+void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows,
                     bool routed = false);
+/// "gelu", "relu", "swiglu", ...
+std::string name_of(const models::Activation& op);
 
 // One function an operator; each appends its pieces to stream.layer.
 void shard_linear(LayerStream& stream, const models::Linear& op);

@@ -98,9 +98,11 @@ void shard_activation(LayerStream& stream, const models::Activation& op) {
     const bool split = stream.width_split;
     const std::uint64_t rows = split ? stream.tokens : stream.residual_tokens,
                         width = op.width / (split ? stream.tensor : 1);
-    Piece piece{.name = op.gated ? "swiglu" : "gelu"};
-    add_activation(stream, piece, op.gated, rows, width);
-    piece.saved_bytes = rows * width * stream.bytes * (op.gated ? 2 : 1);  // its input
+    Piece piece{.name = name_of(op)};
+    add_activation(stream, piece, {.gated = op.gated, .width = width, .kind = op.kind}, rows);
+    // Its input; a ReLU needs its output, which the layer behind it keeps.
+    const bool keeps = op.gated || op.kind != models::ActivationKind::relu;
+    piece.saved_bytes = keeps ? rows * width * stream.bytes * (op.gated ? 2 : 1) : 0;
     piece.working_bytes = rows * width * stream.bytes;
     stream.layer.pieces.push_back(std::move(piece));
 }
@@ -126,7 +128,7 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
         stream.layer.pieces[stream.branch_norm].backward.back().detail.operands = {dx, skip, dx};
     }
     // Without a norm before it, a branch begins with a linear layer: its input gradient is added here.
-    if (stream.plan.model.post_norm) piece.backward.push_back({"sum branch gradients", add});
+    if (stream.branch == no_value) piece.backward.push_back({"sum branch gradients", add});
     piece.saved_bytes = op.dropout ? rows * op.width : 0;  // the mask
     piece.working_bytes = stream.residual_bytes(op.width);
     stream.layer.pieces.push_back(std::move(piece));
@@ -215,38 +217,66 @@ Work weight_gradient(const LayerStream& stream, std::string name, const Gemm& pr
     return work;
 }
 
-void add_activation(LayerStream& stream, Piece& piece, bool gated, std::uint64_t rows, std::uint64_t width,
-                    bool routed) {
-    const View x{stream.value}, y{stream.activation(rows * width)};
-    const View dy{stream.flow.gradient_of(y.value)}, dx{stream.flow.gradient_of(x.value)};
-    const View bias =
-        stream.late_bias.given() ? stream.late_bias : View{stream.flow.table(Table::zeros, stream.format(), width)};
-    stream.late_bias = {};
-    Work forward{.name = piece.name,
-                 .what = stream.pointwise(gated ? PointwiseKind::swiglu : PointwiseKind::gelu, rows, width),
-                 .routed = routed};
-    Work backward{
-        .name = piece.name + " backward",
-        .what = stream.pointwise(gated ? PointwiseKind::swiglu_backward : PointwiseKind::gelu_backward, rows, width),
-        .routed = routed};
-    forward.detail.operands = gated ? std::vector<View>{x, y} : std::vector<View>{x, bias, y};
-    backward.detail.operands = gated ? std::vector<View>{x, dy, dx} : std::vector<View>{x, bias, dy, dx};
-    stream.value = y.value;
-    if (gated || stream.plan.training.kernel_fusion == KernelFusion::full) {
-        piece.forward.push_back(std::move(forward));
-        piece.backward.push_back(std::move(backward));
-        return;
+std::string name_of(const models::Activation& op) {
+    switch (op.kind) {
+        case models::ActivationKind::gelu: return op.gated ? "geglu" : "gelu";
+        case models::ActivationKind::silu: return op.gated ? "swiglu" : "silu";
+        case models::ActivationKind::relu: return op.gated ? "reglu" : "relu";
     }
-    add_passes(stream, piece.forward, "bias", rows, width, 1, 0);
-    if (stream.plan.training.kernel_fusion == KernelFusion::primitives) {
-        // x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): eight operations, and their gradients (BERT,
-        // modeling.py, gelu).
-        add_passes(stream, piece.forward, piece.name, rows, width, 6, 2);
-        add_passes(stream, piece.backward, piece.name + " backward", rows, width, 5, 5);
+    throw std::logic_error("no such activation");
+}
+
+namespace {
+
+struct ActivationKernels {
+    PointwiseKind forward, backward;
+};
+
+/// Of the same traffic: a gated one reads two halves and writes one, a SiLU reads and writes what a GELU does.
+ActivationKernels kernels_of(const models::Activation& op) {
+    if (op.gated) return {PointwiseKind::swiglu, PointwiseKind::swiglu_backward};
+    if (op.kind == models::ActivationKind::relu) return {PointwiseKind::relu, PointwiseKind::relu_backward};
+    return {PointwiseKind::gelu, PointwiseKind::gelu_backward};
+}
+
+/// What a framework runs that does not fuse a bias with the activation behind it. TensorFlow's GELU is
+/// x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): eight operations, and their gradients (BERT, modeling.py,
+/// gelu).
+void separate_activation(const LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows) {
+    const auto [forward, backward] = kernels_of(op);
+    add_passes(stream, piece.forward, "bias", rows, op.width, 1, 0);
+    if (stream.plan.training.kernel_fusion == KernelFusion::primitives && op.kind == models::ActivationKind::gelu) {
+        add_passes(stream, piece.forward, piece.name, rows, op.width, 6, 2);
+        add_passes(stream, piece.backward, piece.name + " backward", rows, op.width, 5, 5);
     } else {
-        piece.forward.push_back({piece.name, forward.what});
-        piece.backward.push_back({piece.name + " backward", backward.what});
+        piece.forward.push_back({piece.name, stream.pointwise(forward, rows, op.width)});
+        piece.backward.push_back({piece.name + " backward", stream.pointwise(backward, rows, op.width)});
     }
+}
+
+}  // namespace
+
+void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows, bool routed) {
+    const bool relu = op.kind == models::ActivationKind::relu && !op.gated;
+    const View x{stream.value}, y{stream.activation(rows * op.width)};
+    const View dy{stream.flow.gradient_of(y.value)}, dx{stream.flow.gradient_of(x.value)};
+    View bias = stream.late_bias;
+    if (!bias.given() && !relu) bias = {stream.flow.table(Table::zeros, stream.format(), op.width)};
+    stream.late_bias = {};
+    stream.value = y.value;
+    if (!op.gated && stream.plan.training.kernel_fusion != KernelFusion::full)
+        return separate_activation(stream, piece, op, rows);
+    const auto [forward, backward] = kernels_of(op);
+    Work there{.name = piece.name, .what = stream.pointwise(forward, rows, op.width), .routed = routed};
+    Work back{.name = piece.name + " backward", .what = stream.pointwise(backward, rows, op.width), .routed = routed};
+    there.detail.operands = op.gated || relu ? std::vector<View>{x, y} : std::vector<View>{x, bias, y};
+    back.detail.operands = relu       ? std::vector<View>{y, dy, dx}
+                           : op.gated ? std::vector<View>{x, dy, dx}
+                                      : std::vector<View>{x, bias, dy, dx};
+    // Kernels of these names compute SwiGLU, GELU and ReLU; what only moves as much is priced, not executed.
+    if (op.gated != (op.kind == models::ActivationKind::silu)) stream.layer.flow.complete = false;
+    piece.forward.push_back(std::move(there));
+    piece.backward.push_back(std::move(back));
 }
 
 Dtype activation_dtype(const Plan& plan) {

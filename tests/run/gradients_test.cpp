@@ -35,6 +35,7 @@ strategies::Plan tiny(Kind kind) {
     if (llama) {
         plan.model.kv_heads = 1;
         plan.model.gated = true;
+        plan.model.activation = models::ActivationKind::silu;
         plan.model.tied_embeddings = plan.model.linear_bias = plan.model.qkv_bias = false;
         plan.model.norm = models::NormKind::rmsnorm;
         plan.model.position = models::PositionKind::rope;

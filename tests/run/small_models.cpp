@@ -23,6 +23,7 @@ models::ModelSpec small_llama() {
     spec.family = models::Family::llama;
     spec.kv_heads = 2;
     spec.gated = true;
+    spec.activation = models::ActivationKind::silu;
     spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
     spec.norm = models::NormKind::rmsnorm;
     spec.position = models::PositionKind::rope;

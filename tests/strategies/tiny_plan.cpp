@@ -24,6 +24,7 @@ models::ModelSpec tiny_llama() {
     spec.ffn = 192;
     spec.max_positions = 0;
     spec.gated = true;
+    spec.activation = models::ActivationKind::silu;
     spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
     spec.norm = models::NormKind::rmsnorm;
     spec.position = models::PositionKind::rope;
