@@ -93,10 +93,6 @@ void require_executable(const strategies::Plan& plan) {
     require_experts(plan);
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
             "set it to true");
-    const strategies::Schedule& schedule = strategies::schedule_of(strategy.schedule);
-    require(!schedule.splits_backward, "/strategy/schedule",
-            fmt::format("{}: gradients of weights apart from those of inputs cannot be executed yet", schedule.name),
-            "set it to \"1f1b\"");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");

@@ -1,8 +1,6 @@
 // Every mesh and every mode trains the same model as a plain implementation in double precision.
-#include <gtest/gtest.h>
-
 #include "tests/run/agreement.hpp"
-#include "tests/run/small_models.hpp"
+#include "tests/run/every_mesh.hpp"
 
 namespace orrery::run {
 namespace {
@@ -11,8 +9,6 @@ using strategies::Plan;
 using strategies::Recompute;
 using strategies::ScheduleKind;
 using strategies::Sharding;
-
-class EveryMesh : public testing::TestWithParam<Case> {};
 
 void expect_the_reference(const Plan& plan, const models::ModelSpec& spec) {
     expect_losses(train(plan, fast(), steps), reference_of(spec), single_error);
@@ -56,20 +52,17 @@ TEST_P(EveryMesh, TrainsWindowsAsTheReference) {
     expect_the_reference(plan, plan.model);
 }
 
-class InSixteenBits : public testing::TestWithParam<Case> {
-protected:
-    static Plan plan_for(const models::ModelSpec& spec, kernels::Dtype sums) {
-        Plan plan = plan_of(spec);
-        GetParam().change(plan);
-        plan.training.precision = {kernels::Dtype::bf16, sums};
-        untie_where_needed(plan);
-        return plan;
-    }
-};
+Plan in_bf16(const models::ModelSpec& spec, const Case& one, kernels::Dtype sums) {
+    Plan plan = plan_of(spec);
+    one.change(plan);
+    plan.training.precision = {kernels::Dtype::bf16, sums};
+    untie_where_needed(plan);
+    return plan;
+}
 
 TEST_P(InSixteenBits, TrainsAsTheReference) {
     for (const models::ModelSpec& spec : {small_gpt(), small_llama()}) {
-        const Plan plan = plan_for(spec, kernels::Dtype::fp32);
+        const Plan plan = in_bf16(spec, GetParam(), kernels::Dtype::fp32);
         SCOPED_TRACE(plan.model.name);
         const Trained trained = train(plan, fast(), steps);
         expect_losses(trained, reference_of(plan.model), half_loss_error(steps));
@@ -80,7 +73,7 @@ TEST_P(InSixteenBits, TrainsAsTheReference) {
 TEST_P(InSixteenBits, FindsTheReferencesGradients) {
     for (const models::ModelSpec& spec : {small_gpt(), small_llama()})
         for (const kernels::Dtype sums : {kernels::Dtype::fp32, kernels::Dtype::bf16}) {
-            const Plan plan = plan_for(spec, sums);
+            const Plan plan = in_bf16(spec, GetParam(), sums);
             SCOPED_TRACE(plan.model.name);
             expect_gradient_norms(train(plan, fast(), 1), reference_of(plan.model).front(), plan.training.grad_clip,
                                   half_gradient_error());
@@ -124,102 +117,6 @@ const Case tensor_cases[]{
          p.strategy.tensor = 2;
          p.strategy.sequence_parallel = true;
          p.strategy.recompute = Recompute::selective;
-     }},
-};
-
-const Case data_cases[]{
-    {"Data2", [](Plan& p) { p.strategy.data = 2; }},
-    {"Data2Overlap",
-     [](Plan& p) {
-         p.strategy.data = 2;
-         p.strategy.overlap_grad_reduce = true;
-         p.strategy.bucket_bytes = 6000;
-     }},
-    {"Zero1",
-     [](Plan& p) {
-         p.strategy.data = 2;
-         p.strategy.sharding = Sharding::zero1;
-     }},
-    {"Zero1Overlap",
-     [](Plan& p) {
-         p.strategy.data = 2;
-         p.strategy.sharding = Sharding::zero1;
-         p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
-         p.strategy.bucket_bytes = 6000;
-     }},
-    {"Zero1InTwoGroups",
-     [](Plan& p) {
-         p.strategy.data = 4;
-         p.strategy.sharding = Sharding::zero1;
-         p.strategy.optimizer_instances = 2;
-     }},
-    {"Zero1InTwoGroupsOverlap",
-     [](Plan& p) {
-         p.strategy.data = 4;
-         p.strategy.sharding = Sharding::zero1;
-         p.strategy.optimizer_instances = 2;
-         p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
-         p.strategy.bucket_bytes = 6000;
-     }},
-    {"Tensor2Data2", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; }},
-    {"Sequence2Zero1",
-     [](Plan& p) {
-         p.strategy.tensor = p.strategy.data = 2;
-         p.strategy.sequence_parallel = true;
-         p.strategy.sharding = Sharding::zero1;
-     }},
-};
-
-const Case pipeline_cases[]{
-    {"Pipeline2", [](Plan& p) { p.strategy.pipeline = 2; }},
-    {"Pipeline4GPipe",
-     [](Plan& p) {
-         p.strategy.pipeline = 4;
-         p.strategy.schedule = ScheduleKind::gpipe;
-     }},
-    {"Pipeline2Unequal",
-     [](Plan& p) {
-         p.strategy.pipeline = 2;
-         p.strategy.first_stage_layers = 1;
-     }},
-    {"Pipeline4EmbeddingAndLossAlone",
-     [](Plan& p) {
-         p.strategy.pipeline = 4;
-         p.strategy.pipeline_layers = "0,2,2,0";
-     }},
-    {"InterleavedEmbeddingAndLossAsLayers",
-     [](Plan& p) {
-         p.strategy.pipeline = 2;
-         p.strategy.virtual_pipeline = 3;
-         p.strategy.schedule = ScheduleKind::interleaved;
-         p.strategy.embedding_as_layer = p.strategy.loss_as_layer = true;
-     }},
-    {"Interleaved",
-     [](Plan& p) {
-         p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
-         p.strategy.schedule = ScheduleKind::interleaved;
-     }},
-    {"InterleavedOverlap",
-     [](Plan& p) {
-         p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
-         p.strategy.schedule = ScheduleKind::interleaved;
-         p.strategy.overlap_p2p = true;
-         p.training.micro_batch = 1;
-     }},
-    {"Tensor2Pipeline2", [](Plan& p) { p.strategy.tensor = p.strategy.pipeline = 2; }},
-    {"Tensor2Pipeline2Whole",
-     [](Plan& p) {
-         p.strategy.tensor = p.strategy.pipeline = 2;
-         p.strategy.scatter_gather = false;
-     }},
-    {"Everything",
-     [](Plan& p) {
-         p.strategy.tensor = p.strategy.pipeline = p.strategy.data = 2;
-         p.strategy.sequence_parallel = true;
-         p.strategy.recompute = Recompute::full;
-         p.strategy.sharding = Sharding::zero1;
-         p.strategy.overlap_grad_reduce = true;
-         p.strategy.bucket_bytes = 6000;
      }},
 };
 
@@ -282,16 +179,10 @@ const Case offload_cases[]{
      }},
 };
 
-std::string name_of(const testing::TestParamInfo<Case>& one) { return one.param.name; }
-
 INSTANTIATE_TEST_SUITE_P(OneRank, EveryMesh, testing::ValuesIn(one_rank_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, EveryMesh, testing::ValuesIn(tensor_cases), name_of);
-INSTANTIATE_TEST_SUITE_P(Data, EveryMesh, testing::ValuesIn(data_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(OneRank, InSixteenBits, testing::ValuesIn(one_rank_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, InSixteenBits, testing::ValuesIn(tensor_cases), name_of);
-INSTANTIATE_TEST_SUITE_P(Data, InSixteenBits, testing::ValuesIn(data_cases), name_of);
-INSTANTIATE_TEST_SUITE_P(Pipeline, InSixteenBits, testing::ValuesIn(pipeline_cases), name_of);
-INSTANTIATE_TEST_SUITE_P(Pipeline, EveryMesh, testing::ValuesIn(pipeline_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Offload, EveryMesh, testing::ValuesIn(offload_cases), name_of);
 
 }  // namespace

@@ -118,6 +118,11 @@ const Case expert_cases[]{
          p.strategy.data = p.strategy.expert = p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
          p.strategy.schedule = ScheduleKind::interleaved;
      }},
+    {"Expert2ZeroBubble",
+     [](Plan& p) {
+         p.strategy.data = p.strategy.expert = p.strategy.pipeline = 2;
+         p.strategy.schedule = ScheduleKind::zb_h1;
+     }},
 };
 
 const Case sharded_cases[]{

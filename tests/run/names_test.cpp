@@ -27,6 +27,13 @@ TEST(Names, MeanNothingToARun) {
     expect_names_do_not_matter(plan);
 }
 
+TEST(Names, MeanNothingWhereTheBackwardIsInTwoParts) {
+    strategies::Plan plan = plan_of(small_gpt());
+    plan.strategy.pipeline = 2;
+    plan.strategy.schedule = strategies::ScheduleKind::zb_h1;
+    expect_names_do_not_matter(plan);
+}
+
 TEST(Names, MeanNothingBetweenStagesWithTiedWords) {
     strategies::Plan plan = plan_of(small_gpt());
     plan.strategy.pipeline = 2;

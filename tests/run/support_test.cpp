@@ -129,7 +129,6 @@ TEST(Support, RefusesByKey) {
              with_experts(p);
              p.strategy.dispatcher = strategies::Dispatcher::allgather;
          }},
-        {"/strategy/schedule", [](Plan& p) { p.strategy.schedule = strategies::ScheduleKind::zb_h1; }},
     };
     for (const Case& one : cases) {
         Plan plan = executable();

@@ -1,0 +1,60 @@
+// What ranks hold is what the program's buffers say, under strategies that keep some of it longer or shorter.
+#include "strategies/memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include "strategies/build.hpp"
+#include "tests/run/ranks.hpp"
+
+namespace orrery::run {
+namespace {
+
+using strategies::Plan;
+using strategies::ScheduleKind;
+
+/// Tensors of many times the 256 bytes that the arena rounds to.
+Plan wide_plan(std::uint32_t layers, std::uint32_t global_batch) {
+    Plan plan = small_plan(layers, global_batch);
+    plan.training.seq = plan.model.max_positions = 64;
+    plan.model.hidden = 128;
+    plan.model.head_dim = 64;
+    plan.model.ffn = 512;
+    return plan;
+}
+
+/// Bytes of a rank of each stage.
+struct Stages {
+    std::vector<double> held, predicted;
+};
+
+Stages stages_of(const Plan& plan) {
+    const strategies::StepProgram program = program_of(plan);
+    const Trained trained = run_program(plan, program, {}, 1);
+    Stages stages;
+    for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
+        if (program.mesh.coordinate(rank, strategies::Axis::pipeline) != stages.held.size()) continue;
+        stages.held.push_back(static_cast<double>(trained.memory[rank].total()));
+        stages.predicted.push_back(static_cast<double>(strategies::memory(program, program.role[rank]).peak));
+    }
+    return stages;
+}
+
+/// Weight gradients that are put off keep what they need.
+TEST(HeldMemory, OfAZeroBubbleIsAsPredicted) {
+    Plan plan = wide_plan(4, 8);
+    plan.strategy.pipeline = 4;
+    const Stages whole = stages_of(plan);
+    plan.strategy.schedule = ScheduleKind::zb_h1;
+    const Stages split = stages_of(plan);
+    for (std::size_t s = 0; s < split.held.size(); ++s) {
+        SCOPED_TRACE(s);
+        EXPECT_NEAR(whole.held[s] / whole.predicted[s], 1, 0.03);
+        EXPECT_NEAR(split.held[s] / split.predicted[s], 1, 0.06);  // gradients of outputs are there one by one
+        EXPECT_NEAR((split.held[s] - whole.held[s]) / split.predicted[s],
+                    (split.predicted[s] - whole.predicted[s]) / split.predicted[s], 0.06);
+    }
+    EXPECT_GT(split.held.back(), 1.5 * whole.held.back());
+}
+
+}  // namespace
+}  // namespace orrery::run
