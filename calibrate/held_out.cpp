@@ -105,9 +105,9 @@ void judge_convolution(const Profile& profile, const ConvolutionTable& table, st
     std::vector<double> errors;
     for (const auto& p : table.points)
         if (kept_aside(p)) errors.push_back(relative(predictor.at_table_clock(p.shape).seconds, p.seconds));
-    const std::string suffix =
-        table.pass == kernels::GemmPass::forward ? "" : "-" + std::string(kernels::name(table.pass));
-    if (!errors.empty()) out["convolution" + suffix] = summary(std::move(errors));
+    std::string key = "convolution-" + std::string(kernels::name(table.dtype));
+    if (table.pass != kernels::GemmPass::forward) key += "-" + std::string(kernels::name(table.pass));
+    if (!errors.empty()) out[key] = summary(std::move(errors));
 }
 
 /// Every second size inside the sweep is predicted from the others.

@@ -52,9 +52,12 @@ void add_fp8(Profile& profile, const GpuFacts& facts) {
 void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
     const std::string device(facts.device);
     if (is_v100(facts)) {
-        profile.gemm.push_back(
-            deepbench_gemm(from / "v100" / "NV_V100_Results_FP16_ip_Mixed_math.csv", kernels::Dtype::fp16));
-        profile.gemm.push_back(deepbench_gemm(from / "v100" / "NV_V100_Results_FP32.csv", kernels::Dtype::fp32));
+        for (const auto& [file, dtype] : {std::pair("NV_V100_Results_FP16_ip_Mixed_math.csv", kernels::Dtype::fp16),
+                                          std::pair("NV_V100_Results_FP32.csv", kernels::Dtype::fp32)}) {
+            profile.gemm.push_back(deepbench_gemm(from / "v100" / file, dtype));
+            for (ConvolutionTable& table : deepbench_convolutions(from / "v100" / file, dtype))
+                profile.convolution.push_back(std::move(table));
+        }
         return;
     }
     profile.gemm.push_back(aiconfigurator_gemm(from / "gemm" / facts.gemm, kernels::Dtype::bf16, device));
@@ -154,6 +157,8 @@ void round_times(Profile& profile) {
     for (auto& t : profile.gemm)
         for (auto& p : t.points) p.seconds = static_cast<float>(round(p.seconds * 1e6) * 1e-6);
     for (auto& t : profile.attention)
+        for (auto& p : t.points) p.seconds = static_cast<float>(round(p.seconds * 1e6) * 1e-6);
+    for (auto& t : profile.convolution)
         for (auto& p : t.points) p.seconds = static_cast<float>(round(p.seconds * 1e6) * 1e-6);
 }
 

@@ -33,5 +33,9 @@ std::vector<PointwiseTable> llmcompass_pointwise(const path& folder);
 
 /// DeepBench: the GEMM block of NVIDIA's V100 results; transposed variants of one shape are averaged.
 GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype);
+/// DeepBench: the convolutions of the same files, a table for each pass. Rows of 16 bits whose channels are no multiple
+/// of 8 are left out: cuDNN 7.0 ran them without tensor cores, later versions pad them (release notes of cuDNN 7.3). A
+/// reading above that of a convolution that contains it is lowered to it. Throws Error for a file without them.
+std::vector<ConvolutionTable> deepbench_convolutions(const path& file, kernels::Dtype dtype);
 
 }  // namespace orrery::calibrate

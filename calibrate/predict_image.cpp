@@ -23,6 +23,18 @@ Scatter<5>::Point coordinates(const kernels::Convolution& c) {
             1.5F * ln(double{1} * c.kernel_rows * c.kernel_columns), 2.0F * ln(c.stride) + 1.5F * ln(c.groups)};
 }
 
+/// As tensor cores take it: channels in eights, which cuDNN fills up with zeros (release notes of cuDNN 7.3).
+kernels::Convolution as_run(kernels::Convolution c) {
+    constexpr std::uint32_t wide = 8;
+    if (kernels::size_of(c.dtype) == 2 && c.groups == 1) c.channels = (c.channels + wide - 1) / wide * wide;
+    return c;
+}
+
+/// Formats that share a table: those of 16 bits, and each with itself.
+bool share_table(kernels::Dtype a, kernels::Dtype b) {
+    return a == b || (kernels::size_of(a) == 2 && kernels::size_of(b) == 2);
+}
+
 /// An addition of rows of `cols` elements that moves as many bytes.
 kernels::Pointwise stream(kernels::Dtype dtype, double bytes, std::uint64_t cols) {
     const double row = kernels::bytes(kernels::Pointwise{kernels::PointwiseKind::add, dtype, 1, cols});
@@ -52,6 +64,8 @@ ImagePredictor::ImagePredictor(const Profile& profile, const GemmPredictor& gemm
       has_products_(!profile.gemm.empty()),
       best_rate_(best_half_rate(profile, machine_)),
       sustained_(profile.constants.at("sustained_gemm").value),
+      sustained_single_(profile.constants.contains("sustained_single") ? profile.constants.at("sustained_single").value
+                                                                       : sustained_),
       gemm_(gemm),
       pointwise_(pointwise) {
     for (const ConvolutionTable& table : profile.convolution) {
@@ -59,26 +73,30 @@ ImagePredictor::ImagePredictor(const Profile& profile, const GemmPredictor& gemm
         for (const ConvolutionPoint& p : table.points) {
             lookup.scatter.add(coordinates(p.shape));
             lookup.ratio.push_back(static_cast<float>(std::log(p.seconds / convolution_roofline(p.shape, machine_))));
+            lookup.best_rate = std::max(lookup.best_rate, kernels::flops(p.shape) / p.seconds);
         }
     }
 }
 
 const ImagePredictor::Lookup* ImagePredictor::lookup(const kernels::Convolution& c) const {
     const auto found = std::ranges::find_if(
-        tables_, [&](const Lookup& l) { return l.table->pass == c.pass && l.table->dtype == c.dtype; });
+        tables_, [&](const Lookup& l) { return l.table->pass == c.pass && share_table(l.table->dtype, c.dtype); });
     return found == tables_.end() ? nullptr : &*found;
 }
 
-/// One row alone is the shape itself, or all there is.
+/// One row alone is the shape itself, or all there is. The neighbours' own spread is how far the answer may be off.
 Estimate ImagePredictor::interpolated(const Lookup& lookup, const kernels::Convolution& c) const {
-    double ratio = 0, half_width = 0, largest = 0;
+    double ratio = 0, square = 0, half_width = 0, largest = 0;
     for (const Weight& w : lookup.scatter.weights(coordinates(c))) {
         const ConvolutionPoint& p = lookup.table->points[w.index];
         ratio += w.weight * lookup.ratio[w.index];
+        square += w.weight * std::pow(lookup.ratio[w.index], 2);
         half_width += w.weight * p.half_width;
     }
     for (const ConvolutionPoint& p : lookup.table->points) largest = std::max(largest, kernels::flops(p.shape));
-    return {convolution_roofline(c, machine_) * std::exp(ratio), kernels::flops(c) > largest, half_width, half_width};
+    const double spread = std::sqrt(std::max(0.0, square - ratio * ratio));
+    return {convolution_roofline(c, machine_) * std::exp(ratio), kernels::flops(c) > largest,
+            std::hypot(spread, half_width), half_width};
 }
 
 std::string ImagePredictor::explain_rows(const Lookup& lookup, const kernels::Convolution& c) const {
@@ -92,7 +110,8 @@ std::string ImagePredictor::explain_rows(const Lookup& lookup, const kernels::Co
     return out;
 }
 
-Estimate ImagePredictor::at_table_clock(const kernels::Convolution& c) const {
+Estimate ImagePredictor::at_table_clock(const kernels::Convolution& asked) const {
+    const kernels::Convolution c = as_run(asked);
     if (const Lookup* table = lookup(c)) return interpolated(*table, c);
     const double roofline = convolution_roofline(c, machine_);
     if (!has_products_) return derived({roofline / untabled_share, true}, from_products);
@@ -104,8 +123,11 @@ Estimate ImagePredictor::at_table_clock(const kernels::Convolution& c) const {
 
 Estimate ImagePredictor::estimate(const kernels::Convolution& c) const {
     Estimate out = at_table_clock(c);
-    const double peak = best_rate_ * machine_.peak(c.dtype) / machine_.half_flops;
-    out.seconds = std::max(out.seconds, sustained_floor(kernels::flops(c), peak, sustained_));
+    const Lookup* table = lookup(c);
+    const double product = best_rate_ * machine_.peak(c.dtype) / machine_.half_flops,
+                 best = std::max(product, table == nullptr ? 0 : table->best_rate),
+                 sustained = c.dtype == kernels::Dtype::fp32 ? sustained_single_ : sustained_;
+    out.seconds = std::max(out.seconds, sustained_floor(kernels::flops(c), best, sustained));
     return out;
 }
 
@@ -117,9 +139,10 @@ Estimate ImagePredictor::estimate(const kernels::BatchNorm& b) const {
     return derived(pointwise_.estimate(stream(b)), from_additions);
 }
 
-std::string ImagePredictor::explain(const kernels::Convolution& c) const {
-    const Estimate total = estimate(c);
-    std::string out = fmt::format("{}: {}\n", kernels::to_text(c), format_seconds(total.seconds));
+std::string ImagePredictor::explain(const kernels::Convolution& asked) const {
+    const Estimate total = estimate(asked);
+    const kernels::Convolution c = as_run(asked);
+    std::string out = fmt::format("{}: {}\n", kernels::to_text(asked), format_seconds(total.seconds));
     if (const Lookup* table = lookup(c)) return out + explain_rows(*table, c);
     out += "  never measured: ";
     const double roofline = convolution_roofline(c, machine_);

@@ -24,7 +24,8 @@ public:
     /// share of its own roofline that the profile's tables give its implicit product; without a table of products, over
     /// `untabled_share`.
     [[nodiscard]] Estimate at_table_clock(const kernels::Convolution& convolution) const;
-    /// No faster than products are in a long run.
+    /// No faster in a long run than products are, or the fastest convolution of its table (in fp32 Winograd's have
+    /// fewer operations than are counted), times the share of the best that lasts.
     [[nodiscard]] Estimate estimate(const kernels::Convolution& convolution) const;
     /// As long as an addition that moves as many bytes.
     [[nodiscard]] Estimate estimate(const kernels::Pooling& pooling) const;
@@ -40,6 +41,7 @@ private:
         const ConvolutionTable* table;
         Scatter<5> scatter;
         std::vector<float> ratio;
+        double best_rate = 0;  ///< flop/s
     };
     [[nodiscard]] const Lookup* lookup(const kernels::Convolution& convolution) const;
     [[nodiscard]] Estimate interpolated(const Lookup& lookup, const kernels::Convolution& convolution) const;
@@ -48,7 +50,7 @@ private:
     std::vector<Lookup> tables_;
     Machine machine_;
     bool has_products_;
-    double best_rate_, sustained_;
+    double best_rate_, sustained_, sustained_single_;
     const GemmPredictor& gemm_;
     const PointwisePredictor& pointwise_;
 };

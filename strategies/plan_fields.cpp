@@ -215,8 +215,8 @@ constexpr std::array of_training{
     field<&Training::attention_kernel>({.name = "attention_kernel", .words = attention_kernels,
         .help = "Whose fused attention runs; newest: that of the profile's table."}),
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
-        .help = "What is one kernel between products: chains (Megatron-LM), operators (PyTorch, XLA), or each "
-                "arithmetic operation (TensorFlow)."}),
+        .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
+                "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
     field<&Training::fp8_recipe>({.name = "fp8_recipe", .words = recipes,
         .help = "Where the scales of fp8 operands come from."}),
     field<&Training::deterministic>({.name = "deterministic",

@@ -29,6 +29,19 @@ const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile);
 /// Nodes, NICs and fabric for `gpus` GPUs.
 topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std::uint32_t gpus);
 
+/// Whether the row trained a network over images, whose samples are images and have no length.
+bool is_image_model(const Row& row);
+/// One of the catalog's ResNets. Throws Skip for other depths and classifiers.
+models::ModelSpec map_image_model(const Row& row);
+/// Images of a GPU and step where they are not printed: those of NVIDIA's DeepLearningExamples in PyTorch
+/// (Classification/ConvNets/configs.yml), 256, but 112 in fp32 on a DGX-1. 0: another source, which says nothing.
+std::uint32_t usual_image_batch(const Row& row, kernels::Dtype compute);
+/// Whether batch norms, additions and ReLUs are one kernel. In 16 bits: MXNet in NVIDIA's examples (runner:
+/// --fuse-bn-relu, --fuse-bn-add-relu), OneFlow (--fuse_bn_relu, --fuse_bn_add_relu of DLPerf's script), PaddlePaddle
+/// (--fuse_bn_act_ops, --fuse_elewise_add_act_ops) and TensorFlow, whose optimizer of graphs (grappler's remapper,
+/// _FusedBatchNormEx) fuses them in fp16 alone. XLA does in every format. PyTorch and Gluon never.
+strategies::KernelFusion image_kernel_fusion(const Row& row, kernels::Dtype compute);
+
 /// The model; checks family and dimensions.
 models::ModelSpec map_model(const Row& row, Software software);
 

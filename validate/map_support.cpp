@@ -17,7 +17,6 @@ struct Family {
 };
 
 constexpr Family unsupported[] = {
-    {"resnet", "resnet"},
     {"vgg", "vgg"},
     {"u-net", "u-net"},
     {"unet", "u-net"},

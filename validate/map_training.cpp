@@ -16,12 +16,13 @@ namespace {
 
 using kernels::Dtype;
 
-/// The whole numbers of "128 and 256", "60 , 32" or of a plain count; nothing for a field that is not published.
+/// The whole numbers of "128 and 256", "60 , 32", "128 (FP32) / 256 (AMP)" or of a plain count; nothing for a field
+/// that is not published.
 std::vector<std::uint32_t> counts(const Row& row, const char* path) {
     const nlohmann::json* value = row.find(path);
     if (value == nullptr) return {};
     if (!value->is_string()) return {*row.count(path)};
-    static const std::regex number(R"(\d{1,9})");
+    static const std::regex number(R"(\b\d{1,9}\b)");
     const std::string words = row.words(path);
     std::vector<std::uint32_t> result;
     for (std::sregex_iterator at(words.begin(), words.end(), number), end; at != end && result.size() < 3; ++at)
@@ -46,6 +47,7 @@ Printed printed_batch(const Row& row, Dtype compute) {
     const std::vector<std::uint32_t> micro = counts(row, "mbs"), steps = counts(row, "grad_accum");
     const bool narrow = kernels::size_of(compute) < 4;
     Printed result;
+    if (micro.empty() && is_image_model(row)) result.micro = usual_image_batch(row, compute);
     if (!micro.empty()) result.micro = for_precision(micro, narrow, true);
     if (!steps.empty()) result.accumulation = for_precision(steps, narrow, false);
     // Two equal batches beside two different accumulations are the batch of a GPU and step, not of a micro-batch.
@@ -188,6 +190,11 @@ strategies::Training map_training(const Row& row, Software software, const topol
     map_adapters(training, row);
     training.fp8_recipe = map_fp8_recipe(row);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
+    if (is_image_model(row)) {
+        training.seq = 1;
+        training.kernel_fusion = image_kernel_fusion(row, training.precision.compute);
+        training.grad_clip = 0;  // SGD with momentum, as all of them train, knows no norm
+    }
     return training;
 }
 

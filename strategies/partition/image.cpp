@@ -78,8 +78,21 @@ void shard_batch_norm(LayerStream& stream, const models::BatchNorm& op) {
     stream.layer.pieces.push_back(std::move(piece));
 }
 
+namespace {
+
+/// cuDNN's fused batch norm (CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION): the ReLU behind it costs nothing, forward as it is
+/// written and backward as its gradient is read; a residual is read once more forward, and backward its gradient is
+/// written.
+bool fuses_norms(const LayerStream& stream) { return stream.plan.training.kernel_fusion == KernelFusion::full; }
+
+}  // namespace
+
 void shard_relu(LayerStream& stream, const models::Relu& op) {
     Piece piece{.name = "relu"};
+    if (fuses_norms(stream)) {
+        stream.layer.pieces.push_back(std::move(piece));
+        return;
+    }
     piece.forward.push_back({"relu", over(stream, PointwiseKind::relu, op.shape)});
     piece.backward.push_back({"relu backward", over(stream, PointwiseKind::relu_backward, op.shape)});
     piece.working_bytes = bytes(stream, op.shape);
@@ -108,9 +121,15 @@ void shard_pooling(LayerStream& stream, const models::Pooling& op) {
     stream.layer.pieces.push_back(std::move(piece));
 }
 
-/// Its gradient goes both ways as it is.
+/// Its gradient goes both ways as it is, unless the norm before it writes one of its own.
 void shard_join(LayerStream& stream, const models::Join& op) {
     Piece piece{.name = "join"};
+    if (fuses_norms(stream)) {
+        piece.forward.push_back({"read by the norm", over(stream, PointwiseKind::sum_of_squares, op.shape)});
+        piece.backward.push_back({"written by the norm", over(stream, PointwiseKind::fill, op.shape)});
+        stream.layer.pieces.push_back(std::move(piece));
+        return;
+    }
     piece.forward.push_back({"join", over(stream, PointwiseKind::add, op.shape)});
     piece.working_bytes = bytes(stream, op.shape);
     stream.layer.pieces.push_back(std::move(piece));
