@@ -5,12 +5,15 @@
 #include <memory>
 
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "calibrate/compare_profiles.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/calibrate.hpp"
 #include "cli/options.hpp"
 #include "report/explain.hpp"
+#include "report/html/calibration_page.hpp"
+#include "report/html/page.hpp"
 
 namespace orrery::cli {
 
@@ -27,9 +30,23 @@ std::string overlap_table(const calibrate::Profile& profile) {
     return '\n' + table.to_text();
 }
 
-void show(const std::string& name) {
+struct Show {
+    std::string name, html;
+};
+
+void show(const Show& options) {
+    require_distinct({options.html}, {options.name});
+    if (!options.html.empty()) report::require_page();
     calibrate::ProfileStore store;
-    const calibrate::Profile& profile = store.find(name).profile();
+    const calibrate::Predictor& predictor = store.find(options.name);
+    const calibrate::Profile& profile = predictor.profile();
+    Output html(options.html);
+    if (html.wanted())
+        html.write(report::calibration_page(
+            predictor,
+            fmt::format("orrery calibrate show {} --html {}", shell_word(options.name), shell_word(options.html))));
+    html.finish();
+    if (html.to_stdout()) return;
     print(fmt::format("profile {} of {}, made by: {}\n\n{}\n{}\n{}\n{}", profile.name, profile.device, profile.made_by,
                       coverage_table(profile), roofline_table(profile), report::constants_table(profile),
                       held_out_table(profile)));
@@ -70,10 +87,12 @@ void compare(const Compare& options) {
 void add_calibrate_show(CLI::App& calibrate) {
     CLI::App* const command = calibrate.add_subcommand(
         "show", "coverage, roofline, constants with their origins, held-out errors, noise and load of a profile");
-    const auto name = std::make_shared<std::string>();
-    command->add_option("PROFILE", *name, "name of a shipped profile, or a file")->required();
-    command->footer("Example:\n  orrery calibrate show cpu.json");
-    command->callback([name] { show(*name); });
+    const auto options = std::make_shared<Show>();
+    command->add_option("PROFILE", options->name, "name of a shipped profile, or a file")->required();
+    command->add_option("--html", options->html, "write a page to look at: roofline, coverage, what is derived")
+        ->type_name("FILE");
+    command->footer("Examples:\n  orrery calibrate show cpu.json\n  orrery calibrate show h100 --html h100.html");
+    command->callback([options] { show(*options); });
 }
 
 void add_calibrate_compare(CLI::App& calibrate) {

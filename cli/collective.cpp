@@ -14,6 +14,8 @@
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "report/html/collective_page.hpp"
+#include "report/html/page.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/predict.hpp"
 #include "topology/catalog.hpp"
@@ -25,7 +27,7 @@ namespace {
 using kernels::CollectiveKind;
 
 struct Options {
-    std::string kind, cluster, bytes = "1M..1G", algorithm = "auto", protocol = "auto", profile, grid, json;
+    std::string kind, cluster, bytes = "1M..1G", algorithm = "auto", protocol = "auto", profile, grid, json, html;
     std::vector<std::string> set;
     std::uint32_t gpus = 0;
     double factor = 2;
@@ -36,6 +38,7 @@ constexpr const char* footer = R"(Examples:
   orrery collective all_reduce --cluster superpod-a100 --gpus 1024 --bytes 1M..4G
   orrery collective all_to_all --cluster dgx-h100 --set cluster.nodes=64 --gpus 512 --bytes 64M
   orrery collective all_reduce --cluster superpod-a100 --gpus 64 --bytes 256M --algorithm tree --protocol ll128
+  orrery collective all_reduce --cluster dgx-h100 --gpus 8 --bytes 1K..1G --html all_reduce.html    # to look at
 Algorithms: ring, tree, nvls_tree, sharp, hierarchical, halving_doubling, torus_ring, direct, pxn, pairwise,
 parameter_server; auto takes the one that NCCL's tuning model finds fastest. Sizes are nccl-tests'.)";
 
@@ -94,7 +97,39 @@ std::string profile_names(const Options& options, const topology::Cluster& clust
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Tables of the kind in the profiles of the GPUs that take part, each profile's once.
+std::vector<calibrate::CollectiveTable> measured_by(const sim::Profiles& timing, const topology::Cluster& cluster,
+                                                    const std::vector<topology::GpuId>& gpus, CollectiveKind kind) {
+    std::vector<calibrate::CollectiveTable> tables;
+    std::set<const calibrate::Predictor*> seen;
+    for (const topology::GpuId gpu : gpus) {
+        const calibrate::Predictor& predictor = timing.of(cluster.gpu_of(gpu));
+        if (!seen.insert(&predictor).second) continue;
+        for (const calibrate::CollectiveTable& table : predictor.profile().collectives)
+            if (table.kind == kind) tables.push_back(table);
+    }
+    return tables;
+}
+
+/// The command line that says the same.
+std::string command(const Options& options) {
+    std::string text = fmt::format("orrery collective {} --cluster {}", options.kind, shell_word(options.cluster));
+    const auto add = [&](const char* option, const std::string& value, const char* usual) {
+        if (value != usual) text += fmt::format(" {} {}", option, shell_word(value));
+    };
+    for (const std::string& each : options.set) text += " --set " + shell_word(each);
+    if (options.gpus > 0) text += fmt::format(" --gpus {}", options.gpus);
+    add("--bytes", options.bytes, "");
+    if (options.factor != 2) text += fmt::format(" --factor {}", options.factor);
+    add("--algorithm", options.algorithm, "auto");
+    add("--protocol", options.protocol, "auto");
+    add("--grid", options.grid, "");
+    add("--profile", options.profile, "");
+    return text + " --html " + shell_word(options.html);
+}
+
 void collective(const Options& options) {
+    require_distinct({options.json, options.html}, {options.cluster.ends_with(".json") ? options.cluster : ""});
     const CollectiveKind kind = kind_of(options.kind);
     const std::vector<double> sizes = parse_sizes(options.bytes, options.factor);
     sim::Insisted insisted;
@@ -102,18 +137,26 @@ void collective(const Options& options) {
     if (options.protocol != "auto") insisted.protocol = sim::find_protocol(options.protocol);
     const topology::Cluster cluster = cluster_of(options);
     const std::uint32_t ranks = ranks_of(options, cluster);
-    Output json(options.json);
+    Output json(options.json), html(options.html);
+    if (html.wanted()) report::require_page();
     calibrate::ProfileStore profiles;
     const sim::Profiles timing = sim::profiles_of(cluster, options.profile, profiles);
     std::vector<topology::GpuId> gpus(ranks);
     std::iota(gpus.begin(), gpus.end(), 0U);
     const sim::Group group(gpus, cluster.gpus_per_node(), parse_grid(options.grid, ranks));
-    CollectiveTable table{cluster.name(), profile_names(options, cluster, gpus), kind, ranks, group.nodes(), {}};
+    CollectiveTable table{cluster.name(),
+                          profile_names(options, cluster, gpus),
+                          kind,
+                          ranks,
+                          group.nodes(),
+                          {},
+                          measured_by(timing, cluster, gpus, kind)};
     sim::CollectiveTimer timer(cluster, timing, group);
     for (const double bytes : sizes) table.rows.push_back({bytes, timer.time(kind, bytes, insisted)});
     if (json.wanted()) json.write(to_json(table).dump(2) + '\n');
-    if (!json.to_stdout() && !options.quiet) print(to_text(table));
-    json.finish();
+    if (html.wanted()) html.write(report::collective_page(to_json(table), command(options)));
+    if (!json.to_stdout() && !html.to_stdout() && !options.quiet) print(to_text(table));
+    finish_all({&json, &html});
 }
 
 }  // namespace
@@ -140,6 +183,8 @@ void add_collective(CLI::App& program, Exit&) {
         ->type_name("AxBxC");
     command->add_option("--profile", options->profile, "shipped profile or file; without it, the GPU's");
     command->add_option("--json", options->json, "write the table as JSON; - for standard output")->type_name("FILE");
+    command->add_option("--html", options->html, "write a page to look at: time and bandwidth over sizes")
+        ->type_name("FILE");
     command->add_flag("--quiet,-q", options->quiet, "print no table");
     command->footer(footer);
     command->callback([options] { collective(*options); });

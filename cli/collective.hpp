@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/profile.hpp"
 #include "kernels/collective.hpp"
 #include "sim/collective/timer.hpp"
 
@@ -27,6 +28,7 @@ struct CollectiveTable {
     kernels::CollectiveKind kind = kernels::CollectiveKind::all_reduce;
     std::uint32_t ranks = 1, nodes = 1;
     std::vector<CollectiveRow> rows;
+    std::vector<calibrate::CollectiveTable> measured = {};  ///< of the kind, in the profiles of the GPUs that take part
 };
 
 /// Header and columns of nccl-tests (out of place only), the algorithm of every size and the busiest links.

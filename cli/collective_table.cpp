@@ -52,6 +52,16 @@ std::string microseconds(double seconds) {
                        : fmt::format("{:7.2f}", us);
 }
 
+nlohmann::json measured_json(const calibrate::CollectiveTable& table) {
+    nlohmann::json points = nlohmann::json::array();
+    for (const calibrate::CollectivePoint& point : table.points)
+        points.push_back({{"bytes", point.bytes}, {"time_us", point.seconds * 1e6}});
+    return {{"gpus", table.ranks},
+            {"nodes", table.nodes},
+            {"origin", table.provenance.origin},
+            {"points", std::move(points)}};
+}
+
 }  // namespace
 
 double parse_size(const std::string& text) {
@@ -108,7 +118,8 @@ std::string to_text(const CollectiveTable& table) {
 }
 
 nlohmann::json to_json(const CollectiveTable& table) {
-    nlohmann::json rows = nlohmann::json::array();
+    nlohmann::json rows = nlohmann::json::array(), measured = nlohmann::json::array();
+    for (const calibrate::CollectiveTable& each : table.measured) measured.push_back(measured_json(each));
     for (const CollectiveRow& row : table.rows) {
         const Rates rate = rates(table, row);
         nlohmann::json links = nlohmann::json::array();
@@ -117,6 +128,10 @@ nlohmann::json to_json(const CollectiveTable& table) {
                              {"bytes", link.bytes},
                              {"utilisation", link.utilisation},
                              {"equally_busy", link.as_busy}});
+        nlohmann::json weighed = nlohmann::json::array();
+        for (const sim::Weighed& each : row.time.weighed)
+            weighed.push_back(
+                {{"algorithm", each.algorithm}, {"protocol", each.protocol}, {"time_us", each.seconds * 1e6}});
         rows.push_back({{"bytes", row.bytes},
                         {"count", count(table.kind, table.ranks, row.bytes)},
                         {"time_us", row.time.seconds * 1e6},
@@ -125,6 +140,7 @@ nlohmann::json to_json(const CollectiveTable& table) {
                         {"algorithm", row.time.algorithm},
                         {"protocol", row.time.protocol},
                         {"why", row.time.why},
+                        {"weighed", weighed},
                         {"busiest_links", links}});
     }
     return {{"collective", kernels::name(table.kind)},
@@ -132,7 +148,9 @@ nlohmann::json to_json(const CollectiveTable& table) {
             {"profile", table.profile},
             {"gpus", table.ranks},
             {"nodes", table.nodes},
-            {"rows", rows}};
+            {"bus_factor", kernels::bus_factor(table.kind, table.ranks)},
+            {"rows", rows},
+            {"measured", measured}};
 }
 
 }  // namespace orrery::cli

@@ -9,9 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/read_file.hpp"
+#include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "documents/document.hpp"
+#include "report/html/compare_page.hpp"
+#include "report/html/page.hpp"
 #include "report/operations.hpp"
 
 namespace orrery::cli {
@@ -19,7 +22,7 @@ namespace orrery::cli {
 namespace {
 
 struct Options {
-    std::string predicted, measured, json;
+    std::string predicted, measured, json, html;
     double tolerance_percent = 10;
     std::size_t rows = 12;
     DisplayOptions display;
@@ -29,6 +32,7 @@ constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt-tiny-cpu.json --operations --json predicted.json
   orrery run scenarios/gpt-tiny-cpu.json --json measured.json
   orrery compare predicted.json measured.json --tolerance 5
+  orrery compare predicted.json measured.json --html compare.html    # to look at
 Exit code 1 when the step time is outside the tolerance.)";
 
 nlohmann::json read(const std::string& file) {
@@ -37,16 +41,26 @@ nlohmann::json read(const std::string& file) {
     return documents::parse_document(read_file(file, hint, most_bytes), file, {.example = hint});
 }
 
+std::string command(const Options& options) {
+    return fmt::format("orrery compare {} {} --tolerance {} --html {}", shell_word(options.predicted),
+                       shell_word(options.measured), options.tolerance_percent, shell_word(options.html));
+}
+
 Exit compare(const Options& options) {
-    require_distinct({options.json}, {options.predicted, options.measured});
+    require_distinct({options.json, options.html}, {options.predicted, options.measured});
     const auto predicted = read(options.predicted), measured = read(options.measured);
-    Output json(options.json);
+    if (!options.html.empty()) report::require_page();
+    Output json(options.json), html(options.html);
     const report::Comparison result = report::compare(predicted, options.predicted, measured, options.measured);
     if (json.wanted()) json.write(report::to_json(result).dump(2) + '\n');
-    if (!json.to_stdout() && !options.display.quiet)
+    const double tolerance = options.tolerance_percent / 100;
+    if (html.wanted())
+        html.write(report::compare_page(result, {predicted, options.predicted}, {measured, options.measured}, tolerance,
+                                        command(options)));
+    if (!json.to_stdout() && !html.to_stdout() && !options.display.quiet)
         print(report::to_text(result, options.display.style(), options.rows));
-    json.finish();
-    return 100 * std::abs(result.step.error()) <= options.tolerance_percent ? Exit::done : Exit::outside_tolerance;
+    finish_all({&json, &html});
+    return std::abs(result.step.error()) <= tolerance ? Exit::done : Exit::outside_tolerance;
 }
 
 }  // namespace
@@ -62,6 +76,9 @@ void add_compare(CLI::App& program, Exit& exit) {
         ->capture_default_str();
     command->add_option("--rows", options->rows, "groups of operations to list")->capture_default_str();
     command->add_option("--json", options->json, "write the comparison as JSON; - for standard output")
+        ->type_name("FILE");
+    command
+        ->add_option("--html", options->html, "write a page to look at: both timelines, errors by kind and operation")
         ->type_name("FILE");
     options->display.add_to(*command);
     command->footer(footer);

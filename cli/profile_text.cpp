@@ -7,22 +7,13 @@
 #include "base/units.hpp"
 #include "calibrate/roofline.hpp"
 #include "cli/calibrate.hpp"
+#include "report/coverage.hpp"
 
 namespace orrery::cli {
 
 namespace {
 
 using Align = Table::Align;
-
-/// From the least to the greatest of a quantity over the points of a table: "1.00 KiB to 2.00 GiB"; one value where
-/// they are alike.
-template <class Points, class Quantity, class Format>
-std::string range(const Points& points, Quantity quantity, Format format) {
-    if (points.empty()) return "-";
-    const auto [least, most] = std::ranges::minmax(points, {}, quantity);
-    const auto from = format(std::invoke(quantity, least)), to = format(std::invoke(quantity, most));
-    return from == to ? from : fmt::format("{} to {}", from, to);
-}
 
 std::string whole(std::uint64_t value) { return fmt::format("{}", value); }
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
@@ -38,31 +29,8 @@ std::string rate(double flops_per_second) { return fmt::format("{:.3g} TFLOP/s",
 
 std::string coverage_table(const calibrate::Profile& profile) {
     Table table({{"table", Align::left}, {"points"}, {"range", Align::left}, {"measured by", Align::left}});
-    for (const auto& t : profile.gemm)
-        table.row({fmt::format("gemm {}{}", kernels::name(t.dtype),
-                               t.pass == kernels::GemmPass::forward ? "" : fmt::format(" {}", kernels::name(t.pass))),
-                   whole(t.points.size()),
-                   fmt::format("m {}, n {}, k {}", range(t.points, &calibrate::GemmPoint::m, whole),
-                               range(t.points, &calibrate::GemmPoint::n, whole),
-                               range(t.points, &calibrate::GemmPoint::k, whole)),
-                   t.provenance.origin});
-    for (const auto& t : profile.attention)
-        table.row({fmt::format("attention {}{}", t.backward ? "backward" : "forward", t.causal ? " causal" : ""),
-                   whole(t.points.size()),
-                   fmt::format("batch {}, sequence {}", range(t.points, &calibrate::AttentionPoint::batch, whole),
-                               range(t.points, &calibrate::AttentionPoint::seq, whole)),
-                   t.provenance.origin});
-    for (const auto& t : profile.pointwise)
-        table.row({std::string(kernels::name(t.kind)), whole(t.points.size()),
-                   range(t.points, &calibrate::PointwisePoint::bytes, format_bytes), t.provenance.origin});
-    for (const auto& t : profile.collectives) {
-        const std::string on = t.nodes > 1 ? fmt::format(" on {} nodes", t.nodes) : "";
-        table.row({fmt::format("{}, {} ranks{}", kernels::name(t.kind), t.ranks, on), whole(t.points.size()),
-                   range(t.points, &calibrate::CollectivePoint::bytes, format_bytes), t.provenance.origin});
-    }
-    for (const auto& t : profile.copies)
-        table.row({fmt::format("copy {}", kernels::name(t.kind)), whole(t.points.size()),
-                   range(t.points, &calibrate::CollectivePoint::bytes, format_bytes), t.provenance.origin});
+    for (const report::Coverage& each : report::coverage(profile))
+        table.row({each.table, whole(each.points), each.range, each.from->origin});
     return table.to_text();
 }
 

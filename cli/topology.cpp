@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "hardware/gpu.hpp"
+#include "report/html/page.hpp"
+#include "report/html/topology_page.hpp"
 #include "topology/catalog.hpp"
 #include "topology/dot.hpp"
 #include "topology/nccl_xml.hpp"
@@ -23,7 +26,7 @@ namespace {
 struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
-    std::string json, svg, dot, nccl, simgrid;
+    std::string json, html, svg, dot, nccl, simgrid;
 };
 
 constexpr const char* footer =
@@ -31,6 +34,7 @@ constexpr const char* footer =
 Examples:
   orrery topology scenarios/gpt3-175b-superpod-a100.json
   orrery topology scenarios/gpt3-175b-superpod-a100.json --set cluster.nodes=20 --svg cluster.svg
+  orrery topology scenarios/gpt3-175b-superpod-a100.json --html cluster.html    # to look at
   orrery topology scenarios/bert-large-dgx-1v.json --set cluster.fabric=torus --set cluster.shape=4x4
   orrery topology scenarios/gpt-neox-20b-ethernet.json --dot - | dot -Tpdf > cluster.pdf
   orrery topology scenarios/gpt2-xl-dgx-2.json --json - | jq .bisection_bytes_per_second
@@ -63,15 +67,23 @@ void write_all(const std::vector<Wanted>& all, const std::string& scenario) {
     if (refused) throw *refused;
 }
 
+std::string command(const Options& options) {
+    return options.scenario.command("topology") + " --html " + shell_word(options.html);
+}
+
 void show(const Options& options) {
-    require_distinct({options.json, options.svg, options.dot, options.nccl, options.simgrid}, {options.scenario.file});
+    require_distinct({options.json, options.html, options.svg, options.dot, options.nccl, options.simgrid},
+                     {options.scenario.file});
     const topology::Cluster cluster = topology::build(options.scenario.load_cluster());
-    Output json(options.json), svg(options.svg), dot(options.dot), nccl(options.nccl), simgrid(options.simgrid);
+    if (!options.html.empty()) report::require_page();
+    Output json(options.json), html(options.html), svg(options.svg), dot(options.dot), nccl(options.nccl),
+        simgrid(options.simgrid);
     const topology::Survey survey = topology::survey(cluster);
-    const bool answered =
-        json.to_stdout() || svg.to_stdout() || dot.to_stdout() || nccl.to_stdout() || simgrid.to_stdout();
+    const bool answered = json.to_stdout() || html.to_stdout() || svg.to_stdout() || dot.to_stdout() ||
+                          nccl.to_stdout() || simgrid.to_stdout();
     if (!answered && !options.display.quiet) print(report::topology_text(cluster, survey, options.display.style()));
     write_all({{&json, [&] { return report::topology_json(cluster, survey); }},
+               {&html, [&] { return report::topology_page(cluster, survey, command(options)); }},
                {&svg, [&] { return report::topology_svg(cluster); }},
                {&dot, [&] { return topology::to_dot(cluster); }},
                {&nccl, [&] { return node_xml(cluster); }},
@@ -88,6 +100,7 @@ void add_topology(CLI::App& program, Exit&) {
     options->scenario.add_to(*command);
     options->display.add_to(*command);
     command->add_option("--json", options->json, "write the facts as JSON to this file (- for standard output)");
+    command->add_option("--html", options->html, "write a page to look at: how it is built, links, distances, routes");
     command->add_option("--svg", options->svg, "draw the cluster, or a part of a large one, as SVG");
     command->add_option("--dot", options->dot, "write the cluster for Graphviz");
     command->add_option("--nccl-xml", options->nccl, "write a node as an NCCL topology file (NCCL_TOPO_FILE)");

@@ -125,6 +125,8 @@ CollectiveTime CollectiveTimer::time(CollectiveKind kind, double bytes, const In
     time.protocol = name(found.cost->protocol);
     time.why = parts_of(*found.cost);
     std::ranges::sort(found.weighed, {}, &Cost::seconds);
+    for (const Cost& each : found.weighed)
+        time.weighed.push_back({each.algorithm->name, name(each.protocol), each.seconds()});
     for (const Cost& other : found.weighed)
         if (other.algorithm != found.cost->algorithm) {
             time.why += fmt::format("; next {} {}: {}", other.algorithm->name, name(other.protocol),

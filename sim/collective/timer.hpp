@@ -26,10 +26,17 @@ struct LinkShare {
     std::uint32_t as_busy = 1;  ///< links that are as busy as this one
 };
 
+/// An algorithm that was considered.
+struct Weighed {
+    std::string_view algorithm, protocol;
+    double seconds = 0;
+};
+
 struct CollectiveTime {
     double seconds = 0;
     std::string_view algorithm, protocol;
     std::string why;
+    std::vector<Weighed> weighed;    ///< the quickest first, the one taken; empty: a table or a message
     std::vector<LinkShare> busiest;  ///< at most four, the busiest first; one of each kind of link
 };
 

@@ -1,4 +1,5 @@
 // What the tests of one file share: a browser, a folder that goes with it, and a page that the program has made.
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +19,7 @@ after(async () => {
 /** The file of a page that the program makes. ORRERY names the program. */
 export function made(name, ...words) {
   const file = join(folder, `${name}.html`);
-  execFileSync(process.env.ORRERY, [...words, "--html", file, "--quiet"]);
+  execFileSync(process.env.ORRERY, [...words, "--html", file, ...(words[0] === "calibrate" ? [] : ["--quiet"])]);
   return file;
 }
 
@@ -42,3 +43,12 @@ export const drawn = `return [...document.querySelectorAll(".chart canvas")].map
   for (let i = 0; i < data.length && seen.size < 4; i += 4) if (data[i + 3]) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
   return seen.size;
 })`;
+
+/** At least so many charts, none of them blank; a page without complaints that asks for nothing. */
+export async function complete(charts) {
+  const colours = await browser.run(drawn);
+  assert.ok(colours.length >= charts, `${colours.length} charts`);
+  for (const number of colours) assert.ok(number >= 2, "a chart is blank");
+  assert.deepEqual(await browser.complaints(), []);
+  assert.equal(await browser.run('return performance.getEntriesByType("resource").filter((each) => !each.name.startsWith("blob:")).length'), 0);
+}

@@ -3,17 +3,9 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { test } from "node:test";
 
-import { browser, count, drawn, open, text } from "./page.mjs";
+import { browser, complete, count, open, text } from "./page.mjs";
 
 const scenario = "scenarios/gpt-1.7b-dgx-a100.json";
-
-async function complete(charts) {
-  const colours = await browser.run(drawn);
-  assert.ok(colours.length >= charts, `${colours.length} charts`);
-  for (const number of colours) assert.ok(number >= 2, "a chart is blank");
-  assert.deepEqual(await browser.complaints(), []);
-  assert.equal(await browser.run('return performance.getEntriesByType("resource").filter((each) => !each.name.startsWith("blob:")).length'), 0);
-}
 
 test("a sweep: every point, the best first, why others cannot be", async () => {
   await open("sweep", "sweep", scenario, "--vary", "gpus=8..64x2", "--vary", "strategy.tensor=1,2,3,4", "--vary", "training.micro_batch_size=1,2,4,8");

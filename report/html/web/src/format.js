@@ -37,3 +37,5 @@ export const perSecond = (value) => scaled(value, 1000, ["B/s", "KB/s", "MB/s", 
 export const flops = (value) => scaled(value, 1000, ["FLOP/s", "KFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s"]);
 export const rate = (value) => scaled(value, 1000, ["", "k", "M", "G", "T"]).trim();
 export const percent = (share, figures = 3) => `${digits(share * 100, figures)}%`;
+/** Of a network: bits each second. */
+export const bits = (value) => scaled(value * 8, 1000, ["b/s", "Kb/s", "Mb/s", "Gb/s", "Tb/s", "Pb/s"]);

@@ -2,12 +2,16 @@
 import { redraw, resize } from "./card.js";
 import { h } from "./dom.js";
 import { choose, current, onSystemChange } from "./theme.js";
+import { calibration } from "./views/calibration.js";
 import { capacity } from "./views/capacity.js";
+import { collective } from "./views/collective.js";
+import { comparison } from "./views/comparison.js";
 import { plans } from "./views/plans.js";
 import { simulate } from "./views/simulate.js";
+import { topology } from "./views/topology.js";
 import { validation } from "./views/validation.js";
 
-const views = { simulate, sweep: plans, search: plans, validate: validation, capacity };
+const views = { simulate, sweep: plans, search: plans, validate: validation, capacity, compare: comparison, collective, topology, calibration };
 
 function header(data) {
   const label = () => (current() === "dark" ? "Light" : "Dark");

@@ -35,7 +35,8 @@ function arrow(params, api) {
 
 const chartHeight = (rows) => 96 + rowHeight * rows.length;
 
-export function timeline(data) {
+/** words: {title, subtitle} where they are others than of one predicted step. */
+export function timeline(data, words = {}) {
   const end = data.step_ns;
   let instance = null;
   let range = [0, end];
@@ -101,8 +102,8 @@ export function timeline(data) {
     h("button", { type: "button", onclick: () => zoom(1e9) }, "Whole step"), lanes);
   const columns = [{ title: "rank" }, { title: "lane" }, { title: "what" }, { title: "micro-batch" }, { title: "begin", unit: "s" }, { title: "end", unit: "s" }];
   return card({
-    title: "Timeline of one step", width: "full",
-    subtitle: `a rank of each stage; zoom in (buttons, slider, Ctrl and wheel) to open passes into layers and layers into kernels${data.left_out ? `. Left out: ${data.left_out}` : ""}`,
+    title: words.title ?? "Timeline of one step", width: "full",
+    subtitle: `${words.subtitle ?? "a rank of each stage; zoom in (buttons, slider, Ctrl and wheel) to open passes into layers and layers into kernels"}${data.left_out ? `. Left out: ${data.left_out}` : ""}`,
     content: [key, chart(option, { height: chartHeight(rows), label: "Timeline of the step", ready })],
     data: { columns, rows: everything.map((slice) => [slice.track, slice.lane, slice.text, slice.microBatch < 0 ? null : slice.microBatch, slice.begin * 1e-9, slice.end * 1e-9]), filter: true },
   });

@@ -34,7 +34,7 @@ function pass(data, row, at, lane, { begin, end, label, microBatch, pattern }) {
   const text = layers > 1 ? `${label.text}, ${layers} layers` : label.text;
   const of = microBatch < 0 ? "" : ` of micro-batch ${microBatch}`;
   return {
-    row: at, track: row.track, lane, begin, end, pattern, microBatch, text, colour: colour(lane) ?? label.colour, short: microBatch < 0 ? label.text : String(microBatch),
+    row: at, track: row.track, lane, begin, end, pattern, microBatch, text, colour: colour(lane) ?? label.colour, short: label.named || microBatch < 0 ? label.text : String(microBatch),
     said: () => `${row.track}, ${lane}\n${text}${of}\n${seconds((end - begin) * 1e-9)} from ${seconds(begin * 1e-9)}${label.what ? `\n${label.what}` : ""}`,
   };
 }

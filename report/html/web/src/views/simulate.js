@@ -15,8 +15,8 @@ const fullest = (report) =>
   report.memory_bytes.reduce((worst, stage) => (stage.capacity - stage.peak < worst.capacity - worst.peak ? stage : worst));
 
 const range = (report) => {
-  const interval = report.step_time_interval_s;
-  return interval ? `80%: ${seconds(interval[0])} to ${seconds(interval[1])}` : undefined;
+  const interval = report.step_interval_s;
+  return interval ? `80%: ${seconds(interval.low)} to ${seconds(interval.high)}` : undefined;
 };
 
 function verdict({ report }) {
