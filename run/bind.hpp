@@ -10,6 +10,7 @@
 #include "run/groups.hpp"
 #include "run/parameters.hpp"
 #include "run/place.hpp"
+#include "run/transients.hpp"
 
 namespace orrery::run {
 
@@ -26,6 +27,7 @@ struct Bind {
     Parameters& parameters;
     const Groups& groups;
     Arena& arena;
+    Transients& transients;
 
     [[nodiscard]] void* at(const Tensor& tensor) const { return arena.at(tensor); }
     [[nodiscard]] Action launch(const kernels::Kernel& kernel, std::vector<void*> operands,

@@ -34,7 +34,8 @@ public:
           arena_(base),
           host_arena_(host_base),
           offloaded_(host_arena_),
-          bind_{device, place, model.parameters(), groups, arena_},
+          transients_(program_, model.parameters(), arena_),
+          bind_{device, place, model.parameters(), groups, arena_, transients_},
           interpreter_(step, bind_, model),
           stage_(step, program_, bind_, numbers),
           hazards_(program_),
@@ -46,6 +47,7 @@ public:
 
 private:
     void bind_call(std::uint32_t index, const Op& op, const Call& call);
+    std::vector<Action> zero_formed(const Op& call);
     Action bind_step_op(const Op& op);
     Action bind_message(const Op& op);
     Action bind_copy(const Op& op);
@@ -58,6 +60,7 @@ private:
     const Place& place_;
     Arena arena_, host_arena_;
     Offloaded offloaded_;
+    Transients transients_;
     Bind bind_;
     Interpreter interpreter_;
     StageOperations stage_;
@@ -97,6 +100,7 @@ void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
         if (last_use_[id] == index) boundary_.erase(id);
     interpreter_.enter(layer, std::exchange(flowing, nullptr));
     const auto base = static_cast<std::uint32_t>(bound_.items.size());
+    std::vector<Action> zeros;
     for (std::uint32_t inner = 0; inner < block.ops.size(); ++inner) {
         Item& item = begin_item(block.ops[inner], index, static_cast<std::int32_t>(inner));
         item.label.micro_batch = op.label.micro_batch;
@@ -104,13 +108,28 @@ void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
         for (const std::uint32_t other : block_hazards_[call.block].of(inner)) item.waits.push_back(base + other);
         if (inner == 0)
             for (const std::uint32_t other : hazards_.of(index)) item.waits.push_back(last_item_[other]);
+        if (inner == 0) zeros = zero_formed(op);
         item.action = interpreter_.bind(layer, inner);
+        if (inner == 0 && !zeros.empty()) {
+            zeros.push_back(std::move(item.action));
+            item.action = in_order(std::move(zeros));
+        }
         end_item(item);
     }
     flowing = interpreter_.leave(layer);
     for (const BufferId id : program_.writes(op))
         if (program_.buffers[id].keep == Keep::scratch && program_.buffers[id].bytes > 0)
             boundary_[id] = std::exchange(flowing, nullptr);
+}
+
+/// Gradients that ranks keep shares of are formed in memory of their own.
+std::vector<Action> Binder::zero_formed(const Op& call) {
+    std::vector<Action> actions;
+    for (const Stretch& stretch : transients_.enter(call))
+        actions.push_back(
+            bind_.launch(kernels::Pointwise{kernels::PointwiseKind::fill, stretch.at.dtype, 1, stretch.elements},
+                         {stretch.at.memory}));
+    return actions;
 }
 
 /// A boundary tensor; of one that is sent all of it, or this rank's share of the rows.
@@ -164,6 +183,7 @@ BoundProgram Binder::bind() && {
                 if (last_use_[id] == i) {
                     boundary_.erase(id);
                     offloaded_.gone(id);
+                    transients_.gone(id);
                 }
         last_item_.push_back(static_cast<std::uint32_t>(bound_.items.size() - 1));
     }

@@ -65,8 +65,7 @@ Executor::~Executor() { device_.release_host(host_norm_); }
 
 RankMemory Executor::memory() const {
     const Parameters& p = model_->parameters();
-    return {p.weights().bytes(p.elements()), p.gradients().bytes(p.elements()), p.optimizer_bytes(), bound_.peak_bytes,
-            bound_.host_peak_bytes};
+    return {p.weight_bytes(), p.gradient_bytes(), p.optimizer_bytes(), bound_.peak_bytes, bound_.host_peak_bytes};
 }
 
 /// Every sample of the global batch goes to one data rank and micro-batch.

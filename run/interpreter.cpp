@@ -87,9 +87,9 @@ Elements Interpreter::elements(const LayerCall& call, const View& view) {
     const kernels::Dtype dtype = dtype_of(value.format);
     Elements whole{nullptr, dtype};
     switch (value.role) {
-        case Role::weight: whole.memory = bind_.parameters.weights().at(model_.offset(call.layer, value.of)); break;
+        case Role::weight: whole.memory = bind_.transients.weight(model_.offset(call.layer, value.of)); break;
         case Role::weight_gradient:
-            whole.memory = bind_.parameters.gradients().at(model_.offset(call.layer, value.of));
+            whole.memory = bind_.transients.gradient(model_.offset(call.layer, value.of));
             break;
         case Role::table: whole.memory = model_.data().at(static_cast<Table>(value.of), call.micro_batch); break;
         case Role::activation:
@@ -131,10 +131,12 @@ Action Interpreter::bind_parts(const LayerCall& call, const Kernel& part, const 
 Action Interpreter::bind_by_position(const LayerCall& call, const Pointwise& whole, const Detail& detail) {
     const Place& place = bind_.place;
     const kernels::Settings given = settings(call, detail.launch);
-    const std::uint64_t seq = place.plan.training.seq, first = place.first_residual_token();
+    const std::uint64_t run_length = place.plan.rank_seq() / (place.plan.strategy.context > 1 ? 2 : 1);
+    const std::uint64_t first = place.first_residual_token();
     std::vector<Action> actions;
     for (std::uint64_t row = 0; row < whole.rows;) {
-        const std::uint64_t position = (first + row) % seq, count = std::min(seq - position, whole.rows - row);
+        const std::uint64_t token = (first + row) % place.plan.rank_seq(), position = place.position_of(token);
+        const std::uint64_t count = std::min(run_length - token % run_length, whole.rows - row);
         std::vector<void*> operands;
         for (const View& view : detail.operands) {
             const Role role = flow_of(call).values[view.value].role;

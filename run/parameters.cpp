@@ -69,16 +69,17 @@ Parameters::~Parameters() {
         if (memory != nullptr) device_.release(memory);
 }
 
-void Parameters::begin_layer(std::uint32_t bucket, std::uint32_t experts_bucket) {
+void Parameters::begin_layer(std::int32_t layer, std::uint32_t bucket, std::uint32_t experts_bucket) {
+    layer_ = layer;
     bucket_ = bucket;
     experts_bucket_ = experts_bucket;
 }
 
 void Parameters::add(Slice slice) {
     const std::uint32_t bucket = slice.expert ? experts_bucket_ : bucket_;
-    if (bucket >= buckets_.size()) buckets_.resize(bucket + 1);
-    buckets_[bucket].experts = slice.expert;
-    bucket_of_.push_back(bucket);
+    if (bucket >= of_experts_.size()) of_experts_.resize(bucket + 1);
+    of_experts_[bucket] = slice.expert;
+    belongs_.emplace_back(bucket, layer_);
     cursor_ += slice.elements();
     slices_.push_back(std::move(slice));
 }
@@ -87,33 +88,61 @@ void Parameters::add(Slice slice) {
 void Parameters::lay_out() {
     std::vector<Slice> ordered;
     cursor_ = 0;
-    for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
-        Bucket& bucket = buckets_[b];
-        bucket.begin = cursor_;
+    for (std::uint32_t b = 0; b < of_experts_.size(); ++b) {
+        const bool by_layer = place_.shares(strategies::State::weights, of_experts_[b]);
+        bool fresh = true;
         for (std::size_t i = 0; i < slices_.size(); ++i) {
-            if (bucket_of_[i] != b) continue;
+            const auto [bucket, layer] = belongs_[i];
+            if (bucket != b) continue;
+            if (fresh || (by_layer && units_.back().layer != layer)) {
+                if (!fresh) end_unit();
+                begin_unit(b, layer);
+                fresh = false;
+            }
             offset_[slices_[i].name] = cursor_;
             cursor_ += slices_[i].elements();
             ordered.push_back(std::move(slices_[i]));
         }
-        const std::uint64_t ranks = place_.sharing(bucket.experts).first;
-        cursor_ = bucket.begin + (cursor_ - bucket.begin + ranks - 1) / ranks * ranks;
-        bucket.end = cursor_;
+        if (!fresh) end_unit();
     }
     slices_ = std::move(ordered);
 }
 
+void Parameters::begin_unit(std::uint32_t bucket, std::int32_t layer) {
+    using strategies::State;
+    Unit& unit = units_.emplace_back();
+    unit.begin = cursor_;
+    unit.bucket = bucket;
+    unit.layer = layer;
+    unit.experts = of_experts_[bucket];
+    unit.shares_weights = place_.shares(State::weights, unit.experts);
+    unit.shares_gradients = place_.shares(State::gradients, unit.experts);
+    unit.weights_at = kept_weights_;
+    unit.gradients_at = kept_gradients_;
+    unit.owned_at = owned_;
+}
+
+void Parameters::end_unit() {
+    using strategies::State;
+    Unit& unit = units_.back();
+    const std::uint64_t ranks = place_.sharing(unit.experts).first;
+    cursor_ = unit.begin + (cursor_ - unit.begin + ranks - 1) / ranks * ranks;
+    unit.end = cursor_;
+    kept_weights_ += kept(State::weights, unit).elements();
+    kept_gradients_ += kept(State::gradients, unit).elements();
+    owned_ += owned(unit).elements();
+}
+
 void Parameters::allocate(std::uint64_t seed) {
     lay_out();
-    const std::uint64_t owned = owned_elements();
-    weights_ = allocate_elements(device_, place_.activations(), cursor_);
-    gradients_ = allocate_elements(device_, place_.gradients(), cursor_);
-    moments_ = allocate_singles(device_, 2 * owned);
-    if (weights_.dtype != kernels::Dtype::fp32) masters_ = allocate_singles(device_, owned);
-    if (gradients_.dtype != kernels::Dtype::fp32) main_gradients_ = allocate_singles(device_, owned);
+    weights_ = allocate_elements(device_, place_.activations(), kept_weights_);
+    gradients_ = allocate_elements(device_, place_.gradients(), kept_gradients_);
+    moments_ = allocate_singles(device_, 2 * owned_);
+    if (weights_.dtype != kernels::Dtype::fp32) masters_ = allocate_singles(device_, owned_);
+    if (gradients_.dtype != kernels::Dtype::fp32) main_gradients_ = allocate_singles(device_, owned_);
     fill_weights(seed);
-    zero(device_, gradients_, cursor_);
-    zero(device_, {moments_}, 2 * owned);
+    zero(device_, gradients_, kept_gradients_);
+    zero(device_, {moments_}, 2 * owned_);
     device_.synchronize();
 }
 
@@ -125,7 +154,11 @@ void Parameters::fill_weights(std::uint64_t seed) {
     std::vector<std::byte> rounded(weights_.bytes(cursor_));
     for (std::uint64_t i = 0; i < cursor_; ++i)
         kernels::encode(kernels::format_of(weights_.dtype), static_cast<double>(values[i]), rounded.data() + i * size);
-    device_.copy(CopyKind::host_to_device, weights_.memory, rounded.data(), rounded.size(), 0);
+    for (const Unit& unit : units_) {
+        const Range range = kept(strategies::State::weights, unit);
+        device_.copy(CopyKind::host_to_device, weights_.at(unit.weights_at), rounded.data() + range.begin * size,
+                     range.elements() * size, 0);
+    }
     for (const Share& share : shares())
         if (share.master != share.weight && share.range.elements() > 0)
             device_.copy(CopyKind::host_to_device, share.master, values.data() + share.range.begin,
@@ -145,110 +178,116 @@ std::vector<float> Parameters::initial_values(std::uint64_t seed) const {
     return values;
 }
 
-Range Parameters::owned(std::uint32_t bucket) const {
-    const Bucket& whole = buckets_[bucket];
-    const auto [ranks, own] = place_.sharing(whole.experts);
-    const std::uint64_t share = whole.elements() / ranks;
-    return {whole.begin + own * share, whole.begin + (own + 1) * share};
+Range Parameters::owned(const Unit& unit) const {
+    const auto [ranks, own] = place_.sharing(unit.experts);
+    const std::uint64_t share = unit.elements() / ranks;
+    return {unit.begin + own * share, unit.begin + (own + 1) * share};
 }
 
-std::uint64_t Parameters::owned_elements() const {
-    std::uint64_t all = 0;
-    for (std::uint32_t b = 0; b < buckets_.size(); ++b) all += owned(b).elements();
-    return all;
+Range Parameters::kept(strategies::State state, const Unit& unit) const {
+    const bool all = (state == strategies::State::weights && !unit.shares_weights) ||
+                     (state == strategies::State::gradients && !unit.shares_gradients);
+    return all ? Range(unit) : owned(unit);
+}
+
+std::uint32_t Parameters::unit_of(std::uint64_t element) const {
+    const auto behind = std::ranges::upper_bound(units_, element, {}, &Unit::begin);
+    return static_cast<std::uint32_t>(behind - units_.begin() - 1);
+}
+
+std::uint32_t Parameters::unit_of(const strategies::StateView& view) const {
+    const auto found = std::ranges::find_if(
+        units_, [&](const Unit& unit) { return unit.layer == view.layer && view.holds(unit.bucket, unit.experts); });
+    if (found == units_.end()) throw std::logic_error("a layer without weights");
+    return static_cast<std::uint32_t>(found - units_.begin());
+}
+
+Range Parameters::bucket(std::uint32_t number) const {
+    Range range{cursor_, 0};
+    for (const Unit& unit : units_)
+        if (unit.bucket == number) range = {std::min(range.begin, unit.begin), std::max(range.end, unit.end)};
+    return range;
+}
+
+void* Parameters::at(strategies::State state, const Unit& unit, std::uint64_t element) const {
+    using strategies::State;
+    const std::uint64_t behind = element - kept(state, unit).begin;
+    const auto beside = [&](float* array) -> void* { return array + unit.owned_at + behind; };
+    switch (state) {
+        case State::weights: return weights_.at(unit.weights_at + behind);
+        case State::gradients: return gradients_.at(unit.gradients_at + behind);
+        case State::main_gradients:
+            return main_gradients_ != nullptr ? beside(main_gradients_) : at(State::gradients, unit, element);
+        case State::masters: return masters_ != nullptr ? beside(masters_) : at(State::weights, unit, element);
+        case State::first_moments: return beside(moments_);
+        case State::second_moments: return beside(moments_ + owned_);
+        default: throw std::logic_error("no array of parameters");
+    }
+}
+
+const void* Parameters::weight(std::uint64_t element) const {
+    const Unit& unit = units_[unit_of(element)];
+    const Range range = kept(strategies::State::weights, unit);
+    const bool here = element >= range.begin && element < range.end;
+    return here ? at(strategies::State::weights, unit, element) : nullptr;
 }
 
 std::vector<Share> Parameters::shares() const {
+    using strategies::State;
     std::vector<Share> all;
-    std::uint64_t at = 0;
-    for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
-        const Range range = owned(b);
-        void* const weight = weights_.at(range.begin);
-        float* const gradient =
-            main_gradients_ != nullptr ? main_gradients_ + at : static_cast<float*>(gradients_.at(range.begin));
-        float* const master = masters_ != nullptr ? masters_ + at : static_cast<float*>(weight);
-        all.push_back({range, gradient, master, moments_ + at, moments_ + owned_elements() + at, weight});
-        at += range.elements();
+    for (const Unit& unit : units_) {
+        const Range range = owned(unit);
+        const auto single = [&](State state) { return static_cast<float*>(at(state, unit, range.begin)); };
+        all.push_back({range, single(State::main_gradients), single(State::masters), single(State::first_moments),
+                       single(State::second_moments), at(State::weights, unit, range.begin)});
     }
     return all;
-}
-
-float* Parameters::main_gradient(std::uint64_t element) const {
-    for (const Share& share : shares())
-        if (element >= share.range.begin && element < share.range.end)
-            return share.gradient + (element - share.range.begin);
-    throw std::logic_error("an element that this rank's optimizer does not own");
 }
 
 std::uint64_t Parameters::optimizer_bytes() const {
     const std::uint64_t copies = 2U + (masters_ != nullptr ? 1U : 0U) + (main_gradients_ != nullptr ? 1U : 0U);
-    return copies * owned_elements() * sizeof(float);
+    return copies * owned_ * sizeof(float);
 }
 
-std::vector<Range> Parameters::counted() const {
-    std::vector<Range> ranges;
+bool Parameters::counts(const Slice& slice) const {
     // The norm is summed over the ranks of an expert group too, which all update the rest, or each its share of it.
     const bool rest = place_.sharing(false).first > 1 || place_.along(strategies::Axis::expert) == 0;
-    for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
-        const Range mine = owned(b);
-        for (const Slice& slice : slices_) {
-            if (!slice.counted || (slice.replicated && place_.tensor() != 0) || (!slice.expert && !rest)) continue;
-            const std::uint64_t begin = offset_.at(slice.name);
-            append(ranges, {std::max(mine.begin, begin), std::min(mine.end, begin + slice.elements())});
-        }
-    }
-    return ranges;
+    return slice.counted && !(slice.replicated && place_.tensor() != 0) && (slice.expert || rest);
 }
 
-std::vector<Range> Parameters::replicated() const {
-    std::vector<Range> ranges;
-    for (const Slice& slice : slices_)
-        if (slice.replicated) append(ranges, {offset_.at(slice.name), offset_.at(slice.name) + slice.elements()});
-    return ranges;
+Range Parameters::range_of(const Slice& slice) const {
+    const std::uint64_t begin = offset_.at(slice.name);
+    return {begin, begin + slice.elements()};
 }
 
-/// Of the flat buffers.
-std::vector<Range> Parameters::ranges(const strategies::StateView& view) const {
+/// Neighbours are one.
+std::vector<Range> Parameters::ranges(const strategies::StateView& view, const Unit& unit) const {
     using strategies::Portion;
-    if (view.portion == Portion::counted) return counted();
-    if (view.portion == Portion::replicated) return replicated();
+    if (view.portion == Portion::updated) return {owned(unit)};
+    const Range mine = kept(view.state, unit);
+    if (view.portion == Portion::kept) return {mine};
     std::vector<Range> list;
-    if (view.portion == Portion::words) {
-        const auto words = std::ranges::find(slices_, std::string(strategies::word_embedding), &Slice::name);
-        const std::uint64_t begin = offset(strategies::word_embedding);
-        return {{begin, begin + words->elements()}};
+    for (const Slice& slice : slices_) {
+        const bool taken = view.portion == Portion::counted      ? counts(slice)
+                           : view.portion == Portion::replicated ? slice.replicated
+                                                                 : slice.name == strategies::word_embedding;
+        const Range range = range_of(slice);
+        if (taken) append(list, {std::max(mine.begin, range.begin), std::min(mine.end, range.end)});
     }
-    for (std::uint32_t b = 0; b < buckets_.size(); ++b)
-        if (view.holds(b, buckets_[b].experts))
-            list.push_back(view.portion == Portion::kept ? Range(buckets_[b]) : owned(b));
     return list;
 }
 
 std::vector<Stretch> Parameters::stretches(const strategies::StateView& view) const {
     using strategies::State;
+    const kernels::Dtype dtype = view.state == State::weights     ? weights_.dtype
+                                 : view.state == State::gradients ? gradients_.dtype
+                                                                  : kernels::Dtype::fp32;
     std::vector<Stretch> list;
-    if (view.state == State::weights || view.state == State::gradients) {
-        const Elements& flat = view.state == State::weights ? weights_ : gradients_;
-        for (const Range& range : ranges(view)) list.push_back({{flat.at(range.begin), flat.dtype}, range.elements()});
-        return list;
-    }
-    if (view.portion == strategies::Portion::counted) {
-        for (const Range& range : counted()) list.push_back({{main_gradient(range.begin)}, range.elements()});
-        return list;
-    }
-    const std::vector<Share> all = shares();
-    for (std::uint32_t b = 0; b < buckets_.size(); ++b) {
-        if (!view.holds(b, buckets_[b].experts)) continue;
-        const Share& share = all[b];
-        float* at = nullptr;
-        switch (view.state) {
-            case State::main_gradients: at = share.gradient; break;
-            case State::masters: at = share.master; break;
-            case State::first_moments: at = share.first_moment; break;
-            case State::second_moments: at = share.second_moment; break;
-            default: throw std::logic_error("no array of parameters");
-        }
-        list.push_back({{at}, share.range.elements()});
+    for (const Unit& unit : units_) {
+        const bool of_layer = view.layer == strategies::StateView::all_layers || view.layer == unit.layer;
+        if (!of_layer || !view.holds(unit.bucket, unit.experts)) continue;
+        for (const Range& range : ranges(view, unit))
+            list.push_back({{at(view.state, unit, range.begin), dtype}, range.elements()});
     }
     return list;
 }

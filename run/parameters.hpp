@@ -42,9 +42,15 @@ struct Range {
     [[nodiscard]] std::uint64_t elements() const { return end - begin; }
 };
 
-/// A gradient bucket: the parameters of experts have buckets of their own.
-struct Bucket : Range {
+/// Parameters that ranks divide among them: a gradient bucket, or where they keep shares of weights one layer's part of
+/// it. Those of experts have buckets of their own.
+struct Unit : Range {
+    std::uint32_t bucket = 0;
+    std::int32_t layer = 0;  ///< of the first
     bool experts = false;
+    bool shares_weights = false, shares_gradients = false;  ///< this rank keeps its share alone
+    /// Of what it keeps and of what it updates: the first element in weights(), gradients(), and beside them.
+    std::uint64_t weights_at = 0, gradients_at = 0, owned_at = 0;
 };
 
 /// Consecutive numbers in memory.
@@ -53,7 +59,7 @@ struct Stretch {
     std::uint64_t elements = 0;
 };
 
-/// A bucket's owned part as the optimizer sees it, in fp32 but for the weights that products read.
+/// A unit's owned part as the optimizer sees it, in fp32 but for the weights that products read.
 struct Share {
     Range range;
     float *gradient, *master, *first_moment, *second_moment;
@@ -69,54 +75,71 @@ public:
     Parameters(const Parameters&) = delete;
     Parameters& operator=(const Parameters&) = delete;
 
-    /// The slices added from now on belong to these gradient buckets, those of experts to the second.
-    void begin_layer(std::uint32_t bucket, std::uint32_t experts_bucket);
+    /// The slices added from now on are this layer's and belong to these gradient buckets, those of experts to the
+    /// second.
+    void begin_layer(std::int32_t layer, std::uint32_t bucket, std::uint32_t experts_bucket);
     void add(Slice slice);
-    /// Allocates and fills. Buckets are padded to a multiple of the data size when the optimizer is sharded.
+    /// Allocates and fills. Units are padded to a multiple of the ranks that divide them.
     void allocate(std::uint64_t seed);
 
-    /// The element of the flat buffers at which a parameter begins. Throws Error for one that this rank does not hold.
+    /// The number of the element, among all that the rank uses, at which a parameter begins. Throws Error for one that
+    /// this rank does not hold.
     [[nodiscard]] std::uint64_t offset(const std::string& name) const;
     [[nodiscard]] const std::map<std::string, std::uint64_t>& offsets() const { return offset_; }
     [[nodiscard]] const std::vector<Slice>& slices() const { return slices_; }
-    /// Added so far; with the padding of buckets, once they are allocated.
+    /// Added so far; with the padding of units, once they are allocated.
     [[nodiscard]] std::uint64_t elements() const { return cursor_; }
 
+    /// What this rank keeps of them, one behind the other.
     [[nodiscard]] const Elements& weights() const { return weights_; }
     [[nodiscard]] const Elements& gradients() const { return gradients_; }
-    /// Of every bucket.
+    [[nodiscard]] std::uint64_t weight_bytes() const { return weights_.bytes(kept_weights_); }
+    [[nodiscard]] std::uint64_t gradient_bytes() const { return gradients_.bytes(kept_gradients_); }
+    /// Of every unit.
     [[nodiscard]] std::vector<Share> shares() const;
-    /// Where a view of the stage's parameters lies: bucket by bucket, of replicated and counted ones wherever they are.
+    /// Where an element that the rank keeps of an array lies, and those behind it in its unit. Throws std::logic_error
+    /// for what is no array of parameters.
+    [[nodiscard]] void* at(strategies::State state, const Unit& unit, std::uint64_t element) const;
+    /// Where its weight lies; null where other ranks keep it.
+    [[nodiscard]] const void* weight(std::uint64_t element) const;
+    /// Where a view of the stage's parameters lies: unit by unit, of replicated and counted ones wherever they are.
     /// Throws std::logic_error for what is no array of parameters.
     [[nodiscard]] std::vector<Stretch> stretches(const strategies::StateView& view) const;
     /// Bytes of moments, masters and fp32 gradients beside weights() and gradients().
     [[nodiscard]] std::uint64_t optimizer_bytes() const;
 
-    [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
-    /// The part of a bucket that this rank's optimizer updates: all of it, or one data rank's share.
-    [[nodiscard]] Range owned(std::uint32_t bucket) const;
-    [[nodiscard]] std::uint64_t owned_elements() const;
+    [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
+    /// The unit of an element, and the one of a view of a layer's weights.
+    [[nodiscard]] std::uint32_t unit_of(std::uint64_t element) const;
+    [[nodiscard]] std::uint32_t unit_of(const strategies::StateView& view) const;
+    /// All of a bucket's units.
+    [[nodiscard]] Range bucket(std::uint32_t number) const;
+    /// The part of a unit that this rank's optimizer updates: all of it, or one data rank's share.
+    [[nodiscard]] Range owned(const Unit& unit) const;
 
 private:
-    /// Parts of the owned ranges that this rank adds to the gradient norm.
-    [[nodiscard]] std::vector<Range> counted() const;
-    /// Replicated slices, merged where they touch.
-    [[nodiscard]] std::vector<Range> replicated() const;
-    /// The fp32 gradient of an owned element of the flat buffers, and of those behind it in its bucket.
-    [[nodiscard]] float* main_gradient(std::uint64_t element) const;
-    [[nodiscard]] std::vector<Range> ranges(const strategies::StateView& view) const;
+    /// The part of a unit that this rank keeps of an array.
+    [[nodiscard]] Range kept(strategies::State state, const Unit& unit) const;
+    [[nodiscard]] std::vector<Range> ranges(const strategies::StateView& view, const Unit& unit) const;
+    /// A slice is added to the gradient norm by this rank.
+    [[nodiscard]] bool counts(const Slice& slice) const;
+    [[nodiscard]] Range range_of(const Slice& slice) const;
     void lay_out();
+    void begin_unit(std::uint32_t bucket, std::int32_t layer);
+    void end_unit();
     [[nodiscard]] std::vector<float> initial_values(std::uint64_t seed) const;
     void fill_weights(std::uint64_t seed);
 
     kernels::Device& device_;
     const Place& place_;
-    std::vector<Slice> slices_;  ///< once laid out, in the order of memory
-    std::vector<std::uint32_t> bucket_of_;
+    std::vector<Slice> slices_;                                    ///< once laid out, in the order of memory
+    std::vector<std::pair<std::uint32_t, std::int32_t>> belongs_;  ///< a slice's bucket and layer
     std::map<std::string, std::uint64_t> offset_;
-    std::vector<Bucket> buckets_;
+    std::vector<bool> of_experts_;  ///< by bucket
+    std::vector<Unit> units_;
+    std::int32_t layer_ = 0;
     std::uint32_t bucket_ = 0, experts_bucket_ = 0;
-    std::uint64_t cursor_ = 0;
+    std::uint64_t cursor_ = 0, kept_weights_ = 0, kept_gradients_ = 0, owned_ = 0;
     Elements weights_, gradients_;
     float *moments_ = nullptr, *masters_ = nullptr, *main_gradients_ = nullptr;  ///< of owned elements, or null
 };

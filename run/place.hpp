@@ -13,6 +13,7 @@
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "strategies/plan.hpp"
+#include "strategies/stage_state.hpp"
 
 namespace orrery::run {
 
@@ -41,7 +42,17 @@ struct Place {
     /// Which of the ranks that hold the same experts and the same part of the tensor axis.
     [[nodiscard]] std::uint32_t expert_data() const { return along(strategies::Axis::data); }
     [[nodiscard]] std::uint32_t stage() const { return along(strategies::Axis::pipeline); }
-    [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{plan.training.micro_batch} * plan.training.seq; }
+    [[nodiscard]] std::uint32_t context() const { return along(strategies::Axis::context); }
+    /// Of a micro-batch, those that this rank holds: of every sequence as many.
+    [[nodiscard]] std::uint64_t tokens() const { return plan.rank_tokens(); }
+    /// Where in its sequence the token number `token` lies that a context rank holds of it: rank r of C holds parts r
+    /// and 2 C - 1 - r of 2 C, so that under a causal mask all have as much to do (strategies/partition/context.cpp).
+    [[nodiscard]] std::uint64_t position_of(std::uint32_t context, std::uint64_t token) const {
+        const std::uint64_t ranks = plan.strategy.context, part = plan.training.seq / (2 * ranks);
+        if (ranks == 1) return token;
+        return token < part ? context * part + token : (2 * ranks - 1 - context) * part + (token - part);
+    }
+    [[nodiscard]] std::uint64_t position_of(std::uint64_t token) const { return position_of(context(), token); }
     [[nodiscard]] bool sequence_split() const { return plan.strategy.sequence_parallel && plan.strategy.tensor > 1; }
     /// Rows of the residual stream that this rank holds, and the first of them.
     [[nodiscard]] std::uint64_t residual_tokens() const {
@@ -59,12 +70,22 @@ struct Place {
     [[nodiscard]] kernels::Dtype gradients() const {
         return strategies::in_memory(plan.training.precision.grad_reduce);
     }
+    /// Which rank of a group it is.
+    [[nodiscard]] std::uint32_t within(strategies::AxisSet group) const {
+        const auto ranks = mesh.group(rank, group);
+        return static_cast<std::uint32_t>(std::ranges::find(ranks, rank) - ranks.begin());
+    }
+    /// Whether ranks keep shares of such a bucket's weights, or gradients, and each only its own.
+    [[nodiscard]] bool shares(strategies::State state, bool experts) const {
+        const strategies::Ownership of = ownership(plan, strategies::class_of_bucket(experts));
+        const strategies::Along& column = state == strategies::State::weights ? of.weights : of.gradients;
+        return mesh.group_size(column.split(of.replicas)) > 1;
+    }
     /// Ranks that divide the update of such a bucket's parameters among them, this one included, and which it is.
     [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> sharing(bool experts) const {
         const strategies::Ownership of = ownership(plan, strategies::class_of_bucket(experts));
-        const auto ranks = mesh.group(rank, of.states.split(of.replicas));
-        const auto own = std::ranges::find(ranks, rank) - ranks.begin();
-        return {static_cast<std::uint32_t>(ranks.size()), static_cast<std::uint32_t>(own)};
+        const strategies::AxisSet group = of.states.split(of.replicas);
+        return {mesh.group_size(group), within(group)};
     }
 };
 

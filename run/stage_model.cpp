@@ -21,7 +21,7 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
         for (std::size_t i = stage.chunks[c].size(); i-- > 0;) {
             const strategies::PlacedLayer& placed = stage.chunks[c][i];
             const strategies::LayerFlow& flow = program.flows[program.blocks[placed.blocks->forward].flow];
-            parameters_.begin_layer(buckets.of_layer[c][i], buckets.of_experts[c][i]);
+            parameters_.begin_layer(placed.layer, buckets.of_layer[c][i], buckets.of_experts[c][i]);
             const std::uint64_t before = parameters_.elements();
             names[placed.layer] = add_layer(placed.layer, flow.parameters);
             if (parameters_.elements() - before != placed.blocks->parameters)

@@ -52,7 +52,7 @@ double clipping(double most, float sum_of_squares) {
 
 }  // namespace
 
-std::vector<Stretch> StageOperations::memory(const StateView& view) {
+std::vector<Stretch> StageOperations::memory(const Op& op, const StateView& view) {
     const auto own = [&](Tensor& tensor, kernels::Dtype dtype, std::uint64_t elements) {
         if (!tensor) tensor = bind_.arena.take(elements * kernels::size_of(dtype));
         return std::vector<Stretch>{{{bind_.at(tensor), dtype}, elements}};
@@ -60,13 +60,15 @@ std::vector<Stretch> StageOperations::memory(const StateView& view) {
     if (view.state == State::norm) return own(norm_, kernels::Dtype::fp32, 1);
     if (view.state == State::received_words)
         return own(received_words_, bind_.place.gradients(), program_.state.elements(view));
+    if (view.state == State::gathered) return bind_.transients.gathered(op, view);
+    if (view.state == State::formed) return bind_.transients.formed(op);
     return bind_.parameters.stretches(view);
 }
 
 /// A result of one number is that of all pieces.
-Action StageOperations::bind_kernel(const Pointwise& kernel, const StateDetail& detail) {
+Action StageOperations::bind_kernel(const Op& op, const Pointwise& kernel, const StateDetail& detail) {
     std::vector<std::vector<Stretch>> operands;
-    for (const StateView& view : detail.operands) operands.push_back(memory(view));
+    for (const StateView& view : detail.operands) operands.push_back(memory(op, view));
     kernels::Settings settings = detail.settings;
     std::vector<Action> actions;
     if (kernel.kind == PointwiseKind::sum_of_squares) {
@@ -104,6 +106,7 @@ Action StageOperations::bind_packed(const Collective& what, Lane lane, const std
         back.push_back(bind_.copy(stretch.at.memory, packed.at(at), bytes));
         at += stretch.elements;
     }
+    if (count == 0) return [](kernels::Stream) {};
     Collective whole = what;
     whole.bytes = packed.bytes(count);
     actions.push_back(bind_.collective(whole, lane, packed.memory, packed.memory, dtype));
@@ -111,9 +114,28 @@ Action StageOperations::bind_packed(const Collective& what, Lane lane, const std
     return in_order(std::move(actions));
 }
 
+/// Each unit's gradients to the rank that keeps them, where they are, and from there to the sums.
+Action StageOperations::bind_scatter(const Collective& what, Lane lane, const std::vector<Stretch>& formed,
+                                     const std::vector<Stretch>& sums) {
+    std::vector<Action> actions;
+    for (std::size_t i = 0; i < formed.size(); ++i) {
+        const Elements &whole = formed[i].at, &sum = sums[i].at;
+        const std::uint64_t share = sums[i].elements, own = bind_.place.within(what.group);
+        void* const part = whole.at(own * share);
+        Collective unit = what;
+        unit.bytes = whole.bytes(formed[i].elements);
+        actions.push_back(bind_.collective(unit, lane, whole.memory, part, whole.dtype));
+        actions.push_back(
+            bind_.launch(Pointwise{PointwiseKind::add, sum.dtype, 1, share}, {sum.memory, part, sum.memory}));
+    }
+    return in_order(std::move(actions));
+}
+
 Action StageOperations::bind_collective(const Op& op, const StateDetail& detail) {
     const auto& what = std::get<Collective>(op.what);
-    const std::vector<Stretch> sent = memory(detail.operands.front()), received = memory(detail.operands.back());
+    const std::vector<Stretch> sent = memory(op, detail.operands.front()),
+                               received = memory(op, detail.operands.back());
+    if (detail.settings.accumulate) return bind_scatter(what, op.lane, sent, received);
     if (detail.operands.front().portion == Portion::replicated) return bind_packed(what, op.lane, sent);
     std::vector<Action> actions;
     for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -135,8 +157,8 @@ Action StageOperations::bind(const Op& op) {
         throw Error(step_.names[op.label.name] + " has no operands: it cannot be executed",
                     "run/support.cpp says what can be");
     if (const auto* compute = std::get_if<Compute>(&op.what))
-        return bind_kernel(std::get<Pointwise>(step_.kernels[compute->kernel]), detail);
-    const auto message = [&] { return memory(detail.operands.front()).front().at.memory; };
+        return bind_kernel(op, std::get<Pointwise>(step_.kernels[compute->kernel]), detail);
+    const auto message = [&] { return memory(op, detail.operands.front()).front().at.memory; };
     if (const auto* send = std::get_if<Send>(&op.what)) return bind_.send(*send, op.lane, message());
     if (const auto* receive = std::get_if<Recv>(&op.what)) return bind_.receive(*receive, op.lane, message());
     return bind_collective(op, detail);

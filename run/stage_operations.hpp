@@ -19,8 +19,11 @@ public:
     Action bind(const strategies::Op& op);
 
 private:
-    [[nodiscard]] std::vector<Stretch> memory(const strategies::StateView& view);
-    Action bind_kernel(const kernels::Pointwise& kernel, const strategies::StateDetail& detail);
+    [[nodiscard]] std::vector<Stretch> memory(const strategies::Op& op, const strategies::StateView& view);
+    Action bind_kernel(const strategies::Op& op, const kernels::Pointwise& kernel,
+                       const strategies::StateDetail& detail);
+    Action bind_scatter(const strategies::Collective& what, strategies::Lane lane, const std::vector<Stretch>& formed,
+                        const std::vector<Stretch>& sums);
     Action bind_collective(const strategies::Op& op, const strategies::StateDetail& detail);
     Action bind_packed(const strategies::Collective& what, strategies::Lane lane, const std::vector<Stretch>& pieces);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "run/head_tables.hpp"
 #include "run/routing.hpp"
 
 namespace orrery::run {
@@ -29,17 +30,28 @@ StepData::StepData(kernels::Device& device, const Place& place) : device_(device
     device.copy(CopyKind::host_to_device, zeros_.as<float>(), zeros.data(), zeros.size() * sizeof(float), 0);
     device.synchronize();
     if (spec.experts > 0) make_routes();
+    if (place.plan.strategy.context > 1) make_head_tables();
+}
+
+void StepData::make_head_tables() {
+    for (const auto& [which, rows] : head_tables(place_)) {
+        const std::uint64_t bytes = rows.size() * sizeof(std::int32_t);
+        heads_[which] = DeviceMemory(device_, bytes);
+        device_.copy(CopyKind::host_to_device, heads_.at(which).as<std::int32_t>(), rows.data(), bytes, 0);
+    }
+    device_.synchronize();
 }
 
 void StepData::make_rotations() {
     const models::ModelSpec& spec = place_.plan.model;
-    const std::uint64_t half = spec.head_dim / 2, seq = place_.plan.training.seq, count = seq * half;
+    const std::uint64_t half = spec.head_dim / 2, seq = place_.plan.rank_seq(), count = seq * half;
     std::vector<float> values(2 * count);
     for (std::uint64_t p = 0; p < seq; ++p)
         for (std::uint64_t i = 0; i < half; ++i) {
             const double turn = std::pow(rope_base, -2.0 * static_cast<double>(i) / spec.head_dim);
-            values[p * half + i] = static_cast<float>(std::cos(static_cast<double>(p) * turn));
-            values[count + p * half + i] = static_cast<float>(std::sin(static_cast<double>(p) * turn));
+            const double angle = static_cast<double>(place_.position_of(p)) * turn;
+            values[p * half + i] = static_cast<float>(std::cos(angle));
+            values[count + p * half + i] = static_cast<float>(std::sin(angle));
         }
     rotations_ = DeviceMemory(device_, values.size() * sizeof(float));
     device_.copy(CopyKind::host_to_device, rotations_.as<float>(), values.data(), values.size() * sizeof(float), 0);
@@ -80,7 +92,7 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::loss_picked: return loss_.as<float>() + 2 * step_tokens() + row;
         case Table::rope_cos: return rotations_.as<float>();
         case Table::rope_sin:
-            return rotations_.as<float>() + std::uint64_t{place_.plan.training.seq} * (place_.plan.model.head_dim / 2);
+            return rotations_.as<float>() + std::uint64_t{place_.plan.rank_seq()} * (place_.plan.model.head_dim / 2);
         case Table::zeros: return zeros_.as<void>();
         case Table::copy_expert:
         case Table::copy_source:
@@ -88,6 +100,15 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::arrived_row:
         case Table::sorted_row:
         case Table::ones: return routes(table);
+        case Table::spread_queries:
+        case Table::spread_keys:
+        case Table::spread_results:
+        case Table::order_queries:
+        case Table::order_keys:
+        case Table::return_queries:
+        case Table::return_keys:
+        case Table::join_results:
+        case Table::join_packed: return heads_.at(table).as<std::int32_t>();
     }
     return nullptr;
 }
@@ -97,9 +118,10 @@ void StepData::upload(const std::vector<std::vector<std::int32_t>>& sequences) {
     const auto before = static_cast<std::int32_t>(place_.tensor() * (plan.padded_vocab() / plan.strategy.tensor));
     std::vector<std::int32_t> ids, targets;
     for (const auto& sequence : sequences)
-        for (std::size_t i = 0; i + 1 < sequence.size(); ++i) {
-            ids.push_back(sequence[i] - before);
-            targets.push_back(sequence[i + 1] - before);
+        for (std::uint64_t token = 0; token < plan.rank_seq(); ++token) {
+            const std::uint64_t position = place_.position_of(token);
+            ids.push_back(sequence[position] - before);
+            targets.push_back(sequence[position + 1] - before);
         }
     const auto put = [&](const DeviceMemory& to, const std::vector<std::int32_t>& values) {
         device_.copy(CopyKind::host_to_device, to.as<std::int32_t>(), values.data(),

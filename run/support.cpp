@@ -97,12 +97,12 @@ void require_executable(const strategies::Plan& plan) {
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
-    require(strategy.context == 1, "/strategy/context", "context parallelism cannot be executed yet", "set it to 1");
+    require(strategy.context == 1 || strategy.context_exchange == strategies::ContextExchange::a2a,
+            "/strategy/cp_comm_type", "of context parallelism only exchanges of heads can be executed yet",
+            "set it to \"a2a\", or context to 1");
+    require(strategy.context == 1 || plan.model.experts == 0, "/strategy/context",
+            "experts beside context parallelism cannot be executed yet", "set it to 1");
     const strategies::Ownership words = ownership(plan, strategies::ParameterClass::embedding);
-    require(words.gradients.split(words.replicas) == strategies::AxisSet{}, "/strategy/sharding",
-            fmt::format("{}: shares of gradients and weights cannot be executed yet",
-                        strategies::row_of(strategy.sharding).title),
-            "set it to \"none\" or \"zero1\"");
     const bool exchanged = !moves(plan.mesh(), words.gradients, words.states, {strategies::Axis::pipeline}).empty();
     const bool shared = plan.mesh().group_size(words.states.split(words.replicas)) > 1;
     require(!exchanged || !shared, "/strategy/sharding",
@@ -121,7 +121,7 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
             "a CPU takes bf16 and fp32; a GPU tf32 too, with heads of up to 128 columns, in bf16 of 64, 80, 96 or 128");
     if (device.facts().kind != "cuda") return;
     const std::uint64_t aligned = vector_bytes / kernels::size_of(strategies::activation_dtype(plan));
-    const std::uint64_t tokens = std::uint64_t{plan.training.micro_batch} * plan.training.seq;
+    const std::uint64_t tokens = plan.rank_tokens();
     require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),
             fmt::format("a GPU needs a multiple of {} in {}", aligned, kernels::name(plan.training.precision.compute)));
     const models::ModelSpec& model = plan.model;
@@ -142,9 +142,9 @@ void require_runs_on(const kernels::Device& device, const Parameters& parameters
     for (const auto& [name, offset] : parameters.offsets())
         require(offset % aligned == 0, "/model", fmt::format("{} begins at element {}", name, offset),
                 fmt::format("a GPU needs parameters of a multiple of {} elements", aligned));
-    for (std::uint32_t b = 0; b < parameters.buckets().size(); ++b)
-        require(parameters.owned(b).begin % aligned == 0, "/strategy/data",
-                fmt::format("a share of gradients begins at element {}", parameters.owned(b).begin),
+    for (const Unit& unit : parameters.units())
+        require(unit.begin % aligned == 0 && parameters.owned(unit).begin % aligned == 0, "/strategy/data",
+                fmt::format("a share of gradients begins at element {}", parameters.owned(unit).begin),
                 fmt::format(
                     "a GPU needs shares of a multiple of {} elements: take another number of data ranks or no sharding",
                     aligned));

@@ -44,6 +44,18 @@ enum class Table : std::uint8_t {
     arrived_row,  ///< int32 [rows]: by expert, where the row lies as it arrived
     sorted_row,   ///< int32 [rows]: the inverse
     ones,         ///< fp32 [copies]
+    // int32, where context ranks exchange heads (partition/context.cpp): of each row of one head in a new order, its
+    // place in the old one. Rows lie by token and head (packed: queries, keys, values of a token), by rank, token and
+    // head as they are exchanged, or by position in the whole sequence and head.
+    spread_queries,  ///< packed -> exchanged
+    spread_keys,     ///< the same; values too, whose rows lie as many further
+    spread_results,  ///< by token -> exchanged
+    order_queries,   ///< exchanged -> by position
+    order_keys,
+    return_queries,  ///< by position -> exchanged
+    return_keys,
+    join_results,  ///< exchanged -> by token
+    join_packed,   ///< exchanged queries, then keys, then values -> packed
 };
 
 using ValueId = std::uint32_t;

@@ -1,5 +1,7 @@
 #include "strategies/gradient_sync.hpp"
 
+#include <algorithm>
+
 #include "strategies/state_bytes.hpp"
 
 namespace orrery::strategies {
@@ -49,11 +51,18 @@ void GradientSync::formed(const Slot& slot, std::size_t position, std::vector<Bu
             if (last) writes.push_back(gradient_[bucket]);
             return;
         }
-        const Formed key{bucket, slot.micro_batch};
-        if (!formed_.contains(key))
-            formed_[key] = builder_.buffer(bytes_of(bucket), Keep::gradient, {.span = Lifetime::Span::use});
-        writes.push_back(formed_.at(key));
+        forms(bucket, slot.micro_batch, writes);
     });
+    if (!stage_.chunks[slot.chunk][position].blocks->borrows_words) return;
+    const std::uint32_t words = buckets_.of_layer.front().front();
+    if (!scatters(words).empty()) forms(words, slot.micro_batch, writes);
+}
+
+void GradientSync::forms(std::uint32_t bucket, std::uint32_t micro_batch, std::vector<BufferId>& writes) {
+    const Formed key{bucket, micro_batch};
+    if (!formed_.contains(key))
+        formed_[key] = builder_.buffer(bytes_of(bucket), Keep::gradient, {.span = Lifetime::Span::use});
+    if (std::ranges::find(writes, formed_.at(key)) == writes.end()) writes.push_back(formed_.at(key));
 }
 
 void GradientSync::behind(const Slot& slot, std::size_t position) {
@@ -72,17 +81,23 @@ void GradientSync::behind(const Slot& slot) {
         if (buckets_.buckets[b].chunk == slot.chunk) scatter(b, slot.micro_batch);
 }
 
-/// The collectives one behind the other; the token of the last. summed: over micro-batches, and so part of the stage's
-/// state.
+/// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
+/// that are added to the sums.
 BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed) {
-    StateView sent{State::gradients, Portion::kept, bucket};
+    StateView sent{summed ? State::gradients : State::formed, Portion::kept, bucket};
     for (const Move& move : list) {
         const BufferId moved = builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
                       Collective{move.kind, move.group, move.size(mesh_, bytes_of(bucket))}, {from}, {moved});
-        StateView received = sent;
+        StateView received{State::gradients, sent.portion, bucket};
         if (move.kind == kernels::CollectiveKind::reduce_scatter) received.portion = Portion::updated;
-        builder_.state(summed ? StateDetail{.operands = {sent, received}} : StateDetail{});
+        if (const auto known = scatters_.find(bucket); !summed && known != scatters_.end()) {
+            builder_.state(known->second);
+        } else {
+            const std::uint16_t taken =
+                builder_.state({.operands = {sent, received}, .settings = {.accumulate = !summed}});
+            if (!summed) scatters_[bucket] = taken;
+        }
         sent = received;
         from = moved;
     }

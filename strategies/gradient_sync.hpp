@@ -1,6 +1,7 @@
 // Gradients of one stage, from the backwards that form them to the update.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <utility>
@@ -46,6 +47,7 @@ private:
     }
     [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket) const;
     BufferId emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed);
+    void forms(std::uint32_t bucket, std::uint32_t micro_batch, std::vector<BufferId>& writes);
     void scatter(std::uint32_t bucket, std::uint32_t micro_batch);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
@@ -61,6 +63,7 @@ private:
     std::vector<const Slot*> last_input_, last_weights_;  // by chunk: the slots that complete gradients
     std::vector<BufferId> gradient_, reduced_;            // by bucket
     std::map<Formed, BufferId> formed_;                   // of buckets that are scattered behind every backward
+    std::map<std::uint32_t, std::uint16_t> scatters_;     // by bucket: what its scatters take
 };
 
 }  // namespace orrery::strategies

@@ -162,7 +162,8 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
                        .parameters = layer.parameters(),
                        .replicated_parameters = layer.replicated_parameters(),
                        .expert_parameters = layer.expert_parameters(),
-                       .frozen_parameters = layer.frozen_parameters()};
+                       .frozen_parameters = layer.frozen_parameters(),
+                       .borrows_words = layer.borrows_words()};
     const auto add = [&](Program block) {
         if (block.ops.empty()) return LayerBlocks::none;
         step.blocks.push_back(std::move(block));

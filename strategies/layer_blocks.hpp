@@ -19,6 +19,7 @@ struct LayerBlocks {
     std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
     std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
     std::uint64_t frozen_parameters = 0;      ///< beside `parameters`: without gradients and states
+    bool borrows_words = false;  ///< reads the word embedding of the rank's first layer, and forms its gradient
 };
 
 /// Appends the blocks to the step. none: everything that backward needs is kept. selective: the attention core is run

@@ -97,8 +97,15 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
                      .words = blocks.word_embedding_parameters};
     for (const GradientBucket& bucket : buckets.buckets) {
         const Ownership& of = bucket.experts ? experts : dense;
-        state.buckets.push_back({bucket.parameters, share(mesh, of, of.gradients, bucket.parameters), bucket.experts});
+        state.buckets.push_back({bucket.parameters, share(mesh, of, of.gradients, bucket.parameters),
+                                 share(mesh, of, of.weights, bucket.parameters), bucket.experts});
     }
+    for (const auto& chunk : stage.chunks)
+        for (const PlacedLayer& placed : chunk) {
+            const LayerBlocks& layer = *placed.blocks;
+            state.layers.push_back({placed.layer, layer.parameters + layer.frozen_parameters - layer.expert_parameters,
+                                    layer.expert_parameters});
+        }
     return state;
 }
 
@@ -109,8 +116,9 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const bool half_gradients = kernels::size_of(reduced) == 2;
     const AxisSet model_group = updates_differ(plan);
     constexpr StateView main{State::main_gradients, Portion::updated};
-    // Every micro-batch's loss is the mean over its tokens: the step's is the mean over them and the data ranks.
-    const double mean = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data);
+    // Every micro-batch's loss is the mean over a rank's tokens: the step's is the mean over them and the ranks that
+    // have others.
+    const double mean = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data * plan.strategy.context);
     Optimizer out(builder, intern);
     if (half_gradients)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, owned,

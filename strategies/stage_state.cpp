@@ -5,8 +5,8 @@
 namespace orrery::strategies {
 
 std::string_view name(State state) {
-    constexpr EnumNames<State> names{"weights",       "gradients",      "main gradients", "masters",
-                                     "first moments", "second moments", "norm",           "received words"};
+    constexpr EnumNames<State> names{"weights",        "gradients", "main gradients", "masters",  "first moments",
+                                     "second moments", "norm",      "received words", "gathered", "formed gradients"};
     return names[state];
 }
 
@@ -23,9 +23,11 @@ bool StateView::holds(std::uint32_t number, bool experts) const {
 
 kernels::Format StageState::format_of(State state) const {
     switch (state) {
-        case State::weights: return weight;
+        case State::weights:
+        case State::gathered: return weight;
         case State::gradients:
-        case State::received_words: return gradient;
+        case State::received_words:
+        case State::formed: return gradient;
         case State::main_gradients:
         case State::masters:
         case State::first_moments:
@@ -35,17 +37,31 @@ kernels::Format StageState::format_of(State state) const {
     return kernels::Format::fp32;
 }
 
+std::uint64_t StageState::elements_of_layer(const StateView& view) const {
+    std::uint64_t parameters = 0, of_experts = 0;
+    for (const LayerState& layer : layers) {
+        if (layer.layer != view.layer) continue;
+        if (view.bucket != StateView::of_experts) parameters += layer.parameters;
+        if (view.bucket != StateView::not_of_experts) of_experts += layer.experts;
+    }
+    return view.state == State::gathered ? parameters + of_experts
+                                         : parameters / sharing + of_experts / sharing_experts;
+}
+
 std::uint64_t StageState::elements(const StateView& view) const {
     if (view.state == State::norm) return 1;
     if (view.state == State::received_words || view.portion == Portion::words) return words;
     if (view.portion == Portion::replicated) return replicated;
-    const bool whole =
-        view.portion == Portion::kept && (view.state == State::weights || view.state == State::gradients);
+    if (view.layer != StateView::all_layers) return elements_of_layer(view);
+    const bool whole = view.portion == Portion::kept &&
+                       (view.state == State::weights || view.state == State::gradients || view.state == State::formed);
     std::uint64_t kept = 0, parameters = 0, of_experts = 0;
     for (std::uint32_t b = 0; b < buckets.size(); ++b) {
         const BucketState& bucket = buckets[b];
         if (!view.holds(b, bucket.experts)) continue;
-        kept += view.state == State::gradients ? bucket.gradients : bucket.parameters;
+        kept += view.state == State::gradients ? bucket.gradients
+                : view.state == State::weights ? bucket.weights
+                                               : bucket.parameters;
         (bucket.experts ? of_experts : parameters) += bucket.parameters;
     }
     return whole ? kept : parameters / sharing + of_experts / sharing_experts;

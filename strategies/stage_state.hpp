@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +12,7 @@
 
 namespace orrery::strategies {
 
-/// Arrays with one number for each parameter, and two that stand beside them.
+/// Arrays with one number for each parameter, and four that stand beside them.
 enum class State : std::uint8_t {
     weights,         ///< as products read them
     gradients,       ///< summed over micro-batches, in the format of these sums
@@ -21,6 +22,10 @@ enum class State : std::uint8_t {
     second_moments,  ///< fp32
     norm,            ///< fp32 [1]: the sum of squares of gradients. The host sees what a collective makes of it
     received_words,  ///< the other stage's gradient of the word embedding, in the format of sums
+    gathered,        ///< where ranks keep shares of weights: those of one layer as its kernels read them
+    /// Where ranks keep shares of gradients: those of one micro-batch and one bucket, as its backward forms them. They
+    /// are zeros when the first call that writes their buffer begins.
+    formed,
 };
 std::string_view name(State state);
 
@@ -35,13 +40,16 @@ enum class Portion : std::uint8_t {
 };
 std::string_view name(Portion portion);
 
-/// An operand. bucket: one bucket of gradients (gradient_buckets.hpp) alone; or one of the three below.
+/// An operand. bucket: one bucket of gradients (gradient_buckets.hpp) alone; or one of the three below. layer: of
+/// StageState::layers one alone.
 struct StateView {
     static constexpr std::uint32_t all = ~std::uint32_t{0}, of_experts = all - 1, not_of_experts = all - 2;
 
     State state = State::gradients;
     Portion portion = Portion::kept;
     std::uint32_t bucket = all;
+    static constexpr std::int32_t all_layers = std::numeric_limits<std::int32_t>::min();
+    std::int32_t layer = all_layers;
 
     /// Whether it takes of a bucket.
     [[nodiscard]] bool holds(std::uint32_t number, bool experts) const;
@@ -50,8 +58,8 @@ struct StateView {
 
 /// The operands of one operation, and how it is launched. A kernel's operands are those of its contract, in order; it
 /// is launched once for each stretch of memory in which they all lie. A collective's are what it sends and what it
-/// receives, bucket by bucket; a send's what it sends, a receive's what it receives. Empty: the operation is priced,
-/// and cannot be executed.
+/// receives, bucket by bucket, and where it accumulates is added to what lies there; a send's what it sends, a
+/// receive's what it receives. Empty: the operation is priced, and cannot be executed.
 struct StateDetail {
     std::vector<StateView> operands{};
     kernels::Settings settings{};  ///< its pointers are null; Adam's are the run's
@@ -60,15 +68,23 @@ struct StateDetail {
 
 /// Parameters of one bucket.
 struct BucketState {
-    std::uint64_t parameters = 0;  ///< as they are used
-    std::uint64_t gradients = 0;   ///< kept of their gradients
+    std::uint64_t parameters = 0;              ///< as they are used
+    std::uint64_t gradients = 0, weights = 0;  ///< kept of their gradients, and of themselves
     bool experts = false;
+};
+
+/// Parameters of one layer, whose weights are gathered together.
+struct LayerState {
+    std::int32_t layer = 0;
+    std::uint64_t parameters = 0;  ///< without those of experts
+    std::uint64_t experts = 0;
 };
 
 /// How much there is of everything.
 struct StageState {
     kernels::Format weight = kernels::Format::fp32, gradient = kernels::Format::fp32;
     std::vector<BucketState> buckets{};
+    std::vector<LayerState> layers{};
     /// Ranks among which the update of a bucket is divided: of experts, and of all others.
     std::uint32_t sharing_experts = 1, sharing = 1;
     std::uint64_t replicated = 0, words = 0;
@@ -76,6 +92,9 @@ struct StageState {
     [[nodiscard]] kernels::Format format_of(State state) const;
     /// Of a view; of Portion::counted at most so many.
     [[nodiscard]] std::uint64_t elements(const StateView& view) const;
+
+private:
+    [[nodiscard]] std::uint64_t elements_of_layer(const StateView& view) const;
 };
 
 }  // namespace orrery::strategies

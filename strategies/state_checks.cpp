@@ -20,6 +20,7 @@ public:
         : step_(step), program_(program), state_(program.state), problems_(problems) {
         lies(State::weights) = lies(State::gradients) = lies(State::masters) = true;
         lies(State::first_moments) = lies(State::second_moments) = true;
+        lies(State::formed) = true;  // by calls
         lies(State::main_gradients) = state_.gradient == kernels::Format::fp32;
     }
 
@@ -79,7 +80,7 @@ private:
     const Program& program_;
     const StageState& state_;
     std::vector<std::string>& problems_;
-    std::array<bool, 8> written_{};
+    std::array<bool, 10> written_{};
     std::size_t at_ = 0;
     unsigned updates_ = 0;
 };

@@ -49,13 +49,15 @@ std::uint32_t Builder::emit(Lane lane, Label label, What what, std::initializer_
     return emit(lane, label, what, std::span(reads.begin(), reads.size()), std::span(writes.begin(), writes.size()));
 }
 
-void Builder::state(StateDetail detail) {
+std::uint16_t Builder::state(StateDetail detail) {
     auto& known = program_.state_details;
     const auto same = detail.operands.empty()
                           ? std::ranges::find_if(known, [](const StateDetail& each) { return each.operands.empty(); })
                           : known.end();
-    program_.ops.back().state = static_cast<std::uint16_t>(same - known.begin());
+    const auto number = static_cast<std::uint16_t>(same - known.begin());
     if (same == known.end()) known.push_back(std::move(detail));
+    state(number);
+    return number;
 }
 
 }  // namespace orrery::strategies

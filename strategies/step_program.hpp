@@ -205,8 +205,10 @@ public:
                        std::span<const BufferId> writes);
     std::uint32_t emit(Lane lane, Label label, What what, std::initializer_list<BufferId> reads,
                        std::initializer_list<BufferId> writes);
-    /// The operation that was emitted last takes these of its stage's parameters.
-    void state(StateDetail detail);
+    /// The operation that was emitted last takes these of its stage's parameters. Returns Op::state, for others that
+    /// take the same.
+    std::uint16_t state(StateDetail detail);
+    void state(std::uint16_t known) { program_.ops.back().state = known; }
     void stage_state(StageState state) { program_.state = std::move(state); }
     /// Operations so far.
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(program_.ops.size()); }

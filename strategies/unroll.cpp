@@ -1,4 +1,8 @@
 // Calls replaced by the operations of their blocks.
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "strategies/step_program.hpp"
 
 namespace orrery::strategies {
@@ -37,6 +41,7 @@ void inline_call(const Program& caller, const Op& call, const Program& block, Bu
 Program unrolled(const StepProgram& step, const Program& program) {
     Builder out(program.name);
     out.stage_state(program.state);
+    std::vector<std::optional<std::uint16_t>> states(program.state_details.size());
     for (const Buffer& buffer : program.buffers) out.buffer(buffer);
     auto buffers = static_cast<std::uint32_t>(program.buffers.size());
     Rounds rounds = program.rounds;
@@ -51,7 +56,9 @@ Program unrolled(const StepProgram& step, const Program& program) {
             buffers += static_cast<std::uint32_t>(block.buffers.size());
         } else {
             out.emit(op.lane, op.label, op.what, program.reads(op), program.writes(op));
-            if (op.state != no_state) out.state(program.state_details[op.state]);
+            if (op.state == no_state) continue;
+            std::optional<std::uint16_t>& known = states[op.state];
+            known ? out.state(*known) : void(known = out.state(program.state_details[op.state]));
         }
     }
     Program flat = std::move(out).finish();

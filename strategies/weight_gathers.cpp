@@ -54,9 +54,15 @@ void WeightGathers::find_uses(std::span<const Slot> slots) {
 void WeightGathers::gather(std::size_t use) {
     const auto& [slot, position] = uses_[use];
     const PlacedLayer& layer = stage_.chunks[slot->chunk][position];
-    const Phase phase = slot->work == SlotWork::forward ? Phase::forward : Phase::backward;
+    gather(use, layer);
+    if (layer.blocks->borrows_words) gather(use, stage_.chunks.front().front());
+}
+
+void WeightGathers::gather(std::size_t use, const PlacedLayer& layer) {
+    const Slot& slot = *uses_[use].slot;
+    const Phase phase = slot.work == SlotWork::forward ? Phase::forward : Phase::backward;
     const Label label =
-        intern_.label("gather weights", phase, static_cast<std::int32_t>(slot->micro_batch), layer.layer);
+        intern_.label("gather weights", phase, static_cast<std::int32_t>(slot.micro_batch), layer.layer);
     for (const bool experts : {false, true}) {
         const Ownership& of = experts ? experts_ : dense_;
         const std::uint64_t parameters =
@@ -70,10 +76,19 @@ void WeightGathers::gather(std::size_t use) {
             if (use >= 2) waits.push_back(done_[use - 2]);
             builder_.emit(Lane::data, label, What{Collective{move.kind, move.group, bytes}}, waits,
                           std::span(&whole, 1));
-            builder_.state({});  // into memory of its own
+            takes(layer.layer, experts);
             gathered_[use].push_back(whole);
         }
     }
+}
+
+/// The operation that was emitted last gathers a layer's weights.
+void WeightGathers::takes(std::int32_t layer, bool experts) {
+    if (const auto known = details_.find({layer, experts}); known != details_.end())
+        return builder_.state(known->second);
+    const std::uint32_t which = experts ? StateView::of_experts : StateView::not_of_experts;
+    details_[{layer, experts}] = builder_.state({.operands = {{State::weights, Portion::updated, which, layer},
+                                                              {State::gathered, Portion::kept, which, layer}}});
 }
 
 void WeightGathers::before(const Slot& slot, std::size_t position, std::vector<BufferId>& reads,

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "strategies/gradient_buckets.hpp"
@@ -15,7 +18,8 @@ namespace orrery::strategies {
 /// Writes two kinds of gatherings. Where ranks keep whole weights but update shares of them, and overlap_param_gather
 /// is on, new weights arrive bucket by bucket at the step's beginning, in forward order. Where they keep shares, a
 /// layer's weights are gathered for each of its calls, beside the call before, into buffers that are gone behind it
-/// (FSDP's backward_prefetch and limit_all_gathers; DeepSpeed's stage 3): two layers' are there at once at most.
+/// (FSDP's backward_prefetch and limit_all_gathers; DeepSpeed's stage 3): two layers' are there at once at most, and
+/// beside logits that read the word embedding its layer's.
 class WeightGathers {
 public:
     WeightGathers(const Plan& plan, const Stage& stage, std::span<const Slot> slots, const GradientBuckets& buckets,
@@ -35,6 +39,8 @@ private:
     }
     void find_uses(std::span<const Slot> slots);
     void gather(std::size_t use);
+    void gather(std::size_t use, const PlacedLayer& layer);
+    void takes(std::int32_t layer, bool experts);
 
     const Plan& plan_;
     const Stage& stage_;
@@ -47,6 +53,7 @@ private:
     std::vector<Use> uses_;                        // calls in program order; empty: weights are whole
     std::vector<std::vector<BufferId>> gathered_;  // by use
     std::vector<BufferId> done_;                   // by use: what its call writes
+    std::map<std::pair<std::int32_t, bool>, std::uint16_t> details_;  // by layer, experts: what its gatherings take
 };
 
 }  // namespace orrery::strategies

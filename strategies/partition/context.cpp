@@ -3,7 +3,10 @@
 // C holds parts r and 2 C - 1 - r, so that all ranks have as much to do. One program stands for all ranks: where they
 // differ in shapes, not in work, it has those of a rank in the middle.
 //
-// Priced, not yet executed: its works have no operands.
+// Exchanges of heads can be executed: their copies are look-ups of rows of one head, by tables. The other two are
+// priced: their works have no operands.
+#include <array>
+
 #include "strategies/partition/attention.hpp"
 
 namespace orrery::strategies {
@@ -17,7 +20,14 @@ using kernels::PointwiseKind;
 class ContextSharder {
 public:
     ContextSharder(LayerStream& stream, const AttentionShape& shape, Piece& piece)
-        : stream_(stream), s_(shape), piece_(piece), ranks_(stream.plan.strategy.context) {}
+        : stream_(stream),
+          s_(shape),
+          piece_(piece),
+          ranks_(stream.plan.strategy.context),
+          packed_(stream.value),
+          result_(stream.activation(shape.tokens() * shape.result_row())) {
+        stream.value = result_;
+    }
 
     void ring();
     void gathered();
@@ -48,10 +58,51 @@ private:
         pass(list, name, PointwiseKind::transpose, s_.tokens() * (whole ? ranks_ : 1), heads * s_.kernel_dim());
     }
 
+    /// Over all tokens of a rank's share of the heads.
+    [[nodiscard]] Attention core(bool backward) const {
+        Attention a = kernel(backward, s_.seq * ranks_, s_.seq * ranks_, s_.causal);
+        a.heads /= ranks_;
+        a.kv_heads /= ranks_;
+        return a;
+    }
+    /// Queries, keys or values, or gradients of them: their heads, and where they lie in a token's packed row.
+    struct Part {
+        std::uint32_t heads;
+        std::uint64_t first;
+        Table spread, order, back;
+    };
+    [[nodiscard]] std::array<Part, 3> parts() const {
+        using enum Table;
+        return {Part{s_.heads, 0, spread_queries, order_queries, return_queries},
+                Part{s_.kv_heads, s_.heads, spread_keys, order_keys, return_keys},
+                Part{s_.kv_heads, std::uint64_t{s_.heads} + s_.kv_heads, spread_keys, order_keys, return_keys}};
+    }
+    /// Rows of one head of all of a rank's tokens, and their elements.
+    [[nodiscard]] std::uint64_t rows(std::uint64_t heads) const { return s_.tokens() * heads; }
+    [[nodiscard]] std::uint64_t elements(std::uint64_t heads) const { return rows(heads) * s_.head_dim; }
+    [[nodiscard]] std::uint64_t packed_heads() const { return std::uint64_t{s_.heads} + 2ULL * s_.kv_heads; }
+    [[nodiscard]] View fresh(std::uint64_t heads, bool gradient) const {
+        return {gradient ? stream_.flow.gradient(stream_.format(), elements(heads))
+                         : stream_.activation(elements(heads))};
+    }
+    void look_up(List& list, const char* name, std::uint64_t heads, View table, View from, View to) const;
+    [[nodiscard]] View table(Table which, std::uint64_t heads) const {
+        return {stream_.flow.table(which, kernels::Format::int32, rows(heads))};
+    }
+    View exchanged(List& list, const char* name, std::uint64_t heads, View sent, View arrived) const {
+        exchange(list, name, CollectiveKind::all_to_all, rows(heads) * s_.kernel_dim() * s_.element_bytes);
+        list.back().detail = {{sent, arrived}};
+        return arrived;
+    }
+    void heads_forward();
+    void heads_backward();
+
     LayerStream& stream_;
     const AttentionShape& s_;
     Piece& piece_;
     std::uint32_t ranks_;
+    ValueId packed_, result_;         ///< what the piece takes, and what it leaves
+    std::array<View, 5> attended_{};  ///< of exchanged heads: queries, keys, values, results, log-sum-exps
 };
 
 /// Step 0 is over a rank's own keys. Of the others, rank r sees in r steps the first part of another's keys with all of
@@ -143,29 +194,68 @@ void ContextSharder::gathered() {
     piece_.working_bytes = s_.result_bytes() + 2 * s_.kv_bytes() * ranks_;
 }
 
+/// A copy that is priced as what it moves, and launched as a look-up of rows.
+void ContextSharder::look_up(List& list, const char* name, std::uint64_t heads, View table, View from, View to) const {
+    copy(list, name, heads);
+    Launch launch;
+    launch.settings.table_rows = (stream_.flow.value(from.value).elements - from.offset) / s_.head_dim;
+    launch.kernel = stream_.pointwise(PointwiseKind::embedding, rows(heads), s_.head_dim);
+    list.back().detail = {{table, from, to}, launch};
+}
+
+void ContextSharder::heads_forward() {
+    List& list = piece_.forward;
+    std::size_t number = 0;
+    for (const Part& part : parts()) {
+        const View sent = fresh(part.heads, false), whole = fresh(part.heads, false);
+        look_up(list, "order heads", part.heads, table(part.spread, part.heads), {packed_, part.first * s_.head_dim},
+                sent);
+        const View arrived = exchanged(list, "exchange heads", part.heads, sent, fresh(part.heads, false));
+        look_up(list, "order tokens", part.heads, table(part.order, part.heads), arrived, whole);
+        attended_[number++] = whole;
+    }
+    attended_[3] = fresh(s_.heads, false);
+    attended_[4] = {stream_.flow.activation(kernels::Format::fp32, rows(s_.heads))};
+    list.push_back({.name = "attention", .what = core(false), .detail = {{attended_.begin(), attended_.end()}}});
+    const View sent = fresh(s_.heads, false);
+    look_up(list, "order heads", s_.heads, table(Table::return_queries, s_.heads), attended_[3], sent);
+    const View arrived = exchanged(list, "exchange results", s_.heads, sent, fresh(s_.heads, false));
+    look_up(list, "order tokens", s_.heads, table(Table::join_results, s_.heads), arrived, {result_});
+}
+
+/// The copies that leave a packed row in its place come last: each has some of its heads.
+void ContextSharder::heads_backward() {
+    List& list = piece_.backward;
+    const View sent = fresh(s_.heads, true), whole = fresh(s_.heads, true);
+    look_up(list, "order heads", s_.heads, table(Table::spread_results, s_.heads), {stream_.flow.gradient_of(result_)},
+            sent);
+    const View arrived = exchanged(list, "exchange result gradients", s_.heads, sent, fresh(s_.heads, true));
+    look_up(list, "order tokens", s_.heads, table(Table::order_queries, s_.heads), arrived, whole);
+    std::vector<View> operands(attended_.begin(), attended_.end());
+    operands.push_back(whole);
+    std::vector<View> gradients;
+    for (const Part& part : parts()) gradients.push_back(fresh(part.heads, true));
+    operands.insert(operands.end(), gradients.begin(), gradients.end());
+    list.push_back({.name = "attention backward", .what = core(true), .detail = {std::move(operands)}});
+
+    const View all = fresh(packed_heads(), true);
+    std::size_t number = 0;
+    for (const Part& part : parts()) {
+        const View leaving = fresh(part.heads, true);
+        look_up(list, "order heads", part.heads, table(part.back, part.heads), gradients[number++], leaving);
+        exchanged(list, "exchange gradients", part.heads, leaving, {all.value, elements(part.first)});
+    }
+    const View places = table(Table::join_packed, packed_heads());
+    for (const Part& part : parts())
+        look_up(list, "order tokens", part.heads, {places.value, rows(part.first)}, all,
+                {stream_.flow.gradient_of(packed_), elements(part.first)});
+}
+
 /// DeepSpeed-Ulysses (Jacobs et al. 2023, arXiv:2309.14509): each rank has all tokens of its share of the heads while
 /// attention runs, and brings results back. A copy makes the parts that leave contiguous, another orders what came.
 void ContextSharder::by_heads() {
-    const auto move = [&](List& list, const char* name, std::uint32_t heads) {
-        copy(list, "order heads", heads);
-        exchange(list, name, CollectiveKind::all_to_all, s_.tokens() * heads * s_.kernel_dim() * s_.element_bytes);
-        copy(list, "order tokens", heads);
-    };
-    const auto move_inputs = [&](List& list, const char* name) {
-        for (const std::uint32_t heads : {s_.heads, s_.kv_heads, s_.kv_heads}) move(list, name, heads);
-    };
-    const auto core = [&](bool backward) {
-        Attention a = kernel(backward, s_.seq * ranks_, s_.seq * ranks_, s_.causal);
-        a.heads /= ranks_;
-        a.kv_heads /= ranks_;
-        return a;
-    };
-    move_inputs(piece_.forward, "exchange heads");
-    piece_.forward.push_back({"attention", core(false)});
-    move(piece_.forward, "exchange results", s_.heads);
-    move(piece_.backward, "exchange result gradients", s_.heads);
-    piece_.backward.push_back({"attention backward", core(true)});
-    move_inputs(piece_.backward, "exchange gradients");
+    heads_forward();
+    heads_backward();
     piece_.saved_bytes = s_.qkv_bytes() + s_.result_bytes() + s_.lse_bytes();  // as the kernel took them
     piece_.working_bytes = 2 * s_.qkv_bytes();
 }
@@ -179,7 +269,6 @@ void shard_over_context(LayerStream& stream, const AttentionShape& shape, Piece&
         case ContextExchange::all_gather: sharder.gathered(); break;
         case ContextExchange::a2a: sharder.by_heads(); break;
     }
-    stream.value = stream.activation(shape.tokens() * shape.result_row());
 }
 
 }  // namespace orrery::strategies

@@ -99,6 +99,7 @@ void LinearSharder::parameters() {
                    .replicated = !column_};
     weight_ = stream_.parameter(std::move(weight), in * out);
     if (op_.bias) bias_ = stream_.parameter(std::move(bias), out);
+    piece_.borrows_words = elsewhere;
     piece_.parameters = (elsewhere ? 0 : in * out) + (op_.bias ? out : 0);
     if (!column_) piece_.replicated_parameters = row_ ? (op_.bias ? out : 0) : piece_.parameters;
 }

@@ -1,5 +1,6 @@
 #include "strategies/partition/tensor.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -318,6 +319,8 @@ std::uint64_t ShardedLayer::frozen_parameters() const {
     return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const Piece& piece) { return sum + piece.frozen_parameters; });
 }
+
+bool ShardedLayer::borrows_words() const { return std::ranges::any_of(pieces, &Piece::borrows_words); }
 
 namespace {
 

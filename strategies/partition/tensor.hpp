@@ -54,6 +54,7 @@ struct Piece {
     std::uint64_t replicated_parameters = 0;
     std::uint64_t expert_parameters = 0;  ///< of `parameters`: reduced over the expert-data group
     std::uint64_t frozen_parameters = 0;  ///< beside `parameters`: without gradients and states
+    bool borrows_words = false;           ///< reads the word embedding, which another layer of this rank holds
     bool attention_core = false;          ///< recomputed under selective recomputation
 };
 
@@ -71,6 +72,7 @@ struct ShardedLayer {
     [[nodiscard]] std::uint64_t replicated_parameters() const;
     [[nodiscard]] std::uint64_t expert_parameters() const;
     [[nodiscard]] std::uint64_t frozen_parameters() const;
+    [[nodiscard]] bool borrows_words() const;
 };
 
 /// Format of activations outside the matrix products: the compute precision, 16 bits under fp8.

@@ -16,7 +16,7 @@ void expect_the_reference(const Plan& plan, const models::ModelSpec& spec) {
 
 /// Tied embeddings are refused where stages would shard their gradients differently.
 void untie_where_needed(Plan& plan) {
-    if (plan.strategy.pipeline == 1 || plan.strategy.sharding != Sharding::zero1 || plan.strategy.data == 1) return;
+    if (plan.strategy.pipeline == 1 || plan.strategy.sharding == Sharding::none || plan.strategy.data == 1) return;
     if (!plan.model.tied_embeddings) return;
     plan.model.tied_embeddings = false;
     plan.model.name = "gpt, untied";

@@ -63,7 +63,7 @@ protected:
 TEST_P(ExpertMeshes, TrainGpt) {
     Plan plan = plan_of(gpt());
     GetParam().change(plan);
-    if (plan.strategy.pipeline > 1 && plan.strategy.sharding == Sharding::zero1) {
+    if (plan.strategy.pipeline > 1 && plan.strategy.sharding != Sharding::none) {
         plan = plan_of(gpt());
         plan.model.tied_embeddings = false;  // tied ones are refused
         plan.model.name = "gpt with experts, untied";
@@ -156,6 +156,25 @@ const Case sharded_cases[]{
          p.strategy.sharding = Sharding::zero1;
          p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
          p.strategy.bucket_bytes = 9000;
+     }},
+    {"Zero2Data4Expert2Overlap",
+     [](Plan& p) {
+         p.strategy.data = 4;
+         p.strategy.expert = 2;
+         p.strategy.sharding = Sharding::zero2;
+         p.strategy.overlap_grad_reduce = true;
+         p.strategy.bucket_bytes = 9000;
+     }},
+    {"Zero3Data4Expert2",
+     [](Plan& p) {
+         p.strategy.data = 4;
+         p.strategy.expert = 2;
+         p.strategy.sharding = Sharding::zero3;
+     }},
+    {"Zero3Expert2",
+     [](Plan& p) {
+         p.strategy.data = p.strategy.expert = 2;
+         p.strategy.sharding = Sharding::zero3;
      }},
     {"Zero1Expert2Overlap",
      [](Plan& p) {

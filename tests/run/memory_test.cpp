@@ -56,5 +56,33 @@ TEST(HeldMemory, OfAZeroBubbleIsAsPredicted) {
     EXPECT_GT(split.held.back(), 1.5 * whole.held.back());
 }
 
+/// Shares, and beside them what is gathered for two layers and formed by one.
+TEST(HeldMemory, OfSharesIsAsPredicted) {
+    using strategies::Sharding;
+    const auto peak = [](Sharding sharding) {
+        Plan plan = wide_plan(8, 8);
+        plan.model.hidden = 64;
+        plan.model.head_dim = 32;
+        plan.strategy.data = 4;
+        plan.strategy.sharding = sharding;
+        plan.strategy.overlap_grad_reduce = true;
+        plan.strategy.bucket_bytes = 1;  // a bucket for each layer
+        const Stages stages = stages_of(plan);
+        EXPECT_NEAR(stages.held[0] / stages.predicted[0], 1, 0.05) << strategies::row_of(sharding).name;
+        return stages.held[0];
+    };
+    const double states = peak(Sharding::zero1), gradients = peak(Sharding::zero2), weights = peak(Sharding::zero3);
+    EXPECT_LT(gradients, 0.95 * states);
+    EXPECT_LT(weights, 0.95 * gradients);
+}
+
+TEST(HeldMemory, OfContextRanksIsAsPredicted) {
+    Plan plan = wide_plan(4, 4);
+    plan.strategy.context = 2;
+    plan.strategy.context_exchange = strategies::ContextExchange::a2a;
+    const Stages stages = stages_of(plan);
+    EXPECT_NEAR(stages.held[0] / stages.predicted[0], 1, 0.05);
+}
+
 }  // namespace
 }  // namespace orrery::run

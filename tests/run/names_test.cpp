@@ -34,6 +34,13 @@ TEST(Names, MeanNothingWhereTheBackwardIsInTwoParts) {
     expect_names_do_not_matter(plan);
 }
 
+TEST(Names, MeanNothingWhereRanksKeepShares) {
+    strategies::Plan plan = plan_of(small_gpt());
+    plan.strategy.data = 2;
+    plan.strategy.sharding = strategies::Sharding::zero3;
+    expect_names_do_not_matter(plan);
+}
+
 TEST(Names, MeanNothingBetweenStagesWithTiedWords) {
     strategies::Plan plan = plan_of(small_gpt());
     plan.strategy.pipeline = 2;

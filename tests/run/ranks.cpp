@@ -23,7 +23,8 @@ void read_parameters(const Parameters& parameters, RankRun& out) {
     const Elements& weights = parameters.weights();
     const std::vector<Share> shares = parameters.shares();
     const auto read = [&](const std::string& name, std::uint64_t element, std::uint64_t at) {
-        out.weights[name][element] = kernels::decode(kernels::format_of(weights.dtype), weights.at(at));
+        if (const void* const weight = parameters.weight(at))
+            out.weights[name][element] = kernels::decode(kernels::format_of(weights.dtype), weight);
         for (const Share& share : shares) {
             if (at < share.range.begin || at >= share.range.end) continue;
             out.gradients[name][element] = static_cast<double>(share.gradient[at - share.range.begin]);

@@ -73,74 +73,88 @@ TEST(Support, NamesMicroBatchesThatExpertsShare) {
 
 TEST(Support, TakesAPlainPlan) { EXPECT_NO_THROW(require_executable(executable())); }
 
-TEST(Support, RefusesByKey) {
-    const Case cases[]{
-        {"/model/dropout", [](Plan& p) { p.model.dropout = 0.1; }},
-        {"/model", [](Plan& p) { p.model.post_norm = true; }},
-        {"/model/parallel_residual", [](Plan& p) { p.model.parallel_residual = true; }},
-        {"/model/qk_norm", [](Plan& p) { p.model.qk_norm = true; }},
-        {"/model/position", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
-        {"/training/precision",
-         [](Plan& p) {
-             p.training.precision = {kernels::Dtype::fp16, kernels::Dtype::fp16};
-         }},
-        {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
-        {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
-        {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
-        {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
-        {"/model/num_experts",
-         [](Plan& p) {
-             with_experts(p);
-             p.model.experts = p.model.experts_per_token = 1;
-         }},
-        {"/training/moe_expert_capacity_factor",
-         [](Plan& p) {
-             with_experts(p);
-             p.training.expert_capacity = 0.5;
-         }},
-        {"/training/moe_expert_capacity_factor",
-         [](Plan& p) {
-             with_experts(p);
-             p.training.expert_capacity = 1.25;
-             p.training.pad_to_capacity = true;
-         }},
-        {"/training/micro_batch_size",
-         [](Plan& p) {
-             with_experts(p);
-             p.training.seq = 7;
-         }},
-        {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
-        {"/strategy/sharding",
-         [](Plan& p) {
-             p.model.tied_embeddings = true;
-             p.strategy.pipeline = p.strategy.data = 2;
-             p.strategy.sharding = strategies::Sharding::zero1;
-         }},
-        {"/strategy/sharding",
-         [](Plan& p) {
-             p.strategy.data = 2;
-             p.strategy.sharding = strategies::Sharding::zero2;
-         }},
-        {"/strategy/context", [](Plan& p) { p.strategy.context = 2; }},
-        {"/training/lora_rank", [](Plan& p) { p.training.lora_rank = 4; }},
-        {"/model/kv_lora_rank", [](Plan& p) { p.model.kv_lora_rank = 16; }},
-        {"/strategy/moe_token_dispatcher_type",
-         [](Plan& p) {
-             with_experts(p);
-             p.strategy.dispatcher = strategies::Dispatcher::allgather;
-         }},
-    };
-    for (const Case& one : cases) {
-        Plan plan = executable();
-        one.change(plan);
-        try {
-            require_executable(plan);
-            ADD_FAILURE() << one.pointer << " was taken";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.pointer(), one.pointer);
-            EXPECT_FALSE(error.hint().empty());
-        }
+const Case model_cases[]{
+    {"/model/dropout", [](Plan& p) { p.model.dropout = 0.1; }},
+    {"/model", [](Plan& p) { p.model.post_norm = true; }},
+    {"/model/parallel_residual", [](Plan& p) { p.model.parallel_residual = true; }},
+    {"/model/qk_norm", [](Plan& p) { p.model.qk_norm = true; }},
+    {"/model/position", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
+    {"/training/precision",
+     [](Plan& p) {
+         p.training.precision = {kernels::Dtype::fp16, kernels::Dtype::fp16};
+     }},
+    {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
+    {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
+    {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
+    {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
+    {"/model/num_experts",
+     [](Plan& p) {
+         with_experts(p);
+         p.model.experts = p.model.experts_per_token = 1;
+     }},
+    {"/training/moe_expert_capacity_factor",
+     [](Plan& p) {
+         with_experts(p);
+         p.training.expert_capacity = 0.5;
+     }},
+    {"/training/moe_expert_capacity_factor",
+     [](Plan& p) {
+         with_experts(p);
+         p.training.expert_capacity = 1.25;
+         p.training.pad_to_capacity = true;
+     }},
+    {"/training/micro_batch_size",
+     [](Plan& p) {
+         with_experts(p);
+         p.training.seq = 7;
+     }},
+};
+
+const Case strategy_cases[]{
+    {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
+    {"/strategy/sharding",
+     [](Plan& p) {
+         p.model.tied_embeddings = true;
+         p.strategy.pipeline = p.strategy.data = 2;
+         p.strategy.sharding = strategies::Sharding::zero1;
+     }},
+    {"/strategy/sharding",
+     [](Plan& p) {
+         p.model.tied_embeddings = true;
+         p.strategy.pipeline = p.strategy.data = 2;
+         p.strategy.sharding = strategies::Sharding::zero3;
+     }},
+    {"/strategy/cp_comm_type", [](Plan& p) { p.strategy.context = 2; }},
+    {"/strategy/context",
+     [](Plan& p) {
+         with_experts(p);
+         p.strategy.context = 2;
+         p.strategy.context_exchange = strategies::ContextExchange::a2a;
+     }},
+    {"/training/lora_rank", [](Plan& p) { p.training.lora_rank = 4; }},
+    {"/model/kv_lora_rank", [](Plan& p) { p.model.kv_lora_rank = 16; }},
+    {"/strategy/moe_token_dispatcher_type",
+     [](Plan& p) {
+         with_experts(p);
+         p.strategy.dispatcher = strategies::Dispatcher::allgather;
+     }},
+};
+
+void expect_refused(const Case& one) {
+    Plan plan = executable();
+    one.change(plan);
+    try {
+        require_executable(plan);
+        ADD_FAILURE() << one.pointer << " was taken";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer(), one.pointer);
+        EXPECT_FALSE(error.hint().empty());
     }
+}
+
+TEST(Support, RefusesByKey) {
+    for (const Case& one : model_cases) expect_refused(one);
+    for (const Case& one : strategy_cases) expect_refused(one);
 }
 
 TEST(Support, NamesBf16WhereItRefusesAnotherFormat) {

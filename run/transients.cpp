@@ -1,0 +1,83 @@
+#include "run/transients.hpp"
+
+#include <stdexcept>
+
+namespace orrery::run {
+
+using namespace strategies;
+
+Transients::Transients(const Program& program, const Parameters& parameters, Arena& arena)
+    : program_(program), parameters_(parameters), arena_(arena) {
+    for (const Op& op : program.ops) {
+        if (op.state == no_state || program.state_details[op.state].operands.empty()) continue;
+        const StateView& taken = program.state_details[op.state].operands.front();
+        if (taken.state == State::formed) forms_[program.reads(op).front()] = taken.bucket;
+    }
+}
+
+std::vector<Stretch> Transients::enter(const Op& call) {
+    weights_.clear();
+    gradients_.clear();
+    std::vector<Stretch> zeros;
+    for (const BufferId id : program_.reads(call))
+        if (const auto found = gathered_.find(id); found != gathered_.end()) weights_[unit_of_.at(id)] = found->second;
+    for (const BufferId id : program_.writes(call)) {
+        const auto forms = forms_.find(id);
+        if (forms == forms_.end()) continue;
+        const Elements& sums = parameters_.gradients();
+        Tensor& tensor = formed_[id];
+        if (!tensor) {
+            const std::uint64_t elements = parameters_.bucket(forms->second).elements();
+            tensor = arena_.take(sums.bytes(elements));
+            zeros.push_back({{arena_.at(tensor), sums.dtype}, elements});
+        }
+        gradients_[forms->second] = tensor;
+    }
+    return zeros;
+}
+
+void* Transients::weight(std::uint64_t element) {
+    const std::uint32_t number = parameters_.unit_of(element);
+    const Unit& unit = parameters_.units()[number];
+    if (!unit.shares_weights) return parameters_.at(State::weights, unit, element);
+    const auto found = weights_.find(number);
+    if (found == weights_.end()) throw std::logic_error("a call reads weights that nothing has gathered");
+    return Elements{arena_.at(found->second), parameters_.weights().dtype}.at(element - unit.begin);
+}
+
+void* Transients::gradient(std::uint64_t element) {
+    const Unit& unit = parameters_.units()[parameters_.unit_of(element)];
+    if (!unit.shares_gradients) return parameters_.at(State::gradients, unit, element);
+    const auto found = gradients_.find(unit.bucket);
+    if (found == gradients_.end()) throw std::logic_error("a call forms gradients that nothing scatters");
+    const std::uint64_t first = parameters_.bucket(unit.bucket).begin;
+    return Elements{arena_.at(found->second), parameters_.gradients().dtype}.at(element - first);
+}
+
+std::vector<Stretch> Transients::gathered(const Op& op, const StateView& view) {
+    const BufferId id = program_.writes(op).front();
+    const std::uint32_t number = parameters_.unit_of(view);
+    const Unit& unit = parameters_.units()[number];
+    const Elements& weights = parameters_.weights();
+    unit_of_[id] = number;
+    const Tensor& tensor = gathered_[id] = arena_.take(weights.bytes(unit.elements()));
+    return {{{arena_.at(tensor), weights.dtype}, unit.elements()}};
+}
+
+std::vector<Stretch> Transients::formed(const Op& op) {
+    const BufferId id = program_.reads(op).front();
+    const std::uint32_t bucket = forms_.at(id);
+    const Elements whole{arena_.at(formed_.at(id)), parameters_.gradients().dtype};
+    std::vector<Stretch> list;
+    for (const Unit& unit : parameters_.units())
+        if (unit.bucket == bucket)
+            list.push_back({{whole.at(unit.begin - parameters_.bucket(bucket).begin), whole.dtype}, unit.elements()});
+    return list;
+}
+
+void Transients::gone(BufferId buffer) {
+    gathered_.erase(buffer);
+    formed_.erase(buffer);
+}
+
+}  // namespace orrery::run
