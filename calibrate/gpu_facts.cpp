@@ -188,6 +188,26 @@ constexpr GpuFacts table[] = {
      .fp8 = gb200_fp8,
      .fp8_origin = azure_gb200,
      .fp8_licence = "MIT"},
+    {.name = "b300",
+     .board = "B300",
+     .device = "NVIDIA B300-288GB",
+     .gemm = "gb300_sglang-0.5.14_bfloat16.csv",
+     .attention = "gb300_sglang-0.5.14_causal_forward_16bit.csv",
+     .nccl_system = "b300_sxm",
+     .vidur = "",
+     .send_recv = "",
+     .tile_waves = false,
+     .sustained = 1769,
+     .best = 2089.8,
+     .sustained_origin = b300_sustained,
+     .backward_rate = 0.866,
+     .backward_origin = flash_3,
+     .stream = blackwell_stream,
+     .stream_origin = blackwell_stream_origin,
+     .fp8 = b300_fp8,
+     .fp8_origin = engine_b300,
+     .fp8_licence = "MIT, Apache-2.0",
+     .measured_on = "NVIDIA GB300-288GB, the same chip with more power"},
     {.name = "gb300",
      .board = "GB300",
      .device = "NVIDIA GB300-288GB",
@@ -242,8 +262,6 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
         {"peak_half_flops", {board.half_flops, "flop/s", board.datasheet}},
         {"peak_single_flops", {board.fp32_flops, "flop/s", board.datasheet}},
         {"memory_bytes_per_second", {board.memory_bytes_per_second, "B/s", board.datasheet}},
-        {"multiprocessors",
-         {static_cast<double>(board.multiprocessors), "1", "as the device reports them (cudaDeviceProp)"}},
         {"sustained_gemm",
          {std::min(1.0, facts.sustained / facts.best), "1",
           fmt::format("{}{:g} TFLOP/s", facts.sustained_origin, facts.best)}},
@@ -264,6 +282,9 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
           "average slow-down of computation beside communication on A100, H100, MI210 and MI250 (Lee et al., "
           "arXiv 2507.03114)"}},
     };
+    if (board.multiprocessors > 0)
+        out["multiprocessors"] = {static_cast<double>(board.multiprocessors), "1",
+                                  "as the device reports them (cudaDeviceProp)"};
     if (board.fp8_flops > 0) out["peak_fp8_flops"] = {board.fp8_flops, "flop/s", board.datasheet};
     if (board.tf32_flops > 0) out["peak_tf32_flops"] = {board.tf32_flops, "flop/s", board.datasheet};
     if (facts.stream > 0)

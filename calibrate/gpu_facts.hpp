@@ -38,6 +38,7 @@ struct GpuFacts {
     std::string_view stream_origin = {};
     std::span<const Product> fp8 = {};  ///< lasting rates
     std::string_view fp8_origin = {}, fp8_licence = {};
+    std::string_view measured_on = {};  ///< whose products and attention are taken for its own; empty: its own
 };
 
 /// Oldest GPU first.

@@ -49,8 +49,13 @@ void add_fp8(Profile& profile, const GpuFacts& facts) {
     profile.gemm.push_back(std::move(table));
 }
 
+/// Whose products and attention a profile holds.
+std::string measured_on(const GpuFacts& facts) {
+    return std::string(facts.measured_on.empty() ? facts.device : facts.measured_on);
+}
+
 void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
-    const std::string device(facts.device);
+    const std::string device = measured_on(facts);
     if (is_v100(facts)) {
         for (const auto& [file, dtype] : {std::pair("NV_V100_Results_FP16_ip_Mixed_math.csv", kernels::Dtype::fp16),
                                           std::pair("NV_V100_Results_FP32.csv", kernels::Dtype::fp32)}) {
@@ -181,7 +186,7 @@ Profile import_tables(std::string_view name, const path& measurements) {
     add_fp8(profile, facts);
     if (!facts.attention.empty())
         profile.attention.push_back(
-            aiconfigurator_attention(measurements / "attention" / facts.attention, profile.device));
+            aiconfigurator_attention(measurements / "attention" / facts.attention, measured_on(facts)));
     add_pointwise(profile, facts, measurements);
     add_collectives(profile, facts, measurements);
     round_times(profile);

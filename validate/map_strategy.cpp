@@ -77,12 +77,14 @@ bool recomputes_other_modules(const std::string& words) {
     return std::regex_search(words, other);
 }
 
-/// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike.
+/// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike. MaxText's
+/// minimal_with_context keeps what every product leaves and attention's results with their statistics
+/// (maxtext, layers/decoders.py, minimal_policy): what is recomputed has no product.
 void map_recompute(Strategy& strategy, const Row& row) {
     std::string words = row.words("recompute");
     if (words.empty()) words = row.words("switches.recompute-granularity");
     static const std::regex unstated(R"(^(not (stated|published|known|given)|unknown|n/a|\?))"),
-        none(R"(^(none|no|off|false)\b)"), full(R"(^(full\b|on$|yes$|true$))");
+        none(R"(^((none|no|off|false)\b|minimal_(with_context|flash)$))"), full(R"(^(full\b|on$|yes$|true$))");
     if (words.empty() || std::regex_search(words, unstated) || std::regex_search(words, none)) return;
     if (words.starts_with("selective")) {
         if (recomputes_other_modules(words)) throw Skip(fmt::format("recompute not understood: {}", label(words)));
@@ -115,11 +117,19 @@ bool map_sequence_parallel(const Row& row, Software software, const Strategy& st
     return stated && strategy.tensor > 1;
 }
 
+/// Megatron-Bridge's tables of performance have a column for it, "n/a" where nothing is interleaved
+/// (docs/performance-summary.md).
+bool prints_virtual_pipeline(const Row& row) {
+    const std::string repository = row.has("source.repo") ? row.words("source.repo") : "";
+    return contains(repository, "megatron-bridge");
+}
+
 /// Chunks per stage where they are not printed (0): one, as Megatron-LM had it before Megatron-Core and as DeepSpeed
-/// has it. Not for Megatron-Core, NeMo and Megatron-Bridge, whose recipes interleave some models and not others: a
-/// bubble several times larger or smaller is then unknown.
-std::uint32_t map_virtual_pipeline(std::uint32_t printed, Software software) {
-    const bool interleaves = software == Software::nemo || software == Software::megatron_core;
+/// has it. Not for Megatron-Core and NeMo, whose recipes interleave some models and not others: a bubble several times
+/// larger or smaller is then unknown.
+std::uint32_t map_virtual_pipeline(const Row& row, std::uint32_t printed, Software software) {
+    const bool core = software == Software::nemo || software == Software::megatron_core;
+    const bool interleaves = core && !prints_virtual_pipeline(row);
     if (printed == 0 && interleaves) throw Skip("virtual pipeline not published");
     return std::max(1U, printed);
 }
@@ -198,7 +208,7 @@ Parallelism map_parallelism(const Row& row, Software software) {
     result.data =
         stated.data > 0 ? stated.data : static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model));
     if (model * result.data != result.gpus) throw Skip("mesh does not multiply to the GPU count");
-    if (result.pipeline > 1) result.virtual_pipeline = map_virtual_pipeline(stated.virtual_pipeline, software);
+    if (result.pipeline > 1) result.virtual_pipeline = map_virtual_pipeline(row, stated.virtual_pipeline, software);
     return result;
 }
 

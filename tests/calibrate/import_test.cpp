@@ -74,6 +74,50 @@ TEST(Import, ReadsDeepBenchAsSamplesByOutputsByInputs) {
     EXPECT_NEAR(read.points[0].seconds, 0.02e-3, 1e-9);  // geometric mean of the two layouts
 }
 
+/// Columns as DeepBench's: -, suite, W, H, C, N, K, S, R, padding, padding, stride, stride, forward, inputs, weights.
+constexpr const char* convolutions =
+    "Precision\n,DeepSpeech,1760,128,512,N,N,,0.04,1\nConvolution,,\n,,W,H,C,N,K\n"
+    ",Vision,20,10,64,8,128,5,3,2,2,2,2,0.04,0.05,0.06\n"
+    ",Vision,20,10,64,8,128,5,3,2,2,2,2,0.01,N/A*,0.06\n"
+    ",Vision,28,28,3,8,64,3,3,1,1,1,1,0.5,N/A*,0.7\n"
+    ",Vision,28,28,64,8,64,3,3,1,0,1,1,9,9,9\n"
+    ",Resnet,7,7,512,8,512,1,1,0,0,1,1,0.02,0.02,0.22\n"
+    ",Resnet,7,7,2048,8,512,1,1,0,0,1,1,0.03,0.02,0.017\n"
+    "Recurrent Layers,,\n,x,7,7,8,8,8,1,1,0,0,1,1,1,1,1\n";
+
+TEST(Import, ReadsDeepBenchsConvolutionsByPass) {
+    const auto read = deepbench_convolutions(table("convolutions.csv", convolutions), kernels::Dtype::fp32);
+    ASSERT_EQ(read.size(), 3u);
+    EXPECT_EQ(read[1].pass, kernels::GemmPass::data_gradient);
+    ASSERT_EQ(read[0].points.size(), 4u);  // not the one that is padded in one direction, nor what comes behind
+    ASSERT_EQ(read[1].points.size(), 3u);  // nobody takes the gradient of the data
+    const ConvolutionPoint& strided = read[0].points[1];
+    EXPECT_EQ(strided.shape, (kernels::Convolution{.dtype = kernels::Dtype::fp32,
+                                                   .batch = 8,
+                                                   .channels = 64,
+                                                   .rows = 10,
+                                                   .columns = 20,
+                                                   .outputs = 128,
+                                                   .kernel_rows = 3,
+                                                   .kernel_columns = 5,
+                                                   .stride = 2,
+                                                   .padding = 2}));
+    EXPECT_NEAR(strided.seconds, 0.02e-3, 1e-9);  // geometric mean of two readings
+}
+
+TEST(Import, LowersAConvolutionToALargerOneAndLeavesOutWhatRanWithoutTensorCores) {
+    const auto half = deepbench_convolutions(table("half.csv", convolutions), kernels::Dtype::fp16);
+    ASSERT_EQ(half[0].points.size(), 3u);
+    for (const ConvolutionPoint& p : half[0].points) EXPECT_EQ(p.shape.channels % 8, 0u);
+    const auto& weights = half[2].points;
+    EXPECT_EQ(weights[1].shape.channels, 512u);
+    EXPECT_NEAR(weights[1].seconds, 0.017e-3, 1e-9);  // what 2,048 channels take holds these 512
+    EXPECT_NEAR(half[0].points[1].seconds, 0.02e-3, 1e-9);
+    EXPECT_THROW((void)deepbench_convolutions(table("none.csv", "Precision\n,DeepSpeech,1,1,1,N,N,,1,1\n"),
+                                              kernels::Dtype::fp16),
+                 Error);
+}
+
 TEST(Import, TakesTheHostOverheadOutOfLlmCompass) {
     // 50 us of overhead and 1 TB/s: rates in 10^9 elements per second of two bytes read and two written.
     const auto rate = [](double elements) { return elements / (50e-6 + 4 * elements / 1e12) / 1e9; };
@@ -91,7 +135,7 @@ TEST(Import, TakesTheHostOverheadOutOfLlmCompass) {
 }
 
 TEST(Import, KnowsItsNames) {
-    EXPECT_EQ(importable().size(), 8u);
+    EXPECT_EQ(importable().size(), 9u);
     try {
         (void)import_tables("h1000", testing::TempDir());
         FAIL() << "there is no such GPU";

@@ -120,6 +120,52 @@ TEST(PredictConvolution, BetweenMeasuredShapesKeepsTheirShareOfTheRoofline) {
     EXPECT_NE(Predictor(profile).explain(between).find("never measured"), std::string::npos);
 }
 
+TEST(PredictConvolution, TakesTheSpreadOfItsNeighboursForItsUncertainty) {
+    Profile profile = with_convolutions();
+    for (ConvolutionPoint& p : profile.convolution[0].points) p.half_width = 0;
+    Convolution between = profile.convolution[0].points[2].shape;
+    between.batch = 20;
+    EXPECT_NEAR(Predictor(profile).kernel(between).uncertainty, 0, 1e-3);  // all at twice their roofline
+    for (std::size_t i = 0; i < profile.convolution[0].points.size(); i += 2)
+        profile.convolution[0].points[i].seconds *= 1.5F;
+    const Estimate answer = Predictor(profile).kernel(between);
+    EXPECT_GT(answer.uncertainty, 0.05);
+    EXPECT_LT(answer.uncertainty, std::log(1.5));
+}
+
+TEST(PredictConvolution, PadsChannelsForTensorCores) {
+    const Profile profile = with_convolutions();
+    const Predictor predictor(profile);
+    Convolution colours = profile.convolution[0].points[0].shape, padded = colours;
+    colours.channels = 3;
+    padded.channels = 8;
+    EXPECT_EQ(predictor.kernel(colours).seconds, predictor.kernel(padded).seconds);
+    colours.dtype = padded.dtype = Dtype::fp32;
+    EXPECT_LT(predictor.kernel(colours).seconds, predictor.kernel(padded).seconds);
+}
+
+TEST(PredictConvolution, FormatsOf16BitsShareATable) {
+    const Profile profile = with_convolutions();
+    const Predictor predictor(profile);
+    Convolution c = profile.convolution[0].points[0].shape;
+    const double seconds = predictor.kernel(c).seconds;
+    c.dtype = Dtype::fp16;
+    EXPECT_EQ(predictor.kernel(c).seconds, seconds);
+    c.dtype = Dtype::fp32;
+    EXPECT_FALSE(predictor.kernel(c).derived.empty());
+}
+
+/// Winograd's algorithm has fewer operations than are counted, so that a measured rate may lie above the peak.
+TEST(PredictConvolution, KeepsARateAboveThePeakThatWasMeasured) {
+    Profile profile = with_convolutions();
+    const Machine machine(profile.constants);
+    ConvolutionPoint fast = profile.convolution[0].points.back();
+    fast.seconds = static_cast<float>(kernels::flops(fast.shape) / (2 * machine.peak(Dtype::bf16)));
+    profile.convolution[0].points = {fast};
+    profile.constants["sustained_gemm"].value = 0.9;
+    EXPECT_NEAR(Predictor(profile).kernel(fast.shape).seconds * 0.9 / fast.seconds, 1, 1e-5);
+}
+
 TEST(ConvolutionTable, SurvivesItsFile) {
     const Profile profile = with_convolutions();
     const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "convolutions.json";

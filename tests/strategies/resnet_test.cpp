@@ -78,6 +78,43 @@ TEST(ResNet, KeepsWhatItsBackwardNeedsOnce) {
     EXPECT_EQ(blocks.of("join 1").plain.saved_bytes, 0U);
 }
 
+/// Bytes that memory-bound kernels and batch norms of a step move, on one rank.
+double streamed(const StepProgram& step) {
+    double sum = 0;
+    const auto add = [&](const Program& program, auto& self) -> void {
+        for (const Op& op : program.ops) {
+            if (const auto* call = std::get_if<Call>(&op.what)) self(step.blocks[call->block], self);
+            const auto* compute = std::get_if<Compute>(&op.what);
+            if (compute == nullptr) continue;
+            const kernels::Kernel& kernel = step.kernels[compute->kernel];
+            if (!std::holds_alternative<kernels::Convolution>(kernel) && !std::holds_alternative<kernels::Gemm>(kernel))
+                sum += kernels::bytes(kernel);
+        }
+    };
+    add(step.programs[0], add);
+    return sum;
+}
+
+/// A fused norm spares every ReLU its two passes forward and three backward; behind a join it spares the addition's
+/// three too, but reads the residual and writes its gradient.
+TEST(ResNet, FusedNormsSpareReLUsAndAdditions) {
+    Plan plan = resnet();
+    plan.training.kernel_fusion = KernelFusion::operators;
+    const double apart = streamed(build(plan));
+    plan.training.kernel_fusion = KernelFusion::full;
+    const double fused = streamed(build(plan));
+    const double stem = 64 * 112 * 112;
+    double inner = stem, joined = 0;  // elements of ReLUs inside branches, and behind joins
+    const std::uint32_t depths[] = {3, 4, 6, 3};
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        const double width = 64U << i, size = 56U >> i;
+        inner += depths[i] * 2 * width * size * size;
+        if (i > 0) inner += width * size * size * 3;  // a stage's first 1 x 1 comes before the stride
+        joined += depths[i] * 4 * width * size * size;
+    }
+    EXPECT_NEAR((apart - fused) / (2.0 * 32 * (5 * inner + (3 + 5 - 2) * joined)), 1, 1e-9);
+}
+
 TEST(ResNet, WhatIsNotSupportedYetIsRefusedByName) {
     const auto pointer_of = [](auto change) {
         Plan plan = resnet(4);

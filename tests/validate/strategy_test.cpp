@@ -61,7 +61,8 @@ TEST(MapStrategy, Recomputation) {
     EXPECT_EQ(strategy({{"recompute", "selective"}}).recompute, Recompute::selective);
     EXPECT_EQ(strategy({{"recompute", "none (NeMo default)"}}).recompute, Recompute::none);
     EXPECT_EQ(strategy({{"recompute", nullptr}}).recompute, Recompute::none);
-    EXPECT_EQ(reason({{"recompute", "minimal_with_context"}}), "recompute not understood: minimal_with_context");
+    EXPECT_EQ(strategy({{"recompute", "minimal_with_context"}}).recompute, Recompute::none);
+    EXPECT_EQ(reason({{"recompute", "minimal"}}), "recompute not understood: minimal");  // attention runs again
     EXPECT_EQ(strategy({{"recompute", "not stated"}}).recompute, Recompute::none);
     EXPECT_EQ(strategy({{"recompute", "selective (core_attn)"}}).recompute, Recompute::selective);
     EXPECT_EQ(reason({{"recompute", "selective: mlp"}}), "recompute not understood: selective: mlp");
@@ -78,6 +79,8 @@ TEST(MapStrategy, Schedules) {
     EXPECT_EQ(strategy(with(pipeline, {{"switches", {{"schedule", "GPipe"}}}})).schedule, ScheduleKind::gpipe);
     EXPECT_EQ(strategy(with(pipeline, {{"vpp", nullptr}})).virtual_pipeline, 1U);
     EXPECT_EQ(reason(with(with(nemo, pipeline), {{"vpp", nullptr}})), "virtual pipeline not published");
+    const json bridge = {{"source", {{"repo", "NVIDIA-NeMo/Megatron-Bridge"}}}, {"vpp", nullptr}};
+    EXPECT_EQ(strategy(with(with(nemo, pipeline), bridge)).virtual_pipeline, 1U);  // its tables have the column
     EXPECT_EQ(strategy({{"vpp", 4}}).virtual_pipeline, 1U) << "chunks without a pipeline";
     EXPECT_EQ(reason(with(pipeline, {{"vpp", 3}})), "how stages of unequal depth are divided is not published");
     EXPECT_EQ(reason(with(pipeline, {{"vpp", 2}, {"gbs", 48}})),
