@@ -167,7 +167,7 @@ void list_scenarios() {
     Table table({{"scenario", Align::left}, {"title", Align::left}, {"where it comes from", Align::left}});
     for (const std::filesystem::path& file : scenarios::shipped_files()) {
         const nlohmann::json document = documents::read_document(file.string());
-        table.row({file.stem().string(), text_at(document, "name"), text_at(document, "description")});
+        table.row({scenarios::shipped_name(file), text_at(document, "name"), text_at(document, "description")});
     }
     print_table(table);
     print(fmt::format("\nTheir files are in {}.\n", data_folder().string()));

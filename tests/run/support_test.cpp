@@ -78,6 +78,16 @@ const Case model_cases[]{
     {"/model", [](Plan& p) { p.model.post_norm = true; }},
     {"/model/parallel_residual", [](Plan& p) { p.model.parallel_residual = true; }},
     {"/model/qk_norm", [](Plan& p) { p.model.qk_norm = true; }},
+    {"/model/output_norm", [](Plan& p) { p.model.output_norm = true; }},
+    {"/model/hidden_act", [](Plan& p) { p.model.activation = models::ActivationKind::relu; }},
+    {"/model/hidden_act", [](Plan& p) { p.model.gated = true; }},
+    {"/model/logits_bias", [](Plan& p) { p.model.logits_bias = true; }},
+    {"/model/moe_shared_expert_gate",
+     [](Plan& p) {
+         with_experts(p);
+         p.model.shared_expert_ffn = 8;
+         p.model.shared_expert_gate = true;
+     }},
     {"/model/position", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
     {"/training/precision",
      [](Plan& p) {
