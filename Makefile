@@ -9,9 +9,9 @@ COUNT    ?= 1000
 PREFIX   ?= /usr/local
 THREADED := kernels_test tcp_test cpu_device_test run_test sim_engine_test reentrant_test
 FOLDERS  := base hardware kernels models topology strategies reliability scenarios calibrate run sim planning \
-            validate report doors cli tests
+            validate report doors python cli tests
 CODE     := base|hardware|kernels|models|topology|strategies|reliability|scenarios|calibrate|run|sim|planning
-CODE     := $(CODE)|validate|report|doors|cli
+CODE     := $(CODE)|validate|report|doors|python|cli
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 
 .DEFAULT_GOAL := help
@@ -21,9 +21,9 @@ SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 run: build ## build a release and predict the scenario in SCENARIO
 	build/release/orrery simulate $(SCENARIO)
 
-build: setup ## build the release: orrery, orrery-device, which it starts, and orrery-worker, in build/release
+build: setup ## build the release: orrery, orrery-device, which it starts, orrery-worker and Python's module
 	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target orrery orrery-device orrery-worker
+	cmake --build --preset release --parallel $(JOBS) --target orrery orrery-device orrery-worker orrery-python
 
 test: setup-test ## build everything with warnings as errors and run every test
 	cmake --preset dev

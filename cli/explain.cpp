@@ -1,16 +1,11 @@
 // orrery explain: what a rank does and where its times come from.
-#include "report/explain.hpp"
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
-#include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
-#include "sim/predict.hpp"
-#include "topology/catalog.hpp"
+#include "report/rank_view.hpp"
 
 namespace orrery::cli {
 
@@ -27,15 +22,7 @@ constexpr const char* footer = R"(Examples:
 
 void explain(const Options& options) {
     const scenarios::Scenario scenario = options.scenario.load();
-    const sim::Prediction prediction =
-        sim::predict(scenario, {.keep_trace = true, .scale_factor = false, .advice = false});
-    calibrate::ProfileStore profiles;
-    const topology::Cluster cluster = topology::build(scenario.cluster);
-    // A rank that is not there has no GPU; explain() says so.
-    const std::uint32_t rank = std::min(options.rank, scenario.gpus - 1);
-    const topology::Gpu& gpu = cluster.gpu_of(scenario.plan.placement.gpu(rank));
-    const calibrate::Predictor& predictor = sim::profiles_of(scenario, cluster, profiles).of(gpu);
-    print(report::explain(scenario, prediction, predictor, cluster.gpus_per_node(), options.rank));
+    print(report::RankView(scenario, options.rank).text());
 }
 
 }  // namespace

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/error.hpp"
 #include "base/terminal.hpp"
-#include "base/text.hpp"
-#include "documents/document.hpp"
 #include "scenarios/shipped.hpp"
 
 namespace orrery::cli {
@@ -28,6 +26,12 @@ fs::path place(const std::string& path) {
 
 }  // namespace
 
+ScenarioOptions::ScenarioOptions() {
+    remedy =
+        "name a file of scenarios/, or a model and a cluster: --model llama3-70b --cluster superpod-h100 --gpus 512 "
+        "--tensor 8 --global-batch 512";
+}
+
 void ScenarioOptions::add_to(CLI::App& command, std::initializer_list<std::string_view> taken) {
     const auto find = [](std::string& named) {
         named = scenarios::file_of(named);
@@ -41,43 +45,24 @@ void ScenarioOptions::add_to(CLI::App& command, std::initializer_list<std::strin
     command.add_option("--set", set, "override a key of the scenario, as in strategy.tensor=4; may be repeated")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
-    flags.add_to(command, taken);
+    add_keys_to(command, taken);
 }
 
-std::string ScenarioOptions::source() const { return file.empty() ? std::string(no_file) : file; }
-
-nlohmann::json ScenarioOptions::document() const {
-    if (!file.empty()) return documents::read_document(file);
-    if (!flags.given())
-        throw Error("no SCENARIO is named",
-                    "name a file of scenarios/, or a model and a cluster: --model llama3-70b --cluster superpod-h100 "
-                    "--gpus 512 --tensor 8 --global-batch 512");
-    return flags.scenario();
-}
-
-std::vector<scenarios::Override> ScenarioOptions::overrides(const nlohmann::json& document) const {
-    std::vector<scenarios::Override> all;
-    if (!file.empty() && flags.given()) all = flags.changes(document, file);
-    for (const std::string& text : set) all.push_back(scenarios::parse_override(text));
-    return all;
-}
-
-scenarios::Scenario ScenarioOptions::load() const {
-    const nlohmann::json read = document();
-    return scenarios::load(read, source(), overrides(read));
-}
-
-topology::ClusterSpec ScenarioOptions::load_cluster() const {
-    const nlohmann::json read = document();
-    return scenarios::load_cluster(read, source(), overrides(read));
-}
-
-std::string ScenarioOptions::command(std::string_view name) const {
-    std::string text = fmt::format("orrery {}", name);
-    if (!file.empty()) text += ' ' + shell_word(file);
-    text += flags.words();
-    for (const std::string& each : set) text += " --set " + shell_word(each);
-    return text;
+void ScenarioOptions::add_keys_to(CLI::App& command, std::initializer_list<std::string_view> taken) {
+    const std::string group = "Keys of the scenario, for which --set is not needed";
+    const auto is_free = [&](std::string_view option) { return std::ranges::find(taken, option) == taken.end(); };
+    for (const scenarios::UsualKeys::Key& key : scenarios::UsualKeys::all()) {
+        const std::string option = fmt::format("--{}", key.name);
+        if (!is_free(option)) continue;
+        const auto take = [this, name = key.name](const std::string& value) { keys.set(name, value); };
+        command.add_option_function<std::string>(option, take, key.help)->type_name("")->group(group);
+    }
+    if (!is_free("--gpus")) return;
+    const auto take = [this](const std::uint32_t& gpus) { keys.set_gpus(gpus); };
+    command.add_option_function<std::uint32_t>("--gpus", take, "GPUs, in whole nodes")
+        ->type_name("")
+        ->check(CLI::Range(1U, 100'000'000U))
+        ->group(group);
 }
 
 void DisplayOptions::add_to(CLI::App& command) {

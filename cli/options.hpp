@@ -2,17 +2,14 @@
 #pragma once
 
 #include <initializer_list>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
-#include "cli/scenario_flags.hpp"
 #include "report/output_file.hpp"
 #include "report/style.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/request.hpp"
 
 namespace CLI {
 class App;
@@ -21,35 +18,13 @@ class App;
 namespace orrery::cli {
 
 /// SCENARIO, --set, and the usual keys as options of their own, which can stand for the file.
-struct ScenarioOptions {
-    std::string file;  ///< empty: flags make the scenario
-    std::vector<std::string> set;
-    ScenarioFlags flags;
-
-    /// taken: options of the command that stand for something else than a flag of their name.
+struct ScenarioOptions : scenarios::Request {
+    ScenarioOptions();
+    /// taken: options of the command that stand for something else than a usual key of their name.
     void add_to(CLI::App& command, std::initializer_list<std::string_view> taken = {});
-    /// What messages call it: the file, or the command line.
-    [[nodiscard]] std::string source() const;
-    /// As it stands in the file, which may be a pipe and is read each time, or as flags make it. Throws Error, also
-    /// when there is neither.
-    [[nodiscard]] nlohmann::json document() const;
-    /// Throws Error.
-    [[nodiscard]] scenarios::Scenario load() const;
-    /// Only its cluster. Throws Error.
-    [[nodiscard]] topology::ClusterSpec load_cluster() const;
-    /// The command line that says the same: "orrery simulate FILE --set KEY=VALUE".
-    [[nodiscard]] std::string command(std::string_view name) const;
-    /// What is changed in the document. Throws Error for what is no change.
-    [[nodiscard]] std::vector<scenarios::Override> overrides(const nlohmann::json& document) const;
-    /// f(), whose errors that name a key and no file are of this scenario: what is found after it was read.
-    template <class F>
-    auto blamed(const F& f) const {
-        try {
-            return f();
-        } catch (const Error& error) {
-            throw error.pointer().empty() ? error : error.in_file(source());
-        }
-    }
+
+private:
+    void add_keys_to(CLI::App& command, std::initializer_list<std::string_view> taken);
 };
 
 /// --no-color and --quiet.

@@ -16,10 +16,8 @@
 #include "report/terminal.hpp"
 #include "sim/agreement.hpp"
 #include "sim/predict.hpp"
-#include "sim/scale_curve.hpp"
 #include "sim/simgrid.hpp"
 #include "strategies/build.hpp"
-#include "topology/catalog.hpp"
 
 namespace orrery::cli {
 
@@ -89,18 +87,6 @@ void announce_operations(const scenarios::Scenario& scenario, const Options& opt
         fmt::print(stderr, "orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes)));
 }
 
-std::string html_report(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
-                        calibrate::ProfileStore& profiles, const Options& options) {
-    const topology::Cluster cluster = topology::build(scenario.cluster);
-    const calibrate::Predictor& predictor =
-        sim::profiles_of(scenario, cluster, profiles).of(cluster.gpu_of(scenario.plan.placement.gpu(0)));
-    return report::step_page(scenario, prediction,
-                             {.cluster = &cluster,
-                              .predictor = &predictor,
-                              .scaling = sim::scale_curve(scenario, prediction, profiles),
-                              .command = options.scenario.command("simulate") + " --html " + options.html});
-}
-
 /// Shows how far it has come to whoever waits.
 sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Options how,
                         bool quiet) {
@@ -130,7 +116,9 @@ Exit simulate(const Options& options) {
         report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),
                                      [&](std::string_view text) { json.write(text); });
     write_trace(trace, options.trace, scenario, prediction, options.display.quiet);
-    if (html.wanted()) html.write(html_report(scenario, prediction, profiles, options));
+    if (html.wanted())
+        html.write(report::step_page(scenario, prediction, profiles,
+                                     options.scenario.command("simulate") + " --html " + options.html));
     if (svg.wanted()) svg.write(report::step_svg(scenario, prediction));
     const bool free = !json.to_stdout() && !trace.to_stdout() && !html.to_stdout() && !svg.to_stdout();
     if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
@@ -94,11 +93,7 @@ void serve(const Options& options, const planning::Grid& grid, Ranks& ranks) {
 
 void sweep(const Options& options, Ranks& ranks) {
     options.planning.require_distinct_files(options.scenario.file);
-    std::vector<planning::Axis> axes;
-    for (const std::string& text : options.vary) axes.push_back(planning::parse_axis(text));
-    nlohmann::json document = options.scenario.document();
-    std::vector<scenarios::Override> changes = options.scenario.overrides(document);
-    const planning::Grid grid(options.scenario.source(), std::move(document), std::move(changes), std::move(axes));
+    const planning::Grid grid(options.scenario, options.vary);
     if (!ranks.lead())
         serve(options, grid, ranks);
     else if (options.shard.empty())

@@ -16,6 +16,20 @@ if(TARGET orrery_simgrid)
   install(TARGETS orrery_simgrid LIBRARY DESTINATION lib/orrery)
 endif()
 
+# The module for Python, where that Python looks: Debian's own takes modules of its packages from /usr/lib/python3, and
+# in another prefix, /usr/local among them, from a folder of its version. Both are as deep, as base/data_folder expects.
+if(TARGET orrery_python)
+  install(CODE "
+    set(ORRERY_PYTHON_FOLDER lib/python${ORRERY_PYTHON_VERSION}/dist-packages/orrery)
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+      set(ORRERY_PYTHON_FOLDER lib/python3/dist-packages/orrery)
+    endif()")
+  install(TARGETS orrery_python LIBRARY DESTINATION "\${ORRERY_PYTHON_FOLDER}")
+  install(DIRECTORY python/orrery/ DESTINATION "\${ORRERY_PYTHON_FOLDER}"
+          FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+  install(DIRECTORY python/examples DESTINATION share/orrery/python FILES_MATCHING PATTERN "*.py")
+endif()
+
 # As in the project: examples of help texts run in share/orrery.
 install(DIRECTORY scenarios DESTINATION share/orrery FILES_MATCHING PATTERN "*.json" PATTERN "README.md")
 install(DIRECTORY doors/examples DESTINATION share/orrery/doors)
@@ -58,4 +72,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS openmpi-bin)  # mpirun: ranks of run and calibrate
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "openssh-client, graphviz")  # hosts of a run; drawings of topology --dot
+if(TARGET orrery_python)
+  string(APPEND CPACK_DEBIAN_PACKAGE_RECOMMENDS ", python3, python3-numpy")
+  string(APPEND CPACK_DEBIAN_PACKAGE_SUGGESTS ", python3-pandas")
+endif()
 include(CPack)

@@ -33,6 +33,9 @@ function(orrery_folder name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_library(orrery_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(orrery_${name} PUBLIC orrery_options ${ARG_USES})
+  # For shared objects (sim/simgrid, python); nobody replaces a function of ours, so that programs lose nothing by it.
+  set_target_properties(orrery_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(orrery_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
 endfunction()
 
 # A program of tests: orrery_test_program(NAME SOURCES ... USES ...).

@@ -120,8 +120,8 @@ std::string counts(const SearchReport& report) {
 }
 
 std::string own_line(const SearchReport& report) {
-    if (!report.own_problem.empty()) return fmt::format("the scenario's own plan: {}\n", report.own_problem);
-    const planning::Outcome &own = report.own, &best = report.result->best.front().outcome;
+    if (!report.own.problem.empty()) return fmt::format("the scenario's own plan: {}\n", report.own.problem);
+    const planning::Outcome &own = report.own.outcome, &best = report.result->best.front().outcome;
     return fmt::format(
         "the scenario's own plan: {} a step, {} tokens/s, {:.1f}% MFU{}; the best found makes {:.2f} x "
         "its tokens/s\n",
@@ -224,10 +224,10 @@ std::string search_json(const SearchReport& report) {
     for (const auto& [site, problem] : result.impossible)
         impossible.push_back({{"values", report.question->sites.values(site)}, {"problem", problem}});
     Json own = Json::object();
-    if (report.own_problem.empty())
-        add_outcome(report.own, own);
+    if (report.own.problem.empty())
+        add_outcome(report.own.outcome, own);
     else
-        own["problem"] = report.own_problem;
+        own["problem"] = report.own.problem;
     const Json document = {{"scenario", report.question->sites.name()},
                            {"orrery", sim::version()},
                            {"objective", objective_of(*report.question).name},

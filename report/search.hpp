@@ -15,8 +15,7 @@ struct SearchReport {
     const planning::SearchQuestion* question;
     const planning::SearchResult* result;
     std::string simulate;
-    std::string own_problem;  ///< empty: `own` is its outcome
-    planning::Outcome own;
+    planning::Answer own;
 };
 
 /// What was looked at, the best plans, the front, and how to run the best.

@@ -56,6 +56,12 @@ std::string name_of(const nlohmann::json& document, const std::filesystem::path&
     return named && document["name"].is_string() ? document["name"].get<std::string>() : file.stem().string();
 }
 
+std::vector<Axis> parse_axes(const std::vector<std::string>& texts) {
+    std::vector<Axis> axes;
+    for (const std::string& text : texts) axes.push_back(parse_axis(text));
+    return axes;
+}
+
 }  // namespace
 
 Axis parse_axis(const std::string& text) try {
@@ -89,6 +95,12 @@ Grid::Grid(const std::filesystem::path& file, nlohmann::json document, std::vect
       file_(file),
       document_(std::make_shared<const nlohmann::json>(std::move(document))),
       set_(std::move(set)) {}
+
+Grid::Grid(const scenarios::Request& request, const std::vector<std::string>& vary)
+    : Grid(request, request.document(), parse_axes(vary)) {}
+
+Grid::Grid(const scenarios::Request& request, nlohmann::json document, std::vector<Axis> axes)
+    : Grid(request.source(), document, request.overrides(document), std::move(axes)) {}
 
 std::uint32_t Grid::gpus(std::uint64_t point) const {
     const std::vector<std::string> at = values(point);

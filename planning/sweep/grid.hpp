@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "planning/sweep/points.hpp"
-#include "scenarios/scenario.hpp"
+#include "scenarios/request.hpp"
 
 namespace orrery::planning {
 
@@ -27,6 +27,9 @@ public:
     Grid(const std::filesystem::path& file, nlohmann::json document, std::vector<scenarios::Override> set,
          std::vector<Axis> axes);
 
+    /// As it is asked for; vary: texts of axes. Throws Error.
+    Grid(const scenarios::Request& request, const std::vector<std::string>& vary);
+
     /// Where sizes of the plan or of the cluster are varied, data ranks fill the cluster, unless the question says how
     /// many there are. Throws Error for a point that is no legal scenario.
     [[nodiscard]] scenarios::Scenario scenario(std::uint64_t point) const;
@@ -42,6 +45,7 @@ public:
     [[nodiscard]] std::string fingerprint() const;
 
 private:
+    Grid(const scenarios::Request& request, nlohmann::json document, std::vector<Axis> axes);
     [[nodiscard]] std::uint32_t gpus_per_node(const std::vector<scenarios::Override>& changes) const;
     void fill(std::vector<scenarios::Override>& changes, std::uint32_t gpus) const;
 

@@ -13,6 +13,9 @@
 #include "report/html/page.hpp"
 #include "report/html/timeline.hpp"
 #include "report/json.hpp"
+#include "sim/predict.hpp"
+#include "sim/scale_curve.hpp"
+#include "topology/catalog.hpp"
 
 namespace orrery::report {
 
@@ -74,7 +77,11 @@ Json network(const sim::Prediction& p, const topology::Cluster& cluster) {
 
 }  // namespace
 
-std::string step_page(const scenarios::Scenario& scenario, const sim::Prediction& p, const StepPage& more) {
+std::string step_page(const scenarios::Scenario& scenario, const sim::Prediction& p, calibrate::ProfileStore& profiles,
+                      const std::string& command) {
+    const topology::Cluster cluster = topology::build(scenario.cluster);
+    const calibrate::Predictor& predictor =
+        sim::profiles_of(scenario, cluster, profiles).of(cluster.gpu_of(scenario.plan.placement.gpu(0)));
     const Json data{{"view", "simulate"},
                     {"title", scenario.name},
                     {"subtitle", fmt::format("{} GPUs, {}", p.gpus, p.cluster)},
@@ -82,12 +89,12 @@ std::string step_page(const scenarios::Scenario& scenario, const sim::Prediction
                     {"categories", category_titles()},
                     {"timeline", timeline(scenario, p)},
                     {"memory", memory_curve(p)},
-                    {"scaling", points(more.scaling, p)},
-                    {"network", network(p, *more.cluster)},
-                    {"roofline", roof(p, *more.predictor, 0)},
-                    {"kernels", kernel_list(p, *more.predictor, 0)},
+                    {"scaling", points(sim::scale_curve(scenario, p, profiles), p)},
+                    {"network", network(p, cluster)},
+                    {"roofline", roof(p, predictor, 0)},
+                    {"kernels", kernel_list(p, predictor, 0)},
                     {"step_rank", 0},
-                    {"command", more.command}};
+                    {"command", command}};
     return page(data);
 }
 

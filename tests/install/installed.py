@@ -29,10 +29,23 @@ class Installation:
         assert result.returncode == 0, result.stderr
         return result.stdout
 
+    def python_folder(self):
+        """Where the module is: one of Debian's two places."""
+        [folder] = self.root.glob("lib/python3*/dist-packages")
+        return folder
+
+    def report_in_python(self, python):
+        """The same as report(), from the module."""
+        with tempfile.TemporaryDirectory(prefix="orrery-elsewhere-") as elsewhere:
+            result = subprocess.run([python, "-c", f"import orrery; print(orrery.predict({SCENARIO!r}), end='')"],
+                                    cwd=elsewhere, env=environment(PYTHONPATH=str(self.python_folder())),
+                                    stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        return result.stdout if result.returncode == 0 else result.stderr
+
     def programs(self):
         return sorted(file.name for file in (self.root / "bin").iterdir())
 
     def missing_libraries(self):
-        files = [*(self.root / "bin").iterdir(), *(self.root / "lib" / "orrery").iterdir()]
+        files = [*(self.root / "bin").iterdir(), *self.root.glob("lib/**/*.so")]
         texts = [subprocess.run(["ldd", file], capture_output=True, text=True, check=False).stdout for file in files]
         return [line.strip() for text in texts for line in text.splitlines() if "not found" in line]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`cpack -G DEB`: what the package holds and needs, and that it runs where it is unpacked.
-Called with CPack's program and the build's folder."""
+Called with CPack's program, the build's folder, and the Python that a module was built for."""
 import pathlib
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import unittest
 
 from installed import Installation
 
-CPACK, BUILD = sys.argv[1:3]
+CPACK, BUILD, *PYTHON = sys.argv[1:4]
 TOOLS = ["dpkg", "dpkg-deb", "dpkg-shlibdeps"]
 
 
@@ -37,6 +37,10 @@ class PackageTest(unittest.TestCase):
             unpacked = Installation(root / "usr")
             self.assertIn("GPT 1.7B on 4 DGX A100", unpacked.report())
             self.assertEqual(unpacked.missing_libraries(), [])
+            if PYTHON:
+                self.assertIn("/usr/lib/python3/dist-packages/orrery/__init__.py\n", held)
+                self.assertIn("python3", said_by("dpkg-deb", "--field", package, "Recommends"))
+                self.assertEqual(unpacked.report_in_python(PYTHON[0]), unpacked.report())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`cmake --install` into a prefix: it works from any folder, when it was moved, and says what is wrong.
-Called with CMake's program and the build's folder."""
+Called with CMake's program, the build's folder, and the Python that a module was built for."""
 import gzip
 import pathlib
 import re
@@ -12,7 +12,7 @@ import unittest
 
 from installed import SCENARIO, Installation, environment
 
-CMAKE, BUILD = sys.argv[1:3]
+CMAKE, BUILD, *PYTHON = sys.argv[1:4]
 
 
 class PrefixTest(unittest.TestCase):
@@ -81,6 +81,21 @@ class PrefixTest(unittest.TestCase):
             self.assertIn("ORRERY_DATA", bare.stderr)
             chosen = moved.run("simulate", SCENARIO, ORRERY_DATA=str(self.prefix / "share" / "orrery" / "scenarios"))
             self.assertEqual(chosen.stdout, report)
+        finally:
+            shutil.rmtree(moved.root)
+
+    @unittest.skipUnless(PYTHON, "no module for Python was built")
+    def test_python_finds_the_module_and_it_the_data_also_where_they_were_moved(self):
+        self.assertEqual(self.installed.report_in_python(PYTHON[0]), self.installed.report())
+        held = sorted(file.name for file in (self.installed.python_folder() / "orrery").iterdir())
+        for name in ("__init__.py", "_commands.py", "_native.pyi", "py.typed"):
+            self.assertIn(name, held)
+        moved = Installation(pathlib.Path(self.folder.name) / "moved for python")
+        shutil.copytree(self.prefix, moved.root)
+        try:
+            self.assertEqual(moved.report_in_python(PYTHON[0]), self.installed.report())
+            shutil.rmtree(moved.root / "share" / "orrery" / "scenarios")
+            self.assertIn("the shipped data are missing", moved.report_in_python(PYTHON[0]))
         finally:
             shutil.rmtree(moved.root)
 

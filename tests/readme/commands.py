@@ -3,6 +3,7 @@ import dataclasses
 import re
 
 STARTS = re.compile(r"(build/release/|tools/|sudo |make |cmake --install |cpack |dpkg-deb |docker |"
+                    r"(\w+=\S+ )*/usr/bin/python3 |"
                     r"(\w+=\S+ )*(mpirun -n \d+ |srun --\S+ )?(installed/bin/)?orrery(-device|-worker)? )")
 
 

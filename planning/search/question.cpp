@@ -1,0 +1,98 @@
+#include "planning/search/question.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.hpp"
+#include "hardware/gpu.hpp"
+#include "planning/sweep/values.hpp"
+#include "scenarios/override.hpp"
+
+namespace orrery::planning {
+
+namespace {
+
+/// Splits what is asked for into rows of plans and axes of sites.
+struct Asked {
+    std::vector<scenarios::Override> set;
+    std::vector<Axis> sites;
+    std::vector<std::pair<std::string, std::vector<std::string>>> given;
+
+    /// changes: of the scenario's document.
+    Asked(const SearchWishes& wishes, std::vector<scenarios::Override> changes) : set(std::move(changes)) {
+        if (wishes.gpus) sites.push_back(gpus_axis("--gpus", *wishes.gpus));
+        if (wishes.gpu) {
+            sites.push_back(parse_axis("cluster.gpu=" + *wishes.gpu));
+            set.push_back({"profile", "null"});  // each has its own
+        }
+        for (const std::string& text : wishes.fix) fix(scenarios::parse_override(text));
+        for (const std::string& text : wishes.vary) vary(parse_axis(text));
+    }
+
+private:
+    void fix(const scenarios::Override& change) {
+        scenarios::require_known(change);
+        if (Space::has_row(change.path))
+            given.push_back({change.path, {change.value}});
+        else
+            set.push_back(change);
+    }
+    void vary(Axis axis) {
+        if (Space::has_row(axis.key))
+            given.push_back({axis.key, std::move(axis.values)});
+        else
+            sites.push_back(std::move(axis));
+    }
+};
+
+Objective objective_of(const std::string& name) {
+    for (const ObjectiveRow& row : objectives)
+        if (row.name == name) return row.kind;
+    throw Error("--objective", "", fmt::format("\"{}\" is unknown", name), "step, time, cost or energy");
+}
+
+/// "H100=2.5".
+GpuPrices prices_of(const std::vector<std::string>& texts) {
+    GpuPrices prices;
+    for (const std::string& text : texts) {
+        const std::size_t equals = text.find('=');
+        const hardware::Gpu* const gpu = hardware::find(text.substr(0, equals));
+        if (gpu == nullptr)
+            throw Error("--price " + text, "", "names no GPU", fmt::format("known: {}", join(hardware::names())));
+        double price = 0;
+        const char* const end = text.data() + text.size();
+        const char* const number = equals == std::string::npos ? end : text.data() + equals + 1;
+        const auto read = std::from_chars(number, end, price);
+        if (read.ec != std::errc{} || read.ptr != end || !(price > 0) || !std::isfinite(price))
+            throw Error("--price " + text, "", "is no price of a GPU-hour", "write a number above 0: H100=2.5");
+        prices[gpu->name] = price;
+    }
+    return prices;
+}
+
+}  // namespace
+
+SearchQuestion question_of(const scenarios::Request& request, const SearchWishes& wishes) {
+    nlohmann::json document = request.document();
+    Asked asked(wishes, request.overrides(document));
+    return {.sites = Grid(request.source(), std::move(document), std::move(asked.set), std::move(asked.sites)),
+            .given = std::move(asked.given),
+            .objective = objective_of(wishes.objective),
+            .prices = prices_of(wishes.price),
+            .top = wishes.top,
+            .idle = wishes.idle};
+}
+
+Answer own_plan(const SearchQuestion& question, calibrate::ProfileStore& profiles) {
+    try {
+        return {evaluate(question.sites.scenario(0), profiles), {}};
+    } catch (const Error& error) {
+        return {{}, error.message()};
+    }
+}
+
+}  // namespace orrery::planning

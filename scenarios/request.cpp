@@ -1,0 +1,46 @@
+#include "scenarios/request.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "documents/document.hpp"
+
+namespace orrery::scenarios {
+
+std::string Request::source() const { return file.empty() ? std::string(unnamed) : file; }
+
+nlohmann::json Request::document() const {
+    if (given) return *given;
+    if (!file.empty()) return documents::read_document(file);
+    if (!keys.given()) throw Error("no SCENARIO is named", std::string(remedy));
+    return keys.scenario(source());
+}
+
+std::vector<Override> Request::overrides(const nlohmann::json& document) const {
+    std::vector<Override> all;
+    if (!file.empty() && keys.given()) all = keys.changes(document, file);
+    for (const std::string& text : set) all.push_back(parse_override(text));
+    return all;
+}
+
+Scenario Request::load() const {
+    const nlohmann::json read = document();
+    return scenarios::load(read, source(), overrides(read));
+}
+
+topology::ClusterSpec Request::load_cluster() const {
+    const nlohmann::json read = document();
+    return scenarios::load_cluster(read, source(), overrides(read));
+}
+
+std::string Request::command(std::string_view name) const {
+    std::string text = fmt::format("orrery {}", name);
+    if (!file.empty()) text += ' ' + shell_word(file);
+    text += keys.words();
+    for (const std::string& each : set) text += " --set " + shell_word(each);
+    return text;
+}
+
+}  // namespace orrery::scenarios
