@@ -22,6 +22,9 @@ WeightGathers::WeightGathers(const Plan& plan, const Stage& stage, std::span<con
       dense_(ownership(plan, ParameterClass::dense)),
       experts_(ownership(plan, ParameterClass::expert)) {
     if (shares_weights()) find_uses(slots);
+    for (const auto& chunk : stage.chunks)
+        lends_ =
+            lends_ || std::ranges::any_of(chunk, [](const PlacedLayer& each) { return each.blocks->borrows_words; });
 }
 
 void WeightGathers::begin() {
@@ -54,8 +57,20 @@ void WeightGathers::find_uses(std::span<const Slot> slots) {
 void WeightGathers::gather(std::size_t use) {
     const auto& [slot, position] = uses_[use];
     const PlacedLayer& layer = stage_.chunks[slot->chunk][position];
+    if (lends_ && slot->chunk == 0 && position == 0) return lend(use, layer);
     gather(use, layer);
-    if (layer.blocks->borrows_words) gather(use, stage_.chunks.front().front());
+    if (layer.blocks->borrows_words) gathered_[use].insert(gathered_[use].end(), lent_.begin(), lent_.end());
+}
+
+/// What logits read as well is gathered for the first forward and stays until the backward that nothing follows.
+void WeightGathers::lend(std::size_t use, const PlacedLayer& layer) {
+    if (borrowers_ == 0) {
+        gather(use, layer);
+        lent_ = gathered_[use];
+    } else {
+        gathered_[use] = lent_;
+    }
+    uses_[use].slot->work == SlotWork::forward ? ++borrowers_ : --borrowers_;
 }
 
 void WeightGathers::gather(std::size_t use, const PlacedLayer& layer) {

@@ -18,8 +18,9 @@ namespace orrery::strategies {
 /// Writes two kinds of gatherings. Where ranks keep whole weights but update shares of them, and overlap_param_gather
 /// is on, new weights arrive bucket by bucket at the step's beginning, in forward order. Where they keep shares, a
 /// layer's weights are gathered for each of its calls, beside the call before, into buffers that are gone behind it
-/// (FSDP's backward_prefetch and limit_all_gathers; DeepSpeed's stage 3): two layers' are there at once at most, and
-/// beside logits that read the word embedding its layer's.
+/// (FSDP's backward_prefetch and limit_all_gathers; DeepSpeed's stage 3): two layers' are there at once at most. Where
+/// logits read the word embedding too, its layer's stay from its forward to its backward (FSDP's root is not freed
+/// behind the forward: torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard).
 class WeightGathers {
 public:
     WeightGathers(const Plan& plan, const Stage& stage, std::span<const Slot> slots, const GradientBuckets& buckets,
@@ -40,6 +41,7 @@ private:
     void find_uses(std::span<const Slot> slots);
     void gather(std::size_t use);
     void gather(std::size_t use, const PlacedLayer& layer);
+    void lend(std::size_t use, const PlacedLayer& layer);
     void takes(std::int32_t layer, bool experts);
 
     const Plan& plan_;
@@ -52,6 +54,9 @@ private:
     std::vector<BufferId> early_;                  // by bucket; empty: they do not arrive so
     std::vector<Use> uses_;                        // calls in program order; empty: weights are whole
     std::vector<std::vector<BufferId>> gathered_;  // by use
+    bool lends_ = false;                           // a layer reads the first one's words
+    std::vector<BufferId> lent_;                   // where they are gathered
+    std::uint32_t borrowers_ = 0;                  // micro-batches that went forward and not yet back
     std::vector<BufferId> done_;                   // by use: what its call writes
     std::map<std::pair<std::int32_t, bool>, std::uint16_t> details_;  // by layer, experts: what its gatherings take
 };

@@ -86,7 +86,9 @@ TEST(Sharding, WeightGradientsGatherNothing) {
 
 /// Call k reads weights whose gathering waited for call k - 2: beside call k - 1, and no sooner.
 TEST(Sharding, GatheringsRunOneCallAhead) {
-    const StepProgram step = build(sharded(Sharding::zero3));
+    Plan plan = sharded(Sharding::zero3);
+    plan.model.tied_embeddings = false;
+    const StepProgram step = build(plan);
     const Program& program = step.programs.front();
     std::vector<const Op*> calls, gathers;
     for (const Op& op : program.ops) {
@@ -110,6 +112,29 @@ TEST(Sharding, GatheringsRunOneCallAhead) {
     }
 }
 
+/// The layer of words that logits read too is gathered once a micro-batch, and there until its backward.
+TEST(Sharding, LogitsReadTheWordsThatTheEmbeddingGathered) {
+    const Plan plan = sharded(Sharding::zero3);
+    const StepProgram step = build(plan);
+    const Program& program = step.programs.front();
+    std::map<std::int32_t, std::size_t> gathers;  // by layer
+    std::map<BufferId, std::vector<std::int32_t>> readers;
+    for (const Op& op : program.ops) {
+        const auto* c = std::get_if<Collective>(&op.what);
+        if (c != nullptr && c->kind == CollectiveKind::all_gather) {
+            ++gathers[op.label.layer];
+            if (op.label.layer == -1) readers[program.writes(op).front()];
+        }
+        if (!std::holds_alternative<Call>(op.what)) continue;
+        for (const BufferId id : program.reads(op))
+            if (const auto words = readers.find(id); words != readers.end()) words->second.push_back(op.label.layer);
+    }
+    EXPECT_EQ(gathers.at(-1), plan.micro_batches());
+    EXPECT_EQ(gathers.at(0), 2 * plan.micro_batches());
+    const auto head = static_cast<std::int32_t>(plan.model.layers);
+    for (const auto& [id, layers] : readers) EXPECT_EQ(layers, (std::vector<std::int32_t>{-1, head, head, -1}));
+}
+
 TEST(Sharding, MemoryIsSharesAndWhatIsUsed) {
     const Plan plan = sharded(Sharding::zero3);
     StepProgram blocks_step;
@@ -122,7 +147,8 @@ TEST(Sharding, MemoryIsSharesAndWhatIsUsed) {
     const auto at = [](const StageMemory& memory, Keep keep) { return memory.at_peak[static_cast<std::size_t>(keep)]; };
     EXPECT_EQ(at(whole, Keep::weight), 2 * all);
     EXPECT_GE(at(shares, Keep::weight), 2 * all / 4 + 2 * layer);
-    EXPECT_LE(at(shares, Keep::weight), 2 * all / 4 + 2 * (layer + embedding)) << "two layers at a time";
+    EXPECT_LE(at(shares, Keep::weight), 2 * all / 4 + 2 * (2 * layer + embedding))
+        << "two layers at a time, beside the words";
     EXPECT_LE(at(shares, Keep::gradient), 2 * all / 4 + 2 * (layer + embedding));
     EXPECT_EQ(at(shares, Keep::optimizer), at(whole, Keep::optimizer) / 4);
     EXPECT_LT(peak(sharded(Sharding::zero2)).peak, peak(sharded(Sharding::zero1)).peak);
