@@ -67,5 +67,33 @@ TEST(OptimizerOfAProgram, IsRefusedWithoutOperands) {
     EXPECT_THROW((void)run_program(plan, program, fast(), 1), Error);
 }
 
+strategies::Plan in_shares() {
+    strategies::Plan plan = plan_of(small_gpt());
+    plan.strategy.data = 2;
+    plan.strategy.sharding = strategies::Sharding::zero3;
+    return plan;
+}
+
+TEST(SharesOfAProgram, AreSummedAsItSays) {
+    const strategies::Plan plan = in_shares();
+    strategies::StepProgram program = program_of(plan);
+    const Trained summed = run_program(plan, program, fast(), 1);
+    detail(program, "gradient reduction").settings.accumulate = false;
+    const Trained last = run_program(plan, program, fast(), 1);
+    EXPECT_NE(last.gradients, summed.gradients) << "the last micro-batch takes the place of the others";
+}
+
+TEST(SharesOfAProgram, AreReadWhereTheyWereGathered) {
+    const strategies::Plan plan = in_shares();
+    strategies::StepProgram program = program_of(plan);
+    strategies::Program& stage = program.programs.front();
+    for (strategies::Op& op : stage.ops)
+        if (std::holds_alternative<strategies::Call>(op.what)) {  // no call reads anything
+            op.operands += op.reads;
+            op.reads = 0;
+        }
+    EXPECT_THROW((void)run_program(plan, program, fast(), 1), std::logic_error);
+}
+
 }  // namespace
 }  // namespace orrery::run
