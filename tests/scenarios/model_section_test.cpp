@@ -93,6 +93,24 @@ TEST(ModelSection, SwitchesAndChoicesReachTheSpec) {
     }
 }
 
+TEST(ModelSection, TheActivationFollowsTheGate) {
+    using models::ActivationKind;
+    EXPECT_EQ(model(R"({"name": "gpt3-1.3b"})").activation, ActivationKind::gelu);
+    EXPECT_EQ(model(R"({"name": "gpt3-1.3b", "swiglu": true})").activation, ActivationKind::silu);
+    EXPECT_EQ(model(R"({"name": "llama2-7b", "swiglu": false})").activation, ActivationKind::gelu);
+    EXPECT_EQ(model(R"({"name": "gpt3-1.3b", "swiglu": true, "hidden_act": "gelu"})").activation, ActivationKind::gelu);
+    EXPECT_EQ(model(R"({"name": "opt-1.3b"})").activation, ActivationKind::relu);
+    EXPECT_EQ(model(R"({"name": "gpt3-1.3b", "activation_function": "relu"})").activation, ActivationKind::relu);
+    EXPECT_EQ(model(R"({"name": "gemma-2b"})").activation, ActivationKind::gelu);
+}
+
+TEST(ModelSection, ADenseModelOfOneWithExpertsKeepsNothingOfThem) {
+    const ModelSpec spec = model(R"({"name": "qwen1.5-moe-a2.7b", "num_experts": 0})");
+    EXPECT_FALSE(spec.shared_expert_gate);
+    EXPECT_EQ(spec.shared_expert_ffn + spec.moe_layer_offset, 0U);
+    EXPECT_EQ(model(R"({"name": "llama4-maverick", "num_experts": 0})").moe_layer_offset, 0U);
+}
+
 TEST(ModelSection, AnUnknownNameTellsTheNearest) {
     expect_error([] { (void)model(R"({"name": "gpt3-175"})"); }, "/model/name", "gpt3-175", "gpt3-175b");
 }

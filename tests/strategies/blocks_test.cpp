@@ -86,7 +86,7 @@ TEST(Blocks, AGegluMovesWhatASwigluDoes) {
     plan.model.activation = models::ActivationKind::gelu;
     const ShardedLayer geglu = block(plan);
     EXPECT_EQ(geglu.saved_bytes(), swiglu.saved_bytes());
-    const auto kernel = [](const Piece& each) { return std::get<kernels::Pointwise>(each.forward.front().what); };
+    const auto kernel = [](const Piece& each) { return std::get<kernels::Kernel>(each.forward.front().what); };
     EXPECT_EQ(kernel(piece(geglu, "geglu")), kernel(piece(swiglu, "swiglu")));
     EXPECT_TRUE(swiglu.flow.complete);
     EXPECT_FALSE(geglu.flow.complete);
