@@ -85,7 +85,13 @@ def values_of(values: Any) -> str:
         return values
     if isinstance(values, (int, float)):
         return text(values)
-    return ",".join(json.dumps(value) if isinstance(value, str) else text(value) for value in values)
+    return ",".join(_entry(value) for value in values)
+
+
+def _entry(value: Any) -> str:
+    """One value of a list; a text that could be taken for several stands between quotes."""
+    quoted = isinstance(value, str) and (".." in value or any(mark in value for mark in ',"\'[]{}'))
+    return json.dumps(value) if quoted else text(value)
 
 
 def text(value: Any) -> str:
