@@ -68,7 +68,7 @@ def asked(scenario: ScenarioLike, changes: Changes, keys: Mapping[str, Any], **t
 def settings(changes: Changes) -> list[str]:
     """{"strategy.tensor": 8} -> ["strategy.tensor=8"]; such texts are taken as they are."""
     if isinstance(changes, str):
-        raise TypeError("changes are a dictionary {'strategy.tensor': 8} or a list of such texts as 'strategy.tensor=8'")
+        raise TypeError("changes are a dictionary {'strategy.tensor': 8}, or a list of texts ['strategy.tensor=8']")
     if isinstance(changes, Mapping):
         return [f"{key}={text(value)}" for key, value in changes.items()]
     return list(changes)
