@@ -41,7 +41,7 @@ Names clusters() {
 
 Names scenarios() {
     Names names;
-    for (const auto& file : orrery::scenarios::shipped_files()) names.push_back(file.stem().string());
+    for (const auto& file : orrery::scenarios::shipped_files()) names.push_back(orrery::scenarios::shipped_name(file));
     return names;
 }
 

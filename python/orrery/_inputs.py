@@ -68,7 +68,7 @@ def asked(scenario: ScenarioLike, changes: Changes, keys: Mapping[str, Any], **t
 def settings(changes: Changes) -> list[str]:
     """{"strategy.tensor": 8} -> ["strategy.tensor=8"]; such texts are taken as they are."""
     if isinstance(changes, str):
-        raise TypeError("changes are a dictionary {'strategy.tensor': 8} or a list of such texts as 'strategy.tensor=8'")
+        raise TypeError("changes are a dictionary {'strategy.tensor': 8}, or a list of texts ['strategy.tensor=8']")
     if isinstance(changes, Mapping):
         return [f"{key}={text(value)}" for key, value in changes.items()]
     return list(changes)
@@ -85,7 +85,13 @@ def values_of(values: Any) -> str:
         return values
     if isinstance(values, (int, float)):
         return text(values)
-    return ",".join(json.dumps(value) if isinstance(value, str) else text(value) for value in values)
+    return ",".join(_entry(value) for value in values)
+
+
+def _entry(value: Any) -> str:
+    """One value of a list; a text that could be taken for several stands between quotes."""
+    quoted = isinstance(value, str) and (".." in value or any(mark in value for mark in ',"\'[]{}'))
+    return json.dumps(value) if quoted else text(value)
 
 
 def text(value: Any) -> str:

@@ -48,13 +48,15 @@ class SweepTest(unittest.TestCase):
         self.assertEqual(orrery.sweep(SCENARIO, vary=VARY, threads=1), self.swept)
         self.assertEqual(orrery.sweep(SCENARIO, vary=VARY, threads=3), self.swept)
 
-    def test_gpus_can_be_varied_and_texts_stand_between_quotes(self):
+    def test_gpus_and_texts_can_be_varied(self):
         said = command("sweep", SCENARIO, "--vary", "gpus=8..32x2", "--vary", "strategy.recompute=none,full",
                        "--json", "-")
         again = orrery.sweep(SCENARIO, vary={"gpus": [8, 16, 32], "strategy.recompute": ["none", "full"]})
-        said, again = json.loads(said), dict(again)
-        self.assertEqual([point.get("step_time_s") for point in again["points"]],
-                         [point.get("step_time_s") for point in said["points"]])
+        self.assertEqual(again.json, said)
+        self.assertEqual(again.columns["strategy.recompute"].tolist(), ["none", "full"] * 3)
+        places = ["0-3,8-11,16-31,4-7,12-15", "linear"]
+        placed = orrery.sweep(SCENARIO, vary={"strategy.placement": places})
+        self.assertEqual((placed["axes"][0]["values"][1], placed["counts"]["fit"]), ("linear", 2))
         columns = orrery.sweep(SCENARIO, vary={"gpus": numpy.array([8, 16])}).columns
         self.assertEqual(columns["gpus"].tolist(), [8, 16])
 
