@@ -17,8 +17,8 @@ any of them, the usual keys as arguments: model, hf, cluster, gpu, gpus, nodes, 
 virtual_pipeline, data, expert, sharding, recompute, micro_batch, global_batch, seq_length, precision, tokens. `set`
 changes any key of it, as --set does on the command line.
 
-Work runs in this process, without the interpreter's lock: threads go on meanwhile, and predict side by side. Ctrl-C ends
-it. Input that is wrong raises Error, with the text of the command line's message.
+Work runs in this process, without the interpreter's lock: threads go on meanwhile, and predict side by side. Ctrl-C
+ends it. Input that is wrong raises Error, with the text of the command line's message.
 """
 
 from orrery._commands import capacity, explain, predict, resolve, search, sweep
