@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/table.hpp"
 #include "base/text.hpp"
@@ -10,7 +11,9 @@
 #include "calibrate/compare_profiles.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/calibrate.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
+#include "report/coverage.hpp"
 #include "report/explain.hpp"
 #include "report/html/calibration_page.hpp"
 #include "report/html/page.hpp"
@@ -30,12 +33,31 @@ std::string overlap_table(const calibrate::Profile& profile) {
     return '\n' + table.to_text();
 }
 
+std::string text_of(const calibrate::Profile& profile) {
+    const std::string conditions = conditions_text(profile);
+    return fmt::format("profile {} of {}, made by: {}\n\n{}\n{}\n{}\n{}{}{}", profile.name, profile.device,
+                       profile.made_by, coverage_table(profile), roofline_table(profile),
+                       report::constants_table(profile), held_out_table(profile), overlap_table(profile),
+                       conditions.empty() ? "" : '\n' + conditions);
+}
+
+std::string json_of(const calibrate::Profile& profile) {
+    const nlohmann::ordered_json document{{"name", profile.name},
+                                          {"device", profile.device},
+                                          {"made_by", profile.made_by},
+                                          {"tables", report::coverage_records(profile).objects()},
+                                          {"constants", report::constants_records(profile).objects()},
+                                          {"held_out", report::held_out_records(profile).objects()}};
+    return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
 struct Show {
     std::string name, html;
+    FormatOption format;
 };
 
 void show(const Show& options) {
-    require_distinct({options.html}, {options.name});
+    require_distinct({options.html, options.format.path()}, {options.name});
     if (!options.html.empty()) report::require_page();
     calibrate::ProfileStore store;
     const calibrate::Predictor& predictor = store.find(options.name);
@@ -46,12 +68,10 @@ void show(const Show& options) {
             predictor,
             fmt::format("orrery calibrate show {} --html {}", shell_word(options.name), shell_word(options.html))));
     html.finish();
-    if (html.to_stdout()) return;
-    print(fmt::format("profile {} of {}, made by: {}\n\n{}\n{}\n{}\n{}", profile.name, profile.device, profile.made_by,
-                      coverage_table(profile), roofline_table(profile), report::constants_table(profile),
-                      held_out_table(profile)));
-    print(overlap_table(profile));
-    if (const std::string conditions = conditions_text(profile); !conditions.empty()) print('\n' + conditions);
+    options.format.print({.text = [&] { return text_of(profile); },
+                          .csv = [&] { return report::coverage_records(profile).csv(); },
+                          .json = [&] { return json_of(profile); }},
+                         html.to_stdout());
 }
 
 struct Compare {
@@ -91,6 +111,7 @@ void add_calibrate_show(CLI::App& calibrate) {
     command->add_option("PROFILE", options->name, "name of a shipped profile, or a file")->required();
     command->add_option("--html", options->html, "write a page to look at: roofline, coverage, what is derived")
         ->type_name("FILE");
+    options->format.add_to(*command, "a line a table of the profile");
     command->footer("Examples:\n  orrery calibrate show cpu.json\n  orrery calibrate show h100 --html h100.html");
     command->callback([options] { show(*options); });
 }

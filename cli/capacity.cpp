@@ -11,11 +11,13 @@
 #include "base/text.hpp"
 #include "base/today.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "documents/document.hpp"
 #include "planning/capacity/answer.hpp"
 #include "report/html/capacity_page.hpp"
 #include "report/html/page.hpp"
+#include "report/records.hpp"
 
 namespace orrery::cli {
 
@@ -25,6 +27,7 @@ struct Options {
     std::string question, json, html, cache;
     bool no_cache = false;
     DisplayOptions display;
+    FormatOption format;
 };
 
 constexpr const char* footer = R"(Examples:
@@ -36,7 +39,7 @@ Predictions are kept beside the question (QUESTION.predictions), so that another
 command that was interrupted goes on.)";
 
 Exit ask(const Options& options) {
-    require_distinct({options.json, options.html, options.cache}, {options.question});
+    require_distinct({options.json, options.html, options.cache, options.format.path()}, {options.question});
     if (!options.html.empty()) report::require_page();
     const nlohmann::json document = documents::read_document(options.question);
     const capacity::Question question = capacity::read_question(document, options.question, today());
@@ -54,8 +57,10 @@ Exit ask(const Options& options) {
         html.write(report::capacity_page(
             answered,
             fmt::format("orrery capacity {} --html {}", shell_word(options.question), shell_word(options.html))));
-    if (!json.to_stdout() && !options.display.quiet)
-        print(report::capacity_text(question, answer, options.display.style()));
+    options.format.print({.text = [&] { return report::capacity_text(question, answer, options.display.style()); },
+                          .csv = [&] { return report::Records::of(answered.at("candidates")).csv(); },
+                          .json = [&] { return answered.dump(2) + '\n'; }},
+                         json.to_stdout() || html.to_stdout() || options.display.quiet);
     finish_all({&json, &html});
     return Exit::done;
 }
@@ -74,6 +79,7 @@ void add_capacity(CLI::App& program, Exit& exit) {
         command->add_option("--cache", options->cache, "where predictions are kept; QUESTION.predictions when absent")
             ->type_name("FILE");
     command->add_flag("--no-cache", options->no_cache, "keep none, and use none")->excludes(file);
+    options->format.add_to(*command, "a line a candidate");
     options->display.add_to(*command);
     command->footer(footer);
     command->callback([options, &exit] { exit = ask(*options); });

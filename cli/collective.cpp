@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "report/html/collective_page.hpp"
 #include "report/html/page.hpp"
@@ -29,6 +30,7 @@ using kernels::CollectiveKind;
 struct Options {
     std::string kind, cluster, bytes = "1M..1G", algorithm = "auto", protocol = "auto", profile, grid, json, html;
     std::vector<std::string> set;
+    FormatOption format;
     std::uint32_t gpus = 0;
     double factor = 2;
     bool quiet = false;
@@ -129,7 +131,8 @@ std::string command(const Options& options) {
 }
 
 void collective(const Options& options) {
-    require_distinct({options.json, options.html}, {options.cluster.ends_with(".json") ? options.cluster : ""});
+    require_distinct({options.json, options.html, options.format.path()},
+                     {options.cluster.ends_with(".json") ? options.cluster : ""});
     const CollectiveKind kind = kind_of(options.kind);
     const std::vector<double> sizes = parse_sizes(options.bytes, options.factor);
     sim::Insisted insisted;
@@ -155,7 +158,10 @@ void collective(const Options& options) {
     for (const double bytes : sizes) table.rows.push_back({bytes, timer.time(kind, bytes, insisted)});
     if (json.wanted()) json.write(to_json(table).dump(2) + '\n');
     if (html.wanted()) html.write(report::collective_page(to_json(table), command(options)));
-    if (!json.to_stdout() && !html.to_stdout() && !options.quiet) print(to_text(table));
+    options.format.print({.text = [&] { return to_text(table); },
+                          .csv = [&] { return to_records(table).csv(); },
+                          .json = [&] { return to_json(table).dump(2) + '\n'; }},
+                         json.to_stdout() || html.to_stdout() || options.quiet);
     finish_all({&json, &html});
 }
 
@@ -185,6 +191,7 @@ void add_collective(CLI::App& program, Exit&) {
     command->add_option("--json", options->json, "write the table as JSON; - for standard output")->type_name("FILE");
     command->add_option("--html", options->html, "write a page to look at: time and bandwidth over sizes")
         ->type_name("FILE");
+    options->format.add_to(*command, "a line a size");
     command->add_flag("--quiet,-q", options->quiet, "print no table");
     command->footer(footer);
     command->callback([options] { collective(*options); });

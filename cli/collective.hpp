@@ -8,6 +8,7 @@
 
 #include "calibrate/profile.hpp"
 #include "kernels/collective.hpp"
+#include "report/records.hpp"
 #include "sim/collective/timer.hpp"
 
 namespace orrery::cli {
@@ -34,5 +35,7 @@ struct CollectiveTable {
 /// Header and columns of nccl-tests (out of place only), the algorithm of every size and the busiest links.
 std::string to_text(const CollectiveTable& table);
 nlohmann::json to_json(const CollectiveTable& table);
+/// A row a size.
+report::Records to_records(const CollectiveTable& table);
 
 }  // namespace orrery::cli

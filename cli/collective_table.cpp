@@ -117,6 +117,17 @@ std::string to_text(const CollectiveTable& table) {
     return out;
 }
 
+report::Records to_records(const CollectiveTable& table) {
+    report::Records all(
+        {{"bytes"}, {"count"}, {"time_us"}, {"algbw_GBps"}, {"busbw_GBps"}, {"algorithm"}, {"protocol"}});
+    for (const CollectiveRow& row : table.rows) {
+        const Rates rate = rates(table, row);
+        all.row({row.bytes, count(table.kind, table.ranks, row.bytes), row.time.seconds * 1e6, rate.algorithm, rate.bus,
+                 row.time.algorithm, row.time.protocol});
+    }
+    return all;
+}
+
 nlohmann::json to_json(const CollectiveTable& table) {
     nlohmann::json rows = nlohmann::json::array(), measured = nlohmann::json::array();
     for (const calibrate::CollectiveTable& each : table.measured) measured.push_back(measured_json(each));

@@ -11,6 +11,7 @@
 #include "base/read_file.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "documents/document.hpp"
 #include "report/html/compare_page.hpp"
@@ -26,6 +27,7 @@ struct Options {
     double tolerance_percent = 10;
     std::size_t rows = 12;
     DisplayOptions display;
+    FormatOption format;
 };
 
 constexpr const char* footer = R"(Examples:
@@ -47,7 +49,7 @@ std::string command(const Options& options) {
 }
 
 Exit compare(const Options& options) {
-    require_distinct({options.json, options.html}, {options.predicted, options.measured});
+    require_distinct({options.json, options.html, options.format.path()}, {options.predicted, options.measured});
     const auto predicted = read(options.predicted), measured = read(options.measured);
     if (!options.html.empty()) report::require_page();
     Output json(options.json), html(options.html);
@@ -57,8 +59,10 @@ Exit compare(const Options& options) {
     if (html.wanted())
         html.write(report::compare_page(result, {predicted, options.predicted}, {measured, options.measured}, tolerance,
                                         command(options)));
-    if (!json.to_stdout() && !html.to_stdout() && !options.display.quiet)
-        print(report::to_text(result, options.display.style(), options.rows));
+    options.format.print({.text = [&] { return report::to_text(result, options.display.style(), options.rows); },
+                          .csv = [&] { return report::records(result).csv(); },
+                          .json = [&] { return report::to_json(result).dump(2) + '\n'; }},
+                         json.to_stdout() || html.to_stdout() || options.display.quiet);
     finish_all({&json, &html});
     return std::abs(result.step.error()) <= tolerance ? Exit::done : Exit::outside_tolerance;
 }
@@ -80,6 +84,7 @@ void add_compare(CLI::App& program, Exit& exit) {
     command
         ->add_option("--html", options->html, "write a page to look at: both timelines, errors by kind and operation")
         ->type_name("FILE");
+    options->format.add_to(*command, "a line for the step, each category and each operation");
     options->display.add_to(*command);
     command->footer(footer);
     command->callback([options, &exit] { exit = compare(*options); });

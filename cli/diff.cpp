@@ -7,6 +7,7 @@
 
 #include "base/read_file.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "documents/document.hpp"
 #include "report/operations.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct Options {
     std::string before, after, json;
     DisplayOptions display;
+    FormatOption format;
 };
 
 constexpr const char* footer = R"(Examples:
@@ -31,12 +33,15 @@ nlohmann::json read(const std::string& file) {
 }
 
 Exit diff(const Options& options) {
-    require_distinct({options.json}, {options.before, options.after});
+    require_distinct({options.json, options.format.path()}, {options.before, options.after});
     const auto before = read(options.before), after = read(options.after);
     Output json(options.json);
     const report::Difference result = report::difference(before, options.before, after, options.after);
     if (json.wanted()) json.write(report::to_json(result).dump(2) + '\n');
-    if (!json.to_stdout() && !options.display.quiet) print(report::to_text(result, options.display.style()));
+    options.format.print({.text = [&] { return report::to_text(result, options.display.style()); },
+                          .csv = [&] { return report::records(result).csv(); },
+                          .json = [&] { return report::to_json(result).dump(2) + '\n'; }},
+                         json.to_stdout() || options.display.quiet);
     json.finish();
     return Exit::done;
 }
@@ -51,6 +56,7 @@ void add_diff(CLI::App& program, Exit& exit) {
     command->add_option("AFTER", options->after, "report of simulate --json")->required();
     command->add_option("--json", options->json, "write the difference as JSON; - for standard output")
         ->type_name("FILE");
+    options->format.add_to(*command, "a line a difference");
     options->display.add_to(*command);
     command->footer(footer);
     command->callback([options, &exit] { exit = diff(*options); });

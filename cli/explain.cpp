@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "report/rank_view.hpp"
 
@@ -14,15 +15,21 @@ namespace {
 struct Options {
     ScenarioOptions scenario;
     std::uint32_t rank = 0;
+    FormatOption format;
 };
 
 constexpr const char* footer = R"(Examples:
   orrery explain scenarios/gpt3-175b-superpod-a100.json | less -S
-  orrery explain scenarios/gpt3-175b-superpod-a100.json --rank 1023    # a rank of the last pipeline stage)";
+  orrery explain scenarios/gpt3-175b-superpod-a100.json --rank 1023    # a rank of the last pipeline stage
+  orrery explain scenarios/gpt3-175b-superpod-a100.json --format csv    # its kernels and transfers alone)";
 
 void explain(const Options& options) {
     const scenarios::Scenario scenario = options.scenario.load();
-    print(report::RankView(scenario, options.rank).text());
+    const report::RankView rank(scenario, options.rank);
+    options.format.print({.text = [&] { return rank.text(); },
+                          .csv = [&] { return rank.table().csv(); },
+                          .json = [&] { return rank.table().json(); }},
+                         false);
 }
 
 }  // namespace
@@ -33,6 +40,7 @@ void add_explain(CLI::App& program, Exit&) {
     const auto options = std::make_shared<Options>();
     options->scenario.add_to(*command);
     command->add_option("--rank", options->rank, "global rank, tensor varying fastest")->capture_default_str();
+    options->format.add_to(*command, "a line a kernel or transfer");
     command->footer(footer);
     command->callback([options] { options->scenario.blamed([&] { return explain(*options); }); });
 }

@@ -9,16 +9,17 @@
 
 #include "base/data_folder.hpp"
 #include "base/enum_table.hpp"
-#include "base/table.hpp"
 #include "base/terminal.hpp"
 #include "base/units.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "documents/document.hpp"
 #include "hardware/gpu.hpp"
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
+#include "report/records.hpp"
 #include "scenarios/schema.hpp"
 #include "scenarios/shipped.hpp"
 #include "strategies/plan_fields.hpp"
@@ -29,9 +30,21 @@ namespace orrery::cli {
 
 namespace {
 
-using Align = Table::Align;
+using report::Records;
+using report::Value;
 
-void print_table(const Table& table) { print(table.to_text({.columns = text_columns(Stream::out)})); }
+/// A list: its rows, and what stands below them for people.
+struct List {
+    Records records;
+    std::string below = {};
+};
+
+void show(const List& list, const FormatOption& format) {
+    format.print({.text = [&] { return list.records.text(text_columns(Stream::out)) + list.below; },
+                  .csv = [&] { return list.records.csv(); },
+                  .json = [&] { return list.records.json(); }},
+                 false);
+}
 
 constexpr const char* footer = R"(Examples:
   orrery list models
@@ -43,61 +56,55 @@ constexpr const char* footer = R"(Examples:
   orrery list profiles
   orrery list keys)";
 
-void list_models() {
-    Table table({{"model", Align::left},
-                 {"parameters"},
+List list_models() {
+    Records all({{"model"},
+                 {"parameters", "", format_count},
                  {"layers"},
                  {"hidden"},
                  {"heads"},
-                 {"KV heads"},
-                 {"MLP"},
+                 {"kv_heads", "KV heads"},
+                 {"mlp", "MLP"},
+                 {"gated"},
                  {"vocabulary"},
-                 {"family", Align::left}});
+                 {"family"}});
     for (const models::ModelSpec& m : models::catalog())
-        table.row({m.name, format_count(static_cast<double>(models::parameters(models::build(m)))),
-                   fmt::format("{}", m.layers), fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
-                   fmt::format("{}", m.kv_heads), fmt::format("{}{}", m.ffn, m.gated ? " gated" : ""),
-                   fmt::format("{}", m.vocab), std::string(models::name(m.family))});
-    print_table(table);
-    print(
-        "\nAny other: \"model\": {\"hugging_face\": \"path/to/config.json\"}, or its hyper-parameters in the "
-        "scenario.\nThe papers behind the shipped ones are cited in models/gpt.cpp, llama.cpp and bert.cpp.\n");
+        all.row({m.name, static_cast<double>(models::parameters(models::build(m))), m.layers, m.hidden, m.heads,
+                 m.kv_heads, m.ffn, m.gated, m.vocab, models::name(m.family)});
+    return {std::move(all),
+            "\nAny other: \"model\": {\"hugging_face\": \"path/to/config.json\"}, or its hyper-parameters in the "
+            "scenario.\nThe papers behind the shipped ones are cited in models/gpt.cpp, llama.cpp and bert.cpp.\n"};
 }
 
-void list_clusters() {
-    Table table({{"cluster", Align::left},
+/// "400 Gb/s".
+std::string gigabits(double bytes_per_second) { return fmt::format("{:.0f} Gb/s", bytes_per_second * 8 / 1e9); }
+
+List list_clusters() {
+    Records all({{"cluster"},
                  {"nodes"},
-                 {"at most"},
-                 {"GPU", Align::left},
-                 {"a node"},
-                 {"NIC rate"},
-                 {"what", Align::left},
-                 {"source", Align::left}});
+                 {"nodes_at_most", "at most"},
+                 {"gpu", "GPU"},
+                 {"gpus_per_node", "a node"},
+                 {"nic_bytes_per_second", "NIC rate", gigabits},
+                 {"what"},
+                 {"source"}});
     for (const topology::Preset& preset : topology::presets()) {
         topology::ClusterSpec spec;
         spec.preset = preset.name;
         const topology::Cluster cluster = topology::build(spec);
         const double nic = cluster.nic_bytes_per_second();
-        table.row({std::string(preset.name), fmt::format("{}", preset.default_nodes),
-                   fmt::format("{}", preset.max_nodes), cluster.gpu().name, fmt::format("{}", cluster.gpus_per_node()),
-                   nic > 0 ? fmt::format("{:.0f} Gb/s", nic * 8 / 1e9) : "-", std::string(preset.summary),
-                   std::string(preset.source)});
+        all.row({preset.name, preset.default_nodes, preset.max_nodes, cluster.gpu().name, cluster.gpus_per_node(),
+                 nic > 0 ? Value(nic) : Value(), preset.summary, preset.source});
     }
-    print_table(table);
+    return {std::move(all)};
 }
 
-void list_fabrics() {
-    Table table({{"fabric", Align::left},
-                 {"keys of the cluster", Align::left},
-                 {"what", Align::left},
-                 {"source", Align::left}});
+List list_fabrics() {
+    Records all({{"fabric"}, {"keys", "keys of the cluster"}, {"what"}, {"source"}});
     for (const topology::FabricKind& kind : topology::fabric_kinds())
-        table.row(
-            {std::string(kind.name), std::string(kind.keys), std::string(kind.summary), std::string(kind.source)});
-    print_table(table);
-    print(
-        "\nEvery preset but the reference architectures takes them: \"cluster\": {\"preset\": \"dgx-h100\", "
-        "\"fabric\": \"dragonfly\"}.\n");
+        all.row({kind.name, kind.keys, kind.summary, kind.source});
+    return {std::move(all),
+            "\nEvery preset but the reference architectures takes them: \"cluster\": {\"preset\": \"dgx-h100\", "
+            "\"fabric\": \"dragonfly\"}.\n"};
 }
 
 /// What may stand under a key, in a cell of a table.
@@ -116,45 +123,43 @@ std::string values_of(const documents::Key& key) {
     }
 }
 
-void list_strategies() {
-    Table table({{"key", Align::left}, {"values", Align::left}, {"what", Align::left}, {"source", Align::left}});
+List list_strategies() {
+    Records all({{"key"}, {"values"}, {"what"}, {"source"}});
     for (const auto& [key, get, set] : strategies::strategy_fields())
-        table.row({std::string(key.name), values_of(key), std::string(key.help), std::string(key.origin)});
-    print_table(table);
+        all.row({key.name, values_of(key), key.help, key.origin});
+    return {std::move(all)};
 }
 
-/// "312"; nothing where the GPU does not offer it.
-std::string teraflops(double flops) { return flops > 0 ? fmt::format("{:.4g}", flops / 1e12) : "-"; }
+/// Nothing where the GPU does not offer it.
+Value offered(double rate) { return rate > 0 ? Value(rate) : Value(); }
 
-void list_gpus() {
-    Table table({{"GPU", Align::left},
-                 {"memory"},
-                 {"bandwidth"},
-                 {"fp32"},
-                 {"tf32"},
-                 {"16 bits"},
-                 {"fp8"},
-                 {"profile", Align::left}});
+List list_gpus() {
+    const auto teraflops = [](double flops) { return fmt::format("{:.4g}", flops / 1e12); };
+    const auto gigabytes = [](double rate) { return fmt::format("{:.4g} GB/s", rate / 1e9); };
+    Records all({{"gpu", "GPU"},
+                 {"memory_bytes", "memory", format_bytes},
+                 {"bytes_per_second", "bandwidth", gigabytes},
+                 {"fp32_flops", "fp32", teraflops},
+                 {"tf32_flops", "tf32", teraflops},
+                 {"half_flops", "16 bits", teraflops},
+                 {"fp8_flops", "fp8", teraflops},
+                 {"profile"}});
     for (const hardware::Gpu& gpu : hardware::gpus())
-        table.row(
-            {gpu.name, format_bytes(static_cast<double>(gpu.memory_bytes)),
-             gpu.memory_bytes_per_second > 0 ? fmt::format("{:.4g} GB/s", gpu.memory_bytes_per_second / 1e9) : "-",
-             teraflops(gpu.fp32_flops), teraflops(gpu.tf32_flops), teraflops(gpu.half_flops), teraflops(gpu.fp8_flops),
-             gpu.profile});
-    print_table(table);
-    print("\nDense peaks of the datasheets in TFLOP/s. Shorter names are known too: H100, A100-80GB.\n");
+        all.row({gpu.name, gpu.memory_bytes, offered(gpu.memory_bytes_per_second), offered(gpu.fp32_flops),
+                 offered(gpu.tf32_flops), offered(gpu.half_flops), offered(gpu.fp8_flops), gpu.profile});
+    return {std::move(all),
+            "\nDense peaks of the datasheets in TFLOP/s. Shorter names are known too: H100, A100-80GB.\n"};
 }
 
-void list_profiles() {
-    Table table({{"profile", Align::left}, {"tables"}, {"device", Align::left}, {"made by", Align::left}});
+List list_profiles() {
+    Records all({{"profile"}, {"tables"}, {"device"}, {"made_by", "made by"}});
     calibrate::ProfileStore store;
     for (const std::string& name : calibrate::ProfileStore::shipped()) {
         const calibrate::Profile& p = store.find(name).profile();
-        const std::size_t tables = p.gemm.size() + p.attention.size() + p.pointwise.size() + p.collectives.size();
-        table.row({name, fmt::format("{}", tables), p.device, p.made_by});
+        all.row({name, p.gemm.size() + p.attention.size() + p.pointwise.size() + p.collectives.size(), p.device,
+                 p.made_by});
     }
-    print_table(table);
-    print("\n`orrery profile show NAME` names every table's source.\n");
+    return {std::move(all), "\n`orrery profile show NAME` names every table's source.\n"};
 }
 
 /// A text of a document; "" where it has none. Scenarios of one's own folder are not checked for being listed.
@@ -163,31 +168,49 @@ std::string text_at(const nlohmann::json& document, const char* key) {
     return has ? document.at(key).get<std::string>() : "";
 }
 
-void list_scenarios() {
-    Table table({{"scenario", Align::left}, {"title", Align::left}, {"where it comes from", Align::left}});
+List list_scenarios() {
+    Records all({{"scenario"}, {"title"}, {"description", "where it comes from"}});
     for (const std::filesystem::path& file : scenarios::shipped_files()) {
         const nlohmann::json document = documents::read_document(file.string());
-        table.row({scenarios::shipped_name(file), text_at(document, "name"), text_at(document, "description")});
+        all.row({scenarios::shipped_name(file), text_at(document, "name"), text_at(document, "description")});
     }
-    print_table(table);
-    print(fmt::format("\nTheir files are in {}.\n", data_folder().string()));
+    return {std::move(all), fmt::format("\nTheir files are in {}.\n", data_folder().string())};
 }
 
-void list_keys(bool markdown) {
-    if (markdown) return print(scenarios::key_reference());
+List list_keys() {
     const auto plain = [](std::string text) {
         std::erase(text, '`');
         return text;
     };
-    Table table({{"key", Align::left},
-                 {"values", Align::left},
-                 {"when absent", Align::left},
-                 {"what", Align::left},
-                 {"elsewhere", Align::left}});
+    Records all({{"key"}, {"values"}, {"when_absent", "when absent"}, {"what"}, {"elsewhere"}});
     for (const scenarios::KeyWords& key : scenarios::keys_in_words())
-        table.row({key.object.empty() ? key.key : key.object + '.' + key.key, plain(key.values), key.when_absent,
-                   plain(key.meaning), plain(key.elsewhere)});
-    print_table(table);
+        all.row({key.object.empty() ? key.key : key.object + '.' + key.key, plain(key.values), key.when_absent,
+                 plain(key.meaning), plain(key.elsewhere)});
+    return {std::move(all)};
+}
+
+void add(CLI::App& command, const char* name, const char* what, List (*list)()) {
+    CLI::App* const sub = command.add_subcommand(name, what);
+    const auto format = std::make_shared<FormatOption>();
+    format->add_to(*sub, "a line an entry");
+    sub->callback([list, format] { show(list(), *format); });
+    sub->footer(fmt::format("Examples:\n  orrery list {0}\n  orrery list {0} --format csv", name));
+}
+
+void add_keys(CLI::App& command) {
+    struct Options {
+        FormatOption format;
+        bool markdown = false;
+    };
+    CLI::App* const keys = command.add_subcommand("keys", "keys of a scenario with their values and meanings");
+    const auto options = std::make_shared<Options>();
+    options->format.add_to(*keys, "a line a key");
+    keys->add_flag("--markdown", options->markdown, "as Markdown: docs/scenario.md");
+    keys->callback([options] {
+        require_distinct({options->format.path(), options->markdown ? "-" : ""}, {});
+        options->markdown ? print(scenarios::key_reference()) : show(list_keys(), options->format);
+    });
+    keys->footer("Examples:\n  orrery list keys\n  orrery list keys --markdown | grep sequence");
 }
 
 }  // namespace
@@ -196,21 +219,14 @@ void add_list(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand("list", "list what a scenario can name");
     command->require_subcommand(1);
     command->footer(footer);
-    const auto add = [&](const char* name, const char* what, void (*run)()) {
-        command->add_subcommand(name, what)->callback(run)->footer(fmt::format("Example:\n  orrery list {}", name));
-    };
-    add("models", "shipped models with their sizes", list_models);
-    add("clusters", "cluster presets with their sources", list_clusters);
-    add("gpus", "kinds of GPU with their datasheets' rates", list_gpus);
-    add("fabrics", "kinds of fabric between the nodes with their parameters and sources", list_fabrics);
-    add("strategies", "keys of a scenario's strategy with their values and sources", list_strategies);
-    add("scenarios", "shipped scenarios, which commands take by name", list_scenarios);
-    add("profiles", "shipped profiles of measured kernels and collectives", list_profiles);
-    CLI::App* const keys = command->add_subcommand("keys", "keys of a scenario with their values and meanings");
-    const auto markdown = std::make_shared<bool>(false);
-    keys->add_flag("--markdown", *markdown, "as Markdown: docs/scenario.md");
-    keys->callback([markdown] { list_keys(*markdown); });
-    keys->footer("Examples:\n  orrery list keys\n  orrery list keys --markdown | grep sequence");
+    add(*command, "models", "shipped models with their sizes", list_models);
+    add(*command, "clusters", "cluster presets with their sources", list_clusters);
+    add(*command, "gpus", "kinds of GPU with their datasheets' rates", list_gpus);
+    add(*command, "fabrics", "kinds of fabric between the nodes with their parameters and sources", list_fabrics);
+    add(*command, "strategies", "keys of a scenario's strategy with their values and sources", list_strategies);
+    add(*command, "scenarios", "shipped scenarios, which commands take by name", list_scenarios);
+    add(*command, "profiles", "shipped profiles of measured kernels and collectives", list_profiles);
+    add_keys(*command);
 }
 
 }  // namespace orrery::cli

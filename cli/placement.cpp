@@ -3,9 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
+#include "report/records.hpp"
 
 namespace orrery::cli {
 
@@ -14,6 +17,7 @@ namespace {
 struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
+    FormatOption format;
     std::string json;
 };
 
@@ -26,14 +30,19 @@ Examples:
   orrery placement scenarios/gpt3-175b-superpod-a100.json --json - | jq .recommended)";
 
 void compare(const Options& options) {
-    require_distinct({options.json}, {options.scenario.file});
+    require_distinct({options.json, options.format.path()}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json);
     calibrate::ProfileStore profiles;
     const sim::PlacementComparison comparison = sim::compare_placements(scenario, profiles);
     if (json.wanted()) json.write(report::placement_json(scenario, comparison));
-    if (!json.to_stdout() && !options.display.quiet)
-        print(report::placement_text(scenario, comparison, options.display.style()));
+    const auto rows = [&] {
+        return nlohmann::ordered_json::parse(report::placement_json(scenario, comparison)).at("placements");
+    };
+    options.format.print({.text = [&] { return report::placement_text(scenario, comparison, options.display.style()); },
+                          .csv = [&] { return report::Records::of(rows()).csv(); },
+                          .json = [&] { return report::placement_json(scenario, comparison); }},
+                         json.to_stdout() || options.display.quiet);
     json.finish();
 }
 
@@ -46,6 +55,7 @@ void add_placement(CLI::App& program, Exit&) {
     options->scenario.add_to(*command);
     command->add_option("--json", options->json, "write the comparison as JSON; - for standard output")
         ->type_name("FILE");
+    options->format.add_to(*command, "a line a placement");
     options->display.add_to(*command);
     command->footer(footer);
     command->callback([options] { options->scenario.blamed([&] { return compare(*options); }); });

@@ -27,10 +27,11 @@ void PlanOutputOptions::add_to(CLI::App& command, const std::string& what) {
     command.add_option("--json", json, "write " + what + " as JSON; - for standard output")->type_name("FILE");
     command.add_option("--html", html, "write " + what + " as one HTML file, which any browser opens")
         ->type_name("FILE");
+    format.add_to(command, what + ", as --csv");
 }
 
 PlanOutputs::PlanOutputs(const PlanOutputOptions& options)
-    : csv_(options.csv), json_(options.json), html_(options.html) {
+    : csv_(options.csv), json_(options.json), html_(options.html), format_(options.format) {
     if (html_.wanted()) report::require_page();
 }
 
@@ -40,7 +41,7 @@ void PlanOutputs::finish(const PlanForms& forms, const DisplayOptions& display) 
         if (output->wanted()) output->write((*form)());
         free = free && !output->to_stdout();
     }
-    if (free && !display.quiet) print(forms.text());
+    format_.print({forms.text, forms.csv, forms.json}, !free || display.quiet);
     for (Output* const output : {&csv_, &json_, &html_}) output->finish();
 }
 

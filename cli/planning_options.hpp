@@ -9,18 +9,20 @@
 
 #include "base/interrupt.hpp"
 #include "base/progress.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "cli/ranks.hpp"
 #include "planning/journal.hpp"
 
 namespace orrery::cli {
 
-/// --csv, --json and --html: where the plans go besides the terminal.
+/// --csv, --json and --html: where the plans go besides standard output; and --format, its form.
 struct PlanOutputOptions {
     std::string csv, json, html;
+    FormatOption format;
 
     void add_to(CLI::App& command, const std::string& what);
-    [[nodiscard]] std::vector<std::string> files() const { return {csv, json, html}; }
+    [[nodiscard]] std::vector<std::string> files() const { return {csv, json, html, format.path()}; }
 };
 
 /// The forms of a report on many plans; each is made where it is asked for only.
@@ -38,6 +40,7 @@ public:
 
 private:
     Output csv_, json_, html_;
+    FormatOption format_;
 };
 
 /// --log, --fresh and --threads, and the outputs.

@@ -8,6 +8,7 @@
 #include "base/progress.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "cli/trace_output.hpp"
 #include "report/html/step_page.hpp"
@@ -26,6 +27,7 @@ namespace {
 struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
+    FormatOption format;
     std::string json, trace, html, svg;
     bool check = false, operations = false;
     std::string fold = "auto", engine = "fast";
@@ -42,6 +44,7 @@ constexpr const char* footer = R"(Examples:
   orrery simulate --model llama3-70b --cluster superpod-h100 --gpus 256 --tensor 8 --pipeline 4 --global-batch 512 \
       --seq-length 8192 --precision bf16
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --json - | jq .mfu
+  orrery simulate scenarios/gpt3-175b-superpod-a100.json --format csv            # a line a stage
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --trace step.json.gz    # open it in ui.perfetto.dev
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --html report.html      # to look at, and to pass on
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --global-batch 256 --virtual-pipeline 1 \
@@ -97,7 +100,8 @@ sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileS
 
 Exit simulate(const Options& options) {
     const sim::SimgridAhead simgrid;
-    require_distinct({options.json, options.trace, options.html, options.svg}, {options.scenario.file});
+    require_distinct({options.json, options.trace, options.html, options.svg, options.format.path()},
+                     {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json), trace(options.trace), html(options.html), svg(options.svg);
     const bool every = options.operations && json.wanted();
@@ -121,9 +125,13 @@ Exit simulate(const Options& options) {
                                      options.scenario.command("simulate") + " --html " + options.html));
     if (svg.wanted()) svg.write(report::step_svg(scenario, prediction));
     const bool free = !json.to_stdout() && !trace.to_stdout() && !html.to_stdout() && !svg.to_stdout();
-    if (free && !options.display.quiet) print(report::terminal(scenario, prediction, options.display.style()));
+    options.format.print({.text = [&] { return report::terminal(scenario, prediction, options.display.style()); },
+                          .csv = [&] { return report::stages(scenario, prediction).csv(); },
+                          .json = [&] { return report::json(scenario, prediction); }},
+                         !free || options.display.quiet);
     finish_all({&json, &trace, &html, &svg});
-    const bool agree = verify(scenario, options, profiles, free && !options.display.quiet);
+    const bool agree =
+        verify(scenario, options, profiles, free && !options.display.quiet && !options.format.for_programs());
     return (options.check && !prediction.fits) || !agree ? Exit::outside_tolerance : Exit::done;
 }
 
@@ -163,6 +171,7 @@ void add_simulate(CLI::App& program, Exit& exit) {
                      "when they disagree")
         ->check(CLI::IsMember({"fast", "simgrid", "verify"}))
         ->type_name("WHICH");
+    options->format.add_to(*command, "a line a stage");
     options->display.add_to(*command);
     command->footer(footer);
     command->callback([options, &exit] { exit = options->scenario.blamed([&] { return simulate(*options); }); });

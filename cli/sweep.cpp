@@ -32,6 +32,7 @@ Examples:
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary strategy.tensor=1,2,4,8 --vary training.micro_batch_size=1..8x2
   orrery sweep scenarios/gpt3-175b-superpod-a100.json --vary gpus=64..1024x2
   orrery sweep scenarios/gpt-neox-20b-ethernet.json --vary 'cluster.nic_rate=100..400 Gb/s x2' --csv rates.csv
+  orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --format csv | cut -d, -f1-4
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --shard 1/2 --json part-1.json)";
 
 std::string command(const Options& options) {
@@ -61,7 +62,8 @@ void whole(const Options& options, const planning::Grid& grid, Ranks& ranks) {
 void part(const Options& options, const planning::Grid& grid, Ranks& ranks) {
     const PlanningOptions& planning = options.planning;
     const planning::Shard shard = planning::parse_shard(options.shard);
-    if (!planning.outputs.csv.empty() || !planning.outputs.html.empty() || planning.outputs.json.empty())
+    if (!planning.outputs.csv.empty() || !planning.outputs.html.empty() || planning.outputs.json.empty() ||
+        planning.outputs.format.for_programs())
         throw Error("--shard " + options.shard, "", "a part of a sweep is a JSON file",
                     "name it with --json FILE; `orrery merge` makes CSV and HTML of all parts");
     const std::filesystem::path log = planning.log_file();

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "hardware/gpu.hpp"
 #include "report/html/page.hpp"
@@ -26,6 +27,7 @@ namespace {
 struct Options {
     ScenarioOptions scenario;
     DisplayOptions display;
+    FormatOption format;
     std::string json, html, svg, dot, nccl, simgrid;
 };
 
@@ -72,8 +74,9 @@ std::string command(const Options& options) {
 }
 
 void show(const Options& options) {
-    require_distinct({options.json, options.html, options.svg, options.dot, options.nccl, options.simgrid},
-                     {options.scenario.file});
+    require_distinct(
+        {options.json, options.html, options.svg, options.dot, options.nccl, options.simgrid, options.format.path()},
+        {options.scenario.file});
     const topology::Cluster cluster = topology::build(options.scenario.load_cluster());
     if (!options.html.empty()) report::require_page();
     Output json(options.json), html(options.html), svg(options.svg), dot(options.dot), nccl(options.nccl),
@@ -81,7 +84,10 @@ void show(const Options& options) {
     const topology::Survey survey = topology::survey(cluster);
     const bool answered = json.to_stdout() || html.to_stdout() || svg.to_stdout() || dot.to_stdout() ||
                           nccl.to_stdout() || simgrid.to_stdout();
-    if (!answered && !options.display.quiet) print(report::topology_text(cluster, survey, options.display.style()));
+    options.format.print({.text = [&] { return report::topology_text(cluster, survey, options.display.style()); },
+                          .csv = [&] { return report::topology_records(survey).csv(); },
+                          .json = [&] { return report::topology_json(cluster, survey); }},
+                         answered || options.display.quiet);
     write_all({{&json, [&] { return report::topology_json(cluster, survey); }},
                {&html, [&] { return report::topology_page(cluster, survey, command(options)); }},
                {&svg, [&] { return report::topology_svg(cluster); }},
@@ -98,6 +104,7 @@ void add_topology(CLI::App& program, Exit&) {
         "topology", "print, draw and check the cluster of a scenario: switches, cables, bisection");
     const auto options = std::make_shared<Options>();
     options->scenario.add_to(*command);
+    options->format.add_to(*command, "a line for each layer of switches and kind of cable");
     options->display.add_to(*command);
     command->add_option("--json", options->json, "write the facts as JSON to this file (- for standard output)");
     command->add_option("--html", options->html, "write a page to look at: how it is built, links, distances, routes");

@@ -10,10 +10,12 @@
 #include "base/progress.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "cli/validate_run.hpp"
 #include "report/html/page.hpp"
 #include "report/html/validation_page.hpp"
+#include "report/records.hpp"
 #include "scenarios/shipped.hpp"
 #include "validate/carry.hpp"
 #include "validate/output.hpp"
@@ -26,6 +28,7 @@ namespace {
 struct Options {
     std::vector<std::string> files;
     std::string json, html, carry, into;
+    FormatOption format;
     bool quiet = false, held_out = false, run = false;
     ValidateRun executed;
 };
@@ -46,7 +49,7 @@ std::string command_of(const Options& options) {
 }
 
 void run_validation(const Options& options) {
-    require_distinct({options.json, options.html}, options.files);
+    require_distinct({options.json, options.html, options.format.path()}, options.files);
     if (!options.html.empty()) report::require_page();
     Output json(options.json), html(options.html);
     const std::vector<std::filesystem::path> files =
@@ -60,7 +63,10 @@ void run_validation(const Options& options) {
     const auto scores = validate::to_json(report);
     if (json.wanted()) json.write(scores.dump(2) + '\n');
     if (html.wanted()) html.write(report::validation_page(scores, command_of(options)));
-    if (!json.to_stdout() && !options.quiet) print(validate::to_text(report));
+    options.format.print({.text = [&] { return validate::to_text(report); },
+                          .csv = [&] { return report::Records::of(scores.at("rows")).csv(); },
+                          .json = [&] { return scores.dump(2) + '\n'; }},
+                         json.to_stdout() || html.to_stdout() || options.quiet);
     finish_all({&json, &html});
 }
 
@@ -122,6 +128,7 @@ void add_validate(CLI::App& program, Exit& exit) {
     command->add_option("--into", options->into, "the folder that --carry writes; without it, the carried set's")
         ->type_name("FOLDER")
         ->needs(from);
+    options->format.add_to(*command, "a line a row");
     add_running(*command, *options);
     command->add_flag("--held-out", options->held_out,
                       "calibrate each one-node sweep of a collective with every second size, and score the others");
@@ -130,6 +137,9 @@ void add_validate(CLI::App& program, Exit& exit) {
     command->callback([options, &exit] {
         if (!options->html.empty() && (options->run || !options->carry.empty()))
             throw Error("--html shows published rows that are predicted", "leave out --run and --carry");
+        if (options->format.for_programs() && (options->run || !options->carry.empty()))
+            throw Error("--format is of published rows that are predicted",
+                        "leave out --run and --carry, or take --json");
         if (options->run)
             exit = run_scenarios(*options);
         else

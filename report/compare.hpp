@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/records.hpp"
 #include "report/style.hpp"
 
 namespace orrery::report {
@@ -47,5 +48,7 @@ Comparison compare(const nlohmann::json& predicted, const std::string& predicted
 std::string to_text(const Comparison& comparison, Style style, std::size_t rows = 12);
 /// The same for programs.
 nlohmann::ordered_json to_json(const Comparison& comparison);
+/// All of it as one table: part (step, category, memory, operation), name, kind, count, predicted, measured, error.
+Records records(const Comparison& comparison);
 
 }  // namespace orrery::report

@@ -95,4 +95,17 @@ Json to_json(const Comparison& c) {
             {"operations", groups}};
 }
 
+Records records(const Comparison& c) {
+    Records all({{"part"}, {"name"}, {"kind"}, {"count"}, {"predicted"}, {"measured"}, {"error"}});
+    const auto add = [&](const char* part, const Pair& pair, const Value& kind = {}, const Value& count = {}) {
+        all.row({part, pair.name, kind, count, pair.predicted, pair.measured,
+                 pair.measured > 0 ? Value(pair.error()) : Value()});
+    };
+    add("step", c.step);
+    for (const Pair& pair : c.categories) add("category", pair);
+    for (const Pair& pair : c.memory) add("memory", pair);
+    for (const OpGroup& group : c.groups) add("operation", group.seconds, group.kind, group.count);
+    return all;
+}
+
 }  // namespace orrery::report

@@ -78,4 +78,27 @@ std::vector<Coverage> coverage(const Profile& profile) {
     return all;
 }
 
+Records coverage_records(const Profile& profile) {
+    Records all(
+        {{"table"}, {"points"}, {"range"}, {"origin"}, {"device"}, {"date"}, {"software"}, {"clocks"}, {"licence"}});
+    for (const Coverage& each : coverage(profile))
+        all.row({each.table, each.points, each.range, each.from->origin, each.from->device, each.from->date,
+                 each.from->software, each.from->clocks, each.from->licence});
+    return all;
+}
+
+Records constants_records(const Profile& profile) {
+    Records all({{"name"}, {"value"}, {"unit"}, {"origin"}});
+    for (const auto& [key, constant] : profile.constants)
+        all.row({key, constant.value, constant.unit, constant.origin});
+    return all;
+}
+
+Records held_out_records(const Profile& profile) {
+    Records all({{"suite"}, {"points"}, {"mean"}, {"median"}, {"p90"}});
+    for (const auto& [suite, error] : profile.held_out)
+        all.row({suite, error.points, error.mean, error.median, error.p90});
+    return all;
+}
+
 }  // namespace orrery::report

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibrate/profile.hpp"
+#include "report/records.hpp"
 
 namespace orrery::report {
 
@@ -18,5 +19,11 @@ struct Coverage {
 
 /// In the order of the profile's sections. Keeps pointers into the profile.
 std::vector<Coverage> coverage(const calibrate::Profile& profile);
+/// The same as a table.
+Records coverage_records(const calibrate::Profile& profile);
+/// Name, value, unit and origin.
+Records constants_records(const calibrate::Profile& profile);
+/// Suite, points, and the mean, median and 90th percentile of the relative error.
+Records held_out_records(const calibrate::Profile& profile);
 
 }  // namespace orrery::report

@@ -155,4 +155,12 @@ nlohmann::ordered_json to_json(const Difference& d) {
             {"fits", d.fits}};
 }
 
+Records records(const Difference& d) {
+    Records all({{"part"}, {"name"}, {"before"}, {"after"}});
+    for (const ChangedKey& key : d.keys) all.row({"scenario", key.pointer, key.before, key.after});
+    for (const ChangedNumber& number : d.numbers) all.row({"result", number.name, number.before, number.after});
+    for (const ChangedNumber& number : d.breakdown) all.row({"breakdown", number.name, number.before, number.after});
+    return all;
+}
+
 }  // namespace orrery::report

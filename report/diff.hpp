@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/records.hpp"
 #include "report/style.hpp"
 
 namespace orrery::report {
@@ -40,5 +41,7 @@ Difference difference(const nlohmann::json& before, const std::string& before_fi
 
 std::string to_text(const Difference& difference, Style style);
 nlohmann::ordered_json to_json(const Difference& difference);
+/// All of it as one table: part (scenario, result, breakdown), name, before, after.
+Records records(const Difference& difference);
 
 }  // namespace orrery::report

@@ -41,24 +41,32 @@ std::string origin(const calibrate::Estimate& estimate, const std::string& expla
            (estimate.derived.empty() ? "" : fmt::format("  DERIVED: {}\n", estimate.derived)) + text;
 }
 
-std::string kernel_table(const Census& census, const calibrate::Predictor& predictor, const sim::Caches& caches,
-                         double step_seconds) {
-    struct Row {
-        const KernelUse* use;
-        calibrate::Estimate estimate;
-        double each;
-        [[nodiscard]] double total() const { return each * static_cast<double>(use->count); }
-    };
-    std::vector<Row> rows;
+/// A kernel with its time in this step.
+struct KernelRow {
+    const KernelUse* use;
+    calibrate::Estimate estimate;
+    double each;
+    [[nodiscard]] double total() const { return each * static_cast<double>(use->count); }
+};
+
+/// The most expensive first.
+std::vector<KernelRow> kernel_rows(const Census& census, const calibrate::Predictor& predictor,
+                                   const sim::Caches& caches) {
+    std::vector<KernelRow> rows;
     for (const KernelUse& use : census.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(use.kernel);
         rows.push_back({&use, estimate, caches.seconds(estimate)});
     }
-    std::ranges::stable_sort(rows, std::greater{}, &Row::total);
+    std::ranges::stable_sort(rows, std::greater{}, &KernelRow::total);
+    return rows;
+}
+
+std::string kernel_table(const std::vector<KernelRow>& rows, const calibrate::Predictor& predictor,
+                         double step_seconds) {
     NotedTable table({{"count"}, {"each"}, {"total"}, {"share"}, {"kernel", Align::left}});
     double sum = 0;
     std::uint64_t count = 0;
-    for (const Row& row : rows) {
+    for (const KernelRow& row : rows) {
         table.row({fmt::format("{}", row.use->count), format_seconds(row.each), format_seconds(row.total()),
                    share(row.total(), step_seconds), kernels::to_text(row.use->kernel)},
                   origin(row.estimate, predictor.explain(row.use->kernel)));
@@ -133,6 +141,19 @@ std::string transfer_table(const Census& census, const strategies::StepProgram& 
     return table.to_text();
 }
 
+/// What one rank runs. Throws Error when there is no such rank.
+Census uses_of(const scenarios::Scenario& scenario, const sim::Prediction& prediction, std::uint32_t rank) {
+    const strategies::StepProgram& step = prediction.program;
+    if (rank >= step.role.size())
+        throw Error(fmt::format("there is no rank {}: {} has {} ranks", rank, scenario.name, step.role.size()),
+                    fmt::format("choose 0 to {}", step.role.size() - 1));
+    const std::uint32_t role = step.role[rank];
+    const std::vector<sim::Span>* spans = nullptr;
+    for (const sim::RankClass& ranks : prediction.trace)
+        if (ranks.role == role && spans == nullptr) spans = &ranks.spans;
+    return census(step, role, spans);
+}
+
 }  // namespace
 
 std::string constants_table(const calibrate::Profile& profile) {
@@ -144,27 +165,48 @@ std::string constants_table(const calibrate::Profile& profile) {
 
 std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                     const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank) {
+    const Census uses = uses_of(scenario, prediction, rank);
     const strategies::StepProgram& step = prediction.program;
-    if (rank >= step.role.size())
-        throw Error(fmt::format("there is no rank {}: {} has {} ranks", rank, scenario.name, step.role.size()),
-                    fmt::format("choose 0 to {}", step.role.size() - 1));
     const std::uint32_t role = step.role[rank];
-    const std::vector<sim::Span>* spans = nullptr;
-    for (const sim::RankClass& ranks : prediction.trace)
-        if (ranks.role == role && spans == nullptr) spans = &ranks.spans;
-    const Census uses = census(step, role, spans);
-
     std::string text = fmt::format("{}: rank {} runs {}\n\n", scenario.name, rank, step.programs[role].name);
     text += strategies::to_text(step, role) + '\n';
     text += fmt::format("kernels of one step, {}\n", format_seconds(prediction.step_time_s));
     const sim::Caches caches(step, predictor, std::min(gpus_per_node, step.mesh.ranks()));
-    text += kernel_table(uses, predictor, caches, prediction.step_time_s) + '\n';
+    text += kernel_table(kernel_rows(uses, predictor, caches), predictor, prediction.step_time_s) + '\n';
     if (!uses.transfers.empty()) {
         text += "transfers, in the conventions of nccl-tests\n";
         text += transfer_table(uses, step, {predictor, gpus_per_node, scenario.plan.placement}, rank) + '\n';
     }
     text += fmt::format("constants of profile {}\n", predictor.profile().name);
     return text + constants_table(predictor.profile());
+}
+
+Records explained(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
+                  const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank) {
+    const Census uses = uses_of(scenario, prediction, rank);
+    const strategies::StepProgram& step = prediction.program;
+    const sim::Caches caches(step, predictor, std::min(gpus_per_node, step.mesh.ranks()));
+    Records all({{"part"}, {"what"}, {"count"}, {"seconds"}, {"share"}, {"flops"}, {"bytes"}, {"rests_on"}});
+    for (const KernelRow& row : kernel_rows(uses, predictor, caches)) {
+        const char* const rests_on = row.estimate.extrapolated ? "beyond the measured sizes" : "measured";
+        all.row(
+            {"kernel", kernels::to_text(row.use->kernel), row.use->count, row.each,
+             row.total() / prediction.step_time_s, kernels::flops(row.use->kernel), kernels::bytes(row.use->kernel),
+             row.estimate.derived.empty() ? Value(rests_on) : Value(fmt::format("derived: {}", row.estimate.derived))});
+    }
+    for (const TransferUse& use : uses.transfers) {
+        const double seconds = mean_span(use);
+        const double total = seconds * static_cast<double>(use.count);
+        all.row({"transfer",
+                 describe(step, use.op),
+                 use.count,
+                 use.timed == 0 ? Value() : Value(seconds),
+                 use.timed == 0 ? Value() : Value(total / prediction.step_time_s),
+                 {},
+                 bytes_of(step, use.op),
+                 use.timed == 0 ? "within a layer" : "simulated network"});
+    }
+    return all;
 }
 
 }  // namespace orrery::report

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "calibrate/predictor.hpp"
+#include "report/records.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
 
@@ -16,6 +17,11 @@ namespace orrery::report {
 /// Throws Error when there is no such rank.
 std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                     const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank);
+
+/// The kernels, the most expensive first, and the transfers of one rank as a table: part (kernel, transfer), what,
+/// count, seconds of one, share of the step, flops, bytes, and what the time rests on. As explain() otherwise.
+Records explained(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
+                  const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank);
 
 /// Name, value, unit and origin of every constant of a profile, one a line.
 std::string constants_table(const calibrate::Profile& profile);

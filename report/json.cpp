@@ -156,6 +156,16 @@ void write_with_operations(const Json& document, const sim::Step& step, const Si
 
 }  // namespace
 
+Records stages(const scenarios::Scenario& scenario, const sim::Prediction& p) {
+    const Json report = document(scenario, p, p, Json::object());
+    Json rows = report.at("stages");
+    for (std::size_t stage = 0; stage < rows.size(); ++stage) {
+        rows[stage]["memory_bytes"] = report.at("memory_bytes").at(stage);
+        rows[stage]["memory_bytes"].erase("stage");
+    }
+    return Records::of(rows);
+}
+
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) {
     return json(scenario, p, Json::object());
 }

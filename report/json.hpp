@@ -6,6 +6,7 @@
 
 #include "report/measured_step.hpp"
 #include "report/operations.hpp"
+#include "report/records.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
 
@@ -18,6 +19,8 @@ inline constexpr int schema_version = 1;
 /// the prediction is not finite: such a prediction is a fault of the program, and JSON has no word for it.
 /// more: keys that the report gets besides ("measured").
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& prediction);
+/// A row for each pipeline stage: its seconds by category, its bytes by kind.
+Records stages(const scenarios::Scenario& scenario, const sim::Prediction& prediction);
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                  const nlohmann::ordered_json& more);
 

@@ -11,17 +11,6 @@ namespace orrery::report {
 using planning::Outcome;
 using planning::OutcomeField;
 
-namespace {
-
-std::string csv_cell(const std::string& text) {
-    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-    return quoted + '"';
-}
-
-}  // namespace
-
 std::vector<Table::Column> outcome_columns() {
     return {{"GPUs"}, {"step"}, {"tokens/s"}, {"MFU"}, {"memory"}, {"of"}, {"most of it", Table::Align::left}};
 }
@@ -34,12 +23,6 @@ std::vector<std::string> outcome_cells(const Outcome& outcome) {
             format_bytes(static_cast<double>(outcome.memory_peak)),
             format_bytes(static_cast<double>(outcome.memory_capacity)),
             outcome.bottleneck};
-}
-
-std::string csv_line(const std::vector<std::string>& cells) {
-    std::string line;
-    for (std::size_t i = 0; i < cells.size(); ++i) line += (i > 0 ? "," : "") + csv_cell(cells[i]);
-    return line + '\n';
 }
 
 std::vector<std::string> outcome_names() {

@@ -14,9 +14,6 @@ namespace orrery::report {
 std::vector<Table::Column> outcome_columns();
 std::vector<std::string> outcome_cells(const planning::Outcome& outcome);
 
-/// A line of a CSV file (RFC 4180, but that lines end with a newline alone): cells with commas, quotes or line ends
-/// are quoted.
-std::string csv_line(const std::vector<std::string>& cells);
 /// The names of an outcome's fields and its values, numbers to the last bit.
 std::vector<std::string> outcome_names();
 std::vector<std::string> outcome_values(const planning::Outcome& outcome);

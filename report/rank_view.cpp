@@ -21,6 +21,10 @@ RankView::RankView(const scenarios::Scenario& scenario, std::uint32_t rank)
     text_ = explain(scenario, prediction_, *predictor_, cluster_.gpus_per_node(), rank);
 }
 
+Records RankView::table() const {
+    return explained(scenario_, prediction_, *predictor_, cluster_.gpus_per_node(), rank_);
+}
+
 nlohmann::ordered_json RankView::json() const {
     return {{"scenario", scenario_.name},
             {"rank", rank_},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "calibrate/profile_store.hpp"
+#include "report/records.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/prediction.hpp"
 #include "topology/cluster.hpp"
@@ -20,6 +21,8 @@ public:
 
     /// As explain() in explain.hpp says.
     [[nodiscard]] const std::string& text() const { return text_; }
+    /// As explained() in explain.hpp says.
+    [[nodiscard]] Records table() const;
     /// {scenario, rank, step_time_s, roof: {gpu, format, flops_per_second, bytes_per_second}, kernels: [...]}, both as
     /// html/kernel_list.hpp has them.
     [[nodiscard]] nlohmann::ordered_json json() const;

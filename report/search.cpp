@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "documents/write_fields.hpp"
 #include "report/planned.hpp"
+#include "report/records.hpp"
 #include "sim/version.hpp"
 #include "strategies/plan_fields.hpp"
 

@@ -9,6 +9,7 @@
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "report/planned.hpp"
+#include "report/records.hpp"
 #include "sim/version.hpp"
 
 namespace orrery::report {

@@ -103,6 +103,39 @@ std::string topology_text(const Cluster& cluster, const Survey& survey, Style st
     return text;
 }
 
+Records topology_records(const Survey& survey) {
+    Records all({{"part"},
+                 {"name"},
+                 {"count"},
+                 {"ports_used"},
+                 {"ports_offered"},
+                 {"bytes_per_second"},
+                 {"fastest_bytes_per_second"},
+                 {"latency_seconds"},
+                 {"longest_seconds"}});
+    for (const Survey::Switches& s : survey.switches)
+        all.row({"switches",
+                 s.name,
+                 s.count,
+                 s.ports_used,
+                 s.ports_offered == 0 ? Value() : Value(s.ports_offered),
+                 {},
+                 {},
+                 {},
+                 {}});
+    for (const Survey::Cables& c : survey.cables)
+        all.row({"cables",
+                 c.name,
+                 c.count,
+                 {},
+                 {},
+                 c.bytes_per_second,
+                 c.fastest_bytes_per_second,
+                 c.latency_seconds,
+                 c.longest_seconds});
+    return all;
+}
+
 std::string topology_json(const Cluster& cluster, const Survey& survey) {
     using Json = nlohmann::ordered_json;
     Json groups = Json::array(), switches = Json::array(), cables = Json::array(), hops = Json::array(),

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "report/records.hpp"
 #include "report/style.hpp"
 #include "topology/cluster.hpp"
 #include "topology/survey.hpp"
@@ -14,6 +15,9 @@ std::string topology_text(const topology::Cluster& cluster, const topology::Surv
 
 /// The same as one JSON object and a newline; rates in bytes per second, latencies in seconds.
 std::string topology_json(const topology::Cluster& cluster, const topology::Survey& survey);
+
+/// Switches and cables, a row each layer and kind.
+Records topology_records(const topology::Survey& survey);
 
 /// A drawing of its own size: nodes below, layers of switches as rows above them, lines as wide as they have cables; a
 /// fabric of routers without layers as a ring. Of a large cluster a part, with the number of each kind. The same

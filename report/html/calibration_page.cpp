@@ -160,39 +160,11 @@ Json answers(const calibrate::Predictor& predictor) {
     return list;
 }
 
-Json coverage_json(const Profile& profile) {
-    Json list = Json::array();
-    for (const Coverage& each : coverage(profile))
-        list.push_back({{"table", each.table},
-                        {"points", each.points},
-                        {"range", each.range},
-                        {"origin", each.from->origin},
-                        {"device", each.from->device},
-                        {"date", each.from->date},
-                        {"software", each.from->software},
-                        {"clocks", each.from->clocks},
-                        {"licence", each.from->licence}});
-    return list;
-}
-
-Json constants(const Profile& profile) {
-    Json list = Json::array();
-    for (const auto& [key, constant] : profile.constants)
-        list.push_back(
-            {{"name", key}, {"value", constant.value}, {"unit", constant.unit}, {"origin", constant.origin}});
-    return list;
-}
-
 Json errors(const Profile& profile) {
-    Json list = Json::array();
-    for (const auto& [suite, error] : profile.held_out) {
-        const auto noise = profile.noise.find(suite);
-        list.push_back({{"suite", suite},
-                        {"points", error.points},
-                        {"mean", error.mean},
-                        {"median", error.median},
-                        {"p90", error.p90},
-                        {"noise", noise == profile.noise.end() ? Json() : Json(noise->second.median)}});
+    Json list = held_out_records(profile).objects();
+    for (Json& each : list) {
+        const auto noise = profile.noise.find(each.at("suite").get<std::string>());
+        each["noise"] = noise == profile.noise.end() ? Json() : Json(noise->second.median);
     }
     return list;
 }
@@ -208,9 +180,9 @@ std::string calibration_page(const calibrate::Predictor& predictor, const std::s
                      {"roofs", roofs(profile)},
                      {"points", roof_points(profile)},
                      {"bandwidths", bandwidths(profile)},
-                     {"coverage", coverage_json(profile)},
+                     {"coverage", coverage_records(profile).objects()},
                      {"answers", answers(predictor)},
-                     {"constants", constants(profile)},
+                     {"constants", constants_records(profile).objects()},
                      {"errors", errors(profile)}});
 }
 

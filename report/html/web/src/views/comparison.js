@@ -4,6 +4,7 @@ import { axis, grid, legend, tooltip } from "../charts.js";
 import { h } from "../dom.js";
 import { figure } from "../figure.js";
 import { bytes, count, percent, seconds } from "../format.js";
+import { agreement } from "../parts/agreement.js";
 import { timeline } from "../parts/timeline.js";
 import { table } from "../table.js";
 import { base, series } from "../theme.js";
@@ -47,22 +48,14 @@ function byKind(operations) {
   return [...kinds.values()].map((each) => ({ ...each, error: each.predicted / each.measured - 1 })).sort((a, b) => b.measured - a.measured);
 }
 
-function agreement(operations) {
+function eachOperation(operations) {
   const drawn = operations.filter((each) => each.predicted > 0 && each.measured > 0);
   if (drawn.length === 0) return null;
-  const ends = drawn.flatMap((each) => [each.predicted, each.measured]);
-  const [least, most] = [Math.min(...ends) / 1.5, Math.max(...ends) * 1.5];
-  const scale = (name) => axis(name, { type: "log", min: least, max: most, nameGap: name === "predicted" ? 56 : 28, axisLabel: { color: base().text, formatter: seconds, hideOverlap: true } });
-  const line = (factor, type) => ({ type: "line", silent: true, symbol: "none", lineStyle: { color: base().text, width: 1, type }, data: [[least, least * factor], [most, most * factor]] });
-  const option = () => ({
-    grid: grid({ left: 76, top: 40 }), legend: legend(), color: series(), tooltip: tooltip({ formatter: ({ data }) => data.said ?? "" }), xAxis: scale("measured"), yAxis: scale("predicted"),
-    series: [line(1, "solid"), line(1.1, "dashed"), line(1 / 1.1, "dashed"), ...[...new Set(drawn.map((each) => each.kind))].map((kind) => ({
-      name: kind, type: "scatter", symbolSize: 8, itemStyle: { opacity: 0.75 },
-      data: drawn.filter((each) => each.kind === kind).map((each) => ({ value: [each.measured, each.predicted], said: `${each.name}\n${seconds(each.measured)} measured, ${seconds(each.predicted)} predicted` })),
-    }))],
+  return agreement(drawn.map((each) => ({ source: each.kind, id: each.name, measured: each.measured, predicted: each.predicted })), {
+    title: "Operations against each other", subtitle: "seconds of a rank in a step, all layers and micro-batches together; dashed: 10% more and less",
+    height: 360, size: 8, label: "Predicted against measured seconds of each operation",
+    data: { columns: [{ title: "operation" }, { title: "kind" }, { title: "measured", format: seconds }, { title: "predicted", format: seconds }], rows: drawn.map((each) => [each.name, each.kind, each.measured, each.predicted]) },
   });
-  return card({ title: "Operations against each other", subtitle: "seconds of a rank in a step, all layers and micro-batches together; dashed: 10% more and less", width: "half", content: chart(option, { height: 360, label: "Predicted against measured seconds of each operation" }),
-    data: { columns: [{ title: "operation" }, { title: "kind" }, { title: "measured", format: seconds }, { title: "predicted", format: seconds }], rows: drawn.map((each) => [each.name, each.kind, each.measured, each.predicted]) } });
 }
 
 function all(operations, step) {
@@ -90,7 +83,7 @@ export function comparison(data) {
     data.timeline && timeline(data.timeline, { title: "Predicted above measured", subtitle: "a rank of each role; zoom with the buttons, the slider, or Ctrl and wheel" }),
     bars({ title: "Where the step goes", subtitle: "mean over the stages", pairs: categories.filter((each) => Math.max(each.predicted, each.measured) > 0) }),
     bars({ title: "Time by kind", subtitle: "seconds of a rank in its operations", pairs: kinds }),
-    agreement(operations), memory.length > 0 && memoryTable(memory), operations.length > 0 && all(operations, step),
+    eachOperation(operations), memory.length > 0 && memoryTable(memory), operations.length > 0 && all(operations, step),
     sides(data), card({ title: "To make this page again", width: "half", content: h("pre", {}, data.command) }),
   ].filter(Boolean);
 }

@@ -34,7 +34,7 @@ export function validation(data) {
     figure("Within 10%", share(data.within_tenth), "of the steps"),
     figure("Inside their interval", share(data.inside_interval), "", "meant to hold 80%"),
     figure("Predicted", count(rows.length), `of ${count(data.sources.reduce((sum, source) => sum + source.rows, 0))} rows`),
-    agreement(rows), errors(rows, bySource),
+    agreement(rows, { title: "All steps", subtitle: "dashed: 10% more and less", label: "Predicted against measured seconds a step" }), errors(rows, bySource),
     card({ title: "Steps", width: "full", subtitle: "the farthest first; filter by words, or by bounds such as measured>10 error<-0.2",
       content: table([{ title: "source" }, { title: "row" }, { title: "measured", format: seconds }, { title: "predicted", format: seconds }, { title: "error", format: signed }, { title: "off", format: share }],
         rows.map((row) => [row.source, row.id, row.measured, row.predicted, row.error, Math.abs(row.error)]), { filter: true, name: "steps", sort: { column: 5, down: true } }) }),
