@@ -52,10 +52,11 @@ void lay_over(ModelSpec& spec, const Reader& reader) {
 /// 0 experts make the model dense; Megatron-LM's defaults otherwise: two experts a token, in every layer, of the
 /// MLP's width.
 void derive_experts(ModelSpec& spec, const ModelSpec& base, bool width_follows) {
-    if (spec.experts == 0 && base.experts > 0)
+    if (spec.experts == 0 && base.experts > 0) {
         spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = spec.dense_layers =
             spec.moe_layer_offset = 0;
-    if (spec.experts == 0) spec.shared_expert_gate = false;
+        spec.shared_expert_gate = false;
+    }
     if (spec.experts == 0) return;
     if (spec.experts_per_token == 0) spec.experts_per_token = 2;
     if (spec.moe_layer_freq == 0) spec.moe_layer_freq = 1;

@@ -24,10 +24,10 @@ Records sample() {
 
 TEST(Records, SayTheSameToPeopleAndToPrograms) {
     EXPECT_EQ(sample().text(),
-              "name     memory  fits  note\n"
-              "-------  ------  ----  ----\n"
+              "name    memory  fits  note\n"
+              "------  ------  ----  ----\n"
               "a, \"b\"   4 KiB  yes   -\n"
-              "=cmd()    0 KiB  no    -1\n");
+              "=cmd()   0 KiB  no    -1\n");
     EXPECT_EQ(sample().csv(),
               "name,bytes,fits,note\n"
               "\"a, \"\"b\"\"\",4096,true,\n"
