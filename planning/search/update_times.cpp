@@ -144,11 +144,16 @@ private:
         }
         return seconds;
     }
-    /// Of all layers, once for the forward and once for the backward.
+    /// Of all layers, once for the forward and once for the backward; but for the embedding's where logits read it too,
+    /// which may stay for all passes of a step (strategies/weight_gathers.hpp).
     [[nodiscard]] double gathers() const {
         double seconds = 0;
-        for (const LayerBlocks& layer : bare_.blocks) seconds += 2 * gather(layer);
-        return seconds;
+        bool lends = false;
+        for (const LayerBlocks& layer : bare_.blocks) {
+            seconds += 2 * gather(layer);
+            lends = lends || layer.borrows_words;
+        }
+        return lends ? seconds - 2 * gather(*bare_.stage.chunks.front().front().blocks) : seconds;
     }
 
     /// Of the data lane, when the last backward has ended: the bucket that it completes, and without overlap what the
