@@ -148,11 +148,8 @@ private:
     /// which may stay for all passes of a step (strategies/weight_gathers.hpp).
     [[nodiscard]] double gathers() const {
         double seconds = 0;
-        bool lends = false;
-        for (const LayerBlocks& layer : bare_.blocks) {
-            seconds += 2 * gather(layer);
-            lends = lends || layer.borrows_words;
-        }
+        for (const LayerBlocks& layer : bare_.blocks) seconds += 2 * gather(layer);
+        const bool lends = plan_.model.tied_embeddings && plan_.strategy.pipeline == 1;
         return lends ? seconds - 2 * gather(*bare_.stage.chunks.front().front().blocks) : seconds;
     }
 
