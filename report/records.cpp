@@ -71,12 +71,24 @@ std::string Value::text() const {
                       held_);
 }
 
+namespace {
+
+/// Counts and bytes are whole, whichever type they were reckoned in.
+Json number_json(double number) {
+    constexpr double exact = 9007199254740992.0;  // 2^53
+    if (!std::isfinite(number)) return {};
+    if (std::trunc(number) == number && std::abs(number) < exact) return static_cast<std::int64_t>(number);
+    return number;
+}
+
+}  // namespace
+
 Json Value::json() const {
-    return std::visit(Overloaded{[](std::monostate) { return Json(); }, [](bool truth) { return Json(truth); },
-                                 [](std::int64_t number) { return Json(number); },
-                                 [](double number) { return std::isfinite(number) ? Json(number) : Json(); },
-                                 [](const std::string& text) { return Json(text); }},
-                      held_);
+    return std::visit(
+        Overloaded{[](std::monostate) { return Json(); }, [](bool truth) { return Json(truth); },
+                   [](std::int64_t number) { return Json(number); }, [](double number) { return number_json(number); },
+                   [](const std::string& text) { return Json(text); }},
+        held_);
 }
 
 Records::Records(std::vector<Column> columns) : columns_(std::move(columns)) {}

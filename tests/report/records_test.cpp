@@ -17,7 +17,7 @@ Records sample() {
                  {"bytes", "memory", [](double bytes) { return std::to_string(int(bytes / 1024)) + " KiB"; }},
                  {"fits"},
                  {"note"}});
-    all.row({"a, \"b\"", 4096, true, {}});
+    all.row({"a, \"b\"", 4096.0, true, {}});
     all.row({"=cmd()", 0.1, false, "-1"});
     return all;
 }
