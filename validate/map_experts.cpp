@@ -73,14 +73,15 @@ namespace {
 
 /// Printed, or Megatron-LM's default (allgather) where that ran, or that of NVIDIA's performance recipes: flex, which
 /// drops no tokens (Megatron-Bridge, perf_recipes: DeepSeek, Kimi, GPT-OSS and 38 of 46 of Qwen3).
-strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software) {
+/// capacity: of an expert, 0 where it takes all that come.
+strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software, double capacity) {
     using enum strategies::Dispatcher;
     const std::string printed = row.words("switches.moe-token-dispatcher-type");
-    if (printed == "allgather" || printed == "alltoall" || printed == "flex")
-        return printed == "flex" ? flex : printed == "allgather" ? allgather : alltoall;
+    if (printed == "allgather") return allgather;
+    if (printed == "alltoall") return alltoall;
+    if (printed == "flex") return flex;
     if (software == Software::megatron_core) return allgather;
-    const bool drops = row.number("switches.moe-expert-capacity-factor").value_or(0) > 0 ||
-                       contains(row.words("model.name") + row.id(), "tokendrop");
+    const bool drops = capacity > 0 || contains(row.words("model.name") + row.id(), "tokendrop");
     return software == Software::nemo && !drops ? flex : alltoall;
 }
 
@@ -111,10 +112,10 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
     strategy.expert_tensor = split.value_or(strategy.expert > strategy.data * strategy.context ? 1 : 0);
     if (strategy.tensor > 1 && !strategy.sequence_parallel)
         throw Skip("experts beside tensor without sequence parallelism are not supported");
-    strategy.dispatcher = dispatcher_of_experts(row, software);
+    plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
+    strategy.dispatcher = dispatcher_of_experts(row, software, plan.training.expert_capacity);
     plan.training.permute_fusion = fuses_permutation(row, software);
     plan.training.cuda_graph_scope = graph_scope(row);
-    plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
     try {
         strategies::validate(plan);  // groups of experts that do not divide the ranks make no mesh
