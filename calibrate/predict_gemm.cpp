@@ -297,7 +297,7 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     else if (!exact)
         out += fmt::format("  no table for {}: efficiency of {} on its own peak\n", kernels::name(gemm.dtype),
                            kernels::name(table.table().dtype));
-    if (measured(gemm) != nullptr) return out + "  this batched product was measured itself\n";
+    if (measured(gemm) != nullptr) return out + "  this very product was measured\n";
     if (gemm.batch > 1)
         out += fmt::format("  batch {} folded into m for the efficiency; tiles and traffic of the batched product\n",
                            gemm.batch);

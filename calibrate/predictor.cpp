@@ -12,17 +12,26 @@
 #include "calibrate/predict_gemm.hpp"
 #include "calibrate/predict_image.hpp"
 #include "calibrate/predict_pointwise.hpp"
+#include "calibrate/predict_state_space.hpp"
 
 namespace orrery::calibrate {
 
 struct Predictor::Tables {
     explicit Tables(const Profile& p)
-        : source(&p), gemm(p), attention(p), pointwise(p), image(p, gemm, pointwise), collective(p), copy(p) {}
+        : source(&p),
+          gemm(p),
+          attention(p),
+          pointwise(p),
+          image(p, gemm, pointwise),
+          scan(p, pointwise),
+          collective(p),
+          copy(p) {}
     const Profile* source;
     GemmPredictor gemm;
     AttentionPredictor attention;
     PointwisePredictor pointwise;
     ImagePredictor image;
+    StateSpacePredictor scan;
     CollectivePredictor collective;
     CopyPredictor copy;
 };
@@ -37,6 +46,9 @@ bool valid(const kernels::Convolution& c) {
 }
 bool valid(const kernels::Pooling& p) { return p.stride > 0 && std::min(p.input_elements(), p.output_elements()) > 0; }
 bool valid(const kernels::BatchNorm& b) { return std::min(b.rows, b.channels) > 0; }
+bool valid(const kernels::StateSpace& s) {
+    return std::min({s.batch, s.seq, s.heads, s.head_dim, s.groups, s.state, s.chunk}) > 0;
+}
 
 void require_valid(const kernels::Kernel& kernel) {
     if (!std::visit([](const auto& any) { return valid(any); }, kernel))
@@ -56,7 +68,8 @@ Estimate Predictor::kernel(const kernels::Kernel& kernel) const {
                                  [&](const kernels::Pointwise& p) { return tables_->pointwise.estimate(p); },
                                  [&](const kernels::Convolution& c) { return tables_->image.estimate(c); },
                                  [&](const kernels::Pooling& p) { return tables_->image.estimate(p); },
-                                 [&](const kernels::BatchNorm& b) { return tables_->image.estimate(b); }},
+                                 [&](const kernels::BatchNorm& b) { return tables_->image.estimate(b); },
+                                 [&](const kernels::StateSpace& s) { return tables_->scan.estimate(s); }},
                       kernel);
 }
 
@@ -67,7 +80,8 @@ Estimate Predictor::at_table_clock(const kernels::Kernel& kernel) const {
                                  [&](const kernels::Pointwise& p) { return tables_->pointwise.at_table_clock(p); },
                                  [&](const kernels::Convolution& c) { return tables_->image.at_table_clock(c); },
                                  [&](const kernels::Pooling& p) { return tables_->image.estimate(p); },
-                                 [&](const kernels::BatchNorm& b) { return tables_->image.estimate(b); }},
+                                 [&](const kernels::BatchNorm& b) { return tables_->image.estimate(b); },
+                                 [&](const kernels::StateSpace& s) { return tables_->scan.estimate(s); }},
                       kernel);
 }
 
@@ -92,7 +106,8 @@ std::string Predictor::explain(const kernels::Kernel& kernel) const {
                                  [&](const kernels::Pointwise& p) { return tables_->pointwise.explain(p); },
                                  [&](const kernels::Convolution& c) { return tables_->image.explain(c); },
                                  [&](const kernels::Pooling& p) { return tables_->image.explain(p); },
-                                 [&](const kernels::BatchNorm& b) { return tables_->image.explain(b); }},
+                                 [&](const kernels::BatchNorm& b) { return tables_->image.explain(b); },
+                                 [&](const kernels::StateSpace& s) { return tables_->scan.explain(s); }},
                       kernel);
 }
 

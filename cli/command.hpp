@@ -34,6 +34,8 @@ void add_profile(CLI::App& program, Exit& exit);
 void add_calibrate(CLI::App& program, Exit& exit);
 void add_capacity(CLI::App& program, Exit& exit);
 void add_import(CLI::App& program, Exit& exit);
+void add_init(CLI::App& program, Exit& exit);
+void add_export(CLI::App& program, Exit& exit);
 
 /// The same, shared among the ranks of a job; `ranks` must outlive the program.
 void add_sweep(CLI::App& program, Ranks& ranks);

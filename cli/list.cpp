@@ -171,7 +171,7 @@ std::string text_at(const nlohmann::json& document, const char* key) {
 List list_scenarios() {
     Records all({{"scenario"}, {"title"}, {"description", "where it comes from"}});
     for (const std::filesystem::path& file : scenarios::shipped_files()) {
-        const nlohmann::json document = documents::read_document(file.string());
+        const nlohmann::json document = documents::read_document(file, documents::commented);
         all.row({scenarios::shipped_name(file), text_at(document, "name"), text_at(document, "description")});
     }
     return {std::move(all), fmt::format("\nTheir files are in {}.\n", data_folder().string())};

@@ -28,7 +28,7 @@ std::string explanation(const json::exception& error) {
 /// end.
 class Builder : public json::json_sax_t {
 public:
-    explicit Builder(const std::string& file) : file_(file) {}
+    Builder(const std::string& file, bool comments) : file_(file), comments_(comments) {}
 
     json take() && { return std::move(root_); }
 
@@ -52,7 +52,8 @@ public:
     }
     bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
         throw Error(file_, "", "not valid JSON: " + explanation(error),
-                    "mend the text at that position; JSON has no comments, no trailing commas and only double quotes");
+                    fmt::format("mend the text at that position; {} no trailing commas and only double quotes",
+                                comments_ ? "comments begin with //, and JSON has" : "JSON has no comments,"));
     }
 
 private:
@@ -93,6 +94,7 @@ private:
     }
 
     const std::string& file_;
+    bool comments_;
     json root_;
     std::vector<Level> open_;
 };
@@ -114,8 +116,9 @@ json parse_document(std::string_view bytes, const std::string& file, const Wante
         throw Error(file, "", bytes.empty() ? "the file is empty" : "the file holds nothing but blanks",
                     "write a JSON object; " + wanted.example);
     }
-    Builder builder(file);
-    (void)json::sax_parse(bytes, &builder);  // false only where the builder says so, and it throws instead
+    Builder builder(file, wanted.comments);
+    (void)json::sax_parse(bytes, &builder, json::input_format_t::json, true,
+                          wanted.comments);  // false only where the builder says so, and it throws instead
     return std::move(builder).take();
 }
 

@@ -17,7 +17,10 @@ inline constexpr std::size_t max_depth = 64;
 struct Wanted {
     std::string example = "the shipped scenarios are examples";  ///< of a document that is as it should be
     std::size_t most_bytes = max_document_bytes;
+    bool comments = false;  ///< text behind // up to the end of the line, and between /* and */, is passed over
 };
+/// Scenarios, which people write and explain.
+inline const Wanted commented{.comments = true};
 
 /// Parses a whole document. Throws Error with file and position (line and column; the pointer of a repeated key) for
 /// what is no JSON, a key that stands twice in an object, a number beyond a double (1e999), and nesting beyond

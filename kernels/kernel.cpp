@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/overloaded.hpp"
 #include "kernels/pointwise_traffic.hpp"
+#include "kernels/state_space_work.hpp"
 
 namespace orrery::kernels {
 
@@ -79,7 +80,8 @@ double flops(const Kernel& kernel) {
                                      const double pixels = double{1} * c.batch * c.output_rows() * c.output_columns();
                                      return 2.0 * pixels * static_cast<double>(c.weights());
                                  },
-                                 [](const Pooling&) { return 0.0; }, [](const BatchNorm&) { return 0.0; }},
+                                 [](const Pooling&) { return 0.0; }, [](const BatchNorm&) { return 0.0; },
+                                 [](const StateSpace& s) { return flops_of(s); }},
                       kernel);
 }
 
@@ -128,7 +130,8 @@ double bytes(const Kernel& kernel) {
     return std::visit(
         Overloaded{[](const Gemm& g) { return bytes_of(g); }, [](const Attention& a) { return bytes_of(a); },
                    [](const Pointwise& p) { return bytes_of(p); }, [](const Convolution& c) { return bytes_of(c); },
-                   [](const Pooling& p) { return bytes_of(p); }, [](const BatchNorm& b) { return bytes_of(b); }},
+                   [](const Pooling& p) { return bytes_of(p); }, [](const BatchNorm& b) { return bytes_of(b); },
+                   [](const StateSpace& s) { return bytes_of(s); }},
         kernel);
 }
 
@@ -174,13 +177,19 @@ std::string text(const BatchNorm& b) {
     return fmt::format("batch-norm{} {} {}x{}", b.backward ? "-backward" : "", name(b.dtype), b.rows, b.channels);
 }
 
+std::string text(const StateSpace& s) {
+    return fmt::format("{} {} b{} s{} h{} d{} g{} n{} chunk {}", name(s.kind), name(s.dtype), s.batch, s.seq, s.heads,
+                       s.head_dim, s.groups, s.state, s.chunk);
+}
+
 }  // namespace
 
 std::string to_text(const Kernel& kernel) {
     return std::visit(
         Overloaded{[](const Gemm& g) { return text(g); }, [](const Attention& a) { return text(a); },
                    [](const Pointwise& p) { return text(p); }, [](const Convolution& c) { return text(c); },
-                   [](const Pooling& p) { return text(p); }, [](const BatchNorm& b) { return text(b); }},
+                   [](const Pooling& p) { return text(p); }, [](const BatchNorm& b) { return text(b); },
+                   [](const StateSpace& s) { return text(s); }},
         kernel);
 }
 

@@ -153,6 +153,43 @@ struct BatchNorm {
     bool operator==(const BatchNorm&) const = default;
 };
 
+/// The kernels of Mamba-2's scan over one sequence cut into chunks (Dao and Gu 2024, arXiv:2405.21060, section 6), and
+/// of the convolution before it, as the authors' library launches them (mamba_ssm, ops/triton/ssd_combined.py,
+/// mamba_split_conv1d_scan_combined). state_space.cpp holds what each computes and moves.
+// clang-format off
+enum class StateSpaceKind : std::uint8_t {
+    convolution, convolution_backward,      ///< of each channel over the last tokens, with SiLU
+    decay, decay_backward,                  ///< sums of each head's decay within chunks
+    chunk_product,                          ///< C B^T of each group within chunks
+    chunk_states,                           ///< what each chunk adds to the states
+    state_passing, state_passing_backward,  ///< from chunk to chunk
+    chunk_scan,                             ///< results: of the chunk's own tokens and of the states before it, gated
+    gate_gradient,                          ///< backward: of the gate and of what it weighs,
+    state_gradient,                         ///< of the states before each chunk,
+    input_gradient,                         ///< of what is scanned,
+    b_gradient, c_gradient,                 ///< of what writes and reads states, through states,
+    product_gradient,                       ///< of C B^T,
+    product_backward,                       ///< through it of B or of C,
+    decay_gradient,                         ///< of the decay within chunks
+};
+// clang-format on
+inline constexpr int state_space_kinds = static_cast<int>(StateSpaceKind::decay_gradient) + 1;
+
+std::string_view name(StateSpaceKind kind);
+/// Throws Error for an unknown name.
+StateSpaceKind state_space_from(std::string_view name);
+
+struct StateSpace {
+    StateSpaceKind kind = StateSpaceKind::chunk_scan;
+    Dtype dtype = Dtype::bf16;
+    std::uint32_t batch = 0, seq = 0;
+    std::uint32_t heads = 0, head_dim = 0;
+    std::uint32_t groups = 0;  ///< of heads, which share B and C
+    std::uint32_t state = 0;
+    std::uint32_t chunk = 0;  ///< tokens; of a convolution the tokens that it sees
+    bool operator==(const StateSpace&) const = default;
+};
+
 /// Kernels that memory bandwidth bounds. pointwise.cpp holds, for each, the passes over its elements.
 // clang-format off
 enum class PointwiseKind : std::uint8_t {
@@ -198,7 +235,7 @@ struct Pointwise {
 
 /// Whoever asks which of them a kernel is names each of them (base/overloaded.hpp without a generic function): a kind
 /// that is added and that somebody does not price, run or describe is an error of the compiler.
-using Kernel = std::variant<Gemm, Attention, Pointwise, Convolution, Pooling, BatchNorm>;
+using Kernel = std::variant<Gemm, Attention, Pointwise, Convolution, Pooling, BatchNorm, StateSpace>;
 
 /// Of its operands.
 Dtype dtype_of(const Kernel& kernel);
@@ -207,7 +244,8 @@ Kernel with_dtype(Kernel kernel, Dtype dtype);
 
 /// Floating-point operations, a multiply-add counting as two; attention counts pairs(), backward attention 2.5 times
 /// the forward (five products instead of two, as FlashAttention-2, section 4.1); a convolution counts every product of
-/// a weight, padding included. Pointwise kernels, pooling and batch norms count zero: their time is bytes.
+/// a weight, padding included; a scan within chunks the pairs of a token and those before it. Pointwise kernels,
+/// pooling and batch norms count zero: their time is bytes.
 double flops(const Kernel& kernel);
 
 /// Bytes that must cross the device's memory when every operand is read once and every result written once. A batch
@@ -222,7 +260,8 @@ double intensity(const Kernel& kernel);
 /// "attention bf16 b1 s512 k2048 h12 kv12 d128 window 1024",
 /// "convolution bf16 n32 64x56x56 -> 256 1x1", "convolution ... 64x56x56 -> 64 3x3 stride 2 pad 1 data-gradient",
 /// "maximum-pooling bf16 n32 64x112x112 3x3 stride 2 pad 1", "batch-norm bf16 100352x64",
-/// "layernorm bf16 2048x12288": unique per value, the key of golden files and reports.
+/// "chunk-scan bf16 b1 s8192 h32 d64 g1 n256 chunk 128", "layernorm bf16 2048x12288": unique per value, the key of
+/// golden files and reports.
 std::string to_text(const Kernel& kernel);
 
 }  // namespace orrery::kernels

@@ -234,11 +234,11 @@ std::uint64_t rope_head(std::uint64_t cols) {
 }
 
 std::vector<Operand> operands(const Kernel& kernel) {
-    return std::visit(
-        Overloaded{[](const Gemm& g) { return list(g); }, [](const Attention& a) { return list(a); },
-                   [](const Pointwise& p) { return list(p); }, [](const Convolution& c) { return list(c); },
-                   [](const Pooling& p) { return list(p); }, [](const BatchNorm& b) { return list(b); }},
-        kernel);
+    return std::visit(Overloaded{[](const Gemm& g) { return list(g); }, [](const Attention& a) { return list(a); },
+                                 [](const Pointwise& p) { return list(p); },
+                                 [](const Convolution& c) { return list(c); }, [](const Pooling& p) { return list(p); },
+                                 [](const BatchNorm& b) { return list(b); }, [](const StateSpace&) { return List{}; }},
+                      kernel);
 }
 
 std::uint64_t footprint(const Kernel& kernel) {
@@ -267,7 +267,8 @@ std::optional<Kernel> forward_of(const Kernel& kernel) {
                                      if (!b.backward) return std::nullopt;
                                      b.backward = false;
                                      return b;
-                                 }},
+                                 },
+                                 [](const StateSpace&) -> Found { return std::nullopt; }},
                       kernel);
 }
 

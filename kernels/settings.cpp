@@ -22,7 +22,8 @@ bool is_sum(const Kernel& kernel, std::string_view operand) {
         Overloaded{[&](const Gemm&) { return operand == "c"; }, [](const Attention&) { return false; },
                    [&](const Pointwise& p) { return is_sum_of(p, operand); },
                    [&](const Convolution&) { return operand == "dw"; }, [](const Pooling&) { return false; },
-                   [&](const BatchNorm&) { return operand == "dgamma" || operand == "dbeta"; }},
+                   [&](const BatchNorm&) { return operand == "dgamma" || operand == "dbeta"; },
+                   [](const StateSpace&) { return false; }},
         kernel);
 }
 

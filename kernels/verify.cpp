@@ -21,15 +21,15 @@ constexpr std::uint64_t longest_sequence = 65536;
 constexpr std::uint64_t least_samples = 32, most_samples = 16384;
 
 std::uint64_t steps_per_element(const Kernel& kernel, std::size_t operand) {
-    const std::uint64_t each =
-        std::visit(Overloaded{[](const Gemm&) { return std::uint64_t{1}; },
-                              // Two or three products of length head_dim a term.
-                              [](const Attention& a) { return 3 * std::uint64_t{a.head_dim}; },
-                              [](const Pointwise&) { return std::uint64_t{1}; },
-                              [](const Convolution&) { return std::uint64_t{1}; },
-                              [](const Pooling& p) { return std::uint64_t{p.window_rows} * p.window_columns; },
-                              [](const BatchNorm&) { return std::uint64_t{2}; }},
-                   kernel);
+    const std::uint64_t each = std::visit(
+        Overloaded{
+            [](const Gemm&) { return std::uint64_t{1}; },
+            // Two or three products of length head_dim a term.
+            [](const Attention& a) { return 3 * std::uint64_t{a.head_dim}; },
+            [](const Pointwise&) { return std::uint64_t{1}; }, [](const Convolution&) { return std::uint64_t{1}; },
+            [](const Pooling& p) { return std::uint64_t{p.window_rows} * p.window_columns; },
+            [](const BatchNorm&) { return std::uint64_t{2}; }, [](const StateSpace&) { return std::uint64_t{1}; }},
+        kernel);
     return terms(kernel, operand) * each + 1;
 }
 
@@ -38,7 +38,8 @@ double rounded_inside(const Kernel& kernel) {
     return std::visit(Overloaded{[](const Gemm&) { return 0.0; },
                                  [](const Attention& a) { return 2 * unit_roundoff(format_of(a.dtype)); },
                                  [](const Pointwise&) { return 0.0; }, [](const Convolution&) { return 0.0; },
-                                 [](const Pooling&) { return 0.0; }, [](const BatchNorm&) { return 0.0; }},
+                                 [](const Pooling&) { return 0.0; }, [](const BatchNorm&) { return 0.0; },
+                                 [](const StateSpace&) { return 0.0; }},
                       kernel);
 }
 

@@ -8,7 +8,7 @@ namespace {
 /// Of one expert's MLP.
 std::uint64_t expert_parameters(const Experts& moe) {
     const std::uint64_t inner = (moe.gated ? 2 : 1) * moe.ffn;
-    return moe.hidden * (inner + moe.ffn) + (moe.bias ? inner + moe.hidden : 0);
+    return moe.width() * (inner + moe.ffn) + (moe.bias ? inner + moe.width() : 0);
 }
 
 struct Parameters {
@@ -17,8 +17,8 @@ struct Parameters {
         return weight + (linear.bias ? linear.out_features : 0);
     }
     std::uint64_t operator()(const Embedding& embedding) const {
-        const std::uint64_t words = embedding.shared ? 0 : embedding.vocab;
-        return (words + embedding.positions + embedding.token_types) * embedding.hidden;
+        const std::uint64_t tables = embedding.shared ? 0 : embedding.vocab + embedding.positions;
+        return (tables + embedding.token_types) * embedding.hidden;
     }
     std::uint64_t operator()(const RelativePositions& table) const { return table.buckets * table.heads; }
     std::uint64_t operator()(const Norm& norm) const {
@@ -30,7 +30,14 @@ struct Parameters {
     std::uint64_t operator()(const AttentionCore&) const { return 0; }
     std::uint64_t operator()(const Activation&) const { return 0; }
     std::uint64_t operator()(const Experts& moe) const {
-        return moe.experts * (moe.hidden + expert_parameters(moe)) + (moe.gates_shared ? moe.hidden : 0);
+        return moe.experts * (moe.hidden + expert_parameters(moe)) + (moe.gates_shared ? moe.hidden : 0) +
+               2 * moe.hidden * moe.latent;
+    }
+    /// Of each convolved channel a weight a token and a bias; of each head the step's bias, the decay and what goes
+    /// past the states; the norm's weights (mamba_mixer.py).
+    std::uint64_t operator()(const StateMixer& mixer) const {
+        const MambaSpec& shape = mixer.shape;
+        return shape.convolved() * (shape.window + 1ULL) + 3ULL * shape.heads + shape.inner();
     }
     std::uint64_t operator()(const ResidualAdd&) const { return 0; }
     std::uint64_t operator()(const Loss&) const { return 0; }
@@ -57,9 +64,15 @@ struct ForwardFlops {
         return 2.0 * pairs * static_cast<double>(core.heads * (core.head_dim + core.values()));
     }
     double operator()(const Experts& moe) const {
-        const std::uint64_t products = moe.hidden * moe.ffn * (moe.gated ? 3 : 2);
+        const std::uint64_t products = moe.width() * moe.ffn * (moe.gated ? 3 : 2);
         return seq * 2.0 *
-               static_cast<double>((moe.experts + (moe.gates_shared ? 1 : 0)) * moe.hidden + moe.top_k * products);
+               static_cast<double>((moe.experts + (moe.gates_shared ? 1 : 0) + 2 * moe.latent) * moe.hidden +
+                                   moe.top_k * products);
+    }
+    /// Megatron-LM's count of a scan (training.py, mamba_layer_flops: 7 tokens x inner x state), of the inner width
+    /// that there is (it takes twice the hidden size).
+    double operator()(const StateMixer& mixer) const {
+        return 7.0 * seq * static_cast<double>(mixer.shape.inner()) * mixer.shape.state;
     }
     double operator()(const Convolution& c) const {
         const Image out = c.out();
@@ -143,21 +156,29 @@ double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t se
     return model_flops(model, sequences, seq, seq);
 }
 
-double attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
-    const auto length = static_cast<double>(seq);
+double causal_attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
+                              std::uint64_t decoded) {
+    const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
     const std::vector<std::uint64_t> uses = model.uses();
     double sum = 0.0;
-    for (std::size_t i = 0; i < uses.size(); ++i)
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+        const double seq = lengths.of(model.layers[i].output);
         for (const Operator& op : model.layers[i].operators)
-            if (const auto* core = std::get_if<AttentionCore>(&op))
-                sum += static_cast<double>(uses[i]) * ForwardFlops{length, length}(*core);
+            if (const auto* core = std::get_if<AttentionCore>(&op); core != nullptr && core->causal)
+                sum += static_cast<double>(uses[i]) * ForwardFlops{seq, seq}(*core);
+    }
     return 3.0 * static_cast<double>(sequences) * sum;
 }
 
-double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
-    const Lengths lengths{static_cast<double>(seq), static_cast<double>(seq)};
+double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
+                                     std::uint64_t decoded) {
+    const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
     const double again = forward_flops(model, lengths, [](const Layer& layer) { return layer.part == Part::body; });
-    return model_flops(model, sequences, seq) + static_cast<double>(sequences) * again;
+    return model_flops(model, sequences, encoded, decoded) + static_cast<double>(sequences) * again;
+}
+
+double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq) {
+    return hardware_flops_full_recompute(model, sequences, seq, seq);
 }
 
 }  // namespace orrery::models

@@ -15,6 +15,7 @@ std::vector<ModelSpec> bert_models();
 std::vector<ModelSpec> moe_models();
 std::vector<ModelSpec> resnet_models();
 std::vector<ModelSpec> t5_models();
+std::vector<ModelSpec> mamba_models();
 
 /// A ResNet of a spec's classes, images and depths; of all that only Transformers have, what says nothing.
 ModelSpec with_resnet_structure(ModelSpec spec);
@@ -23,6 +24,7 @@ ModelSpec with_resnet_structure(ModelSpec spec);
 Model build_transformer(const ModelSpec& spec);
 Model build_resnet(const ModelSpec& spec);
 Model build_t5(const ModelSpec& spec);
+Model build_hybrid(const ModelSpec& spec);
 
 /// Fills what a row of a table leaves 0: kv_heads = heads, head_dim = hidden / heads, ffn = 4 hidden; of a model
 /// with experts expert_ffn = ffn, and all layers have them.

@@ -21,6 +21,7 @@ Model graph(const ModelSpec& spec) {
         case Family::bert: return build_transformer(spec);
         case Family::t5: return build_t5(spec);
         case Family::resnet: return build_resnet(spec);
+        case Family::mamba: return build_hybrid(spec);
     }
     throw std::logic_error("no such family of models");
 }
@@ -34,6 +35,7 @@ std::string_view name(Family family) {
         case Family::bert: return "bert";
         case Family::t5: return "t5";
         case Family::resnet: return "resnet";
+        case Family::mamba: return "mamba";
     }
     throw std::logic_error("no such family of models");
 }

@@ -45,7 +45,7 @@ constexpr std::array<Structure, 8> structures{{
 /// What keeps a family out, by a part of its name; the first that fits is named.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 20> families{{
     {"jamba", "state-space layers"},
-    {"mamba", "state-space model"},
+    {"mamba", "the first Mamba, or another state-space model"},
     {"rwkv", "recurrent model"},
     {"switchtransformers", "encoder-decoder with experts"},
     {"nllbmoe", "encoder-decoder with experts"},

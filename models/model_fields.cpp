@@ -21,8 +21,8 @@ constexpr double max_positions = 1 << 22;
 constexpr double max_experts = 65536;
 constexpr double max_depth = 1000;
 
-constexpr std::array families{word("gpt", Family::gpt), word("llama", Family::llama), word("bert", Family::bert),
-                              word("t5", Family::t5), word("resnet", Family::resnet)};
+constexpr std::array families{word("gpt", Family::gpt), word("llama", Family::llama),   word("bert", Family::bert),
+                              word("t5", Family::t5),   word("resnet", Family::resnet), word("mamba", Family::mamba)};
 constexpr std::array norms{word("layernorm", NormKind::layernorm), word("rmsnorm", NormKind::rmsnorm),
                            word("LayerNorm", NormKind::layernorm), word("RMSNorm", NormKind::rmsnorm)};
 constexpr std::array positions{word("learned", PositionKind::learned),
@@ -33,9 +33,10 @@ constexpr std::array positions{word("learned", PositionKind::learned),
                                word("absolute", PositionKind::learned)};
 
 constexpr std::array activations{
-    word("gelu", ActivationKind::gelu),     word("silu", ActivationKind::silu),
-    word("relu", ActivationKind::relu),     word("swish", ActivationKind::silu),
-    word("gelu_new", ActivationKind::gelu), word("gelu_pytorch_tanh", ActivationKind::gelu)};
+    word("gelu", ActivationKind::gelu),         word("silu", ActivationKind::silu),
+    word("relu", ActivationKind::relu),         word("swish", ActivationKind::silu),
+    word("gelu_new", ActivationKind::gelu),     word("gelu_pytorch_tanh", ActivationKind::gelu),
+    word("relu2", ActivationKind::squared_relu)};
 
 // clang-format off
 constexpr std::array fields{
@@ -83,15 +84,16 @@ constexpr std::array fields{
         .help = "Activation of the MLP.", .when_absent = "gelu; silu where gated",
         .others = {hugging_face("activation_function")}}),
     field<&Spec::causal>({.name = "causal",
-        .help = "Attention sees earlier tokens only.", .when_absent = "true; bert false"}),
+        .help = "Attention sees earlier tokens only; a T5's decoder in any case.",
+        .when_absent = "true; bert, t5 false"}),
     field<&Spec::tied_embeddings>({.name = "tie_word_embeddings",
-        .help = "Logits reuse the word embedding.", .when_absent = "true; llama false",
+        .help = "Logits reuse the word embedding.", .when_absent = "true; llama, mamba false",
         .others = {megatron("untie_embeddings_and_output_weights", "false", "true")}}),
     field<&Spec::linear_bias>({.name = "add_bias_linear",
-        .help = "Biases in the linear layers.", .when_absent = "true; llama false",
+        .help = "Biases in the linear layers, but not in mixers.", .when_absent = "true; llama, mamba false",
         .others = {megatron("disable_bias_linear", "false", "true")}}),
     field<&Spec::qkv_bias>({.name = "add_qkv_bias",
-        .help = "A bias in the query-key-value layer.", .when_absent = "true; llama false"}),
+        .help = "A bias in the query-key-value layer.", .when_absent = "true; llama, mamba false"}),
     field<&Spec::parallel_residual>({.name = "use_parallel_residual",
         .help = "Attention and MLP read the same input, as in GPT-NeoX."}),
     field<&Spec::shared_norm>({.name = "shared_norm",
@@ -109,9 +111,9 @@ constexpr std::array fields{
     field<&Spec::mlm_head>({.name = "mlm_head",
         .help = "BERT's dense layer, GELU and norm before the logits.", .when_absent = "false; bert true"}),
     field<&Spec::norm>({.name = "normalization", .words = norms,
-        .help = "Kind of the norms.", .when_absent = "layernorm; llama rmsnorm"}),
+        .help = "Kind of the norms.", .when_absent = "layernorm; llama, mamba rmsnorm"}),
     field<&Spec::position>({.name = "position_embedding_type", .words = positions,
-        .help = "How positions are told.", .when_absent = "learned; llama rope"}),
+        .help = "How positions are told.", .when_absent = "learned; llama rope; mamba none"}),
     field<&Spec::dropout>({.name = "dropout", .min = 0, .max = 0.99,
         .help = "Of hidden states and attention; 0: no dropout kernels.", .when_absent = "the model's",
         .others = {megatron("hidden_dropout")},
@@ -160,6 +162,29 @@ constexpr std::array fields{
         .help = "The first of these layers, below moe_layer_freq: 1 of 2 in Switch and Llama 4."}),
     field<&Spec::dense_layers>({.name = "first_k_dense_replace", .min = 0, .max = max_layers,
         .help = "The first so many layers have no experts."}),
+    field<&Spec::expert_latent>({.name = "moe_latent_size", .min = 1, .max = max_width,
+        .help = "Width to which tokens are brought before they leave for their experts.",
+        .when_absent = "none: the hidden one"}),
+    field<&Spec::layer_pattern>({.name = "hybrid_override_pattern",
+        .help = "Mamba: a letter a layer, M a mixer, * attention, - an MLP, E experts.",
+        .when_absent = "none: every layer has attention and an MLP",
+        .others = {megatron("hybrid_layer_pattern")}}),
+    field<&Spec::mamba, &MambaSpec::state>({.name = "ssm_state_size", .min = 1, .max = max_width,
+        .help = "Mamba: rows of a head's state.", .when_absent = "none, but in Mamba",
+        .others = {megatron("mamba_state_dim")}}),
+    field<&Spec::mamba, &MambaSpec::heads>({.name = "mamba_num_heads", .min = 1, .max = max_heads,
+        .help = "Mamba: heads of a mixer.", .when_absent = "none, but in Mamba"}),
+    field<&Spec::mamba, &MambaSpec::head_dim>({.name = "mamba_head_dim", .min = 1, .max = max_width,
+        .help = "Mamba: columns of a head's state.", .when_absent = "none, but in Mamba"}),
+    field<&Spec::mamba, &MambaSpec::groups>({.name = "n_groups", .min = 1, .max = max_heads,
+        .help = "Mamba: groups of heads that share what writes and reads their states.",
+        .when_absent = "none, but in Mamba",
+        .others = {megatron("mamba_num_groups")}}),
+    field<&Spec::mamba, &MambaSpec::window>({.name = "conv_kernel", .min = 1, .max = max_heads,
+        .help = "Mamba: tokens that the convolution before the scan sees.", .when_absent = "none, but in Mamba"}),
+    field<&Spec::mamba, &MambaSpec::chunk>({.name = "chunk_size", .min = 1, .max = max_positions,
+        .help = "Mamba: tokens that the scan takes at once.", .when_absent = "none, but in Mamba",
+        .others = {megatron("mamba_chunk_size")}}),
     field<&Spec::decoder_layers>({.name = "num_decoder_layers", .min = 1, .max = max_layers,
         .help = "T5: layers of the decoder, beside num_hidden_layers of the encoder.",
         .when_absent = "none, but in T5"}),
@@ -172,7 +197,8 @@ constexpr std::array fields{
         .when_absent = "none, but in a ResNet"}),
 };
 // clang-format on
-static_assert(fields.size() == documents::members_of<Spec> - 1 + documents::members_of<ImageSpec>,
+static_assert(fields.size() ==
+                  documents::members_of<Spec> - 2 + documents::members_of<ImageSpec> + documents::members_of<MambaSpec>,
               "a field without a description");
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Megatron-LM.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -9,19 +10,37 @@
 
 namespace orrery::models {
 
-enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet };
-/// "gpt", "llama", "bert", "t5", "resnet".
+enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet, mamba };
+/// "gpt", "llama", "bert", "t5", "resnet", "mamba".
 std::string_view name(Family family);
 
 enum class NormKind : std::uint8_t { layernorm, rmsnorm };
 enum class PositionKind : std::uint8_t { learned, rope, alibi, none };
-enum class ActivationKind : std::uint8_t { gelu, silu, relu };
+enum class ActivationKind : std::uint8_t { gelu, silu, relu, squared_relu };
+
+/// Which of an example's sequences tokens belong to: the only one or an encoder's, or the one that is decoded beside
+/// it.
+enum class Sequence : std::uint8_t { only, decoded };
 
 /// Of a network over images: all 0 in a Transformer.
 struct ImageSpec {
     std::uint32_t size = 0;                 ///< rows, and as many columns, of an image of three colours
     std::array<std::uint32_t, 4> depths{};  ///< residual blocks of each stage
     bool operator==(const ImageSpec&) const = default;
+};
+
+/// Of Mamba-2's mixers (Dao and Gu 2024, arXiv:2405.21060): all 0 elsewhere.
+struct MambaSpec {
+    std::uint32_t state = 0;     ///< ssm_state_size, mamba-state-dim: rows of a head's state
+    std::uint32_t heads = 0;     ///< mamba_num_heads
+    std::uint32_t head_dim = 0;  ///< mamba_head_dim: columns of a head's state
+    std::uint32_t groups = 0;    ///< n_groups, mamba-num-groups: of heads that share what writes and reads their states
+    std::uint32_t window = 0;    ///< conv_kernel: tokens that the convolution before the scan sees
+    std::uint32_t chunk = 0;     ///< chunk_size: tokens that the scan takes at once, as products
+    bool operator==(const MambaSpec&) const = default;
+    /// Width of a token between the mixer's two products; and of what is convolved: it, and what writes and reads.
+    [[nodiscard]] std::uint64_t inner() const { return std::uint64_t{heads} * head_dim; }
+    [[nodiscard]] std::uint64_t convolved() const { return inner() + 2ULL * groups * state; }
 };
 
 struct ModelSpec {
@@ -78,17 +97,30 @@ struct ModelSpec {
     std::uint32_t moe_layer_freq = 0;     ///< moe-layer-freq: layers 0, freq, 2 freq, ... have experts; 1: all
     std::uint32_t moe_layer_offset = 0;   ///< Llama 4, Switch: layers offset, offset + freq, ... have them instead
     std::uint32_t dense_layers = 0;       ///< first_k_dense_replace: the first so many have none all the same
+    std::uint32_t expert_latent = 0;  ///< moe_latent_size: width on which experts work (Nemotron 3); 0: the hidden one
+
+    // Layers of one branch each: state-space mixers among attention, MLPs and experts.
+    /// hybrid_override_pattern, hybrid-layer-pattern: a letter a layer, M a mixer, * attention, - an MLP, E experts.
+    /// Empty: every layer has attention and an MLP.
+    std::string layer_pattern = {};
+    MambaSpec mamba{};
 
     /// Whether layer `index` has experts, and how many layers do.
     [[nodiscard]] bool has_experts(std::uint32_t index) const {
+        if (!layer_pattern.empty()) return layer_pattern[index] == 'E';
         return experts > 0 && index >= dense_layers && index % moe_layer_freq == moe_layer_offset;
     }
     [[nodiscard]] std::uint32_t moe_layers() const {
         if (experts == 0) return 0;
+        if (!layer_pattern.empty()) return layers_of('E');
         const auto up_to = [&](std::uint32_t end) {
             return (end + moe_layer_freq - 1 - moe_layer_offset) / moe_layer_freq;
         };
         return up_to(layers) - up_to(dense_layers);
+    }
+    /// Layers of a kind of the pattern.
+    [[nodiscard]] std::uint32_t layers_of(char kind) const {
+        return static_cast<std::uint32_t>(std::count(layer_pattern.begin(), layer_pattern.end(), kind));
     }
     /// Whether layer `index` sees a window alone.
     [[nodiscard]] bool has_window(std::uint32_t index) const {

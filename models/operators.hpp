@@ -19,6 +19,7 @@ enum class Dim : std::uint8_t {
     latent,     ///< what queries, and keys and values, are made of in latent attention
     attention,  ///< heads x value_dim: the attention core's output
     ffn,        ///< the MLP's inner width (both halves when gated)
+    mixer,      ///< a state-space mixer's inner width, with what goes beside it into its scan
     vocab,
     classes,  ///< of a classifier: as many as there are, where a vocabulary is padded
 };
@@ -93,6 +94,16 @@ struct Experts {
     bool adds_shared = false;   ///< the result of an MLP that every token takes (the Linears before it) is added
     bool gates_shared = false;  ///< each token's weighted by sigmoid(x w), w[hidden]
     ActivationKind activation = ActivationKind::gelu;
+    std::uint64_t latent = 0;  ///< width to which tokens are brought before they leave for their experts; 0: hidden
+
+    /// Of what the experts take and return.
+    [[nodiscard]] std::uint64_t width() const { return latent > 0 ? latent : hidden; }
+};
+
+/// What a state-space layer computes between its two products (Mamba-2, Dao and Gu 2024, arXiv:2405.21060): a causal
+/// convolution of each channel with SiLU, the scan in chunks with its gate, and an RMS norm over each group.
+struct StateMixer {
+    MambaSpec shape;
 };
 
 /// Cross entropy over the vocabulary.
@@ -144,13 +155,9 @@ struct Join {
 };
 
 using Operator = std::variant<Linear, Embedding, RelativePositions, Norm, Rope, AttentionCore, Activation, Experts,
-                              ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join>;
+                              StateMixer, ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join>;
 
-/// Which of an example's sequences tokens belong to.
-enum class Sequence : std::uint8_t { only, decoded };
-
-/// What one example (a sequence or an image) is between layers. Tokens: one vector of `width` for each of a sequence's:
-/// the only one or an encoder's, or the one that is decoded beside it.
+/// What one example (a sequence or an image) is between layers. Tokens: one vector of `width` for each of a sequence's.
 struct Tokens {
     std::uint64_t width = 0;
     Sequence sequence = Sequence::only;
@@ -226,11 +233,14 @@ double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t se
 /// The same where another sequence is decoded: one of `encoded` tokens beside one of `decoded`.
 double model_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded, std::uint64_t decoded);
 
-/// Of these, attention's: scores and what they weigh.
-double attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t seq);
+/// Of these, those of causal attention: scores and what they weigh.
+double causal_attention_flops(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
+                              std::uint64_t decoded);
 
 /// The same with the forward pass of every block counted once more: the numerator of HFU under full recomputation
 /// (SC'21 equation 3 itself: 96 B s l h^2 (1 + s/6h + V/16lh)).
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t seq);
+double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
+                                     std::uint64_t decoded);
 
 }  // namespace orrery::models

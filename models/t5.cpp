@@ -1,5 +1,6 @@
 // Encoder-decoders: T5 (Raffel et al. 2020). Norms before the branches without biases, ReLU, position biases by
-// distance, words shared by encoder, decoder and logits.
+// distance, words shared by encoder, decoder and logits. Megatron-LM's T5 (megatron/core/models/T5) has learned
+// positions, one table for both stacks, LayerNorm, GELU, biases and a bias of the logits.
 #include <utility>
 
 #include "models/families.hpp"
@@ -8,13 +9,13 @@ namespace orrery::models {
 
 namespace {
 
-Linear linear(std::string name, Dim in, Dim out, std::uint64_t in_features, std::uint64_t out_features) {
+Linear linear(std::string name, Dim in, Dim out, std::uint64_t in_features, std::uint64_t out_features, bool bias) {
     return {.name = std::move(name),
             .in = in,
             .out = out,
             .in_features = in_features,
             .out_features = out_features,
-            .bias = false};
+            .bias = bias};
 }
 
 /// Operators of both stacks.
@@ -26,14 +27,18 @@ public:
 
     [[nodiscard]] Layer embedding() const {
         const bool decodes = sequence_ == Sequence::decoded;
-        return {.name = decodes ? "decoder embedding" : "encoder embedding",
-                .operators = {Embedding{.vocab = spec_.vocab,
-                                        .hidden = spec_.hidden,
-                                        .dropout = spec_.dropout > 0,
-                                        .shared = decodes},
-                              RelativePositions{.buckets = spec_.relative_buckets, .heads = spec_.heads}},
-                .part = Part::input,
-                .output = tokens()};
+        const bool learned = spec_.position == PositionKind::learned;
+        Layer layer{.name = decodes ? "decoder embedding" : "encoder embedding",
+                    .operators = {Embedding{.vocab = spec_.vocab,
+                                            .hidden = spec_.hidden,
+                                            .positions = learned ? spec_.max_positions : 0,
+                                            .dropout = spec_.dropout > 0,
+                                            .shared = decodes}},
+                    .part = Part::input,
+                    .output = tokens()};
+        if (!learned)
+            layer.operators.emplace_back(RelativePositions{.buckets = spec_.relative_buckets, .heads = spec_.heads});
+        return layer;
     }
 
     [[nodiscard]] Norm norm(std::string name, bool begins_branch) const {
@@ -42,15 +47,15 @@ public:
 
     void self_attention(Layer& layer) const {
         layer.operators.emplace_back(norm("attention_norm", true));
-        layer.operators.emplace_back(linear("qkv", Dim::hidden, Dim::qkv, spec_.hidden, 3 * width()));
+        layer.operators.emplace_back(linear("qkv", Dim::hidden, Dim::qkv, spec_.hidden, 3 * width(), bias()));
         attend(layer, false);
     }
 
     /// Queries of the decoded sequence, keys and values of the encoded one.
     void cross_attention(Layer& layer) const {
         layer.operators.emplace_back(norm("cross_norm", true));
-        layer.operators.emplace_back(linear("cross_q", Dim::hidden, Dim::attention, spec_.hidden, width()));
-        Linear kv = linear("cross_kv", Dim::hidden, Dim::qkv, spec_.hidden, 2 * width());
+        layer.operators.emplace_back(linear("cross_q", Dim::hidden, Dim::attention, spec_.hidden, width(), bias()));
+        Linear kv = linear("cross_kv", Dim::hidden, Dim::qkv, spec_.hidden, 2 * width(), bias());
         kv.second_input = true;
         layer.operators.emplace_back(std::move(kv));
         attend(layer, true);
@@ -58,16 +63,17 @@ public:
 
     void mlp(Layer& layer) const {
         layer.operators.emplace_back(norm("mlp_norm", true));
-        layer.operators.emplace_back(linear("up", Dim::hidden, Dim::ffn, spec_.hidden, spec_.ffn));
+        layer.operators.emplace_back(linear("up", Dim::hidden, Dim::ffn, spec_.hidden, spec_.ffn, bias()));
         layer.operators.emplace_back(Activation{.width = spec_.ffn, .kind = spec_.activation});
-        layer.operators.emplace_back(linear("down", Dim::ffn, Dim::hidden, spec_.ffn, spec_.hidden));
+        layer.operators.emplace_back(linear("down", Dim::ffn, Dim::hidden, spec_.ffn, spec_.hidden, bias()));
         layer.operators.emplace_back(residual());
     }
 
 private:
     [[nodiscard]] std::uint64_t width() const { return std::uint64_t{spec_.heads} * spec_.head_dim; }
+    [[nodiscard]] bool bias() const { return spec_.linear_bias; }
     [[nodiscard]] ResidualAdd residual() const {
-        return {.width = spec_.hidden, .bias = false, .dropout = spec_.dropout > 0};
+        return {.width = spec_.hidden, .bias = bias(), .dropout = spec_.dropout > 0};
     }
     void attend(Layer& layer, bool cross) const {
         layer.operators.emplace_back(AttentionCore{.heads = spec_.heads,
@@ -76,8 +82,8 @@ private:
                                                    .causal = !cross && sequence_ == Sequence::decoded,
                                                    .dropout = spec_.dropout > 0,
                                                    .cross = cross});
-        layer.operators.emplace_back(
-            linear(cross ? "cross_projection" : "projection", Dim::attention, Dim::hidden, width(), spec_.hidden));
+        layer.operators.emplace_back(linear(cross ? "cross_projection" : "projection", Dim::attention, Dim::hidden,
+                                            width(), spec_.hidden, bias()));
         layer.operators.emplace_back(residual());
     }
 
@@ -113,7 +119,7 @@ Model build_t5(const ModelSpec& spec) {
     decoder.self_attention(decoding);
     decoder.cross_attention(decoding);
     decoder.mlp(decoding);
-    Linear logits = linear("logits", Dim::hidden, Dim::vocab, spec.hidden, spec.vocab);
+    Linear logits = linear("logits", Dim::hidden, Dim::vocab, spec.hidden, spec.vocab, spec.logits_bias);
     logits.shares_embedding = spec.tied_embeddings;
     Model model{.spec = spec,
                 .layers = {encoder.embedding(),

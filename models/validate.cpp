@@ -116,7 +116,8 @@ void check_structure(const ModelSpec& spec) {
 void check_experts(const ModelSpec& spec) {
     if (spec.experts == 0) {
         const bool stray = spec.experts_per_token + spec.expert_ffn + spec.shared_expert_ffn + spec.moe_layer_freq +
-                               spec.dense_layers + spec.moe_layer_offset + (spec.shared_expert_gate ? 1 : 0) >
+                               spec.dense_layers + spec.moe_layer_offset + spec.expert_latent +
+                               (spec.shared_expert_gate ? 1 : 0) >
                            0;
         if (stray) fail("num_experts", "0, but the model states sizes of experts", "give their number");
         return;
@@ -128,6 +129,8 @@ void check_experts(const ModelSpec& spec) {
     check_range("moe_layer_offset", spec.moe_layer_offset, 0, spec.moe_layer_freq - 1);
     if (spec.moe_layers() == 0)
         fail("moe_layer_offset", fmt::format("no layer of {} has experts", spec.layers), "a smaller one");
+    if (spec.expert_latent > 0 && spec.linear_bias)
+        fail("moe_latent_size", "experts on another width are known without biases", "set add_bias_linear to false");
     if (spec.shared_expert_gate && spec.shared_expert_ffn == 0)
         fail("moe_shared_expert_gate", "given, but no MLP is taken by every token",
              "give moe_shared_expert_intermediate_size, or leave it out");
@@ -137,6 +140,55 @@ void check_experts(const ModelSpec& spec) {
     if (spec.post_norm) fail("post_norm", "experts are known only behind a norm", "set it to false");
     if (spec.parallel_residual)
         fail("use_parallel_residual", "experts are known only without a parallel residual", "set it to false");
+}
+
+constexpr std::uint32_t most_chunk = 4096;  // tokens whose products a scan forms at once
+
+void check_mixers(const ModelSpec& spec) {
+    const MambaSpec& mamba = spec.mamba;
+    if (spec.layers_of('M') == 0) {
+        if (mamba != MambaSpec{})
+            fail("ssm_state_size", "given, but no layer has a state-space mixer", "write M for one in the pattern");
+        return;
+    }
+    check_range("ssm_state_size", mamba.state, 1, most_inner);
+    check_range("mamba_num_heads", mamba.heads, 1, most_inner);
+    check_range("mamba_head_dim", mamba.head_dim, 1, most_inner / mamba.heads);
+    check_range("n_groups", mamba.groups, 1, mamba.heads);
+    check_range("conv_kernel", mamba.window, 1, most_chunk);
+    check_range("chunk_size", mamba.chunk, 1, most_chunk);
+    if (mamba.heads % mamba.groups != 0)
+        fail("n_groups", fmt::format("{} groups do not divide the {} heads of a mixer", mamba.groups, mamba.heads),
+             divisors_around(mamba.groups, mamba.heads));
+    if (std::uint64_t{mamba.groups} * mamba.state > most_inner)
+        fail("ssm_state_size", fmt::format("{} rows of {} groups are out of range", mamba.state, mamba.groups),
+             fmt::format("at most {} together", most_inner));
+}
+
+/// Layers of one branch each.
+void check_pattern(const ModelSpec& spec) {
+    constexpr const char* key = "hybrid_override_pattern";
+    const std::string& pattern = spec.layer_pattern;
+    if (spec.family != Family::mamba) {
+        if (!pattern.empty() || spec.mamba != MambaSpec{})
+            fail(key, "only a model of the family mamba has layers of several kinds", R"(set model_type to "mamba")");
+        return;
+    }
+    if (const auto other = pattern.find_first_not_of("M*-E"); other != std::string::npos)
+        fail(key, fmt::format("'{}' is no kind of layer", pattern.substr(other, 1)),
+             "M a state-space mixer, * attention, - an MLP, E experts, such as \"M-M*-\"");
+    if (pattern.size() != spec.layers)
+        fail(key, fmt::format("{} letters, but the model has {} layers", pattern.size(), spec.layers),
+             "write one for each layer");
+    if ((spec.layers_of('E') > 0) != (spec.experts > 0))
+        fail(key, spec.experts > 0 ? "no layer has the model's experts" : "a layer has experts, but the model none",
+             "give num_experts, and E for each layer that has them");
+    check_mixers(spec);
+    const bool plain = spec.causal && spec.input_norm && !spec.post_norm && !spec.output_norm &&
+                       !spec.parallel_residual && !spec.mlm_head && spec.attention_window == 0;
+    if (!plain)
+        fail(key, "layers of one branch are known behind a norm each and with causal attention",
+             "leave out post_norm, output_norm, use_parallel_residual, mlm_head and sliding_window");
 }
 
 constexpr std::uint32_t least_image = 32, most_image = 4096, most_depth = 1000;
@@ -168,8 +220,11 @@ void check_decoder(const ModelSpec& spec) {
         return;
     }
     check_range("num_decoder_layers", spec.decoder_layers, 1, most_decoder_layers);
-    check_range("relative_attention_num_buckets", spec.relative_buckets, 1, most_buckets);
-    if (spec.kv_heads != spec.heads || spec.gated || spec.experts > 0 || spec.position != PositionKind::none)
+    const bool learned = spec.position == PositionKind::learned;
+    check_range("relative_attention_num_buckets", spec.relative_buckets, learned ? 0 : 1, learned ? 0 : most_buckets);
+    const bool branches = spec.input_norm && !spec.post_norm && !spec.output_norm && !spec.parallel_residual;
+    if (spec.kv_heads != spec.heads || spec.gated || spec.experts > 0 || !branches || spec.causal ||
+        !(learned || spec.position == PositionKind::none) || spec.qkv_bias != spec.linear_bias)
         fail("name", "an encoder-decoder of another structure than T5's", "take a model of the catalog as it is");
 }
 
@@ -182,6 +237,7 @@ void validate(const ModelSpec& spec) {
     check_positions(spec);
     check_structure(spec);
     check_experts(spec);
+    check_pattern(spec);
     check_images(spec);
     check_decoder(spec);
 }

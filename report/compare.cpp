@@ -12,6 +12,7 @@
 #include "base/statistics.hpp"
 #include "documents/message.hpp"
 #include "report/breakdown.hpp"
+#include "report/compare_trace.hpp"
 #include "report/side.hpp"
 #include "run/measured.hpp"
 
@@ -146,6 +147,7 @@ private:
 Comparison compare(const Json& predicted, const std::string& predicted_file, const Json& measured,
                    const std::string& measured_file) {
     const Side p{predicted, predicted_file}, m{measured, measured_file};
+    if (is_traced(measured)) return compare_traced(p, m);
     constexpr double positive = 1e-12;
     Comparison out;
     out.step = {"step", p.number("/step_time_s", positive), m.number("/step_time_s", positive)};

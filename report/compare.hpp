@@ -36,11 +36,14 @@ struct Comparison {
     std::vector<Pair> memory;      ///< bytes, peak by stage
     std::size_t joined = 0;        ///< operations that both sides have
     double median_op_error = 0;    ///< of |error| over the joined operations that last at all
+    /// Held against another program's trace (compare_trace.hpp): groups are of layers, phases and kinds of one rank,
+    /// nothing is joined operation by operation, and there is no memory.
+    bool traced = false;
 };
 
-/// Both documents are reports of `simulate --json` or `run --json`. Operations are joined on (rank, operation) where
-/// both have them (simulate --operations). Throws Error (file, pointer) for documents that are no reports, whose
-/// programs differ, or whose numbers are not positive.
+/// Both documents are reports of `simulate --json` or `run --json`, or the measured one is of `import torch-trace`.
+/// Operations are joined on (rank, operation) where both have them (simulate --operations). Throws Error (file,
+/// pointer) for documents that are no reports, whose programs differ, or whose numbers are not positive.
 Comparison compare(const nlohmann::json& predicted, const std::string& predicted_file, const nlohmann::json& measured,
                    const std::string& measured_file);
 

@@ -69,12 +69,17 @@ std::string to_text(const Comparison& c, Style style, std::size_t rows) {
                                              format_seconds(c.step.measured), format_relative(c.step.error()));
     std::string text = paint(style, Ink::bold, headline);
     if (c.step_spread > 0) text += fmt::format("   (measured within +-{:.1f}%)", 100 * c.step_spread);
-    text += "\n\n" + categories_table(c) + '\n' + memory_line(c);
+    text += "\n\n" + categories_table(c) + '\n';
+    if (!c.memory.empty()) text += memory_line(c);
     if (c.groups.empty())
         return text + "\noperations are not compared: predict with simulate --operations, to have them in both files\n";
-    text +=
-        fmt::format("\n{} operations joined on (rank, operation), median error {:.1f}%; those that explain most:\n\n",
-                    c.joined, 100 * c.median_op_error);
+    if (c.traced)
+        text += fmt::format("{} kinds of work of the traced rank, median error {:.1f}%; those that explain most:\n\n",
+                            c.groups.size(), 100 * c.median_op_error);
+    else
+        text += fmt::format(
+            "\n{} operations joined on (rank, operation), median error {:.1f}%; those that explain most:\n\n", c.joined,
+            100 * c.median_op_error);
     return text + groups_table(c, rows);
 }
 

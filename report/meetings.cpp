@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "strategies/hazards.hpp"
+#include "strategies/messages.hpp"
 
 namespace orrery::report {
 
@@ -23,7 +24,7 @@ using strategies::StepProgram;
 /// The group by its first rank, its axes and the lane.
 using Round = std::tuple<std::uint32_t, std::uint8_t, Lane>;
 /// Sender, receiver, and the sender's step along the axis.
-using Wire = std::tuple<std::uint32_t, std::uint32_t, std::int32_t>;
+using Wire = std::tuple<std::uint32_t, std::uint32_t, std::int32_t, bool>;
 
 struct Gathering {
     const StepProgram& step;
@@ -41,9 +42,11 @@ struct Gathering {
                                   ops[i].lane};
                 join(round, next[round]++, {rank, i});
             } else if (const auto* send = std::get_if<strategies::Send>(&what)) {
-                sends[{rank, step.mesh.peer(rank, send->axis, send->delta), send->delta}].push_back({{rank, i}});
+                const std::uint32_t to = step.mesh.peer(rank, send->axis, send->delta);
+                sends[{rank, to, send->delta, strategies::carries_gradients(ops[i].lane)}].push_back({{rank, i}});
             } else if (const auto* recv = std::get_if<strategies::Recv>(&what)) {
-                receives[{step.mesh.peer(rank, recv->axis, recv->delta), rank, -recv->delta}].push_back({{rank, i}});
+                const std::uint32_t from = step.mesh.peer(rank, recv->axis, recv->delta);
+                receives[{from, rank, -recv->delta, strategies::carries_gradients(ops[i].lane)}].push_back({{rank, i}});
             }
         }
     }

@@ -23,7 +23,8 @@ std::string_view category(const kernels::Kernel& kernel) {
                                  [](const kernels::Pointwise&) -> Name { return "memory-bound"; },
                                  [](const kernels::Convolution&) -> Name { return "convolution"; },
                                  [](const kernels::Pooling&) -> Name { return "memory-bound"; },
-                                 [](const kernels::BatchNorm&) -> Name { return "memory-bound"; }},
+                                 [](const kernels::BatchNorm&) -> Name { return "memory-bound"; },
+                                 [](const kernels::StateSpace&) -> Name { return "memory-bound"; }},
                       kernel);
 }
 
@@ -35,6 +36,7 @@ struct CategoryOf {
     std::string_view operator()(const Recv&) const { return "communication"; }
     std::string_view operator()(const Copy&) const { return "copy"; }
     std::string_view operator()(const Call&) const { return "layer"; }
+    std::string_view operator()(const HostCompute&) const { return "host"; }
     std::string_view operator()(const HostSync&) const { return "host"; }
 };
 
@@ -53,12 +55,16 @@ struct TextOf {
         const Program& block = step.blocks[c.block];
         return fmt::format("{} operations of {}", block.ops.size(), block.name);
     }
+    std::string operator()(const HostCompute& c) const {
+        return fmt::format("{} by the host's cores", kernels::to_text(step.kernels[c.kernel]));
+    }
     std::string operator()(const HostSync&) const { return "the host waits for the device"; }
 };
 
 struct BytesOf {
     const StepProgram& step;
     double operator()(const Compute& c) const { return kernels::bytes(step.kernels[c.kernel]); }
+    double operator()(const HostCompute& c) const { return kernels::bytes(step.kernels[c.kernel]); }
     double operator()(const Call&) const { return 0; }
     double operator()(const HostSync&) const { return 0; }
     template <class Transfer>

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/markup.hpp"
 #include "base/units.hpp"
 #include "report/passes.hpp"
 #include "report/trace_tracks.hpp"
@@ -40,19 +41,6 @@ constexpr std::array<Hue, 8> hues{{{"forward", "#4c8bf5", "#ffffff"},
 std::size_t number_of(std::string_view hue) {
     const auto found = std::ranges::find(hues, hue, &Hue::name);
     return found == hues.end() ? hues.size() - 1 : static_cast<std::size_t>(found - hues.begin());
-}
-
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&': out += "&amp;"; break;
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            default: out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-        }
-    }
-    return out;
 }
 
 struct Bar {
@@ -120,7 +108,7 @@ private:
         const strategies::Program& program = p_.program.programs[ranks.role];
         const auto lanes = passes(program, ranks.spans);
         body_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n", left - 8,
-                             y + bar_height - 6, escaped(track.title));
+                             y + bar_height - 6, escaped_markup(track.title));
         body_ += fmt::format("<path d=\"M{:.0f} {:.0f}H{:.0f}\" stroke=\"#dfe4ec\"/>\n", left, y + bar_height,
                              width - right);
         for (const Bar& bar : bars(program, lanes, 0, 1)) draw(bar, y, bar_height);
@@ -154,8 +142,9 @@ private:
     }
 
     void head(std::string_view title, std::string_view words) {
-        body_ += fmt::format("<text x=\"20\" y=\"26\" font-size=\"16\" fill=\"#1b2430\">{}</text>\n", escaped(title));
-        body_ += fmt::format("<text x=\"20\" y=\"46\">{}</text>\n", escaped(words));
+        body_ +=
+            fmt::format("<text x=\"20\" y=\"26\" font-size=\"16\" fill=\"#1b2430\">{}</text>\n", escaped_markup(title));
+        body_ += fmt::format("<text x=\"20\" y=\"46\">{}</text>\n", escaped_markup(words));
     }
 
     void legend() {

@@ -55,9 +55,14 @@ std::string recompute_text(const strategies::Strategy& s) {
 }
 
 std::string offload_text(const strategies::Strategy& s) {
-    if (s.cpu_offloading_num_layers == 0) return "";
-    return fmt::format("{} layers{} offloaded, ", s.cpu_offloading_num_layers,
-                       s.pipeline * s.virtual_pipeline > 1 ? " a chunk" : "");
+    std::string text;
+    if (s.optimizer_cpu_offload)
+        text = s.optimizer_offload_fraction == 1
+                   ? "optimizer on the host, "
+                   : fmt::format("{:.0f}% of the optimizer on the host, ", 100 * s.optimizer_offload_fraction);
+    if (s.cpu_offloading_num_layers == 0) return text;
+    return text + fmt::format("{} layers{} offloaded, ", s.cpu_offloading_num_layers,
+                              s.pipeline * s.virtual_pipeline > 1 ? " a chunk" : "");
 }
 
 std::string placement_text(const strategies::Strategy& s) {
@@ -78,10 +83,15 @@ std::string experts_text(const models::ModelSpec& spec, const strategies::Traini
 }
 
 /// What a position of a sequence is: an image is a sequence of one.
+/// " + 128" where another sequence is decoded.
+std::string decoded_text(const strategies::Training& training) {
+    return training.decoder_seq == 0 ? "" : " + " + format_grouped(training.decoder_seq);
+}
+
 std::string_view units(const models::ModelSpec& model) { return model.image.size > 0 ? "images" : "tokens"; }
 
 std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
-    const auto& [model, s, training, placement] = scenario.plan;
+    const auto& [model, s, training, placement, window] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
     text += fmt::format("   {} GPUs  TP{} {}PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),
@@ -93,7 +103,7 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, St
                               placement.linear() ? "" : " " + placement_text(s), schedule_text(scenario.plan),
                               recompute_text(s), offload_text(s), sharding_text(s), sequence,
                               kernels::name(training.precision.compute), format_grouped(training.global_batch),
-                              format_grouped(training.seq), units(model));
+                              format_grouped(training.seq) + decoded_text(training), units(model));
 }
 
 /// In TFLOP/s; of a CPU's fraction two digits.

@@ -19,9 +19,9 @@ std::string topology_json(const topology::Cluster& cluster, const topology::Surv
 /// Switches and cables, a row each layer and kind.
 Records topology_records(const topology::Survey& survey);
 
-/// A drawing of its own size: nodes below, layers of switches as rows above them, lines as wide as they have cables; a
-/// fabric of routers without layers as a ring. Of a large cluster a part, with the number of each kind. The same
-/// cluster gives the same bytes.
+/// A drawing of its own size that shows how the cluster is built: a unit of nodes opened, the units like it as one box
+/// with their number, the groups of switches above them, cables and rates of each layer; of a fabric without layers a
+/// router and its kinds of neighbours. The same cluster gives the same bytes.
 std::string topology_svg(const topology::Cluster& cluster);
 
 }  // namespace orrery::report

@@ -24,6 +24,9 @@ void require_model(const models::ModelSpec& model) {
     require(model.image.size == 0 && model.decoder_layers == 0, "/model",
             fmt::format("{} cannot be executed yet", model.name),
             "take a GPT or Llama model, or predict it with orrery simulate");
+    require(model.layer_pattern.empty(), "/model/hybrid_override_pattern",
+            "state-space mixers and layers of one branch cannot be executed yet",
+            "take a GPT or Llama model, or predict it with orrery simulate");
     require(model.dropout == 0, "/model/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
             "set it to 0");
     require(!model.post_norm && !model.mlm_head && model.token_types == 0, "/model",
@@ -93,9 +96,17 @@ void require_executable(const strategies::Plan& plan) {
     require_experts(plan);
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
             "set it to true");
+    require(!training.broadcast_data, "/training/broadcast_data", "ranks read their data themselves",
+            "set it to false");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
+    const strategies::Schedule& schedule = schedule_of(strategy.schedule);
+    require(!schedule.asynchronous && schedule.order == strategies::ChunkOrder::wraps, "/strategy/schedule",
+            fmt::format("{} cannot be executed yet", schedule.name),
+            "set it to \"1f1b\", \"interleaved\" or \"zb-h1\"");
+    require(!strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
+            "an optimizer in host memory cannot be executed yet", "set it to false");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
     require(strategy.context == 1 || strategy.context_exchange == strategies::ContextExchange::a2a,
             "/strategy/cp_comm_type", "of context parallelism only exchanges of heads can be executed yet",

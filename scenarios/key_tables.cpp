@@ -85,7 +85,8 @@ the program reads scenarios and from which it makes [their JSON Schema](../scena
 placements, perturbations and other jobs are written stands in [scenarios/README.md](../scenarios/README.md).
 
 Quantities carry their unit: `"200 Gb/s"`, `"160 MB"`. "Elsewhere" names spellings of other programs, which are read
-too. A key that the tables lack is refused with the nearest that there is.
+too. A key that the tables lack is refused with the nearest that there is. What stands behind `//`, or between `/*`
+and `*/`, is a comment; `orrery init` writes a file in which every key has one.
 )";
 
 /// What an object is called above its table.

@@ -38,6 +38,13 @@ ModelSpec family_defaults(const Reader& reader) {
         spec.post_norm = spec.embedding_norm = spec.mlm_head = true;
         spec.token_types = 2;
         spec.dropout = 0.1;
+    } else if (spec.family == Family::t5) {
+        spec.causal = false;
+        spec.dropout = 0.1;
+    } else if (spec.family == Family::mamba) {
+        spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
+        spec.norm = NormKind::rmsnorm;
+        spec.position = PositionKind::none;
     }
     return spec;
 }
@@ -54,7 +61,7 @@ void lay_over(ModelSpec& spec, const Reader& reader) {
 void derive_experts(ModelSpec& spec, const ModelSpec& base, bool width_follows) {
     if (spec.experts == 0 && base.experts > 0) {
         spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq = spec.dense_layers =
-            spec.moe_layer_offset = 0;
+            spec.moe_layer_offset = spec.expert_latent = 0;
         spec.shared_expert_gate = false;
     }
     if (spec.experts == 0) return;

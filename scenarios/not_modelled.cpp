@@ -16,8 +16,8 @@ constexpr std::string_view zero_instead =
     "\"sharding\": \"zero1\" shards the optimizer's states, \"zero2\" gradients too, \"zero3\" (FSDP) weights too";
 constexpr std::string_view hybrid_instead =
     "\"sharding\": \"zero3\" with \"num_distributed_optimizer_instances\": the number of groups that share";
-constexpr std::string_view offload_instead = "\"sharding\": \"zero1\" shards the optimizer's states over data ranks";
-constexpr std::string_view bubble_instead = "\"zb-h1\", or \"interleaved\" with a larger virtual_pipeline";
+constexpr std::string_view bubble_instead =
+    "\"zb-h1\", \"zb-v\" with virtual_pipeline 2, or \"interleaved\" with a larger one";
 constexpr std::string_view adam_instead = "\"adam\", whose states are as large as AdamW's";
 
 constexpr std::array table{
@@ -37,9 +37,8 @@ constexpr std::array table{
     NotModelled{strategy, "use_megatron_fsdp", "", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "fsdp_sharding_strategy", "", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "data_parallel_sharding_strategy", "", "FSDP has another name here", zero_instead},
-    NotModelled{strategy, "optimizer_cpu_offload", "", "the optimizer in host memory is not modelled yet",
-                offload_instead},
-    NotModelled{strategy, "offload_optimizer", "", "the optimizer in host memory is not modelled yet", offload_instead},
+    NotModelled{strategy, "offload_optimizer", "", "the optimizer in host memory has another name here",
+                "\"optimizer_cpu_offload\": true"},
     NotModelled{strategy, "offload_param", "", "weights in host memory are not modelled yet", zero_instead},
     NotModelled{strategy, "recompute_modules", "", "the choice of recomputed modules is not modelled yet",
                 "\"recompute\": \"selective\" recomputes attention"},
@@ -52,11 +51,8 @@ constexpr std::array table{
     NotModelled{strategy, "sharding", "shard_grad_op", "ZeRO-2 has another name here", zero_instead},
     NotModelled{strategy, "schedule", "zero_bubble", "this zero-bubble schedule is not modelled yet", bubble_instead},
     NotModelled{strategy, "schedule", "zb_h2", "this zero-bubble schedule is not modelled yet", bubble_instead},
-    NotModelled{strategy, "schedule", "zb_v", "this zero-bubble schedule is not modelled yet", bubble_instead},
     NotModelled{strategy, "schedule", "dualpipe", "DualPipe is not modelled yet", bubble_instead},
     NotModelled{strategy, "schedule", "chimera", "Chimera is not modelled yet", bubble_instead},
-    NotModelled{strategy, "schedule", "pipedream", "an asynchronous pipeline is not modelled yet",
-                "\"1f1b\", which flushes"},
     NotModelled{training, "optimizer", "sgd", "SGD is not modelled yet", adam_instead},
     NotModelled{training, "optimizer", "lamb", "LAMB is not modelled yet", adam_instead},
     NotModelled{training, "optimizer", "muon", "Muon is not modelled yet", adam_instead},

@@ -6,14 +6,28 @@
 
 #include "base/text.hpp"
 #include "documents/document.hpp"
+#include "scenarios/override.hpp"
 
 namespace orrery::scenarios {
+
+namespace {
+
+/// The same error with an option as its remedy, where a key is missing that has one.
+Error with_option(const Error& error) {
+    if (error.message().find("is missing") == std::string::npos) return error;
+    for (const UsualKeys::Key& key : UsualKeys::all())
+        if (error.pointer() == pointer_of({key.path, ""}))
+            return {error.file(), error.pointer(), error.message(), fmt::format("add --{}: {}", key.name, key.help)};
+    return error;
+}
+
+}  // namespace
 
 std::string Request::source() const { return file.empty() ? std::string(unnamed) : file; }
 
 nlohmann::json Request::document() const {
     if (given) return *given;
-    if (!file.empty()) return documents::read_document(file);
+    if (!file.empty()) return documents::read_document(file, documents::commented);
     if (!keys.given()) throw Error("no SCENARIO is named", std::string(remedy));
     return keys.scenario(source());
 }
@@ -26,8 +40,14 @@ std::vector<Override> Request::overrides(const nlohmann::json& document) const {
 }
 
 Scenario Request::load() const {
-    const nlohmann::json read = document();
-    return scenarios::load(read, source(), overrides(read));
+    const bool of_options = !given && file.empty();
+    try {
+        const nlohmann::json read = document();
+        return scenarios::load(read, source(), overrides(read));
+    } catch (const Error& error) {
+        if (!of_options) throw;
+        throw with_option(error);
+    }
 }
 
 topology::ClusterSpec Request::load_cluster() const {

@@ -333,9 +333,11 @@ Scenario from_json(const nlohmann::json& document, const std::filesystem::path& 
 
 Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const std::filesystem::path& file,
                  const std::vector<Override>& overrides) {
-    Scenario scenario = load_with(documents::read_document(file), file, overrides, [&](const nlohmann::json& document) {
-        return sectioned(document, file, [&](const Sections& sections) { return read_on(sections, cluster, gpus); });
-    });
+    Scenario scenario = load_with(
+        documents::read_document(file, documents::commented), file, overrides, [&](const nlohmann::json& document) {
+            return sectioned(document, file,
+                             [&](const Sections& sections) { return read_on(sections, cluster, gpus); });
+        });
     scenario.name = title(scenario.name, overrides);
     return scenario;
 }
@@ -348,7 +350,7 @@ Scenario load(const nlohmann::json& read, const std::filesystem::path& file, con
 }
 
 Scenario load(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-    return load(documents::read_document(file), file, overrides);
+    return load(documents::read_document(file, documents::commented), file, overrides);
 }
 
 topology::ClusterSpec preset_cluster(const std::string& preset, const std::vector<Override>& overrides) {
@@ -362,7 +364,7 @@ topology::ClusterSpec preset_cluster(const std::string& preset, const std::vecto
 }
 
 topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-    return load_cluster(documents::read_document(file), file, overrides);
+    return load_cluster(documents::read_document(file, documents::commented), file, overrides);
 }
 
 topology::ClusterSpec load_cluster(const nlohmann::json& read, const std::filesystem::path& file,

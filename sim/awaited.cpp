@@ -14,7 +14,8 @@ Traffics traffic_of(Lane lane) {
         case Lane::send_backward:
         case Lane::recv_backward: return Traffics::messages;
         case Lane::offload:
-        case Lane::reload: return Traffics::copies;
+        case Lane::reload:
+        case Lane::host: return Traffics::copies;
         default: return Traffics::data;
     }
 }

@@ -65,7 +65,9 @@ struct Sweeps {
             }
             if (std::holds_alternative<strategies::Send>(op.what) || std::holds_alternative<strategies::Recv>(op.what))
                 messages.add(rank.spans[i]);
-            if (std::holds_alternative<strategies::Copy>(op.what)) copies.add(rank.spans[i]);
+            if (std::holds_alternative<strategies::Copy>(op.what) ||
+                std::holds_alternative<strategies::HostCompute>(op.what))
+                copies.add(rank.spans[i]);
         }
         for (Sweep* sweep : {&tensor, &data, &messages, &copies, &waits}) sweep->sort();
     }

@@ -21,11 +21,11 @@ using strategies::Op;
 using strategies::Program;
 using strategies::StepProgram;
 
-/// Whether a step moves anything between devices and hosts.
-bool copies(const StepProgram& step) {
+/// Whether a step has such operations: copies between devices and hosts, say.
+template <class What>
+bool has(const StepProgram& step) {
     return std::ranges::any_of(step.programs, [](const Program& program) {
-        return std::ranges::any_of(program.ops,
-                                   [](const Op& op) { return std::holds_alternative<strategies::Copy>(op.what); });
+        return std::ranges::any_of(program.ops, [](const Op& op) { return std::holds_alternative<What>(op.what); });
     });
 }
 
@@ -69,7 +69,8 @@ Shares share_of(const kernels::Kernel& kernel, double seconds) {
                               [](const kernels::Pointwise&) -> Member { return &Shares::memory_bound; },
                               [](const kernels::Convolution&) -> Member { return &Shares::gemm; },
                               [](const kernels::Pooling&) -> Member { return &Shares::memory_bound; },
-                              [](const kernels::BatchNorm&) -> Member { return &Shares::memory_bound; }},
+                              [](const kernels::BatchNorm&) -> Member { return &Shares::memory_bound; },
+                              [](const kernels::StateSpace&) -> Member { return &Shares::memory_bound; }},
                    kernel);
     Shares shares;
     shares.*member = seconds;
@@ -101,8 +102,11 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
         kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived});
     }
-    if (copies(step))
-        copies_.emplace(network.cluster(), predictor, plan.placement.gpu(rank), plan.placement, step.mesh.ranks());
+    const topology::GpuId own = plan.placement.gpu(rank);
+    if (has<strategies::Copy>(step))
+        copies_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
+    if (has<strategies::HostCompute>(step))
+        cores_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
     for (const Program& block : step.blocks) bodies_.push_back({&block, strategies::Hazards(block)});
     for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
         Beside beside(slowdown_);
@@ -141,9 +145,12 @@ double Costs::collective_seconds(const StepProgram& step, const Collective& coll
     return place->second;
 }
 
-OpCost Costs::cost(const Op& op) const {
+OpCost Costs::cost(const StepProgram& step, const Op& op) const {
     return std::visit(
         Overloaded{[&](const Compute& c) { return kernel_cost(op, kernels_[c.kernel].seconds); },
+                   [&](const strategies::HostCompute& c) {
+                       return OpCost{cores_->seconds(step.kernels[c.kernel]), 0, 0, 0};
+                   },
                    [&](const strategies::Call& c) { return blocks_[c.block].cost; },
                    [&](const strategies::HostSync&) { return OpCost{}; },
                    [&](const strategies::Copy& c) {
@@ -236,7 +243,7 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
         if (program.rounds.ops > 0 && i == end - program.rounds.ops) left = beside.left();
         if (program.rounds.ops > 0 && i == end) steady_[role] = beside.left() == left;
         const Op& op = program.ops[i];
-        OpCost& now = costs.emplace_back(cost(op));
+        OpCost& now = costs.emplace_back(cost(step, op));
         if (slowdown_ == 1.0) continue;
         const bool in_order = op.lane == Lane::compute || std::holds_alternative<strategies::HostSync>(op.what);
         if (in_order) beside.wait(program, op);

@@ -12,6 +12,7 @@
 #include "sim/beside.hpp"
 #include "sim/folding.hpp"
 #include "sim/host_copies.hpp"
+#include "sim/host_cores.hpp"
 #include "sim/network.hpp"
 #include "sim/step.hpp"
 #include "strategies/hazards.hpp"
@@ -94,9 +95,11 @@ public:
     }
     /// Nothing in a step without copies.
     [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
+    /// Nothing in a step whose hosts compute nothing.
+    [[nodiscard]] const std::optional<HostCores>& host_cores() const { return cores_; }
 
 private:
-    [[nodiscard]] OpCost cost(const strategies::Op& op) const;
+    [[nodiscard]] OpCost cost(const strategies::StepProgram& step, const strategies::Op& op) const;
     [[nodiscard]] OpCost kernel_cost(const strategies::Op& op, double seconds) const {
         const double host = dispatch(op);
         return {seconds, host, host, host + seconds};
@@ -130,6 +133,7 @@ private:
     mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t>, double> collectives_;  // seconds
     double gap_, dispatch_, routed_dispatch_, slowdown_;
     std::optional<HostCopies> copies_;
+    std::optional<HostCores> cores_;
     std::vector<KernelCost> kernels_;
     std::vector<Body> bodies_;        // of blocks
     std::vector<BlockTimes> blocks_;  // beside nothing

@@ -64,7 +64,7 @@ std::vector<Derived> derived_shares(const RanStep& ran, double step_time_s) {
         std::vector<Seconds> blocks;
         for (const strategies::Program& block : step.blocks) blocks.push_back(derived_in(block, kernels, {}));
         for (const auto& [what, seconds] : derived_in(step.programs[stage], kernels, blocks))
-            total[what] += seconds / stages;
+            total[what] += seconds / stages / step.steps;
     }
     std::vector<Derived> shares;
     for (const auto& [what, seconds] : total) shares.push_back({std::string(what), seconds / step_time_s});

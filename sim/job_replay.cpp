@@ -226,8 +226,9 @@ void JobReplay::time(std::uint32_t who, Progress& p, std::uint32_t index, double
     const double start = p.ends[op.start];
     const double begin = std::max(device, start + op.issue);
     if (op.kind == Tape::Kind::local) {
-        const bool as_planned =
-            perturbed_ == nullptr || !perturbed_->kernels() || std::holds_alternative<strategies::Copy>(*op.what);
+        const bool as_planned = perturbed_ == nullptr || !perturbed_->kernels() ||
+                                std::holds_alternative<strategies::Copy>(*op.what) ||
+                                std::holds_alternative<strategies::HostCompute>(*op.what);
         const std::uint32_t rank = result_.classes[who].representative;
         const double end = as_planned ? std::max(device + op.device, start + op.done)
                                       : perturbed_->end(rank, index, begin, op.device, op.routed);

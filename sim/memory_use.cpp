@@ -66,8 +66,10 @@ std::vector<std::string> host_doubts(const RanStep& ran, const MemoryUse& use) {
                                        format_bytes(static_cast<double>(use.host_capacity)),
                                        format_bytes(static_cast<double>(use.host_memory))));
     std::set<std::string> origins;
-    for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind)
+    for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind) {
         if (const auto& copies = ran.costs[kind].host_copies()) origins.insert(copies->origin());
+        if (const auto& cores = ran.costs[kind].host_cores()) origins.insert(cores->origin());
+    }
     for (const std::string& origin : origins)
         if (!origin.empty()) warnings.push_back(origin);
     return warnings;

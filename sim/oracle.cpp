@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "strategies/hazards.hpp"
+#include "strategies/messages.hpp"
 
 namespace orrery::sim {
 
@@ -84,18 +85,21 @@ private:
         const OpCost& cost = costs_.of_rank(rank).of(step_.role[rank], i);
         const double begin = later(device, host + cost.first_dispatch);
         if (!std::isnan(spans_[rank][i].end) || std::isnan(begin)) return false;
+        const bool gradients = strategies::carries_gradients(op.lane);
         if (const auto* send = std::get_if<Send>(&op.what))
-            return message(rank, i, begin, {rank, send->axis, send->delta}, static_cast<double>(send->bytes), true);
+            return message(rank, i, begin, {rank, send->axis, send->delta, gradients}, static_cast<double>(send->bytes),
+                           true);
         if (const auto* recv = std::get_if<Recv>(&op.what)) {
             const std::uint32_t sender = step_.mesh.peer(rank, recv->axis, recv->delta);
-            return message(rank, i, begin, {sender, recv->axis, -recv->delta}, static_cast<double>(recv->bytes), false);
+            return message(rank, i, begin, {sender, recv->axis, -recv->delta, gradients},
+                           static_cast<double>(recv->bytes), false);
         }
         if (const auto* collective = std::get_if<Collective>(&op.what))
             return join(rank, i, op.lane, begin, *collective);
         return settle(rank, i, {begin, std::max(device + cost.device, host + cost.host_to_end)});
     }
 
-    using Wire = std::tuple<std::uint32_t, strategies::Axis, std::int32_t>;
+    using Wire = std::tuple<std::uint32_t, strategies::Axis, std::int32_t, bool>;
 
     bool message(std::uint32_t rank, std::uint32_t i, double begin, Wire wire, double bytes, bool sends) {
         if (!std::isnan(ready_[rank][i])) return false;  // posted, the other side is still missing

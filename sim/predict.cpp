@@ -171,12 +171,19 @@ void append(std::vector<std::string>& list, std::vector<std::string> more) {
     std::ranges::move(more, std::back_inserter(list));
 }
 
+/// Of a pipeline without flushes whose window was written out for its trace, ends and all: that of a long one.
+double step_seconds(const RanStep& ran, const scenarios::Scenario& scenario, Site& site, const Options& options) {
+    if (ran.program.steps == 1 || ran.period) return ran.seconds();
+    return run_plan(scenario.plan, site.cluster, site.profiles, {.engine = options.engine, .foldings = &site.foldings})
+        ->seconds();
+}
+
 Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& site, const Options& options) {
     const topology::Cluster& cluster = site.cluster;
     const Profiles& profiles = site.profiles;
     Described d;
     d.folding = ran.folding;
-    const double seconds = ran.seconds();
+    const double seconds = step_seconds(ran, scenario, site, options);
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty())
         d.planned_step_time_s =
             run_plan(scenario.plan, cluster, profiles, {.engine = options.engine, .foldings = &site.foldings})

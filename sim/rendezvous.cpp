@@ -15,8 +15,8 @@ Rendezvous::Rendezvous(const Network& network, const Folding& folding)
     received_.reserve(folding.classes.size() * traffic.channels.size());
     for (const RankClass& rank : folding.classes)
         for (std::uint32_t channel = 0; channel < traffic.channels.size(); ++channel) {
-            const auto& [axis, delta] = traffic.channels[channel];
-            const std::uint32_t sender = traffic.mesh.peer(rank.representative, axis, -delta);
+            const Channel& from = traffic.channels[channel];
+            const std::uint32_t sender = traffic.mesh.peer(rank.representative, from.axis, -from.delta);
             received_.push_back(folding.message(folding.class_of[sender], channel));
         }
 }

@@ -92,6 +92,9 @@ std::vector<RanBeside> beside(const strategies::StepProgram& own, const Running&
     if (own.steps > 1 && !how.others.empty())
         throw Error("", "/other_jobs", fmt::format("beside a program of {} steps at once", own.steps),
                     "leave them out: jobs are repeated step by step");
+    if (own.steps > 1 && how.perturbed != nullptr)
+        throw Error("", "/perturbations", fmt::format("beside a program of {} steps at once", own.steps),
+                    "leave them out: they are drawn step by step");
     std::vector<RanBeside> others;
     for (const scenarios::OtherJob& job : how.others) {
         strategies::StepProgram built = strategies::build(job.plan);
@@ -129,7 +132,7 @@ std::vector<std::uint32_t> lengths(const strategies::Plan& plan) {
     std::vector<std::uint32_t> list;
     for (std::uint32_t rounds = round > 1 ? 3 : 4; rounds <= 64; rounds *= 4) {
         const std::uint32_t length = shape.pipeline + rounds * round;
-        if (length >= longest_part * shape.micro_batches) break;
+        if (shape.steps == 1 && length >= longest_part * shape.micro_batches) break;
         list.push_back(length);
     }
     return list;

@@ -6,6 +6,7 @@
 
 #include "base/overloaded.hpp"
 #include "strategies/hazards.hpp"
+#include "strategies/messages.hpp"
 
 namespace orrery::sim {
 
@@ -18,13 +19,14 @@ using strategies::Send;
 using Kind = Tape::Kind;
 
 /// The kind of an operation, and its channel or set.
-std::pair<Kind, std::uint32_t> read(const strategies::What& what, const Traffic& traffic) {
+std::pair<Kind, std::uint32_t> read(const strategies::Op& op, const Traffic& traffic) {
+    const bool gradients = strategies::carries_gradients(op.lane);
     using Read = std::pair<Kind, std::uint32_t>;
     return std::visit(Overloaded{[&](const Send& s) {
-                                     return Read{Kind::send, traffic.number({s.axis, s.delta})};
+                                     return Read{Kind::send, traffic.number({s.axis, s.delta, gradients})};
                                  },
                                  [&](const Recv& r) {
-                                     return Read{Kind::receive, traffic.number({r.axis, -r.delta})};
+                                     return Read{Kind::receive, traffic.number({r.axis, -r.delta, gradients})};
                                  },
                                  [&](const Collective& c) {
                                      return Read{Kind::collective, traffic.number(c.group)};
@@ -35,7 +37,7 @@ std::pair<Kind, std::uint32_t> read(const strategies::What& what, const Traffic&
                                  [&](const auto&) {
                                      return Read{Kind::local, Tape::none};
                                  }},
-                      what);
+                      op.what);
 }
 
 }  // namespace
@@ -51,7 +53,7 @@ Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& 
     for (std::uint32_t i = 0; i < count; ++i) {
         Op& op = ops[i];
         op.what = &program.ops[i].what;
-        std::tie(op.kind, op.route) = read(*op.what, traffic);
+        std::tie(op.kind, op.route) = read(program.ops[i], traffic);
         op.routed = program.ops[i].label.routed;
         op.first_wait = static_cast<std::uint32_t>(waits.size());
         op.place = kept.place[i];

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "strategies/messages.hpp"
+
 namespace orrery::sim {
 
 namespace {
@@ -27,7 +29,8 @@ Traffic::Traffic(const strategies::StepProgram& step, strategies::RankPlacement 
         sent.emplace_back();
         joined.emplace_back();
         for (const strategies::Op& op : program.ops) {
-            if (const auto* send = std::get_if<Send>(&op.what)) sent.back().insert({send->axis, send->delta});
+            if (const auto* send = std::get_if<Send>(&op.what))
+                sent.back().insert({send->axis, send->delta, strategies::carries_gradients(op.lane)});
             if (const auto* collective = std::get_if<Collective>(&op.what)) {
                 const AxisSet axes = collective->group;
                 joined.back().insert(axes.bits());

@@ -12,10 +12,11 @@
 
 namespace orrery::sim {
 
-/// An (axis, delta) along which some program sends.
+/// An (axis, delta) along which some program sends activations, or gradients.
 struct Channel {
     strategies::Axis axis;
     std::int32_t delta;
+    bool gradients;
     auto operator<=>(const Channel&) const = default;
 };
 

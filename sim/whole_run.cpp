@@ -64,7 +64,7 @@ void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, J
     job.savers[all] = ranks.entries();
     job.on_one_node[one] = of_first_replica.most();
     job.on_one_node[all] = ranks.most();
-    const double of_replica = static_cast<double>(plan.training.global_batch) / job.replicas * plan.training.seq;
+    const double of_replica = plan.training.tokens() / job.replicas;
     job.node_tokens = of_replica * readers.most();
 }
 
@@ -95,7 +95,7 @@ Job job_of(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     const strategies::Plan& plan = scenario.plan;
     Job job;
     job.step_s = step_seconds;
-    job.steps = scenario.outputs.token_budget / (static_cast<double>(plan.training.global_batch) * plan.training.seq);
+    job.steps = scenario.outputs.token_budget / plan.training.tokens();
     add_nodes(plan, cluster, job);
     add_bytes(plan, step, job);
     job.nics_bytes_per_second = cluster.nodes() > 1 ? cluster.nic_bytes_per_second() * cluster.nics_per_node() : 0;

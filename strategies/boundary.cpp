@@ -5,7 +5,7 @@
 namespace orrery::strategies {
 
 Boundary::Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Intern& intern)
-    : plan_(plan), stage_(stage), builder_(builder), intern_(intern) {
+    : shape_(plan.pipeline_shape()), stage_(stage), builder_(builder), intern_(intern) {
     const std::uint64_t element = kernels::size_of(activation_dtype(plan));
     const std::uint64_t whole = plan.rank_tokens() * plan.model.hidden * element;
     const bool split = plan.strategy.tensor > 1 && (plan.strategy.sequence_parallel || plan.strategy.scatter_gather);
@@ -15,11 +15,23 @@ Boundary::Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Inte
 
 bool Boundary::scattered() const { return wire_bytes_ < full_bytes_; }
 
+bool Boundary::takes(const Slot& slot) const {
+    if (slot.work == SlotWork::forward) return slot.chunk > 0 && turns_behind(slot.chunk - 1);
+    return slot.hands_gradient_on() && turns_behind(slot.chunk);
+}
+
+bool Boundary::hands_over(const Slot& slot) const {
+    if (slot.work == SlotWork::forward) return turns_behind(slot.chunk);
+    return slot.hands_gradient_on() && slot.chunk > 0 && turns_behind(slot.chunk - 1);
+}
+
 bool Boundary::receives(const Slot& slot) const {
+    if (takes(slot)) return false;
     return slot.work == SlotWork::forward ? !first(slot.chunk) : slot.hands_gradient_on() && !last(slot.chunk);
 }
 
 bool Boundary::sends(const Slot& slot) const {
+    if (hands_over(slot)) return false;
     return slot.work == SlotWork::forward ? !last(slot.chunk) : slot.hands_gradient_on() && !first(slot.chunk);
 }
 
@@ -34,13 +46,15 @@ BufferId Boundary::post_receive(const Slot& slot) {
     const BufferId buffer = builder_.buffer(wire_bytes_, Keep::scratch);
     builder_.emit(forward ? Lane::recv_forward : Lane::recv_backward,
                   label("receive activation", "receive gradient", slot),
-                  Recv{Axis::pipeline, forward ? -1 : 1, wire_bytes_}, {}, {buffer});
+                  Recv{Axis::pipeline, -ahead(slot), wire_bytes_}, {}, {buffer});
     posted_[{forward, {slot.chunk, slot.micro_batch}}] = buffer;
     return buffer;
 }
 
 BufferId Boundary::input(const Slot& slot) {
-    const auto posted = posted_.extract({slot.work == SlotWork::forward, {slot.chunk, slot.micro_batch}});
+    const Way way{slot.work == SlotWork::forward, {slot.chunk, slot.micro_batch}};
+    if (takes(slot)) return here_.extract(way).mapped();
+    const auto posted = posted_.extract(way);
     if (!scattered()) return posted.mapped();
     const BufferId whole = builder_.buffer(full_bytes_, Keep::scratch);
     builder_.emit(Lane::compute, label("gather boundary", "gather boundary", slot),
@@ -49,11 +63,17 @@ BufferId Boundary::input(const Slot& slot) {
     return whole;
 }
 
+BufferId Boundary::output_here(const Slot& slot) {
+    const bool forward = slot.work == SlotWork::forward;
+    const std::uint32_t next = forward ? slot.chunk + 1 : slot.chunk - 1;
+    return here_[{forward, {next, slot.micro_batch}}] = output();
+}
+
 BufferId Boundary::send(const Slot& slot, BufferId what) {
     const bool forward = slot.work == SlotWork::forward;
     const BufferId token = builder_.buffer(0, Keep::scratch);
     builder_.emit(forward ? Lane::send_forward : Lane::send_backward, label("send activation", "send gradient", slot),
-                  Send{Axis::pipeline, forward ? 1 : -1, wire_bytes_}, {what}, {token});
+                  Send{Axis::pipeline, ahead(slot), wire_bytes_}, {what}, {token});
     return token;
 }
 

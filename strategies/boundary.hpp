@@ -11,7 +11,8 @@
 
 namespace orrery::strategies {
 
-/// Emits the sends and receives of one stage and remembers the buffers of tensors on their way to or from a slot.
+/// Emits the sends and receives of one stage and remembers the buffers of tensors on their way to or from a slot. Where
+/// the way through the stages turns, a tensor goes from one chunk to another of the same stage.
 class Boundary {
 public:
     Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Intern& intern);
@@ -23,26 +24,42 @@ public:
 
     /// Posts the receive of a slot's input; returns the buffer.
     BufferId post_receive(const Slot& slot);
-    /// The buffer of a posted receive, gathered over the tensor axis when its parts came separately.
+    /// Whether its input comes from another chunk of this stage, and whether its output goes to one.
+    [[nodiscard]] bool takes(const Slot& slot) const;
+    [[nodiscard]] bool hands_over(const Slot& slot) const;
+    /// The buffer of a posted receive, gathered over the tensor axis when its parts came separately; or of what another
+    /// chunk handed over.
     BufferId input(const Slot& slot);
     /// A buffer for a slot's output, then its send; returns a token that the send writes.
     BufferId output() { return builder_.buffer(full_bytes_, Keep::scratch); }
+    /// The same where it is handed over.
+    BufferId output_here(const Slot& slot);
     BufferId send(const Slot& slot, BufferId what);
 
 private:
     [[nodiscard]] bool scattered() const;
-    [[nodiscard]] bool first(std::uint32_t chunk) const { return chunk == 0 && stage_ == 0; }
+    [[nodiscard]] bool first(std::uint32_t chunk) const { return shape_.virtual_stage(chunk, stage_) == 0; }
     [[nodiscard]] bool last(std::uint32_t chunk) const {
-        return chunk + 1 == plan_.strategy.virtual_pipeline && stage_ + 1 == plan_.strategy.pipeline;
+        return shape_.virtual_stage(chunk, stage_) + 1 == shape_.virtual_stages();
+    }
+    /// Whether the way forward turns on this stage behind a chunk.
+    [[nodiscard]] bool turns_behind(std::uint32_t chunk) const {
+        return shape_.order == ChunkOrder::turns && !last(chunk) &&
+               stage_ == (shape_.backwards(chunk) ? 0 : shape_.pipeline - 1);
+    }
+    /// Along the axis of stages, the way of what a slot hands on.
+    [[nodiscard]] std::int32_t ahead(const Slot& slot) const {
+        return (slot.work == SlotWork::forward) == shape_.backwards(slot.chunk) ? -1 : 1;
     }
     Label label(const char* forward, const char* backward, const Slot& slot);
 
-    const Plan& plan_;
+    PipelineShape shape_;
     std::uint32_t stage_;
     Builder& builder_;
     Intern& intern_;
     std::uint64_t full_bytes_, wire_bytes_;
-    std::map<std::pair<bool, std::pair<std::uint32_t, std::uint32_t>>, BufferId> posted_;
+    using Way = std::pair<bool, std::pair<std::uint32_t, std::uint32_t>>;  // forward, (chunk, micro-batch)
+    std::map<Way, BufferId> posted_, here_;
 };
 
 }  // namespace orrery::strategies

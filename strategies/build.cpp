@@ -14,6 +14,7 @@ namespace {
 StepProgram build(const Plan& plan, std::uint32_t left_out) {
     StepProgram step;
     step.mesh = plan.mesh();
+    step.steps = plan.pipeline_shape().steps;
     Intern intern(step);
     const ModelBlocks blocks = add_model_blocks(step, intern, plan);
     for (std::uint32_t p = 0; p < plan.strategy.pipeline; ++p)
@@ -24,13 +25,31 @@ StepProgram build(const Plan& plan, std::uint32_t left_out) {
     return step;
 }
 
+bool steady(const StepProgram& step) {
+    return std::ranges::all_of(step.programs, [](const Program& p) { return p.rounds.ops > 0; });
+}
+
+/// Of a schedule without flushes: as many whole steps as the micro-batches fill, and so many left out that what leads
+/// in and out is no part of a step's share.
+std::optional<StepProgram> build_long_window(const Plan& plan, std::uint32_t micro_batches) {
+    constexpr std::uint32_t most = 1U << 20U;  // micro-batches
+    const std::uint32_t of_step = plan.micro_batches(), written = (micro_batches + of_step - 1) / of_step;
+    const std::uint32_t left_out = std::max(most / of_step, 2 * written) - written;
+    Plan shorter = plan;
+    shorter.window_steps = written;
+    StepProgram window = build(shorter, left_out);
+    window.steps += left_out;
+    return steady(window) ? std::optional(std::move(window)) : std::nullopt;
+}
+
 }  // namespace
 
 StepProgram build(const Plan& plan) { return build(plan, 0); }
 
 std::optional<StepProgram> build_shortened(const Plan& plan, std::uint32_t micro_batches) {
-    const std::uint32_t all = plan.micro_batches();
-    const std::uint32_t round = schedule_of(plan.strategy.schedule).round(plan.pipeline_shape());
+    const Schedule& schedule = schedule_of(plan.strategy.schedule);
+    if (schedule.asynchronous) return build_long_window(plan, micro_batches);
+    const std::uint32_t all = plan.micro_batches(), round = schedule.round(plan.pipeline_shape());
     if (round == 0 || micro_batches >= all) return std::nullopt;
     const std::uint32_t left_out = (all - micro_batches) / round;
     // A pipeline that is never full does not go as a longer one does.
@@ -38,8 +57,7 @@ std::optional<StepProgram> build_shortened(const Plan& plan, std::uint32_t micro
     Plan shorter = plan;
     shorter.training.global_batch -= left_out * round * plan.training.micro_batch * plan.strategy.data;
     StepProgram step = build(shorter, left_out);
-    const bool steady = std::ranges::all_of(step.programs, [](const Program& p) { return p.rounds.ops > 0; });
-    return steady ? std::optional(std::move(step)) : std::nullopt;
+    return steady(step) ? std::optional(std::move(step)) : std::nullopt;
 }
 
 }  // namespace orrery::strategies

@@ -16,12 +16,14 @@ GradientSync::GradientSync(const Plan& plan, const Stage& stage, std::span<const
       mesh_(plan.mesh()),
       dense_(ownership(plan, ParameterClass::dense)),
       experts_(ownership(plan, ParameterClass::expert)),
-      buckets_(gradient_buckets(stage, plan)),
-      last_input_(stage.chunks.size()),
-      last_weights_(stage.chunks.size()) {
+      buckets_(gradient_buckets(stage, plan)) {
+    std::vector<const Slot*> inputs(stage.chunks.size()), weights(stage.chunks.size());
     for (const Slot& slot : slots_) {
-        if (slot.hands_gradient_on()) last_input_[slot.chunk] = &slot;
-        if (slot.completes_gradient()) last_weights_[slot.chunk] = &slot;
+        if (slot.hands_gradient_on()) inputs[slot.chunk] = &slot;
+        if (slot.completes_gradient()) weights[slot.chunk] = &slot;
+        if (slot.work != SlotWork::update) continue;
+        last_.insert(inputs.begin(), inputs.end());
+        last_.insert(weights.begin(), weights.end());
     }
 }
 
@@ -30,22 +32,25 @@ std::uint64_t GradientSync::bytes_of(std::uint32_t bucket) const {
 }
 
 void GradientSync::begin() {
-    std::uint64_t kept = 0;
     for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b) {
         const Ownership& of = owners(b);
         gradient_.push_back(builder_.buffer(share(mesh_, of, of.gradients, bytes_of(b)), Keep::gradient));
-        kept += share(mesh_, of, of.gradients, buckets_.buckets[b].parameters);
+        kept_ += share(mesh_, of, of.gradients, buckets_.buckets[b].parameters);
     }
+    begin_step();
+}
+
+void GradientSync::begin_step() {
     reduced_ = gradient_;
     const auto dtype = plan_.training.precision.grad_reduce;
     builder_.emit(Lane::compute, intern_.label("zero gradients", Phase::forward),
-                  What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, kept})},
+                  What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, kept_})},
                   std::span<const BufferId>{}, gradient_);
     builder_.state({.operands = {{State::gradients}}});
 }
 
 void GradientSync::formed(const Slot& slot, std::size_t position, std::vector<BufferId>& writes) {
-    const bool last = &slot == last_input_[slot.chunk] || &slot == last_weights_[slot.chunk];
+    const bool last = is_last(slot);
     buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) {
         if (scatters(bucket).empty()) {
             if (last) writes.push_back(gradient_[bucket]);
@@ -71,7 +76,7 @@ void GradientSync::behind(const Slot& slot, std::size_t position) {
         const GradientBucket& closing = buckets_.buckets[bucket];
         if (closing.chunk != slot.chunk || closing.position != position) return;
         scatter(bucket, slot.micro_batch);
-        if (&slot == last_weights_[slot.chunk]) reduce(bucket);
+        if (is_last(slot)) reduce(bucket);
     });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ public:
 
     /// The buffers that last for the step, and the kernel that zeroes them.
     void begin();
+    /// The same kernel for another step, where one program has several.
+    void begin_step();
     /// Adds what the call of a slot's layer, by its position in its chunk, writes.
     void formed(const Slot& slot, std::size_t position, std::vector<BufferId>& writes);
     /// Behind the slot's last call for that layer, and behind its last for any.
@@ -51,6 +54,8 @@ private:
     void scatter(std::uint32_t bucket, std::uint32_t micro_batch);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
+    /// Whether no later slot of its chunk and step adds to gradients, of inputs or of weights.
+    [[nodiscard]] bool is_last(const Slot& slot) const { return last_.contains(&slot); }
 
     const Plan& plan_;
     const Stage& stage_;
@@ -60,10 +65,11 @@ private:
     Mesh mesh_;
     Ownership dense_, experts_;
     GradientBuckets buckets_;
-    std::vector<const Slot*> last_input_, last_weights_;  // by chunk: the slots that complete gradients
-    std::vector<BufferId> gradient_, reduced_;            // by bucket
-    std::map<Formed, BufferId> formed_;                   // of buckets that are scattered behind every backward
-    std::map<std::uint32_t, std::uint16_t> scatters_;     // by bucket: what its scatters take
+    std::set<const Slot*> last_;                       // of each chunk and step: the slots that complete gradients
+    std::vector<BufferId> gradient_, reduced_;         // by bucket
+    std::uint64_t kept_ = 0;                           // elements of all of them
+    std::map<Formed, BufferId> formed_;                // of buckets that are scattered behind every backward
+    std::map<std::uint32_t, std::uint16_t> scatters_;  // by bucket: what its scatters take
 };
 
 }  // namespace orrery::strategies

@@ -6,8 +6,9 @@ namespace orrery::strategies {
 
 Offload::Offload(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern)
     : stage_(stage), builder_(builder), intern_(intern), layers_(plan.strategy.cpu_offloading_num_layers) {
-    for (std::uint32_t c = 0; c < plan.strategy.virtual_pipeline; ++c)
-        of_.push_back(layers_of(plan, plan.model.layers, c * plan.strategy.pipeline + stage.index).count);
+    const PipelineShape shape = plan.pipeline_shape();
+    for (std::uint32_t c = 0; c < shape.chunks; ++c)
+        of_.push_back(layers_of(plan, plan.model.layers, shape.virtual_stage(c, stage.index)).count);
 }
 
 /// Calls that run beside the copy of a chunk's layer number k, before one waits for it: at least one.

@@ -13,16 +13,18 @@ using kernels::Dtype;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 
-/// Multi-tensor kernels run over all parameters as one row.
+/// Multi-tensor kernels run over all parameters as one row. Where the host has a part of them, views of all do not fit
+/// what is left: operations are priced then and cannot be executed.
 class Optimizer {
 public:
-    Optimizer(Builder& builder, Intern& intern) : builder_(builder), intern_(intern) {}
+    Optimizer(Builder& builder, Intern& intern, bool whole) : builder_(builder), intern_(intern), whole_(whole) {}
 
     void kernel(const std::string& name, PointwiseKind kind, Dtype dtype, std::uint64_t parameters, StateDetail state,
                 std::span<const BufferId> reads = {}, std::span<const BufferId> writes = {}) {
+        if (!whole_ && parameters == 0) return;
         builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                       What{intern_.kernel(Pointwise{kind, dtype, 1, parameters})}, reads, writes);
-        builder_.state(std::move(state));
+        builder_.state(whole_ ? std::move(state) : StateDetail{});
     }
 
     /// A number that all ranks of a group must agree on before the host goes on.
@@ -30,13 +32,14 @@ public:
         const BufferId number = builder_.buffer(4, Keep::scratch);
         builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                       Collective{CollectiveKind::all_reduce, group, 4}, {}, {number});
-        builder_.state(std::move(state));
+        builder_.state(whole_ ? std::move(state) : StateDetail{});
         builder_.emit(Lane::compute, intern_.label(name + " on host", Phase::optimizer), HostSync{}, {number}, {});
     }
 
 private:
     Builder& builder_;
     Intern& intern_;
+    bool whole_;
 };
 
 /// In which the optimizer leaves new weights: 16 bits for all formats below fp32.
@@ -44,7 +47,34 @@ Dtype optimizer_copy(const Plan& plan) {
     return kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
 }
 
-/// Of a stage's parameters on one rank, those that it updates.
+/// Of new weights, from those that updated them.
+void gather_weights(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
+                    std::span<const BufferId> updated) {
+    for (const bool experts : {false, true}) {
+        const std::uint64_t parameters = stage.parameters_of(experts);
+        const Ownership of = ownership(plan, class_of_bucket(experts));
+        if (parameters == 0) continue;
+        const std::uint64_t bytes = parameters * kernels::size_of(optimizer_copy(plan));
+        for (const Move& move : moves(plan.mesh(), of.states, of.weights, of.replicas)) {
+            builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
+                         What{Collective{move.kind, move.group, move.size(plan.mesh(), bytes)}}, updated,
+                         std::span<const BufferId>{});
+            const std::uint32_t which = experts ? StateView::of_experts : StateView::not_of_experts;
+            builder.state(
+                {.operands = {{State::weights, Portion::updated, which}, {State::weights, Portion::kept, which}}});
+        }
+    }
+}
+
+/// Ranks that find one norm, and one overflow, of their gradients. In a pipeline without flushes stages come to their
+/// updates at different times, and each finds its own.
+AxisSet agree_on_gradients(const Plan& plan) {
+    const AxisSet all = updates_differ(plan);
+    return schedule_of(plan.strategy.schedule).asynchronous ? all.without(Axis::pipeline) : all;
+}
+
+}  // namespace
+
 std::uint64_t owned_parameters(const Plan& plan, const Stage& stage) {
     std::uint64_t owned = 0;
     for (const bool experts : {false, true}) {
@@ -53,8 +83,6 @@ std::uint64_t owned_parameters(const Plan& plan, const Stage& stage) {
     }
     return owned;
 }
-
-}  // namespace
 
 BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Builder& builder,
                                       Intern& intern, BufferId gradients) {
@@ -110,57 +138,48 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
 }
 
 void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
-                    std::span<const BufferId> gradients) {
-    const std::uint64_t owned = owned_parameters(plan, stage);
+                    std::span<const BufferId> gradients, OptimizerOffload* host) {
+    const std::uint64_t owned = owned_parameters(plan, stage), here = owned - offloaded(plan, owned);
     const Dtype reduced = plan.training.precision.grad_reduce;
     const bool half_gradients = kernels::size_of(reduced) == 2;
-    const AxisSet model_group = updates_differ(plan);
+    const AxisSet model_group = agree_on_gradients(plan);
     constexpr StateView main{State::main_gradients, Portion::updated};
     // Every micro-batch's loss is the mean over a rank's tokens: the step's is the mean over them and the ranks that
     // have others.
     const double mean = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data * plan.strategy.context);
-    Optimizer out(builder, intern);
+    Optimizer out(builder, intern, here == owned);
+    const auto first = here == 0 ? gradients : std::span<const BufferId>{};  // else the kernel before has waited
     if (half_gradients)
-        out.kernel("gradients to fp32", PointwiseKind::cast, reduced, owned,
+        out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
                    {.operands = {{State::gradients, Portion::updated}, main}, .settings = {.scale_factor = mean}},
                    gradients);
     else
-        out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, owned,
+        out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .settings = {.scale_factor = mean}}, gradients);
     if (plan.training.precision.compute == Dtype::fp16) {
-        out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned, {});
+        out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned, {}, first);
         out.agree("overflow check", model_group, {});
     }
     if (plan.training.grad_clip > 0) {
         out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, owned,
-                   {.operands = {{State::main_gradients, Portion::counted}, {State::norm}}});
+                   {.operands = {{State::main_gradients, Portion::counted}, {State::norm}}}, first);
         out.agree("gradient norm", model_group, {.operands = {{State::norm}, {State::norm}}});
-        out.kernel("clip", PointwiseKind::scale, Dtype::fp32, owned,
+        out.kernel("clip", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .most_norm = plan.training.grad_clip});
     }
     const BufferId updated = builder.buffer(0, Keep::scratch);
     const Dtype weights = optimizer_copy(plan);
-    out.kernel("adam", PointwiseKind::adam, weights, owned,
+    out.kernel("adam", PointwiseKind::adam, weights, here,
                {.operands = {main,
                              {State::masters, Portion::updated},
                              {State::first_moments, Portion::updated},
                              {State::second_moments, Portion::updated},
                              {State::weights, Portion::updated}}},
                {}, std::span(&updated, 1));
-    if (plan.strategy.overlap_param_gather) return;
-    for (const bool experts : {false, true}) {
-        const std::uint64_t parameters = stage.parameters_of(experts);
-        const Ownership of = ownership(plan, class_of_bucket(experts));
-        if (parameters == 0) continue;
-        const std::uint64_t bytes = parameters * kernels::size_of(weights);
-        for (const Move& move : moves(plan.mesh(), of.states, of.weights, of.replicas)) {
-            builder.emit(Lane::data, intern.label("gather weights", Phase::optimizer),
-                         Collective{move.kind, move.group, move.size(plan.mesh(), bytes)}, {updated}, {});
-            const std::uint32_t which = experts ? StateView::of_experts : StateView::not_of_experts;
-            builder.state(
-                {.operands = {{State::weights, Portion::updated, which}, {State::weights, Portion::kept, which}}});
-        }
-    }
+    std::vector<BufferId> there;
+    if (host != nullptr) there = host->update(gradients);
+    there.insert(there.begin(), updated);
+    if (!plan.strategy.overlap_param_gather) gather_weights(plan, stage, builder, intern, there);
 }
 
 }  // namespace orrery::strategies

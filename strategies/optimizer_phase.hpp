@@ -5,6 +5,7 @@
 
 #include "strategies/gradient_buckets.hpp"
 #include "strategies/intern.hpp"
+#include "strategies/optimizer_offload.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/stage.hpp"
 
@@ -15,12 +16,16 @@ namespace orrery::strategies {
 BufferId exchange_embedding_gradients(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Builder& builder,
                                       Intern& intern, BufferId gradients);
 
+/// Of a stage's parameters on one rank, those that it updates.
+std::uint64_t owned_parameters(const Plan& plan, const Stage& stage);
+
 /// How much the rank holds of the stage's parameters, gradients and states.
 StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, const GradientBuckets& buckets);
 
 /// Gradient copy to fp32, overflow check (fp16), norm and clipping, Adam over this rank's share of the parameters, and
-/// with a distributed optimizer the all-gather of the new weights unless it overlaps with the next forward.
+/// with a distributed optimizer the all-gather of the new weights unless it overlaps with the next forward. host: what
+/// takes of it the part that is offloaded; null: only the rest is written.
 void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
-                    std::span<const BufferId> gradients);
+                    std::span<const BufferId> gradients, OptimizerOffload* host = nullptr);
 
 }  // namespace orrery::strategies

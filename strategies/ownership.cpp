@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "strategies/stage_split.hpp"
+
 namespace orrery::strategies {
 
 namespace {
@@ -12,7 +14,7 @@ void place_parts(const Plan& plan, ParameterClass of, Along& column) {
     column[Axis::pipeline] = Placement::sharded_width;
     if (of == ParameterClass::expert && plan.expert_extent() > 1) column[Axis::expert] = Placement::sharded_width;
     // First and last stage hold the words that logits share.
-    if (of == ParameterClass::embedding && plan.model.tied_embeddings && plan.strategy.pipeline > 1)
+    if (of == ParameterClass::embedding && plan.model.tied_embeddings && !ends_meet(plan))
         column[Axis::pipeline] = Placement::replicated;
 }
 

@@ -9,6 +9,7 @@
 #include "models/operators.hpp"
 #include "strategies/plan_fields.hpp"
 #include "strategies/refusal.hpp"
+#include "strategies/schedule_rules.hpp"
 #include "strategies/stage_split.hpp"
 
 namespace orrery::strategies {
@@ -31,11 +32,61 @@ void check_sizes(const Plan& plan) {
         refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
 }
 
-void check_one_stack(const Plan& plan) {
-    if (plan.model.decoder_layers > 0)
-        refuse("/model/name",
-               fmt::format("{} is an encoder-decoder, whose steps are not predicted yet", plan.model.name),
-               "take a model of one stack: GPT, Llama, BERT, or a ResNet");
+/// Encoder and decoder. One stage holds both: Megatron-LM divides them no longer (examples/t5/pretrain_t5.py,
+/// "Pipeline parallelism is not supported for T5").
+void check_stacks(const Plan& plan) {
+    const Strategy& strategy = plan.strategy;
+    const uint64_t decoded = plan.training.decoder_seq, tensor = strategy.tensor;
+    const std::string& name = plan.model.name;
+    if (plan.model.decoder_layers == 0) {
+        if (decoded > 0)
+            refuse("/training/decoder_seq", fmt::format("{}, but {} has no decoder beside an encoder", decoded, name),
+                   "leave it out");
+        return;
+    }
+    if (decoded == 0)
+        refuse("/training/decoder_seq", fmt::format("{} decodes a second sequence, whose tokens are not given", name),
+               "give them, such as 128 beside a seq_length of 512");
+    models::validate_sequence(plan.model, decoded, "/training/decoder_seq");
+    if (strategy.sequence_parallel && decoded % tensor != 0)
+        refuse("/training/decoder_seq",
+               fmt::format("{} tokens are not divisible by tensor {}, as sequence parallelism needs", decoded, tensor),
+               nearest_multiples(decoded, tensor) + "; or set sequence_parallel to false");
+    if (strategy.pipeline > 1)
+        refuse("/strategy/pipeline",
+               fmt::format("{} stages, but the two stacks of {} stand on one: Megatron-LM divides them no longer",
+                           strategy.pipeline, name),
+               "set it to 1, and tensor or data higher");
+    if (strategy.context > 1)
+        refuse("/strategy/context",
+               fmt::format("queries and keys of {} are of two sequences, which are not divided "
+                           "among context ranks",
+                           name),
+               "set it to 1, and tensor or data higher");
+    if (plan.training.lora_rank > 0)
+        refuse("/training/lora_rank", fmt::format("adapters of {}, an encoder-decoder, are not modelled", name),
+               "leave it out");
+}
+
+/// Tensor ranks have whole groups of a mixer's heads (mamba_mixer.py); context ranks exchange tokens for whole heads,
+/// and whole groups or repeated ones (mamba_context_parallel.py).
+void check_mixers(const Plan& plan) {
+    const models::MambaSpec& mamba = plan.model.mamba;
+    if (plan.model.layers_of('M') == 0) return;
+    const uint64_t tensor = plan.strategy.tensor, context = plan.strategy.context;
+    if (mamba.groups % tensor != 0)
+        refuse("/strategy/tensor",
+               fmt::format("{} does not divide the {} groups of a mixer's heads (n_groups)", tensor, mamba.groups),
+               nearest_divisors(tensor, mamba.groups));
+    const uint64_t heads = mamba.heads / tensor, groups = mamba.groups / tensor;
+    if (heads % context != 0 || (groups % context != 0 && context % groups != 0))
+        refuse("/strategy/context",
+               fmt::format("{} ranks do not divide the {} heads in {} groups of a tensor rank's mixers", context, heads,
+                           groups),
+               nearest_legal(context, heads,
+                             [=](uint64_t v) { return heads % v == 0 && (groups % v == 0 || v % groups == 0); }));
+    if (plan.training.lora_rank > 0)
+        refuse("/training/lora_rank", "adapters of state-space mixers are not modelled", "leave it out");
 }
 
 /// Networks over images are divided among data ranks only, for now.
@@ -170,41 +221,16 @@ void check_experts(const Plan& plan) {
                "give moe_expert_capacity_factor, or set it to false");
 }
 
-/// What a backward in two parts is not known with.
-void check_split_backward(const Strategy& strategy, const Schedule& schedule) {
-    if (strategy.recompute == Recompute::full)
-        refuse("/strategy/recompute",
-               fmt::format("full recomputation, but {} forms weight gradients later and keeps what they need",
-                           schedule.name),
-               "set recompute to \"none\" or \"selective\"");
-    if (strategy.cpu_offloading_num_layers > 0)
-        refuse(
-            "/strategy/cpu_offloading_num_layers",
-            fmt::format("{}, but {} needs saved activations twice", strategy.cpu_offloading_num_layers, schedule.name),
-            "set it to 0, or schedule to \"1f1b\"");
-}
-
-/// Narayanan et al. 2021 (SC'21), section 2.2.
-void check_schedule(const Plan& plan) {
-    const Strategy& strategy = plan.strategy;
-    const Schedule& schedule = schedule_of(strategy.schedule);
-    const bool chunked = strategy.virtual_pipeline > 1;
-    if (chunked && !schedule.chunked) {
-        refuse("/strategy/virtual_pipeline",
-               fmt::format("{} chunks per stage need the interleaved schedule", strategy.virtual_pipeline),
-               "set schedule to \"interleaved\", or virtual_pipeline to 1");
-    }
-    if (chunked && strategy.pipeline == 1) {
-        refuse("/strategy/virtual_pipeline",
-               fmt::format("{} chunks per stage, but pipeline is 1: there is nothing to interleave",
-                           strategy.virtual_pipeline),
-               "set virtual_pipeline to 1, or pipeline to 2 or more");
-    }
-    if (strategy.overlap_p2p && !chunked) {
-        refuse("/strategy/overlap_p2p", "true needs the interleaved schedule with two or more chunks per stage",
-               "set it to false, or set schedule to \"interleaved\" and virtual_pipeline to 2 or more");
-    }
-    if (schedule.splits_backward) check_split_backward(strategy, schedule);
+/// Of the optimizer in host memory.
+void check_optimizer_offload(const Strategy& strategy) {
+    if (strategy.optimizer_cpu_offload) return;
+    if (strategy.optimizer_offload_fraction != 1)
+        refuse("/strategy/optimizer_offload_fraction",
+               fmt::format("{}, but nothing is offloaded", strategy.optimizer_offload_fraction),
+               "set optimizer_cpu_offload to true, or leave it out");
+    if (strategy.overlap_optimizer_copies)
+        refuse("/strategy/overlap_cpu_optimizer_d2h_h2d", "true, but nothing is offloaded",
+               "set optimizer_cpu_offload to true, or leave it out");
 }
 
 void check_batch(const Plan& plan) {
@@ -217,7 +243,8 @@ void check_batch(const Plan& plan) {
                nearest_multiples(batch, slice));
     }
     const uint64_t pipeline = plan.strategy.pipeline;
-    if (plan.strategy.virtual_pipeline > 1 && (batch / slice) % pipeline != 0) {
+    const bool wraps = schedule_of(plan.strategy.schedule).order == ChunkOrder::wraps;
+    if (wraps && plan.strategy.virtual_pipeline > 1 && (batch / slice) % pipeline != 0) {
         refuse("/training/global_batch_size",
                fmt::format("{} sequences give {} micro-batches, not divisible by the {} stages, as interleaving needs",
                            batch, batch / slice, pipeline),
@@ -297,7 +324,8 @@ void check_adapters(const Plan& plan) {
 /// Bounds that keep shapes in 32 bits, byte counts in 64 bits and the step's operations in memory.
 void check_extent(const Plan& plan) {
     const models::ModelSpec& model = plan.model;
-    const double tokens = double{1} * plan.training.micro_batch * plan.training.seq;
+    const double tokens =
+        double{1} * plan.training.micro_batch * (double{1} * plan.training.seq + plan.training.decoder_seq);
     constexpr double most_tokens = 1 << 26;  // of one micro-batch: more are no longer one kernel
     if (tokens > most_tokens) {
         refuse("/training/micro_batch_size",
@@ -305,7 +333,7 @@ void check_extent(const Plan& plan) {
                            plan.training.seq, tokens),
                fmt::format("at most {:.3g} tokens: lower micro_batch_size or seq_length", most_tokens));
     }
-    const double passes = double{1} * plan.micro_batches() * model.layers;
+    const double passes = double{1} * plan.micro_batches() * (double{1} * model.layers + model.decoder_layers);
     constexpr double most_passes = 1'000'000;  // about 30 operations each, 80 bytes an operation: 2.4 GB
     if (passes > most_passes) {
         refuse("/training/global_batch_size",
@@ -315,10 +343,12 @@ void check_extent(const Plan& plan) {
     }
     constexpr double stem_channels_per_pixel = 64.0 / 4;  // a ResNet's largest image: half the rows, half the columns
     const double taken = std::max(1.0, plan.training.expert_capacity) * model.experts_per_token;
-    const double row = std::max({4.0 * model.hidden, stem_channels_per_pixel * model.image.size * model.image.size,
-                                 taken * std::max(model.hidden, model.expert_ffn), double{1} * model.ffn,
-                                 double{1} * model.vocab, double{1} * model.heads * model.head_dim,
-                                 plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
+    const double row =
+        std::max({4.0 * model.hidden, 2.0 * static_cast<double>(model.mamba.inner() + model.mamba.convolved()),
+                  stem_channels_per_pixel * model.image.size * model.image.size,
+                  taken * std::max(model.hidden, model.expert_ffn), double{1} * model.ffn, double{1} * model.vocab,
+                  double{1} * model.heads * model.head_dim,
+                  plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
     constexpr double most_elements = 1ULL << 55U;  // tens of tensors of 4 bytes stay below 2^63
     if (row * tokens * passes > most_elements) {
         refuse("/training/micro_batch_size",
@@ -330,6 +360,17 @@ void check_extent(const Plan& plan) {
 
 }  // namespace
 
+/// Without flushes there are so many micro-batches that the pipeline's ends are 3% of them at most, and four steps.
+PipelineShape Plan::pipeline_shape() const {
+    const Schedule& schedule = schedule_of(strategy.schedule);
+    PipelineShape shape{strategy.pipeline, strategy.virtual_pipeline, micro_batches(), schedule.order};
+    if (!schedule.asynchronous) return shape;
+    constexpr std::uint32_t fewest_steps = 4, of_each_stage = 32;
+    const std::uint32_t enough = (of_each_stage * strategy.pipeline + shape.micro_batches - 1) / shape.micro_batches;
+    shape.steps = window_steps > 0 ? window_steps : std::max(fewest_steps, enough);
+    return shape;
+}
+
 std::uint64_t Plan::padded_vocab() const {
     const uint64_t multiple = uint64_t{128} * strategy.tensor;
     return (model.vocab + multiple - 1) / multiple * multiple;
@@ -339,15 +380,18 @@ void validate(const Plan& plan) {
     check_sizes(plan);
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
-    check_one_stack(plan);
+    check_stacks(plan);
     check_images(plan);
     check_tensor(plan);
+    check_mixers(plan);
     check_context(plan);
     plan.model.experts > 0 ? check_experts(plan) : check_dense(plan);
     check_stages(plan);
     check_schedule(plan);
     check_batch(plan);
+    check_asynchronous(plan);
     check_passes(plan);
+    check_optimizer_offload(plan.strategy);
     check_instances(plan);
     check_precision(plan.training.precision);
     check_adapters(plan);

@@ -59,6 +59,12 @@ struct Strategy {
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
     std::uint32_t cpu_offloading_num_layers = 0;
+    /// optimizer-cpu-offload: so much of the optimizer's states (optimizer-offload-fraction) lies in host memory, whose
+    /// processor updates it; overlap-cpu-optimizer-d2h-h2d: gradients leave, are used and come back as weights bucket
+    /// by bucket (optimizer_offload.hpp).
+    bool optimizer_cpu_offload = false;
+    double optimizer_offload_fraction = 1.0;
+    bool overlap_optimizer_copies = false;
     /// Unequal stages (stage_split.hpp): decoder-first- and -last-pipeline-num-layers, 0 for not given; the embedding
     /// and the loss counted as a layer each; or the layers of each chunk, as text.
     std::uint32_t first_stage_layers = 0, last_stage_layers = 0;
@@ -101,7 +107,8 @@ enum class LoraTargets : std::uint8_t { all_linear, attention, qkv };
 
 /// The work of one step and how its kernels are written.
 struct Training {
-    std::uint32_t seq = 0;           ///< seq-length
+    std::uint32_t seq = 0;           ///< seq-length; beside a decoder encoder-seq-length
+    std::uint32_t decoder_seq = 0;   ///< decoder-seq-length: of what an encoder-decoder decodes; 0: one stack
     std::uint32_t micro_batch = 1;   ///< micro-batch-size, sequences per rank
     std::uint32_t global_batch = 0;  ///< global-batch-size, sequences per step
     Precision precision;
@@ -119,6 +126,8 @@ struct Training {
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
     /// deterministic-mode: torch.use_deterministic_algorithms, which fills what is allocated (one more kernel each).
     bool deterministic = false;
+    /// Each micro-batch's sizes are broadcast among tensor ranks and read by the host (batch_input.hpp).
+    bool broadcast_data = false;
     hardware::AttentionKernel attention_kernel = hardware::AttentionKernel::newest;  ///< of fused attention
     double grad_clip = 1.0;                                                          ///< clip-grad; 0: no gradient norm
     /// moe-expert-capacity-factor: an expert takes at most so many times its mean share of the tokens, the others are
@@ -129,6 +138,13 @@ struct Training {
     std::uint32_t lora_rank = 0;
     LoraTargets lora_targets = LoraTargets::all_linear;
 
+    [[nodiscard]] std::uint32_t seq_of(models::Sequence sequence) const {
+        return sequence == models::Sequence::decoded ? decoder_seq : seq;
+    }
+    /// Tokens of a step, of both sequences where there are two.
+    [[nodiscard]] double tokens() const {
+        return static_cast<double>(global_batch) * (static_cast<double>(seq) + decoder_seq);
+    }
     /// Tokens that an expert rank takes when the routers send it `load` times its mean share, over that mean.
     [[nodiscard]] double taken(double load) const {
         if (expert_capacity == 0) return load;
@@ -141,6 +157,8 @@ struct Plan {
     Strategy strategy;
     Training training;
     RankPlacement placement = {};
+    /// Of a schedule without flushes: steps in a program; 0: as many as make the ends of little account.
+    std::uint32_t window_steps = 0;
 
     [[nodiscard]] std::uint32_t ranks() const {
         return strategy.tensor * strategy.context * strategy.pipeline * strategy.data;
@@ -151,8 +169,12 @@ struct Plan {
             {strategy.tensor, strategy.context, expert, strategy.data / expert / copies, copies, strategy.pipeline}};
     }
     /// Tokens of a sequence, and of a micro-batch, that one rank holds.
-    [[nodiscard]] std::uint32_t rank_seq() const { return training.seq / strategy.context; }
-    [[nodiscard]] std::uint64_t rank_tokens() const { return std::uint64_t{training.micro_batch} * rank_seq(); }
+    [[nodiscard]] std::uint32_t rank_seq(models::Sequence sequence = models::Sequence::only) const {
+        return training.seq_of(sequence) / strategy.context;
+    }
+    [[nodiscard]] std::uint64_t rank_tokens(models::Sequence sequence = models::Sequence::only) const {
+        return std::uint64_t{training.micro_batch} * rank_seq(sequence);
+    }
     /// Whether each expert is split over the tensor axis; else expert groups cover that axis.
     [[nodiscard]] bool experts_split() const { return strategy.expert_tensor != 1 && strategy.tensor > 1; }
     /// Ranks of an expert group along the axes tensor and context, which it covers before it takes data ranks.
@@ -185,8 +207,10 @@ struct Plan {
     [[nodiscard]] std::uint32_t micro_batches() const {
         return training.global_batch / (training.micro_batch * strategy.data);
     }
-    [[nodiscard]] PipelineShape pipeline_shape() const {
-        return {strategy.pipeline, strategy.virtual_pipeline, micro_batches()};
+    [[nodiscard]] PipelineShape pipeline_shape() const;
+    /// Of the optimizer's states, the part that lies in host memory.
+    [[nodiscard]] double offloaded_states() const {
+        return strategy.optimizer_cpu_offload ? strategy.optimizer_offload_fraction : 0;
     }
     /// Megatron-LM pads the vocabulary to a multiple of 128 x tensor.
     [[nodiscard]] std::uint64_t padded_vocab() const;

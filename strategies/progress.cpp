@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "strategies/hazards.hpp"
+#include "strategies/messages.hpp"
 
 namespace orrery::strategies {
 
@@ -63,7 +64,8 @@ private:
                   bool sends) {
         const std::uint32_t rank = runners_[role].rank;
         const std::uint32_t sender = sends ? role : step_.role[step_.mesh.peer(rank, axis, -delta)];
-        auto& [posted_sends, posted_recvs] = channels_[{sender, axis, delta}];
+        const bool gradients = carries_gradients(runners_[role].program->ops[op].lane);
+        auto& [posted_sends, posted_recvs] = channels_[{sender, axis, delta, gradients}];
         (sends ? posted_sends : posted_recvs).push_back({role, op, bytes});
         if (posted_sends.empty() || posted_recvs.empty()) return;
         const Post from = posted_sends.front(), to = posted_recvs.front();
@@ -98,7 +100,8 @@ private:
     const StepProgram& step_;
     std::vector<Runner>& runners_;
     std::vector<std::string>& problems_;
-    std::map<std::tuple<std::uint32_t, Axis, std::int32_t>, std::pair<std::deque<Post>, std::deque<Post>>> channels_;
+    using Wire = std::tuple<std::uint32_t, Axis, std::int32_t, bool>;  // sender, way, gradients or activations
+    std::map<Wire, std::pair<std::deque<Post>, std::deque<Post>>> channels_;
     std::map<std::tuple<std::uint32_t, std::uint8_t, Lane>, std::vector<Post>> groups_;
 };
 

@@ -53,13 +53,14 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
 Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t index) {
     const Strategy& strategy = plan.strategy;
     const Parts parts(blocks.model);
-    const std::uint32_t chunks = strategy.virtual_pipeline, last = strategy.pipeline * chunks - 1;
+    const PipelineShape shape = plan.pipeline_shape();
+    const std::uint32_t chunks = shape.chunks, last = shape.virtual_stages() - 1;
     Stage stage;
     stage.index = index;
     stage.chunks.resize(chunks);
     for (std::uint32_t c = 0; c < chunks; ++c) {
         auto& chunk = stage.chunks[c];
-        const std::uint32_t virtual_stage = c * strategy.pipeline + index;
+        const std::uint32_t virtual_stage = shape.virtual_stage(c, index);
         const LayerRange own = layers_of(plan, parts.output - parts.body, virtual_stage);
         const std::uint32_t first = parts.body + own.first;
         for (std::uint32_t node = virtual_stage == 0 ? 0 : first;

@@ -34,7 +34,7 @@ struct PlacedLayer {
     std::int32_t layer;
 };
 
-/// chunks[c]: the layers of model chunk c, in forward order. Chunk c of stage p is virtual stage c x pipeline + p.
+/// chunks[c]: the layers of model chunk c, in forward order; which virtual stage it is says PipelineShape.
 struct Stage {
     std::uint32_t index = 0;
     std::vector<std::vector<PlacedLayer>> chunks;

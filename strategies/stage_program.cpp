@@ -1,8 +1,10 @@
 #include "strategies/stage_program.hpp"
 
+#include "strategies/batch_input.hpp"
 #include "strategies/boundary.hpp"
 #include "strategies/gradient_sync.hpp"
 #include "strategies/offload.hpp"
+#include "strategies/optimizer_offload.hpp"
 #include "strategies/optimizer_phase.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/rounds.hpp"
@@ -28,7 +30,8 @@ public:
           schedule_(schedule_of(plan.strategy.schedule)),
           slots_(schedule_.slots(plan.pipeline_shape(), stage.index)),
           gradients_(plan, stage, slots_, builder_, intern),
-          weights_(plan, stage, slots_, gradients_.buckets(), builder_, intern) {}
+          weights_(plan, stage, slots_, gradients_.buckets(), builder_, intern),
+          host_(plan, owned_parameters(plan, stage), gradients_.buckets(), builder_, intern) {}
 
     Program write() && {
         lasting_buffers();
@@ -52,7 +55,8 @@ private:
 
     [[nodiscard]] std::uint32_t slots_of_round() const {
         const PipelineShape shape = plan_.pipeline_shape();
-        return schedule_.round(shape) * shape.chunks * (schedule_.splits_backward ? 3 : 2);
+        const std::uint32_t works = schedule_.round(shape) * shape.chunks * (schedule_.splits_backward ? 3 : 2);
+        return works + (schedule_.asynchronous ? 1 : 0);  // a round is a step, with its update
     }
 
     void lasting_buffers();
@@ -64,6 +68,7 @@ private:
     void forward(const Slot& slot);
     void backward(const Slot& slot);
     void weight_gradient(const Slot& slot);
+    void hand_on(const Slot& slot, std::vector<BufferId>& writes);
     void post_receives(std::size_t from, std::size_t to);
     std::vector<BufferId> send_outputs(std::size_t from, std::size_t to);
     void update();
@@ -81,6 +86,7 @@ private:
     std::vector<std::uint32_t> begins_;  // of each slot: its first operation
     GradientSync gradients_;
     WeightGathers weights_;
+    OptimizerOffload host_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Saved>> saved_;  // (chunk, micro-batch)
     std::map<std::size_t, BufferId> outputs_;                                      // slot -> boundary tensor it made
     std::vector<BufferId> received_;                                               // by the exchange at hand
@@ -97,8 +103,11 @@ void StageWriter::lasting_buffers() {
     }
     const Ownership dense = ownership(plan_, ParameterClass::dense);
     weights += share(mesh, dense, dense.weights, stage_.frozen_parameters * state.weight);
-    builder_.buffer(weights, Keep::weight);
-    builder_.buffer(states, Keep::optimizer);
+    Lifetime versions = usual_lifetime(Keep::weight);
+    versions.versions = static_cast<std::uint16_t>(schedule_.versions(plan_.pipeline_shape(), stage_.index));
+    builder_.buffer(weights, Keep::weight, versions);
+    builder_.buffer(states - offloaded(plan_, states), Keep::optimizer);
+    host_.lasting_buffers();
 }
 
 /// Slots between two exchanges run back to back; at an exchange their outputs leave and the next slots' inputs arrive.
@@ -139,7 +148,10 @@ void StageWriter::run(const Slot& slot) {
         case SlotWork::backward:
         case SlotWork::input_gradient: return backward(slot);
         case SlotWork::weight_gradient: return weight_gradient(slot);
-        case SlotWork::update: return update();
+        case SlotWork::update:
+            update();
+            if (following(slot) != nullptr) gradients_.begin_step();
+            return;
     }
 }
 
@@ -155,12 +167,19 @@ std::vector<BufferId> StageWriter::send_outputs(std::size_t from, std::size_t to
     return tokens;
 }
 
+/// The last call of a slot writes what the next stage, or another chunk of this one, takes.
+void StageWriter::hand_on(const Slot& slot, std::vector<BufferId>& writes) {
+    if (boundary_.sends(slot)) writes.push_back(outputs_[number(slot)] = boundary_.output());
+    if (boundary_.hands_over(slot)) writes.push_back(boundary_.output_here(slot));
+}
+
 void StageWriter::forward(const Slot& slot) {
     const auto& chunk = stage_.chunks[slot.chunk];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
     std::vector<BufferId> reads;
-    if (boundary_.receives(slot)) reads.push_back(boundary_.input(slot));
+    if (boundary_.receives(slot) || boundary_.takes(slot)) reads.push_back(boundary_.input(slot));
     auto& saved = saved_[{slot.chunk, slot.micro_batch}];
+    emit_batch_input(plan_, slot.micro_batch, builder_, intern_);
     for (std::size_t i = 0; i < chunk.size(); ++i) {
         const LayerBlocks& blocks = *chunk[i].blocks;
         Saved& kept = saved.emplace_back();
@@ -169,14 +188,16 @@ void StageWriter::forward(const Slot& slot) {
         if (blocks.weight_gradient != LayerBlocks::none)
             writes.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
         weights_.before(slot, i, reads, writes);
-        if (i + 1 == chunk.size() && boundary_.sends(slot))
-            writes.push_back(outputs_[number(slot)] = boundary_.output());
+        if (i + 1 == chunk.size()) hand_on(slot, writes);
         offload_.before(slot, i, following(slot), reads, writes);
         builder_.emit(Lane::compute, intern_.label("forward", Phase::forward, mb, chunk[i].layer),
                       What{Call{blocks.forward}}, reads, writes);
         offload_.behind(slot, i, following(slot), kept.all);
         reads.clear();
     }
+    const PipelineShape shape = plan_.pipeline_shape();
+    if (shape.virtual_stage(slot.chunk, stage_.index) + 1 == shape.virtual_stages())
+        emit_batch_loss(plan_, slot.micro_batch, builder_, intern_);
 }
 
 /// The backward of a chunk, or where it is in two parts the first of them.
@@ -187,7 +208,7 @@ void StageWriter::backward(const Slot& slot) {
     const char* const name = whole ? "backward" : "input gradient";
     auto& saved = saved_.at({slot.chunk, slot.micro_batch});
     std::vector<BufferId> reads;
-    if (boundary_.receives(slot)) reads.push_back(boundary_.input(slot));
+    if (boundary_.receives(slot) || boundary_.takes(slot)) reads.push_back(boundary_.input(slot));
     for (std::size_t i = chunk.size(); i-- > 0;) {
         const LayerBlocks& blocks = *chunk[i].blocks;
         std::vector<BufferId> writes;
@@ -200,7 +221,7 @@ void StageWriter::backward(const Slot& slot) {
                                  builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
         }
         gradients_.formed(slot, i, writes);
-        if (i == 0 && boundary_.sends(slot)) writes.push_back(outputs_[number(slot)] = boundary_.output());
+        if (i == 0) hand_on(slot, writes);
         const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
         if (block != LayerBlocks::none)
             builder_.emit(Lane::compute, intern_.label(name, Phase::backward, mb, chunk[i].layer), What{Call{block}},
@@ -231,8 +252,13 @@ void StageWriter::weight_gradient(const Slot& slot) {
 
 void StageWriter::update() {
     std::vector<BufferId> ready = gradients_.finish();
-    ready.push_back(exchange_embedding_gradients(plan_, blocks_, stage_, builder_, intern_, gradients_.last_dense()));
-    emit_optimizer(plan_, stage_, builder_, intern_, ready);
+    const std::size_t buckets = gradients_.buckets().buckets.size();
+    const BufferId last = gradients_.last_dense();
+    const BufferId exchanged = exchange_embedding_gradients(plan_, blocks_, stage_, builder_, intern_, last);
+    ready.push_back(exchanged);
+    const auto added = std::span(ready).subspan(buckets, ready.size() - buckets - (exchanged == last ? 1 : 0));
+    host_.gradients_leave(std::span(ready).first(buckets), added);
+    emit_optimizer(plan_, stage_, builder_, intern_, ready, &host_);
 }
 
 }  // namespace

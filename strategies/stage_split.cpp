@@ -91,6 +91,9 @@ void check_ends(const Plan& plan) {
     const std::uint64_t ends = std::uint64_t{s.first_stage_layers} + s.last_stage_layers;
     const std::uint64_t chunks = s.virtual_pipeline;
     if (s.pipeline == 1) refuse(key, "given, but there is one stage", "leave it out, or raise pipeline");
+    if (ends_meet(plan))
+        refuse(key, fmt::format("given, but in {} the first stage is the last too", schedule_of(s.schedule).name),
+               "write every chunk's layers as pipeline_layers");
     if (ends > plan.model.layers)
         refuse(key, fmt::format("first and last stage have {} layers, but the model has {}", ends, plan.model.layers),
                "lower one of them");
@@ -205,6 +208,10 @@ LayerRange layers_of(const Plan& plan, std::uint32_t layers, std::uint32_t virtu
 }
 
 std::pair<std::uint32_t, std::uint32_t> chunk_sizes(const Plan& plan) {
+    if (plan.model.decoder_layers > 0) {  // one stage: both stacks, and the norm between them
+        const std::uint32_t all = plan.model.layers + 1 + plan.model.decoder_layers;
+        return {all, all};
+    }
     if (!unequal_stages(plan)) {
         const std::uint32_t each = plan.model.layers / virtual_stages(plan.strategy);
         return {each, each};
@@ -216,6 +223,10 @@ std::pair<std::uint32_t, std::uint32_t> chunk_sizes(const Plan& plan) {
         most = std::max(most, count);
     }
     return {fewest, most};
+}
+
+bool ends_meet(const Plan& plan) {
+    return plan.strategy.pipeline == 1 || schedule_of(plan.strategy.schedule).order == ChunkOrder::turns;
 }
 
 bool unequal_stages(const Plan& plan) {

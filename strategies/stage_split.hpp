@@ -19,12 +19,15 @@ namespace orrery::strategies {
 struct LayerRange {
     std::uint32_t first = 0, count = 0;
 };
-/// Of `layers` layers, those of a virtual stage: chunk c of stage p is number c x pipeline + p. The plan must have
-/// passed check_stages().
+/// Of `layers` layers, those of a virtual stage (PipelineShape::virtual_stage). The plan must have passed
+/// check_stages().
 LayerRange layers_of(const Plan& plan, std::uint32_t layers, std::uint32_t virtual_stage);
 
 /// The fewest and the most layers of a chunk. The first chunk may hold the embedding alone, the last the loss.
 std::pair<std::uint32_t, std::uint32_t> chunk_sizes(const Plan& plan);
+
+/// Whether one stage holds both the embedding and the logits: where there is one, or the way through them turns.
+bool ends_meet(const Plan& plan);
 
 /// Whether some stage has more layers than another.
 bool unequal_stages(const Plan& plan);

@@ -27,6 +27,7 @@ public:
     void check() && {
         for (at_ = 0; at_ < program_.ops.size(); ++at_) {
             const Op& op = program_.ops[at_];
+            if (const auto* host = std::get_if<HostCompute>(&op.what)) check_host(step_.kernels[host->kernel]);
             if (op.state == no_state) continue;
             if (op.state >= program_.state_details.size()) {
                 problem("operands {} do not exist", op.state);
@@ -34,7 +35,9 @@ public:
             }
             const StateDetail& detail = program_.state_details[op.state];
             if (!detail.operands.empty()) check(op, detail);
+            if (detail.operands.empty()) count_update(op);
         }
+        check_updated();
         if (!state_.buckets.empty() && executable() && updates_ == 0)
             problems_.push_back(program_.name + ": nothing updates its parameters");
     }
@@ -52,6 +55,28 @@ private:
         for (const StateDetail& detail : program_.state_details)
             if (!detail.operands.empty()) return true;
         return false;
+    }
+
+    /// The host updates a part of the parameters, and kernels without operands the rest.
+    void check_host(const kernels::Kernel& kernel) {
+        const auto* adam = std::get_if<kernels::Pointwise>(&kernel);
+        if (adam == nullptr || adam->kind != kernels::PointwiseKind::adam)
+            return problem("the host's cores run {}", kernels::to_text(kernel));
+        on_host_ += adam->rows * adam->cols;
+        ++updates_;
+    }
+    void count_update(const Op& op) {
+        const auto* compute = std::get_if<Compute>(&op.what);
+        if (compute == nullptr) return;
+        const auto* adam = std::get_if<kernels::Pointwise>(&step_.kernels[compute->kernel]);
+        if (adam != nullptr && adam->kind == kernels::PointwiseKind::adam) on_device_ += adam->rows * adam->cols;
+    }
+    void check_updated() {
+        if (on_host_ == 0) return;
+        const std::uint64_t all = state_.elements({State::masters, Portion::updated});
+        if (on_host_ + on_device_ != all)
+            problems_.push_back(fmt::format("{}: {} parameters are updated by the host and {} by the device, of {}",
+                                            program_.name, on_host_, on_device_, all));
     }
 
     void check(const Op& op, const StateDetail& detail) {
@@ -83,6 +108,7 @@ private:
     std::array<bool, 10> written_{};
     std::size_t at_ = 0;
     unsigned updates_ = 0;
+    std::uint64_t on_host_ = 0, on_device_ = 0;  // parameters of updates that have no operands
 };
 
 void StateChecker::check_kernel(const kernels::Kernel& kernel, const StateDetail& detail) {

@@ -26,8 +26,8 @@ namespace orrery::strategies {
 
 /// A lane is a CUDA stream: operations on it run in program order, one at a time. Sends and receives have lanes of
 /// their own, as NCCL runs the parts of a group call at once; so have copies to the host (offload) and back (reload),
-/// as a GPU has a copy engine for each direction and PCIe is full duplex. A collective that the next kernel waits for
-/// stands on the compute lane.
+/// as a GPU has a copy engine for each direction and PCIe is full duplex. What the host's cores compute for the rank
+/// has one as well. A collective that the next kernel waits for stands on the compute lane.
 enum class Lane : std::uint8_t {
     compute,
     tensor,
@@ -37,9 +37,10 @@ enum class Lane : std::uint8_t {
     send_backward,
     recv_backward,
     offload,
-    reload
+    reload,
+    host
 };
-inline constexpr std::size_t lanes = 9;
+inline constexpr std::size_t lanes = 10;
 std::string_view name(Lane lane);
 
 /// What a buffer holds.
@@ -83,7 +84,8 @@ struct Collective {
     std::uint64_t bytes = 0;
     bool operator==(const Collective&) const = default;
 };
-/// To the rank `delta` steps along an axis; the k-th send meets the k-th receive of the peer with the opposite delta.
+/// To the rank `delta` steps along an axis; the k-th send meets the k-th receive of the peer with the opposite delta on
+/// the lane for the same: activations (forward) and gradients (backward) may go the same way.
 struct Send {
     Axis axis = Axis::pipeline;
     std::int32_t delta = 1;
@@ -107,12 +109,17 @@ struct Call {
     std::uint32_t block = 0;
     bool operator==(const Call&) const = default;
 };
+/// A kernel (index into StepProgram::kernels) that the host's cores run, on what lies in the host's memory.
+struct HostCompute {
+    std::uint32_t kernel = 0;
+    bool operator==(const HostCompute&) const = default;
+};
 /// The host waits until what this operation reads is there (cudaStreamSynchronize, item()).
 struct HostSync {
     bool operator==(const HostSync&) const = default;
 };
 
-using What = std::variant<Compute, Collective, Send, Recv, Copy, Call, HostSync>;
+using What = std::variant<Compute, Collective, Send, Recv, Copy, Call, HostCompute, HostSync>;
 
 enum class Phase : std::uint8_t { forward, recompute, backward, gradient, optimizer };
 std::string_view name(Phase phase);

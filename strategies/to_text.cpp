@@ -29,6 +29,9 @@ struct Describe {
         return fmt::format("copy to {}, {} B", to[c.to], c.bytes);
     }
     std::string operator()(const Call& c) const { return fmt::format("call {}", step.blocks[c.block].name); }
+    std::string operator()(const HostCompute& c) const {
+        return fmt::format("{} on the host", kernels::to_text(step.kernels[c.kernel]));
+    }
     std::string operator()(const HostSync&) const { return "host waits"; }
 };
 

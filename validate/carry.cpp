@@ -25,8 +25,8 @@ constexpr const char* row_fields[] = {
 constexpr const char* model_fields[] = {"name",     "layers", "hidden",    "heads",   "kv_heads",
                                         "head_dim", "ffn",    "seq",       "vocab",   "gated",
                                         "experts",  "topk",   "attention", "moe_ffn", "shared_experts"};
-constexpr const char* source_fields[] = {"repo",  "commit", "tag",   "path",    "line",
-                                         "paper", "where",  "table", "address", "of"};
+constexpr const char* source_fields[] = {"repo",  "commit", "tag",     "path", "line",   "paper",
+                                         "where", "table",  "address", "of",   "release"};
 constexpr const char* sweeps[] = {"sweep_out_of_place", "sweep", "sweep_in_place"};
 constexpr const char* sweep_fields[] = {"bytes", "time_us", "busbw_GBps"};
 /// Remarks, environment, and arguments that change neither the work nor its time: the switches that are left out.

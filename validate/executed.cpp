@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/markup.hpp"
 #include "base/statistics.hpp"
 #include "base/table.hpp"
 #include "base/units.hpp"
@@ -52,12 +53,6 @@ public:
 private:
     double low_ = 0, high_ = 1;
 };
-
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-    return out;
-}
 
 }  // namespace
 
@@ -135,7 +130,7 @@ std::string to_svg(const std::vector<ExecutedRow>& rows) {
     };
     const auto word = [&](double x, double y, const char* anchor, const std::string& what) {
         text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, size - y, anchor,
-                            escaped(what));
+                            escaped_markup(what));
     };
     for (const double tick : at.ticks()) {
         line(at(tick), margin, at(tick), size - margin, "#e0e0e0");
@@ -149,9 +144,9 @@ std::string to_svg(const std::vector<ExecutedRow>& rows) {
     for (const ExecutedRow& row : rows) {
         line(at(row.measured), at(row.predicted - row.half_width), at(row.measured), at(row.predicted + row.half_width),
              "#1f77b4");
-        text +=
-            fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"#1f77b4\"><title>{}: {}</title></circle>\n",
-                        at(row.measured), size - at(row.predicted), escaped(row.name), format_relative(row.error()));
+        text += fmt::format(
+            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"#1f77b4\"><title>{}: {}</title></circle>\n",
+            at(row.measured), size - at(row.predicted), escaped_markup(row.name), format_relative(row.error()));
     }
     return text + "</svg>\n";
 }

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <regex>
 
+#include "models/layer_frequency.hpp"
 #include "validate/map_row.hpp"
 
 namespace orrery::validate {
@@ -36,13 +36,10 @@ void set_layers(const Row& row, const ModelSpec& known, bool same, ModelSpec& sp
         spec.moe_layer_freq = *row.count("switches.moe-layer-freq");
         return;
     }
-    static const std::regex first_dense(R"(\(\[0\]\*(\d{1,4})\+\[1\]\*(\d{1,4})\))");
-    const std::string words = row.words("switches.moe-layer-freq");
-    std::smatch found;
-    if (!std::regex_match(words, found, first_dense))
-        throw Skip("experts in an irregular choice of layers are not supported");
+    const auto dense = models::first_dense_layers(row.words("switches.moe-layer-freq"));
+    if (!dense) throw Skip("experts in an irregular choice of layers are not supported");
     spec.moe_layer_freq = 1;
-    spec.dense_layers = static_cast<std::uint32_t>(std::stoul(found[1].str()));
+    spec.dense_layers = *dense;
 }
 
 }  // namespace
@@ -64,8 +61,9 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
     spec.experts_per_token = top_k ? *top_k : known.experts_per_token;
     spec.expert_ffn = first_count(row, {"model.moe_ffn", "switches.moe-ffn-hidden-size"})
                           .value_or(same ? known.expert_ffn : spec.ffn);
-    spec.shared_expert_ffn =
-        row.count("switches.moe-shared-expert-intermediate-size").value_or(spec.expert_ffn * shared_experts(row));
+    const std::uint32_t unprinted =
+        same && !row.has("model.shared_experts") ? known.shared_expert_ffn : spec.expert_ffn * shared_experts(row);
+    spec.shared_expert_ffn = row.count("switches.moe-shared-expert-intermediate-size").value_or(unprinted);
     set_layers(row, known, same, spec);
 }
 
@@ -91,11 +89,13 @@ bool fuses_permutation(const Row& row, Software software) {
 }
 
 /// The recipes' graphs leave out experts, whose number of tokens varies, but for those that pad them: MXFP8 from
-/// Megatron-Bridge's release 26.06 on (perf_recipes: cuda_graph_impl full_iteration, moe_paged_stash).
-strategies::CudaGraphScope graph_scope(const Row& row) {
+/// Megatron-Bridge's release 26.06 on (perf_recipes: cuda_graph_impl full_iteration, moe_paged_stash), of which hybrids
+/// with mixers are none (perf_recipes/nemotronh).
+strategies::CudaGraphScope graph_scope(const Row& row, const models::ModelSpec& model) {
     using enum strategies::CudaGraphScope;
     const std::string precision = row.words("precision"), release = row.words("source.release");
-    const bool pads = (contains(precision, "mxfp8") || contains(precision, "fp8-mx")) && release >= "26.06";
+    const bool pads = (contains(precision, "mxfp8") || contains(precision, "fp8-mx")) && release >= "26.06" &&
+                      model.layer_pattern.empty();
     return pads ? full_iteration : outside_experts;
 }
 
@@ -115,7 +115,7 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
     plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
     strategy.dispatcher = dispatcher_of_experts(row, software, plan.training.expert_capacity);
     plan.training.permute_fusion = fuses_permutation(row, software);
-    plan.training.cuda_graph_scope = graph_scope(row);
+    plan.training.cuda_graph_scope = graph_scope(row, plan.model);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
     try {
         strategies::validate(plan);  // groups of experts that do not divide the ranks make no mesh

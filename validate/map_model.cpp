@@ -61,6 +61,8 @@ constexpr Structure structures[] = {
 ModelSpec structure_of(const Row& row, const std::string& name, Software software) {
     if (begins_word(name, "bert"))
         return models::find(software == Software::megatron_core ? "megatron-bert-336m" : "bert-large");
+    if (begins_word(name, "t5")) return megatron_t5();
+    if (!layer_pattern(row).empty()) return models::find("gpt2");
     if (begins_word(name, "nemotron")) return nemotron();
     for (const Structure& structure : structures)
         if (begins_word(name, structure.word)) return models::find(structure.model);
@@ -68,9 +70,11 @@ ModelSpec structure_of(const Row& row, const std::string& name, Software softwar
     return models::find(gated ? "llama2-7b" : "gpt2");
 }
 
-/// GPT-2's BPE, BERT's uncased WordPiece, Llama's SentencePiece: what a family's published runs use.
+/// GPT-2's BPE, BERT's uncased WordPiece (for T5 its cased one and 100 words of its own, as Megatron-LM's
+/// train_t5_220m_distributed.sh), Llama's SentencePiece: what a family's published runs use.
 std::uint32_t usual_vocabulary(const ModelSpec& spec) {
     if (spec.family == models::Family::bert) return 30522;
+    if (spec.family == models::Family::t5) return 28996 + 100;
     return spec.gated ? 32000 : 50257;
 }
 
@@ -127,6 +131,8 @@ models::ModelSpec map_model(const Row& row, Software software) {
     if (row.flag("switches.multi-latent-attention").value_or(false) && spec.kv_lora_rank == 0)
         throw Skip("model dimensions not published: latent attention");
     map_experts(row, known != nullptr ? *known : ModelSpec{.name = ""}, spec);
+    map_mixers(row, spec);
+    if (spec.family == models::Family::t5) spec.decoder_layers = spec.layers;
     apply_arguments(spec, row);
     if (!row.has("model.seq")) throw Skip("sequence length not published");
     const bool learned = spec.position == models::PositionKind::learned;

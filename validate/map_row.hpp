@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "kernels/kernel.hpp"
 #include "scenarios/scenario.hpp"
@@ -44,6 +45,16 @@ strategies::KernelFusion image_kernel_fusion(const Row& row, kernels::Dtype comp
 
 /// The model; checks family and dimensions.
 models::ModelSpec map_model(const Row& row, Software software);
+
+/// Megatron-LM's encoder-decoder without its dimensions (megatron/core/models/T5, pretrain_t5.py): a GPT's layers, one
+/// table of learned positions for both stacks, a bias of the logits.
+models::ModelSpec megatron_t5();
+/// Kinds of layers, where they are printed (hybrid-layer-pattern); and the layers of each part of a pipeline that it is
+/// cut into, none where it is not.
+std::string layer_pattern(const Row& row);
+std::vector<std::uint32_t> pattern_stages(const Row& row);
+/// The mixers of a model whose layers are printed. Throws Skip where a hybrid's number of layers is another.
+void map_mixers(const Row& row, models::ModelSpec& spec);
 
 /// Its experts, those of `known` (the catalog's model, if any) where the row states none. Throws Skip where it has some
 /// and not how many.

@@ -100,6 +100,15 @@ void map_recompute(Strategy& strategy, const Row& row) {
         strategy.recompute_num_layers = static_cast<std::uint32_t>(std::stoul(found[1].str()));
 }
 
+/// DeepSpeed's optimizer in host memory, whose buckets of gradients leave as they are reduced; and its activation
+/// checkpoints there ("PA_CPU": --checkpoint-in-cpu), of every layer.
+void map_offload(Strategy& strategy, const Row& row, std::uint32_t layers) {
+    strategy.optimizer_cpu_offload = row.flag("switches.Opt Offl").value_or(false);
+    strategy.overlap_optimizer_copies = strategy.optimizer_cpu_offload;
+    if (row.flag("switches.PA_CPU").value_or(false))
+        strategy.cpu_offloading_num_layers = layers / (strategy.pipeline * strategy.virtual_pipeline);
+}
+
 ScheduleKind map_schedule(const Row& row, const Parallelism& degrees) {
     if (contains(row.words("switches.schedule"), "gpipe")) return ScheduleKind::gpipe;
     return degrees.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
@@ -161,6 +170,10 @@ void map_stages(Strategy& strategy, const Row& row, Software software, std::uint
         if (strategy.pipeline_layers.empty()) throw Skip("pipeline layout of other parts than decoder layers");
         return;
     }
+    if (const std::vector<std::uint32_t> stages = pattern_stages(row); !stages.empty()) {
+        strategy.pipeline_layers = fmt::format("{}", fmt::join(stages, ","));
+        return;
+    }
     const std::uint64_t chunks = std::uint64_t{strategy.pipeline} * strategy.virtual_pipeline;
     const bool stated = strategy.first_stage_layers + strategy.last_stage_layers > 0 || strategy.embedding_as_layer ||
                         strategy.loss_as_layer;
@@ -208,7 +221,12 @@ Parallelism map_parallelism(const Row& row, Software software) {
     result.data =
         stated.data > 0 ? stated.data : static_cast<std::uint32_t>(std::max<std::uint64_t>(1, result.gpus / model));
     if (model * result.data != result.gpus) throw Skip("mesh does not multiply to the GPU count");
-    if (result.pipeline > 1) result.virtual_pipeline = map_virtual_pipeline(row, stated.virtual_pipeline, software);
+    if (result.pipeline == 1) return result;
+    // A pattern is cut into the stages' chunks (hybrid_layer_allocation.py).
+    const auto parts = static_cast<std::uint32_t>(pattern_stages(row).size());
+    if (parts % result.pipeline != 0) throw Skip("how stages of unequal depth are divided is not published");
+    result.virtual_pipeline =
+        parts > 0 ? parts / result.pipeline : map_virtual_pipeline(row, stated.virtual_pipeline, software);
     return result;
 }
 
@@ -226,6 +244,7 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     strategy.sequence_parallel = map_sequence_parallel(row, software, strategy);
     map_sharding(strategy, row, software);
     map_recompute(strategy, row);
+    map_offload(strategy, row, layers);
     strategy.overlap_grad_reduce = map_overlap_grad_reduce(row, software);
     // FSDP and DeepSpeed's ZeRO reduce gradients beside the layers, and gather weights ahead of them by nature.
     const bool sharded = strategy.sharding == Sharding::zero1;

@@ -94,10 +94,13 @@ bool map_fused_attention(const Row& row, Software software, const topology::Gpu&
 
 /// Not published: none, but for NVIDIA's performance recipes, which capture graphs on Blackwell and not on Hopper
 /// (NeMo, scripts/performance/recommended_model_configs, column cuda_graphs: 27 of 36 rows of model_configs_gb200.csv,
-/// none of model_configs_h100.csv but Llama 4's; Megatron-Bridge, perf_recipes, cuda_graph_impl, likewise).
-bool usual_cuda_graph(Software software, const topology::Gpu& gpu) {
+/// none of model_configs_h100.csv but Llama 4's; Megatron-Bridge, perf_recipes, cuda_graph_impl, likewise), where only
+/// Megatron-Bridge's hybrids with mixers have them (perf_recipes/nemotronh/h100).
+bool usual_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu) {
     constexpr int blackwell = 100;
-    return software == Software::nemo && gpu.compute_capability >= blackwell;
+    const std::string repository = row.has("source.repo") ? row.words("source.repo") : "";
+    const bool hybrid = contains(repository, "megatron-bridge") && begins_word(row.words("model.name"), "nemotron_3");
+    return software == Software::nemo && (hybrid || gpu.compute_capability >= blackwell);
 }
 
 bool map_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu) {
@@ -106,7 +109,7 @@ bool map_cuda_graph(const Row& row, Software software, const topology::Gpu& gpu)
                                   : row.words("switches.cuda_graph");
     const std::string implementation = row.words("switches.cuda-graph-impl");
     const auto on = [](const std::string& words) { return !words.empty() && words != "none" && words != "off"; };
-    if (graph.empty() && implementation.empty()) return usual_cuda_graph(software, gpu);
+    if (graph.empty() && implementation.empty()) return usual_cuda_graph(row, software, gpu);
     return on(graph) || on(implementation);
 }
 
@@ -175,6 +178,10 @@ strategies::Training map_training(const Row& row, Software software, const topol
     strategies::Training training;
     training.seq = 0;
     read_published(row, strategies::training_fields(), training);
+    // Megatron-LM's T5 decodes 128 tokens beside 512 (train_t5_220m_distributed.sh, and all of its tests).
+    constexpr std::uint32_t usual_decoded = 128;
+    if (begins_word(row.words("model.name"), "t5"))
+        training.decoder_seq = row.count("model.decoder_seq").value_or(usual_decoded);
     training.micro_batch = batch.micro;
     training.global_batch = batch.global;
     training.precision.compute = map_precision(row);
@@ -186,6 +193,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.cuda_graph = map_cuda_graph(row, software, gpu);
     training.software = dispatcher_of(row, software);
     training.attention_kernel = attention_kernel_of(row, software);
+    training.broadcast_data = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
     training.kernel_fusion = kernel_fusion_of(row, software);
     map_adapters(training, row);
     training.fp8_recipe = map_fp8_recipe(row);

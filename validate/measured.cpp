@@ -133,13 +133,14 @@ struct Step {
     double gpus, sequences, tokens;
 
     [[nodiscard]] double model_flops() const {
-        return models::model_flops(models::build(plan.model), plan.training.global_batch, plan.training.seq);
+        return models::model_flops(models::build(plan.model), plan.training.global_batch, plan.training.seq,
+                                   plan.training.decoder_seq);
     }
     [[nodiscard]] bool recomputed() const { return plan.strategy.recompute == strategies::Recompute::full; }
     [[nodiscard]] double hardware_flops() const {
         if (!recomputed()) return model_flops();
         return models::hardware_flops_full_recompute(models::build(plan.model), plan.training.global_batch,
-                                                     plan.training.seq);
+                                                     plan.training.seq, plan.training.decoder_seq);
     }
 };
 
@@ -206,7 +207,7 @@ double measured_seconds(const Row& row, const scenarios::Scenario& scenario, con
     const Step step{.plan = scenario.plan,
                     .gpus = static_cast<double>(scenario.gpus),
                     .sequences = static_cast<double>(training.global_batch),
-                    .tokens = static_cast<double>(training.global_batch) * training.seq};
+                    .tokens = training.tokens()};
     const double seconds = seconds_of(row, key, quantity, step, gpu);
     if (!std::isfinite(seconds) || !(seconds > 0)) throw Skip("measured value is out of range");
     return seconds;

@@ -71,7 +71,7 @@ std::string key(const scenarios::OtherJob& job) {
 std::string scenario_key(const scenarios::Scenario& scenario) {
     const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs,
                  whole_run] = scenario;
-    const auto& [model, strategy, training, placement] = plan;  // placement follows from strategy and cluster
+    const auto& [model, strategy, training, placement, window] = plan;  // placement follows, a window has no key
     const auto& [token_budget] = outputs;
     std::string profiles = list(profile), others;
     for (const auto& [gpu, each] : more_profiles) profiles += list(gpu, each);

@@ -72,7 +72,8 @@ kernels::Kernel reduced(const kernels::Kernel& kernel) {
                                  [](kernels::BatchNorm b) -> kernels::Kernel {
                                      b.rows = std::min<std::uint64_t>(b.rows, 4096);
                                      return b;
-                                 }},
+                                 },
+                                 [](kernels::StateSpace s) -> kernels::Kernel { return s; }},
                       kernel);
 }
 

@@ -88,11 +88,24 @@ json form(const BatchNorm& b) {
         {"batch_norm",
          {{"dtype", kernels::name(b.dtype)}, {"backward", b.backward}, {"rows", b.rows}, {"channels", b.channels}}}};
 }
+json form(const kernels::StateSpace& s) {
+    return {{"state_space",
+             {{"kind", kernels::name(s.kind)},
+              {"dtype", kernels::name(s.dtype)},
+              {"batch", s.batch},
+              {"seq", s.seq},
+              {"heads", s.heads},
+              {"head_dim", s.head_dim},
+              {"groups", s.groups},
+              {"state", s.state},
+              {"chunk", s.chunk}}}};
+}
 json form(const Kernel& kernel) {
     return std::visit(
         Overloaded{[](const Gemm& g) { return form(g); }, [](const Attention& a) { return form(a); },
                    [](const Pointwise& p) { return form(p); }, [](const Convolution& c) { return form(c); },
-                   [](const Pooling& p) { return form(p); }, [](const BatchNorm& b) { return form(b); }},
+                   [](const Pooling& p) { return form(p); }, [](const BatchNorm& b) { return form(b); },
+                   [](const kernels::StateSpace& s) { return form(s); }},
         kernel);
 }
 json form(const CollectiveShape& c) {
@@ -193,6 +206,18 @@ BatchNorm batch_norm_from(const json& value) {
     const Fields f(value, "batch_norm");
     return {kernels::dtype_from(f.text("dtype")), f.get<bool>("backward"), f.get<u64>("rows"), f.get<u64>("channels")};
 }
+kernels::StateSpace state_space_from(const json& value) {
+    const Fields f(value, "state_space");
+    return {kernels::state_space_from(f.text("kind")),
+            kernels::dtype_from(f.text("dtype")),
+            f.get<u32>("batch"),
+            f.get<u32>("seq"),
+            f.get<u32>("heads"),
+            f.get<u32>("head_dim"),
+            f.get<u32>("groups"),
+            f.get<u32>("state"),
+            f.get<u32>("chunk")};
+}
 Pointwise pointwise_from(const json& value) {
     const Fields f(value, "pointwise");
     return {kernels::pointwise_from(f.text("kind")), kernels::dtype_from(f.text("dtype")), f.get<u64>("rows"),
@@ -288,6 +313,7 @@ Subject parsed(const json& document) {
     if (what == "convolution") return Kernel(convolution_from(value));
     if (what == "pooling") return Kernel(pooling_from(value));
     if (what == "batch_norm") return Kernel(batch_norm_from(value));
+    if (what == "state_space") return Kernel(state_space_from(value));
     if (what == "collective") return collective_from(value);
     if (what == "copy") return copy_from(value);
     if (what == "overhead" && value.is_string()) return overhead_from(value.get<std::string>());

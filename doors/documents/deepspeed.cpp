@@ -20,11 +20,12 @@ constexpr Row rows[] = {
     refused("amp.enabled", "mixed precision by apex is not modelled yet", "fp16.enabled or bf16.enabled"),
     harmless("amp.*"), rule("zero_optimization"), rule("zero_optimization.stage"),
     rule("zero_optimization.overlap_comm"), rule("zero_optimization.reduce_bucket_size"),
-    refused("zero_optimization.offload_optimizer", "the optimizer in host memory is not modelled yet",
-        "leave the object out", Takes::one, "{}"),
-    rule("zero_optimization.offload_optimizer.device"), harmless("zero_optimization.offload_optimizer.*"),
+    refused("zero_optimization.offload_optimizer", "is an object that names a device", "{\"device\": \"cpu\"}",
+        Takes::one, "{}"),
+    rule("zero_optimization.offload_optimizer.device"), rule("zero_optimization.offload_optimizer.ratio"),
+    harmless("zero_optimization.offload_optimizer.*"),
     rule("zero_optimization.offload_param.device"), harmless("zero_optimization.offload_param.*"),
-    refused("zero_optimization.cpu_offload", "the optimizer in host memory is not modelled yet", "false"),
+    rule("zero_optimization.cpu_offload"),
     refused("zero_optimization.cpu_offload_params", "weights in host memory are not modelled yet", "false"),
     refused("zero_optimization.zero_hpz_partition_size", "ZeRO-3 within parts of the data ranks is not modelled yet",
         "1", Takes::one, "1"),
@@ -137,14 +138,26 @@ void read_zero(const Givens& given, Draft& draft) {
     draft.set("/strategy/bucket_size", fmt::format("{} B", std::min(*elements, most) * bytes), bucket->origin);
 }
 
-void refuse_offload(const Givens& given, Draft& draft) {
-    for (const auto& [name, what] :
-         {std::pair{"zero_optimization.offload_optimizer.device", "the optimizer in host memory is not modelled yet"},
-          {"zero_optimization.offload_param.device", "weights in host memory are not modelled yet"}}) {
-        const Given* const device = given.find(name);
-        if (device != nullptr && device->value != "none")
-            draft.findings.refuse(device->origin.place, device->origin.name, what, "\"none\"");
-    }
+/// ZeRO-Offload, in whole or (ZeRO-Offload++) in part; its gradients leave as they are reduced.
+void read_offloaded_optimizer(const Givens& given, Draft& draft) {
+    const Given* const device = given.find("zero_optimization.offload_optimizer.device");
+    const Given* said = device != nullptr && device->value != "none" ? device : nullptr;
+    if (said != nullptr && said->value != "cpu")
+        return draft.findings.refuse(said->origin.place, said->origin.name,
+                                     "the optimizer on storage is not modelled yet", "\"cpu\"");
+    if (given.is_on("zero_optimization.cpu_offload")) said = given.find("zero_optimization.cpu_offload");
+    if (said == nullptr) return;
+    draft.set("/strategy/optimizer_cpu_offload", true, said->origin);
+    draft.set("/strategy/overlap_cpu_optimizer_d2h_h2d", true, said->origin);
+    if (const Given* const ratio = given.find("zero_optimization.offload_optimizer.ratio"))
+        set_key("/strategy/optimizer_offload_fraction", *ratio, draft);
+}
+
+void refuse_offloaded_weights(const Givens& given, Draft& draft) {
+    const Given* const device = given.find("zero_optimization.offload_param.device");
+    if (device != nullptr && device->value != "none")
+        draft.findings.refuse(device->origin.place, device->origin.name, "weights in host memory are not modelled yet",
+                              "\"none\"");
 }
 
 }  // namespace
@@ -157,7 +170,8 @@ void read_deepspeed(const Request& request, Draft& draft) {
     draft.set_default("/training/clip_grad", 0, draft.whole_file());  // DeepSpeed clips where it is told to
     read_precision(given, draft);
     read_zero(given, draft);
-    refuse_offload(given, draft);
+    read_offloaded_optimizer(given, draft);
+    refuse_offloaded_weights(given, draft);
     if (const Given* const optimizer = given.find("optimizer.type")) {
         const std::string name = text_of(optimizer->value);
         if (!same_word(name, "AdamW")) set_key("/training/optimizer", *optimizer, draft);

@@ -187,11 +187,11 @@ void read_trainer(const Givens& given, Draft& draft) {
 
 /// Models of other shapes than a GPT's, by what only they have: nothing else of such a file is looked at.
 void refuse_others(const Givens& given, Draft& draft) {
-    for (const auto& [key, what] : {std::pair{"model.encoder", "encoder-decoders are not predicted yet"},
-                                    {"model.decoder", "encoder-decoders are not predicted yet"},
+    for (const auto& [key, what] : {std::pair{"model.encoder", "encoder-decoders are not imported yet"},
+                                    {"model.decoder", "encoder-decoders are not imported yet"},
                                     {"model.vision", "models of images and text are not predicted yet"},
                                     {"model.mm_cfg", "models of images and text are not predicted yet"},
-                                    {"model.hybrid_override_pattern", "state-space models are not predicted yet"},
+                                    {"model.hybrid_override_pattern", "state-space models are not imported yet"},
                                     {"model.unet_config", "diffusion models are not predicted yet"}})
         for (const Given& each : given.all())
             if (each.name == key || each.name.starts_with(std::string(key) + ".")) {

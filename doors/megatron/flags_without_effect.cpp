@@ -121,7 +121,7 @@ constexpr Row rows[] = {
     value("fp8_interval"), value("fp8_amax_history_len"), value("fp8_amax_compute_algo"), off("no_fp8_wgrad"),
     off("fp8_wgrad"), off("keep_fp8_transpose_cache"), value("cpu_offloading_weights"), values("spec"),
     value("export_force_local_attention"), value("inference_batch_times_seqlen_threshold"), off("use_one_sent_docs"),
-    value("yaml_cfg"), value("deepspeed_config"), off("deepspeed_activation_checkpointing"), off("deepspeed_mpi"),
+    value("yaml_cfg"), off("deepspeed_activation_checkpointing"), off("deepspeed_mpi"),
     off("synchronize_each_layer"), off("contigious_checkpointing"), off("profile_backward"), value("deepscale_config"),
     off("deepscale"), value("remote_device"), off("use_pin_memory"), off("memory_centric_tiled_linear"),
     off("split_transformers"), off("train_decoder_only_mode"), value("inference"),

@@ -38,9 +38,9 @@ constexpr std::array<LauncherFlag, 15> launcher_flags{{{"--nnodes", Counts::node
 struct Program {
     std::string_view part, what;
 };
-constexpr std::array<Program, 9> programs{{{"pretrain_t5", "encoder-decoders are not predicted yet"},
-                                           {"pretrain_mamba", "state-space models are not predicted yet"},
-                                           {"pretrain_hybrid", "state-space models are not predicted yet"},
+constexpr std::array<Program, 9> programs{{{"pretrain_t5", "encoder-decoders are not imported yet"},
+                                           {"pretrain_mamba", "state-space models are not imported yet"},
+                                           {"pretrain_hybrid", "state-space models are not imported yet"},
                                            {"pretrain_retro", "retrieval is not predicted yet"},
                                            {"pretrain_realm", "retrieval is not predicted yet"},
                                            {"pretrain_ict", "retrieval is not predicted yet"},

@@ -8,6 +8,7 @@
 #include "doors/convert.hpp"
 #include "doors/megatron/rules.hpp"
 #include "doors/vocabulary.hpp"
+#include "models/layer_frequency.hpp"
 
 namespace orrery::doors::megatron {
 
@@ -107,11 +108,9 @@ void read_layer_frequency(const Given& frequency, Draft& draft) {
     if (text.find('[') == std::string::npos) return set_key("/model/moe_layer_freq", frequency, draft);
     if (text.find('0') == std::string::npos || text.find("[0") == std::string::npos)
         return draft.set("/model/moe_layer_freq", 1, frequency.origin);
-    static const std::regex first_dense(R"(\(?\[0\]\*(\d{1,4})\+\[1\]\*(\d{1,4})\)?)");
-    std::smatch found;
-    if (text.size() < 64 && std::regex_match(text, found, first_dense)) {
+    if (const auto dense = models::first_dense_layers(text)) {
         draft.set("/model/moe_layer_freq", 1, frequency.origin);
-        return draft.set("/model/first_k_dense_replace", std::stoul(found[1].str()), frequency.origin);
+        return draft.set("/model/first_k_dense_replace", *dense, frequency.origin);
     }
     draft.findings.refuse(frequency.origin.place, frequency.origin.name,
                           "layers without experts among those with them are modelled at even distances alone",

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <future>
+#include <stdexcept>
 
 #include "base/error.hpp"
 #include "base/overloaded.hpp"
@@ -30,7 +31,8 @@ void run_kernel(const Kernel& kernel, const Memory& memory, std::uint32_t thread
                    [&](const Pointwise& p) { run_pointwise(p, memory); },
                    [&](const Convolution& c) { run_convolution(c, memory); },
                    [&](const Pooling& p) { run_pooling(p, memory); },
-                   [&](const BatchNorm& b) { run_batch_norm(b, memory); }},
+                   [&](const BatchNorm& b) { run_batch_norm(b, memory); },
+                   [](const StateSpace&) { throw std::logic_error("scans are priced, not executed"); }},
         kernel);
 }
 

@@ -124,7 +124,7 @@ bool CudaDevice::supports(const Kernel& kernel) const {
                                  [](const Pointwise& pointwise) { return cuda::supports(pointwise); },
                                  // Kernels over images are not implemented on GPUs yet.
                                  [](const Convolution&) { return false; }, [](const Pooling&) { return false; },
-                                 [](const BatchNorm&) { return false; }},
+                                 [](const BatchNorm&) { return false; }, [](const StateSpace&) { return false; }},
                       kernel);
 }
 
@@ -173,7 +173,8 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
                           },
                           [](const Convolution& convolution) { refuse_image(convolution); },
                           [](const Pooling& pooling) { refuse_image(pooling); },
-                          [](const BatchNorm& norm) { refuse_image(norm); }},
+                          [](const BatchNorm& norm) { refuse_image(norm); },
+                          [](const StateSpace& scan) { refuse(scan, "scans are priced, not executed"); }},
                kernel);
 }
 

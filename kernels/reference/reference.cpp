@@ -1,6 +1,7 @@
 #include "kernels/reference/reference.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/overloaded.hpp"
 #include "kernels/operands.hpp"
@@ -59,7 +60,8 @@ double reference(const Kernel& kernel, Before before, std::size_t operand, std::
                                  [&](const Pointwise& p) { return reference_pointwise(p, before, operand, index); },
                                  [&](const Convolution& c) { return reference_convolution(c, before, index); },
                                  [&](const Pooling& p) { return reference_pooling(p, before, index); },
-                                 [&](const BatchNorm& b) { return reference_batch_norm(b, before, operand, index); }},
+                                 [&](const BatchNorm& b) { return reference_batch_norm(b, before, operand, index); },
+                                 [](const StateSpace&) -> double { throw std::logic_error("a scan has no operands"); }},
                       kernel);
 }
 
@@ -73,7 +75,8 @@ std::uint64_t terms(const Kernel& kernel, std::size_t operand) {
                                  [operand](const Pointwise& p) { return terms_pointwise(p, operand); },
                                  [](const Convolution& c) { return terms_convolution(c); },
                                  [](const Pooling& p) { return std::uint64_t{p.window_rows} * p.window_columns; },
-                                 [](const BatchNorm& b) { return b.rows; }},
+                                 [](const BatchNorm& b) { return b.rows; },
+                                 [](const StateSpace& s) { return std::uint64_t{s.state}; }},
                       kernel);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategies/optimizer_offload.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "strategies/state_bytes.hpp"
@@ -223,7 +224,9 @@ std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
         if (parameters == 0) continue;
         const Ownership owns = ownership(plan, strategies::class_of_bucket(experts));
         sum += share(mesh, owns, owns.weights, parameters * state.weight);
-        sum += share(mesh, owns, owns.states, parameters * state.optimizer);
+        const std::uint64_t states = share(mesh, owns, owns.states, parameters * state.optimizer);
+        const std::uint64_t there = strategies::offloaded(plan, states);
+        sum += there == 0 ? states : states - there - std::min<std::uint64_t>(states - there, 1);  // rounded once
         const std::uint64_t gradients = share(mesh, owns, owns.gradients, parameters * state.gradient);
         const std::uint64_t rounding = of.chunks.back().last + 1;  // a byte for each bucket: not more than layers
         sum += gradients - std::min(gradients, rounding);
@@ -246,8 +249,25 @@ double Bounds::copies(const Plan& plan, const Stage& of) {
     return place->second = seconds * plan.micro_batches();
 }
 
+/// Where schedules have no closed forms of their ends here: the slowest stage's layers.
+Bound Bounds::of_layers(const Plan& plan) const {
+    Bound bound;
+    for (std::uint32_t s = 0; s < plan.strategy.pipeline; ++s) {
+        double pass = 0;
+        for (std::uint32_t c = 0; c < plan.strategy.virtual_pipeline; ++c) {
+            const Run run = shape_.layers->run(plan, s, c);
+            pass += shape_.layers->forward(run).device + shape_.layers->backward(run).device +
+                    shape_.layers->weight_gradient(run).device;
+        }
+        bound.seconds = std::max(bound.seconds, plan.micro_batches() * pass);
+    }
+    return bound;
+}
+
 Bound Bounds::of(const Plan& plan) {
     shape(plan);
+    const Schedule& schedule = schedule_of(plan.strategy.schedule);
+    if (schedule.asynchronous || schedule.order == strategies::ChunkOrder::turns) return of_layers(plan);
     const bool piped = plan.strategy.pipeline > 1;
     const UpdateTimes first = updates_.of(plan, *shape_.layers, 0);
     const double passes = plan.micro_batches();

@@ -46,6 +46,7 @@ public:
     Bound of(const strategies::Plan& plan);
 
 private:
+    [[nodiscard]] Bound of_layers(const strategies::Plan& plan) const;
     /// What one stage, the first or the last, holds and does whatever offloading, sharding and overlap of data ranks.
     struct Stage {
         std::uint32_t index = 0;

@@ -125,7 +125,8 @@ void LayerTable::add(Mode& mode, const CallSums& backward, std::uint64_t saved, 
 /// As strategies::place_layers() divides them.
 Run LayerTable::run(const strategies::Plan& plan, std::uint32_t stage, std::uint32_t chunk) const {
     const strategies::Strategy& s = plan.strategy;
-    const std::uint32_t last = s.pipeline * s.virtual_pipeline - 1, at = chunk * s.pipeline + stage;
+    const strategies::PipelineShape shape = plan.pipeline_shape();
+    const std::uint32_t last = shape.virtual_stages() - 1, at = shape.virtual_stage(chunk, stage);
     const strategies::LayerRange own = layers_of(plan, output_ - body_, at);
     const std::uint32_t first = body_ + own.first;
     Run run{at == 0 ? 0 : first, at == last ? end_ : first + own.count, 0};

@@ -29,7 +29,7 @@ struct ObjectiveRow {
 namespace detail {
 inline double tokens(const Site& site) {
     const strategies::Training& training = site.scenario.plan.training;
-    return static_cast<double>(training.global_batch) * training.seq;
+    return training.tokens();
 }
 double hourly(const Site& site, const GpuPrices& prices);
 double watts(const Site& site);

@@ -46,14 +46,15 @@ bool images(const Plan& plan) { return plan.model.image.size > 0; }
 bool experts(const Plan& plan) { return plan.model.experts > 0; }
 const strategies::Schedule& schedule(const Plan& plan) { return strategies::schedule_of(plan.strategy.schedule); }
 uint64_t layers_of_chunk(const Plan& plan) {
+    if (plan.model.decoder_layers > 0) return plan.model.layers + 1ULL + plan.model.decoder_layers;
     return plan.model.layers / (uint64_t{plan.strategy.pipeline} * plan.strategy.virtual_pipeline);
 }
 
 Values tensors(const Plan& plan, const Room& room) {
     if (images(plan)) return {1};
     uint64_t common = 0;
-    for (const uint64_t width : {plan.model.heads, plan.model.kv_heads, plan.model.ffn})
-        common = std::gcd(common, width);
+    for (const uint64_t width : {plan.model.heads, plan.model.kv_heads, plan.model.ffn, plan.model.mamba.groups})
+        common = std::gcd(common, width);  // of 0 groups the others'
     return those(divisors(common), [&](uint64_t t) { return t <= room.gpus; });
 }
 
@@ -61,7 +62,7 @@ Values tensors(const Plan& plan, const Room& room) {
 Values contexts(const Plan& plan, const Room&) { return {plan.strategy.context}; }
 
 Values pipelines(const Plan& plan, const Room& room) {
-    if (images(plan)) return {1};
+    if (images(plan) || plan.model.decoder_layers > 0) return {1};
     return those(divisors(plan.model.layers),
                  [&](uint64_t p) { return p * plan.strategy.tensor * plan.strategy.context <= room.gpus; });
 }
@@ -97,7 +98,8 @@ Values micro_batches(const Plan& plan, const Room&) {
     constexpr uint64_t most_tokens = 1U << 26U, most_passes = 1'000'000;  // strategies/plan.cpp
     const uint64_t share = plan.training.global_batch / plan.strategy.data;
     return those(divisors(share), [&](uint64_t b) {
-        return b * plan.training.seq <= most_tokens && share / b * plan.model.layers <= most_passes;
+        return b * (uint64_t{plan.training.seq} + plan.training.decoder_seq) <= most_tokens &&
+               share / b * plan.model.layers <= most_passes;
     });
 }
 
@@ -105,18 +107,24 @@ bool interleaves(const Plan& plan, uint64_t chunks) {
     return chunks > 1 && plan.strategy.pipeline > 1 && plan.micro_batches() % plan.strategy.pipeline == 0;
 }
 
+/// Not those that train otherwise, with older weights, nor those whose bounds are not known; they may be asked for.
+bool searched(const strategies::Schedule& row) {
+    return !row.asynchronous && row.order == strategies::ChunkOrder::wraps;
+}
+
 /// With one stage they are all the same.
 Values schedules(const Plan& plan, const Room&) {
     if (plan.strategy.pipeline == 1) return {static_cast<uint64_t>(ScheduleKind::one_f_one_b)};
     Values list;
     for (const strategies::Schedule& row : strategies::schedules)
-        if (!row.chunked || interleaves(plan, plan.model.layers / plan.strategy.pipeline))
+        if (searched(row) && (!row.chunked || interleaves(plan, plan.model.layers / plan.strategy.pipeline)))
             list.push_back(static_cast<uint64_t>(row.kind));
     return list;
 }
 
 Values chunks(const Plan& plan, const Room&) {
     if (!schedule(plan).chunked) return {1};
+    if (const uint64_t demanded = schedule(plan).chunks; demanded > 0) return {demanded};
     return those(divisors(plan.model.layers / plan.strategy.pipeline),
                  [&](uint64_t v) { return interleaves(plan, v); });
 }
@@ -139,7 +147,8 @@ Values recomputed_layers(const Plan& plan, const Room&) {
 Values sequence_parallels(const Plan& plan, const Room&) {
     const uint64_t tensor = plan.strategy.tensor;
     if (tensor == 1) return {0};
-    const bool divides = plan.rank_seq() % tensor == 0;
+    const bool divides =
+        plan.rank_seq() % tensor == 0 && plan.rank_seq(models::Sequence::decoded) % tensor == 0;  // 0 of one stack
     if (experts(plan)) return divides ? Values{1} : Values{};
     return off_and_on(divides);
 }
@@ -169,6 +178,9 @@ Values offloaded_layers(const Plan& plan, const Room&) {
     return list;
 }
 
+/// Another trade of time for memory, as offloaded layers are: only where it is asked for.
+Values offloaded_optimizers(const Plan&, const Room&) { return {0}; }
+
 Values shardings(const Plan& plan, const Room&) {
     if (plan.strategy.data * plan.strategy.context == 1) return {static_cast<uint64_t>(Sharding::none)};
     Values list;
@@ -196,6 +208,11 @@ void set(Plan& plan, uint64_t value) {
     to = static_cast<std::remove_cvref_t<decltype(to)>>(value);
 }
 void set_micro_batch(Plan& plan, uint64_t value) { plan.training.micro_batch = static_cast<std::uint32_t>(value); }
+/// Whole, with copies beside the updates: nothing is slower for it.
+void set_optimizer_offload(Plan& plan, uint64_t value) {
+    plan.strategy.optimizer_cpu_offload = plan.strategy.overlap_optimizer_copies = value != 0;
+    plan.strategy.optimizer_offload_fraction = 1;
+}
 void set_placement(Plan& plan, uint64_t value) { plan.strategy.placement = value == 0 ? "" : pipelines_first; }
 
 std::optional<uint64_t> number(std::string_view text) {
@@ -255,6 +272,7 @@ constexpr std::array table{
     Row{"strategy.overlap_p2p", message_overlaps, set<&Strategy::overlap_p2p>, flag},
     Row{"strategy.placement", placements, set_placement, placement_named},
     Row{"strategy.cpu_offloading_num_layers", offloaded_layers, set<&Strategy::cpu_offloading_num_layers>, number},
+    Row{"strategy.optimizer_cpu_offload", offloaded_optimizers, set_optimizer_offload, flag},
     Row{"strategy.sharding", shardings, set<&Strategy::sharding>, sharding_named},
     Row{"strategy.num_distributed_optimizer_instances", instances, set<&Strategy::optimizer_instances>, positive},
     Row{"strategy.overlap_grad_reduce", gradient_overlaps, set<&Strategy::overlap_grad_reduce>, flag},

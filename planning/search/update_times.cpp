@@ -6,6 +6,7 @@
 #include "strategies/intern.hpp"
 #include "strategies/optimizer_phase.hpp"
 #include "strategies/ownership.hpp"
+#include "strategies/stage_split.hpp"
 #include "strategies/state_bytes.hpp"
 
 namespace orrery::planning {
@@ -149,7 +150,7 @@ private:
     [[nodiscard]] double gathers() const {
         double seconds = 0;
         for (const LayerBlocks& layer : bare_.blocks) seconds += 2 * gather(layer);
-        const bool lends = plan_.model.tied_embeddings && plan_.strategy.pipeline == 1;
+        const bool lends = plan_.model.tied_embeddings && ends_meet(plan_);
         return lends ? seconds - 2 * gather(*bare_.stage.chunks.front().front().blocks) : seconds;
     }
 

@@ -87,7 +87,7 @@ Axis gpus_axis(const std::string& option, const std::string& text) try {
 }
 
 Grid::Grid(const std::filesystem::path& file, std::vector<Override> set, std::vector<Axis> axes)
-    : Grid(file, documents::read_document(file), std::move(set), std::move(axes)) {}
+    : Grid(file, documents::read_document(file, documents::commented), std::move(set), std::move(axes)) {}
 
 Grid::Grid(const std::filesystem::path& file, nlohmann::json document, std::vector<Override> set,
            std::vector<Axis> axes)

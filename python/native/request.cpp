@@ -23,7 +23,9 @@ Request request(const std::string& file, const std::optional<std::string>& docum
                 const std::vector<std::string>& set, const Keys& keys, std::uint32_t gpus) {
     Request made;
     made.file = document ? file : scenarios::file_of(file);
-    if (document) made.given = std::make_shared<const nlohmann::json>(documents::parse_document(*document, file));
+    if (document)
+        made.given =
+            std::make_shared<const nlohmann::json>(documents::parse_document(*document, file, documents::commented));
     made.set = set;
     for (const auto& [name, value] : keys) made.keys.set(name, value);
     if (gpus > 0) made.keys.set_gpus(gpus);

@@ -24,6 +24,7 @@ std::array<View, 3> heads_of(const Shape& s, ValueId packed) {
 void fused(LayerStream& stream, const Shape& s, Piece& piece) {
     kernels::Attention forward{s.dtype, false, s.causal, s.batch, s.seq, s.heads, s.kv_heads, s.kernel_dim()};
     forward.window = s.window_in(s.seq);
+    if (s.keys != s.seq) forward.key_seq = s.keys;
     kernels::Attention backward = forward;
     backward.backward = true;
     auto& flow = stream.flow;
@@ -50,10 +51,11 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
     const std::uint32_t products = s.batch * s.heads;
     const std::uint64_t rows = std::uint64_t{products} * s.seq;
     const auto gemm = [&](std::uint32_t n, std::uint32_t k) { return Gemm{s.dtype, products, s.seq, n, k}; };
-    const auto over_scores = [&](PointwiseKind kind) { return Pointwise{kind, s.dtype, rows, s.seq}; };
+    const auto of_keys = [&](std::uint32_t n) { return Gemm{s.dtype, products, s.keys, n, s.seq}; };
+    const auto over_scores = [&](PointwiseKind kind) { return Pointwise{kind, s.dtype, rows, s.keys}; };
     const bool widens = fusion == KernelFusion::primitives && s.element_bytes == 2;
     const auto softmax = [&](PointwiseKind kind) {
-        return Pointwise{kind, widens ? Dtype::fp32 : s.dtype, rows, s.seq};
+        return Pointwise{kind, widens ? Dtype::fp32 : s.dtype, rows, s.keys};
     };
     const auto append = [](std::vector<Work>& list, const std::vector<Work>& more) {
         list.insert(list.end(), more.begin(), more.end());
@@ -61,26 +63,28 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
     Piece dropout;
     const Pointwise context_copy{PointwiseKind::transpose, s.dtype, s.tokens(), s.result_row()};
 
-    piece.forward.push_back({"attention scores", gemm(s.seq, s.head_dim)});
-    if (apart) add_passes(stream, piece.forward, "scale and mask", rows, s.seq, 2, 0);
+    piece.forward.push_back({"attention scores", gemm(s.keys, s.head_dim)});
+    if (s.biased) piece.forward.push_back({"position bias", over_scores(PointwiseKind::add)});
+    if (apart) add_passes(stream, piece.forward, "scale and mask", rows, s.keys, 2, 0);
     if (widens) piece.forward.push_back({"scores to fp32", over_scores(PointwiseKind::cast)});
     piece.forward.push_back({"softmax", softmax(PointwiseKind::softmax)});
     if (widens) piece.forward.push_back({"probabilities to 16 bits", over_scores(PointwiseKind::cast)});
-    if (s.dropout) add_dropout(stream, dropout, "attention dropout", rows, s.seq);
+    if (s.dropout) add_dropout(stream, dropout, "attention dropout", rows, s.keys);
     append(piece.forward, dropout.forward);
-    piece.forward.push_back({"attention context", gemm(s.value_dim, s.seq)});
+    piece.forward.push_back({"attention context", gemm(s.value_dim, s.keys)});
     piece.forward.push_back({"context copy", context_copy});
 
     piece.backward.push_back({"context copy backward", context_copy});
-    piece.backward.push_back({"attention context dgrad scores", gemm(s.seq, s.head_dim)});
-    piece.backward.push_back({"attention context dgrad values", gemm(s.value_dim, s.seq)});
+    piece.backward.push_back({"attention context dgrad scores", gemm(s.keys, s.head_dim)});
+    piece.backward.push_back({"attention context dgrad values", of_keys(s.value_dim)});
     append(piece.backward, dropout.backward);
     if (widens) piece.backward.push_back({"gradient to fp32", over_scores(PointwiseKind::cast)});
     piece.backward.push_back({"softmax backward", softmax(PointwiseKind::softmax_backward)});
     if (widens) piece.backward.push_back({"gradient to 16 bits", over_scores(PointwiseKind::cast)});
-    if (apart) add_passes(stream, piece.backward, "scale backward", rows, s.seq, 1, 0);
-    piece.backward.push_back({"attention scores dgrad queries", gemm(s.head_dim, s.seq)});
-    piece.backward.push_back({"attention scores dgrad keys", gemm(s.head_dim, s.seq)});
+    if (apart) add_passes(stream, piece.backward, "scale backward", rows, s.keys, 1, 0);
+    if (s.biased) piece.backward.push_back({"position bias gradient", over_scores(PointwiseKind::bias_gradient)});
+    piece.backward.push_back({"attention scores dgrad queries", gemm(s.head_dim, s.keys)});
+    piece.backward.push_back({"attention scores dgrad keys", of_keys(s.head_dim)});
 
     // Q, K, V; the softmax's output; the dropout's mask and output (Korthikanti et al. 2022, section 4.1).
     piece.saved_bytes = s.qkv_bytes() + s.scores() * s.element_bytes;
@@ -90,12 +94,14 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
 
 }  // namespace
 
-AttentionShape attention_shape(const models::AttentionCore& op, const Plan& plan) {
+AttentionShape attention_shape(const models::AttentionCore& op, const LayerStream& stream) {
+    const Plan& plan = stream.plan;
     const auto tensor = plan.strategy.tensor;
     const Dtype dtype = activation_dtype(plan);
     return {dtype,
             plan.training.micro_batch,
-            plan.rank_seq(),
+            stream.seq(),
+            plan.rank_seq(op.cross ? stream.second_sequence : stream.sequence),
             static_cast<std::uint32_t>(op.heads / tensor),
             static_cast<std::uint32_t>(std::max<std::uint64_t>(1, op.kv_heads / tensor)),
             static_cast<std::uint32_t>(op.head_dim),
@@ -103,12 +109,13 @@ AttentionShape attention_shape(const models::AttentionCore& op, const Plan& plan
             static_cast<std::uint32_t>(op.window),
             kernels::size_of(dtype),
             op.causal,
-            op.dropout};
+            op.dropout,
+            plan.model.relative_buckets > 0 && !op.cross};
 }
 
 void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     Piece piece{.name = "attention core", .attention_core = true};
-    const Shape shape = attention_shape(op, stream.plan);
+    const Shape shape = attention_shape(op, stream);
     if (stream.plan.strategy.context > 1) {
         shard_over_context(stream, shape, piece);
     } else if (stream.plan.training.fused_attention) {
@@ -121,12 +128,26 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     stream.layer.pieces.push_back(std::move(piece));
 }
 
+/// A stack's biases of all pairs of positions, looked up by their distance once a micro-batch; fused attention reads
+/// them beside its operands, which is left out: they are one sequence's scores, read for all of a micro-batch's.
+void shard_relative_positions(LayerStream& stream, const models::RelativePositions& op) {
+    const std::uint64_t pairs = std::uint64_t{stream.seq()} * stream.seq(), heads = op.heads / stream.tensor;
+    Piece piece{.name = "position biases"};
+    piece.forward.push_back({"position biases", stream.pointwise(PointwiseKind::embedding, pairs, heads)});
+    piece.backward.push_back(
+        {"position biases backward", stream.pointwise(PointwiseKind::embedding_backward, pairs, heads)});
+    piece.saved_bytes = piece.working_bytes = pairs * heads * stream.bytes;
+    piece.parameters = piece.replicated_parameters = op.buckets * op.heads;
+    stream.layer.flow.complete = false;
+    stream.layer.pieces.push_back(std::move(piece));
+}
+
 /// In place, inside the packed rows.
 void shard_rope(LayerStream& stream, const models::Rope& op) {
     const std::uint64_t width = op.heads * op.head_dim / stream.tensor, tokens = stream.tokens;
     const std::uint64_t norm_rows = op.norm_whole ? tokens : tokens * op.heads / stream.tensor,
                         norm_width = op.norm_whole ? width : op.head_dim;
-    const std::uint64_t seq = stream.plan.rank_seq(), table = seq * op.head_dim / 2;
+    const std::uint64_t seq = stream.seq(), table = seq * op.head_dim / 2;
     Piece piece{.name = "rope"};
     const View cos{stream.flow.table(Table::rope_cos, kernels::Format::fp32, table)},
         sin{stream.flow.table(Table::rope_sin, kernels::Format::fp32, table)};

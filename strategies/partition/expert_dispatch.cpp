@@ -25,7 +25,7 @@ private:
     using List = std::vector<Work>;
 
     [[nodiscard]] Pointwise over_rows(PointwiseKind kind) const {
-        return stream_.pointwise(kind, shapes_.rows, op_.hidden);
+        return stream_.pointwise(kind, shapes_.rows, op_.width());
     }
     void kernel(List& list, const char* name, PointwiseKind kind) const {
         list.push_back({.name = name, .what = over_rows(kind), .routed = true});
@@ -50,10 +50,10 @@ private:
     void finish(Piece&& piece, std::uint64_t saved) const {
         piece.saved_bytes = saved;
         const std::uint64_t arrived = flex_ ? shapes_.distinct : shapes_.gathered;
-        piece.working_bytes = (arrived + shapes_.rows) * op_.hidden * stream_.bytes;
+        piece.working_bytes = (arrived + shapes_.rows) * op_.width() * stream_.bytes;
         stream_.layer.pieces.push_back(std::move(piece));
     }
-    void now(std::uint64_t rows) const { stream_.value = stream_.activation(rows * op_.hidden); }
+    void now(std::uint64_t rows) const { stream_.value = stream_.activation(rows * op_.width()); }
 
     LayerStream& stream_;
     const models::Experts& op_;
@@ -69,11 +69,11 @@ void Dispatch::over_group(List& list, const char* name, CollectiveKind kind) con
         if (!shapes_.exchanges && !shapes_.gathers) return;
         list.push_back(
             {.name = name,
-             .what = LayerCollective{CollectiveKind::all_to_all, shapes_.distinct * op_.hidden * stream_.bytes, group},
+             .what = LayerCollective{CollectiveKind::all_to_all, shapes_.distinct * op_.width() * stream_.bytes, group},
              .routed = true});
     } else if (shapes_.gathered > shapes_.tokens) {
         list.push_back(
-            {.name = name, .what = LayerCollective{kind, shapes_.gathered * op_.hidden * stream_.bytes, group}});
+            {.name = name, .what = LayerCollective{kind, shapes_.gathered * op_.width() * stream_.bytes, group}});
     }
 }
 
@@ -106,7 +106,7 @@ void Dispatch::from_experts() {
     copy(piece.backward, "unpermute backward");
     if (!flex_) kernel(piece.backward, "weigh results backward", PointwiseKind::scale);
     now(shapes_.tokens);
-    finish(std::move(piece), flex_ ? 0 : shapes_.rows * op_.hidden * stream_.bytes);
+    finish(std::move(piece), flex_ ? 0 : shapes_.rows * op_.width() * stream_.bytes);
 }
 
 }  // namespace

@@ -28,11 +28,11 @@ struct ExpertWeights {
 ExpertWeights expert_weights(LayerStream& stream, const models::Experts& op, const ExpertShapes& shapes, bool up) {
     using Split = Parameter::Split;
     const std::string name = up ? "experts.up" : "experts.down";
-    const std::uint64_t outputs = up ? shapes.inner : op.hidden, inputs = up ? op.hidden : shapes.ffn;
+    const std::uint64_t outputs = up ? shapes.inner : op.width(), inputs = up ? op.width() : shapes.ffn;
     Parameter weight{
         .name = name + ".weight",
-        .parts = up ? std::vector<std::uint64_t>(op.gated ? 2 : 1, op.ffn) : std::vector<std::uint64_t>{op.hidden},
-        .cols = up ? op.hidden : op.ffn,
+        .parts = up ? std::vector<std::uint64_t>(op.gated ? 2 : 1, op.ffn) : std::vector<std::uint64_t>{op.width()},
+        .cols = up ? op.width() : op.ffn,
         .split = !shapes.gathers ? Split::none
                  : up            ? Split::rows
                                  : Split::cols,
@@ -68,7 +68,7 @@ private:
                         .detail = {std::move(operands), std::move(launch)}});
     }
     [[nodiscard]] ValueId rows_of_hidden(std::uint64_t rows, Role role) {
-        const std::uint64_t elements = rows * op_.hidden;
+        const std::uint64_t elements = rows * op_.width();
         return role == Role::gradient ? stream_.flow.gradient(stream_.format(), elements)
                                       : stream_.activation(elements);
     }
@@ -88,11 +88,11 @@ private:
         using enum PointwiseKind;
         if (!plan_.training.permute_fusion) kind = kind == permute ? embedding : embedding_backward;
         if (plan_.training.permute_fusion && op_.top_k == 1) kind = scale;
-        return stream_.pointwise(kind, shapes_.sent, op_.hidden);
+        return stream_.pointwise(kind, shapes_.sent, op_.width());
     }
     [[nodiscard]] Launch moved(PointwiseKind kind) const {
         Launch launch = of_copies();
-        launch.kernel = stream_.pointwise(kind, shapes_.sent, op_.hidden);
+        launch.kernel = stream_.pointwise(kind, shapes_.sent, op_.width());
         return launch;
     }
     [[nodiscard]] Launch of_copies() const {
@@ -121,6 +121,7 @@ private:
     void combine();
     void gate_shared();
     void meet_shared();
+    void project(const char* name, std::uint64_t in, std::uint64_t out);
 
     LayerStream& stream_;
     const models::Experts& op_;
@@ -140,8 +141,8 @@ ValueId ExpertSharder::sort(List& list, const std::string& name, Table from, Val
     if (shapes_.experts == 1 || (!shapes_.exchanges && !shapes_.gathers)) return rows;
     const ValueId sorted = rows_of_hidden(shapes_.rows, stream_.flow.value(rows).role);
     Launch by_row;
-    by_row.kernel = stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.hidden);
-    add(list, name, stream_.pointwise(PointwiseKind::scale, shapes_.rows, op_.hidden), {table(from), {rows}, {sorted}},
+    by_row.kernel = stream_.pointwise(PointwiseKind::embedding, shapes_.rows, op_.width());
+    add(list, name, stream_.pointwise(PointwiseKind::scale, shapes_.rows, op_.width()), {table(from), {rows}, {sorted}},
         by_row, true);
     return sorted;
 }
@@ -150,7 +151,7 @@ ValueId ExpertSharder::exchange(List& list, const std::string& name, ValueId row
     if (!shapes_.exchanges) return rows;
     const ValueId received = rows_of_hidden(shapes_.sent, stream_.flow.value(rows).role);
     list.push_back({.name = name,
-                    .what = LayerCollective{CollectiveKind::all_to_all, shapes_.sent * op_.hidden * stream_.bytes,
+                    .what = LayerCollective{CollectiveKind::all_to_all, shapes_.sent * op_.width() * stream_.bytes,
                                             plan_.expert_group()},
                     .routed = true,
                     .detail = {{{rows}, {received}}}});
@@ -162,7 +163,7 @@ ValueId ExpertSharder::over_tensor(List& list, const std::string& name, Collecti
     const std::uint64_t left = kind == CollectiveKind::all_gather ? shapes_.rows : shapes_.sent;
     const ValueId moved = rows_of_hidden(left, stream_.flow.value(rows).role);
     list.push_back({.name = name,
-                    .what = LayerCollective{kind, shapes_.rows * op_.hidden * stream_.bytes, {Axis::tensor}},
+                    .what = LayerCollective{kind, shapes_.rows * op_.width() * stream_.bytes, {Axis::tensor}},
                     .routed = true,
                     .detail = {{{rows}, {moved}}}});
     return moved;
@@ -242,7 +243,7 @@ void ExpertSharder::dispatch() {
     add(piece.backward, "permute backward", copies(PointwiseKind::unpermute),
         {{returned}, table(Table::copy_row), table(Table::ones), {copies_gradient_}}, moved(PointwiseKind::unpermute));
     piece.saved_bytes = shapes_.sent * 4;  // each copy's place
-    piece.working_bytes = (shapes_.sent + shapes_.rows) * op_.hidden * stream_.bytes;
+    piece.working_bytes = (shapes_.sent + shapes_.rows) * op_.width() * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
@@ -250,8 +251,8 @@ void ExpertSharder::dispatch() {
 void ExpertSharder::product(const std::string& name, bool up) {
     const Dtype compute = plan_.training.precision.compute;
     const std::uint32_t each = shapes_.rows_each, experts = shapes_.experts;
-    const std::uint32_t out = up ? shapes_.inner : static_cast<std::uint32_t>(op_.hidden),
-                        in = up ? static_cast<std::uint32_t>(op_.hidden) : shapes_.ffn;
+    const std::uint32_t out = up ? shapes_.inner : static_cast<std::uint32_t>(op_.width()),
+                        in = up ? static_cast<std::uint32_t>(op_.width()) : shapes_.ffn;
     const auto quantise = [&](List& list, std::uint64_t width) {
         if (compute == Dtype::fp8) add_quantisation(plan_, list, shapes_.rows, width, true);
     };
@@ -328,8 +329,8 @@ void ExpertSharder::combine() {
         {{stream_.flow.gradient_of(summed)}, table(Table::copy_source), {spread}}, weighed);
     stream_.flow.set_gradient(results, to_experts(piece.backward, " gradient", spread));
     stream_.value = summed;
-    piece.saved_bytes = shapes_.sent * op_.hidden * stream_.bytes;
-    piece.working_bytes = (shapes_.tokens + shapes_.rows) * op_.hidden * stream_.bytes;
+    piece.saved_bytes = shapes_.sent * op_.width() * stream_.bytes;
+    piece.working_bytes = (shapes_.tokens + shapes_.rows) * op_.width() * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
@@ -360,15 +361,39 @@ void ExpertSharder::gate_shared() {
     stream_.layer.pieces.push_back(std::move(piece));
 }
 
+/// Between the hidden width and that of the experts, each rank's own tokens with all of the weight (Megatron-LM,
+/// moe_layer.py, fc1_latent_proj and fc2_latent_proj). Priced, not executed.
+void ExpertSharder::project(const char* name, std::uint64_t in, std::uint64_t out) {
+    const auto m = static_cast<std::uint32_t>(shapes_.tokens), n = static_cast<std::uint32_t>(out),
+               k = static_cast<std::uint32_t>(in);
+    const Dtype compute = plan_.training.precision.compute;
+    Piece piece{.name = name};
+    if (compute == Dtype::fp8) add_quantisation(plan_, piece.forward, m, k);
+    piece.forward.push_back({name, Gemm{compute, 1, m, n, k}});
+    if (compute == Dtype::fp8) add_quantisation(plan_, piece.backward, m, n);
+    piece.backward.push_back({std::string(name) + " dgrad", Gemm{compute, 1, m, k, n, GemmPass::data_gradient}});
+    piece.backward.push_back({.name = std::string(name) + " wgrad",
+                              .what = Gemm{compute, 1, k, n, m, GemmPass::weight_gradient},
+                              .of_weights = true});
+    piece.saved_bytes = piece.weight_saved_bytes = shapes_.tokens * in * stream_.bytes;
+    piece.output_gradient_bytes = shapes_.tokens * out * stream_.bytes;
+    piece.working_bytes = shapes_.tokens * (in + out) * stream_.bytes;
+    piece.parameters = piece.replicated_parameters = in * out;
+    stream_.layer.flow.complete = false;
+    stream_.layer.pieces.push_back(std::move(piece));
+}
+
 void ExpertSharder::shard() && {
     if (op_.gates_shared) gate_shared();
     router();
+    if (op_.latent > 0) project("latent down", op_.hidden, op_.latent);
     const bool executed = plan_.strategy.dispatcher == Dispatcher::alltoall;
     executed ? dispatch() : dispatch_priced(stream_, op_, shapes_);
     product("experts up", true);
     activation();
     product("experts down", false);
     executed ? combine() : combine_priced(stream_, op_, shapes_);
+    if (op_.latent > 0) project("latent up", op_.latent, op_.hidden);
     if (op_.adds_shared) meet_shared();
 }
 

@@ -1,5 +1,6 @@
 // A linear layer: column-parallel (its outputs are split), row-parallel (its inputs are), or whole.
 #include "strategies/partition/sharder.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::strategies {
 
@@ -19,6 +20,7 @@ bool split_by_tensor(Dim dim) { return dim != Dim::hidden && dim != Dim::latent 
 /// The sizes of the parts of a layer's outputs.
 std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan) {
     const models::ModelSpec& spec = plan.model;
+    if (op.second_input) return {op.out_features / 2, op.out_features / 2};
     if (op.out == Dim::qkv && spec.kv_lora_rank == 0) {
         const std::uint64_t kv = std::uint64_t{spec.kv_heads} * spec.head_dim;
         return {std::uint64_t{spec.heads} * spec.head_dim, kv, kv};
@@ -78,7 +80,7 @@ LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
 void LinearSharder::parameters() {
     using Split = Parameter::Split;
     const std::uint64_t in = gemm_.k, out = gemm_.n;
-    const bool elsewhere = op_.shares_embedding && stream_.plan.strategy.pipeline == 1;
+    const bool elsewhere = op_.shares_embedding && ends_meet(stream_.plan);
     Parameter weight{.name = op_.name + ".weight",
                      .parts = output_parts(op_, stream_.plan),
                      .cols = op_.in_features,
@@ -176,12 +178,20 @@ void LinearSharder::shard() && {
     parameters();
     forward();
     backward();
+    if (op_.second_input)  // every decoder layer's gradient is added to what the encoder gets
+        piece_.backward.push_back(
+            {.name = "sum encoder gradients",
+             .what = stream_.pointwise(PointwiseKind::add, stream_.residual_tokens, op_.in_features),
+             .needs = reduced_flag});
     if (op_.shares_input)  // its gradient meets the other's
         piece_.backward.push_back(
             {"sum branch gradients", stream_.pointwise(PointwiseKind::add, stream_.residual_tokens, op_.in_features)});
     else
         piece_.saved_bytes = piece_.weight_saved_bytes =
             (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;
+    // The encoder's output is kept once for all decoder layers: each counts its share.
+    if (op_.second_input)
+        piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
     piece_.working_bytes = rows_ * (out + in) * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece_));
@@ -189,6 +199,15 @@ void LinearSharder::shard() && {
 
 }  // namespace
 
-void shard_linear(LayerStream& stream, const models::Linear& op) { LinearSharder(stream, op).shard(); }
+void shard_linear(LayerStream& stream, const models::Linear& op) {
+    if (!op.second_input) return LinearSharder(stream, op).shard();
+    const models::Sequence own = stream.sequence;
+    const ValueId left = stream.value;
+    stream.take(stream.second_sequence);
+    stream.value = stream.activation(stream.residual_tokens * op.in_features);
+    LinearSharder(stream, op).shard();
+    stream.take(own);
+    stream.value = left;
+}
 
 }  // namespace orrery::strategies

@@ -15,13 +15,15 @@ namespace orrery::strategies {
 
 /// What the operators of one layer have in common, and what they hand on.
 struct LayerStream {
-    LayerStream(const Plan& plan, ShardedLayer& layer);
+    /// Of a layer whose tokens are of one sequence; `second`: those of its second input.
+    LayerStream(const Plan& plan, ShardedLayer& layer, models::Sequence sequence, models::Sequence second);
 
     const Plan& plan;
     ShardedLayer& layer;
     FlowBuilder flow;
-    std::uint64_t tokens;           ///< of a micro-batch
-    std::uint64_t residual_tokens;  ///< of these, those that this rank holds of the residual stream
+    std::uint64_t tokens = 0;           ///< of a micro-batch
+    std::uint64_t residual_tokens = 0;  ///< of these, those that this rank holds of the residual stream
+    models::Sequence sequence, second_sequence;
     std::uint32_t tensor;
     Placement residual;      ///< of the residual stream over the tensor axis
     kernels::Dtype element;  ///< of activations
@@ -48,6 +50,10 @@ struct LayerStream {
                                                std::uint64_t cols) const {
         return {kind, element, rows, cols};
     }
+    /// Goes over to the tokens of a sequence.
+    void take(models::Sequence of);
+    /// Tokens of one of that sequence which this rank holds.
+    [[nodiscard]] std::uint32_t seq() const { return plan.rank_seq(sequence); }
     [[nodiscard]] std::uint64_t residual_bytes(std::uint64_t width) const { return residual_tokens * width * bytes; }
     /// What a kernel is told that adds to gradients of weights.
     [[nodiscard]] Launch into_gradients() const;
@@ -97,6 +103,8 @@ void shard_embedding(LayerStream& stream, const models::Embedding& op);
 void shard_loss(LayerStream& stream, const models::Loss& op);
 void shard_attention(LayerStream& stream, const models::AttentionCore& op);
 void shard_rope(LayerStream& stream, const models::Rope& op);
+void shard_relative_positions(LayerStream& stream, const models::RelativePositions& op);
+void shard_state_mixer(LayerStream& stream, const models::StateMixer& op);
 /// Router, dispatch, first product, activation, second product, combination, as Megatron-LM's all-to-all dispatcher
 /// runs them. The products of a rank's experts are one grouped GEMM, written as a batched one of equal parts.
 void shard_experts(LayerStream& stream, const models::Experts& op);

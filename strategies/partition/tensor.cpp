@@ -162,19 +162,24 @@ void add_dropout(const LayerStream& stream, Piece& piece, const std::string& nam
     add_passes(stream, piece.backward, name + " backward", rows, cols, 1, 1);
 }
 
-LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer)
+LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer, models::Sequence of_sequence,
+                         models::Sequence of_second)
     : plan(of_plan),
       layer(of_layer),
       flow(of_layer.flow),
-      tokens(of_plan.rank_tokens()),
-      residual_tokens(tokens),
+      sequence(of_sequence),
+      second_sequence(of_second),
       tensor(of_plan.strategy.tensor),
-      residual(Placement::replicated),
+      residual(of_plan.strategy.sequence_parallel && tensor > 1 ? Placement::sharded_sequence : Placement::replicated),
       element(activation_dtype(of_plan)),
       bytes(kernels::size_of(element)) {
-    if (!of_plan.strategy.sequence_parallel || tensor == 1) return;
-    residual = Placement::sharded_sequence;
-    residual_tokens = tokens / tensor;
+    take(of_sequence);
+}
+
+void LayerStream::take(models::Sequence of) {
+    sequence = of;
+    tokens = plan.rank_tokens(of);
+    residual_tokens = residual == Placement::sharded_sequence ? tokens / tensor : tokens;
 }
 
 Launch LayerStream::into_gradients() const {
@@ -223,6 +228,7 @@ std::string name_of(const models::Activation& op) {
         case models::ActivationKind::gelu: return op.gated ? "geglu" : "gelu";
         case models::ActivationKind::silu: return op.gated ? "swiglu" : "silu";
         case models::ActivationKind::relu: return op.gated ? "reglu" : "relu";
+        case models::ActivationKind::squared_relu: return "squared relu";
     }
     throw std::logic_error("no such activation");
 }
@@ -233,7 +239,8 @@ struct ActivationKernels {
     PointwiseKind forward, backward;
 };
 
-/// Of the same traffic: a gated one reads two halves and writes one, a SiLU reads and writes what a GELU does.
+/// Of the same traffic: a gated one reads two halves and writes one, a SiLU or a squared ReLU reads and writes what a
+/// GELU does.
 ActivationKernels kernels_of(const models::Activation& op) {
     if (op.gated) return {PointwiseKind::swiglu, PointwiseKind::swiglu_backward};
     if (op.kind == models::ActivationKind::relu) return {PointwiseKind::relu, PointwiseKind::relu_backward};
@@ -275,7 +282,8 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
                            : op.gated ? std::vector<View>{x, dy, dx}
                                       : std::vector<View>{x, bias, dy, dx};
     // Kernels of these names compute SwiGLU, GELU and ReLU; what only moves as much is priced, not executed.
-    if (op.gated != (op.kind == models::ActivationKind::silu)) stream.layer.flow.complete = false;
+    const bool squared = op.kind == models::ActivationKind::squared_relu;
+    if (squared || op.gated != (op.kind == models::ActivationKind::silu)) stream.layer.flow.complete = false;
     piece.forward.push_back(std::move(there));
     piece.backward.push_back(std::move(back));
 }
@@ -347,12 +355,13 @@ void shard(LayerStream& stream, const models::Operator& op) {
     std::visit(Overloaded{
                    [&](const models::Linear& linear) { shard_linear(stream, linear); },
                    [&](const models::Embedding& embedding) { shard_embedding(stream, embedding); },
-                   [&](const models::RelativePositions&) { throw std::logic_error("encoder-decoders are refused"); },
+                   [&](const models::RelativePositions& table) { shard_relative_positions(stream, table); },
                    [&](const models::Norm& norm) { shard_norm(stream, norm); },
                    [&](const models::Rope& rope) { shard_rope(stream, rope); },
                    [&](const models::AttentionCore& core) { shard_attention(stream, core); },
                    [&](const models::Activation& activation) { shard_activation(stream, activation); },
                    [&](const models::Experts& experts) { shard_experts(stream, experts); },
+                   [&](const models::StateMixer& mixer) { shard_state_mixer(stream, mixer); },
                    [&](const models::ResidualAdd& add) { shard_residual(stream, add); },
                    [&](const models::Loss& loss) { shard_loss(stream, loss); },
                    [&](const models::Convolution& convolution) { shard_convolution(stream, convolution); },
@@ -372,11 +381,18 @@ std::uint64_t elements_of(const models::Shape& shape, const LayerStream& stream)
         shape);
 }
 
+models::Sequence sequence_of(const models::Shape& shape) {
+    const auto* tokens = std::get_if<models::Tokens>(&shape);
+    return tokens == nullptr ? models::Sequence::only : tokens->sequence;
+}
+
 }  // namespace
 
 ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
     ShardedLayer out{.name = layer.name};
-    LayerStream stream(plan, out);
+    const models::Shape& first = layer.inputs.empty() ? layer.output : layer.inputs.front();
+    LayerStream stream(plan, out, sequence_of(first), sequence_of(layer.inputs.size() < 2 ? first : layer.inputs[1]));
+    if (plan.model.decoder_layers > 0) out.flow.complete = false;
     if (!layer.inputs.empty()) {
         out.flow.input = stream.value = stream.activation(elements_of(layer.inputs.front(), stream));
         out.flow.input_gradient = stream.flow.gradient_of(out.flow.input);
@@ -387,7 +403,12 @@ ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
     }
     finish(stream);
     if (plan.training.lora_rank > 0) train_adapters_alone(out, plan);
-    for (const models::Shape& input : layer.inputs) out.input_bytes += elements_of(input, stream) * stream.bytes;
+    for (const models::Shape& input : layer.inputs) {
+        const bool decodes = sequence_of(input) != sequence_of(first);
+        stream.take(sequence_of(input));
+        // All layers of a decoder take one and the same tensor of the encoder: each counts its share.
+        out.input_bytes += elements_of(input, stream) * stream.bytes / (decodes ? plan.model.decoder_layers : 1);
+    }
     return out;
 }
 

@@ -22,8 +22,11 @@ public:
         piece_.saved_bytes =
             stream_.tokens * 8 + (op_.dropout ? stream_.residual_tokens * op_.hidden : 0);  // ids, mask
         piece_.working_bytes = 2 * stream_.residual_bytes(op_.hidden);
-        piece_.replicated_parameters = (op_.positions + op_.token_types) * op_.hidden;
-        piece_.parameters = rows_ * op_.hidden + piece_.replicated_parameters;
+        if (!op_.shared) {
+            piece_.replicated_parameters = (op_.positions + op_.token_types) * op_.hidden;
+            piece_.parameters = rows_ * op_.hidden + piece_.replicated_parameters;
+        }
+        piece_.borrows_words = op_.shared;  // the tables of the rank's first layer
         stream_.layer.pieces.push_back(std::move(piece_));
     }
 
@@ -48,7 +51,8 @@ void EmbeddingSharder::parameters() {
                                 .parts = {stream_.plan.padded_vocab()},
                                 .cols = op_.hidden,
                                 .split = Parameter::Split::rows,
-                                .real_rows = stream_.plan.model.vocab},
+                                .real_rows = stream_.plan.model.vocab,
+                                .held = !op_.shared},
                                rows_ * op_.hidden);
     if (op_.positions > 0)
         positions_ = stream_.parameter(

@@ -12,7 +12,9 @@ namespace {
 class Ends {
 public:
     explicit Ends(const PipelineShape& shape)
-        : shape_(shape), forward_(std::size_t{virtual_stages()} * shape.micro_batches), gradient_(forward_.size()) {}
+        : shape_(shape),
+          forward_(std::size_t{shape.virtual_stages()} * shape.all_micro_batches()),
+          gradient_(forward_.size()) {}
 
     /// When what a slot of a stage takes is there; nothing: not yet.
     [[nodiscard]] std::optional<double> inputs(const Slot& slot, std::uint32_t stage) const {
@@ -22,7 +24,7 @@ public:
             case SlotWork::backward:
             case SlotWork::input_gradient: {
                 const auto own = at(forward_, here, slot);
-                if (!own || behind == virtual_stages()) return own;
+                if (!own || behind == shape_.virtual_stages()) return own;
                 const auto gradient = at(gradient_, behind, slot);
                 return gradient ? std::optional(std::max(*own, *gradient)) : std::nullopt;
             }
@@ -33,7 +35,7 @@ public:
     }
 
     void ended(const Slot& slot, std::uint32_t stage, double when) {
-        const std::size_t at = std::size_t{number(slot, stage)} * shape_.micro_batches + slot.micro_batch;
+        const std::size_t at = std::size_t{number(slot, stage)} * shape_.all_micro_batches() + slot.micro_batch;
         if (slot.work == SlotWork::forward) forward_[at] = when;
         if (slot.hands_gradient_on()) gradient_[at] = when;
     }
@@ -41,12 +43,11 @@ public:
 private:
     using Times = std::vector<std::optional<double>>;
 
-    [[nodiscard]] std::uint32_t virtual_stages() const { return shape_.pipeline * shape_.chunks; }
     [[nodiscard]] std::uint32_t number(const Slot& slot, std::uint32_t stage) const {
-        return slot.chunk * shape_.pipeline + stage;
+        return shape_.virtual_stage(slot.chunk, stage);
     }
     [[nodiscard]] std::optional<double> at(const Times& times, std::uint32_t virtual_stage, const Slot& slot) const {
-        return times[std::size_t{virtual_stage} * shape_.micro_batches + slot.micro_batch];
+        return times[std::size_t{virtual_stage} * shape_.all_micro_batches() + slot.micro_batch];
     }
 
     PipelineShape shape_;

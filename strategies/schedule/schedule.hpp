@@ -11,7 +11,17 @@
 
 namespace orrery::strategies {
 
-enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1 };
+enum class ScheduleKind : std::uint8_t {
+    gpipe,
+    one_f_one_b,
+    interleaved,
+    zb_h1,
+    zb_v,
+    v_half,
+    v_min,
+    pipedream,
+    pipedream_2bw
+};
 
 /// GPipe (Huang et al. 2019): all forwards, then all backwards in reverse order.
 std::vector<Slot> gpipe(const PipelineShape& shape, std::uint32_t stage);
@@ -21,6 +31,13 @@ std::vector<Slot> one_f_one_b(const PipelineShape& shape, std::uint32_t stage);
 std::vector<Slot> interleaved(const PipelineShape& shape, std::uint32_t stage);
 /// Handcrafted schedule 1 of zero bubble pipelines (Qi et al. 2023, arXiv:2401.10241, section 2.1).
 std::vector<Slot> zb_h1(const PipelineShape& shape, std::uint32_t stage);
+/// Two chunks in a V, by blocks that repeat (Qi et al. 2024, arXiv:2405.15362, section 3): V-ZB, V-Half, V-Min.
+std::vector<Slot> zb_v(const PipelineShape& shape, std::uint32_t stage);
+std::vector<Slot> v_half(const PipelineShape& shape, std::uint32_t stage);
+std::vector<Slot> v_min(const PipelineShape& shape, std::uint32_t stage);
+/// 1F1B that goes on over the steps: an update follows the last backward of its step, and nothing waits for the
+/// pipeline to drain (PipeDream: Narayanan et al., SOSP'19, section 3.2; PipeDream-2BW: arXiv:2006.09503, section 3.1).
+std::vector<Slot> steady_one_f_one_b(const PipelineShape& shape, std::uint32_t stage);
 
 /// (p - 1) (F + B + W): every stage waits while the pipeline fills and drains (SC'21, section 2.2.1).
 double flush_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
@@ -28,11 +45,32 @@ double flush_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
 double interleaved_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
 /// (p - 1) (F + B - W) where W is the shortest work (Qi et al. 2023, table 1); else the shortest stands for it.
 double zb_h1_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
+/// Of works that take equally long, as the building blocks suppose; of others a lower bound, by the shortest of them.
+double zb_v_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
+double v_half_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
+double v_min_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
+/// None: a step begins before the last has left the pipeline.
+double no_bubble(const PipelineShape& shape, const WorkSeconds& seconds);
 
 /// Micro-batches after which a stage that is full does the same again (Schedule::round).
 constexpr std::uint32_t every_micro_batch(const PipelineShape& /*shape*/) { return 1; }
 constexpr std::uint32_t every_pipeline(const PipelineShape& shape) { return shape.chunks > 1 ? shape.pipeline : 1; }
 constexpr std::uint32_t never_steady(const PipelineShape& /*shape*/) { return 0; }
+constexpr std::uint32_t every_step(const PipelineShape& shape) { return shape.micro_batches; }
+
+/// Versions of a stage's weights that are there at once (Schedule::versions).
+constexpr std::uint32_t one_version(const PipelineShape& /*shape*/, std::uint32_t /*stage*/) { return 1; }
+/// One for each micro-batch that waits for its backward, whose weights are those of its forward, and no more than
+/// steps between them (Narayanan et al., SOSP'19, section 3.3).
+constexpr std::uint32_t stashed_versions(const PipelineShape& shape, std::uint32_t stage) {
+    const std::uint32_t under_way = shape.pipeline - stage;
+    return 1 + (under_way - 1 + shape.micro_batches - 1) / shape.micro_batches;
+}
+/// The one that new micro-batches take and the one before (arXiv:2006.09503, section 3.1); a pipeline of one stage
+/// needs no other.
+constexpr std::uint32_t two_versions(const PipelineShape& shape, std::uint32_t /*stage*/) {
+    return shape.pipeline > 1 ? 2 : 1;
+}
 
 struct Schedule {
     ScheduleKind kind;
@@ -50,6 +88,13 @@ struct Schedule {
     bool splits_backward = false;  ///< into input and weight gradients; what the latter need is kept until then
     /// Sends and receives never stop the host: what a stage does while it waits for a tensor is the schedule's point.
     bool overlaps_p2p = false;
+    /// How several chunks lie on the stages, and how many a stage must hold; 0: any number.
+    ChunkOrder order = ChunkOrder::wraps;
+    std::uint32_t chunks = 0;
+    /// Updates come while later micro-batches are under way: steps have no flush between them, and gradients are of
+    /// weights that are some updates old. What is said of a step is then its share of many.
+    bool asynchronous = false;
+    std::uint32_t (*versions)(const PipelineShape& shape, std::uint32_t stage) = one_version;
 };
 
 inline constexpr std::array schedules{
@@ -60,6 +105,18 @@ inline constexpr std::array schedules{
              /*chunked=*/true},
     Schedule{ScheduleKind::zb_h1, "zb-h1", "ZB-H1", zb_h1, zb_h1_bubble, every_micro_batch,
              /*chunked=*/false, /*splits_backward=*/true, /*overlaps_p2p=*/true},
+    Schedule{ScheduleKind::zb_v, "zb-v", "ZB-V", zb_v, zb_v_bubble, never_steady, /*chunked=*/true,
+             /*splits_backward=*/true, /*overlaps_p2p=*/true, ChunkOrder::turns, /*chunks=*/2},
+    Schedule{ScheduleKind::v_half, "v-half", "V-Half", v_half, v_half_bubble, never_steady, /*chunked=*/true,
+             /*splits_backward=*/true, /*overlaps_p2p=*/true, ChunkOrder::turns, /*chunks=*/2},
+    Schedule{ScheduleKind::v_min, "v-min", "V-Min", v_min, v_min_bubble, never_steady, /*chunked=*/true,
+             /*splits_backward=*/true, /*overlaps_p2p=*/true, ChunkOrder::turns, /*chunks=*/2},
+    Schedule{ScheduleKind::pipedream, "pipedream", "PipeDream", steady_one_f_one_b, no_bubble, every_step,
+             /*chunked=*/false, /*splits_backward=*/false, /*overlaps_p2p=*/true, ChunkOrder::wraps, /*chunks=*/0,
+             /*asynchronous=*/true, stashed_versions},
+    Schedule{ScheduleKind::pipedream_2bw, "pipedream-2bw", "PipeDream-2BW", steady_one_f_one_b, no_bubble, every_step,
+             /*chunked=*/false, /*splits_backward=*/false, /*overlaps_p2p=*/true, ChunkOrder::wraps, /*chunks=*/0,
+             /*asynchronous=*/true, two_versions},
 };
 
 /// In the order of the table, which is that of the enumeration.

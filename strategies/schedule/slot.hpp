@@ -28,10 +28,29 @@ struct Slot {
     }
 };
 
-/// micro_batches >= 1 go through pipeline x chunks virtual stages; chunk c of stage s is virtual stage
-/// c x pipeline + s.
+/// How the virtual stages, of which each stage holds as many as it has chunks, lie on the stages. wraps: behind the
+/// last stage comes the first again (SC'21, figure 4). turns: the way goes back, so that every other chunk runs from
+/// the last stage to the first (Qi et al. 2024, arXiv:2405.15362, section 3: a V).
+enum class ChunkOrder : std::uint8_t { wraps, turns };
+
+/// micro_batches >= 1 of each of `steps` >= 1 steps, which follow each other without a flush where there are several,
+/// go through pipeline x chunks virtual stages.
 struct PipelineShape {
     std::uint32_t pipeline = 1, chunks = 1, micro_batches = 1;
+    ChunkOrder order = ChunkOrder::wraps;
+    std::uint32_t steps = 1;
+
+    /// Of all steps.
+    [[nodiscard]] constexpr std::uint32_t all_micro_batches() const { return micro_batches * steps; }
+    [[nodiscard]] constexpr std::uint32_t virtual_stages() const { return pipeline * chunks; }
+    /// The number of a stage's chunk on the way forward.
+    [[nodiscard]] constexpr std::uint32_t virtual_stage(std::uint32_t chunk, std::uint32_t stage) const {
+        return chunk * pipeline + (backwards(chunk) ? pipeline - 1 - stage : stage);
+    }
+    /// Whether a chunk's way forward goes from the last stage to the first.
+    [[nodiscard]] constexpr bool backwards(std::uint32_t chunk) const {
+        return order == ChunkOrder::turns && chunk % 2 == 1;
+    }
 };
 
 /// Seconds of one micro-batch's works in all chunks of one stage, the same in every stage.

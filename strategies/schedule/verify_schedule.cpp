@@ -49,29 +49,35 @@ private:
 
     void check_stage(std::uint32_t stage) {
         const std::vector<Slot>& slots = stages_[stage];
-        std::vector<Done> done(std::size_t{shape_.chunks} * shape_.micro_batches);
+        std::vector<Done> done(std::size_t{shape_.chunks} * shape_.all_micro_batches());
         std::size_t exchanged = slots.size();  // one past the last exchange
         while (exchanged > 0 && !(slots[exchanged - 1].exchange && slots[exchanged - 1].work != SlotWork::update))
             --exchanged;
-        bool updated = false;
+        std::uint32_t updates = 0;
         for (std::size_t i = 0; i < slots.size(); ++i) {
             const Slot& slot = slots[i];
-            if (updated) problem(stage, i, "{} follows the update", text(slot, shape_));
+            if (updates == shape_.steps) problem(stage, i, "{} follows the update", text(slot, shape_));
             if (slot.work == SlotWork::update) {
-                updated = true;
-                check_all_done(stage, i, done);
+                if (updates < shape_.steps) check_all_done(stage, i, updates, done);
+                ++updates;
                 continue;
             }
-            if (slot.chunk >= shape_.chunks || slot.micro_batch >= shape_.micro_batches) {
+            if (slot.chunk >= shape_.chunks || slot.micro_batch >= shape_.all_micro_batches()) {
                 problem(stage, i, "{} is none of {} micro-batches in {} chunks", text(slot, shape_),
-                        shape_.micro_batches, shape_.chunks);
+                        shape_.all_micro_batches(), shape_.chunks);
                 continue;
             }
-            check_order(stage, i, done[std::size_t{slot.chunk} * shape_.micro_batches + slot.micro_batch]);
+            check_order(stage, i, done[number(slot.chunk, slot.micro_batch)]);
             if (i >= exchanged && slot.work != SlotWork::weight_gradient)
                 problem(stage, i, "what {} makes never leaves: no exchange follows", text(slot, shape_));
         }
-        if (!updated) problem(stage, slots.size(), "no update");
+        if (updates == 0) problem(stage, slots.size(), "no update");
+        if (updates > 0 && updates < shape_.steps)
+            problem(stage, slots.size(), "{} updates of {} steps", updates, shape_.steps);
+    }
+
+    [[nodiscard]] std::size_t number(std::uint32_t chunk, std::uint32_t micro_batch) const {
+        return std::size_t{chunk} * shape_.all_micro_batches() + micro_batch;
     }
 
     void check_order(std::uint32_t stage, std::size_t i, Done& done) {
@@ -93,10 +99,15 @@ private:
         }
     }
 
-    void check_all_done(std::uint32_t stage, std::size_t i, const std::vector<Done>& done) {
-        for (std::uint32_t c = 0; c < shape_.chunks; ++c)
-            for (std::uint32_t m = 0; m < shape_.micro_batches; ++m) {
-                const Done& of = done[std::size_t{c} * shape_.micro_batches + m];
+    /// Of the micro-batches of one step; no gradient of a later one may be in its update.
+    void check_all_done(std::uint32_t stage, std::size_t i, std::uint32_t step, const std::vector<Done>& done) {
+        const std::uint32_t first = step * shape_.micro_batches, end = first + shape_.micro_batches;
+        for (std::uint32_t c = 0; c < shape_.chunks; ++c) {
+            for (std::uint32_t m = end; m < shape_.all_micro_batches(); ++m)
+                if (done[number(c, m)].weight)
+                    problem(stage, i, "the update comes behind the gradients of micro-batch {}, of a later step", m);
+            for (std::uint32_t m = first; m < end; ++m) {
+                const Done& of = done[number(c, m)];
                 if (of.forward && of.input && of.weight) continue;
                 problem(stage, i, "the update comes before the {} of micro-batch {} in chunk {}",
                         !of.forward ? "forward"
@@ -104,6 +115,7 @@ private:
                                     : "weight gradient",
                         m, c);
             }
+        }
     }
 
     void check_progress() {

@@ -45,7 +45,7 @@ test("dark, a phone, and a drawing that stays readable", async () => {
   await browser.run('document.querySelector("header button").click()');
   assert.notEqual(await stroke(), light, "drawn again in the other theme");
   await browser.resize(500, 900);
-  assert.ok(await browser.run("return document.documentElement.scrollWidth <= innerWidth"), "wider than a phone");
+  await browser.until("document.documentElement.scrollWidth <= innerWidth", "no wider than a phone");
   assert.ok(await browser.run('return document.querySelector("#how-it-is-built svg").clientWidth >= 760'));
   await browser.resize(1400, 1000);
 });

@@ -69,6 +69,8 @@ TEST(ScenarioFlags, WhatIsWrongIsNamedWithItsRemedy) {
         {{"simulate", "--model", "lama3-8b", "--cluster", "dgx-h100", "--seq-length", "4096", "--global-batch", "8"},
          "llama3-8b"},
         {{"simulate", "--model", "llama3-8b"}, "cluster"},
+        {{"simulate", "--model", "llama3-8b", "--cluster", "dgx-h100", "--gpus", "8", "--global-batch", "8"},
+         "add --seq-length: tokens of a sequence"},
         {llama({"--sharding", "zero4"}), "zero3"},
     };
     for (const auto& wrong : wrongs) {

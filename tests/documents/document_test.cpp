@@ -37,6 +37,16 @@ TEST(Document, SyntaxErrorsTellTheLine) {
     expect_error([] { (void)parse_document("{\n  \"a\": 1,\n  b\n}", "x"); }, "", "line 3");
 }
 
+TEST(Document, CommentsAreReadWhereTheyMayStand) {
+    const char* const text = "// first\n{\"a\": 1, // of a\n /* \"b\": 2, */ \"c\": \"// no comment\"}";
+    const auto document = parse_document(text, "x", commented);
+    EXPECT_EQ(document.size(), 2U);
+    EXPECT_EQ(document["c"], "// no comment");
+    expect_error([&] { (void)parse_document(text, "x"); }, "", "line 1");
+    expect_error([] { (void)parse_document("{ /* no end", "x", commented); }, "", "comment");
+    expect_error([] { (void)parse_document("// nothing else", "x", commented); }, "", "not valid JSON");
+}
+
 TEST(Document, DepthIsBounded) {
     const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
     EXPECT_NO_THROW((void)parse_document(nested(static_cast<int>(max_depth)), "x"));

@@ -58,15 +58,35 @@ TEST(DeepSpeed, AsksForWhatAnotherProgramFillsIn) {
     EXPECT_EQ(at(told, "/strategy/sharding"), "zero3");
 }
 
-TEST(DeepSpeed, RefusesOffloadAndOtherOptimizersWithTheirPointers) {
+TEST(DeepSpeed, ReadsTheOptimizerInHostMemory) {
+    const auto read = [](const std::string& zero) {
+        return imported("deepspeed",
+                        R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true},
+                            "zero_optimization": )" +
+                            zero + "}",
+                        on(8), gpt2);
+    };
+    const Imported whole = read(R"({"stage": 2, "offload_optimizer": {"device": "cpu", "pin_memory": true}})");
+    EXPECT_EQ(at(whole, "/strategy/optimizer_cpu_offload"), true) << refusals(whole);
+    EXPECT_EQ(at(whole, "/strategy/overlap_cpu_optimizer_d2h_h2d"), true);
+    EXPECT_EQ(at(whole, "/strategy/optimizer_offload_fraction"), nullptr);
+    EXPECT_FALSE(whole.refused()) << refusals(whole);
+    const Imported part = read(R"({"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.3}})");
+    EXPECT_EQ(at(part, "/strategy/optimizer_offload_fraction"), 0.3) << refusals(part);
+    EXPECT_EQ(at(read(R"({"stage": 2, "cpu_offload": true})"), "/strategy/optimizer_cpu_offload"), true);
+    EXPECT_EQ(at(read(R"({"stage": 2, "cpu_offload": false})"), "/strategy/optimizer_cpu_offload"), nullptr);
+    EXPECT_TRUE(says(read(R"({"stage": 3, "offload_optimizer": {"device": "nvme"}})"), Verdict::refused, "on storage"));
+}
+
+TEST(DeepSpeed, RefusesWeightsOnTheHostAndOtherOptimizersWithTheirPointers) {
     const Imported read = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
-        "optimizer": {"type": "Lamb"}, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"},
-        "offload_param": {"device": "none"}, "zero_hpz_partition_size": 8}, "made_up": 1})",
+        "optimizer": {"type": "Lamb"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
+        "offload_optimizer": {"device": "none"}, "zero_hpz_partition_size": 8}, "made_up": 1})",
                                    on(8), gpt2);
-    EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/offload_optimizer/device")) << refusals(read);
+    EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/offload_param/device")) << refusals(read);
     EXPECT_TRUE(says(read, Verdict::refused, "LAMB is not modelled"));
     EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/zero_hpz_partition_size"));
-    EXPECT_FALSE(says(read, Verdict::refused, "offload_param"));
+    EXPECT_FALSE(says(read, Verdict::refused, "offload_optimizer"));
     EXPECT_TRUE(says(read, Verdict::unknown, "made_up"));
 }
 

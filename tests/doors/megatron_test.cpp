@@ -121,11 +121,22 @@ TEST(Megatron, ReadsDeepSpeedsArguments) {
         "--deepspeed --deepspeed_config ds.json --zero-stage 2 --num-experts 64 --topk 1 "
         "--moe-expert-parallel-size 64");
     EXPECT_EQ(at(read, "/strategy/sharding"), "zero2") << refusals(read);
+    EXPECT_TRUE(says(read, Verdict::not_modelled, "--deepspeed_config")) << "its ZeRO stage may be another";
     EXPECT_EQ(at(read, "/model/moe_layer_freq"), 2);
     EXPECT_EQ(at(read, "/model/num_experts_per_tok"), 1);
     EXPECT_EQ(at(read, "/training/fused_attention"), false);
     EXPECT_EQ(at(with("--deepspeed --num-experts 1"), "/model/num_experts"), nullptr);
     EXPECT_EQ(at(with("--deepspeed --zero-stage 0"), "/strategy/sharding"), "zero1") << "its bf16 optimizer shards";
+}
+
+TEST(Megatron, ReadsTheOptimizerInHostMemory) {
+    const Imported read = with(
+        "--use-distributed-optimizer --optimizer-cpu-offload --optimizer-offload-fraction 0.75 "
+        "--overlap-cpu-optimizer-d2h-h2d --use-precision-aware-optimizer");
+    EXPECT_EQ(at(read, "/strategy/optimizer_cpu_offload"), true) << refusals(read);
+    EXPECT_EQ(at(read, "/strategy/optimizer_offload_fraction"), 0.75);
+    EXPECT_EQ(at(read, "/strategy/overlap_cpu_optimizer_d2h_h2d"), true);
+    EXPECT_EQ(at(with("--deepspeed --zero-stage 2 --cpu-optimizer"), "/strategy/optimizer_cpu_offload"), true);
 }
 
 TEST(Megatron, NamesWhatHasNoEffectWhatIsNotModelledAndWhatIsUnknown) {
@@ -139,11 +150,12 @@ TEST(Megatron, NamesWhatHasNoEffectWhatIsNotModelledAndWhatIsUnknown) {
 
 TEST(Megatron, SaysAllThatIsWrongAtOnce) {
     const Imported read = of_arguments(
-        "--num-layers many --hidden-size 0 --num-attention-heads --context-parallel-size two --optimizer-cpu-offload "
-        "--hybrid-layer-pattern M --micro-batch-size 1 --bf16 --tokenizer-type HuggingFaceTokenizer");
+        "--num-layers many --hidden-size 0 --num-attention-heads --context-parallel-size two "
+        "--optimizer-offload-fraction "
+        "half --hybrid-layer-pattern M --micro-batch-size 1 --bf16 --tokenizer-type HuggingFaceTokenizer");
     for (const char* word : {"--num-layers: many", "--hidden-size: 0", "--num-attention-heads: has no value",
-                             "--context-parallel-size: two", "optimizer in host memory", "layers of several kinds",
-                             "--seq-length", "vocabulary"})
+                             "--context-parallel-size: two", "--optimizer-offload-fraction: half",
+                             "layers of several kinds", "--seq-length", "vocabulary"})
         EXPECT_TRUE(says(read, Verdict::refused, word)) << word << " is missing from\n" << refusals(read);
     for (const Finding& each : read.findings)
         EXPECT_TRUE(each.verdict == Verdict::harmless || !each.remedy.empty()) << each.what;

@@ -37,6 +37,7 @@ constexpr std::array table{
     Target{"scenario", Form::json, scenario},
     Target{"simgrid_xml", Form::lines, simgrid_xml},
     Target{"subject", Form::json, subject},
+    Target{"torch_trace", Form::json, torch_trace},
 };
 
 /// The beginning of what is there, in one line.

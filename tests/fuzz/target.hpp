@@ -88,5 +88,6 @@ bool run_plan(const std::string& input);
 bool scenario(const std::string& input);
 bool simgrid_xml(const std::string& input);
 bool subject(const std::string& input);
+bool torch_trace(const std::string& input);
 
 }  // namespace orrery::fuzz

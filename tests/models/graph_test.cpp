@@ -117,6 +117,20 @@ TEST(T5, HasThePublishedParameters) {
         EXPECT_EQ(parameters(build(find(name))), count) << name;
 }
 
+/// Megatron-LM's "220M" (examples/t5/train_t5_220m_distributed.sh): learned positions, biases, one table of words.
+TEST(T5, MegatronLMsHasPositionsAndBiases) {
+    ModelSpec spec = find("gpt2");
+    spec.family = Family::t5;
+    spec.decoder_layers = 12;
+    spec.causal = false;
+    spec.logits_bias = true;
+    spec.vocab = 29056;
+    spec.max_positions = 512;
+    const std::uint64_t d = 768, norm = 2 * d, self = 4 * d * d + 4 * d, mlp = 8 * d * d + 5 * d;
+    EXPECT_EQ(parameters(build(spec)), (29056 + 512) * d + 12 * (2 * norm + self + mlp) + norm +
+                                           12 * (3 * norm + 2 * self + mlp) + norm + 29056);
+}
+
 TEST(T5, EveryDecoderLayerTakesTheEncodersOutput) {
     const Model model = build(find("t5-base"));
     const std::size_t norm = 2 + 12;  // behind the embeddings and the encoder

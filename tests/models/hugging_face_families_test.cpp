@@ -96,6 +96,80 @@ TEST_F(Families, NineteenLoadOrSayWhyNot) {
     EXPECT_EQ(message_, "\"vit\" (Transformer over patches of images) is not supported");
 }
 
+/// nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, what says nothing of the structure left out.
+json nemotron_nano() {
+    return {{"architectures", {"NemotronHForCausalLM"}},
+            {"model_type", "nemotron_h"},
+            {"attention_bias", false},
+            {"chunk_size", 128},
+            {"conv_kernel", 4},
+            {"head_dim", 128},
+            {"hidden_size", 2688},
+            {"hybrid_override_pattern", "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"},
+            {"intermediate_size", 1856},
+            {"mamba_head_dim", 64},
+            {"mamba_num_heads", 64},
+            {"mamba_proj_bias", false},
+            {"mlp_bias", false},
+            {"mlp_hidden_act", "relu2"},
+            {"moe_intermediate_size", 1856},
+            {"moe_shared_expert_intermediate_size", 3712},
+            {"n_groups", 8},
+            {"n_routed_experts", 128},
+            {"num_attention_heads", 32},
+            {"num_experts_per_tok", 6},
+            {"num_hidden_layers", 52},
+            {"num_key_value_heads", 2},
+            {"ssm_state_size", 128},
+            {"tie_word_embeddings", false},
+            {"use_bias", false},
+            {"use_conv_bias", true},
+            {"vocab_size", 131072}};
+}
+
+TEST_F(Families, NemotronsLayersAreLetters) {
+    ModelSpec spec = import(nemotron_nano());
+    spec.name = "nemotron-3-nano";
+    EXPECT_EQ(spec, find("nemotron-3-nano"));
+    json other = nemotron_nano();
+    other["hybrid_override_pattern"] = "MEM";
+    EXPECT_EQ(refusal(other), "/hybrid_override_pattern");
+    other = nemotron_nano();
+    other["mlp_hidden_act"] = "gelu";
+    EXPECT_EQ(refusal(other), "/mlp_hidden_act");
+    other = nemotron_nano();
+    other["use_conv_bias"] = false;
+    EXPECT_EQ(refusal(other), "/use_conv_bias");
+    other = nemotron_nano();
+    other.erase("ssm_state_size");
+    EXPECT_EQ(refusal(other), "/ssm_state_size");
+}
+
+TEST_F(Families, MambaTwoHasMixersAlone) {
+    const json config{{"architectures", {"Mamba2ForCausalLM"}},
+                      {"model_type", "mamba2"},
+                      {"chunk_size", 256},
+                      {"conv_kernel", 4},
+                      {"expand", 2},
+                      {"head_dim", 64},
+                      {"hidden_act", "silu"},
+                      {"hidden_size", 2560},
+                      {"n_groups", 1},
+                      {"num_heads", 80},
+                      {"num_hidden_layers", 64},
+                      {"state_size", 128},
+                      {"tie_word_embeddings", true},
+                      {"use_bias", false},
+                      {"use_conv_bias", true},
+                      {"vocab_size", 50288}};
+    ModelSpec spec = import(config);
+    spec.name = "mamba2-2.7b";
+    EXPECT_EQ(spec, find("mamba2-2.7b"));
+    json other = config;
+    other["num_heads"] = 40;
+    EXPECT_EQ(refusal(other), "/num_heads");
+}
+
 TEST_F(Families, AnUnknownNameIsShownTheNearestKnownOne) {
     EXPECT_EQ(refusal(json{{"model_type", "gemma4"}}), "/model_type");
     EXPECT_TRUE(hint_.starts_with("nearest known: gemma")) << hint_;

@@ -80,7 +80,8 @@ TEST(Experts, ADenseModelIsAllActive) {
             EXPECT_EQ(active_parameters(model), parameters(model)) << spec.name;
         else
             EXPECT_LT(active_parameters(model), parameters(model)) << spec.name;
-        EXPECT_EQ(spec.experts == 0, std::ranges::find(model.layers, "moe block", &Layer::name) == model.layers.end())
+        const char* const layer = spec.layer_pattern.empty() ? "moe block" : "moe layer";
+        EXPECT_EQ(spec.experts == 0, std::ranges::find(model.layers, layer, &Layer::name) == model.layers.end())
             << spec.name;
     }
 }

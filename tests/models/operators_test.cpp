@@ -20,6 +20,7 @@ struct Word {
     std::string operator()(const AttentionCore&) const { return "attention"; }
     std::string operator()(const Activation&) const { return "activation"; }
     std::string operator()(const Experts&) const { return "experts"; }
+    std::string operator()(const StateMixer&) const { return "mixer"; }
     std::string operator()(const ResidualAdd&) const { return "residual"; }
     std::string operator()(const Loss&) const { return "loss"; }
     std::string operator()(const Convolution& convolution) const { return convolution.name; }
@@ -132,7 +133,8 @@ TEST(Operators, DropoutReachesEveryKernelThatHasIt) {
 TEST(Operators, WidthsChainThroughEveryModel) {
     for (const ModelSpec& spec : catalog()) {
         const Model model = build(spec);
-        if (spec.image.size > 0 || spec.decoder_layers > 0 || spec.moe_layers() == spec.layers)
+        if (spec.image.size > 0 || spec.decoder_layers > 0 || !spec.layer_pattern.empty() ||
+            spec.moe_layers() == spec.layers)
             continue;  // without heads, or without an MLP
         const auto& core = only<AttentionCore>(model.layer("block"), "attention");
         const std::uint64_t heads = (core.heads + core.kv_heads) * core.head_dim + core.kv_heads * core.values();

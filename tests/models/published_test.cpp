@@ -72,6 +72,20 @@ const std::vector<Card> cards{
     {"deepseek-v3", "671B", 671, 1, 37, 1.2, "DeepSeek-V3, section 4.2"},
     {"llama4-scout", "109B", 109, 3, 17, 1, "model card, with the vision encoder's 0.9B"},
     {"llama4-maverick", "400B", 400, 3, 17, 1, "model card, with the vision encoder's 0.9B"},
+    {"mamba2-130m", "130M", 0.13, 0.01, 0, 0, "Mamba-2, its names"},
+    {"mamba2-370m", "370M", 0.37, 0.01, 0, 0, "Mamba-2, its names"},
+    {"mamba2-780m", "780M", 0.78, 0.01, 0, 0, "Mamba-2, its names"},
+    {"mamba2-1.3b", "1.3B", 1.3, 0.1, 0, 0, "Mamba-2, its names"},
+    {"mamba2-2.7b", "2.7B", 2.7, 0.1, 0, 0, "Mamba-2, its names"},
+    {"nemotron-h-4b", "4B", 4, 1, 0, 0, "model card"},
+    {"nemotron-h-8b", "8B", 8, 1, 0, 0, "model card"},
+    {"nemotron-h-47b", "47B", 47, 1, 0, 0, "model card"},
+    {"nemotron-h-56b", "56B", 56, 1, 0, 0, "model card"},
+    {"nemotron-nano-9b-v2", "9B", 9, 1, 0, 0, "model card"},
+    {"nemotron-nano-12b-v2", "12B", 12, 1, 0, 0, "model card"},
+    {"nemotron-3-nano", "31.6B", 31.6, 0.1, 3.6, 0.1, "Nemotron 3 Nano, section 2"},
+    {"nemotron-3-super", "120B", 120, 2, 12, 2, "model card"},
+    {"nemotron-3-ultra", "550B", 550, 2, 55, 3, "model card"},
     {"gshard-600b", "600B", 600, 40, 0, 0, "GShard, table 1: an encoder-decoder"},
     {"switch-c-1.6t", "1571B", 1571, 3, 0, 0, "Switch, table 9: an encoder-decoder"},
     {"m6-10b", "10.8B", 10.8, 0.2, 0, 0, "M6-T, table 2"},
@@ -106,7 +120,7 @@ TEST(Published, ParametersAreThoseOfTheirAuthors) {
 double causal_gflops(const char* name) {
     constexpr std::uint64_t tokens = 4096;
     const Model model = build(find(name));
-    return (model_flops(model, 1, tokens) - attention_flops(model, 1, tokens) / 2) / tokens / 1e9;
+    return (model_flops(model, 1, tokens) - causal_attention_flops(model, 1, tokens, tokens) / 2) / tokens / 1e9;
 }
 
 /// DeepSeek-AI 2025 (Insights into DeepSeek-V3, arXiv:2505.09343), table 2: GFLOPS per token in training, sequences of

@@ -31,7 +31,7 @@ TEST(StepSvg, EscapesWhatTheScenarioIsCalled) {
     scenarios::Scenario scenario = sample_scenario();
     scenario.name = "a < b & \"c\"\n>";
     const std::string text = step_svg(scenario, sample_prediction());
-    EXPECT_EQ(count(text, ">a &lt; b &amp; \"c\" &gt;</text>"), 1U);
+    EXPECT_EQ(count(text, ">a &lt; b &amp; &quot;c&quot; &gt;</text>"), 1U);
 }
 
 TEST(StepSvg, JoinsBarsThatAreTooNarrowToBeSeen) {

@@ -237,7 +237,7 @@ void add_raw(std::vector<BadScenario>& all) {
     add("two-documents", sound + "\n" + sound, "", "line");
     add("trailing-text", sound + " tail", "", "ta'");
     add("trailing-comma", "{\"model\": {\"name\": \"gpt2\"},}", "", "line 1");
-    add("comment", "// GPT-3\n" + sound, "", "line 1");
+    add("comment", "# GPT-3\n" + sound, "", "line 1");
     add("single-quotes", "{'model': 1}", "", "line 1");
     add("unquoted-key", "{model: 1}", "", "line 1");
     add("nan", "{\"seed\": NaN}", "", "line 1");

@@ -8,6 +8,7 @@
 #include "sim/link_pressure.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/build.hpp"
+#include "strategies/messages.hpp"
 #include "tests/sim/bench.hpp"
 #include "topology/catalog.hpp"
 
@@ -95,7 +96,8 @@ TEST(Folding, EveryChannelAndGroupHasARoute) {
             const auto* collective = std::get_if<strategies::Collective>(&op.what);
             const Traffic& traffic = f.folding.traffic;
             if (send != nullptr) {
-                EXPECT_NE(f.folding.message(number, traffic.number({send->axis, send->delta})), Folding::none);
+                const Channel channel{send->axis, send->delta, strategies::carries_gradients(op.lane)};
+                EXPECT_NE(f.folding.message(number, traffic.number(channel)), Folding::none);
             }
             if (collective != nullptr) {
                 EXPECT_NE(f.folding.group(number, traffic.number(collective->group)), Folding::none);

@@ -91,6 +91,34 @@ TEST(Predict, ThreeThousandGpus) {
     EXPECT_LT(p.mfu, 0.7);
 }
 
+TEST(Predict, AnEncoderDecodersRatesCountBothSequences) {
+    const scenarios::Scenario scenario = shipped("t5-11b-dgx-h100");
+    const Prediction p = predict(scenario, profiles(), {.advice = false});
+    EXPECT_DOUBLE_EQ(p.tokens_per_s, 8 * (512 + 128) / p.step_time_s);
+    const double all = models::model_flops(models::build(scenario.plan.model), 8, 512, 128);
+    EXPECT_NEAR(p.model_flops_per_gpu * 8 * p.step_time_s / all, 1, 1e-12);
+    // Twice as many decoded tokens cost more, where the host does not set the pace.
+    scenarios::Scenario replayed = scenario;
+    replayed.plan.training.cuda_graph = true;
+    scenarios::Scenario longer = replayed;
+    longer.plan.training.decoder_seq = 256;
+    EXPECT_GT(predict(longer, profiles(), {.advice = false}).step_time_s,
+              predict(replayed, profiles(), {.advice = false}).step_time_s);
+}
+
+TEST(Predict, AScanIsMarkedAsDerived) {
+    scenarios::Scenario scenario = shipped("nemotron-h-56b-superpod-h100");
+    scenario.plan.model.layer_pattern = "M-M*";
+    scenario.plan.model.layers = 4;
+    const Prediction p = predict(scenario, profiles(), {.advice = false});
+    const auto found = std::ranges::find_if(p.derived, [](const Derived& each) {
+        return each.what == "state-space scans from their bytes and operations";
+    });
+    ASSERT_NE(found, p.derived.end());
+    EXPECT_GT(found->share, 0.02);
+    EXPECT_LT(found->share, 0.5);
+}
+
 TEST(Predict, ScaleFactorIsOneWithoutDataParallelism) {
     const Prediction alone = predict(small_scenario(R"({"strategy": {"data": 1}})"), profiles(), {.advice = false});
     EXPECT_EQ(alone.scale_factor, 1);
@@ -102,8 +130,8 @@ TEST(Predict, ScaleFactorIsOneWithoutDataParallelism) {
 
 /// Beyond one would mean that more replicas make a replica faster: GPUs of several kinds can, alike ones cannot.
 TEST(Predict, AHomogeneousClusterScalesNoBetterThanEvenly) {
-    for (const char* name :
-         {"gpt2-xl-dgx-2", "bert-large-dgx-1v", "gpt-1.7b-dgx-a100", "llama3-8b-dgx-h100", "resnet-50-dgx-a100"})
+    for (const char* name : {"gpt2-xl-dgx-2", "bert-large-dgx-1v", "gpt-1.7b-dgx-a100", "llama3-8b-dgx-h100",
+                             "resnet-50-dgx-a100", "t5-11b-dgx-h100"})
         EXPECT_LE(predict(shipped(name), profiles(), {.advice = false}).scale_factor, 1) << name;
     EXPECT_GT(predict(shipped("gpt-1.3b-a100-h100"), profiles(), {.advice = false}).scale_factor, 1)
         << "a reference of the slower kind";

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
@@ -18,7 +19,8 @@ namespace {
 using Shape = std::tuple<ScheduleKind, std::uint32_t, std::uint32_t>;  // schedule, stages, chunks
 
 std::string shape_name(const testing::TestParamInfo<Shape>& info) {
-    constexpr std::array<const char*, 4> names{"Gpipe", "OneForwardOneBackward", "Interleaved", "ZbH1"};
+    constexpr std::array<const char*, schedules.size()> names{
+        "Gpipe", "OneForwardOneBackward", "Interleaved", "ZbH1", "ZbV", "VHalf", "VMin", "PipeDream", "PipeDream2bw"};
     const auto& [schedule, pipeline, chunks] = info.param;
     return names[static_cast<std::size_t>(schedule)] + std::to_string(pipeline) + "x" + std::to_string(chunks);
 }
@@ -52,7 +54,13 @@ protected:
                     plan.strategy.virtual_pipeline = chunks;
                     plan.strategy.recompute = recompute;
                     plan.strategy.bucket_bytes = 200'000;
+                    plan.model.layers = std::max(plan.model.layers, pipeline * chunks);
                     if (!set_flags(plan, bits)) continue;
+                    if (schedule_of(schedule).asynchronous) {
+                        plan.model.tied_embeddings = false;
+                        plan.window_steps = 3;
+                        if (plan.strategy.sharding != Sharding::none) continue;
+                    }
                     if (recompute == Recompute::full && schedule_of(schedule).splits_backward) continue;
                     SCOPED_TRACE(testing::Message() << "tensor " << tensor << ", recompute "
                                                     << static_cast<int>(recompute) << ", flags " << bits);
@@ -67,7 +75,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, EveryPlan,
                                          Shape{ScheduleKind::one_f_one_b, 1, 1}, Shape{ScheduleKind::one_f_one_b, 2, 1},
                                          Shape{ScheduleKind::one_f_one_b, 4, 1}, Shape{ScheduleKind::interleaved, 2, 2},
                                          Shape{ScheduleKind::interleaved, 4, 1}, Shape{ScheduleKind::zb_h1, 1, 1},
-                                         Shape{ScheduleKind::zb_h1, 4, 1}),
+                                         Shape{ScheduleKind::zb_h1, 4, 1}, Shape{ScheduleKind::zb_v, 2, 2},
+                                         Shape{ScheduleKind::zb_v, 4, 2}, Shape{ScheduleKind::v_half, 3, 2},
+                                         Shape{ScheduleKind::v_min, 4, 2}, Shape{ScheduleKind::pipedream, 1, 1},
+                                         Shape{ScheduleKind::pipedream, 4, 1},
+                                         Shape{ScheduleKind::pipedream_2bw, 2, 1}),
                          shape_name);
 
 using Problems = std::vector<std::string>;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -17,7 +19,8 @@ using Problems = std::vector<std::string>;
 
 std::string text(const PipelineShape& shape) {
     return testing::PrintToString(shape.pipeline) + " stages, " + testing::PrintToString(shape.chunks) + " chunks, " +
-           testing::PrintToString(shape.micro_batches) + " micro-batches";
+           testing::PrintToString(shape.micro_batches) + " micro-batches, " + testing::PrintToString(shape.steps) +
+           " steps";
 }
 
 /// Shapes that a schedule takes.
@@ -25,8 +28,9 @@ std::vector<PipelineShape> shapes_of(const Schedule& schedule) {
     std::vector<PipelineShape> shapes;
     for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
         for (const std::uint32_t micro_batches : {1U, 2U, 5U, 8U, 16U}) {
-            shapes.push_back({pipeline, 1, micro_batches});
-            if (schedule.chunked && pipeline > 1)
+            const std::uint32_t steps = schedule.asynchronous ? 3 : 1, fixed = std::max(1U, schedule.chunks);
+            shapes.push_back({pipeline, fixed, micro_batches, schedule.order, steps});
+            if (schedule.chunked && schedule.chunks == 0 && pipeline > 1)
                 for (const std::uint32_t chunks : {2U, 3U})
                     shapes.push_back({pipeline, chunks, micro_batches * pipeline});
         }
@@ -70,10 +74,103 @@ TEST(Schedule, IdealBubblesAreTheirClosedForms) {
         for (const PipelineShape& shape : shapes_of(schedule))
             for (const WorkSeconds& seconds : {WorkSeconds{1, 1, 1}, WorkSeconds{2, 3, 1}, WorkSeconds{3, 2, 2},
                                                WorkSeconds{1, 2, 3}, WorkSeconds{1, 1.5, 0.75}}) {
-                if (shape.micro_batches < shape.pipeline) continue;
+                if (shape.micro_batches < shape.pipeline || schedule.asynchronous) continue;
                 SCOPED_TRACE(std::string(schedule.name) + ": " + text(shape));
                 const IdealRun run = ideal_run(all_stages(schedule, shape), shape, seconds);
-                EXPECT_NEAR(run.seconds - shape.micro_batches * seconds.sum(), schedule.bubble(shape, seconds), 1e-9);
+                const double idle = run.seconds - shape.micro_batches * seconds.sum();
+                const bool equal =
+                    seconds.forward == seconds.input_gradient && seconds.forward == seconds.weight_gradient;
+                EXPECT_GE(idle, schedule.bubble(shape, seconds) - 1e-9);
+                if (equal || schedule.order == ChunkOrder::wraps) {
+                    EXPECT_LE(idle, schedule.bubble(shape, seconds) + 1e-9);
+                }
+            }
+}
+
+/// Qi et al. 2024, section 3.3: the shorter a block, the less is kept, and the longer a stage waits. In chunks, of
+/// which 1F1B's first stage keeps two for each stage; of equal works.
+TEST(Schedule, BlocksInAVTradeMemoryForTime) {
+    for (const std::uint32_t pipeline : {2U, 4U, 7U, 8U, 12U, 16U}) {
+        const PipelineShape shape{pipeline, 2, 4 * pipeline, ChunkOrder::turns};
+        const auto most = [&](ScheduleKind kind) {
+            std::size_t kept = 0;
+            for (const auto& slots : all_stages(schedule_of(kind), shape)) kept = std::max(kept, most_in_flight(slots));
+            return kept;
+        };
+        EXPECT_EQ(most(ScheduleKind::zb_v), 2 * pipeline);
+        EXPECT_LE(most(ScheduleKind::v_half), pipeline + 3);
+        EXPECT_LE(most(ScheduleKind::v_min), 2 * pipeline / 3 + 3);
+        const WorkSeconds equal{1, 1, 1};
+        const double flushed = flush_bubble(shape, equal);
+        EXPECT_LT(zb_v_bubble(shape, equal), flushed / 2);
+        EXPECT_LT(v_half_bubble(shape, equal), 0.7 * flushed);
+        EXPECT_LT(v_min_bubble(shape, equal), 0.75 * flushed);
+    }
+}
+
+/// A stage turns around in its own memory: what it hands to its other chunk comes next to nothing.
+TEST(Schedule, TheWayTurnsOnTheLastStage) {
+    const PipelineShape shape{4, 2, 8, ChunkOrder::turns};
+    EXPECT_EQ(shape.virtual_stage(0, 3), 3U);
+    EXPECT_EQ(shape.virtual_stage(1, 3), 4U);
+    EXPECT_EQ(shape.virtual_stage(1, 0), 7U);
+    EXPECT_TRUE(shape.backwards(1));
+    EXPECT_EQ((PipelineShape{4, 2, 8}).virtual_stage(1, 0), 4U);
+}
+
+/// A step of a pipeline without flushes takes what its stages work for it, however long the pipeline.
+TEST(Schedule, WithoutFlushesThereIsNoBubble) {
+    for (const Schedule& schedule : schedules)
+        for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
+            for (const std::uint32_t micro_batches : {1U, 2U, 8U, 13U}) {
+                if (!schedule.asynchronous) continue;
+                const WorkSeconds seconds{1, 1.5, 0.75};
+                const auto end = [&](std::uint32_t steps) {
+                    const PipelineShape shape{pipeline, 1, micro_batches, ChunkOrder::wraps, steps};
+                    return ideal_run(all_stages(schedule, shape), shape, seconds).seconds;
+                };
+                EXPECT_NEAR(end(40) - end(30), 10 * micro_batches * seconds.sum(), 1e-9);
+                EXPECT_EQ(schedule.bubble({pipeline, 1, micro_batches}, seconds), 0);
+            }
+}
+
+/// Of weights that micro-batches under way need, the most versions at once: those of the updates that came before
+/// their forward (PipeDream), or that all micro-batches of a step share (2BW: the update two steps before).
+std::size_t versions_needed(const std::vector<Slot>& slots, const PipelineShape& shape, bool by_step) {
+    std::map<std::uint32_t, std::uint32_t> under_way;  // micro-batch -> version
+    std::uint32_t updates = 0;
+    std::size_t most = 1;
+    for (const Slot& slot : slots) {
+        if (slot.work == SlotWork::update) ++updates;
+        if (slot.work == SlotWork::forward) {
+            const std::uint32_t step = slot.micro_batch / shape.micro_batches;
+            EXPECT_TRUE(!by_step || step <= updates + 1) << "a version that does not exist yet";
+            under_way[slot.micro_batch] = by_step ? step : updates;
+        }
+        if (slot.completes_gradient()) under_way.erase(slot.micro_batch);
+        std::set<std::uint32_t> versions;
+        for (const auto& [micro_batch, version] : under_way) versions.insert(version);
+        most = std::max(most, versions.size());
+    }
+    return most;
+}
+
+/// Narayanan et al., SOSP'19, section 3.3: the first stage keeps a version for each stage, the last one; 2021, section
+/// 3.1: two are enough from as many micro-batches a step on as there are stages.
+TEST(Schedule, VersionsAreThoseThatMicroBatchesUnderWayNeed) {
+    const Schedule &stashing = schedule_of(ScheduleKind::pipedream), &two = schedule_of(ScheduleKind::pipedream_2bw);
+    for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
+        for (const std::uint32_t micro_batches : {1U, 2U, 3U, 8U, 20U})
+            for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
+                const PipelineShape shape{pipeline, 1, micro_batches, ChunkOrder::wraps, 20};
+                const auto slots = steady_one_f_one_b(shape, stage);
+                EXPECT_EQ(versions_needed(slots, shape, false), stashing.versions(shape, stage)) << text(shape);
+                if (micro_batches == 1) {
+                    EXPECT_EQ(stashing.versions(shape, stage), pipeline - stage);
+                }
+                if (micro_batches >= pipeline) {
+                    EXPECT_LE(versions_needed(slots, shape, true), two.versions(shape, stage)) << text(shape);
+                }
             }
 }
 
@@ -167,6 +264,21 @@ TEST_F(Broken, AForwardTwiceIsMarked) {
     EXPECT_EQ(picture_,
               "stage 0        F0      F1      B0      F2      B1      B2       U         \n"
               "stage 1        F0      B0     [F0]    [B1]     F2      B2      [U]        \n");
+}
+
+TEST_F(Broken, AnUpdateTooEarlyIsFoundInAWindow) {
+    const PipelineShape window{1, 1, 2, ChunkOrder::wraps, 2};
+    std::vector<std::vector<Slot>> stages = all_stages(schedule_of(ScheduleKind::pipedream), window);
+    EXPECT_EQ(verify_schedule(stages, window), Problems{});
+    std::swap(stages[0][4], stages[0][5]);  // F0 B0 F1 B1 U F2 B2 F3 B3 U
+    std::swap(stages[0][5], stages[0][6]);
+    Problems found = verify_schedule(stages, window);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found.front(),
+              "stage 0, slot 6: the update comes behind the gradients of micro-batch 2, of a later step");
+    stages[0].pop_back();
+    found = verify_schedule(stages, window);
+    EXPECT_EQ(found[1], "stage 0, slot 9: 1 updates of 2 steps");
 }
 
 TEST_F(Broken, AMissingGradientIsNamed) {

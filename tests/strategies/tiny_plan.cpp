@@ -1,5 +1,11 @@
 #include "tests/strategies/tiny_plan.hpp"
 
+#include <gtest/gtest.h>
+
+#include <variant>
+
+#include "base/error.hpp"
+
 namespace orrery::strategies {
 
 models::ModelSpec tiny_gpt() {
@@ -53,6 +59,26 @@ Plan tiny_plan(std::uint32_t tensor, std::uint32_t pipeline, std::uint32_t data)
     plan.training.global_batch = 2 * 4 * data;
     plan.training.fused_attention = false;
     return plan;
+}
+
+std::string refused_at(const Plan& plan) {
+    try {
+        validate(plan);
+    } catch (const Error& error) {
+        EXPECT_FALSE(error.hint().empty()) << error.message();
+        return error.pointer();
+    }
+    return "accepted";
+}
+
+double kernel_flops(const StepProgram& step) {
+    const StepProgram flat = unrolled(step);
+    double sum = 0;
+    for (const Program& program : flat.programs)
+        for (const Op& op : program.ops)
+            if (const auto* compute = std::get_if<Compute>(&op.what))
+                sum += kernels::flops(flat.kernels[compute->kernel]);
+    return sum;
 }
 
 }  // namespace orrery::strategies

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "strategies/plan.hpp"
+#include "strategies/step_program.hpp"
 
 namespace orrery::strategies {
 
@@ -16,5 +18,11 @@ models::ModelSpec tiny_bert();
 
 /// tiny_gpt in bf16 with unfused attention, 128 tokens, micro-batches of 2, four micro-batches a rank.
 Plan tiny_plan(std::uint32_t tensor = 1, std::uint32_t pipeline = 1, std::uint32_t data = 1);
+
+/// Pointer of the key at which a plan is refused, with a remedy; "accepted" where it is not.
+std::string refused_at(const Plan& plan);
+
+/// Of the kernels of a step, over all calls: one rank of each role.
+double kernel_flops(const StepProgram& step);
 
 }  // namespace orrery::strategies

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 
@@ -56,6 +57,31 @@ TEST(Doubts, OneNodeOfGb200ContradictsTwo) {
 TEST(Doubts, OtherSequencesOfBertAreScored) {
     for (const auto& [id, row] : rows_of("nvidia_dle"))
         EXPECT_EQ(doubt_about(row) != nullptr, id.starts_with("dle/PyTorch") && row.count("model.seq") == 512U) << id;
+}
+
+/// vTrain's steps are printed to the nanosecond, and most of them are straight lines in the number of layers, with a
+/// time per micro-batch that knows nothing of the replicas: no clock on a wall reads that. They are scored, because
+/// their parts were measured on A100; docs/validation.md says what they are.
+TEST(Doubts, StepsOfVtrainAreSumsOfParts) {
+    using Key = std::array<std::uint32_t, 6>;
+    std::map<Key, std::map<std::uint32_t, double>> by_layers;
+    for (const auto& [id, row] : rows_of("vtrain_single")) {
+        Key key{};
+        std::ranges::transform(std::array{"tp", "pp", "dp", "mbs", "gbs", "model.hidden"}, key.begin(),
+                               [&](const char* field) { return row.count(field).value(); });
+        by_layers[key][row.count("model.layers").value()] = row.number("measured.step_time_s").value();
+    }
+    std::size_t straight = 0, nearly = 0;
+    for (const auto& [key, of] : by_layers) {
+        ASSERT_EQ(of.size(), 4U);  // 12, 16, 20 and 24 layers
+        const double first = of.at(16) - of.at(12), second = of.at(20) - of.at(16), third = of.at(24) - of.at(20);
+        const double bend = std::max({first, second, third}) - std::min({first, second, third});
+        straight += bend < 2e-9;  // each is rounded to one
+        nearly += bend < 1e-3 * of.at(24);
+    }
+    EXPECT_EQ(by_layers.size(), 360U);
+    EXPECT_GE(straight, 160U);
+    EXPECT_GE(nearly, 332U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/operators.hpp"
+#include "strategies/plan.hpp"
 #include "tests/validate/sample.hpp"
 
 namespace orrery::validate {
@@ -116,6 +117,42 @@ TEST(MapModel, NamesTheMissingDimension) {
     EXPECT_EQ(without("hidden"), "model dimensions not published: hidden");
     EXPECT_EQ(without("heads"), "model dimensions not published: heads");
     EXPECT_EQ(without("seq"), "sequence length not published");
+}
+
+TEST(MapModel, T5IsMegatronLMs) {
+    const auto t5 = mapped({{"model", {{"name", "t5:t5_release"}, {"vocab", nullptr}}}}).plan;
+    EXPECT_EQ(t5.model.family, models::Family::t5);
+    EXPECT_EQ(t5.model.decoder_layers, 4U);
+    EXPECT_EQ(t5.model.position, PositionKind::learned);
+    EXPECT_EQ(t5.model.vocab, 29096U);
+    EXPECT_EQ(t5.training.seq, 512U);
+    EXPECT_EQ(t5.training.decoder_seq, 128U);
+    EXPECT_NO_THROW(strategies::validate(t5));
+}
+
+TEST(MapModel, PrintedLayersMakeAHybrid) {
+    const auto hybrid = [](const nlohmann::json& more) {
+        nlohmann::json switches{{"hybrid-layer-pattern", "M-M*|-M-*"}, {"mamba-state-dim", 64}};
+        return test::with({{"switches", switches}}, more);
+    };
+    const models::ModelSpec spec = mapped(hybrid(nlohmann::json::object())).plan.model;
+    EXPECT_EQ(spec.layer_pattern, "M-M*-M-*");
+    EXPECT_EQ(spec.layers, 8U);
+    EXPECT_EQ(spec.mamba, (models::MambaSpec{64, 32, 64, 8, 4, 128}));
+    EXPECT_NO_THROW(models::validate(spec));
+    const auto staged = mapped(hybrid({{"pp", 2}, {"dp", 4}, {"vpp", nullptr}})).plan;
+    EXPECT_EQ(staged.strategy.pipeline_layers, "4,4");
+    EXPECT_EQ(staged.strategy.virtual_pipeline, 1U);
+    EXPECT_EQ(reason(hybrid({{"pp", 4}, {"dp", 2}})), "how stages of unequal depth are divided is not published");
+}
+
+TEST(MapModel, NemotronThreeIsTheCatalogs) {
+    nlohmann::json row = test::with(test::megatron(), {{"tp", 1}, {"dp", 16}});
+    row["model"] = {{"name", "Nemotron_3_Nano"}, {"seq", 4096}};
+    const models::ModelSpec nano = map_row(test::row_of(row), test::any_profile).plan.model;
+    EXPECT_EQ(nano.layers_of('M'), 23U);
+    EXPECT_EQ(nano.shared_expert_ffn, 3712U);
+    EXPECT_NO_THROW(models::validate(nano));
 }
 
 }  // namespace orrery::validate

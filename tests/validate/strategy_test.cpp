@@ -87,6 +87,20 @@ TEST(MapStrategy, Schedules) {
               "interleaving needs micro-batches in multiples of the stages");
 }
 
+/// DeepSpeed's offload_optimizer, and its checkpoints on the host (Jean Zay's tables, experiments/gpt2.md).
+TEST(MapStrategy, WhatLiesOnTheHost) {
+    const json zero = {{"tp", 1}, {"gpus", 8}, {"dp", nullptr}, {"sharding", "ZeRO-3"}};
+    const auto optimizer = strategy(with(zero, {{"switches", {{"Opt Offl", "Y"}, {"Par Offl", "N"}}}}));
+    EXPECT_TRUE(optimizer.optimizer_cpu_offload);
+    EXPECT_TRUE(optimizer.overlap_optimizer_copies);
+    EXPECT_EQ(optimizer.optimizer_offload_fraction, 1);
+    EXPECT_EQ(optimizer.cpu_offloading_num_layers, 0U);
+    EXPECT_FALSE(strategy(with(zero, {{"switches", {{"Opt Offl", "N"}}}})).optimizer_cpu_offload);
+    const auto checkpoints = strategy(with(zero, {{"switches", {{"PA_CPU", "Y"}}}, {"model", {{"layers", 12}}}}));
+    EXPECT_EQ(checkpoints.cpu_offloading_num_layers, 12U);
+    EXPECT_FALSE(checkpoints.optimizer_cpu_offload);
+}
+
 TEST(MapStrategy, StagesOfUnequalDepth) {
     const json pipeline = {{"pp", 4}, {"tp", 1}, {"dp", nullptr}, {"model", {{"layers", 12}}}};
     const auto ends = strategy(with(pipeline, {{"switches", {{"decoder-first-pipeline-num-layers", 3}}}}));

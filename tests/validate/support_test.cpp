@@ -20,10 +20,10 @@ TEST(Support, ContradictionsAreLeftOut) {
 TEST(Support, OtherFamiliesAreNamed) {
     const auto family = [](const char* name) { return reason({{"model", {{"name", name}}}}); };
     EXPECT_EQ(family("gnmt-v2"), "model family not supported: gnmt");
-    EXPECT_EQ(family("T5-Base (dense)"), "model family not supported: t5");
     EXPECT_EQ(family("AmoebaNet-D(18,256)"), "model family not supported: amoebanet");
     EXPECT_EQ(family("U-Net(5,64)"), "model family not supported: u-net");
-    EXPECT_EQ(family("Nemotron_3_Super"), "model family not supported: mamba hybrid");
+    EXPECT_EQ(reason({{"switches", {{"mamba-int-list", "[32 24 16]"}}}}),
+              "elastic training of several widths at once is not supported");
     EXPECT_EQ(family("nemotron3-22b"), "");
 }
 
@@ -45,9 +45,12 @@ TEST(Support, OtherWorkIsNamed) {
     EXPECT_EQ(reason({{"switches", {{"optimizer", "bnb 8-bit Adam"}}}}),
               "optimizer not supported: only Adam with fp32 moments is");
     EXPECT_EQ(reason({{"switches", {{"optimizer", "Adam"}}}}), "");
-    EXPECT_EQ(reason({{"switches", {{"offload", "full CPU offload"}}}}), "offload is not supported");
-    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "Y"}}}}), "offload is not supported");
-    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "N"}}}}), "");
+    EXPECT_EQ(reason({{"switches", {{"offload", "full CPU offload"}}}}), "offload of weights is not supported");
+    EXPECT_EQ(reason({{"switches", {{"offload", "NVMe"}}}}), "offload is not supported");
+    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "Y"}}}}), "");
+    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "Y"}, {"Par Offl", "Y"}}}}), "offload of weights is not supported");
+    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "N"}, {"Par Offl", "N"}, {"offload", "full CPU offload"}}}}), "");
+    EXPECT_EQ(reason({{"switches", {{"PA_CPU", "Y"}}}}), "");
 }
 
 }  // namespace orrery::validate

@@ -1,0 +1,103 @@
+// orrery export: a step program in the formats of other simulators.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "report/chakra.hpp"
+#include "strategies/build.hpp"
+
+namespace orrery::cli {
+
+namespace {
+
+struct Options {
+    ScenarioOptions scenario;
+    std::string out, name = "step";
+    std::vector<std::uint32_t> ranks;
+};
+
+/// The most that all files of an export may take together.
+constexpr std::uint64_t most_bytes = std::uint64_t{8} << 30U;
+
+constexpr const char* footer =
+    R"(Writes DIR/NAME.RANK.et for each rank, which ASTRA-sim reads as --workload-configuration=DIR/NAME, and
+DIR/groups.json, its --comm-group-configuration. Times are left to the simulator: nodes have FLOPs, bytes
+and dependencies.
+Examples:
+  orrery export chakra scenarios/gpt-tiny-cpu.json --out chakra
+  orrery export chakra scenarios/gpt3-175b-superpod-a100.json --rank 0 --rank 128 --out chakra)";
+
+std::vector<std::uint32_t> ranks_of(const Options& options, std::size_t ranks) {
+    std::vector<std::uint32_t> all = options.ranks;
+    if (all.empty()) {
+        all.resize(ranks);
+        std::iota(all.begin(), all.end(), 0U);
+    }
+    for (const std::uint32_t rank : all)
+        if (rank >= ranks)
+            throw Error(fmt::format("--rank {}: the scenario has ranks 0 to {}", rank, ranks - 1),
+                        "name one of them, or leave --rank out for all");
+    return all;
+}
+
+void export_chakra(const Options& options) {
+    const scenarios::Scenario scenario = options.scenario.load();
+    const strategies::StepProgram step =
+        options.scenario.blamed([&] { return strategies::unrolled(strategies::build(scenario.plan)); });
+    const report::ChakraTrace trace(step);
+    const std::vector<std::uint32_t> ranks = ranks_of(options, step.role.size());
+    std::uint64_t bytes = 0;
+    for (const std::uint32_t rank : ranks) bytes += trace.bytes(rank);
+    if (bytes > most_bytes)
+        throw Error(fmt::format("the traces of {} ranks would take about {}", ranks.size(),
+                                format_bytes(static_cast<double>(bytes))),
+                    fmt::format("--rank N for some of them, or fewer micro-batches: at most {} are written",
+                                format_bytes(static_cast<double>(most_bytes))));
+    std::error_code failed;
+    std::filesystem::create_directories(options.out, failed);
+    if (failed) throw Error(options.out, "", "cannot be made a folder: " + failed.message(), "name another --out");
+    std::uint64_t nodes = 0;
+    for (const std::uint32_t rank : ranks) {
+        Output out((std::filesystem::path(options.out) / fmt::format("{}.{}.et", options.name, rank)).string());
+        trace.write(rank, [&](std::string_view text) { out.write(text); });
+        out.finish();
+        nodes += step.programs[step.role[rank]].ops.size();
+    }
+    Output groups((std::filesystem::path(options.out) / "groups.json").string());
+    groups.write(trace.groups_json());
+    groups.finish();
+    print(fmt::format("{}: {} rank{}, {} operations, {} groups\n", options.out, ranks.size(),
+                      ranks.size() == 1 ? "" : "s", format_grouped(nodes), trace.groups().size()));
+}
+
+}  // namespace
+
+void add_export(CLI::App& program, Exit&) {
+    CLI::App* const command = program.add_subcommand("export", "write a scenario's step for other simulators");
+    command->require_subcommand(1);
+    command->footer(footer);
+    CLI::App* const chakra = command->add_subcommand("chakra", "Chakra execution traces (MLCommons), a file a rank");
+    const auto options = std::make_shared<Options>();
+    options->scenario.add_to(*chakra);
+    chakra->add_option("--out", options->out, "folder to write, made where it is missing")
+        ->type_name("DIR")
+        ->required();
+    chakra->add_option("--name", options->name, "what the files' names begin with")->capture_default_str();
+    chakra->add_option("--rank", options->ranks, "only this rank; may be repeated")
+        ->type_name("N")
+        ->allow_extra_args(false);
+    chakra->footer(footer);
+    chakra->callback([options] { export_chakra(*options); });
+}
+
+}  // namespace orrery::cli

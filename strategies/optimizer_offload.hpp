@@ -1,0 +1,60 @@
+// The optimizer's states in host memory, where the host's processor updates them.
+//
+// ZeRO-Offload (Ren et al. 2021, arXiv:2101.06840, sections 3 and 4; DeepSpeed's offload_optimizer) and Megatron-LM's
+// --optimizer-cpu-offload (megatron/core/optimizer/cpu_offloading): of the parameters that a rank updates a part has
+// its fp32 masters and moments in the host's memory. Their gradients are copied there in the format in which they are
+// summed, the host's cores run Adam, and the weights that products read are copied back. Before it updates, the host
+// waits for the last gradient and their norm, whose factor it applies itself. Gradients of several micro-batches are
+// summed on the device, as Megatron-LM does; DeepSpeed keeps the sums of its stages 1 to 3 on the host as well.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "strategies/gradient_buckets.hpp"
+#include "strategies/intern.hpp"
+#include "strategies/plan.hpp"
+
+namespace orrery::strategies {
+
+/// Of so many parameters whose update falls to a rank, or of bytes of their states, those that its host has.
+std::uint64_t offloaded(const Plan& plan, std::uint64_t amount);
+
+/// Bytes of host memory for each of these parameters: fp32 master and two moments, and the gradient as it arrives.
+std::uint32_t host_bytes_a_parameter(const Precision& precision);
+
+/// Writes what one stage does with its host. Does nothing in a plan without an offloaded optimizer.
+class OptimizerOffload {
+public:
+    /// owned: parameters that the rank updates.
+    OptimizerOffload(const Plan& plan, std::uint64_t owned, const GradientBuckets& buckets, Builder& builder,
+                     Intern& intern);
+
+    /// The states' buffer in host memory, and the gradients'.
+    void lasting_buffers();
+    /// Copies to the host. of_buckets: what says of each bucket that its gradients are reduced; of_all: of all of them,
+    /// where something is still added to them behind.
+    void gradients_leave(std::span<const BufferId> of_buckets, std::span<const BufferId> of_all);
+    /// Updates and copies back, behind `ready`. Returns what says that weights are there.
+    std::vector<BufferId> update(std::span<const BufferId> ready);
+
+private:
+    /// What is copied and updated at once: a bucket, or everything.
+    struct Piece {
+        std::uint64_t parameters = 0;
+        std::vector<BufferId> ready;
+        BufferId arrived = 0;
+    };
+    /// Of each bucket, what is offloaded of the rank's part of its update.
+    [[nodiscard]] std::vector<std::uint64_t> parts() const;
+
+    const Plan& plan_;
+    std::uint64_t owned_;
+    const GradientBuckets& buckets_;
+    Builder& builder_;
+    Intern& intern_;
+    std::vector<Piece> pieces_;
+};
+
+}  // namespace orrery::strategies

@@ -1,0 +1,107 @@
+// Strategies through the command line, from scenarios that are shipped.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.hpp"
+
+namespace orrery::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+Json predicted(const std::string& scenario, const std::vector<std::string>& changes = {}) {
+    std::vector<std::string> arguments{"simulate", scenario, "--json", "-"};
+    for (const std::string& change : changes) arguments.insert(arguments.end(), {"--set", change});
+    const Result result = orrery(arguments);
+    EXPECT_EQ(result.exit, 0) << result.err;
+    return result.exit == 0 ? Json::parse(result.out) : Json();
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+    for (const std::string& word : words)
+        EXPECT_NE(text.find(word), std::string::npos) << word << " is missing from\n" << text;
+}
+
+const std::string offloaded = "scenarios/gpt-5b-offload-dgx-2.json", windowed = "scenarios/gpt-1.3b-2bw-dgx-1v.json";
+
+TEST(OptimizerOnTheHost, TheShippedScenarioFitsBecauseOfIt) {
+    const Result text = orrery({"simulate", offloaded});
+    EXPECT_EQ(text.exit, 0) << text.err;
+    expect_words(text.out, {"optimizer on the host", "in host memory", "the host's cores update at"});
+    const Json all = predicted(offloaded), none = predicted(offloaded, {"strategy.optimizer_cpu_offload=null",
+                                                                        "strategy.overlap_cpu_optimizer_d2h_h2d=null"});
+    EXPECT_TRUE(all["fits"]);
+    EXPECT_FALSE(none["fits"]);
+    EXPECT_EQ(none["host_memory_bytes"], 0);
+    EXPECT_GT(all["host_memory_bytes"], 4.9e9 * 14) << "masters, moments and 16-bit gradients";
+    EXPECT_GT(all["step_time_s"].get<double>(), none["step_time_s"].get<double>() + 0.5);
+    const Json half = predicted(offloaded, {"strategy.optimizer_offload_fraction=0.5"});
+    EXPECT_LT(half["step_time_s"].get<double>(), all["step_time_s"].get<double>());
+    EXPECT_GT(half["memory_bytes"][0]["peak"], all["memory_bytes"][0]["peak"]);
+}
+
+TEST(OptimizerOnTheHost, KeysAreCheckedAndARunRefusesThem) {
+    const Result unused =
+        orrery({"simulate", offloaded, "--set", "strategy.optimizer_cpu_offload=false", "--set",
+                "strategy.overlap_cpu_optimizer_d2h_h2d=false", "--set", "strategy.optimizer_offload_fraction=0.5"});
+    EXPECT_EQ(unused.exit, 2);
+    expect_words(unused.err, {"/strategy/optimizer_offload_fraction: 0.5, but nothing is offloaded"});
+    const Result run = orrery({"run", "scenarios/gpt-tiny-cpu.json", "--set", "strategy.optimizer_cpu_offload=true"});
+    EXPECT_EQ(run.exit, 2);
+    expect_words(run.err, {"/strategy/optimizer_cpu_offload: an optimizer in host memory cannot be executed yet"});
+}
+
+TEST(WithoutFlushes, AStepHasNoBubbleAndWeightsHaveVersions) {
+    const Json two = predicted(windowed), flushed = predicted(windowed, {"strategy.schedule=1f1b"});
+    // The last stage has the logits as well and is the slowest, so that less than (16 + 7) / 16 is gained.
+    const double gain = flushed["step_time_s"].get<double>() / two["step_time_s"].get<double>();
+    EXPECT_GT(gain, 1.2);
+    EXPECT_LT(gain, (16 + 7) / 16.0);
+    const Json one = predicted(windowed, {"strategy.schedule=pipedream", "training.global_batch_size=4"});
+    const auto weights = [](const Json& report, int stage) {
+        return report["memory_bytes"][stage]["at_peak"]["weights"].get<double>();
+    };
+    for (int stage = 0; stage < 8; ++stage) {
+        EXPECT_EQ(weights(two, stage), 2 * weights(flushed, stage));
+        EXPECT_EQ(weights(one, stage), (8 - stage) * weights(flushed, stage));
+    }
+    EXPECT_GT(16 * one["step_time_s"].get<double>(), two["step_time_s"].get<double>()) << "it updates 16 times";
+    EXPECT_LT(16 * one["step_time_s"].get<double>(), 1.5 * two["step_time_s"].get<double>());
+}
+
+TEST(WithoutFlushes, WhatItCannotDoIsRefused) {
+    const auto refused = [](const std::vector<std::string>& changes) {
+        std::vector<std::string> arguments{"simulate", windowed};
+        for (const std::string& change : changes) arguments.insert(arguments.end(), {"--set", change});
+        const Result result = orrery(arguments);
+        EXPECT_EQ(result.exit, 2) << result.out;
+        return result.err;
+    };
+    expect_words(refused({"model.tie_word_embeddings=true"}), {"/model/tie_word_embeddings"});
+    expect_words(refused({"training.global_batch_size=16"}), {"/strategy/schedule", "a step has 4"});
+    expect_words(refused({"perturbations.jitter=0.1"}), {"/perturbations"});
+}
+
+/// Two chunks in a V wait less than 1F1B.
+TEST(ChunksInAV, WaitLessThanOneForwardOneBackward) {
+    const std::vector<std::string> whole{"strategy.recompute=none", "training.micro_batch_size=1",
+                                         "training.global_batch_size=24"};
+    const auto with = [&](std::vector<std::string> changes) {
+        changes.insert(changes.end(), whole.begin(), whole.end());
+        return predicted(windowed, changes);
+    };
+    // 24 layers are no multiple of 8 stages of 2 chunks, but they are of 4.
+    const Json v = with({"strategy.schedule=zb-v", "strategy.virtual_pipeline=2", "strategy.pipeline=4"}),
+               plain = with({"strategy.schedule=1f1b", "strategy.pipeline=4"});
+    EXPECT_LT(v["step_time_s"].get<double>(), plain["step_time_s"].get<double>());
+    const Result run = orrery({"run", "scenarios/gpt-tiny-cpu.json", "--set", "strategy.pipeline=2", "--set",
+                               "strategy.virtual_pipeline=2", "--set", "strategy.schedule=zb-v"});
+    EXPECT_EQ(run.exit, 2);
+    expect_words(run.err, {"/strategy/schedule: zb-v cannot be executed yet"});
+}
+
+}  // namespace
+}  // namespace orrery::cli

@@ -1,0 +1,67 @@
+// Models of more than one stack or of more than one kind of layer: Megatron-LM's T5 and its hybrids of state-space
+// mixers, attention, MLPs and experts.
+#include <algorithm>
+
+#include "models/catalog.hpp"
+#include "validate/map_row.hpp"
+
+namespace orrery::validate {
+
+namespace {
+
+/// The pattern as printed, without what predicts further tokens (behind a slash).
+std::string printed_pattern(const Row& row) {
+    for (const char* path : {"switches.hybrid-layer-pattern", "switches.hybrid-override-pattern"})
+        if (const auto text = row.text(path)) return text->substr(0, text->find('/'));
+    return "";
+}
+
+}  // namespace
+
+models::ModelSpec megatron_t5() {
+    models::ModelSpec spec = models::find("gpt2");
+    spec.family = models::Family::t5;
+    spec.causal = false;
+    spec.logits_bias = true;
+    return spec;
+}
+
+std::string layer_pattern(const Row& row) {
+    std::string pattern = printed_pattern(row);
+    std::erase(pattern, '|');
+    return pattern;
+}
+
+std::vector<std::uint32_t> pattern_stages(const Row& row) {
+    const std::string pattern = printed_pattern(row);
+    std::vector<std::uint32_t> layers;
+    if (pattern.find('|') == std::string::npos) return layers;
+    layers.push_back(0);
+    for (const char c : pattern) c == '|' ? layers.push_back(0) : static_cast<void>(++layers.back());
+    return layers;
+}
+
+void map_mixers(const Row& row, models::ModelSpec& spec) {
+    const std::string pattern = layer_pattern(row);
+    if (!pattern.empty()) {
+        // Not printed: Megatron-LM's defaults (transformer_config.py, mamba_*; mamba_mixer.py, d_conv, expand and
+        // chunk_size).
+        const auto stated = [&](const char* path, std::uint32_t otherwise) {
+            return row.count(path).value_or(otherwise);
+        };
+        models::MambaSpec& mamba = spec.mamba;
+        mamba.state = stated("switches.mamba-state-dim", 128);
+        mamba.head_dim = std::max(1U, stated("switches.mamba-head-dim", 64));
+        mamba.groups = stated("switches.mamba-num-groups", 8);
+        mamba.heads = stated("switches.mamba-num-heads", 2 * spec.hidden / mamba.head_dim);
+        mamba.window = 4;
+        mamba.chunk = 128;
+        spec.family = models::Family::mamba;
+        spec.layer_pattern = pattern;
+        spec.layers = static_cast<std::uint32_t>(pattern.size());
+    }
+    if (spec.family == models::Family::mamba && spec.layer_pattern.size() != spec.layers)
+        throw Skip("model dimensions not published: layers");
+}
+
+}  // namespace orrery::validate
