@@ -26,9 +26,9 @@ build: setup ## build the release: orrery, orrery-device, which it starts, orrer
 	cmake --build --preset release --parallel $(JOBS) --target orrery orrery-device orrery-worker orrery-python
 
 test: setup-test ## build everything with warnings as errors and run every test
-	cmake --preset dev
-	cmake --build --preset dev --parallel $(JOBS)
-	ctest --preset dev --parallel $(JOBS)
+	cmake --preset test
+	cmake --build --preset test --parallel $(JOBS)
+	ctest --preset test --parallel $(JOBS)
 
 install: build ## install the release into PREFIX (/usr/local): programs, data, manual pages, completions
 	cmake --install build/release --prefix $(PREFIX) --strip

@@ -107,7 +107,7 @@ std::string post_mortem(const run::RunPlan& plan, const std::filesystem::path& p
                           "--stall sets how long a run may stand still",
                           *rank, stall->seconds);
     const RankTrace& trace = *ranks[*rank];
-    const bool says = trace.state == RankState::failed;
+    const bool says = !stall && trace.state == RankState::failed;  // of a stall, what it met when it was ended
     text += fmt::format(": rank {} on host {}", *rank, trace.host);
     if (trace.state == RankState::starting)
         text += says ? "" : " while it started";

@@ -28,14 +28,20 @@ if(ORRERY_SANITIZE)
   endif()
 endif()
 
-# One library a folder: orrery_folder(NAME SOURCES ... USES ...).
+# One library a folder: orrery_folder(NAME [READS common] SOURCES ... USES ...).
+# READS: which headers are read once (unity.cmake).
 function(orrery_folder name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(ARG "" "READS" "SOURCES;USES" ${ARGN})
   add_library(orrery_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(orrery_${name} PUBLIC orrery_options ${ARG_USES})
   # For shared objects (sim/simgrid, python); nobody replaces a function of ours, so that programs lose nothing by it.
   set_target_properties(orrery_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(orrery_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+  orrery_unite(orrery_${name})
+  if(NOT ARG_READS)
+    set(ARG_READS common)
+  endif()
+  orrery_read_once(orrery_${name} ${ARG_READS})
 endfunction()
 
 # A program of tests: orrery_test_program(NAME SOURCES ... USES ...).
@@ -43,6 +49,8 @@ function(orrery_test_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_USES} GTest::gtest_main)
+  orrery_unite(${name})
+  orrery_read_once(${name} tests)
 endfunction()
 
 # One test program a folder: orrery_test(NAME LABEL SOURCES ... USES ...); each TEST becomes a ctest case.

@@ -47,6 +47,16 @@ TEST_F(PostMortem, NamesTheRankThatWasStoppedBeforeItsRecord) {
     EXPECT_NE(text.find("--stall"), std::string::npos) << text;
 }
 
+/// Told to end, a rank that stood still goes on and meets what its peers left: the stall stays what is told.
+TEST_F(PostMortem, OfAStallTheEndIsNotTheReason) {
+    start(0);
+    start(1);
+    started_[1]->fail("the connection to rank 0 was closed");
+    const std::string text = post_mortem(plan_, folder_ / "ranks", folder_ / "steps", Started::here, Stall{1, 6});
+    EXPECT_NE(text.find("no rank has begun anything for 6.0 s"), std::string::npos) << text;
+    EXPECT_EQ(text.find("was closed"), std::string::npos) << text;
+}
+
 TEST_F(PostMortem, OfOtherHostsNoRankIsBlamed) {
     start(0);
     const std::string text = of_a_stall(Started::on_hosts);
