@@ -98,6 +98,10 @@ void require_executable(const strategies::Plan& plan) {
             "set it to true");
     require(!training.broadcast_data, "/training/broadcast_data", "ranks read their data themselves",
             "set it to false");
+    require(!training.fp32_residual_connection, "/training/fp32_residual_connection",
+            "a residual stream in fp32 cannot be executed yet", "set it to false");
+    require(!training.fp32_activation_function, "/training/fp32_activation_function",
+            "activation functions in fp32 cannot be executed yet", "set it to false");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");

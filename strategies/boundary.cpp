@@ -6,7 +6,7 @@ namespace orrery::strategies {
 
 Boundary::Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Intern& intern)
     : shape_(plan.pipeline_shape()), stage_(stage), builder_(builder), intern_(intern) {
-    const std::uint64_t element = kernels::size_of(activation_dtype(plan));
+    const std::uint64_t element = kernels::size_of(residual_dtype(plan));
     const std::uint64_t whole = plan.rank_tokens() * plan.model.hidden * element;
     const bool split = plan.strategy.tensor > 1 && (plan.strategy.sequence_parallel || plan.strategy.scatter_gather);
     wire_bytes_ = split ? whole / plan.strategy.tensor : whole;

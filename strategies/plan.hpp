@@ -123,6 +123,8 @@ struct Training {
     /// Who dispatches them else, and takes the host's time for it (hardware/host_time.hpp).
     hardware::Software software = hardware::Software::megatron_lm;
     KernelFusion kernel_fusion = KernelFusion::full;
+    bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32
+    bool fp32_activation_function = false;  ///< activation functions in fp32: TensorFlow's auto_mixed_precision
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
     /// deterministic-mode: torch.use_deterministic_algorithms, which fills what is allocated (one more kernel each).
     bool deterministic = false;

@@ -230,6 +230,14 @@ constexpr std::array of_training{
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
+    field<&Training::fp32_residual_connection>({.name = "fp32_residual_connection",
+        .help = "The residual stream in fp32, with its norms, dropouts and sums, beside 16-bit products.",
+        .others = {megatron("fp32_residual_connection")},
+        .origin = "Megatron-LM; TensorFlow, auto_mixed_precision"}),
+    field<&Training::fp32_activation_function>({.name = "fp32_activation_function",
+        .help = "Activation functions between 16-bit products in fp32: TensorFlow's automatic mixed precision leaves "
+                "powers, and what follows them up to the next product, there.",
+        .origin = "TensorFlow, auto_mixed_precision_lists.h"}),
     field<&Training::fp8_recipe>({.name = "fp8_recipe", .words = recipes,
         .help = "Where the scales of fp8 operands come from."}),
     field<&Training::deterministic>({.name = "deterministic",

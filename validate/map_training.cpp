@@ -195,6 +195,8 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.attention_kernel = attention_kernel_of(row, software);
     training.broadcast_data = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
     training.kernel_fusion = kernel_fusion_of(row, software);
+    training.fp32_residual_connection = training.fp32_activation_function =
+        widens_activations(row, software) && kernels::size_of(training.precision.compute) == 2;
     map_adapters(training, row);
     training.fp8_recipe = map_fp8_recipe(row);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;

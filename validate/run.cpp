@@ -26,6 +26,7 @@ namespace {
 
 /// What the tables need of a prediction.
 struct Outcome {
+    std::size_t number = 0;  ///< of the scenario, from 1
     double seconds = 0;
     sim::Interval interval;
     sim::MemoryUse memory;
@@ -98,6 +99,7 @@ private:
     const Outcome& predict(const scenarios::Scenario& scenario) {
         const auto [entry, fresh] = outcomes_.try_emplace(scenario_key(scenario));
         if (!fresh) return entry->second;
+        entry->second.number = outcomes_.size();
         try {
             sim::Prediction prediction = predictor_.step(scenario);
             entry->second.seconds = prediction.step_time_s;
@@ -123,6 +125,7 @@ private:
         const scenarios::Scenario scenario = map_row(row, predictor_.has_profile);
         const double measured = measured_seconds(row, scenario, topology::find_gpu(scenario.cluster.gpu));
         compare(result, measured, outcome(scenario).seconds);
+        result.scenario = outcome(scenario).number;
         result.low = outcome(scenario).interval.low;
         result.high = outcome(scenario).interval.high;
         const auto& training = scenario.plan.training;

@@ -20,6 +20,7 @@ struct Result {
     double signed_error = 0;              ///< error; a collective's: median over sizes of the signed error
     double low = 0, high = 0;             ///< of the prediction's interval; 0: it has none
     std::size_t sizes = 1;                ///< comparisons behind the error
+    std::size_t scenario = 0;             ///< a number that rows of equal scenarios share; 0: none
     /// Rows of one group did the same kind of work on the same machine ("" for none), and are ordered by rank_measured
     /// and rank_prediction: seconds per sequence, so that batches of different size compare.
     std::string group;

@@ -92,6 +92,13 @@ strategies::KernelFusion kernel_fusion_of(const Row& row, Software software) {
     return xla ? KernelFusion::operators : KernelFusion::primitives;
 }
 
+/// TensorFlow's graph rewrite leaves what follows a mean or a power in fp32 up to the next product, and with it sums of
+/// both (auto_mixed_precision_lists.h); DeepLearningExamples' BERT casts there itself (transformer.py, "Use float32 in
+/// keras layer norm and the gelu activation").
+bool widens_activations(const Row& row, Software software) {
+    return software == Software::data_parallel && contains(framework_words(row), "tensorflow");
+}
+
 hardware::Software dispatcher_of(const Row& row, Software software) {
     using hardware::Software::megatron_lm, hardware::Software::tensorflow, hardware::Software::transformer_engine;
     const bool local = row.words("switches.transformer-impl") == "local";

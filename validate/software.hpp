@@ -30,6 +30,9 @@ hardware::Software dispatcher_of(const Row& row, Software software);
 /// Whose fused attention it runs.
 hardware::AttentionKernel attention_kernel_of(const Row& row, Software software);
 
+/// Whether its mixed precision keeps activations in fp32 outside of products and attention.
+bool widens_activations(const Row& row, Software software);
+
 /// What its kernels are, between products.
 strategies::KernelFusion kernel_fusion_of(const Row& row, Software software);
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "validate/output.hpp"
+#include "validate/repeats.hpp"
 
 namespace orrery::validate {
 
@@ -61,6 +62,11 @@ void fill(json& result, const Table& table, Unit unit, bool sized) {
                              {"mean_of_medians", number(table.independent.mean_of_medians)},
                              {"within_tenth", number(table.independent.within_tenth)},
                              {"inside_interval", number(table.independent.inside)}};
+    const Repeats repeated = repeats(table.rows);
+    result["repeated"] = {{"scenarios", repeated.scenarios},
+                          {"rows", repeated.rows},
+                          {"spread", number(repeated.spread)},
+                          {"inside_measured", number(repeated.inside)}};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "validate/output.hpp"
+#include "validate/repeats.hpp"
 
 namespace orrery::validate {
 
@@ -58,14 +59,24 @@ std::string summary(const Summary& of, const char* which) {
     return fmt::format("{}   ({})\n", text, which);
 }
 
+/// How far the measurements are from each other, where one scenario has several.
+std::string noise(const validate::Table& table) {
+    const Repeats found = repeats(table.rows);
+    if (!found.spread) return "";
+    return fmt::format(
+        "measured more than once: {} scenarios, {} rows, {} from their own median in the median; {} of them predicted "
+        "between the least and the most measured\n",
+        found.scenarios, found.rows, percent(found.spread), percent(found.inside));
+}
+
 std::string section(const char* title, const char* unit, const validate::Table& table) {
     if (table.rows.empty()) return "";
     const std::string all =
         fmt::format("{} sources with {} rows and more; {}", table.all.sources, table.all.least, unit);
     const std::string independent =
         fmt::format("{} of them that no constant was taken from or chosen by", table.independent.sources);
-    return fmt::format("{}\n{}{}{}{}{}\n", title, scores(table), summary(table.all, all.c_str()),
-                       summary(table.independent, independent.c_str()), reasons(table), worst(table));
+    return fmt::format("{}\n{}{}{}{}{}{}\n", title, scores(table), summary(table.all, all.c_str()),
+                       summary(table.independent, independent.c_str()), noise(table), reasons(table), worst(table));
 }
 
 }  // namespace

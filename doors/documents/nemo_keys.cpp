@@ -24,7 +24,7 @@ constexpr Row rows[] = {
     noted("model.attention_type", "attention is timed as multi-head", estimate, Takes::one, "multihead"),
     noted("model.window_size", "attention is timed over the whole sequence", estimate),
     noted("model.sliding_window", "attention is timed over the whole sequence", estimate),
-    noted("model.fp32_residual_connection", "the residual is timed in the precision of the layers", estimate),
+    key("model.fp32_residual_connection"),
     noted("model.peft.*", "all weights are trained, not an adapter's alone", estimate),
     refused("model.multi_latent_attention", "multi-latent attention is not modelled yet", gpt),
     // Experts.

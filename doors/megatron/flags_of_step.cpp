@@ -33,7 +33,7 @@ constexpr Row rows[] = {
     rule("window_size", any), rule("window_attn_skip_freq"),
     noted("sliding_window", "attention is timed over the whole sequence", estimate, any),
     noted("softmax_type", "the softmax is timed as the usual one", estimate, one, "vanilla"),
-    noted("fp32_residual_connection", "the residual is timed in the precision of the layers", estimate, none),
+    key_switch("fp32_residual_connection"),
     noted("mtp_num_layers", "multi-token prediction is not modelled yet: its layers are left out",
         "add to num_hidden_layers what they take: --set model.num_hidden_layers=N", one, "0"),
     rule("multi_latent_attention", none), rule("kv_lora_rank"), rule("q_lora_rank"), rule("qk_head_dim"),

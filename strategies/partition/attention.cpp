@@ -65,11 +65,11 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
 
     piece.forward.push_back({"attention scores", gemm(s.keys, s.head_dim)});
     if (s.biased) piece.forward.push_back({"position bias", over_scores(PointwiseKind::add)});
-    if (apart) add_passes(stream, piece.forward, "scale and mask", rows, s.keys, 2, 0);
+    if (apart) add_passes(piece.forward, "scale and mask", {stream.element, rows, s.keys}, 2, 0);
     if (widens) piece.forward.push_back({"scores to fp32", over_scores(PointwiseKind::cast)});
     piece.forward.push_back({"softmax", softmax(PointwiseKind::softmax)});
     if (widens) piece.forward.push_back({"probabilities to 16 bits", over_scores(PointwiseKind::cast)});
-    if (s.dropout) add_dropout(stream, dropout, "attention dropout", rows, s.keys);
+    if (s.dropout) add_dropout(stream, dropout, "attention dropout", {stream.element, rows, s.keys});
     append(piece.forward, dropout.forward);
     piece.forward.push_back({"attention context", gemm(s.value_dim, s.keys)});
     piece.forward.push_back({"context copy", context_copy});
@@ -81,7 +81,7 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
     if (widens) piece.backward.push_back({"gradient to fp32", over_scores(PointwiseKind::cast)});
     piece.backward.push_back({"softmax backward", softmax(PointwiseKind::softmax_backward)});
     if (widens) piece.backward.push_back({"gradient to 16 bits", over_scores(PointwiseKind::cast)});
-    if (apart) add_passes(stream, piece.backward, "scale backward", rows, s.keys, 1, 0);
+    if (apart) add_passes(piece.backward, "scale backward", {stream.element, rows, s.keys}, 1, 0);
     if (s.biased) piece.backward.push_back({"position bias gradient", over_scores(PointwiseKind::bias_gradient)});
     piece.backward.push_back({"attention scores dgrad queries", gemm(s.head_dim, s.keys)});
     piece.backward.push_back({"attention scores dgrad keys", of_keys(s.head_dim)});

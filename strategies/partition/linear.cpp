@@ -179,13 +179,11 @@ void LinearSharder::shard() && {
     forward();
     backward();
     if (op_.second_input)  // every decoder layer's gradient is added to what the encoder gets
-        piece_.backward.push_back(
-            {.name = "sum encoder gradients",
-             .what = stream_.pointwise(PointwiseKind::add, stream_.residual_tokens, op_.in_features),
-             .needs = reduced_flag});
+        piece_.backward.push_back({.name = "sum encoder gradients",
+                                   .what = stream_.on_residual(PointwiseKind::add, op_.in_features),
+                                   .needs = reduced_flag});
     if (op_.shares_input)  // its gradient meets the other's
-        piece_.backward.push_back(
-            {"sum branch gradients", stream_.pointwise(PointwiseKind::add, stream_.residual_tokens, op_.in_features)});
+        piece_.backward.push_back({"sum branch gradients", stream_.on_residual(PointwiseKind::add, op_.in_features)});
     else
         piece_.saved_bytes = piece_.weight_saved_bytes =
             (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;

@@ -25,9 +25,10 @@ struct LayerStream {
     std::uint64_t residual_tokens = 0;  ///< of these, those that this rank holds of the residual stream
     models::Sequence sequence, second_sequence;
     std::uint32_t tensor;
-    Placement residual;      ///< of the residual stream over the tensor axis
-    kernels::Dtype element;  ///< of activations
-    std::uint64_t bytes;     ///< of one
+    Placement residual;               ///< of the residual stream over the tensor axis
+    kernels::Dtype element;           ///< of activations
+    std::uint64_t bytes;              ///< of one
+    kernels::Dtype residual_element;  ///< of the residual stream
 
     ValueId value = no_value;     ///< what the last operator left
     ValueId branch = no_value;    ///< the input of the open branch
@@ -50,11 +51,17 @@ struct LayerStream {
                                                std::uint64_t cols) const {
         return {kind, element, rows, cols};
     }
+    /// Over what this rank holds of the residual stream.
+    [[nodiscard]] kernels::Pointwise on_residual(kernels::PointwiseKind kind, std::uint64_t cols) const {
+        return {kind, residual_element, residual_tokens, cols};
+    }
     /// Goes over to the tokens of a sequence.
     void take(models::Sequence of);
     /// Tokens of one of that sequence which this rank holds.
     [[nodiscard]] std::uint32_t seq() const { return plan.rank_seq(sequence); }
-    [[nodiscard]] std::uint64_t residual_bytes(std::uint64_t width) const { return residual_tokens * width * bytes; }
+    [[nodiscard]] std::uint64_t residual_bytes(std::uint64_t width) const {
+        return residual_tokens * width * kernels::size_of(residual_element);
+    }
     /// What a kernel is told that adds to gradients of weights.
     [[nodiscard]] Launch into_gradients() const;
     /// A collective that brings `tensor`, [tokens, width] in all, from one placement to another. Returns where it then
@@ -76,9 +83,13 @@ struct WeightGradient {
 Work weight_gradient(const LayerStream& stream, std::string name, const kernels::Gemm& priced,
                      const WeightGradient& of);
 
-/// Kernels over `rows` x `cols` of a framework that does not fuse them: so many with one operand, and with two.
-void add_passes(const LayerStream& stream, std::vector<Work>& list, const std::string& name, std::uint64_t rows,
-                std::uint64_t cols, int unary, int binary);
+/// Kernels over so many cells of a framework that does not fuse them: so many with one operand, and with two.
+struct Cells {
+    kernels::Dtype element;
+    std::uint64_t rows, cols;
+    [[nodiscard]] kernels::Pointwise by(kernels::PointwiseKind kind) const { return {kind, element, rows, cols}; }
+};
+void add_passes(std::vector<Work>& list, const std::string& name, const Cells& over, int unary, int binary);
 
 /// A 16-bit operand of fp8 products, cast in both orientations: reads 2 bytes, writes 1 + 1, the traffic of a 16-bit
 /// transpose; behind its maximum, where the recipe needs that first (TransformerEngine, FP8 current scaling: "two
@@ -87,8 +98,7 @@ void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t r
                       bool routed = false);
 
 /// A dropout that nothing is fused with, and its backward.
-void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, std::uint64_t rows,
-                 std::uint64_t cols);
+void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, const Cells& over);
 
 /// An activation of `rows` x op.width outputs. Gated ones move the same whatever they are of, and only SwiGLU is
 /// executed. routed: of experts.

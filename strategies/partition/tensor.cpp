@@ -26,12 +26,23 @@ void add_gain(LayerStream& stream, const models::Norm& op, FlowBuilder::Weights&
             {.name = op.name + ".bias", .parts = {op.width}, .initial = Initial::zeros, .replicated = true}, op.width);
 }
 
+/// Where each operation is a kernel, what is fp32 between 16-bit products is cast there and its gradient back.
+void add_casts(const LayerStream& stream, Piece& piece, const Cells& cells) {
+    const bool widens = cells.element != stream.element;
+    if (!widens || stream.plan.training.kernel_fusion != KernelFusion::primitives) return;
+    const auto cast = stream.pointwise(PointwiseKind::cast, cells.rows, cells.cols);
+    piece.forward.push_back({piece.name + " cast", cast});
+    piece.backward.push_back({piece.name + " backward cast", cast});
+}
+
 /// A dropout, its backward, and the sum of the residual connection, each by itself: TensorFlow draws numbers, compares,
 /// scales and multiplies (tf.nn.dropout); others have one kernel (dropout).
-void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t rows, std::uint64_t cols) {
-    add_passes(stream, piece.forward, "bias", rows, cols, 1, 0);
-    add_dropout(stream, piece, "dropout", rows, cols);
-    add_passes(stream, piece.forward, "residual", rows, cols, 0, 1);
+void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t cols) {
+    const Cells cells{stream.residual_element, stream.residual_tokens, cols};
+    add_casts(stream, piece, cells);
+    add_passes(piece.forward, "bias", cells, 1, 0);
+    add_dropout(stream, piece, "dropout", cells);
+    add_passes(piece.forward, "residual", cells, 0, 1);
 }
 
 /// Mean, squared difference, mean, and the normalisation's product and sum, in fp32 (tf.nn.moments and
@@ -44,12 +55,13 @@ void separate_norm(const LayerStream& stream, Piece& piece, std::uint64_t rows, 
     };
     piece.forward.clear();
     piece.backward.clear();
-    const int casts = stream.bytes == 2 ? 1 : 0;
+    // To fp32 and back; from a stream that is fp32 the product's operand alone.
+    const int casts = stream.bytes > 2 ? 0 : stream.residual_element == Dtype::fp32 ? 1 : 2;
     const auto cast = stream.pointwise(PointwiseKind::cast, rows, width);
-    repeat(piece.forward, piece.name + " cast", cast, 2 * casts);
+    repeat(piece.forward, piece.name + " cast", cast, casts);
     repeat(piece.forward, piece.name + " moment", in_fp32(PointwiseKind::sum_of_squares), 2);
     repeat(piece.forward, piece.name, in_fp32(PointwiseKind::scale), 3);
-    repeat(piece.backward, piece.name + " backward cast", cast, 2 * casts);
+    repeat(piece.backward, piece.name + " backward cast", cast, casts);
     repeat(piece.backward, piece.name + " backward sum", in_fp32(PointwiseKind::sum_of_squares), 3);
     repeat(piece.backward, piece.name + " backward", in_fp32(PointwiseKind::scale), 4);
     repeat(piece.backward, piece.name + " backward", in_fp32(PointwiseKind::add), 4);
@@ -59,6 +71,11 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
     const bool centred = op.kind == models::NormKind::layernorm;
     auto& flow = stream.flow;
     const std::uint64_t rows = stream.residual_tokens;
+    // Norms of queries and keys stand between products.
+    const bool in_stream = op.width == stream.plan.model.hidden;
+    const auto of_norm = [&](PointwiseKind kind) {
+        return in_stream ? stream.on_residual(kind, op.width) : stream.pointwise(kind, rows, op.width);
+    };
     Piece piece{.name = op.name};
     FlowBuilder::Weights gamma, beta;
     add_gain(stream, op, gamma, beta);
@@ -66,13 +83,13 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
     const View mean{centred ? flow.activation(Format::fp32, rows) : no_value},
         rstd{flow.activation(Format::fp32, rows)};
     const auto forward = centred ? PointwiseKind::layernorm : PointwiseKind::rmsnorm;
-    piece.forward.push_back({.name = op.name, .what = stream.pointwise(forward, rows, op.width)});
+    piece.forward.push_back({.name = op.name, .what = of_norm(forward)});
     piece.forward.back().detail.operands = centred ? std::vector<View>{x, {gamma.weight}, {beta.weight}, y, mean, rstd}
                                                    : std::vector<View>{x, {gamma.weight}, y, rstd};
 
     const View dy{flow.gradient_of(y.value)}, dx{flow.gradient_of(x.value)};
     const auto backward = centred ? PointwiseKind::layernorm_backward : PointwiseKind::rmsnorm_backward;
-    piece.backward.push_back({.name = op.name + " backward", .what = stream.pointwise(backward, rows, op.width)});
+    piece.backward.push_back({.name = op.name + " backward", .what = of_norm(backward)});
     piece.backward.back().detail = {
         centred ? std::vector<View>{x, {gamma.weight}, dy, mean, rstd, dx, {gamma.gradient}, {beta.gradient}}
                 : std::vector<View>{x, {gamma.weight}, dy, rstd, dx, {gamma.gradient}},
@@ -85,13 +102,17 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
         stream.branch = x.value;
         stream.branch_norm = stream.norm;
         piece.backward.push_back(
-            {.name = "sum branch gradients", .what = stream.pointwise(PointwiseKind::add, rows, op.width)});
+            {.name = "sum branch gradients", .what = stream.on_residual(PointwiseKind::add, op.width)});
     }
     stream.value = y.value;
     piece.saved_bytes = stream.residual_bytes(op.width);
     piece.working_bytes = 2 * stream.residual_bytes(op.width);
     piece.parameters = piece.replicated_parameters = op.width * (centred ? 2 : 1);
     stream.layer.pieces.push_back(std::move(piece));
+}
+
+Dtype activation_element(const LayerStream& stream) {
+    return stream.plan.training.fp32_activation_function && stream.bytes == 2 ? Dtype::fp32 : stream.element;
 }
 
 void shard_activation(LayerStream& stream, const models::Activation& op) {
@@ -103,24 +124,23 @@ void shard_activation(LayerStream& stream, const models::Activation& op) {
     add_activation(stream, piece, {.gated = op.gated, .width = width, .kind = op.kind}, rows);
     // Its input; a ReLU needs its output, which the layer behind it keeps.
     const bool keeps = op.gated || op.kind != models::ActivationKind::relu;
-    piece.saved_bytes = keeps ? rows * width * stream.bytes * (op.gated ? 2 : 1) : 0;
-    piece.working_bytes = rows * width * stream.bytes;
+    const std::uint64_t bytes = kernels::size_of(activation_element(stream));
+    piece.saved_bytes = keeps ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
+    piece.working_bytes = rows * width * bytes;
     stream.layer.pieces.push_back(std::move(piece));
 }
 
 /// The sum takes the place of what the branch left, and so has its gradient.
 void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
-    const std::uint64_t rows = stream.residual_tokens;
     Piece piece{.name = "residual add"};
-    const auto add = stream.pointwise(PointwiseKind::add, rows, op.width);
+    const auto add = stream.on_residual(PointwiseKind::add, op.width);
     const View sum{stream.value};
     if (op.dropout && stream.plan.training.kernel_fusion != KernelFusion::full) {
-        separate_dropout_add(stream, piece, rows, op.width);
+        separate_dropout_add(stream, piece, op.width);
     } else if (op.dropout) {
-        piece.forward.push_back(
-            {"bias dropout add", stream.pointwise(PointwiseKind::bias_dropout_add, rows, op.width)});
+        piece.forward.push_back({"bias dropout add", stream.on_residual(PointwiseKind::bias_dropout_add, op.width)});
         piece.backward.push_back(
-            {"bias dropout add backward", stream.pointwise(PointwiseKind::bias_dropout_add_backward, rows, op.width)});
+            {"bias dropout add backward", stream.on_residual(PointwiseKind::bias_dropout_add_backward, op.width)});
     } else {
         piece.forward.push_back({.name = "residual add", .what = add, .detail = {{sum, {stream.branch}, sum}}});
     }
@@ -130,17 +150,16 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
     }
     // Without a norm before it, a branch begins with a linear layer: its input gradient is added here.
     if (stream.branch == no_value) piece.backward.push_back({"sum branch gradients", add});
-    piece.saved_bytes = op.dropout ? rows * op.width : 0;  // the mask
+    piece.saved_bytes = op.dropout ? stream.residual_tokens * op.width : 0;  // the mask
     piece.working_bytes = stream.residual_bytes(op.width);
     stream.layer.pieces.push_back(std::move(piece));
 }
 
 }  // namespace
 
-void add_passes(const LayerStream& stream, std::vector<Work>& list, const std::string& name, std::uint64_t rows,
-                std::uint64_t cols, int unary, int binary) {
-    for (int i = 0; i < unary; ++i) list.push_back({name, stream.pointwise(PointwiseKind::scale, rows, cols)});
-    for (int i = 0; i < binary; ++i) list.push_back({name, stream.pointwise(PointwiseKind::add, rows, cols)});
+void add_passes(std::vector<Work>& list, const std::string& name, const Cells& over, int unary, int binary) {
+    for (int i = 0; i < unary; ++i) list.push_back({name, over.by(PointwiseKind::scale)});
+    for (int i = 0; i < binary; ++i) list.push_back({name, over.by(PointwiseKind::add)});
 }
 
 void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols, bool routed) {
@@ -150,16 +169,16 @@ void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t r
     list.push_back({.name = "quantise", .what = over(PointwiseKind::transpose), .routed = routed});
 }
 
-void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, std::uint64_t rows,
-                 std::uint64_t cols) {
+void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, const Cells& over) {
     if (stream.plan.training.kernel_fusion != KernelFusion::primitives) {
-        piece.forward.push_back({name, stream.pointwise(PointwiseKind::dropout, rows, cols)});
-        piece.backward.push_back({name + " backward", stream.pointwise(PointwiseKind::dropout_backward, rows, cols)});
+        piece.forward.push_back({name, over.by(PointwiseKind::dropout)});
+        piece.backward.push_back({name + " backward", over.by(PointwiseKind::dropout_backward)});
         return;
     }
-    piece.forward.push_back({name + " numbers", kernels::Pointwise{PointwiseKind::fill, Dtype::fp32, rows, cols}});
-    add_passes(stream, piece.forward, name, rows, cols, 2, 1);
-    add_passes(stream, piece.backward, name + " backward", rows, cols, 1, 1);
+    const Cells numbers{Dtype::fp32, over.rows, over.cols};
+    piece.forward.push_back({name + " numbers", numbers.by(PointwiseKind::fill)});
+    add_passes(piece.forward, name, over, 2, 1);
+    add_passes(piece.backward, name + " backward", over, 1, 1);
 }
 
 LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer, models::Sequence of_sequence,
@@ -172,7 +191,8 @@ LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer, models::Se
       tensor(of_plan.strategy.tensor),
       residual(of_plan.strategy.sequence_parallel && tensor > 1 ? Placement::sharded_sequence : Placement::replicated),
       element(activation_dtype(of_plan)),
-      bytes(kernels::size_of(element)) {
+      bytes(kernels::size_of(element)),
+      residual_element(residual_dtype(of_plan)) {
     take(of_sequence);
 }
 
@@ -252,14 +272,17 @@ ActivationKernels kernels_of(const models::Activation& op) {
 /// gelu).
 void separate_activation(const LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows) {
     const auto [forward, backward] = kernels_of(op);
-    add_passes(stream, piece.forward, "bias", rows, op.width, 1, 0);
+    const Cells cells{activation_element(stream), rows, op.width};
+    add_casts(stream, piece, cells);
+    add_passes(piece.forward, "bias", cells, 1, 0);
     if (stream.plan.training.kernel_fusion == KernelFusion::primitives && op.kind == models::ActivationKind::gelu) {
-        add_passes(stream, piece.forward, piece.name, rows, op.width, 6, 2);
-        add_passes(stream, piece.backward, piece.name + " backward", rows, op.width, 5, 5);
+        add_passes(piece.forward, piece.name, cells, 6, 2);
+        add_passes(piece.backward, piece.name + " backward", cells, 5, 5);
     } else {
-        piece.forward.push_back({piece.name, stream.pointwise(forward, rows, op.width)});
-        piece.backward.push_back({piece.name + " backward", stream.pointwise(backward, rows, op.width)});
+        piece.forward.push_back({piece.name, cells.by(forward)});
+        piece.backward.push_back({piece.name + " backward", cells.by(backward)});
     }
+    add_casts(stream, piece, cells);
 }
 
 }  // namespace
@@ -275,8 +298,9 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
     if (!op.gated && stream.plan.training.kernel_fusion != KernelFusion::full)
         return separate_activation(stream, piece, op, rows);
     const auto [forward, backward] = kernels_of(op);
-    Work there{.name = piece.name, .what = stream.pointwise(forward, rows, op.width), .routed = routed};
-    Work back{.name = piece.name + " backward", .what = stream.pointwise(backward, rows, op.width), .routed = routed};
+    const Cells cells{activation_element(stream), rows, op.width};
+    Work there{.name = piece.name, .what = cells.by(forward), .routed = routed};
+    Work back{.name = piece.name + " backward", .what = cells.by(backward), .routed = routed};
     there.detail.operands = op.gated || relu ? std::vector<View>{x, y} : std::vector<View>{x, bias, y};
     back.detail.operands = relu       ? std::vector<View>{y, dy, dx}
                            : op.gated ? std::vector<View>{x, dy, dx}
@@ -291,6 +315,11 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
 Dtype activation_dtype(const Plan& plan) {
     const Dtype compute = plan.training.precision.compute;
     return compute == Dtype::fp8 ? Dtype::bf16 : compute;
+}
+
+Dtype residual_dtype(const Plan& plan) {
+    const Dtype element = activation_dtype(plan);
+    return plan.training.fp32_residual_connection && kernels::size_of(element) == 2 ? Dtype::fp32 : element;
 }
 
 std::uint64_t ShardedLayer::saved_bytes() const {
@@ -407,7 +436,9 @@ ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
         const bool decodes = sequence_of(input) != sequence_of(first);
         stream.take(sequence_of(input));
         // All layers of a decoder take one and the same tensor of the encoder: each counts its share.
-        out.input_bytes += elements_of(input, stream) * stream.bytes / (decodes ? plan.model.decoder_layers : 1);
+        const bool words = std::holds_alternative<models::Tokens>(input);
+        const std::uint64_t element = words ? kernels::size_of(stream.residual_element) : stream.bytes;
+        out.input_bytes += elements_of(input, stream) * element / (decodes ? plan.model.decoder_layers : 1);
     }
     return out;
 }

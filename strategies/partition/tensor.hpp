@@ -78,6 +78,9 @@ struct ShardedLayer {
 /// Format of activations outside the matrix products: the compute precision, 16 bits under fp8.
 kernels::Dtype activation_dtype(const Plan& plan);
 
+/// Format of the residual stream, which may be fp32 beside 16-bit activations.
+kernels::Dtype residual_dtype(const Plan& plan);
+
 /// Freezes the layer's weights and puts adapters beside its linear layers, where the plan trains those alone (LoRA).
 void train_adapters_alone(ShardedLayer& layer, const Plan& plan);
 

@@ -34,9 +34,7 @@ private:
     void parameters();
     void forward();
     void backward();
-    [[nodiscard]] Pointwise over_rows(PointwiseKind kind) const {
-        return stream_.pointwise(kind, stream_.residual_tokens, op_.hidden);
-    }
+    [[nodiscard]] Pointwise over_rows(PointwiseKind kind) const { return stream_.on_residual(kind, op_.hidden); }
     [[nodiscard]] View ids() const { return {stream_.flow.table(Table::ids, Format::int32, stream_.tokens)}; }
 
     LayerStream& stream_;
