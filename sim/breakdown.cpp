@@ -110,6 +110,11 @@ public:
 private:
     static constexpr double never = -std::numeric_limits<double>::infinity();
 
+    /// When the host had made an operation's first launch, and the end that all of its launches allow.
+    struct Issued {
+        double first = never, end = never;
+    };
+
     /// What came since `before` comes so many times more.
     void repeat(const Breakdown& before, std::uint32_t times) {
         Breakdown round = sum_;
@@ -121,11 +126,11 @@ private:
     void visit(std::uint32_t i, const Op& op, Causes causes) {
         if (const auto* called = std::get_if<Call>(&op.what)) return call(i, called->block, causes);
         OpTime time;
-        double issued = never;
+        Issued issued;
         if (costs_ != nullptr) {
             const OpCost& cost = costs_->of(rank_.role, i);
             time = {cost.device, costs_->slowed(rank_.role, i)};
-            issued = host_ + cost.first_dispatch;
+            issued = {host_ + cost.first_dispatch, host_ + cost.host_to_end};
             host_ += cost.host;
         }
         pass(op, rank_.spans[i], time, causes, issued);
@@ -145,10 +150,12 @@ private:
         }
         costs_->run(number, times.ops, span.begin, host, spans_);
         Awaited awaited(block);
-        double issued = host;
+        double free_host = host;
         for (std::uint32_t k = 0; k < block.ops.size(); ++k) {
             const Op& op = block.ops[k];
-            issued += costs_->dispatch(op);
+            const Issued issued{free_host + costs_->dispatch(op),
+                                costs_->soonest_end(op, times.ops[k].seconds, free_host)};
+            free_host += costs_->issue(op);
             if (op.lane == Lane::compute) {
                 const Causes own = awaited.wait(op);
                 pass(op, spans_[k], times.ops[k], k == 0 ? causes : own, issued);
@@ -159,9 +166,13 @@ private:
         }
     }
 
-    void pass(const Op& op, Span span, const OpTime& time, Causes causes, double issued) {
-        gap(now_, span.begin, causes, std::holds_alternative<Collective>(op.what), issued);
-        busy(op, span.end - std::max(now_, span.begin), time);
+    void pass(const Op& op, Span span, const OpTime& time, Causes causes, const Issued& issued) {
+        gap(now_, span.begin, causes, std::holds_alternative<Collective>(op.what), issued.first);
+        const double begin = std::max(now_, span.begin);
+        // Its launches came one by one, and the device waited for them.
+        const double waited = issued.end >= span.end ? std::max(0.0, span.end - begin - time.seconds) : 0;
+        busy(op, span.end - begin - waited, time);
+        sum_.launch += waited;
         now_ = std::max(now_, span.end);
     }
 

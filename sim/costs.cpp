@@ -39,6 +39,22 @@ double dispatch_seconds(const strategies::Training& training, const topology::Gp
     return of(training.software) + (training.deterministic ? of(hardware::Software::megatron_lm) : 0);
 }
 
+/// How often a kernel on routed tokens is launched. Transformer Engine and Megatron-LM's grouped products loop over
+/// the rank's experts (nvte_multi_stream_cublas_gemm, grouped_gemm's CublasGroupedGemm), and so do their casts to fp8,
+/// but for those by scales of steps before, which one kernel makes of all (multi_tensor_quantize).
+std::uint32_t launches_apart(const kernels::Kernel& kernel, const strategies::Plan& plan) {
+    using kernels::PointwiseKind;
+    const hardware::Software software = plan.training.software;
+    if (plan.model.experts == 0) return 1;
+    if (software != hardware::Software::megatron_lm && software != hardware::Software::transformer_engine) return 1;
+    if (const auto* product = std::get_if<kernels::Gemm>(&kernel)) return product->batch;
+    const auto* pointwise = std::get_if<kernels::Pointwise>(&kernel);
+    const bool casts = pointwise != nullptr && (pointwise->kind == PointwiseKind::transpose ||
+                                                pointwise->kind == PointwiseKind::sum_of_squares);
+    if (!casts || plan.training.fp8_recipe == strategies::Fp8Recipe::delayed) return 1;
+    return static_cast<std::uint32_t>(plan.model.experts / plan.strategy.expert);
+}
+
 /// Of a kernel over that of the table.
 double relative_rate(const kernels::Kernel& kernel, const hardware::AttentionRates& attention) {
     const auto* fused = std::get_if<kernels::Attention>(&kernel);
@@ -90,6 +106,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       dispatch_(dispatch_seconds(plan.training, gpu, predictor, false)),
       routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, true)),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
+    if (routed_dispatch_ > 0) launch_ = predictor.constant("launch_seconds");
     // A device without a datasheet's rate is the one that the profile measured.
     const double rate = gpu.memory_bytes_per_second;
     const double memory = rate > 0 ? predictor.constant("memory_bytes_per_second") / rate : 1.0;
@@ -100,7 +117,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
         const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
-        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived});
+        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived,
+                            launches_apart(kernel, plan)});
     }
     const topology::GpuId own = plan.placement.gpu(rank);
     if (has<strategies::Copy>(step))
@@ -175,11 +193,13 @@ double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, bool di
     spans.resize(program->ops.size());
     double last = never;
     for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
-        if (dispatched) host += dispatch(program->ops[i]);
-        auto& lane = free[static_cast<std::size_t>(program->ops[i].lane)];
-        double begin = std::max(lane, host);
+        const Op& op = program->ops[i];
+        auto& lane = free[static_cast<std::size_t>(op.lane)];
+        double begin = std::max(lane, dispatched ? host + dispatch(op) : host);
         for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, spans[other].end);
         spans[i] = {begin, begin + times[i].seconds};
+        if (dispatched) spans[i].end = std::max(spans[i].end, soonest_end(op, times[i].seconds, host));
+        if (dispatched) host += issue(op);
         lane = spans[i].end;
         last = std::max(last, lane);
     }
@@ -206,7 +226,7 @@ BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Bes
     times.shares = shares_of(step, block, times);
     times.cost.host_to_end = run(number, times.ops, true, never, 0.0, spans);
     times.cost.first_dispatch = dispatch(block.ops.front());
-    for (const Op& op : block.ops) times.cost.host += dispatch(op);
+    for (const Op& op : block.ops) times.cost.host += issue(op);
     return times;
 }
 

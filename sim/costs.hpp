@@ -1,6 +1,7 @@
 // Time of every operation that does not depend on other ranks: device time and host time, per program.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -32,7 +33,8 @@ struct Shares {
 
 /// An operation begins at max(device ready, host + first_dispatch) and ends at max(begin of a free device + device,
 /// host + host_to_end); the host is free again at host + host. For one kernel host = first_dispatch and
-/// host_to_end = host + device; a block composes its kernels exactly (the recurrence is linear in max-plus algebra).
+/// host_to_end = host + device; of several that are launched one after the other, each an equal part, the last ends its
+/// part behind the last launch; a block composes its kernels exactly (the recurrence is linear in max-plus algebra).
 struct OpCost {
     double device = 0;
     double host = 0;
@@ -59,6 +61,7 @@ struct KernelCost {
     double seconds = 0;
     bool extrapolated = false;
     std::string_view derived = {};  ///< as calibrate::Estimate says it
+    std::uint32_t launches = 1;     ///< on routed tokens: each expert's part by itself (launches_apart)
 };
 
 class Costs {
@@ -93,6 +96,13 @@ public:
     [[nodiscard]] double dispatch(const strategies::Op& op) const {
         return op.label.routed ? routed_dispatch_ : dispatch_;
     }
+    /// The same with all of its launches, the first of which dispatch() counts.
+    [[nodiscard]] double issue(const strategies::Op& op) const { return dispatch(op) + (launches(op) - 1) * launch_; }
+    /// The end that the host's launches allow an operation of so many seconds of the device, when the first could be
+    /// made at `host`.
+    [[nodiscard]] double soonest_end(const strategies::Op& op, double seconds, double host) const {
+        return std::max(host + dispatch(op) + seconds, host + issue(op) + seconds / launches(op));
+    }
     /// Nothing in a step without copies.
     [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
     /// Nothing in a step whose hosts compute nothing.
@@ -101,8 +111,12 @@ public:
 private:
     [[nodiscard]] OpCost cost(const strategies::StepProgram& step, const strategies::Op& op) const;
     [[nodiscard]] OpCost kernel_cost(const strategies::Op& op, double seconds) const {
-        const double host = dispatch(op);
-        return {seconds, host, host, host + seconds};
+        return {seconds, issue(op), dispatch(op), soonest_end(op, seconds, 0)};
+    }
+    /// Without a host's time there are no launches to wait for.
+    [[nodiscard]] double launches(const strategies::Op& op) const {
+        const auto* compute = std::get_if<strategies::Compute>(&op.what);
+        return op.label.routed && compute != nullptr ? kernels_[compute->kernel].launches : 1;
     }
     [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
     [[nodiscard]] BlockTimes block_times(const strategies::StepProgram& step, std::uint32_t block,
@@ -132,6 +146,7 @@ private:
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t>, double> collectives_;  // seconds
     double gap_, dispatch_, routed_dispatch_, slowdown_;
+    double launch_ = 0;  ///< of an expert's part; 0 in a CUDA graph
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;
     std::vector<KernelCost> kernels_;

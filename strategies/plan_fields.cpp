@@ -232,7 +232,6 @@ constexpr std::array of_training{
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
     field<&Training::fp32_residual_connection>({.name = "fp32_residual_connection",
         .help = "The residual stream in fp32, with its norms, dropouts and sums, beside 16-bit products.",
-        .others = {megatron("fp32_residual_connection")},
         .origin = "Megatron-LM; TensorFlow, auto_mixed_precision"}),
     field<&Training::fp32_activation_function>({.name = "fp32_activation_function",
         .help = "Activation functions between 16-bit products in fp32: TensorFlow's automatic mixed precision leaves "
