@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* calibrate_footer = R"(Examples:
   orrery calibrate --device cuda:0 --budget 5min --out h100-node.json
   orrery calibrate --device cuda --ranks 8 --suite collective,overlap --out nvlink.json
   orrery calibrate --device cuda --ranks 16 --hosts nodes --suite collective --out two-nodes.json
@@ -37,7 +37,7 @@ constexpr const char* footer = R"(Examples:
 
 Points measured so far are kept in a log beside the profile: the same command goes on where it was stopped.)";
 
-struct Options {
+struct CalibrateOptions {
     std::string device = "cpu", budget = "5min", out, scenario, points, hosts;
     std::vector<std::string> suites, dtypes, set;
     std::uint32_t ranks = 1;
@@ -58,7 +58,7 @@ std::string device_of(const std::vector<std::string>& words) {
     return option == words.end() ? "cpu" : *std::next(option);
 }
 
-std::string scenario_points(const Options& options) {
+std::string scenario_points(const CalibrateOptions& options) {
     std::vector<scenarios::Override> overrides;
     for (const std::string& text : options.set) overrides.push_back(scenarios::parse_override(text));
     std::size_t left_out = 0;
@@ -77,7 +77,7 @@ std::optional<fs::file_time_type> written(const std::string& file) {
     return absent ? std::nullopt : std::optional(time);
 }
 
-Exit calibrate_device(const Options& options) {
+Exit calibrate_device(const CalibrateOptions& options) {
     if (options.ranks == 0) throw Error("--ranks is 0", "at least 1");
     std::optional<PointsFile> points;
     if (!options.scenario.empty()) points.emplace(scenario_points(options));
@@ -112,7 +112,7 @@ Exit calibrate_device(const Options& options) {
     return exit;
 }
 
-void add_measuring(CLI::App& command, const std::shared_ptr<Options>& options) {
+void add_measuring(CLI::App& command, const std::shared_ptr<CalibrateOptions>& options) {
     command.add_option("--device", options->device, "cpu, cpu:4 (threads), cuda, cuda:1")->capture_default_str();
     command
         .add_option("--suite", options->suites,
@@ -188,8 +188,8 @@ void add_calibrate(CLI::App& program, Exit& exit) {
     CLI::App* const command =
         program.add_subcommand("calibrate", "measure a device and write its profile; show, compare, check, import");
     command->require_subcommand(0, 1);
-    command->footer(footer);
-    const auto options = std::make_shared<Options>();
+    command->footer(calibrate_footer);
+    const auto options = std::make_shared<CalibrateOptions>();
     add_measuring(*command, options);
     add_calibrate_show(*command);
     add_calibrate_compare(*command);

@@ -19,7 +19,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct CalibrateImportOptions {
     std::string file, out, into, kind;
 };
 
@@ -31,7 +31,7 @@ std::string text_of(const calibrate::Merged& merged) {
                        sizes.empty() ? "" : ": ", join(sizes));
 }
 
-void import_tests(const Options& options) {
+void import_tests(const CalibrateImportOptions& options) {
     if (options.out.empty() && options.into.empty())
         throw Error("nowhere to put the collectives", "--into an existing profile, or --out a new one");
     require_distinct({options.out}, {options.file, options.into});
@@ -63,7 +63,7 @@ void add_calibrate_import(CLI::App& calibrate) {
     command->require_subcommand(1);
     command->footer("Example:\n  orrery calibrate import nccl-tests all_reduce.txt --into h100-node.json");
     CLI::App* const nccl = command->add_subcommand("nccl-tests", "the text that all_reduce_perf and its kin print");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CalibrateImportOptions>();
     nccl->add_option("FILE", options->file, "output of one run")->required();
     nccl->add_option("--into", options->into, "profile to add the collectives to; with --out, a copy of it")
         ->type_name("PROFILE");

@@ -23,14 +23,14 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct CapacityOptions {
     std::string question, json, html, cache;
     bool no_cache = false;
     DisplayOptions display;
     FormatOption format;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* capacity_footer = R"(Examples:
   orrery capacity scenarios/capacity/llama3-70b.json
   orrery capacity scenarios/capacity/gpt3-175b.json --json - | jq .chosen
   orrery capacity scenarios/capacity/llama3-70b.json --html answer.html
@@ -38,7 +38,7 @@ constexpr const char* footer = R"(Examples:
 Predictions are kept beside the question (QUESTION.predictions), so that another price is answered at once, and a
 command that was interrupted goes on.)";
 
-Exit ask(const Options& options) {
+Exit ask(const CapacityOptions& options) {
     require_distinct({options.json, options.html, options.cache, options.format.path()}, {options.question});
     if (!options.html.empty()) report::require_page();
     const nlohmann::json document = documents::read_document(options.question);
@@ -70,7 +70,7 @@ Exit ask(const Options& options) {
 void add_capacity(CLI::App& program, Exit& exit) {
     CLI::App* const command = program.add_subcommand(
         "capacity", "days, GPU-hours, money and energy of a training on each of several clusters, and what binds");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CapacityOptions>();
     command->add_option("QUESTION", options->question, "model, tokens, deadline or budget, candidates (JSON)")
         ->required();
     command->add_option("--json", options->json, "write the answer as JSON; - for standard output")->type_name("FILE");
@@ -81,7 +81,7 @@ void add_capacity(CLI::App& program, Exit& exit) {
     command->add_flag("--no-cache", options->no_cache, "keep none, and use none")->excludes(file);
     options->format.add_to(*command, "a line a candidate");
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(capacity_footer);
     command->callback([options, &exit] { exit = ask(*options); });
 }
 

@@ -27,7 +27,7 @@ namespace {
 
 using kernels::CollectiveKind;
 
-struct Options {
+struct CollectiveOptions {
     std::string kind, cluster, bytes = "1M..1G", algorithm = "auto", protocol = "auto", profile, grid, json, html;
     std::vector<std::string> set;
     FormatOption format;
@@ -36,7 +36,7 @@ struct Options {
     bool quiet = false;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* collective_footer = R"(Examples:
   orrery collective all_reduce --cluster superpod-a100 --gpus 1024 --bytes 1M..4G
   orrery collective all_to_all --cluster dgx-h100 --set cluster.nodes=64 --gpus 512 --bytes 64M
   orrery collective all_reduce --cluster superpod-a100 --gpus 64 --bytes 256M --algorithm tree --protocol ll128
@@ -70,7 +70,7 @@ sim::Grid parse_grid(const std::string& text, std::uint32_t ranks) {
     return grid;
 }
 
-std::uint32_t ranks_of(const Options& options, const topology::Cluster& cluster) {
+std::uint32_t ranks_of(const CollectiveOptions& options, const topology::Cluster& cluster) {
     const std::uint32_t ranks = options.gpus == 0 ? cluster.gpus() : options.gpus;
     if (ranks <= cluster.gpus()) return ranks;
     throw Error("", "", fmt::format("--gpus {}, but cluster {} has {}", ranks, cluster.name(), cluster.gpus()),
@@ -79,7 +79,7 @@ std::uint32_t ranks_of(const Options& options, const topology::Cluster& cluster)
 }
 
 /// The preset at the size that the GPUs need, unless the user set one; or a scenario's cluster as it is.
-topology::Cluster cluster_of(const Options& options) {
+topology::Cluster cluster_of(const CollectiveOptions& options) {
     std::vector<scenarios::Override> overrides;
     for (const std::string& text : options.set) overrides.push_back(scenarios::parse_override(text));
     if (options.cluster.ends_with(".json")) return topology::build(scenarios::load_cluster(options.cluster, overrides));
@@ -91,7 +91,7 @@ topology::Cluster cluster_of(const Options& options) {
 }
 
 /// "a100, h100": of the GPUs that take part.
-std::string profile_names(const Options& options, const topology::Cluster& cluster,
+std::string profile_names(const CollectiveOptions& options, const topology::Cluster& cluster,
                           const std::vector<topology::GpuId>& gpus) {
     if (!options.profile.empty()) return options.profile;
     std::set<std::string> names;
@@ -114,7 +114,7 @@ std::vector<calibrate::CollectiveTable> measured_by(const sim::Profiles& timing,
 }
 
 /// The command line that says the same.
-std::string command(const Options& options) {
+std::string command(const CollectiveOptions& options) {
     std::string text = fmt::format("orrery collective {} --cluster {}", options.kind, shell_word(options.cluster));
     const auto add = [&](const char* option, const std::string& value, const char* usual) {
         if (value != usual) text += fmt::format(" {} {}", option, shell_word(value));
@@ -130,7 +130,7 @@ std::string command(const Options& options) {
     return text + " --html " + shell_word(options.html);
 }
 
-void collective(const Options& options) {
+void collective(const CollectiveOptions& options) {
     require_distinct({options.json, options.html, options.format.path()},
                      {options.cluster.ends_with(".json") ? options.cluster : ""});
     const CollectiveKind kind = kind_of(options.kind);
@@ -170,7 +170,7 @@ void collective(const Options& options) {
 void add_collective(CLI::App& program, Exit&) {
     CLI::App* const command =
         program.add_subcommand("collective", "time a collective alone on a cluster, in the form of nccl-tests");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CollectiveOptions>();
     command
         ->add_option("KIND", options->kind, "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv")
         ->required();
@@ -193,7 +193,7 @@ void add_collective(CLI::App& program, Exit&) {
         ->type_name("FILE");
     options->format.add_to(*command, "a line a size");
     command->add_flag("--quiet,-q", options->quiet, "print no table");
-    command->footer(footer);
+    command->footer(collective_footer);
     command->callback([options] { collective(*options); });
 }
 

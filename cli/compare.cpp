@@ -22,7 +22,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct CompareOptions {
     std::string predicted, measured, json, html;
     double tolerance_percent = 10;
     std::size_t rows = 12;
@@ -30,7 +30,7 @@ struct Options {
     FormatOption format;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* compare_footer = R"(Examples:
   orrery simulate scenarios/gpt-tiny-cpu.json --operations --json predicted.json
   orrery run scenarios/gpt-tiny-cpu.json --json measured.json
   orrery compare predicted.json measured.json --tolerance 5
@@ -43,12 +43,12 @@ nlohmann::json read(const std::string& file) {
     return documents::parse_document(read_file(file, hint, most_bytes), file, {.example = hint});
 }
 
-std::string command(const Options& options) {
+std::string command(const CompareOptions& options) {
     return fmt::format("orrery compare {} {} --tolerance {} --html {}", shell_word(options.predicted),
                        shell_word(options.measured), options.tolerance_percent, shell_word(options.html));
 }
 
-Exit compare(const Options& options) {
+Exit compare(const CompareOptions& options) {
     require_distinct({options.json, options.html, options.format.path()}, {options.predicted, options.measured});
     const auto predicted = read(options.predicted), measured = read(options.measured);
     if (!options.html.empty()) report::require_page();
@@ -72,7 +72,7 @@ Exit compare(const Options& options) {
 void add_compare(CLI::App& program, Exit& exit) {
     CLI::App* const command =
         program.add_subcommand("compare", "hold a prediction against a measured run: step, categories, operations");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CompareOptions>();
     command->add_option("PREDICTED", options->predicted, "report of simulate --operations --json")->required();
     command->add_option("MEASURED", options->measured, "report of run --json, or what import torch-trace wrote")
         ->required();
@@ -87,7 +87,7 @@ void add_compare(CLI::App& program, Exit& exit) {
         ->type_name("FILE");
     options->format.add_to(*command, "a line for the step, each category and each operation");
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(compare_footer);
     command->callback([options, &exit] { exit = compare(*options); });
 }
 

@@ -16,13 +16,13 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct DiffOptions {
     std::string before, after, json;
     DisplayOptions display;
     FormatOption format;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* diff_footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --json before.json
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.recompute=selective --json after.json
   orrery diff before.json after.json)";
@@ -32,7 +32,7 @@ nlohmann::json read(const std::string& file) {
     return documents::parse_document(read_file(file, hint, report::most_operations_bytes), file, {.example = hint});
 }
 
-Exit diff(const Options& options) {
+Exit diff(const DiffOptions& options) {
     require_distinct({options.json, options.format.path()}, {options.before, options.after});
     const auto before = read(options.before), after = read(options.after);
     Output json(options.json);
@@ -51,14 +51,14 @@ Exit diff(const Options& options) {
 void add_diff(CLI::App& program, Exit& exit) {
     CLI::App* const command =
         program.add_subcommand("diff", "two predictions: what differs in the scenario, and in the answer");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<DiffOptions>();
     command->add_option("BEFORE", options->before, "report of simulate --json")->required();
     command->add_option("AFTER", options->after, "report of simulate --json")->required();
     command->add_option("--json", options->json, "write the difference as JSON; - for standard output")
         ->type_name("FILE");
     options->format.add_to(*command, "a line a difference");
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(diff_footer);
     command->callback([options, &exit] { exit = diff(*options); });
 }
 

@@ -12,18 +12,18 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct ExplainOptions {
     ScenarioOptions scenario;
     std::uint32_t rank = 0;
     FormatOption format;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* explain_footer = R"(Examples:
   orrery explain scenarios/gpt3-175b-superpod-a100.json | less -S
   orrery explain scenarios/gpt3-175b-superpod-a100.json --rank 1023    # a rank of the last pipeline stage
   orrery explain scenarios/gpt3-175b-superpod-a100.json --format csv    # its kernels and transfers alone)";
 
-void explain(const Options& options) {
+void explain(const ExplainOptions& options) {
     const scenarios::Scenario scenario = options.scenario.load();
     const report::RankView rank(scenario, options.rank);
     options.format.print({.text = [&] { return rank.text(); },
@@ -37,11 +37,11 @@ void explain(const Options& options) {
 void add_explain(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand(
         "explain", "show the step program of one rank and where the time of each kernel and transfer comes from");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ExplainOptions>();
     options->scenario.add_to(*command);
     command->add_option("--rank", options->rank, "global rank, tensor varying fastest")->capture_default_str();
     options->format.add_to(*command, "a line a kernel or transfer");
-    command->footer(footer);
+    command->footer(explain_footer);
     command->callback([options] { options->scenario.blamed([&] { return explain(*options); }); });
 }
 

@@ -20,7 +20,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct ExportOptions {
     ScenarioOptions scenario;
     std::string out, name = "step";
     std::vector<std::uint32_t> ranks;
@@ -29,7 +29,7 @@ struct Options {
 /// The most that all files of an export may take together.
 constexpr std::uint64_t most_bytes = std::uint64_t{8} << 30U;
 
-constexpr const char* footer =
+constexpr const char* export_footer =
     R"(Writes DIR/NAME.RANK.et for each rank, which ASTRA-sim reads as --workload-configuration=DIR/NAME, and
 DIR/groups.json, its --comm-group-configuration. Times are left to the simulator: nodes have FLOPs, bytes
 and dependencies.
@@ -37,7 +37,7 @@ Examples:
   orrery export chakra scenarios/gpt-tiny-cpu.json --out chakra
   orrery export chakra scenarios/gpt3-175b-superpod-a100.json --rank 0 --rank 128 --out chakra)";
 
-std::vector<std::uint32_t> ranks_of(const Options& options, std::size_t ranks) {
+std::vector<std::uint32_t> ranks_of(const ExportOptions& options, std::size_t ranks) {
     std::vector<std::uint32_t> all = options.ranks;
     if (all.empty()) {
         all.resize(ranks);
@@ -50,7 +50,7 @@ std::vector<std::uint32_t> ranks_of(const Options& options, std::size_t ranks) {
     return all;
 }
 
-void export_chakra(const Options& options) {
+void export_chakra(const ExportOptions& options) {
     const scenarios::Scenario scenario = options.scenario.load();
     const strategies::StepProgram step =
         options.scenario.blamed([&] { return strategies::unrolled(strategies::build(scenario.plan)); });
@@ -85,9 +85,9 @@ void export_chakra(const Options& options) {
 void add_export(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand("export", "write a scenario's step for other simulators");
     command->require_subcommand(1);
-    command->footer(footer);
+    command->footer(export_footer);
     CLI::App* const chakra = command->add_subcommand("chakra", "Chakra execution traces (MLCommons), a file a rank");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ExportOptions>();
     options->scenario.add_to(*chakra);
     chakra->add_option("--out", options->out, "folder to write, made where it is missing")
         ->type_name("DIR")
@@ -96,7 +96,7 @@ void add_export(CLI::App& program, Exit&) {
     chakra->add_option("--rank", options->ranks, "only this rank; may be repeated")
         ->type_name("N")
         ->allow_extra_args(false);
-    chakra->footer(footer);
+    chakra->footer(export_footer);
     chakra->callback([options] { export_chakra(*options); });
 }
 

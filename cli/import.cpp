@@ -18,14 +18,14 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct ImportOptions {
     doors::Request request;
     std::vector<std::string> arguments, defines, set;
     std::string out = "-";
     bool strict = false;
 };
 
-constexpr const char* footer =
+constexpr const char* import_footer =
     R"(What has no effect on time or memory is listed; what has one and is not modelled is noted, each with its place.
 Examples:
   orrery import megatron doors/examples/gpt-1.7b.sh --cluster dgx-a100 --out train.json
@@ -50,7 +50,7 @@ std::map<std::string, std::string> definitions(const std::vector<std::string>& t
     return all;
 }
 
-doors::Request request_of(const Options& options, const doors::Importer& importer) {
+doors::Request request_of(const ImportOptions& options, const doors::Importer& importer) {
     doors::Request request = options.request;
     request.arguments = options.arguments;
     request.defines = definitions(options.defines);
@@ -96,7 +96,7 @@ void say(const std::string& file, const std::vector<doors::Finding>& findings, b
     throw errors.back();
 }
 
-void import_file(const Options& options, const doors::Importer& importer) {
+void import_file(const ImportOptions& options, const doors::Importer& importer) {
     const doors::Request request = request_of(options, importer);
     require_distinct({options.out}, {request.file, request.model});
     Output out(options.out);
@@ -109,7 +109,7 @@ void import_file(const Options& options, const doors::Importer& importer) {
 
 void add_format(CLI::App& command, const doors::Importer& importer) {
     CLI::App* const format = command.add_subcommand(std::string(importer.name), std::string(importer.summary));
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ImportOptions>();
     doors::Request& request = options->request;
     format->add_option("FILE", request.file,
                        importer.takes_arguments ? "the file; none for bare arguments" : "the file");
@@ -137,7 +137,7 @@ void add_format(CLI::App& command, const doors::Importer& importer) {
     format->add_option("--name", request.name, "title of the scenario; the file's stem without it");
     format->add_flag("--strict", options->strict, "what is unknown or not modelled is an error, not a note");
     format->callback([options, &importer] { import_file(*options, importer); });
-    format->footer(footer);
+    format->footer(import_footer);
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ void add_import(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand(
         "import", "make a scenario of a launch script or another program's configuration, or a measurement of a trace");
     command->require_subcommand(1);
-    command->footer(footer);
+    command->footer(import_footer);
     for (const doors::Importer& importer : doors::importers()) add_format(*command, importer);
     add_import_trace(*command);
 }

@@ -25,12 +25,12 @@ namespace {
 
 using doors::trace::Measurement;
 
-struct Options {
+struct ImportTraceOptions {
     doors::trace::Request request;
     std::string out = "-", profile, profile_out;
 };
 
-constexpr const char* footer =
+constexpr const char* import_trace_footer =
     R"(Kernels of a step by layer (modules of with_modules=True, or annotations such as "layer 3"), phase and kind, gaps
 of every stream, what was asked of NCCL; with record_shapes=True the times of products of matrices too, which --profile
 adds to a copy of a profile.
@@ -50,7 +50,7 @@ calibrate::Provenance provenance(const Measurement& m) {
 }
 
 /// Writes the copy of the profile; a line about it.
-std::string add_products(const Measurement& m, const Options& options) {
+std::string add_products(const Measurement& m, const ImportTraceOptions& options) {
     if (m.products.empty())
         throw Error(m.file, "/traceEvents", "holds no product of matrices with its shapes",
                     "record it with record_shapes=True");
@@ -95,7 +95,7 @@ std::string text_of(const Measurement& m) {
                        100 * m.in_layers, m.products.size());
 }
 
-void import_trace(const Options& options) {
+void import_trace(const ImportTraceOptions& options) {
     if (options.profile.empty() != options.profile_out.empty())
         throw Error("--profile and --profile-out belong together",
                     "--profile names the profile to begin with, --profile-out the file to write");
@@ -117,7 +117,7 @@ void import_trace(const Options& options) {
 
 void add_import_trace(CLI::App& import) {
     CLI::App* const command = import.add_subcommand("torch-trace", "a trace of torch.profiler (.json, .json.gz)");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ImportTraceOptions>();
     command->add_option("FILE", options->request.file, "the trace of one rank")->required();
     command
         ->add_option("--out", options->out, "measurement to write, for compare; - for standard output, as without it")
@@ -128,7 +128,7 @@ void add_import_trace(CLI::App& import) {
     command->add_option("--profile", options->profile, "profile of this device that the times of products are added to")
         ->type_name("PROFILE");
     command->add_option("--profile-out", options->profile_out, "the profile with them")->type_name("FILE");
-    command->footer(footer);
+    command->footer(import_trace_footer);
     command->callback([options] { import_trace(*options); });
 }
 

@@ -21,13 +21,13 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct InitOptions {
     std::string file = "scenario.json";
     scenarios::UsualKeys keys;
     bool force = false;
 };
 
-constexpr const char* footer =
+constexpr const char* init_footer =
     R"(On a terminal and without options it asks. The file says what each key means, and runs as it is.
 Examples:
   orrery init my-step.json --model llama3-8b --cluster dgx-h100 --gpus 64 --global-batch 128 --seq-length 8192
@@ -49,7 +49,7 @@ nlohmann::ordered_json document_of(const nlohmann::json& given, const nlohmann::
     return document;
 }
 
-void init(const Options& options) {
+void init(const InitOptions& options) {
     const bool exists = options.file != "-" && std::filesystem::exists(options.file);
     if (exists && !options.force)
         throw Error(options.file, "", "exists", "--force writes over it; or name another file");
@@ -73,7 +73,7 @@ void init(const Options& options) {
 
 void add_init(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand("init", "write a scenario file that says what its keys mean");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<InitOptions>();
     command->add_option("FILE", options->file, "scenario to write; - for standard output")->capture_default_str();
     command->add_flag("--force", options->force, "write over a file that exists");
     for (const scenarios::UsualKeys::Key& key : scenarios::UsualKeys::all()) {
@@ -85,7 +85,7 @@ void add_init(CLI::App& program, Exit&) {
             "--gpus", [options](const std::uint32_t& gpus) { options->keys.set_gpus(gpus); }, "GPUs, in whole nodes")
         ->type_name("")
         ->check(CLI::Range(1U, 100'000'000U));
-    command->footer(footer);
+    command->footer(init_footer);
     command->callback([options] { init(*options); });
 }
 

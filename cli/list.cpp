@@ -46,7 +46,7 @@ void show(const List& list, const FormatOption& format) {
                  false);
 }
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* list_footer = R"(Examples:
   orrery list models
   orrery list clusters
   orrery list gpus
@@ -218,7 +218,7 @@ void add_keys(CLI::App& command) {
 void add_list(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand("list", "list what a scenario can name");
     command->require_subcommand(1);
-    command->footer(footer);
+    command->footer(list_footer);
     add(*command, "models", "shipped models with their sizes", list_models);
     add(*command, "clusters", "cluster presets with their sources", list_clusters);
     add(*command, "gpus", "kinds of GPU with their datasheets' rates", list_gpus);

@@ -13,21 +13,22 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct MergeOptions {
     std::vector<std::string> files;
     PlanOutputOptions outputs;
     DisplayOptions display;
     std::size_t top = default_top;
 };
 
-constexpr const char* footer = R"(The parts may be named in any order; all must be there. What is written has the same
+constexpr const char* merge_footer =
+    R"(The parts may be named in any order; all must be there. What is written has the same
 bytes as the sweep in one piece.
 Examples:
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --shard 1/2 --json part-1.json
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --shard 2/2 --json part-2.json
   orrery merge part-1.json part-2.json --csv points.csv)";
 
-void merge(const Options& options) {
+void merge(const MergeOptions& options) {
     require_distinct(options.outputs.files(), options.files);
     PlanOutputs outputs(options.outputs);
     planning::Merged merged = planning::merge(options.files);
@@ -45,12 +46,12 @@ void merge(const Options& options) {
 
 void add_merge(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand("merge", "put the parts of a sweep together (sweep --shard)");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<MergeOptions>();
     command->add_option("FILES", options->files, "what `orrery sweep --shard` wrote, all parts")->required();
     options->outputs.add_to(*command, "every point");
     add_top(*command, options->top);
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(merge_footer);
     command->callback([options] { merge(*options); });
 }
 

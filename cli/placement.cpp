@@ -14,14 +14,15 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct PlacementOptions {
     ScenarioOptions scenario;
     DisplayOptions display;
     FormatOption format;
     std::string json;
 };
 
-constexpr const char* footer = R"(Each is simulated: the scenario's own placement, all orders of its axes, round robin.
+constexpr const char* placement_footer =
+    R"(Each is simulated: the scenario's own placement, all orders of its axes, round robin.
 Orders name the axis that varies fastest over GPUs first, as Megatron-LM does.
 Examples:
   orrery placement scenarios/gpt3-175b-superpod-a100.json
@@ -29,7 +30,7 @@ Examples:
   orrery placement scenarios/gpt3-175b-superpod-a100.json --set strategy.placement_file=gpus.txt
   orrery placement scenarios/gpt3-175b-superpod-a100.json --json - | jq .recommended)";
 
-void compare(const Options& options) {
+void compare(const PlacementOptions& options) {
     require_distinct({options.json, options.format.path()}, {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
     Output json(options.json);
@@ -51,13 +52,13 @@ void compare(const Options& options) {
 void add_placement(CLI::App& program, Exit&) {
     CLI::App* const command =
         program.add_subcommand("placement", "compare placements of a scenario's ranks on GPUs, fastest first");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<PlacementOptions>();
     options->scenario.add_to(*command);
     command->add_option("--json", options->json, "write the comparison as JSON; - for standard output")
         ->type_name("FILE");
     options->format.add_to(*command, "a line a placement");
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(placement_footer);
     command->callback([options] { options->scenario.blamed([&] { return compare(*options); }); });
 }
 

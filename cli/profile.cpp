@@ -18,7 +18,7 @@ namespace orrery::cli {
 
 namespace {
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* profile_footer = R"(Examples:
   orrery profile show a100
   orrery profile import h100 --from measurements/ --out h100.json)";
 
@@ -46,7 +46,7 @@ void import_profile(const Import& options) {
 void add_profile(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand("profile", "show a profile, or make one from published tables");
     command->require_subcommand(1);
-    command->footer(footer);
+    command->footer(profile_footer);
 
     CLI::App* const shown = command->add_subcommand("show", "coverage, constants with their origins, held-out errors");
     const auto name = std::make_shared<std::string>();

@@ -14,7 +14,7 @@ constexpr std::array<AddCommand, 19> table{add_simulate,  add_explain,  add_plac
                                            add_compare,   add_diff,     add_validate,  add_list,       add_profile,
                                            add_calibrate, add_import,   add_init,      add_export};
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* run_footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.tensor=4 --set strategy.pipeline=16
   orrery list models
@@ -34,7 +34,7 @@ Exit run(int argc, const char* const* argv) {
     CLI::App program("Predicts the time, memory and efficiency of training large models on clusters of GPUs.",
                      "orrery");
     program.set_version_flag("--version", "orrery " + sim::version());
-    program.footer(footer);
+    program.footer(run_footer);
     program.require_subcommand(1);
     for (const AddCommand add : commands()) add(program, exit);
     return run_program(program, exit, argc, argv);

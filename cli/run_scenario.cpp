@@ -21,7 +21,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct RunScenarioOptions {
     ScenarioOptions scenario;
     DisplayOptions display;
     Execution execution;
@@ -29,7 +29,7 @@ struct Options {
     bool undisturbed = false, elide = false;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* run_scenario_footer = R"(Examples:
   orrery run scenarios/gpt-tiny-cpu.json
   orrery run scenarios/gpt-tiny-cpu.json --set strategy.data=2 --steps 50 --json measured.json
   orrery run scenarios/gpt-tiny-cpu.json --set training.precision=bf16            # fp32 master weights
@@ -41,7 +41,7 @@ Trains for real: fp32 and bf16 on CPUs, ranks over MPI; tf32 too on GPUs, ranks 
 the result against a prediction.)";
 
 /// A rank is run alone by name only, so that nobody takes its step for the plan's.
-void check_lone_rank(const Options& options, const scenarios::Scenario& scenario) {
+void check_lone_rank(const RunScenarioOptions& options, const scenarios::Scenario& scenario) {
     const auto& rank = options.execution.settings.only_rank;
     if (rank.has_value() != options.elide)
         throw Error("--only-rank and --elide-communication go together: one rank has nobody to communicate with",
@@ -54,7 +54,7 @@ void check_lone_rank(const Options& options, const scenarios::Scenario& scenario
         throw Error("--only-rank takes no --trace, --emulate-compute or --hosts", "leave them out");
 }
 
-Exit run_lone_rank(const Options& options, const scenarios::Scenario& scenario) {
+Exit run_lone_rank(const RunScenarioOptions& options, const scenarios::Scenario& scenario) {
     const std::vector<double> kernel_seconds =  // before the run: a prediction
         sim::kernel_seconds(scenario, *options.execution.settings.only_rank);
     const Executed executed = execute(scenario, options.execution);
@@ -69,7 +69,7 @@ Exit run_lone_rank(const Options& options, const scenarios::Scenario& scenario) 
     return Exit::done;
 }
 
-Exit run_scenario(Options& options) {
+Exit run_scenario(RunScenarioOptions& options) {
     require_distinct({options.json, options.trace, options.plan},
                      {options.scenario.file, options.execution.hosts, options.execution.settings.data});
     const scenarios::Scenario scenario = options.scenario.load();
@@ -107,7 +107,7 @@ Exit run_scenario(Options& options) {
 void add_run(CLI::App& program, Exit& exit) {
     CLI::App* const command =
         program.add_subcommand("run", "execute a scenario's training steps for real, time every operation and report");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<RunScenarioOptions>();
     Execution& execution = options->execution;
     options->scenario.add_to(*command, {"--data"});
     command->add_option("--steps", execution.settings.steps, "steps to train")
@@ -158,7 +158,7 @@ void add_run(CLI::App& program, Exit& exit) {
                      "write the plan that orrery-device executes, for a machine that has it alone, and run nothing")
         ->type_name("FILE");
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(run_scenario_footer);
     command->callback([options, &exit] { exit = options->scenario.blamed([&] { return run_scenario(*options); }); });
 }
 

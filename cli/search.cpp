@@ -17,7 +17,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct SearchOptions {
     ScenarioOptions scenario;
     DisplayOptions display;
     PlanningOptions planning;
@@ -25,7 +25,7 @@ struct Options {
     std::size_t most = 200'000;
 };
 
-constexpr const char* footer =
+constexpr const char* search_footer =
     R"(Every legal plan is enumerated, dropped when its least memory is more than a GPU has or its least time more than
 the best plans take, and simulated else: the answer is then proven for all of them.
 --fix and --vary hold an axis of plans to some values; any other key of the scenario makes clusters or trainings that
@@ -49,7 +49,7 @@ private:
     std::optional<Progress> bar_;
 };
 
-std::string command(const Options& options) {
+std::string command(const SearchOptions& options) {
     std::string text = options.scenario.command("search");
     const auto add = [&](const char* option, const std::string& value) {
         text += fmt::format(" {} {}", option, shell_word(value));
@@ -65,7 +65,7 @@ std::string command(const Options& options) {
     return text;
 }
 
-void search(const Options& options, Ranks& ranks) {
+void search(const SearchOptions& options, Ranks& ranks) {
     const PlanningOptions& planning = options.planning;
     const std::filesystem::path log = planning.log_file();
     planning.require_distinct_files(options.scenario.file);
@@ -95,7 +95,7 @@ void search(const Options& options, Ranks& ranks) {
 }
 
 /// For the rank that leads.
-void serve(const Options& options, Ranks& ranks) {
+void serve(const SearchOptions& options, Ranks& ranks) {
     const planning::SearchQuestion question = planning::question_of(options.scenario, options.wishes);
     calibrate::ProfileStore profiles;
     ranks.serve(planning::simulate_plans(question, profiles), options.planning.cores(ranks));
@@ -107,7 +107,7 @@ void add_search(CLI::App& program, Exit&) { add_search(program, alone()); }
 
 void add_search(CLI::App& program, Ranks& ranks) {
     CLI::App* const command = program.add_subcommand("search", "find the best plans of a model on a cluster");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<SearchOptions>();
     options->scenario.add_to(*command, {"--gpus", "--gpu"});
     command->add_option("--gpus", options->wishes.gpus, "sizes of the cluster: 512,1024 or 512..2048")->type_name("N");
     command->add_option("--gpu", options->wishes.gpu, "kinds of GPU: A100,H100")->type_name("NAME");
@@ -135,7 +135,7 @@ void add_search(CLI::App& program, Ranks& ranks) {
         ->capture_default_str();
     options->planning.add_to(*command, "the best plans");
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(search_footer);
     command->callback([options, &ranks] {
         options->scenario.blamed([&] { return ranks.lead() ? search(*options, ranks) : serve(*options, ranks); });
     });

@@ -24,7 +24,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct SimulateOptions {
     ScenarioOptions scenario;
     DisplayOptions display;
     FormatOption format;
@@ -33,11 +33,11 @@ struct Options {
     std::string fold = "auto", engine = "fast";
 };
 
-sim::EngineKind engine_of(const Options& options) {
+sim::EngineKind engine_of(const SimulateOptions& options) {
     return options.engine == "simgrid" ? sim::EngineKind::simgrid : sim::EngineKind::fast_in_simgrid;
 }
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* simulate_footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json
   orrery simulate gpt3-175b-superpod-a100                 # a shipped one by its name (orrery list scenarios)
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --set strategy.recompute=selective
@@ -54,7 +54,7 @@ constexpr const char* footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --check --quiet && echo it fits)";
 
 /// Runs the step both ways where the options say so; prints what came of it. Whether all agree.
-bool verify(const scenarios::Scenario& scenario, const Options& options, calibrate::ProfileStore& profiles,
+bool verify(const scenarios::Scenario& scenario, const SimulateOptions& options, calibrate::ProfileStore& profiles,
             bool print_it) {
     const bool fold = options.fold != "off";
     std::vector<sim::Agreement> checks;
@@ -74,7 +74,7 @@ bool verify(const scenarios::Scenario& scenario, const Options& options, calibra
 }
 
 /// Says before the work how large a large file will be; throws Error for one that nobody could read.
-void announce_operations(const scenarios::Scenario& scenario, const Options& options) {
+void announce_operations(const scenarios::Scenario& scenario, const SimulateOptions& options) {
     constexpr std::uint64_t large = std::uint64_t{64} << 20U;
     const strategies::StepProgram step = strategies::build(scenario.plan);
     const std::uint64_t bytes = report::operations_bytes(step);
@@ -98,7 +98,7 @@ sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileS
     return sim::predict(scenario, profiles, how);
 }
 
-Exit simulate(const Options& options) {
+Exit simulate(const SimulateOptions& options) {
     const sim::SimgridAhead simgrid;
     require_distinct({options.json, options.trace, options.html, options.svg, options.format.path()},
                      {options.scenario.file});
@@ -139,7 +139,7 @@ Exit simulate(const Options& options) {
 
 void add_simulate(CLI::App& program, Exit& exit) {
     CLI::App* const command = program.add_subcommand("simulate", "predict a scenario's training step and report it");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<SimulateOptions>();
     options->scenario.add_to(*command);
     command
         ->add_option("--json", options->json,
@@ -173,7 +173,7 @@ void add_simulate(CLI::App& program, Exit& exit) {
         ->type_name("WHICH");
     options->format.add_to(*command, "a line a stage");
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(simulate_footer);
     command->callback([options, &exit] { exit = options->scenario.blamed([&] { return simulate(*options); }); });
 }
 

@@ -14,7 +14,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct SweepOptions {
     ScenarioOptions scenario;
     DisplayOptions display;
     PlanningOptions planning;
@@ -23,7 +23,7 @@ struct Options {
     std::size_t top = default_top;
 };
 
-constexpr const char* footer =
+constexpr const char* sweep_footer =
     R"(VALUES stand between commas; a range has its step: a..bxF multiplies, a..b+S adds. Any key of a scenario can be
 varied, as with --set; gpus is the size of the cluster. Where sizes of the plan or the cluster are varied, data ranks
 fill it, unless --set or --vary says how many there are.
@@ -35,13 +35,13 @@ Examples:
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --format csv | cut -d, -f1-4
   orrery sweep scenarios/gpt-1.7b-dgx-a100.json --vary gpus=8..64x2 --shard 1/2 --json part-1.json)";
 
-std::string command(const Options& options) {
+std::string command(const SweepOptions& options) {
     std::string text = options.scenario.command("sweep");
     for (const std::string& each : options.vary) text += " --vary " + shell_word(each);
     return text + " --html " + shell_word(options.planning.outputs.html);
 }
 
-void whole(const Options& options, const planning::Grid& grid, Ranks& ranks) {
+void whole(const SweepOptions& options, const planning::Grid& grid, Ranks& ranks) {
     const PlanningOptions& planning = options.planning;
     const std::filesystem::path log = planning.log_file();
     PlanOutputs outputs(planning.outputs);
@@ -59,7 +59,7 @@ void whole(const Options& options, const planning::Grid& grid, Ranks& ranks) {
 }
 
 /// One part; its answers become a file that `orrery merge` reads.
-void part(const Options& options, const planning::Grid& grid, Ranks& ranks) {
+void part(const SweepOptions& options, const planning::Grid& grid, Ranks& ranks) {
     const PlanningOptions& planning = options.planning;
     const planning::Shard shard = planning::parse_shard(options.shard);
     if (!planning.outputs.csv.empty() || !planning.outputs.html.empty() || planning.outputs.json.empty() ||
@@ -88,12 +88,12 @@ void part(const Options& options, const planning::Grid& grid, Ranks& ranks) {
 }
 
 /// For the rank that leads.
-void serve(const Options& options, const planning::Grid& grid, Ranks& ranks) {
+void serve(const SweepOptions& options, const planning::Grid& grid, Ranks& ranks) {
     calibrate::ProfileStore profiles;
     ranks.serve(planning::simulate_points(grid, profiles), options.planning.cores(ranks));
 }
 
-void sweep(const Options& options, Ranks& ranks) {
+void sweep(const SweepOptions& options, Ranks& ranks) {
     options.planning.require_distinct_files(options.scenario.file);
     const planning::Grid grid(options.scenario, options.vary);
     if (!ranks.lead())
@@ -110,7 +110,7 @@ void add_sweep(CLI::App& program, Exit&) { add_sweep(program, alone()); }
 
 void add_sweep(CLI::App& program, Ranks& ranks) {
     CLI::App* const command = program.add_subcommand("sweep", "simulate every combination of some keys' values");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<SweepOptions>();
     options->scenario.add_to(*command);
     command->add_option("--vary", options->vary, "a key and its values; may be repeated")
         ->type_name("KEY=VALUES")
@@ -121,7 +121,7 @@ void add_sweep(CLI::App& program, Ranks& ranks) {
     command->add_option("--shard", options->shard, "simulate one part of many, for `orrery merge`; it goes to --json")
         ->type_name("N/PARTS");
     options->display.add_to(*command);
-    command->footer(footer);
+    command->footer(sweep_footer);
     command->callback([options, &ranks] { options->scenario.blamed([&] { return sweep(*options, ranks); }); });
 }
 

@@ -24,14 +24,14 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct TopologyOptions {
     ScenarioOptions scenario;
     DisplayOptions display;
     FormatOption format;
     std::string json, html, svg, dot, nccl, simgrid;
 };
 
-constexpr const char* footer =
+constexpr const char* topology_footer =
     R"(Only the scenario's "cluster" is read. `orrery list fabrics` names the kinds of fabric.
 Examples:
   orrery topology scenarios/gpt3-175b-superpod-a100.json
@@ -69,11 +69,11 @@ void write_all(const std::vector<Wanted>& all, const std::string& scenario) {
     if (refused) throw *refused;
 }
 
-std::string command(const Options& options) {
+std::string command(const TopologyOptions& options) {
     return options.scenario.command("topology") + " --html " + shell_word(options.html);
 }
 
-void show(const Options& options) {
+void show(const TopologyOptions& options) {
     require_distinct(
         {options.json, options.html, options.svg, options.dot, options.nccl, options.simgrid, options.format.path()},
         {options.scenario.file});
@@ -102,7 +102,7 @@ void show(const Options& options) {
 void add_topology(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand(
         "topology", "print, draw and check the cluster of a scenario: switches, cables, bisection");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<TopologyOptions>();
     options->scenario.add_to(*command);
     options->format.add_to(*command, "a line for each layer of switches and kind of cable");
     options->display.add_to(*command);
@@ -112,7 +112,7 @@ void add_topology(CLI::App& program, Exit&) {
     command->add_option("--dot", options->dot, "write the cluster for Graphviz");
     command->add_option("--nccl-xml", options->nccl, "write a node as an NCCL topology file (NCCL_TOPO_FILE)");
     command->add_option("--simgrid", options->simgrid, "write the cluster as a SimGrid platform, a host for every GPU");
-    command->footer(footer);
+    command->footer(topology_footer);
     command->callback([options] { show(*options); });
 }
 

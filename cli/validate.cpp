@@ -25,7 +25,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct ValidateOptions {
     std::vector<std::string> files;
     std::string json, html, carry, into;
     FormatOption format;
@@ -33,7 +33,7 @@ struct Options {
     ValidateRun executed;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* validate_footer = R"(Examples:
   orrery validate                                            # the set that comes with the program
   orrery validate scenarios/validation/megatron_papers.json
   orrery validate --held-out scenarios/validation/aiconfigurator_collectives.json
@@ -42,13 +42,13 @@ constexpr const char* footer = R"(Examples:
   orrery validate --run two-hosts.json --hosts nodes --wall    # on a small cluster
   orrery validate --carry published/ --into rows/             # the compact form of other files)";
 
-std::string command_of(const Options& options) {
+std::string command_of(const ValidateOptions& options) {
     std::string text = "orrery validate";
     for (const std::string& file : options.files) text += " " + shell_word(file);
     return text + (options.held_out ? " --held-out" : "") + " --html " + shell_word(options.html);
 }
 
-void run_validation(const Options& options) {
+void run_validation(const ValidateOptions& options) {
     require_distinct({options.json, options.html, options.format.path()}, options.files);
     if (!options.html.empty()) report::require_page();
     Output json(options.json), html(options.html);
@@ -71,7 +71,7 @@ void run_validation(const Options& options) {
 }
 
 /// calibrate, predict, run, compare: each scenario in each case.
-Exit run_scenarios(Options& options) {
+Exit run_scenarios(ValidateOptions& options) {
     if (options.files.empty()) throw Error("--run names no scenario", "as in --run scenarios/gpt-tiny-cpu.json");
     for (const std::string& named : options.files) options.executed.scenarios.push_back(scenarios::file_of(named));
     options.executed.json = options.json;
@@ -79,7 +79,7 @@ Exit run_scenarios(Options& options) {
     return validate_run(options.executed);
 }
 
-void add_running(CLI::App& command, Options& options) {
+void add_running(CLI::App& command, ValidateOptions& options) {
     ValidateRun& run = options.executed;
     auto* const flag = command.add_flag("--run", options.run,
                                         "execute scenarios here: calibrate what is missing, predict, run, compare");
@@ -106,7 +106,7 @@ void add_running(CLI::App& command, Options& options) {
     command.add_option("--svg", run.svg, "plot predicted against measured")->type_name("FILE")->needs(flag);
 }
 
-void carry(const Options& options) {
+void carry(const ValidateOptions& options) {
     validate::carry(options.carry,
                     options.into.empty() ? data_folder() / "validation" : std::filesystem::path(options.into));
 }
@@ -116,7 +116,7 @@ void carry(const Options& options) {
 void add_validate(CLI::App& program, Exit& exit) {
     CLI::App* const command =
         program.add_subcommand("validate", "predict every row of files of published measurements and score the errors");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ValidateOptions>();
     command->add_option("ROWS", options->files,
                         "files of rows (JSON), or with --run scenarios; without one, the set that the project carries");
     command->add_option("--json", options->json, "write rows, sources and scores as JSON; - for standard output")
@@ -133,7 +133,7 @@ void add_validate(CLI::App& program, Exit& exit) {
     command->add_flag("--held-out", options->held_out,
                       "calibrate each one-node sweep of a collective with every second size, and score the others");
     command->add_flag("--quiet,-q", options->quiet, "print no tables and no progress");
-    command->footer(footer);
+    command->footer(validate_footer);
     command->callback([options, &exit] {
         if (!options->html.empty() && (options->run || !options->carry.empty()))
             throw Error("--html shows published rows that are predicted", "leave out --run and --carry");

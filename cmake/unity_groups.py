@@ -77,7 +77,8 @@ class Text:
         with open(path, encoding='utf-8') as file:
             raw = file.read()
         text = COMMENT_OR_TEXT.sub(lambda found: ' ' if found[0][0] == '/' else '""', raw)
-        self.alone = bool(re.search(r'^(?:[ \t]*#[ \t]*(?:define|undef)|using namespace)\b', text, re.MULTILINE))
+        self.alone = bool(re.search(r'^[ \t]*#[ \t]*(?:define|undef)\b', text, re.MULTILINE))
+        self.opened = sorted(re.findall(r'^using namespace ([^;]+);', text, re.MULTILINE))
         self.includes = INCLUDE.findall(raw)
         text = DIRECTIVE.sub('', text)
         self.own = {}  # by name: its declaration and the namespace that sees it
@@ -97,7 +98,7 @@ class Text:
 class Source:
     def __init__(self, path, root, headers):
         text = Text(path)
-        self.own, self.used, self.alone = text.own, text.used, text.alone
+        self.own, self.used, self.alone, self.opened = text.own, text.used, text.alone, text.opened
         self.declared, self.values = set(), set()
         waiting, seen = text.includes, set()
         while waiting:
@@ -124,7 +125,7 @@ class Source:
         return False
 
     def meets(self, other):
-        return self.hides_from(other) or other.hides_from(self)
+        return self.opened != other.opened or self.hides_from(other) or other.hides_from(self)
 
 
 def groups(paths, most, root):

@@ -32,7 +32,7 @@ using calibrate::Outcome;
 /// The machine is watched for this long before and after.
 constexpr double watch_seconds = 0.3;
 
-struct Options {
+struct CalibrateOptions {
     std::string device = "cpu", budget = "5min", points, out;
     std::vector<std::string> suites, dtypes;
     std::uint64_t seed = 1;
@@ -46,7 +46,7 @@ std::string list_of_suites() {
 }
 
 /// The points' text on every rank: the first one's file, because hosts need not share any.
-std::string points_text(const Options& options, kernels::Communicator* communicator) {
+std::string points_text(const CalibrateOptions& options, kernels::Communicator* communicator) {
     if (options.points.empty()) return "";
     const bool first = communicator == nullptr || communicator->rank() == 0;
     const std::string text =
@@ -70,7 +70,7 @@ std::vector<calibrate::Subject> read_points(const std::string& text, const std::
 }
 
 /// A CPU computes in fp32 best; a GPU trains in bf16.
-std::vector<kernels::Dtype> formats(const Options& options, const kernels::Device& device) {
+std::vector<kernels::Dtype> formats(const CalibrateOptions& options, const kernels::Device& device) {
     std::vector<kernels::Dtype> out;
     for (const std::string& name : options.dtypes) out.push_back(kernels::dtype_from(name));
     if (out.empty()) out.push_back(device.facts().kind == "cpu" ? kernels::Dtype::fp32 : kernels::Dtype::bf16);
@@ -94,7 +94,7 @@ std::vector<calibrate::Subject> in_known_formats(const std::vector<calibrate::Su
 }
 
 /// points: the text of options.points.
-calibrate::Plan make_plan(const Options& options, const std::string& points, const kernels::Device& device) {
+calibrate::Plan make_plan(const CalibrateOptions& options, const std::string& points, const kernels::Device& device) {
     calibrate::Plan plan;
     plan.dtypes = formats(options, device);
     if (!options.points.empty())
@@ -115,7 +115,7 @@ void draw(Progress& bar, const calibrate::Progress& progress) {
     bar.show(fmt::format("{} ({} points)", progress.suite, progress.points), done, total);
 }
 
-void print_summary(const Options& options, const calibrate::Assembled& assembled, const Outcome& outcome) {
+void print_summary(const CalibrateOptions& options, const calibrate::Assembled& assembled, const Outcome& outcome) {
     const auto& profile = assembled.profile;
     fmt::print("{}: {} points measured{}, {} failed\n", options.out, outcome.measured,
                outcome.resumed > 0 ? fmt::format(", {} from an earlier run", outcome.resumed) : "",
@@ -139,7 +139,8 @@ std::string default_out(const std::string& device) {
 }
 
 /// Rank 0 keeps the log and writes the profile; the others measure along.
-Exit lead(Options options, const std::string& points, kernels::Device& device, kernels::Communicator* communicator) {
+Exit lead(CalibrateOptions options, const std::string& points, kernels::Device& device,
+          kernels::Communicator* communicator) {
     if (options.out.empty()) options.out = default_out(options.device);
     const std::filesystem::path log_file = options.out + ".log";
     auto fingerprint = calibrate::fingerprint(device, communicator);
@@ -169,7 +170,7 @@ Exit lead(Options options, const std::string& points, kernels::Device& device, k
     return Exit::done;
 }
 
-Exit calibrate_device(const Options& options) {
+Exit calibrate_device(const CalibrateOptions& options) {
     (void)stop_requested();  // signals are held back before there are other threads
     const auto device = kernels::open_device(options.device);
     const auto communicator = kernels::world(*device);
@@ -184,7 +185,7 @@ Exit calibrate_device(const Options& options) {
 
 void add_device_calibrate(CLI::App& program, Exit& exit) {
     CLI::App* const command = program.add_subcommand("calibrate", "measure a device and write its profile");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CalibrateOptions>();
     command->add_option("--device", options->device, "cpu, cpu:4 (threads), cuda, cuda:1")->capture_default_str();
     command->add_option("--suite", options->suites, "what to measure: " + list_of_suites() + " (default: all)")
         ->delimiter(',')

@@ -18,7 +18,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct CheckOptions {
     std::string profile, device = "cpu";
     std::vector<std::string> suites{"gemm"}, dtypes;
     std::size_t shapes = 200;
@@ -54,7 +54,7 @@ void print(const std::vector<std::pair<std::string, calibrate::UnseenErrors>>& s
     fmt::print("{}\n{}", table.to_text(), rows.to_text());
 }
 
-Exit check(const Options& options) {
+Exit check(const CheckOptions& options) {
     (void)stop_requested();
     const calibrate::Profile profile = calibrate::load_profile(options.profile);
     const calibrate::Predictor predictor(profile);
@@ -100,7 +100,7 @@ Exit check(const Options& options) {
 void add_device_check(CLI::App& program, Exit& exit) {
     CLI::App* const command =
         program.add_subcommand("check", "measure shapes that a profile has not seen and compare its predictions");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CheckOptions>();
     command->add_option("PROFILE", options->profile, "profile file")->required();
     command->add_option("--device", options->device, "cpu, cpu:4 (threads), cuda, cuda:1")->capture_default_str();
     command->add_option("--suite", options->suites, "gemm, pointwise, collective")

@@ -16,7 +16,7 @@ namespace orrery::cli {
 
 namespace {
 
-struct Options {
+struct NetworkOptions {
     std::string communication = "auto";
     std::uint64_t bytes = std::uint64_t{4} << 20U;
     std::uint32_t repeats = 15;
@@ -56,7 +56,7 @@ private:
     void *send_, *receive_;
 };
 
-Exit measure(const Options& options) {
+Exit measure(const NetworkOptions& options) {
     const auto device = kernels::open_device("cpu");
     const auto world = kernels::world(*device, options.communication);
     if (world == nullptr || world->nodes() != world->ranks())
@@ -85,7 +85,7 @@ Exit measure(const Options& options) {
 void add_device_network(CLI::App& program, Exit& exit) {
     CLI::App* const command = program.add_subcommand(
         "network", "measure messages between hosts: latency and rate, all ranks sending at once");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<NetworkOptions>();
     command->add_option("--communication", options->communication, "auto (MPI) or tcp")->capture_default_str();
     command->add_option("--bytes", options->bytes, "of a large message")
         ->check(CLI::Range(std::uint64_t{1} << 16U, std::uint64_t{1} << 30U))

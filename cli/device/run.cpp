@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RunOptions {
     std::string plan, device = "cpu", communication = "auto", out, progress;
 };
 
@@ -93,7 +93,8 @@ private:
     std::optional<NewFile> steps_;
 };
 
-Exit execute(const Options& options, kernels::Device& device, kernels::Communicator* world, run::Progress* progress) {
+Exit execute(const RunOptions& options, kernels::Device& device, kernels::Communicator* world,
+             run::Progress* progress) {
     // Rank 0's plan goes to all: hosts need not share a file system.
     const bool first = world == nullptr || world->rank() == 0;
     std::string text = first ? text_of(options.plan, "orrery run writes it") : "";
@@ -120,7 +121,7 @@ Exit execute(const Options& options, kernels::Device& device, kernels::Communica
 
 /// Where this rank notes what it is doing: null without a folder. A launcher on another host makes the folder there
 /// (the plan then comes by standard input); where files are not shared, a rank says on stderr why it fails.
-std::unique_ptr<run::Progress> progress_of(const Options& options, std::uint32_t rank) {
+std::unique_ptr<run::Progress> progress_of(const RunOptions& options, std::uint32_t rank) {
     if (options.progress.empty() || (options.plan == "-" && !fs::is_directory(options.progress))) return nullptr;
     auto progress = std::make_unique<run::Progress>(run::progress_file(options.progress, rank));
     progress->watch_signals();
@@ -128,7 +129,7 @@ std::unique_ptr<run::Progress> progress_of(const Options& options, std::uint32_t
 }
 
 /// A rank that fails ends all: none waits for it.
-Exit run_rank(const Options& options) {
+Exit run_rank(const RunOptions& options) {
     const auto device = kernels::open_device(options.device);
     const auto world = kernels::world(*device, options.communication);
     const auto progress = progress_of(options, world == nullptr ? 0 : world->rank());
@@ -147,7 +148,7 @@ Exit run_rank(const Options& options) {
 void add_device_run(CLI::App& program, Exit& exit) {
     CLI::App* const command =
         program.add_subcommand("run", "execute a plan that orrery run wrote: train, and time every operation");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<RunOptions>();
     command->add_option("PLAN", options->plan, "plan file (JSON); - for standard input of the first rank")->required();
     command->add_option("--device", options->device, "cpu, cpu:4 (threads), cuda")->capture_default_str();
     command->add_option("--communication", options->communication, "auto (MPI or NCCL) or tcp (CPU ranks without MPI)")
