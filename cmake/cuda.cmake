@@ -15,7 +15,6 @@ endfunction()
 # Folders of NVIDIA's Python wheels: each library has its own include/ and lib/ there.
 function(orrery_nvidia_wheels result)
   set(roots)
-  find_program(ORRERY_PYTHON python3)
   if(ORRERY_PYTHON)
     execute_process(COMMAND ${ORRERY_PYTHON} -c "import nvidia; print(*nvidia.__path__, sep=';')"
                     OUTPUT_VARIABLE paths OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)

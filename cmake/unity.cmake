@@ -1,33 +1,48 @@
 # Several sources compiled as one: a build from nothing takes half the time, since most of a file's time goes into the
 # headers that its neighbours read too. Which may share a file is found anew by each configuration (unity_groups.py).
 option(ORRERY_UNITY "Compile sources of a target together: for whole builds, not for work on one file" OFF)
-find_program(ORRERY_PYTHON3 python3)
-if(ORRERY_UNITY AND NOT ORRERY_PYTHON3)
+find_program(ORRERY_PYTHON python3)
+if(ORRERY_UNITY AND NOT ORRERY_PYTHON)
   message(STATUS "Every source is compiled alone: python3 was not found")
 endif()
 
 # orrery_unite(TARGET): to be called when all of its sources are known.
 function(orrery_unite target)
-  if(NOT ORRERY_UNITY OR NOT ORRERY_PYTHON3)
+  if(NOT ORRERY_UNITY OR NOT ORRERY_PYTHON)
     return()
   endif()
-  get_target_property(sources ${target} SOURCES)
-  list(FILTER sources INCLUDE REGEX "\\.cpp$")
-  set(paths)
-  foreach(source IN LISTS sources)
-    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
-    list(APPEND paths ${path})
-  endforeach()
-  execute_process(COMMAND ${ORRERY_PYTHON3} ${PROJECT_SOURCE_DIR}/cmake/unity_groups.py 8 ${paths}
-                  OUTPUT_VARIABLE groups OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  foreach(source group IN ZIP_LISTS sources groups)
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${group})
-  endforeach()
+  set_property(GLOBAL APPEND PROPERTY ORRERY_UNITED ${target})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # Meant for headers: here an unnamed namespace is in an included file because its whole source is.
   # The other one: false alarms of g++ 12 on std::string.
   target_compile_options(${target} PRIVATE
                          $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage;-Wno-stringop-overflow>)
+endfunction()
+
+# Of all united targets at once, which share most of the headers that have to be looked at.
+function(orrery_group_sources)
+  get_property(targets GLOBAL PROPERTY ORRERY_UNITED)
+  set(arguments)
+  foreach(target IN LISTS targets)
+    get_target_property(sources ${target} SOURCES)
+    get_target_property(folder ${target} SOURCE_DIR)
+    list(FILTER sources INCLUDE REGEX "\\.cpp$")
+    foreach(source IN LISTS sources)
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${folder})
+      list(APPEND arguments ${source})
+      list(APPEND paths ${source})
+      list(APPEND owners ${target})
+    endforeach()
+    list(APPEND arguments --)
+  endforeach()
+  if(NOT arguments)
+    return()
+  endif()
+  execute_process(COMMAND ${ORRERY_PYTHON} ${PROJECT_SOURCE_DIR}/cmake/unity_groups.py 8 ${arguments}
+                  OUTPUT_VARIABLE groups OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  foreach(path target group IN ZIP_LISTS paths owners groups)
+    set_source_files_properties(${path} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${target}_${group})
+  endforeach()
 endfunction()
 
 # orrery_read_once(TARGET READERS): headers that most sources read, compiled once, by the first target among READERS

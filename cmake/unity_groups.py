@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Says which sources of a target may be compiled as one file.
 
-    unity_groups.py MOST SOURCE...
+    unity_groups.py MOST SOURCE... [-- SOURCE...]...
 
-Prints a number per source, in their order, separated by semicolons: sources with the same number are a group of MOST at
-most, in which no name that is a file's own (it stands in an unnamed namespace, or is static) is used by another file.
-A file that cannot join another keeps a number of its own.
+Prints a number per source, in their order, separated by semicolons; "--" stands between targets. Sources of a target
+with the same number are a group of MOST at most, in which no name that is a file's own (it stands in an unnamed
+namespace, or is static) is used by another file. A file that cannot join another keeps a number of its own.
 """
 
+import itertools
 import pathlib
 import re
 import sys
@@ -128,8 +129,7 @@ class Source:
         return self.opened != other.opened or self.hides_from(other) or other.hides_from(self)
 
 
-def groups(paths, most, root):
-    headers = {}
+def groups(paths, most, root, headers):
     sources = [Source(path, root, headers) for path in paths]
     made = []
     numbers = []
@@ -144,4 +144,7 @@ def groups(paths, most, root):
 
 
 if __name__ == '__main__':
-    print(';'.join(map(str, groups(sys.argv[2:], int(sys.argv[1]), pathlib.Path(__file__).parent.parent))))
+    targets = [list(paths) for between, paths in itertools.groupby(sys.argv[2:], '--'.__eq__) if not between]
+    read_headers, project = {}, pathlib.Path(__file__).parent.parent
+    print(';'.join(str(number) for paths in targets
+                   for number in groups(paths, int(sys.argv[1]), project, read_headers)))

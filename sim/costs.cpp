@@ -184,7 +184,7 @@ OpCost Costs::cost(const StepProgram& step, const Op& op) const {
         op.what);
 }
 
-double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, bool dispatched, double device, double host,
+double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
                   std::vector<Span>& spans) const {
     const auto& [program, hazards] = bodies_[block];
     std::array<double, strategies::lanes> free{};
@@ -195,11 +195,10 @@ double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, bool di
     for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
         const Op& op = program->ops[i];
         auto& lane = free[static_cast<std::size_t>(op.lane)];
-        double begin = std::max(lane, dispatched ? host + dispatch(op) : host);
+        double begin = std::max(lane, host + dispatch(op));
         for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, spans[other].end);
-        spans[i] = {begin, begin + times[i].seconds};
-        if (dispatched) spans[i].end = std::max(spans[i].end, soonest_end(op, times[i].seconds, host));
-        if (dispatched) host += issue(op);
+        spans[i] = {begin, std::max(begin + times[i].seconds, soonest_end(op, times[i].seconds, host))};
+        host += issue(op);
         lane = spans[i].end;
         last = std::max(last, lane);
     }
@@ -222,9 +221,9 @@ BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Bes
         }
     }
     std::vector<Span> spans;
-    times.cost.device = run(number, times.ops, false, 0.0, never, spans);
+    times.cost.device = run(number, times.ops, 0.0, never, spans);
     times.shares = shares_of(step, block, times);
-    times.cost.host_to_end = run(number, times.ops, true, never, 0.0, spans);
+    times.cost.host_to_end = run(number, times.ops, never, 0.0, spans);
     times.cost.first_dispatch = dispatch(block.ops.front());
     for (const Op& op : block.ops) times.cost.host += issue(op);
     return times;

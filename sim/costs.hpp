@@ -86,12 +86,10 @@ public:
     [[nodiscard]] Slowed slowed(std::uint32_t role, std::uint32_t op) const;
     /// The block that an operation calls, as it is run there.
     [[nodiscard]] const BlockTimes& call(std::uint32_t role, std::uint32_t op, std::uint32_t block) const;
-    /// When the operations of the block run if the device is free for it at `device` and the host at `host`; gives the
-    /// last end.
+    /// When the operations of the block run if the device is free for it at `device` and the host at `host`, either of
+    /// which may be minus infinity: long before; gives the last end.
     double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
-               std::vector<Span>& spans) const {
-        return run(block, times, true, device, host, spans);
-    }
+               std::vector<Span>& spans) const;
     /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph.
     [[nodiscard]] double dispatch(const strategies::Op& op) const {
         return op.label.routed ? routed_dispatch_ : dispatch_;
@@ -123,8 +121,6 @@ private:
                                          Beside& beside) const;
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block,
                                    const BlockTimes& times) const;
-    double run(std::uint32_t block, const std::vector<OpTime>& times, bool dispatched, double device, double host,
-               std::vector<Span>& spans) const;
     void time(const strategies::StepProgram& step, std::uint32_t role);
 
     /// A block's operations and what they wait for.

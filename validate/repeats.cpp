@@ -11,23 +11,23 @@
 namespace orrery::validate {
 
 Repeats repeats(const std::vector<Result>& rows) {
-    std::map<std::pair<std::string, std::size_t>, std::vector<double>> measured;
+    std::map<std::pair<std::string, std::size_t>, std::vector<const Result*>> scenarios;
     for (const Result& row : rows)
-        if (row.predicted && row.scenario > 0) measured[{row.source, row.scenario}].push_back(row.measured);
+        if (row.predicted && row.scenario > 0) scenarios[{row.source, row.scenario}].push_back(&row);
     Repeats found;
     std::vector<double> distances;
     std::size_t inside = 0;
-    for (const auto& [scenario, values] : measured) {
-        if (values.size() < 2) continue;
+    for (const auto& [scenario, runs] : scenarios) {
+        if (runs.size() < 2) continue;
         ++found.scenarios;
-        const double middle = median(values);
-        for (const double each : values) distances.push_back(std::abs(each / middle - 1));
-    }
-    for (const Result& row : rows) {
-        if (!row.predicted || row.scenario == 0) continue;
-        const std::vector<double>& values = measured.at({row.source, row.scenario});
-        const auto [least, most] = std::ranges::minmax(values);
-        if (values.size() > 1 && row.prediction >= least && row.prediction <= most) ++inside;
+        std::vector<double> measured;
+        for (const Result* run : runs) measured.push_back(run->measured);
+        const auto [least, most] = std::ranges::minmax(measured);
+        const double middle = median(measured);
+        for (const Result* run : runs) {
+            distances.push_back(std::abs(run->measured / middle - 1));
+            if (run->prediction >= least && run->prediction <= most) ++inside;
+        }
     }
     found.rows = distances.size();
     if (distances.empty()) return found;

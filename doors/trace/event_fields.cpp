@@ -63,6 +63,8 @@ Kept kept(const Event& event) {
     return look_up(categories, event.category);
 }
 
+constexpr std::size_t most_operands = 16, most_extents = 8;
+
 std::uint32_t small(std::int64_t value) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, std::int64_t{none} - 1));
 }
@@ -136,22 +138,25 @@ void Event::set_argument(const Scalar& value) {
     }
 }
 
+/// Null: the argument at hand is no list of an operand's extents.
+std::vector<std::vector<std::int64_t>>* Event::extents() {
+    if (argument == Argument::strides) return &strides;
+    return argument == Argument::dimensions ? &dimensions : nullptr;
+}
+
 void Event::begin_operand() {
-    constexpr std::size_t most_operands = 16;
-    auto& list = argument == Argument::strides ? strides : dimensions;
-    if ((argument == Argument::strides || argument == Argument::dimensions) && list.size() < most_operands)
-        list.emplace_back();
+    auto* const list = extents();
+    if (list != nullptr && list->size() < most_operands) list->emplace_back();
 }
 
 void Event::add_type(const Scalar& value) {
-    if (argument == Argument::types && types.size() < 16) types.emplace_back(text_of(value));
+    if (argument == Argument::types && types.size() < most_operands) types.emplace_back(text_of(value));
 }
 
 void Event::add_extent(const Scalar& value) {
-    if (argument != Argument::strides && argument != Argument::dimensions) return;
-    auto& list = argument == Argument::strides ? strides : dimensions;
-    if (!list.empty() && list.back().size() < 8 && value.kind == Scalar::Kind::whole)
-        list.back().push_back(value.whole);
+    auto* const list = extents();
+    if (list != nullptr && !list->empty() && list->back().size() < most_extents && value.kind == Scalar::Kind::whole)
+        list->back().push_back(value.whole);
 }
 
 std::uint32_t Collector::name_of(const std::string& name) {

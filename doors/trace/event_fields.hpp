@@ -56,6 +56,9 @@ struct Event {
     void begin_operand();
     void add_type(const Scalar& value);
     void add_extent(const Scalar& value);
+
+private:
+    std::vector<std::vector<std::int64_t>>* extents();
 };
 
 /// Puts events into a trace. Throws Error (file, pointer) for those that cannot be true.

@@ -29,6 +29,7 @@ struct LayerStream {
     kernels::Dtype element;           ///< of activations
     std::uint64_t bytes;              ///< of one
     kernels::Dtype residual_element;  ///< of the residual stream
+    kernels::Dtype function_element;  ///< of what activation functions take and leave
 
     ValueId value = no_value;     ///< what the last operator left
     ValueId branch = no_value;    ///< the input of the open branch

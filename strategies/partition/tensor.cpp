@@ -17,6 +17,12 @@ using kernels::Format;
 using kernels::Gemm;
 using kernels::PointwiseKind;
 
+/// Of activations that a key widens, where there is something to widen.
+Dtype in_fp32(const Plan& plan, bool wide) {
+    const Dtype element = activation_dtype(plan);
+    return wide && kernels::size_of(element) == 2 ? Dtype::fp32 : element;
+}
+
 /// The weights of one norm.
 void add_gain(LayerStream& stream, const models::Norm& op, FlowBuilder::Weights& gamma, FlowBuilder::Weights& beta) {
     gamma = stream.parameter(
@@ -111,10 +117,6 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
     stream.layer.pieces.push_back(std::move(piece));
 }
 
-Dtype activation_element(const LayerStream& stream) {
-    return stream.plan.training.fp32_activation_function && stream.bytes == 2 ? Dtype::fp32 : stream.element;
-}
-
 void shard_activation(LayerStream& stream, const models::Activation& op) {
     // Inside the MLP the width is split; in BERT's head it is the residual stream's.
     const bool split = stream.width_split;
@@ -124,7 +126,7 @@ void shard_activation(LayerStream& stream, const models::Activation& op) {
     add_activation(stream, piece, {.gated = op.gated, .width = width, .kind = op.kind}, rows);
     // Its input; a ReLU needs its output, which the layer behind it keeps.
     const bool keeps = op.gated || op.kind != models::ActivationKind::relu;
-    const std::uint64_t bytes = kernels::size_of(activation_element(stream));
+    const std::uint64_t bytes = kernels::size_of(stream.function_element);
     piece.saved_bytes = keeps ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
     piece.working_bytes = rows * width * bytes;
     stream.layer.pieces.push_back(std::move(piece));
@@ -192,7 +194,8 @@ LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer, models::Se
       residual(of_plan.strategy.sequence_parallel && tensor > 1 ? Placement::sharded_sequence : Placement::replicated),
       element(activation_dtype(of_plan)),
       bytes(kernels::size_of(element)),
-      residual_element(residual_dtype(of_plan)) {
+      residual_element(residual_dtype(of_plan)),
+      function_element(in_fp32(of_plan, of_plan.training.fp32_activation_function)) {
     take(of_sequence);
 }
 
@@ -272,7 +275,7 @@ ActivationKernels kernels_of(const models::Activation& op) {
 /// gelu).
 void separate_activation(const LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows) {
     const auto [forward, backward] = kernels_of(op);
-    const Cells cells{activation_element(stream), rows, op.width};
+    const Cells cells{stream.function_element, rows, op.width};
     add_casts(stream, piece, cells);
     add_passes(piece.forward, "bias", cells, 1, 0);
     if (stream.plan.training.kernel_fusion == KernelFusion::primitives && op.kind == models::ActivationKind::gelu) {
@@ -298,7 +301,7 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
     if (!op.gated && stream.plan.training.kernel_fusion != KernelFusion::full)
         return separate_activation(stream, piece, op, rows);
     const auto [forward, backward] = kernels_of(op);
-    const Cells cells{activation_element(stream), rows, op.width};
+    const Cells cells{stream.function_element, rows, op.width};
     Work there{.name = piece.name, .what = cells.by(forward), .routed = routed};
     Work back{.name = piece.name + " backward", .what = cells.by(backward), .routed = routed};
     there.detail.operands = op.gated || relu ? std::vector<View>{x, y} : std::vector<View>{x, bias, y};
@@ -317,10 +320,7 @@ Dtype activation_dtype(const Plan& plan) {
     return compute == Dtype::fp8 ? Dtype::bf16 : compute;
 }
 
-Dtype residual_dtype(const Plan& plan) {
-    const Dtype element = activation_dtype(plan);
-    return plan.training.fp32_residual_connection && kernels::size_of(element) == 2 ? Dtype::fp32 : element;
-}
+Dtype residual_dtype(const Plan& plan) { return in_fp32(plan, plan.training.fp32_residual_connection); }
 
 std::uint64_t ShardedLayer::saved_bytes() const {
     return std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0},
