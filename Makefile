@@ -18,7 +18,9 @@ SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 .PHONY: run build test install package asan tsan fuzz soak faults bench format format-check tidy clean help setup \
         setup-test developer sanitizers
 
-run: build ## build a release and predict the scenario in SCENARIO
+run: setup ## build orrery, which predicts, and predict the scenario in SCENARIO
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target orrery
 	build/release/orrery simulate $(SCENARIO)
 
 build: setup ## build the release: orrery, orrery-device, which it starts, orrery-worker and Python's module
