@@ -88,7 +88,7 @@ fs::path device_program() {
     if (const fs::path beside = self.parent_path() / name; !self.empty() && is_program(beside)) return beside;
     if (const fs::path found = on_path(name); !found.empty()) return found;
     throw Error("orrery-device, which measures, is neither beside orrery nor on PATH",
-                "build its target, or name it with ORRERY_DEVICE");
+                "`make build` builds it; or name it with ORRERY_DEVICE");
 }
 
 Exit run_child(const std::vector<std::string>& arguments, const std::function<bool()>& given_up,

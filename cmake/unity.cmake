@@ -47,12 +47,13 @@ endfunction()
 
 # orrery_read_once(TARGET READERS): headers that most sources read, compiled once, by the first target among READERS
 # (common, commands or tests) that asks; flags within one of these groups are the same, others read `nothing` so.
+# A compiler cache keeps nothing that was compiled behind such a header, and is worth more.
 set(ORRERY_READ_BY_common <fmt/format.h> <nlohmann/json.hpp> <algorithm> <array> <filesystem> <functional> <map>
                           <memory> <optional> <span> <string> <tuple> <utility> <variant> <vector>)
 set(ORRERY_READ_BY_commands ${ORRERY_READ_BY_common} <CLI/CLI.hpp>)
 set(ORRERY_READ_BY_tests ${ORRERY_READ_BY_common} <gtest/gtest.h>)
 function(orrery_read_once target readers)
-  if(NOT ORRERY_UNITY OR readers STREQUAL "nothing")
+  if(NOT ORRERY_UNITY OR ORRERY_CCACHE OR readers STREQUAL "nothing")
     return()
   endif()
   get_property(owner GLOBAL PROPERTY ORRERY_FIRST_OF_${readers})

@@ -42,13 +42,34 @@ void Interpreter::find_needs(const std::vector<std::uint32_t>& blocks) {
     for (std::size_t part = blocks.size(); part-- > 0;) {
         const Program& block = step_.blocks[blocks[part]];
         Needs& needs = needs_[blocks[part]];
-        needs = {static_cast<std::uint32_t>(part), part + 1 == blocks.size(), later,
-                 std::vector<std::uint32_t>(values, 0)};
+        needs.begins = part == 0;
+        needs.ends = part + 1 == blocks.size();
+        needs.later = later;
+        needs.last.assign(values, 0);
         for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
             needs.touched.push_back(touched(step_, block.ops[i], block.details[i]));
             for (const Touched& each : needs.touched.back()) needs.last[each.view.value] = i;
         }
         for (const ValueId id : carried(step_, block)) later[id] = true;
+    }
+    find_ends(blocks);
+}
+
+/// The first part of a forward takes the layer's input and its last leaves the output; likewise the gradients.
+void Interpreter::find_ends(const std::vector<std::uint32_t>& blocks) {
+    const LayerFlow& flow = step_.flows[step_.blocks[blocks.front()].flow];
+    const auto forwards = static_cast<std::size_t>(
+        std::ranges::count_if(blocks, [&](std::uint32_t block) { return step_.blocks[block].is_forward(); }));
+    needs_[blocks.front()].takes = flow.input;
+    needs_[blocks[forwards - 1]].leaves = flow.output;
+    if (forwards < blocks.size()) needs_[blocks[forwards]].takes = flow.output_gradient;
+    for (std::size_t part = forwards; part < blocks.size(); ++part) {
+        const auto& all = needs_[blocks[part]].touched;
+        const bool forms = std::ranges::any_of(all, [&](const auto& of_op) {
+            return std::ranges::any_of(
+                of_op, [&](const Touched& each) { return each.writes && each.view.value == flow.input_gradient; });
+        });
+        if (forms) needs_[blocks[part]].leaves = flow.input_gradient;
     }
 }
 
@@ -57,18 +78,15 @@ void Interpreter::enter(const LayerCall& call, const Tensor& taken) {
     if (!flow.complete)
         throw Error(step_.blocks[call.block].name + " holds operations without operands: it cannot be executed",
                     "run/support.cpp says what can be");
-    const std::uint32_t part = needs_[call.block].part;
-    if (part == 0) tensors_[{call.layer, call.micro_batch}].resize(flow.values.size());
-    const ValueId formal = part == 0 ? flow.input : part == 1 ? flow.output_gradient : no_value;
-    if (formal != no_value) tensors_of(call)[formal] = taken;
+    const Needs& needs = needs_[call.block];
+    if (needs.begins) tensors_[{call.layer, call.micro_batch}].resize(flow.values.size());
+    if (needs.takes != no_value) tensors_of(call)[needs.takes] = taken;
 }
 
 Tensor Interpreter::leave(const LayerCall& call) {
-    const LayerFlow& flow = flow_of(call);
     const Needs& needs = needs_[call.block];
     Tensors& tensors = tensors_of(call);
-    const ValueId formal = needs.part == 0 ? flow.output : needs.part == 1 ? flow.input_gradient : no_value;
-    Tensor left = formal == no_value ? nullptr : tensors[formal];
+    Tensor left = needs.leaves == no_value ? nullptr : tensors[needs.leaves];
     for (ValueId id = 0; id < tensors.size(); ++id)
         if (!needs.later[id]) tensors[id].reset();
     if (needs.ends) tensors_.erase({call.layer, call.micro_batch});
@@ -191,12 +209,10 @@ Action Interpreter::bind(const LayerCall& call, std::uint32_t index) {
                                   detail.launch.reduction);
     }
     const Needs& needs = needs_[call.block];
-    const LayerFlow& flow = flow_of(call);
     Tensors& tensors = tensors_of(call);
     for (const Touched& each : needs.touched[index]) {
         const ValueId id = each.view.value;
-        const bool left = id == (needs.part == 0 ? flow.output : flow.input_gradient);
-        if (needs.last[id] == index && !needs.later[id] && !left) tensors[id].reset();
+        if (needs.last[id] == index && !needs.later[id] && id != needs.leaves) tensors[id].reset();
     }
     return action;
 }

@@ -39,8 +39,9 @@ public:
 private:
     /// What of a layer's tensors a block needs.
     struct Needs {
-        std::uint32_t part = 0;           ///< 0: forward; then the parts of backward
-        bool ends = false;                ///< no block of the layer follows
+        bool begins = false, ends = false;  ///< no block of the layer comes before, or behind
+        /// Of the layer's flow: what lies in `taken` as the block begins, and what it leaves; none: nothing.
+        strategies::ValueId takes = strategies::no_value, leaves = strategies::no_value;
         std::vector<bool> later;          ///< by tensor: a later block reads what lies there behind this one
         std::vector<std::uint32_t> last;  ///< by tensor: the last operation that touches it
         std::vector<std::vector<strategies::Touched>> touched{};  ///< by operation
@@ -48,6 +49,7 @@ private:
     using Tensors = std::vector<Tensor>;
 
     void find_needs(const std::vector<std::uint32_t>& blocks);
+    void find_ends(const std::vector<std::uint32_t>& blocks);
     [[nodiscard]] const strategies::LayerFlow& flow_of(const LayerCall& call) const {
         return step_.flows[step_.blocks[call.block].flow];
     }

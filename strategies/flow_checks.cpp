@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <set>
 #include <utility>
 
@@ -118,18 +120,20 @@ void BlockChecker::count_gradients(std::vector<int>& formed) const {
                 ++formed[value.of];
 }
 
-/// The blocks of one layer: its forward, then its backward in one part or two.
+/// The blocks of one layer: its forward, then its backward, each in one part or several.
 void check_layer(const StepProgram& step, const std::vector<const Program*>& blocks,
                  std::vector<std::string>& problems) {
     const LayerFlow& flow = step.flows[blocks.front()->flow];
     std::set<ValueId> lies;
     if (flow.input != no_value) lies.insert(flow.input);
     std::vector<int> formed(flow.parameters.size(), 0);
+    const auto forwards = std::ranges::count_if(blocks, [](const Program* block) { return block->is_forward(); });
+    std::ptrdiff_t done = 0;
     for (const Program* block : blocks) {
         BlockChecker checker(step, *block, problems);
         lies = checker.check(std::move(lies));
         checker.count_gradients(formed);
-        if (block != blocks.front()) continue;
+        if (++done != std::max(forwards, std::ptrdiff_t{1})) continue;
         if (flow.output != no_value && !lies.contains(flow.output))
             problems.push_back(block->name + ": nothing writes its output");
         if (flow.output_gradient != no_value) lies.insert(flow.output_gradient);

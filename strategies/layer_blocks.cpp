@@ -5,6 +5,7 @@
 #include <map>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 namespace orrery::strategies {
 
@@ -86,13 +87,28 @@ private:
     bool first_op_ = true;
 };
 
-Program forward_block(Intern& intern, const ShardedLayer& layer, std::uint32_t flow) {
-    BlockWriter writer(intern, layer.name + " forward");
-    for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
+/// Of a layer's pieces, from one to before another.
+struct Part {
+    std::size_t from = 0, to = 0;
+    std::string_view suffix = "";  ///< of the block's name
+};
+
+Program forward_block(Intern& intern, const ShardedLayer& layer, const Part& part, std::uint32_t flow) {
+    BlockWriter writer(intern, layer.name + " forward" + std::string(part.suffix));
+    for (std::size_t i = part.from; i < part.to; ++i) {
         const Piece& piece = layer.pieces[i];
         const BufferId working = writer.scratch(piece.working_bytes);
-        writer.piece(piece.forward, Phase::forward, {working}, {working}, i + 1 == layer.pieces.size());
+        writer.piece(piece.forward, Phase::forward, {working}, {working}, i + 1 == part.to);
     }
+    return std::move(writer).finish(flow);
+}
+
+/// What a backward runs again before the host waits; what that brings back is counted where the backward goes on.
+Program block_run_again(Intern& intern, const ShardedLayer& layer, const Part& part, std::uint32_t flow) {
+    BlockWriter writer(intern, layer.name + " backward" + std::string(part.suffix));
+    for (std::size_t i = part.from; i < part.to; ++i)
+        writer.piece(layer.pieces[i].forward, Phase::recompute, {writer.scratch(layer.pieces[i].saved_bytes)}, {},
+                     i + 1 == part.to);
     return std::move(writer).finish(flow);
 }
 
@@ -116,24 +132,32 @@ std::string_view suffix(Gradients gradients) {
     throw std::logic_error("gradients without a name");
 }
 
+/// ran: of pieces that run again, how many did so in a block of their own, before the host waited.
 Program backward_block(Intern& intern, const ShardedLayer& layer, Recompute recompute, Gradients gradients,
-                       std::uint32_t flow) {
+                       std::size_t ran, std::uint32_t flow) {
     BlockWriter writer(intern, layer.name + std::string(suffix(gradients)));
     if (gradients == Gradients::of_weights) recompute = Recompute::none;  // they follow a backward that ran it
     std::vector<BufferId> again(layer.pieces.size());                     // what recomputation brings back
-    const auto run_again = [&](std::size_t i) {
+    const auto kept_again = [&](std::size_t i) {
         const Piece& piece = layer.pieces[i];
-        again[i] = writer.scratch(piece.saved_bytes - (recompute == Recompute::selective ? piece.input_bytes : 0));
-        writer.piece(piece.forward, Phase::recompute, {again[i]}, {}, false);
+        return again[i] =
+                   writer.scratch(piece.saved_bytes - (recompute == Recompute::selective ? piece.input_bytes : 0));
     };
-    if (recompute == Recompute::full)
-        for (std::size_t i = 0; i < layer.pieces.size(); ++i) run_again(i);
+    const auto run_again = [&](std::size_t i, std::vector<BufferId> begins) {
+        begins.push_back(kept_again(i));
+        writer.piece(layer.pieces[i].forward, Phase::recompute, std::move(begins), {}, false);
+    };
+    if (recompute == Recompute::full) {
+        std::vector<BufferId> before;  // with the first piece, since nothing else stands for them here
+        for (std::size_t i = 0; i < ran; ++i) before.push_back(kept_again(i));
+        for (std::size_t i = ran; i < layer.pieces.size(); ++i) run_again(i, std::exchange(before, {}));
+    }
     std::size_t last = 0;
     while (last < layer.pieces.size() && works_of(layer.pieces[last], gradients).empty()) ++last;
     for (std::size_t i = layer.pieces.size(); i-- > 0;) {
         const Piece& piece = layer.pieces[i];
         const bool selective = recompute == Recompute::selective && piece.attention_core;
-        if (selective) run_again(i);
+        if (selective) run_again(i, {});
         const std::vector<Work> works = works_of(piece, gradients);
         if (works.empty() && gradients != Gradients::both) continue;
         const BufferId working = writer.scratch(piece.working_bytes);
@@ -171,12 +195,18 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
     };
     const auto flow = static_cast<std::uint32_t>(step.flows.size());
     step.flows.push_back(layer.flow);
-    blocks.forward = add(forward_block(intern, layer, flow));
+    const std::size_t all = layer.pieces.size(), wait = layer.host_waits_before();
+    const Part before{0, wait, " to wait"};
+    const bool waits = wait < all;
+    if (waits) blocks.forward_to_wait = add(forward_block(intern, layer, before, flow));
+    blocks.forward = add(forward_block(intern, layer, {waits ? wait : 0, all}, flow));
     if (split) {
-        blocks.input_gradient = add(backward_block(intern, layer, recompute, Gradients::of_inputs, flow));
-        blocks.weight_gradient = add(backward_block(intern, layer, recompute, Gradients::of_weights, flow));
+        blocks.input_gradient = add(backward_block(intern, layer, recompute, Gradients::of_inputs, 0, flow));
+        blocks.weight_gradient = add(backward_block(intern, layer, recompute, Gradients::of_weights, 0, flow));
     } else {
-        blocks.backward = add(backward_block(intern, layer, recompute, Gradients::both, flow));
+        const bool again = waits && recompute == Recompute::full;
+        if (again) blocks.backward_to_wait = add(block_run_again(intern, layer, before, flow));
+        blocks.backward = add(backward_block(intern, layer, recompute, Gradients::both, again ? wait : 0, flow));
     }
     return blocks;
 }

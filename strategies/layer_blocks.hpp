@@ -12,6 +12,9 @@ struct LayerBlocks {
     /// Indices into StepProgram::blocks. none: the layer has no such work (no weights, or an embedding that is frozen),
     /// or has its backward in two parts, or in one.
     std::uint32_t forward = none, backward = none, input_gradient = none, weight_gradient = none;
+    /// Where the host waits inside the layer (Piece::host_waits), its forward and a backward that runs it again are two
+    /// blocks each, the first up to that wait. none: there is no wait.
+    std::uint32_t forward_to_wait = none, backward_to_wait = none;
     std::uint64_t saved_bytes = 0;  ///< kept per micro-batch between forward and backward
     /// In two parts: of saved_bytes, what the weight gradient needs, and what the input gradient adds to it.
     std::uint64_t weight_saved_bytes = 0, output_gradient_bytes = 0;

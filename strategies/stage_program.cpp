@@ -68,6 +68,9 @@ private:
     void forward(const Slot& slot);
     void backward(const Slot& slot);
     void weight_gradient(const Slot& slot);
+    void call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label,
+                        const std::vector<BufferId>& reads, std::vector<BufferId> kept,
+                        const std::vector<BufferId>& writes);
     void hand_on(const Slot& slot, std::vector<BufferId>& writes);
     void post_receives(std::size_t from, std::size_t to);
     std::vector<BufferId> send_outputs(std::size_t from, std::size_t to);
@@ -173,6 +176,25 @@ void StageWriter::hand_on(const Slot& slot, std::vector<BufferId>& writes) {
     if (boundary_.hands_over(slot)) writes.push_back(boundary_.output_here(slot));
 }
 
+/// A layer whose host waits inside it is called in two parts. kept: what the first writes for those that come later,
+/// and the second goes on with; without a first part the second writes it.
+void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label,
+                                 const std::vector<BufferId>& reads, std::vector<BufferId> kept,
+                                 const std::vector<BufferId>& writes) {
+    std::vector<BufferId> taken = reads, left = writes;
+    if (to_wait == LayerBlocks::none) {
+        left.insert(left.begin(), kept.begin(), kept.end());
+    } else {
+        taken.insert(taken.end(), kept.begin(), kept.end());
+        const BufferId counts = builder_.buffer(0, Keep::scratch);
+        kept.push_back(counts);
+        builder_.emit(Lane::compute, label, What{Call{to_wait}}, reads, kept);
+        builder_.emit(Lane::compute, intern_.label("counts on host", label.phase, label.micro_batch, label.layer),
+                      What{HostSync{}}, {counts}, {});
+    }
+    builder_.emit(Lane::compute, label, What{Call{block}}, taken, left);
+}
+
 void StageWriter::forward(const Slot& slot) {
     const auto& chunk = stage_.chunks[slot.chunk];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
@@ -184,14 +206,14 @@ void StageWriter::forward(const Slot& slot) {
         const LayerBlocks& blocks = *chunk[i].blocks;
         Saved& kept = saved.emplace_back();
         kept.all = builder_.buffer(blocks.saved_bytes - blocks.weight_saved_bytes, Keep::activation);
-        std::vector<BufferId> writes{kept.all};
+        std::vector<BufferId> saves{kept.all}, writes;
         if (blocks.weight_gradient != LayerBlocks::none)
-            writes.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
+            saves.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
         weights_.before(slot, i, reads, writes);
         if (i + 1 == chunk.size()) hand_on(slot, writes);
         offload_.before(slot, i, following(slot), reads, writes);
-        builder_.emit(Lane::compute, intern_.label("forward", Phase::forward, mb, chunk[i].layer),
-                      What{Call{blocks.forward}}, reads, writes);
+        call_with_wait(blocks.forward_to_wait, blocks.forward,
+                       intern_.label("forward", Phase::forward, mb, chunk[i].layer), reads, std::move(saves), writes);
         offload_.behind(slot, i, following(slot), kept.all);
         reads.clear();
     }
@@ -224,8 +246,8 @@ void StageWriter::backward(const Slot& slot) {
         if (i == 0) hand_on(slot, writes);
         const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
         if (block != LayerBlocks::none)
-            builder_.emit(Lane::compute, intern_.label(name, Phase::backward, mb, chunk[i].layer), What{Call{block}},
-                          reads, writes);
+            call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block,
+                           intern_.label(name, Phase::backward, mb, chunk[i].layer), reads, {}, writes);
         reads.clear();
         gradients_.behind(slot, i);
     }

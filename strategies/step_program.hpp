@@ -176,6 +176,8 @@ struct Program {
     std::vector<StateDetail> state_details = {};
     Rounds rounds = {};  ///< of a shortened program
 
+    /// Of a block: whether it is the forward of its layer, or a part of it.
+    [[nodiscard]] bool is_forward() const { return !ops.empty() && ops.front().label.phase == Phase::forward; }
     [[nodiscard]] std::span<const BufferId> reads(const Op& op) const {
         return {operands.data() + op.operands, op.reads};
     }
@@ -189,7 +191,7 @@ struct StepProgram {
     std::vector<std::string> names;
     std::vector<kernels::Kernel> kernels;
     std::vector<Program> blocks;   ///< bodies of calls; they hold no calls, sends, receives or host syncs
-    std::vector<LayerFlow> flows;  ///< of layers: a forward and a backward block share one
+    std::vector<LayerFlow> flows;  ///< of layers: its blocks, forward and backward, share one
     std::vector<Program> programs;
     std::vector<std::uint16_t> role;  ///< rank -> index into programs
     /// Steps that the programs stand for, one after the other: a window. Times and bytes on the wire of one step are

@@ -101,13 +101,15 @@ LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices) {
         if (part >= Part::output) output_ = std::min(output_, node);
         type_.push_back(type);
         const LayerBlocks& plain = model.types[type].plain;
-        append(forward_, blocks.time(plain.forward));
+        CallSums forward = blocks.time(plain.forward_to_wait);
+        append(forward_, forward += blocks.time(plain.forward));
         append(weight_gradient_, blocks.time(plain.weight_gradient));
         append(parameters_, plain.parameters);
         append(expert_parameters_, plain.expert_parameters);
         append(replicated_parameters_, plain.replicated_parameters);
         const auto add_mode = [&](Mode& mode, const LayerBlocks& of) {
-            CallSums backward = blocks.time(of.backward);
+            CallSums backward = blocks.time(of.backward_to_wait);
+            backward += blocks.time(of.backward);
             add(mode, backward += blocks.time(of.input_gradient), of.saved_bytes,
                 std::max(blocks.bytes(of.backward), blocks.bytes(of.input_gradient)));
         };

@@ -388,7 +388,9 @@ void ExpertSharder::shard() && {
     router();
     if (op_.latent > 0) project("latent down", op_.hidden, op_.latent);
     const bool executed = plan_.strategy.dispatcher == Dispatcher::alltoall;
+    const std::size_t dispatched = stream_.layer.pieces.size();
     executed ? dispatch() : dispatch_priced(stream_, op_, shapes_);
+    stream_.layer.pieces[dispatched].host_waits = host_reads_counts(plan_.training);
     product("experts up", true);
     activation();
     product("experts down", false);
@@ -421,6 +423,13 @@ ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan) {
             std::ceil(static_cast<double>(shapes.tokens) * expected_ranks(op, shapes.experts) *
                       plan.training.taken(1.0) * static_cast<double>(split ? tensor : 1)));
     return shapes;
+}
+
+bool host_reads_counts(const Training& training) {
+    using hardware::Software;
+    const bool eager = training.software == Software::megatron_lm || training.software == Software::transformer_engine;
+    const bool recorded = training.cuda_graph && training.cuda_graph_scope == CudaGraphScope::full_iteration;
+    return eager && !recorded && !training.pad_to_capacity;
 }
 
 void shard_experts(LayerStream& stream, const models::Experts& op) { ExpertSharder(stream, op).shard(); }

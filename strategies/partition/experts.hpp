@@ -27,4 +27,11 @@ struct ExpertShapes {
 };
 ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan);
 
+/// Whether the host waits, once in a layer's forward, until the device has counted how many tokens each expert gets: it
+/// launches as many products of as many rows (Megatron-LM, token_dispatcher.py, cuda_sync_point; DeepEP's and
+/// HybridEP's dispatch wait alike for what they receive). Not where every expert takes as many tokens
+/// (pad_to_capacity), in a graph of the whole iteration, whose launches are recorded, in a graph of XLA or TensorFlow,
+/// whose shapes are fixed, or in the project's own runtime, which is given the counts.
+bool host_reads_counts(const Training& training);
+
 }  // namespace orrery::strategies

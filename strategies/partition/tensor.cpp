@@ -359,6 +359,10 @@ std::uint64_t ShardedLayer::frozen_parameters() const {
 
 bool ShardedLayer::borrows_words() const { return std::ranges::any_of(pieces, &Piece::borrows_words); }
 
+std::size_t ShardedLayer::host_waits_before() const {
+    return static_cast<std::size_t>(std::ranges::find_if(pieces, &Piece::host_waits) - pieces.begin());
+}
+
 namespace {
 
 template <class Visit>

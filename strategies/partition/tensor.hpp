@@ -56,6 +56,7 @@ struct Piece {
     std::uint64_t frozen_parameters = 0;  ///< beside `parameters`: without gradients and states
     bool borrows_words = false;           ///< reads the word embedding, which another layer of this rank holds
     bool attention_core = false;          ///< recomputed under selective recomputation
+    bool host_waits = false;  ///< before its forward, for all that came before: of a layer's pieces one at most
 };
 
 /// A layer's pieces in forward order.
@@ -73,6 +74,8 @@ struct ShardedLayer {
     [[nodiscard]] std::uint64_t expert_parameters() const;
     [[nodiscard]] std::uint64_t frozen_parameters() const;
     [[nodiscard]] bool borrows_words() const;
+    /// The piece before which the host waits; pieces.size() where it never does.
+    [[nodiscard]] std::size_t host_waits_before() const;
 };
 
 /// Format of activations outside the matrix products: the compute precision, 16 bits under fp8.
