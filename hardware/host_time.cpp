@@ -25,9 +25,11 @@ constexpr double megatron_launches = 88.0 / 55.0;
 struct Pace {
     double slower, switches_us;
 };
-/// NVIDIA's Grace against the Xeon 8480C: 37.08 against 13.48 us of the host for one forward of torch.nn.Linear, GB200
-/// against DGX H100 (TransformerEngine, issue 2053).
-constexpr double grace_over_xeon = 37.08 / 13.48;
+/// NVIDIA's Grace against the Xeon 8480C, where published comparisons disagree: 37.08 against 13.48 us of the host for
+/// one forward of torch.nn.Linear, GB200 against DGX H100 (TransformerEngine, issue 2053, August 2025), and 197.4
+/// against 181.7 ns for one call through PyTorch's dispatcher, GB200 against H100 (PyTorch, issue 187862, June 2026).
+/// The geometric mean of 2.75 and 1.09.
+constexpr double grace_over_xeon = 1.7287;
 constexpr Pace xeon_8480c{1.25, 2.4},
     grace{xeon_8480c.slower * grace_over_xeon, xeon_8480c.switches_us*grace_over_xeon};
 

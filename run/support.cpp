@@ -98,6 +98,8 @@ void require_executable(const strategies::Plan& plan) {
             "set it to true");
     require(!training.broadcast_data, "/training/broadcast_data", "ranks read their data themselves",
             "set it to false");
+    require(!training.log_num_zeros_in_grad, "/training/log_num_zeros_in_grad", "zeros cannot be counted yet",
+            "set it to false");
     require(!training.fp32_residual_connection, "/training/fp32_residual_connection",
             "a residual stream in fp32 cannot be executed yet", "set it to false");
     require(!training.fp32_activation_function, "/training/fp32_activation_function",

@@ -188,6 +188,8 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
                        .expert_parameters = layer.expert_parameters(),
                        .frozen_parameters = layer.frozen_parameters(),
                        .borrows_words = layer.borrows_words()};
+    for (const Parameter& parameter : layer.flow.parameters)
+        if (parameter.held) ++(parameter.experts > 0 ? blocks.expert_tensors : blocks.tensors);
     const auto add = [&](Program block) {
         if (block.ops.empty()) return LayerBlocks::none;
         step.blocks.push_back(std::move(block));

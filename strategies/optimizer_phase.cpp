@@ -47,6 +47,29 @@ Dtype optimizer_copy(const Plan& plan) {
     return kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
 }
 
+/// Ranks that find one norm, and one overflow, of their gradients. In a pipeline without flushes stages come to their
+/// updates at different times, and each finds its own.
+AxisSet agree_on_gradients(const Plan& plan) {
+    const AxisSet all = updates_differ(plan);
+    return schedule_of(plan.strategy.schedule).asynchronous ? all.without(Axis::pipeline) : all;
+}
+
+/// Megatron-LM's count_zeros_fp32 (core/optimizer/clip_grads.py): of each parameter that this rank updates,
+/// torch.count_nonzero, which marks what is not zero and adds the marks up, taken from its size and added to the sum.
+/// All take as long as one of the mean size; of a parameter that is split over ranks each has a part.
+void count_zeros(const Plan& plan, const Stage& stage, std::uint64_t owned, Optimizer& out) {
+    if (!plan.training.log_num_zeros_in_grad || owned == 0) return;
+    const std::uint64_t tensors = (stage.tensors * owned + stage.parameters - 1) / stage.parameters;
+    const std::uint64_t each = (owned + tensors - 1) / tensors;
+    for (std::uint64_t i = 0; i < tensors; ++i) {
+        out.kernel("not zero", PointwiseKind::cast, Dtype::fp32, each, {});
+        out.kernel("count not zero", PointwiseKind::sum_of_squares, Dtype::fp8, each, {});
+        out.kernel("zeros", PointwiseKind::scale, Dtype::fp32, 1, {});
+        out.kernel("sum of zeros", PointwiseKind::add, Dtype::fp32, 1, {});
+    }
+    out.agree("zeros in gradients", agree_on_gradients(plan), {});
+}
+
 /// Of new weights, from those that updated them.
 void gather_weights(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
                     std::span<const BufferId> updated) {
@@ -64,13 +87,6 @@ void gather_weights(const Plan& plan, const Stage& stage, Builder& builder, Inte
                 {.operands = {{State::weights, Portion::updated, which}, {State::weights, Portion::kept, which}}});
         }
     }
-}
-
-/// Ranks that find one norm, and one overflow, of their gradients. In a pipeline without flushes stages come to their
-/// updates at different times, and each finds its own.
-AxisSet agree_on_gradients(const Plan& plan) {
-    const AxisSet all = updates_differ(plan);
-    return schedule_of(plan.strategy.schedule).asynchronous ? all.without(Axis::pipeline) : all;
 }
 
 }  // namespace
@@ -167,6 +183,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
         out.kernel("clip", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .most_norm = plan.training.grad_clip});
     }
+    count_zeros(plan, stage, owned, out);
     const BufferId updated = builder.buffer(0, Keep::scratch);
     const Dtype weights = optimizer_copy(plan);
     out.kernel("adam", PointwiseKind::adam, weights, here,

@@ -128,6 +128,7 @@ struct Training {
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
     /// deterministic-mode: torch.use_deterministic_algorithms, which fills what is allocated (one more kernel each).
     bool deterministic = false;
+    bool log_num_zeros_in_grad = false;  ///< zeros among the gradients are counted in each step (optimizer_phase)
     /// Each micro-batch's sizes are broadcast among tensor ranks and read by the host (batch_input.hpp).
     bool broadcast_data = false;
     hardware::AttentionKernel attention_kernel = hardware::AttentionKernel::newest;  ///< of fused attention

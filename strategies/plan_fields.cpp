@@ -243,6 +243,11 @@ constexpr std::array of_training{
         .help = "PyTorch's deterministic algorithms, which fill what is allocated.",
         .others = {megatron("deterministic_mode")},
         .published = "switches.deterministic-mode"}),
+    field<&Training::log_num_zeros_in_grad>({.name = "log_num_zeros_in_grad",
+        .help = "Zeros among the gradients are counted in each step, parameter by parameter: four small kernels each, "
+                "and the host waits for the sum.",
+        .origin = "Megatron-LM",
+        .published = "switches.log-num-zeros-in-grad"}),
     field<&Training::broadcast_data>({.name = "broadcast_data",
         .help = "Before each micro-batch its sizes are broadcast among tensor ranks and read by the host, which waits "
                 "for the device (Megatron-LM until November 2023, Megatron-DeepSpeed).",

@@ -42,6 +42,7 @@ struct Stage {
     std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
     std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
     std::uint64_t frozen_parameters = 0;      ///< beside `parameters`: without gradients and states
+    std::uint32_t tensors = 0;                ///< that this rank's parameters are
 
     /// Those of experts, or all others.
     [[nodiscard]] std::uint64_t parameters_of(bool experts) const {

@@ -176,23 +176,21 @@ void StageWriter::hand_on(const Slot& slot, std::vector<BufferId>& writes) {
     if (boundary_.hands_over(slot)) writes.push_back(boundary_.output_here(slot));
 }
 
-/// A layer whose host waits inside it is called in two parts. kept: what the first writes for those that come later,
-/// and the second goes on with; without a first part the second writes it.
+/// A layer whose host waits inside it is called in two parts. kept: what is left for those that come later, to which
+/// both add.
 void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label,
                                  const std::vector<BufferId>& reads, std::vector<BufferId> kept,
                                  const std::vector<BufferId>& writes) {
-    std::vector<BufferId> taken = reads, left = writes;
-    if (to_wait == LayerBlocks::none) {
-        left.insert(left.begin(), kept.begin(), kept.end());
-    } else {
-        taken.insert(taken.end(), kept.begin(), kept.end());
+    std::vector<BufferId> left = kept;
+    left.insert(left.end(), writes.begin(), writes.end());
+    if (to_wait != LayerBlocks::none) {
         const BufferId counts = builder_.buffer(0, Keep::scratch);
         kept.push_back(counts);
         builder_.emit(Lane::compute, label, What{Call{to_wait}}, reads, kept);
         builder_.emit(Lane::compute, intern_.label("counts on host", label.phase, label.micro_batch, label.layer),
                       What{HostSync{}}, {counts}, {});
     }
-    builder_.emit(Lane::compute, label, What{Call{block}}, taken, left);
+    builder_.emit(Lane::compute, label, What{Call{block}}, reads, left);
 }
 
 void StageWriter::forward(const Slot& slot) {

@@ -153,7 +153,7 @@ constexpr Row rows[] = {
         "--set training.kernel_fusion=operators", none),
     noted("no_rope_fusion", "the rotation is timed as one kernel", "--set training.kernel_fusion=operators", none),
     noted("use_fused_rmsnorm", "norms are timed as fused kernels in any case", estimate, none, "true"),
-    key_switch("deterministic_mode"), key_switch("enable_cuda_graph"),
+    key_switch("deterministic_mode"), key_switch("log_num_zeros_in_grad"), key_switch("enable_cuda_graph"),
     sets("external_cuda_graph", "/training/cuda_graph", "true"), rule("cuda_graph_impl"),
     rule("cuda_graph_scope", any), harmless("cuda_graph_warmup_steps"),
     noted("optimizer_cuda_graph", "the host dispatches the optimizer's kernels", estimate, none),

@@ -61,6 +61,18 @@ Plan tiny_plan(std::uint32_t tensor, std::uint32_t pipeline, std::uint32_t data)
     return plan;
 }
 
+Plan moe_plan(std::uint32_t tensor, std::uint32_t pipeline, std::uint32_t data, std::uint32_t expert) {
+    Plan plan = tiny_plan(tensor, pipeline, data);
+    plan.model = tiny_llama();
+    plan.model.experts = 8;
+    plan.model.experts_per_token = 2;
+    plan.model.expert_ffn = 96;
+    plan.model.moe_layer_freq = 1;
+    plan.strategy.expert = expert;
+    plan.strategy.sequence_parallel = tensor > 1;
+    return plan;
+}
+
 std::string refused_at(const Plan& plan) {
     try {
         validate(plan);

@@ -19,6 +19,9 @@ models::ModelSpec tiny_bert();
 /// tiny_gpt in bf16 with unfused attention, 128 tokens, micro-batches of 2, four micro-batches a rank.
 Plan tiny_plan(std::uint32_t tensor = 1, std::uint32_t pipeline = 1, std::uint32_t data = 1);
 
+/// tiny_llama whose four layers have 8 experts of 96, two a token; 256 tokens a micro-batch.
+Plan moe_plan(std::uint32_t tensor = 1, std::uint32_t pipeline = 1, std::uint32_t data = 4, std::uint32_t expert = 4);
+
 /// Pointer of the key at which a plan is refused, with a remedy; "accepted" where it is not.
 std::string refused_at(const Plan& plan);
 
