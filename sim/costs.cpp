@@ -29,14 +29,22 @@ bool has(const StepProgram& step) {
     });
 }
 
-/// Of the host, for one kernel. Filling what it allocates is one more kernel, which PyTorch dispatches.
+/// What a kernel belongs to.
+enum class Belongs : std::uint8_t { layer, experts, update };
+
+/// Of the host, for one kernel. Filling what it allocates is one more kernel, which PyTorch dispatches. Transformer
+/// Engine has layers; optimizers are PyTorch's.
 double dispatch_seconds(const strategies::Training& training, const topology::Gpu& gpu,
-                        const calibrate::Predictor& predictor, bool routed) {
-    const bool in_graph = !routed || training.cuda_graph_scope == strategies::CudaGraphScope::full_iteration;
+                        const calibrate::Predictor& predictor, Belongs to) {
+    using hardware::Software;
+    const bool in_graph =
+        to == Belongs::layer || training.cuda_graph_scope == strategies::CudaGraphScope::full_iteration;
     if (training.cuda_graph && in_graph) return 0;
     const double launch = predictor.constant("launch_seconds");
     const auto of = [&](hardware::Software software) { return hardware::dispatch_seconds(software, gpu.host, launch); };
-    return of(training.software) + (training.deterministic ? of(hardware::Software::megatron_lm) : 0);
+    const bool no_layer = to == Belongs::update && training.software == Software::transformer_engine;
+    return of(no_layer ? Software::megatron_lm : training.software) +
+           (training.deterministic ? of(Software::megatron_lm) : 0);
 }
 
 /// How often a kernel on routed tokens is launched. Transformer Engine and Megatron-LM's grouped products loop over
@@ -103,8 +111,9 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       rank_(rank),
       placement_(plan.placement),
       gap_(predictor.constant("kernel_gap_seconds")),
-      dispatch_(dispatch_seconds(plan.training, gpu, predictor, false)),
-      routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, true)),
+      dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::layer)),
+      routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::experts)),
+      update_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::update)),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     if (routed_dispatch_ > 0) launch_ = predictor.constant("launch_seconds");
     // A device without a datasheet's rate is the one that the profile measured.

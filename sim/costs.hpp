@@ -90,8 +90,10 @@ public:
     /// which may be minus infinity: long before; gives the last end.
     double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
                std::vector<Span>& spans) const;
-    /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph.
+    /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph, and
+    /// an update is the framework's own, whoever wrote the layers.
     [[nodiscard]] double dispatch(const strategies::Op& op) const {
+        if (op.label.phase == strategies::Phase::optimizer) return update_dispatch_;
         return op.label.routed ? routed_dispatch_ : dispatch_;
     }
     /// The same with all of its launches, the first of which dispatch() counts.
@@ -141,7 +143,7 @@ private:
     strategies::RankPlacement placement_;
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t>, double> collectives_;  // seconds
-    double gap_, dispatch_, routed_dispatch_, slowdown_;
+    double gap_, dispatch_, routed_dispatch_, update_dispatch_, slowdown_;
     double launch_ = 0;  ///< of an expert's part; 0 in a CUDA graph
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;

@@ -244,8 +244,8 @@ constexpr std::array of_training{
         .others = {megatron("deterministic_mode")},
         .published = "switches.deterministic-mode"}),
     field<&Training::log_num_zeros_in_grad>({.name = "log_num_zeros_in_grad",
-        .help = "Zeros among the gradients are counted in each step, parameter by parameter: four small kernels each, "
-                "and the host waits for the sum.",
+        .help = "Zeros among the gradients are counted in each step, parameter by parameter, and the host "
+                "waits for the sum.",
         .origin = "Megatron-LM",
         .published = "switches.log-num-zeros-in-grad"}),
     field<&Training::broadcast_data>({.name = "broadcast_data",

@@ -7,7 +7,8 @@ dropout, activation checkpointing by torch.autograd.Function). Run with Debian's
 
     /usr/bin/python3 tools/host_overhead.py
 
-It prints microseconds per layer and per kernel for forward, and for recompute + backward. A CUDA launch is to be added
+It prints microseconds per layer and per kernel for forward, and for recompute + backward, and per parameter for
+counting zeros in gradients. A CUDA launch is to be added
 to what it prints (about 4 us on the host); calibrate/README.md says what the profiles make of it.
 """
 import contextlib
@@ -178,6 +179,19 @@ class Checkpoint(torch.autograd.Function):
         return (None,) + tuple(x.grad for x in inputs)
 
 
+def zeros_among(parameters):
+    """As count_zeros_fp32 of Megatron-Core (optimizer/clip_grads.py), whose checks of a parameter are attributes."""
+    total = torch.zeros(1, dtype=torch.int64)
+    for parameter in parameters:
+        gradient = parameter.main_grad
+        if gradient is None or getattr(parameter, "shared", False) or not getattr(parameter, "unique", True):
+            continue
+        gradient = gradient.detach()
+        zeros = gradient.numel() - torch.count_nonzero(gradient)
+        total = zeros + total
+    return total.item()
+
+
 def main():
     torch.set_num_threads(1)
     layers = [Layer() for _ in range(12)]
@@ -194,7 +208,8 @@ def main():
             accumulator.register_hook(accumulate)
             parameter.accumulator = accumulator
     mask = torch.zeros(1, 1, SEQUENCE, SEQUENCE, dtype=torch.bool)
-    forward, backward = [], []
+    parameters = [parameter for layer in layers for parameter in layer.parameters()]
+    forward, backward, counting = [], [], []
     for step in range(60):
         x = torch.randn(SEQUENCE, BATCH, WIDTH, requires_grad=True)
         begin = time.thread_time()
@@ -203,7 +218,10 @@ def main():
         middle = time.thread_time()
         x.sum().backward()
         end = time.thread_time()
+        zeros_among(parameters)
+        counted = time.thread_time()
         if step >= 10:
+            counting.append((counted - end) / len(parameters))
             forward.append((middle - begin) / len(layers))
             backward.append((end - middle) / len(layers))
     forward_us, backward_us = (1e6 * sorted(times)[len(times) // 2] for times in (forward, backward))
@@ -212,6 +230,8 @@ def main():
     each = again / KERNELS_BACKWARD
     print(f"backward           {again:7.0f} us a layer  {each:5.1f} us a kernel (recompute taken off)")
     whole = forward_us + backward_us
+    zeros_us = 1e6 * sorted(counting)[len(counting) // 2]
+    print(f"zeros in gradients {zeros_us:7.1f} us a parameter")
     print(f"forward, recompute and backward {whole:.0f} us a layer, "
           f"{whole / (2 * KERNELS_FORWARD + KERNELS_BACKWARD):.1f} us a kernel")
 
