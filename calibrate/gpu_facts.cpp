@@ -60,6 +60,25 @@ constexpr Product b300_fp8[] = {{1024, 1024, 1024, 489 * b300_over_gb200},
                                 {8192, 8192, 8192, 2877 * b300_over_gb200},
                                 {16384, 16384, 16384, 2815}};
 
+/// NVFP4 by torch._scaled_mm on random data; its bf16 column, 1,420 TFLOP/s at 8192, is that of a clock that lasts.
+constexpr Product b200_fp4[] = {{1024, 1024, 1024, 366},  {1536, 1536, 1536, 1080}, {2048, 2048, 2048, 1680},
+                                {3072, 3072, 3072, 3510}, {4096, 4096, 4096, 4460}, {6144, 6144, 6144, 5500},
+                                {8192, 8192, 8192, 5370}};
+/// The products of that layer: 19.17 TFLOP in 3.764 ms, over B200's cube of about its size.
+constexpr double b300_over_b200_fp4 = 5093.0 / 5370.0;
+constexpr Product b300_fp4[] = {{1024, 1024, 1024, 366 * b300_over_b200_fp4},
+                                {1536, 1536, 1536, 1080 * b300_over_b200_fp4},
+                                {2048, 2048, 2048, 1680 * b300_over_b200_fp4},
+                                {3072, 3072, 3072, 3510 * b300_over_b200_fp4},
+                                {4096, 4096, 4096, 4460 * b300_over_b200_fp4},
+                                {6144, 6144, 6144, 5500 * b300_over_b200_fp4},
+                                {8192, 8192, 8192, 5093}};
+constexpr std::string_view
+    scaled_mm_b200 = "pytorch/ao, pull request 2427: bench_matmul.py --recipe nvfp4 on B200 (torch._scaled_mm)",
+    engine_b300_fp4 =
+        "TransformerEngine, docs/examples/gemm_profiling: pre-quantised NVFP4 products of a layer on B300 take 3.764 "
+        "ms, 5,093 TFLOP/s; other sizes in the shape of B200's (pytorch/ao, pull request 2427)";
+
 constexpr GpuFacts table[] = {
     {.name = "v100",
      .board = "V100-SXM2-16GB",
@@ -168,7 +187,9 @@ constexpr GpuFacts table[] = {
      .stream_origin = blackwell_stream_origin,
      .fp8 = gb200_fp8,
      .fp8_origin = azure_gb200,
-     .fp8_licence = "MIT"},
+     .fp8_licence = "MIT",
+     .fp4 = b200_fp4,
+     .fp4_origin = scaled_mm_b200},
     {.name = "gb200",
      .board = "GB200",
      .device = "NVIDIA GB200-186GB",
@@ -187,7 +208,9 @@ constexpr GpuFacts table[] = {
      .stream_origin = blackwell_stream_origin,
      .fp8 = gb200_fp8,
      .fp8_origin = azure_gb200,
-     .fp8_licence = "MIT"},
+     .fp8_licence = "MIT",
+     .fp4 = b200_fp4,
+     .fp4_origin = scaled_mm_b200},
     {.name = "b300",
      .board = "B300",
      .device = "NVIDIA B300-288GB",
@@ -207,6 +230,8 @@ constexpr GpuFacts table[] = {
      .fp8 = b300_fp8,
      .fp8_origin = engine_b300,
      .fp8_licence = "MIT, Apache-2.0",
+     .fp4 = b300_fp4,
+     .fp4_origin = engine_b300_fp4,
      .measured_on = "NVIDIA GB300-288GB, the same chip with more power"},
     {.name = "gb300",
      .board = "GB300",
@@ -226,7 +251,9 @@ constexpr GpuFacts table[] = {
      .stream_origin = blackwell_stream_origin,
      .fp8 = b300_fp8,
      .fp8_origin = engine_b300,
-     .fp8_licence = "MIT, Apache-2.0"},
+     .fp8_licence = "MIT, Apache-2.0",
+     .fp4 = b300_fp4,
+     .fp4_origin = engine_b300_fp4},
 };
 
 }  // namespace
@@ -286,6 +313,7 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
         out["multiprocessors"] = {static_cast<double>(board.multiprocessors), "1",
                                   "as the device reports them (cudaDeviceProp)"};
     if (board.fp8_flops > 0) out["peak_fp8_flops"] = {board.fp8_flops, "flop/s", board.datasheet};
+    if (board.fp4_flops > 0) out["peak_fp4_flops"] = {board.fp4_flops, "flop/s", board.datasheet};
     if (board.tf32_flops > 0) out["peak_tf32_flops"] = {board.tf32_flops, "flop/s", board.datasheet};
     if (facts.stream > 0)
         out["sustained_memory"] = {facts.stream / board.memory_bytes_per_second, "1",
@@ -295,6 +323,7 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
                                    fmt::format("fp32 runs on other units: {:g} of {:g} TFLOP/s, from the same sources",
                                                facts.sustained_single, facts.best_single)};
     if (!facts.fp8.empty()) out["sustained_fp8"] = {1, "1", "its table was taken after 10,000 warm-ups on random data"};
+    if (!facts.fp4.empty()) out["sustained_fp4"] = {1, "1", "its table is of random data, at a clock that lasts"};
     if (facts.tile_waves)
         out["tile_waves"] = {1, "1", "lower held-out error of the GEMM table than without waves (calibrate/README.md)"};
     return out;

@@ -38,6 +38,8 @@ struct GpuFacts {
     std::string_view stream_origin = {};
     std::span<const Product> fp8 = {};  ///< lasting rates
     std::string_view fp8_origin = {}, fp8_licence = {};
+    std::span<const Product> fp4 = {};  ///< likewise
+    std::string_view fp4_origin = {};
     std::string_view measured_on = {};  ///< whose products and attention are taken for its own; empty: its own
 };
 

@@ -32,21 +32,33 @@ const GpuFacts& facts_of(std::string_view name) {
 bool is_v100(const GpuFacts& facts) { return facts.name.starts_with("v100"); }
 
 /// Products of a document's text.
-void add_fp8(Profile& profile, const GpuFacts& facts) {
-    if (facts.fp8.empty()) return;
-    GemmTable table{kernels::Dtype::fp8, {}, {}};
-    table.provenance = {.device = std::string(facts.device),
-                        .clocks = "after 10,000 warm-ups",
-                        .date = "",
-                        .software = "cuBLASLt, random data",
-                        .origin = std::string(facts.fp8_origin),
-                        .licence = std::string(facts.fp8_licence)};
-    for (const Product& p : facts.fp8) {
+void add_products(Profile& profile, kernels::Dtype dtype, std::span<const Product> products, Provenance provenance) {
+    if (products.empty()) return;
+    GemmTable table{dtype, {}, {}};
+    table.provenance = std::move(provenance);
+    for (const Product& p : products) {
         const double flops = 2.0 * p.m * p.n * static_cast<double>(p.k);
         table.points.push_back({p.m, p.n, p.k, static_cast<float>(flops / (p.teraflops * 1e12))});
     }
     std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });
     profile.gemm.push_back(std::move(table));
+}
+
+void add_narrow(Profile& profile, const GpuFacts& facts) {
+    add_products(profile, kernels::Dtype::fp8, facts.fp8,
+                 {.device = std::string(facts.device),
+                  .clocks = "after 10,000 warm-ups",
+                  .date = "",
+                  .software = "cuBLASLt, random data",
+                  .origin = std::string(facts.fp8_origin),
+                  .licence = std::string(facts.fp8_licence)});
+    add_products(profile, kernels::Dtype::fp4, facts.fp4,
+                 {.device = std::string(facts.device),
+                  .clocks = "as they are",
+                  .date = "",
+                  .software = "cuBLASLt, random data",
+                  .origin = std::string(facts.fp4_origin),
+                  .licence = "BSD-3-Clause, Apache-2.0"});
 }
 
 /// Whose products and attention a profile holds.
@@ -183,7 +195,7 @@ Profile import_tables(std::string_view name, const path& measurements) {
     profile.made_by = fmt::format("orrery profile import {}", facts.name);
     profile.constants = constants_of(facts);
     add_gemm(profile, facts, measurements);
-    add_fp8(profile, facts);
+    add_narrow(profile, facts);
     if (!facts.attention.empty())
         profile.attention.push_back(
             aiconfigurator_attention(measurements / "attention" / facts.attention, measured_on(facts)));

@@ -9,6 +9,7 @@ double peak_flops(const hardware::Gpu& gpu, kernels::Dtype dtype) {
         case kernels::Dtype::fp16:
         case kernels::Dtype::bf16: return gpu.half_flops;
         case kernels::Dtype::fp8: return gpu.fp8_flops;
+        case kernels::Dtype::fp4: return gpu.fp4_flops;
     }
     return 0;
 }

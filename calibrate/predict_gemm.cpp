@@ -211,12 +211,13 @@ GemmPredictor::GemmPredictor(const Profile& profile)
       sustained_(profile.constants.at("sustained_gemm").value),
       sustained_single_(constant_or(profile, "sustained_single", sustained_)),
       sustained_fp8_(constant_or(profile, "sustained_fp8", sustained_)),
+      sustained_fp4_(constant_or(profile, "sustained_fp4", sustained_fp8_)),
       profile_name_(profile.name) {
     for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
 }
 
-/// The table of the same format and pass, else of the same format, else of the other 16-bit format, else a 16-bit
-/// table (its efficiency then applies to this format's own peak), else any; forward passes before others.
+/// The table of the same format and pass, else of the same format, else of the other 16-bit format, else (fp4) of fp8,
+/// else a 16-bit table (its efficiency then applies to this format's own peak), else any; forward passes before others.
 const GemmLookup& GemmPredictor::lookup(const kernels::Gemm& gemm, bool& exact) const {
     const auto first = [&](auto fits) -> const GemmLookup* {
         for (const auto& t : tables_)
@@ -231,20 +232,23 @@ const GemmLookup& GemmPredictor::lookup(const kernels::Gemm& gemm, bool& exact) 
     if (const auto* same = first([&](Dtype d) { return d == gemm.dtype; })) return *same;
     if (const auto* half = first([&](Dtype d) { return is_half(d) && is_half(gemm.dtype); })) return *half;
     exact = false;
+    if (const auto* fp8 = first([&](Dtype d) { return d == Dtype::fp8 && gemm.dtype == Dtype::fp4; })) return *fp8;
     if (const auto* half = first(is_half)) return *half;
     if (const auto* any = first([](Dtype) { return true; })) return *any;
     throw Error(fmt::format("profile \"{}\" has no GEMM table", profile_name_),
                 "measure one, or import another profile");
 }
 
-/// The 16-bit product that costs what an fp8 product does where only 16-bit tables exist: the same output, and along k
-/// half as many elements of twice the size, so that every tile moves the same bytes and takes the same cycles.
-/// Prologue, epilogue and waves, which do not get faster in fp8, keep their weight.
+/// The product of a wider format that costs what an fp8 or fp4 product does where no table of these exists: the same
+/// output, and along k half as many elements of twice the size, so that every tile moves the same bytes and takes the
+/// same cycles. Prologue, epilogue and waves, which do not get faster in fp8, keep their weight.
 kernels::Gemm GemmPredictor::stand_in(const kernels::Gemm& gemm) const {
     bool exact = false;
     const Dtype table = lookup(gemm, exact).table().dtype;
-    if (gemm.dtype != Dtype::fp8 || exact || !is_half(table)) return gemm;
-    return {table, gemm.batch, gemm.m, gemm.n, std::max(1U, gemm.k / 2), gemm.pass};
+    const bool narrow = gemm.dtype == Dtype::fp8 || gemm.dtype == Dtype::fp4;
+    if (!narrow || exact || !(is_half(table) || table == Dtype::fp8)) return gemm;
+    const std::uint32_t fewer = gemm.dtype == Dtype::fp4 && is_half(table) ? 4 : 2;
+    return {table, gemm.batch, gemm.m, gemm.n, std::max(1U, gemm.k / fewer), gemm.pass};
 }
 
 const BatchedGemmPoint* GemmPredictor::measured(const kernels::Gemm& gemm) const {
@@ -270,16 +274,26 @@ Estimate GemmPredictor::at_table_clock(const kernels::Gemm& wanted) const {
     return estimate;
 }
 
+double GemmPredictor::sustained(Dtype table) const {
+    switch (table) {
+        case Dtype::fp32: return sustained_single_;
+        case Dtype::fp8: return sustained_fp8_;
+        case Dtype::fp4: return sustained_fp4_;
+        case Dtype::tf32:
+        case Dtype::fp16:
+        case Dtype::bf16: break;
+    }
+    return sustained_;
+}
+
 Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     Estimate estimate = at_table_clock(gemm);
     bool exact = false;
     const GemmLookup& table = lookup(gemm, exact);
     const kernels::Gemm ran = stand_in(gemm);
     const double best = table.best_rate() * machine_.peak(ran.dtype) / machine_.peak(table.table().dtype);
-    const double sustained = table.table().dtype == Dtype::fp32  ? sustained_single_
-                             : table.table().dtype == Dtype::fp8 ? sustained_fp8_
-                                                                 : sustained_;
-    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, sustained));
+    const double share = sustained(table.table().dtype);
+    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, share));
     return estimate;
 }
 
@@ -292,7 +306,7 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
         fmt::format("{}: {}\n  table gemm {} ({})\n", kernels::to_text(gemm), format_seconds(sustained.seconds),
                     kernels::name(table.table().dtype), table.table().provenance.origin);
     if (ran.dtype != gemm.dtype)
-        out += fmt::format("  no table for {}: as {}, half the elements along k at twice the size\n",
+        out += fmt::format("  no table for {}: as {}, fewer elements along k, larger in proportion\n",
                            kernels::name(gemm.dtype), kernels::to_text(ran));
     else if (!exact)
         out += fmt::format("  no table for {}: efficiency of {} on its own peak\n", kernels::name(gemm.dtype),

@@ -58,20 +58,22 @@ private:
 class GemmPredictor {
 public:
     explicit GemmPredictor(const Profile& profile);
-    /// At the clock of the table (before the sustained clock). Throws Error when the profile has no GEMM table.
+    /// What runs in the tables where there is none of a product's format: itself, or a product of a wider format.
     [[nodiscard]] kernels::Gemm stand_in(const kernels::Gemm& gemm) const;
+    /// At the clock of the table (before the sustained clock). Throws Error when the profile has no GEMM table.
     [[nodiscard]] Estimate at_table_clock(const kernels::Gemm& gemm) const;
     [[nodiscard]] Estimate estimate(const kernels::Gemm& gemm) const;
     [[nodiscard]] std::string explain(const kernels::Gemm& gemm) const;
 
 private:
     [[nodiscard]] const GemmLookup& lookup(const kernels::Gemm& gemm, bool& exact) const;
+    [[nodiscard]] double sustained(kernels::Dtype table) const;
     /// A batched product that was measured itself, or null.
     [[nodiscard]] const BatchedGemmPoint* measured(const kernels::Gemm& gemm) const;
 
     const std::vector<BatchedGemmTable>* batched_;
     Machine machine_;
-    double sustained_, sustained_single_, sustained_fp8_;  ///< 16 bits, fp32, fp8
+    double sustained_, sustained_single_, sustained_fp8_, sustained_fp4_;  ///< 16 bits, fp32, fp8, fp4
     std::string profile_name_;
     std::vector<GemmLookup> tables_;
 };

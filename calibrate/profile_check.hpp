@@ -20,17 +20,19 @@ struct KnownConstant {
 };
 /// From a core of the smallest processor to ten times today's largest accelerators. Those that begin at zero a device
 /// may have none of: a CPU runs its kernels at once.
-inline constexpr std::array<KnownConstant, 20> known_constants{{
+inline constexpr std::array<KnownConstant, 22> known_constants{{
     {"peak_half_flops", 1e8, 1e17, true},
     {"peak_single_flops", 1e8, 1e17},
     {"peak_tf32_flops", 1e8, 1e17},
     {"peak_fp8_flops", 1e8, 1e17},
+    {"peak_fp4_flops", 1e8, 1e17},
     {"memory_bytes_per_second", 1e7, 1e14, true},
     {"multiprocessors", 1, 1e5},
     {"cache_bytes", 1e3, 1e12},
     {"sustained_gemm", 0.01, 1, true},
     {"sustained_single", 0.01, 1},
     {"sustained_fp8", 0.01, 1},
+    {"sustained_fp4", 0.01, 1},
     {"sustained_memory", 0.1, 1},
     {"board_spread", 0, 0.5},
     {"tile_waves", 1, 1},

@@ -57,6 +57,7 @@ double compute_seconds(const kernels::Gemm& g, const Machine& machine) {
 Machine::Machine(const std::map<std::string, Constant>& constants)
     : half_flops(constants.at("peak_half_flops").value),
       fp8_flops(constant_or(constants, "peak_fp8_flops", half_flops)),
+      fp4_flops(constant_or(constants, "peak_fp4_flops", fp8_flops)),
       single_flops(constant_or(constants, "peak_single_flops", half_flops / 16)),
       bytes_per_second(constants.at("memory_bytes_per_second").value),
       multiprocessors(constant_or(constants, "multiprocessors", 0)),
@@ -71,6 +72,7 @@ double Machine::peak(kernels::Dtype dtype) const {
         case kernels::Dtype::fp16:
         case kernels::Dtype::bf16: return half_flops;
         case kernels::Dtype::fp8: return fp8_flops;
+        case kernels::Dtype::fp4: return fp4_flops;
     }
     return half_flops;
 }

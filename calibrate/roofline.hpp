@@ -12,6 +12,7 @@ namespace orrery::calibrate {
 struct Machine {
     double half_flops = 0;        ///< peak_half_flops
     double fp8_flops = 0;         ///< peak_fp8_flops; peak_half_flops when the device has no fp8
+    double fp4_flops = 0;         ///< peak_fp4_flops; fp8_flops when the device has no fp4
     double tf32_flops = 0;        ///< peak_tf32_flops; peak_single_flops when the device has no tf32
     double single_flops = 0;      ///< peak_single_flops; 1/16 of the half peak (A100: 19.5 of 312 TFLOP/s)
     double bytes_per_second = 0;  ///< memory_bytes_per_second

@@ -143,10 +143,12 @@ List list_gpus() {
                  {"tf32_flops", "tf32", teraflops},
                  {"half_flops", "16 bits", teraflops},
                  {"fp8_flops", "fp8", teraflops},
+                 {"fp4_flops", "fp4", teraflops},
                  {"profile"}});
     for (const hardware::Gpu& gpu : hardware::gpus())
         all.row({gpu.name, gpu.memory_bytes, offered(gpu.memory_bytes_per_second), offered(gpu.fp32_flops),
-                 offered(gpu.tf32_flops), offered(gpu.half_flops), offered(gpu.fp8_flops), gpu.profile});
+                 offered(gpu.tf32_flops), offered(gpu.half_flops), offered(gpu.fp8_flops), offered(gpu.fp4_flops),
+                 gpu.profile});
     return {std::move(all),
             "\nDense peaks of the datasheets in TFLOP/s. Shorter names are known too: H100, A100-80GB.\n"};
 }

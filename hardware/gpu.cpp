@@ -27,6 +27,7 @@ struct Row {
     int compute_capability;  ///< CUDA C++ programming guide
     Host host;
     std::array<std::string_view, 3> aliases;
+    double fp4 = 0;  ///< dense TFLOP/s of NVFP4
 };
 
 // Dense peaks without structured sparsity; memory as the driver reports it (a "80GB" board has 80 GiB).
@@ -149,8 +150,8 @@ constexpr Row rows[] = {
      90,
      Host::xeon_8480c,
      {"H200", "H200-141GB"}},
-    // DGX B200 datasheet (1,440 GB, 64 TB/s) and HGX B200 (sparse 18/36/72 PFLOP/s, FP32 600 TFLOP/s), over 8 and over
-    // 2 for dense.
+    // DGX B200 datasheet (1,440 GB, 64 TB/s) and HGX B200 (sparse 18/36/72 PFLOP/s, FP4 144, FP32 600 TFLOP/s), over 8
+    // and over 2 for dense.
     {"B200",
      "b200",
      "NVIDIA HGX B200 datasheet",
@@ -164,8 +165,9 @@ constexpr Row rows[] = {
      148,
      100,
      Host::xeon_8570,
-     {"B200-180GB", "B200-SXM"}},
-    // 288 GB (268 GiB) and 8 TB/s a GPU; dense peaks of B200.
+     {"B200-180GB", "B200-SXM"},
+     9000},
+    // 288 GB (268 GiB) and 8 TB/s a GPU; dense peaks of B200, but in FP4: 108 PFLOP/s dense over 8.
     {"B300",
      "b300",
      "NVIDIA HGX B300 datasheet",
@@ -179,8 +181,9 @@ constexpr Row rows[] = {
      0,
      103,
      Host::xeon_8570,
-     {"B300-288GB"}},
-    // Over 72: 13.4 TB, 576 TB/s, FP32 5,760 TFLOP/s, sparse 180/360/720 PFLOP/s.
+     {"B300-288GB"},
+     13500},
+    // Over 72: 13.4 TB, 576 TB/s, FP32 5,760 TFLOP/s, sparse 180/360/720 PFLOP/s, FP4 1,440.
     {"GB200",
      "gb200",
      "NVIDIA GB200 NVL72 datasheet",
@@ -194,8 +197,9 @@ constexpr Row rows[] = {
      152,
      100,
      Host::grace,
-     {"GB200-186GB", "GB200-NVL72"}},
-    // Over 72: 288 GB (268 GiB) a GPU, 576 TB/s, sparse 180/360/720 PFLOP/s.
+     {"GB200-186GB", "GB200-NVL72"},
+     10000},
+    // Over 72: 288 GB (268 GiB) a GPU, 576 TB/s, sparse 180/360/720 PFLOP/s, FP4 1,080 dense.
     {"GB300",
      "gb300",
      "NVIDIA GB300 NVL72 datasheet",
@@ -209,7 +213,8 @@ constexpr Row rows[] = {
      152,
      103,
      Host::grace,
-     {"GB300-288GB", "GB300-NVL72"}},
+     {"GB300-288GB", "GB300-NVL72"},
+     15000},
     // Table 4, a chip: 123 and 275 TFLOP/s in bf16, 32 GiB, 900 and 1,200 GB/s.
     {"TPU-v3",
      "tpu-v3",
@@ -290,6 +295,7 @@ std::vector<Gpu> make_gpus() {
                           .tf32_flops = r.tf32 * T,
                           .half_flops = r.half * T,
                           .fp8_flops = r.fp8 * T,
+                          .fp4_flops = r.fp4 * T,
                           .bf16 = r.tf32 > 0 || is_chip(r.socket) || r.socket == Socket::core,
                           .fp16 = r.half > 0 && r.socket != Socket::core,
                           .socket = r.socket,

@@ -18,9 +18,10 @@ struct Gpu {
     std::string name;     ///< "A100-SXM4-80GB"
     std::string profile;  ///< default profile ("a100")
     std::uint64_t memory_bytes = 0;
-    double memory_bytes_per_second = 0;                                    ///< datasheet; 0: what its profile measured
-    double fp32_flops = 0, tf32_flops = 0, half_flops = 0, fp8_flops = 0;  ///< dense datasheet peaks; 0: not offered
-    bool bf16 = false, fp16 = false;                                       ///< which formats reach half_flops
+    double memory_bytes_per_second = 0;                     ///< datasheet; 0: what its profile measured
+    double fp32_flops = 0, tf32_flops = 0, half_flops = 0;  ///< dense datasheet peaks; 0: not offered
+    double fp8_flops = 0, fp4_flops = 0;
+    bool bf16 = false, fp16 = false;  ///< which formats reach half_flops
     Socket socket = Socket::pcie;
     std::uint32_t multiprocessors = 0;         ///< as the device reports them (cudaDeviceProp); 0: not known
     int compute_capability = 0;                ///< CUDA's, 80 for 8.0; 0 for chips that are no NVIDIA GPUs

@@ -15,7 +15,7 @@ namespace orrery::kernels {
 namespace {
 
 constexpr EnumNames<GemmPass> pass_names{"forward", "data-gradient", "weight-gradient"};
-constexpr EnumNames<Dtype> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr EnumNames<Dtype> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8", "fp4"};
 
 }  // namespace
 
@@ -25,7 +25,8 @@ std::uint32_t size_of(Dtype dtype) {
         case Dtype::tf32: return 4;
         case Dtype::fp16:
         case Dtype::bf16: return 2;
-        case Dtype::fp8: return 1;
+        case Dtype::fp8:
+        case Dtype::fp4: return 1;
     }
     return 4;
 }
@@ -34,7 +35,7 @@ std::string_view name(Dtype dtype) { return dtype_names[dtype]; }
 
 Dtype dtype_from(std::string_view text) {
     if (const auto found = dtype_names.find(text)) return *found;
-    throw Error(fmt::format("unknown number format \"{}\"", text), "one of fp32, tf32, fp16, bf16, fp8");
+    throw Error(fmt::format("unknown number format \"{}\"", text), "one of fp32, tf32, fp16, bf16, fp8, fp4");
 }
 
 std::string_view name(GemmPass pass) { return pass_names[pass]; }
@@ -88,8 +89,11 @@ double flops(const Kernel& kernel) {
 namespace {
 
 double bytes_of(const Gemm& g) {
-    // fp8 products are written in 16 bits: the next kernel reads them so.
-    const double in = size_of(g.dtype), out = g.dtype == Dtype::fp8 ? 2.0 : in;
+    // fp8 and fp4 products are written in 16 bits: the next kernel reads them so. Two fp4 numbers share a byte, and 16
+    // a scale of one.
+    constexpr double packed = 0.5 + 1.0 / 16;
+    const bool narrow = g.dtype == Dtype::fp8 || g.dtype == Dtype::fp4;
+    const double in = g.dtype == Dtype::fp4 ? packed : size_of(g.dtype), out = narrow ? 2.0 : in;
     const double m = g.m, n = g.n, k = g.k;
     return g.batch * (in * (m * k + k * n) + out * m * n);
 }

@@ -20,7 +20,7 @@ struct FormatRow {
 
 constexpr EnumTable<Format, FormatRow> rows{
     FormatRow{"fp32", 4, 23}, FormatRow{"tf32", 4, 10}, FormatRow{"fp16", 2, 10}, FormatRow{"bf16", 2, 7},
-    FormatRow{"fp8", 1, 3},   FormatRow{"int32", 4, 0}, FormatRow{"mask", 1, 0},
+    FormatRow{"fp8", 1, 3},   FormatRow{"fp4", 1, 1},   FormatRow{"int32", 4, 0}, FormatRow{"mask", 1, 0},
 };
 
 /// A binary format without its sign: exponents from `least` (of the smallest normal number), `mantissa` bits.
@@ -28,7 +28,7 @@ struct Binary {
     int mantissa;
     int least;
 };
-constexpr Binary fp16{10, -14}, bf16{7, -126}, fp8{3, -6};
+constexpr Binary fp16{10, -14}, bf16{7, -126}, fp8{3, -6}, fp4{1, 0};
 
 const FormatRow& row(Format format) { return rows[format]; }
 
@@ -71,7 +71,7 @@ T load(const void* from) {
 }  // namespace
 
 Format format_of(Dtype dtype) { return static_cast<Format>(dtype); }
-static_assert(static_cast<int>(Format::fp8) == static_cast<int>(Dtype::fp8), "Format begins with the dtypes");
+static_assert(static_cast<int>(Format::fp4) == static_cast<int>(Dtype::fp4), "Format begins with the dtypes");
 
 std::uint32_t size_of(Format format) { return row(format).bytes; }
 std::string_view name(Format format) { return row(format).name; }
@@ -102,6 +102,12 @@ std::uint8_t to_fp8(double value) {
     return static_cast<std::uint8_t>(sign | magnitude(value, fp8));
 }
 
+std::uint8_t to_fp4(double value) {
+    const std::uint32_t sign = std::signbit(value) ? 0x8u : 0u;
+    if (!(std::fabs(value) < 6.0)) return static_cast<std::uint8_t>((std::isnan(value) ? 0u : sign) | 0x7u);
+    return static_cast<std::uint8_t>(sign | magnitude(value, fp4));
+}
+
 double from_fp16(std::uint16_t bits) {
     const double sign = (bits & 0x8000u) != 0 ? -1.0 : 1.0;
     const std::uint32_t size = bits & 0x7fffu;
@@ -119,6 +125,11 @@ double from_fp8(std::uint8_t bits) {
     return size == 0x7fu ? std::nan("") : sign * from_magnitude(size, fp8);
 }
 
+double from_fp4(std::uint8_t bits) {
+    const double sign = (bits & 0x8u) != 0 ? -1.0 : 1.0;
+    return sign * from_magnitude(bits & 0x7u, fp4);
+}
+
 void encode(Format format, double value, void* to) {
     switch (format) {
         case Format::fp32: return store(static_cast<float>(value), to);
@@ -126,6 +137,7 @@ void encode(Format format, double value, void* to) {
         case Format::fp16: return store(to_fp16(value), to);
         case Format::bf16: return store(to_bf16(value), to);
         case Format::fp8: return store(to_fp8(value), to);
+        case Format::fp4: return store(to_fp4(value), to);
         case Format::int32: return store(static_cast<std::int32_t>(value), to);
         case Format::mask: return store(static_cast<std::uint8_t>(value), to);
     }
@@ -138,6 +150,7 @@ double decode(Format format, const void* from) {
         case Format::fp16: return from_fp16(load<std::uint16_t>(from));
         case Format::bf16: return from_bf16(load<std::uint16_t>(from));
         case Format::fp8: return from_fp8(load<std::uint8_t>(from));
+        case Format::fp4: return from_fp4(load<std::uint8_t>(from));
         case Format::int32: return load<std::int32_t>(from);
         case Format::mask: return load<std::uint8_t>(from);
     }

@@ -11,6 +11,9 @@ std::uint64_t expert_parameters(const Experts& moe) {
     return moe.width() * (inner + moe.ffn) + (moe.bias ? inner + moe.width() : 0);
 }
 
+/// Whether clusters have projections to the hidden width.
+bool projected(const AdaptiveEmbedding& embedding) { return embedding.clusters.size() > 1; }
+
 struct Parameters {
     std::uint64_t operator()(const Linear& linear) const {
         const std::uint64_t weight = linear.shares_embedding ? 0 : linear.in_features * linear.out_features;
@@ -46,6 +49,23 @@ struct Parameters {
     std::uint64_t operator()(const Relu&) const { return 0; }
     std::uint64_t operator()(const Pooling&) const { return 0; }
     std::uint64_t operator()(const Join&) const { return 0; }
+    std::uint64_t operator()(const Dropout&) const { return 0; }
+    /// Queries, keys and values; keys of distances; two biases.
+    std::uint64_t operator()(const RecurrentAttention& core) const {
+        return 4 * core.hidden * core.width() + (core.owns_biases ? 2 * core.width() : 0);
+    }
+    std::uint64_t operator()(const AdaptiveEmbedding& embedding) const {
+        std::uint64_t sum = 0;
+        for (const WordCluster& cluster : embedding.clusters)
+            sum += cluster.words() * cluster.width + (projected(embedding) ? cluster.width * embedding.hidden : 0);
+        return sum;
+    }
+    /// A bias for each word; a vector and a bias for each other cluster; the first projection.
+    std::uint64_t operator()(const AdaptiveLoss& loss) const {
+        const WordCluster& head = loss.clusters.front();
+        const std::uint64_t others = loss.clusters.size() - 1;
+        return loss.clusters.back().end + others * (head.width + 1) + (loss.one_table ? 0 : head.width * loss.hidden);
+    }
 };
 
 /// Forward operations of one example: matrix products only, a multiply-add as two. seq: tokens of the layer; second:
@@ -89,6 +109,30 @@ struct ForwardFlops {
     double operator()(const Relu&) const { return 0.0; }
     double operator()(const Pooling&) const { return 0.0; }
     double operator()(const Join&) const { return 0.0; }
+    double operator()(const Dropout&) const { return 0.0; }
+    /// Scores of two kinds, and values, over the segment and its memory.
+    double operator()(const RecurrentAttention& core) const {
+        const double keys = seq + static_cast<double>(core.memory), width = static_cast<double>(core.width());
+        const double made = keys * 2.0 * 4.0 * static_cast<double>(core.hidden) * width;
+        return made + 2.0 * 3.0 * seq * keys * width;
+    }
+    double operator()(const AdaptiveEmbedding& embedding) const {
+        double columns = 0;
+        for (const WordCluster& cluster : embedding.clusters)
+            if (projected(embedding)) columns += cluster.share * static_cast<double>(cluster.width);
+        return seq * 2.0 * columns * static_cast<double>(embedding.hidden);
+    }
+    double operator()(const AdaptiveLoss& loss) const {
+        double sum = 0;
+        for (const WordCluster& cluster : loss.clusters) {
+            const bool head = cluster.first == 0;
+            const auto width = static_cast<double>(cluster.width);
+            const auto words = static_cast<double>(cluster.words() + (head ? loss.clusters.size() - 1 : 0));
+            const double projection = loss.one_table ? 0.0 : static_cast<double>(loss.hidden) * width;
+            sum += (head ? 1.0 : cluster.share) * (projection + words * width);
+        }
+        return seq * 2.0 * sum;
+    }
 };
 
 /// Tokens of the two sequences.

@@ -16,6 +16,7 @@ std::vector<ModelSpec> moe_models();
 std::vector<ModelSpec> resnet_models();
 std::vector<ModelSpec> t5_models();
 std::vector<ModelSpec> mamba_models();
+std::vector<ModelSpec> transformer_xl_models();
 
 /// A ResNet of a spec's classes, images and depths; of all that only Transformers have, what says nothing.
 ModelSpec with_resnet_structure(ModelSpec spec);
@@ -25,10 +26,14 @@ Model build_transformer(const ModelSpec& spec);
 Model build_resnet(const ModelSpec& spec);
 Model build_t5(const ModelSpec& spec);
 Model build_hybrid(const ModelSpec& spec);
+Model build_transformer_xl(const ModelSpec& spec);
 
 /// Fills what a row of a table leaves 0: kv_heads = heads, head_dim = hidden / heads, ffn = 4 hidden; of a model
 /// with experts expert_ffn = ffn, and all layers have them.
 ModelSpec with_derived_widths(ModelSpec spec);
+
+/// Of all that Transformer-XL's structure decides, its values: the sizes, the vocabulary and the dropout stay.
+ModelSpec with_transformer_xl_structure(ModelSpec spec);
 
 /// The same for Llama's structure: RMSNorm, rotary positions, SwiGLU, no biases, logits of their own.
 ModelSpec with_llama_structure(ModelSpec spec);

@@ -22,6 +22,7 @@ Model graph(const ModelSpec& spec) {
         case Family::t5: return build_t5(spec);
         case Family::resnet: return build_resnet(spec);
         case Family::mamba: return build_hybrid(spec);
+        case Family::transfo_xl: return build_transformer_xl(spec);
     }
     throw std::logic_error("no such family of models");
 }
@@ -36,6 +37,7 @@ std::string_view name(Family family) {
         case Family::t5: return "t5";
         case Family::resnet: return "resnet";
         case Family::mamba: return "mamba";
+        case Family::transfo_xl: return "transfo-xl";
     }
     throw std::logic_error("no such family of models");
 }

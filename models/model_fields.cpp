@@ -21,8 +21,13 @@ constexpr double max_positions = 1 << 22;
 constexpr double max_experts = 65536;
 constexpr double max_depth = 1000;
 
-constexpr std::array families{word("gpt", Family::gpt), word("llama", Family::llama),   word("bert", Family::bert),
-                              word("t5", Family::t5),   word("resnet", Family::resnet), word("mamba", Family::mamba)};
+constexpr std::array families{word("gpt", Family::gpt),
+                              word("llama", Family::llama),
+                              word("bert", Family::bert),
+                              word("t5", Family::t5),
+                              word("resnet", Family::resnet),
+                              word("mamba", Family::mamba),
+                              word("transfo-xl", Family::transfo_xl)};
 constexpr std::array norms{word("layernorm", NormKind::layernorm), word("rmsnorm", NormKind::rmsnorm),
                            word("LayerNorm", NormKind::layernorm), word("RMSNorm", NormKind::rmsnorm)};
 constexpr std::array positions{word("learned", PositionKind::learned),
@@ -195,10 +200,19 @@ constexpr std::array fields{
     field<&Spec::image, &ImageSpec::depths>({.name = "depths", .min = 1, .max = max_depth,
         .help = "ResNet: residual blocks of each of its four stages, such as [3, 4, 6, 3].",
         .when_absent = "none, but in a ResNet"}),
+    field<&Spec::recurrence, &RecurrenceSpec::memory>({.name = "mem_len", .min = 1, .max = max_positions,
+        .help = "Transformer-XL: tokens of earlier segments that queries see.",
+        .when_absent = "none, but in Transformer-XL"}),
+    field<&Spec::recurrence, &RecurrenceSpec::cutoffs>({.name = "cutoffs", .min = 1, .max = max_rows,
+        .help = "Transformer-XL: where three clusters of words end, such as [19997, 39997, 199997]; the rest is a fourth.",
+        .when_absent = "none, but in Transformer-XL"}),
+    field<&Spec::recurrence, &RecurrenceSpec::divisor>({.name = "div_val", .min = 1, .max = max_heads,
+        .help = "Transformer-XL: each cluster's embeddings are so many times narrower than those of the one before.",
+        .when_absent = "none, but in Transformer-XL"}),
 };
 // clang-format on
-static_assert(fields.size() ==
-                  documents::members_of<Spec> - 2 + documents::members_of<ImageSpec> + documents::members_of<MambaSpec>,
+static_assert(fields.size() == documents::members_of<Spec> - 3 + documents::members_of<ImageSpec> +
+                                   documents::members_of<MambaSpec> + documents::members_of<RecurrenceSpec>,
               "a field without a description");
 
 }  // namespace

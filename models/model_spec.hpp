@@ -10,8 +10,8 @@
 
 namespace orrery::models {
 
-enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet, mamba };
-/// "gpt", "llama", "bert", "t5", "resnet", "mamba".
+enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet, mamba, transfo_xl };
+/// "gpt", "llama", "bert", "t5", "resnet", "mamba", "transfo-xl".
 std::string_view name(Family family);
 
 enum class NormKind : std::uint8_t { layernorm, rmsnorm };
@@ -41,6 +41,14 @@ struct MambaSpec {
     /// Width of a token between the mixer's two products; and of what is convolved: it, and what writes and reads.
     [[nodiscard]] std::uint64_t inner() const { return std::uint64_t{heads} * head_dim; }
     [[nodiscard]] std::uint64_t convolved() const { return inner() + 2ULL * groups * state; }
+};
+
+/// Of Transformer-XL (Dai et al. 2019, arXiv:1901.02860): all 0 elsewhere.
+struct RecurrenceSpec {
+    std::uint32_t memory = 0;                ///< mem_len: tokens of earlier segments that queries see
+    std::array<std::uint32_t, 3> cutoffs{};  ///< where clusters of words, in order of frequency, end
+    std::uint32_t divisor = 0;  ///< div_val: a cluster's embeddings are so many times narrower than those before
+    bool operator==(const RecurrenceSpec&) const = default;
 };
 
 struct ModelSpec {
@@ -133,6 +141,7 @@ struct ModelSpec {
     std::uint32_t relative_buckets = 0;  ///< relative_attention_num_buckets: rows of a stack's table of position biases
 
     ImageSpec image{};
+    RecurrenceSpec recurrence{};
 
     bool operator==(const ModelSpec&) const = default;
 };

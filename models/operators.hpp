@@ -154,8 +154,50 @@ struct Join {
     Image shape;
 };
 
+/// Zeros at random places.
+struct Dropout {
+    std::uint64_t width = 0;
+    bool keeps_input = false;  ///< the activation before it needs what it left
+};
+
+/// Transformer-XL's attention (Dai et al. 2019, arXiv:1901.02860, section 3) up to what is projected back: queries,
+/// keys and values of a segment and, without gradients, of those before it (`memory` tokens); keys of every distance,
+/// made of sinusoids; scores of both, each with a bias of its own, and what they weigh.
+struct RecurrentAttention {
+    std::uint64_t hidden = 0, heads = 0, head_dim = 0;
+    std::uint64_t memory = 0;
+    bool dropout = false;      ///< of what values are weighed by
+    bool owns_biases = false;  ///< the two biases are one pair for all layers: counted in the first
+    [[nodiscard]] std::uint64_t width() const { return heads * head_dim; }
+};
+
+/// Words [first, end) of a vocabulary in order of frequency, of embeddings of their own width.
+struct WordCluster {
+    std::uint64_t first = 0, end = 0, width = 0;
+    double share = 0;  ///< of a text's tokens
+    [[nodiscard]] std::uint64_t words() const { return end - first; }
+};
+
+/// Adaptive input (Baevski and Auli 2018, arXiv:1809.10853): words looked up in their cluster's table, and brought to
+/// the hidden width. One cluster of all words where all are of that width.
+struct AdaptiveEmbedding {
+    std::vector<WordCluster> clusters{};
+    std::uint64_t hidden = 0;
+    bool dropout = false;
+};
+
+/// Adaptive softmax (Grave et al. 2017, arXiv:1609.04309): over the first cluster's words and one class for each other
+/// cluster, and over a cluster's words for the tokens that are among them. Words' tables are the embedding's; so are
+/// projections, but the first cluster's.
+struct AdaptiveLoss {
+    std::vector<WordCluster> clusters{};
+    std::uint64_t hidden = 0;
+    bool one_table = false;  ///< all clusters' words are rows of one table, of the hidden width
+};
+
 using Operator = std::variant<Linear, Embedding, RelativePositions, Norm, Rope, AttentionCore, Activation, Experts,
-                              StateMixer, ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join>;
+                              StateMixer, ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join, Dropout,
+                              RecurrentAttention, AdaptiveEmbedding, AdaptiveLoss>;
 
 /// What one example (a sequence or an image) is between layers. Tokens: one vector of `width` for each of a sequence's.
 struct Tokens {
@@ -179,6 +221,7 @@ struct Layer {
     Part part = Part::body;
     std::vector<Shape> inputs{};  ///< of the layers before it, in order; none: the data
     Shape output = Tokens{};      ///< of the loss a single number: Tokens{1}
+    bool in_16_bits = false;      ///< its products are, where a plan has others in narrower formats
 };
 
 /// One use of a type of layer.

@@ -118,7 +118,7 @@ private:
 
 /// ImageNet's images, in the size that most train on, and its classes.
 ModelSpec resnet(ModelSpec row) {
-    row.vocab = 1000;
+    if (row.vocab == 0) row.vocab = 1000;
     row.image.size = 224;
     return with_resnet_structure(std::move(row));
 }
@@ -157,6 +157,9 @@ std::vector<ModelSpec> resnet_models() {
         resnet({.name = "resnet-50",  .image = {.depths = {3, 4, 6, 3}}}),
         resnet({.name = "resnet-101", .image = {.depths = {3, 4, 23, 3}}}),
         resnet({.name = "resnet-152", .image = {.depths = {3, 8, 36, 3}}}),
+        // Classifiers of more classes than ImageNet's: Whale (Jia et al., USENIX ATC'22).
+        resnet({.name = "resnet-50-100k", .vocab = 100000, .image = {.depths = {3, 4, 6, 3}}}),
+        resnet({.name = "resnet-50-1m", .vocab = 1000000, .image = {.depths = {3, 4, 6, 3}}}),
     };
 }
 // clang-format on

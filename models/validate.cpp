@@ -213,6 +213,32 @@ void check_images(const ModelSpec& spec) {
              "of a network of the catalog only vocab_size, its classes, can be changed");
 }
 
+void check_recurrence(const ModelSpec& spec) {
+    const RecurrenceSpec& recurrence = spec.recurrence;
+    if (spec.family != Family::transfo_xl) {
+        if (recurrence != RecurrenceSpec{})
+            fail("mem_len", "only Transformer-XL has a memory and clusters of words", "leave it out");
+        return;
+    }
+    constexpr std::uint32_t most_memory = 1 << 22, most_divisor = 4096;
+    check_range("mem_len", recurrence.memory, 1, most_memory);
+    check_range("div_val", recurrence.divisor, 1, most_divisor);
+    std::uint32_t before = 0;
+    for (const std::uint32_t end : recurrence.cutoffs) {
+        if (end <= before || end >= spec.vocab)
+            fail("cutoffs", fmt::format("{} does not lie between {} and the vocabulary's {}", end, before, spec.vocab),
+                 "rising numbers of words below vocab_size");
+        before = end;
+    }
+    const double narrowing = std::pow(recurrence.divisor, recurrence.cutoffs.size());
+    if (std::fmod(spec.hidden, narrowing) != 0)
+        fail("div_val", fmt::format("{} divided by {} three times is no whole width", spec.hidden, recurrence.divisor),
+             "a divisor whose third power divides hidden_size; 1: all are as wide");
+    if (spec != with_transformer_xl_structure(spec))
+        fail("name", fmt::format("{} has a key that Transformer-XL's structure does not", spec.name),
+             "of Transformer-XL its sizes, vocabulary, memory, clusters and dropout can be changed");
+}
+
 void check_decoder(const ModelSpec& spec) {
     if (spec.family != Family::t5) {
         if (spec.decoder_layers > 0)
@@ -239,6 +265,7 @@ void validate(const ModelSpec& spec) {
     check_experts(spec);
     check_pattern(spec);
     check_images(spec);
+    check_recurrence(spec);
     check_decoder(spec);
 }
 

@@ -24,6 +24,9 @@ void require_model(const models::ModelSpec& model) {
     require(model.image.size == 0 && model.decoder_layers == 0, "/model",
             fmt::format("{} cannot be executed yet", model.name),
             "take a GPT or Llama model, or predict it with orrery simulate");
+    require(model.family != models::Family::transfo_xl, "/model/mem_len",
+            "attention over a memory, and clusters of words, cannot be executed yet",
+            "take a GPT or Llama model, or predict it with orrery simulate");
     require(model.layer_pattern.empty(), "/model/hybrid_override_pattern",
             "state-space mixers and layers of one branch cannot be executed yet",
             "take a GPT or Llama model, or predict it with orrery simulate");

@@ -41,6 +41,12 @@ ModelSpec family_defaults(const Reader& reader) {
     } else if (spec.family == Family::t5) {
         spec.causal = false;
         spec.dropout = 0.1;
+    } else if (spec.family == Family::transfo_xl) {
+        spec.activation = models::ActivationKind::relu;
+        spec.post_norm = true;
+        spec.qkv_bias = false;
+        spec.position = PositionKind::none;
+        spec.dropout = 0.1;
     } else if (spec.family == Family::mamba) {
         spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
         spec.norm = NormKind::rmsnorm;

@@ -132,8 +132,8 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const st
     }
 }
 
-/// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper; CPUs have instructions for bf16: the
-/// device's table says which it has.
+/// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper, for fp4 with Blackwell; CPUs have
+/// instructions for bf16: the device's table says which it has.
 bool offers(const topology::Gpu& gpu, Dtype dtype) {
     switch (dtype) {
         case Dtype::fp32: return gpu.fp32_flops > 0;
@@ -141,6 +141,7 @@ bool offers(const topology::Gpu& gpu, Dtype dtype) {
         case Dtype::tf32: return gpu.tf32_flops > 0;
         case Dtype::bf16: return gpu.bf16;
         case Dtype::fp8: return gpu.fp8_flops > 0;
+        case Dtype::fp4: return gpu.fp4_flops > 0;
     }
     return false;
 }
@@ -148,7 +149,7 @@ bool offers(const topology::Gpu& gpu, Dtype dtype) {
 void check_precision(Dtype wanted, const topology::Gpu& gpu, const Sections& sections) {
     if (offers(gpu, wanted)) return;
     std::string legal;
-    for (const Dtype other : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8}) {
+    for (const Dtype other : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
         if (offers(gpu, other)) legal += fmt::format("{}{}", legal.empty() ? "" : ", ", kernels::name(other));
     }
     throw Error(sections.top.file(), sections.training.pointer("precision"),

@@ -101,7 +101,28 @@ void check_images(const Plan& plan) {
     only(strategy.pipeline == 1, "/strategy/pipeline", "a pipeline", "set it to 1, and data to all GPUs");
     only(strategy.recompute == Recompute::none, "/strategy/recompute", "recomputation", "set it to \"none\"");
     only(strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers", "offloading", "set it to 0");
-    only(plan.training.precision.compute != Dtype::fp8, "/training/precision", "fp8", "set it to bf16 or fp16");
+    only(!is_narrow(plan.training.precision.compute), "/training/precision", name(plan.training.precision.compute),
+         "set it to bf16 or fp16");
+}
+
+/// Transformer-XL likewise, as the authors and NVIDIA train it.
+void check_recurrence(const Plan& plan) {
+    if (plan.model.family != models::Family::transfo_xl) return;
+    const Strategy& strategy = plan.strategy;
+    const auto only = [&](bool holds, std::string_view key, std::string_view what, std::string_view hint) {
+        if (!holds) refuse(key, fmt::format("{} of {} is not supported yet", what, plan.model.name), std::string(hint));
+    };
+    only(strategy.tensor == 1, "/strategy/tensor", "tensor parallelism", "set it to 1, and data to all GPUs");
+    only(strategy.context == 1, "/strategy/context", "context parallelism", "set it to 1, and data to all GPUs");
+    only(strategy.pipeline == 1, "/strategy/pipeline", "a pipeline", "set it to 1, and data to all GPUs");
+    only(strategy.recompute == Recompute::none, "/strategy/recompute", "recomputation", "set it to \"none\"");
+    only(strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers", "offloading", "set it to 0");
+    only(strategy.sharding != Sharding::zero3, "/strategy/sharding", "sharding of weights", "set it to \"zero2\"");
+    only(!is_narrow(plan.training.precision.compute), "/training/precision", name(plan.training.precision.compute),
+         "set it to fp16, bf16 or fp32");
+    only(!plan.training.fused_attention, "/training/fused_attention", "fused attention over relative positions",
+         "set it to false");
+    only(plan.training.lora_rank == 0, "/training/lora_rank", "an adapter", "leave it out");
 }
 
 /// Tensor parallelism splits heads, key-value heads and the MLP's width (Shoeybi et al. 2019, section 3).
@@ -298,9 +319,9 @@ void check_passes(const Plan& plan) {
     }
 }
 
-/// Gradients are summed in fp32 or in the format of the parameters (bf16 beside fp8 products).
+/// Gradients are summed in fp32 or in the format of the parameters (bf16 beside fp8 and fp4 products).
 void check_precision(const Precision& precision) {
-    const Dtype parameters = precision.compute == Dtype::fp8    ? Dtype::bf16
+    const Dtype parameters = is_narrow(precision.compute)       ? Dtype::bf16
                              : precision.compute == Dtype::tf32 ? Dtype::fp32
                                                                 : precision.compute;
     if (precision.grad_reduce == Dtype::fp32 || precision.grad_reduce == parameters) return;
@@ -382,6 +403,7 @@ void validate(const Plan& plan) {
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
     check_stacks(plan);
     check_images(plan);
+    check_recurrence(plan);
     check_tensor(plan);
     check_mixers(plan);
     check_context(plan);

@@ -82,6 +82,9 @@ struct Strategy {
     std::string placement = {}, placement_file = {};
 };
 
+/// Formats whose operands are cast from 16 bits before each product.
+constexpr bool is_narrow(kernels::Dtype dtype) { return dtype == kernels::Dtype::fp8 || dtype == kernels::Dtype::fp4; }
+
 struct Precision {
     kernels::Dtype compute = kernels::Dtype::bf16;      ///< weights and activations in the linear layers
     kernels::Dtype grad_reduce = kernels::Dtype::bf16;  ///< fp32 with accumulate-allreduce-grads-in-fp32
@@ -126,6 +129,9 @@ struct Training {
     bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32
     bool fp32_activation_function = false;  ///< activation functions in fp32: TensorFlow's auto_mixed_precision
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;
+    /// num-layers-at-start- and -at-end-in-bf16 (of first-last-layers-bf16): so many layers' products are in bf16 where
+    /// the others are in fp8 or fp4.
+    std::uint32_t first_layers_in_bf16 = 0, last_layers_in_bf16 = 0;
     /// deterministic-mode: torch.use_deterministic_algorithms, which fills what is allocated (one more kernel each).
     bool deterministic = false;
     bool log_num_zeros_in_grad = false;  ///< zeros among the gradients are counted in each step (optimizer_phase)

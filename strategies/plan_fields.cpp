@@ -43,7 +43,8 @@ static_assert(graph_scopes.size() == enumerators<CudaGraphScope>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
-                             word("bf16", Dtype::bf16), word("fp8", Dtype::fp8)};
+                             word("bf16", Dtype::bf16), word("fp8", Dtype::fp8),   word("fp4", Dtype::fp4),
+                             word("nvfp4", Dtype::fp4)};
 constexpr std::array softwares{word("megatron-lm", hardware::Software::megatron_lm),
                                word("transformer-engine", hardware::Software::transformer_engine),
                                word("tensorflow", hardware::Software::tensorflow),
@@ -215,7 +216,7 @@ constexpr std::array of_training{
         .help = "Sequences of a step.",
         .others = {deepspeed("train_batch_size")}}),
     field<&Training::precision, &Precision::compute>({.name = "precision", .words = formats,
-        .help = "Of weights and activations in the linear layers.",
+        .help = "Of weights and activations in the linear layers; fp4 is NVFP4.",
         .others = {megatron("fp16", "\"fp16\""), megatron("bf16", "\"bf16\"")}}),
     field<&Training::precision, &Precision::grad_reduce>({.name = "grad_reduce_precision", .words = reduced,
         .help = "In which gradients are summed.", .when_absent = "fp32; fp16 under fp16",
@@ -239,6 +240,12 @@ constexpr std::array of_training{
         .origin = "TensorFlow, auto_mixed_precision_lists.h"}),
     field<&Training::fp8_recipe>({.name = "fp8_recipe", .words = recipes,
         .help = "Where the scales of fp8 operands come from."}),
+    field<&Training::first_layers_in_bf16>({.name = "num_layers_at_start_in_bf16", .min = 0, .max = max_layers,
+        .help = "The first so many layers keep their products in bf16 where others have them in fp8 or fp4.",
+        .origin = "Megatron-LM (first_last_layers_bf16); arXiv:2509.25149, section 4"}),
+    field<&Training::last_layers_in_bf16>({.name = "num_layers_at_end_in_bf16", .min = 0, .max = max_layers,
+        .help = "The last so many layers likewise.",
+        .origin = "Megatron-LM (first_last_layers_bf16); arXiv:2509.25149, section 4"}),
     field<&Training::deterministic>({.name = "deterministic",
         .help = "PyTorch's deterministic algorithms, which fill what is allocated.",
         .others = {megatron("deterministic_mode")},

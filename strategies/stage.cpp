@@ -1,6 +1,8 @@
 #include "strategies/stage.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/stage_split.hpp"
@@ -27,6 +29,27 @@ struct Parts {
     std::uint32_t body, output, end;
 };
 
+/// A type for each of the body's that stands among those layers at its ends whose products stay in 16 bits.
+void keep_ends_wide(models::Model& model, const Training& training) {
+    if (!is_narrow(training.precision.compute)) return;
+    const Parts parts(model);
+    const std::uint32_t first = std::min(parts.output, parts.body + training.first_layers_in_bf16),
+                        last =
+                            std::max(parts.body, parts.output - std::min(parts.output, training.last_layers_in_bf16));
+    std::map<std::uint32_t, std::uint32_t> wide;  // by type
+    for (std::uint32_t node = parts.body; node < parts.output; ++node) {
+        if (node >= first && node < last) continue;
+        const auto [place, fresh] = wide.try_emplace(model.nodes[node].layer, model.layers.size());
+        if (fresh) {
+            models::Layer layer = model.layers[model.nodes[node].layer];
+            layer.name += " in 16 bits";
+            layer.in_16_bits = true;
+            model.layers.push_back(std::move(layer));
+        }
+        model.nodes[node].layer = place->second;
+    }
+}
+
 }  // namespace
 
 const TypeBlocks& ModelBlocks::of(std::string_view layer) const {
@@ -35,6 +58,7 @@ const TypeBlocks& ModelBlocks::of(std::string_view layer) const {
 
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan) {
     ModelBlocks blocks{.model = models::build(plan.model)};
+    keep_ends_wide(blocks.model, plan.training);
     const Recompute recompute = plan.strategy.recompute;
     const bool split = schedule_of(plan.strategy.schedule).splits_backward;
     const Recompute rest = recompute == Recompute::full ? Recompute::none : recompute;

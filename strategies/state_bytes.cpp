@@ -7,9 +7,10 @@ StateBytes state_bytes(const Precision& precision) {
     const std::uint32_t gradient = kernels::size_of(precision.grad_reduce);
     if (precision.compute == Dtype::fp32 || precision.compute == Dtype::tf32)
         return {.weight = 4, .gradient = gradient, .optimizer = 8};  // two moments; the weight is its own master
-    // Master weight and two moments in fp32; 16-bit gradients are copied to fp32 for the update. fp8 keeps 16-bit
-    // weights and casts them in both orientations for the products.
-    const std::uint32_t cast = precision.compute == Dtype::fp8 ? 2 : 0;
+    // Master weight and two moments in fp32; 16-bit gradients are copied to fp32 for the update. fp8 and fp4
+    // keep 16-bit weights and cast them in both orientations for the products: two bytes, or 9/8 of one, of which the
+    // eighth, the scales, is left out.
+    const std::uint32_t cast = precision.compute == Dtype::fp8 ? 2 : precision.compute == Dtype::fp4 ? 1 : 0;
     return {.weight = 2 + cast, .gradient = gradient, .optimizer = 12U + (gradient == 2 ? 4U : 0U)};
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/file_replacement.hpp"
 #include "base/read_file.hpp"
+#include "validate/map_row.hpp"
 
 namespace orrery::validate {
 
@@ -22,9 +23,9 @@ constexpr const char* row_fields[] = {
     "gpus",    "nodes",    "network",  "tp",      "pp",         "vpp",          "dp",        "ep",       "cp",
     "sp",      "sharding", "mbs",      "gbs",     "grad_accum", "recompute",    "switches",  "measured", "flags",
     "overlap", "etp",      "scenario", "assumed", "origin_of",  "gpus_per_node"};
-constexpr const char* model_fields[] = {"name",     "layers", "hidden",    "heads",   "kv_heads",
-                                        "head_dim", "ffn",    "seq",       "vocab",   "gated",
-                                        "experts",  "topk",   "attention", "moe_ffn", "shared_experts"};
+constexpr const char* model_fields[] = {"name",      "layers",  "hidden",         "heads",  "kv_heads", "head_dim",
+                                        "ffn",       "seq",     "vocab",          "gated",  "experts",  "topk",
+                                        "attention", "moe_ffn", "shared_experts", "variant"};
 constexpr const char* source_fields[] = {"repo",  "commit", "tag",     "path", "line",   "paper",
                                          "where", "table",  "address", "of",   "release"};
 constexpr const char* sweeps[] = {"sweep_out_of_place", "sweep", "sweep_in_place"};
@@ -115,6 +116,11 @@ void add_warning(const Row& row, ordered_json& result) {
     result["flags"] = ordered_json::array({words});
 }
 
+/// Which of a family's models trained, where only the heading of the table says it.
+void add_variant(const Row& row, ordered_json& result) {
+    if (const std::string variant = model_variant(row); !variant.empty()) result["model"]["variant"] = variant;
+}
+
 ordered_json carried(const Row& row) {
     ordered_json result = chosen(row.fields(), row_fields);
     if (result.contains("model") && result["model"].is_object())
@@ -125,6 +131,7 @@ ordered_json carried(const Row& row) {
         result["measured"] = measured(row.fields()["measured"]);
     if (result.contains("source") && result["source"].is_object())
         result["source"] = chosen(row.fields()["source"], source_fields);
+    if (is_recurrent_model(row)) add_variant(row, result);
     add_warning(row, result);
     if (const auto overlap = overlap_in(row); overlap && !result.contains("overlap")) result["overlap"] = *overlap;
     return result;

@@ -119,6 +119,7 @@ void apply_arguments(ModelSpec& spec, const Row& row) {
 
 models::ModelSpec map_model(const Row& row, Software software) {
     if (is_image_model(row)) return map_image_model(row);
+    if (is_recurrent_model(row)) return map_recurrent_model(row);
     const std::string name = row.words("model.name");
     const ModelSpec* known = in_catalog(name);
     ModelSpec spec = known != nullptr ? *known : structure_of(row, name, software);

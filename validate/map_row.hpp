@@ -43,6 +43,13 @@ std::uint32_t usual_image_batch(const Row& row, kernels::Dtype compute);
 /// _FusedBatchNormEx) fuses them in fp16 alone. XLA does in every format. PyTorch and Gluon never.
 strategies::KernelFusion image_kernel_fusion(const Row& row, kernels::Dtype compute);
 
+/// Whether the row trained Transformer-XL, whose segments are as long as its memory where nothing is printed.
+bool is_recurrent_model(const Row& row);
+/// "base", "large", as the row or the heading of its table says; empty where neither does.
+std::string model_variant(const Row& row);
+/// The catalog's of that name. Throws Skip where none is named.
+models::ModelSpec map_recurrent_model(const Row& row);
+
 /// The model; checks family and dimensions.
 models::ModelSpec map_model(const Row& row, Software software);
 

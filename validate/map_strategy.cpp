@@ -10,6 +10,7 @@
 #include "strategies/stage_split.hpp"
 #include "validate/map_row.hpp"
 #include "validate/published.hpp"
+#include "validate/recipes.hpp"
 
 namespace orrery::validate {
 
@@ -134,9 +135,11 @@ bool prints_virtual_pipeline(const Row& row) {
 }
 
 /// Chunks per stage where they are not printed (0): one, as Megatron-LM had it before Megatron-Core and as DeepSpeed
-/// has it. Not for Megatron-Core and NeMo, whose recipes interleave some models and not others: a bubble several times
-/// larger or smaller is then unknown.
-std::uint32_t map_virtual_pipeline(const Row& row, std::uint32_t printed, Software software) {
+/// has it. For NeMo what its recipe says, if one is known; else not for it and Megatron-Core, whose recipes interleave
+/// some models and not others: a bubble several times larger or smaller is then unknown.
+std::uint32_t map_virtual_pipeline(const Row& row, std::uint32_t printed, Software software, const Parallelism& of) {
+    if (printed == 0 && software == Software::nemo)
+        if (const auto chunks = chunks_of_recipe(row, of.tensor, of.pipeline)) return *chunks;
     const bool core = software == Software::nemo || software == Software::megatron_core;
     const bool interleaves = core && !prints_virtual_pipeline(row);
     if (printed == 0 && interleaves) throw Skip("virtual pipeline not published");
@@ -226,7 +229,7 @@ Parallelism map_parallelism(const Row& row, Software software) {
     const auto parts = static_cast<std::uint32_t>(pattern_stages(row).size());
     if (parts % result.pipeline != 0) throw Skip("how stages of unequal depth are divided is not published");
     result.virtual_pipeline =
-        parts > 0 ? parts / result.pipeline : map_virtual_pipeline(row, stated.virtual_pipeline, software);
+        parts > 0 ? parts / result.pipeline : map_virtual_pipeline(row, stated.virtual_pipeline, software, result);
     return result;
 }
 

@@ -23,7 +23,6 @@ constexpr Family unsupported[] = {
     {"amoebanet", "amoebanet"},
     {"inception", "inception"},
     {"gnmt", "gnmt"},
-    {"transformer-xl", "transformer-xl"},
     {"transformer-big", "encoder-decoder transformer"},
     {"m6", "m6"},
     {"diffusion", "diffusion"},

@@ -9,6 +9,7 @@
 #include "strategies/plan_fields.hpp"
 #include "validate/map_row.hpp"
 #include "validate/published.hpp"
+#include "validate/recipes.hpp"
 
 namespace orrery::validate {
 
@@ -139,7 +140,7 @@ void map_adapters(strategies::Training& training, const Row& row) {
 kernels::Dtype map_precision(const Row& row) {
     const std::string words = row.words("precision");
     if (words.empty()) throw Skip("precision not published");
-    if (contains(words, "fp4")) throw Skip("precision NVFP4 is not supported");
+    if (contains(words, "nvfp4")) return Dtype::fp4;
     if (contains(words, "fp8") || contains(words, "float8")) {
         for (const char* doubt : {"possible", "optional", "capable", "supported"})
             if (contains(words, doubt)) throw Skip(fmt::format("precision not understood: {}", label(words)));
@@ -200,6 +201,9 @@ strategies::Training map_training(const Row& row, Software software, const topol
     map_adapters(training, row);
     training.fp8_recipe = map_fp8_recipe(row);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
+    if (training.precision.compute == Dtype::fp4) training.last_layers_in_bf16 = wide_layers_of_recipe(row);
+    // NVIDIA's scripts have segments as long as the memory (wt103_base.yaml, wt103_large.yaml).
+    if (is_recurrent_model(row) && training.seq == 0) training.seq = map_recurrent_model(row).recurrence.memory;
     if (is_image_model(row)) {
         training.seq = 1;
         training.kernel_fusion = image_kernel_fusion(row, training.precision.compute);

@@ -160,10 +160,28 @@ void read_recomputed_layers(const Givens& given, Draft& draft) {
         set_key("/strategy/recompute_num_layers", {number->name, *layers, number->origin}, draft);
 }
 
+/// Without --first-last-layers-bf16 the two counts say nothing; with it each is 1 where it is not given.
+void read_wide_ends(const Givens& given, Draft& draft) {
+    const Given* const on = given.find("first_last_layers_bf16");
+    for (const char* const key : {"num_layers_at_start_in_bf16", "num_layers_at_end_in_bf16"}) {
+        const Given* const number = given.find(key);
+        const std::string path = std::string("/training/") + key;
+        if (on == nullptr && number != nullptr)
+            draft.findings.harmless(number->origin.place, number->origin.name);
+        else if (on != nullptr && number != nullptr)
+            set_key(path, *number, draft);
+        else if (on != nullptr)
+            draft.set(path, 1, on->origin);
+    }
+}
+
 void read_precision(const Givens& given, Draft& draft) {
     const Given* const fp8 = given.find_any({"fp8_format", "fp8_hybrid", "fp8_e4m3"});
+    const Given* const fp4 = given.find("fp4_format");
     const Given* const half = given.find_any({"bf16", "fp16"});
-    if (fp8 != nullptr)
+    if (fp4 != nullptr)
+        draft.set("/training/precision", "fp4", fp4->origin);
+    else if (fp8 != nullptr)
         draft.set("/training/precision", "fp8", fp8->origin);
     else if (half != nullptr)
         draft.set("/training/precision", half->name, half->origin);
@@ -270,6 +288,7 @@ void read_training(const Givens& given, Draft& draft) {
     draft.want("/training/seq_length", draft.whole_file(), "--seq-length is not given",
                "give it, with --set training.seq_length=N for one");
     read_precision(given, draft);
+    read_wide_ends(given, draft);
     read_attention(given, draft);
     if (const Given* const graphs = given.find("cuda_graph_impl"))
         draft.set("/training/cuda_graph", text_of(graphs->value) != "none", graphs->origin);

@@ -27,6 +27,7 @@ Types types_of(Dtype dtype) {
         case Dtype::fp16: return {CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F};
         case Dtype::bf16: return {CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F};
         case Dtype::fp8: return {CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F};
+        case Dtype::fp4: break;  // not supported
     }
     return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
 }
@@ -146,6 +147,7 @@ std::string GemmLibrary::version() {
 bool GemmLibrary::supports(const Gemm& g) const {
     constexpr std::uint32_t most = std::numeric_limits<std::int32_t>::max();
     if (g.m > most || g.n > most || g.k > most || g.batch > most) return false;
+    if (g.dtype == Dtype::fp4) return false;
     if (g.dtype == Dtype::fp8)
         return capability_ >= 89 && g.pass == GemmPass::forward && g.m % 16 == 0 && g.n % 16 == 0 && g.k % 16 == 0;
     return (g.dtype != Dtype::bf16 && g.dtype != Dtype::tf32) || capability_ >= 80;

@@ -24,6 +24,7 @@ ncclDataType_t type_of(Dtype dtype) {
         case Dtype::fp16: return ncclFloat16;
         case Dtype::bf16: return ncclBfloat16;
         case Dtype::fp8: return ncclFloat8e4m3;
+        case Dtype::fp4: return ncclUint8;
     }
     return ncclFloat32;
 }

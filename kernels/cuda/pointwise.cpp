@@ -67,7 +67,7 @@ static_assert(by_kind(table), "the table follows the order of PointwiseKind");
 bool supports(const Pointwise& p) {
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() - 65536;  // columns are 32-bit in kernels
     const bool counted = p.kind != embedding_backward || p.rows <= most;
-    return p.dtype != Dtype::fp8 && p.cols <= most && counted;
+    return p.dtype != Dtype::fp8 && p.dtype != Dtype::fp4 && p.cols <= most && counted;
 }
 
 std::uint64_t scratch_bytes(const Pointwise& p, const Settings& settings, std::uint32_t multiprocessors) {

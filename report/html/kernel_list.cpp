@@ -55,6 +55,7 @@ double peak(const calibrate::Predictor& predictor, Dtype format) {
     const double half = predictor.constant("peak_half_flops");
     switch (format) {
         case Dtype::fp8: return predictor.constant_or("peak_fp8_flops", half);
+        case Dtype::fp4: return predictor.constant_or("peak_fp4_flops", half);
         case Dtype::fp32: return predictor.constant_or("peak_single_flops", half);
         case Dtype::tf32:
         case Dtype::fp16:

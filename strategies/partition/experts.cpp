@@ -254,7 +254,7 @@ void ExpertSharder::product(const std::string& name, bool up) {
     const std::uint32_t out = up ? shapes_.inner : static_cast<std::uint32_t>(op_.width()),
                         in = up ? static_cast<std::uint32_t>(op_.width()) : shapes_.ffn;
     const auto quantise = [&](List& list, std::uint64_t width) {
-        if (compute == Dtype::fp8) add_quantisation(plan_, list, shapes_.rows, width, true);
+        if (is_narrow(compute)) add_quantisation(plan_, list, shapes_.rows, width, true);
     };
     Piece piece{.name = name};
     const ExpertWeights held = expert_weights(stream_, op_, shapes_, up);
@@ -368,9 +368,9 @@ void ExpertSharder::project(const char* name, std::uint64_t in, std::uint64_t ou
                k = static_cast<std::uint32_t>(in);
     const Dtype compute = plan_.training.precision.compute;
     Piece piece{.name = name};
-    if (compute == Dtype::fp8) add_quantisation(plan_, piece.forward, m, k);
+    if (is_narrow(compute)) add_quantisation(plan_, piece.forward, m, k);
     piece.forward.push_back({name, Gemm{compute, 1, m, n, k}});
-    if (compute == Dtype::fp8) add_quantisation(plan_, piece.backward, m, n);
+    if (is_narrow(compute)) add_quantisation(plan_, piece.backward, m, n);
     piece.backward.push_back({std::string(name) + " dgrad", Gemm{compute, 1, m, k, n, GemmPass::data_gradient}});
     piece.backward.push_back({.name = std::string(name) + " wgrad",
                               .what = Gemm{compute, 1, k, n, m, GemmPass::weight_gradient},

@@ -40,7 +40,7 @@ private:
     void forward();
     void backward();
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
-        if (compute_ == Dtype::fp8) add_quantisation(stream_.plan, list, rows, cols);
+        if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
     }
     /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
     /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).

@@ -129,4 +129,11 @@ void shard_relu(LayerStream& stream, const models::Relu& op);
 void shard_pooling(LayerStream& stream, const models::Pooling& op);
 void shard_join(LayerStream& stream, const models::Join& op);
 
+// Transformer-XL's, as NVIDIA's code in PyTorch runs them, operator by operator; on data ranks alone (the plan's tensor
+// axis is 1). Priced, not executed.
+void shard_dropout(LayerStream& stream, const models::Dropout& op);
+void shard_recurrent_attention(LayerStream& stream, const models::RecurrentAttention& op);
+void shard_adaptive_embedding(LayerStream& stream, const models::AdaptiveEmbedding& op);
+void shard_adaptive_loss(LayerStream& stream, const models::AdaptiveLoss& op);
+
 }  // namespace orrery::strategies

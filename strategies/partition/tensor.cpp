@@ -43,10 +43,10 @@ void add_casts(const LayerStream& stream, Piece& piece, const Cells& cells) {
 
 /// A dropout, its backward, and the sum of the residual connection, each by itself: TensorFlow draws numbers, compares,
 /// scales and multiplies (tf.nn.dropout); others have one kernel (dropout).
-void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t cols) {
+void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t cols, bool biased) {
     const Cells cells{stream.residual_element, stream.residual_tokens, cols};
     add_casts(stream, piece, cells);
-    add_passes(piece.forward, "bias", cells, 1, 0);
+    if (biased) add_passes(piece.forward, "bias", cells, 1, 0);
     add_dropout(stream, piece, "dropout", cells);
     add_passes(piece.forward, "residual", cells, 0, 1);
 }
@@ -138,7 +138,7 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
     const auto add = stream.on_residual(PointwiseKind::add, op.width);
     const View sum{stream.value};
     if (op.dropout && stream.plan.training.kernel_fusion != KernelFusion::full) {
-        separate_dropout_add(stream, piece, op.width);
+        separate_dropout_add(stream, piece, op.width, op.bias);
     } else if (op.dropout) {
         piece.forward.push_back({"bias dropout add", stream.on_residual(PointwiseKind::bias_dropout_add, op.width)});
         piece.backward.push_back(
@@ -166,7 +166,10 @@ void add_passes(std::vector<Work>& list, const std::string& name, const Cells& o
 
 void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols, bool routed) {
     const auto over = [&](PointwiseKind kind) { return kernels::Pointwise{kind, Dtype::bf16, rows, cols}; };
-    if (plan.training.fp8_recipe == Fp8Recipe::tensorwise)
+    // Of NVFP4 the maximum of a tensor, and of what its Hadamard transform makes of it, comes before its blocks' scales
+    // (TransformerEngine, quantizer.cpp, nvte_hadamard_transform_amax); transform and casts are one kernel.
+    const bool fp4 = plan.training.precision.compute == Dtype::fp4;
+    if (fp4 || plan.training.fp8_recipe == Fp8Recipe::tensorwise)
         list.push_back({.name = "amax", .what = over(PointwiseKind::sum_of_squares), .routed = routed});
     list.push_back({.name = "quantise", .what = over(PointwiseKind::transpose), .routed = routed});
 }
@@ -317,7 +320,7 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
 
 Dtype activation_dtype(const Plan& plan) {
     const Dtype compute = plan.training.precision.compute;
-    return compute == Dtype::fp8 ? Dtype::bf16 : compute;
+    return is_narrow(compute) ? Dtype::bf16 : compute;
 }
 
 Dtype residual_dtype(const Plan& plan) { return in_fp32(plan, plan.training.fp32_residual_connection); }
@@ -402,6 +405,10 @@ void shard(LayerStream& stream, const models::Operator& op) {
                    [&](const models::Relu& relu) { shard_relu(stream, relu); },
                    [&](const models::Pooling& pooling) { shard_pooling(stream, pooling); },
                    [&](const models::Join& join) { shard_join(stream, join); },
+                   [&](const models::Dropout& dropout) { shard_dropout(stream, dropout); },
+                   [&](const models::RecurrentAttention& core) { shard_recurrent_attention(stream, core); },
+                   [&](const models::AdaptiveEmbedding& words) { shard_adaptive_embedding(stream, words); },
+                   [&](const models::AdaptiveLoss& loss) { shard_adaptive_loss(stream, loss); },
                },
                op);
 }
@@ -421,7 +428,9 @@ models::Sequence sequence_of(const models::Shape& shape) {
 
 }  // namespace
 
-ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
+namespace {
+
+ShardedLayer shard_as_planned(const models::Layer& layer, const Plan& plan) {
     ShardedLayer out{.name = layer.name};
     const models::Shape& first = layer.inputs.empty() ? layer.output : layer.inputs.front();
     LayerStream stream(plan, out, sequence_of(first), sequence_of(layer.inputs.size() < 2 ? first : layer.inputs[1]));
@@ -445,6 +454,18 @@ ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
         out.input_bytes += elements_of(input, stream) * element / (decodes ? plan.model.decoder_layers : 1);
     }
     return out;
+}
+
+}  // namespace
+
+/// Logits are formed in 16 bits beside narrower products: they are no layer of Transformer Engine's (Megatron-LM,
+/// gpt_model.py, output_layer; TorchTitan leaves "output" out as well).
+ShardedLayer shard(const models::Layer& layer, const Plan& plan) {
+    const bool wide = layer.part == models::Part::output || layer.in_16_bits;
+    if (!wide || !is_narrow(plan.training.precision.compute)) return shard_as_planned(layer, plan);
+    Plan in_16_bits = plan;
+    in_16_bits.training.precision.compute = Dtype::bf16;
+    return shard_as_planned(layer, in_16_bits);
 }
 
 }  // namespace orrery::strategies

@@ -84,6 +84,20 @@ TEST(PredictGemm, CapsOtherFormatsByTheirOwnRate) {
     EXPECT_NEAR(Predictor(profile).kernel(best).seconds / burst, 1 / 0.8, 1e-4);
 }
 
+/// Where a profile has no table of fp4, a quarter of the elements along k in 16 bits moves as many bytes.
+TEST(PredictGemm, TakesWiderProductsForFp4) {
+    const Profile profile = small_profile();
+    const GemmPredictor without(profile);
+    const Gemm fp4{Dtype::fp4, 1, 512, 512, 2048};
+    EXPECT_EQ(without.stand_in(fp4), (Gemm{Dtype::bf16, 1, 512, 512, 512}));
+    Profile with = profile;
+    with.gemm.push_back(profile.gemm[0]);
+    with.gemm.back().dtype = Dtype::fp8;
+    EXPECT_EQ(GemmPredictor(with).stand_in(fp4), (Gemm{Dtype::fp8, 1, 512, 512, 1024}));
+    with.gemm.back().dtype = Dtype::fp4;
+    EXPECT_EQ(GemmPredictor(with).stand_in(fp4), fp4);
+}
+
 TEST(PredictPointwise, IsNoFasterThanALongStream) {
     Profile profile = small_profile();
     const Pointwise add{PointwiseKind::add, Dtype::bf16, 8192, 8192};

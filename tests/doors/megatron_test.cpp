@@ -60,6 +60,11 @@ TEST(Megatron, KnowsTheDefaultsOfWhatIsNotGiven) {
     EXPECT_EQ(at(with("--transformer-impl local"), "/training/fused_attention"), false);
     EXPECT_EQ(at(with("--transformer-impl local --use-flash-attn"), "/training/fused_attention"), true);
     EXPECT_EQ(at(with("--fp8-format hybrid --fp8-recipe blockwise"), "/training/precision"), "fp8");
+    EXPECT_EQ(at(with("--bf16 --fp4-format e2m1 --fp4-recipe nvfp4"), "/training/precision"), "fp4");
+    const Imported ends = with("--bf16 --fp8-format hybrid --first-last-layers-bf16 --num-layers-at-end-in-bf16 14");
+    EXPECT_EQ(at(ends, "/training/num_layers_at_start_in_bf16"), 1);
+    EXPECT_EQ(at(ends, "/training/num_layers_at_end_in_bf16"), 14);
+    EXPECT_EQ(at(with("--num-layers-at-end-in-bf16 14"), "/training/num_layers_at_end_in_bf16"), nullptr);
 }
 
 TEST(Megatron, ReadsInterleavingByLayersAndByStages) {

@@ -10,7 +10,7 @@
 namespace orrery::kernels {
 namespace {
 
-constexpr std::array<Dtype, 5> dtypes{Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8};
+constexpr std::array<Dtype, 6> dtypes{Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8, Dtype::fp4};
 
 TEST(Dtype, HasItsSizeAndItsName) {
     constexpr std::array<std::uint32_t, 5> sizes{4, 4, 2, 2, 1};
@@ -32,6 +32,8 @@ TEST(GemmKernel, MovesEachOperandOnce) {
     EXPECT_DOUBLE_EQ(bytes(Gemm{Dtype::bf16, 1, 2, 3, 5}), 2.0 * (10 + 15 + 6));
     EXPECT_DOUBLE_EQ(bytes(Gemm{Dtype::fp32, 4, 2, 3, 5}), 4 * 4.0 * (10 + 15 + 6));
     EXPECT_DOUBLE_EQ(bytes(Gemm{Dtype::fp8, 1, 2, 3, 5}), 10 + 15 + 2.0 * 6);  // written in 16 bits
+    // Two in a byte, and a scale of one for each 16.
+    EXPECT_DOUBLE_EQ(bytes(Gemm{Dtype::fp4, 1, 16, 32, 48}), (768 + 1536) * (0.5 + 1.0 / 16) + 2.0 * 512);
 }
 
 TEST(GemmKernel, BothGradientsDoTheWorkOfTheForward) {

@@ -29,6 +29,9 @@ TEST(NumberFormat, KnownBitPatterns) {
     EXPECT_EQ(to_fp8(448.0), 0x7e);
     EXPECT_EQ(to_fp8(0x1p-9), 0x01);
     EXPECT_EQ(to_fp8(-1.5), 0xbc);
+    EXPECT_EQ(to_fp4(0.5), 0x1);
+    EXPECT_EQ(to_fp4(-3.0), 0xd);
+    EXPECT_EQ(to_fp4(6.0), 0x7);
 }
 
 TEST(NumberFormat, RoundsTiesToEven) {
@@ -38,6 +41,8 @@ TEST(NumberFormat, RoundsTiesToEven) {
     EXPECT_EQ(to_bf16(1.0 + 0x1p-8 + 0x1p-30), 0x3f81);  // no double rounding through fp32
     EXPECT_EQ(to_fp8(1.0 + 0x1p-4), 0x38);
     EXPECT_EQ(to_fp8(1.0 + 3 * 0x1p-4), 0x3a);
+    EXPECT_EQ(to_fp4(2.5), 0x4);
+    EXPECT_EQ(to_fp4(0.25), 0x0);
     EXPECT_EQ(rounded(Format::tf32, 1.0 + 0x1p-11), 1.0);
     EXPECT_EQ(rounded(Format::tf32, 1.0 + 3 * 0x1p-11), 1.0 + 0x1p-9);
 }
@@ -47,6 +52,8 @@ TEST(NumberFormat, LeavesItsRangeAsDocumented) {
     EXPECT_EQ(to_fp16(65520.0), 0x7c00);  // infinity
     EXPECT_EQ(to_bf16(HUGE_VAL), 0x7f80);
     EXPECT_EQ(to_fp8(1e9), 0x7e);  // saturates
+    EXPECT_EQ(to_fp4(-1e9), 0xf);
+    EXPECT_EQ(to_fp4(std::nan("")), 0x7);  // has none
     EXPECT_TRUE(std::isnan(from_fp8(0xff)));
     EXPECT_EQ(from_fp16(0xfc00), -HUGE_VAL);
     for (const Format format : floats) EXPECT_TRUE(std::isnan(rounded(format, std::nan("")))) << name(format);
@@ -62,6 +69,7 @@ TEST(NumberFormat, EveryPatternSurvivesDecodingAndEncoding) {
             EXPECT_EQ(to_bf16(from_bf16(pattern)), pattern);
         }
     }
+    for (std::uint8_t bits = 0; bits < 0x10; ++bits) EXPECT_EQ(to_fp4(from_fp4(bits)), bits);
     for (std::uint32_t bits = 0; bits < 0x100; ++bits) {
         const auto pattern = static_cast<std::uint8_t>(bits);
         if (!std::isnan(from_fp8(pattern))) {

@@ -67,6 +67,12 @@ TEST(ResNet, HasThePublishedParametersAndOperations) {
     }
 }
 
+/// 2,048 weights and a bias a class, behind 23,508,032 parameters.
+TEST(ResNet, HasAsManyClassesAsItsNameSays) {
+    EXPECT_EQ(parameters(build(find("resnet-50-100k"))), 23'508'032U + 2049U * 100'000U);
+    EXPECT_EQ(parameters(build(find("resnet-50-1m"))), 23'508'032U + 2049U * 1'000'000U);
+}
+
 TEST(ResNet, AResidualIsTheSecondInputOfAJoin) {
     const Model model = build(find("resnet-50"));
     EXPECT_EQ(model.nodes.size(), 1U + 4 * 3 + 12 * 2 + 1);

@@ -28,6 +28,10 @@ struct Word {
     std::string operator()(const Relu&) const { return "relu"; }
     std::string operator()(const Pooling&) const { return "pooling"; }
     std::string operator()(const Join&) const { return "join"; }
+    std::string operator()(const Dropout&) const { return "dropout"; }
+    std::string operator()(const RecurrentAttention&) const { return "recurrent attention"; }
+    std::string operator()(const AdaptiveEmbedding&) const { return "adaptive embedding"; }
+    std::string operator()(const AdaptiveLoss&) const { return "adaptive loss"; }
 };
 
 std::string words(const Layer& layer) {

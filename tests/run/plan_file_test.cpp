@@ -44,7 +44,7 @@ TEST(PlanFile, EnumerationsAreNames) {
     EXPECT_EQ(plan["model"]["normalization"], "layernorm");
     expect_refused("/training/grad_reduce_precision", 100, "100 is unknown");
     expect_refused("/training/precision", -1, "-1 is unknown");
-    expect_refused("/training/precision", "fp4", "fp4");
+    expect_refused("/training/precision", "fp3", "fp3");
     expect_refused("/strategy/schedule", 1, "1 is unknown");
 }
 

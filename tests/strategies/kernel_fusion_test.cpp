@@ -1,9 +1,10 @@
-// What stands between products, by how much a framework fuses; and what fp8 adds.
+// What stands between products, by how much a framework fuses; and what fp8 and fp4 add.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "models/operators.hpp"
+#include "strategies/build.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
@@ -73,6 +74,60 @@ TEST(Fp8, ScalesFromTheTensorItselfReadItOnceMore) {
     EXPECT_EQ(reads(Fp8Recipe::delayed), std::pair(8.0, 0.0));
     EXPECT_EQ(reads(Fp8Recipe::mxfp8), std::pair(8.0, 0.0));
     EXPECT_EQ(reads(Fp8Recipe::tensorwise), std::pair(8.0, 8.0));
+}
+
+/// Products of a layer in a format.
+double products_in(const ShardedLayer& layer, kernels::Dtype format) {
+    return sum(layer, [format](const Work& work) {
+        const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
+        const auto* gemm = kernel == nullptr ? nullptr : std::get_if<kernels::Gemm>(kernel);
+        return gemm != nullptr && gemm->dtype == format ? 1 : 0;
+    });
+}
+
+TEST(Fp4, LinearLayersAreInItAndTensorsAreReadForTheirMaximumFirst) {
+    Plan plan = tiny_plan();
+    plan.training.precision.compute = kernels::Dtype::fp4;
+    const models::Model model = models::build(plan.model);
+    const ShardedLayer block = shard(model.layer("block"), plan);
+    EXPECT_EQ(products_in(block, kernels::Dtype::fp4), 12);  // four linear layers, forward and both gradients
+    EXPECT_EQ(sum(block, [](const Work& w) { return w.name == "amax" ? 1 : 0; }), 8);
+    EXPECT_EQ(sum(block, [](const Work& w) { return w.name == "quantise" ? 1 : 0; }), 8);
+}
+
+/// Megatron-LM's output layer is none of Transformer Engine's.
+TEST(NarrowFormats, LogitsStayIn16Bits) {
+    for (const kernels::Dtype format : {kernels::Dtype::fp8, kernels::Dtype::fp4}) {
+        Plan plan = tiny_plan();
+        plan.training.precision.compute = format;
+        const ShardedLayer head = shard(models::build(plan.model).layer("head"), plan);
+        EXPECT_EQ(products_in(head, format), 0);
+        EXPECT_EQ(products_in(head, kernels::Dtype::bf16), 3);
+    }
+}
+
+TEST(NarrowFormats, LayersAtBothEndsStayIn16BitsWhereThePlanSaysSo) {
+    const auto products = [](std::uint32_t first, std::uint32_t last, kernels::Dtype format) {
+        Plan plan = tiny_plan();
+        plan.model.layers = 6;
+        plan.training.precision.compute = kernels::Dtype::fp4;
+        plan.training.first_layers_in_bf16 = first;
+        plan.training.last_layers_in_bf16 = last;
+        const StepProgram flat = unrolled(build(plan));
+        double flops = 0;
+        for (const Op& op : flat.programs[0].ops)
+            if (const auto* compute = std::get_if<Compute>(&op.what))
+                if (const auto* gemm = std::get_if<kernels::Gemm>(&flat.kernels[compute->kernel]))
+                    flops += gemm->dtype == format ? kernels::flops(*gemm) : 0;
+        return flops;
+    };
+    using enum kernels::Dtype;
+    const double all = products(0, 0, fp4), logits = products(0, 0, bf16);
+    EXPECT_GT(all, 0);
+    EXPECT_DOUBLE_EQ(products(1, 2, fp4), all / 2);
+    EXPECT_DOUBLE_EQ(products(1, 2, bf16), logits + all / 2);
+    EXPECT_EQ(products(4, 4, fp4), 0) << "the ends meet";
+    EXPECT_EQ(products(100, 0, fp4), 0);
 }
 
 }  // namespace

@@ -34,6 +34,33 @@ TEST(MapStrategy, AbsentDegreesAreDerived) {
     EXPECT_EQ(reason({{"gpus", nullptr}}), "GPU count not published");
 }
 
+TEST(MapStrategy, ChunksThatNeMoDoesNotPrintAreItsRecipes) {
+    const auto chunks = [](const char* model, const char* task, int tensor, const char* tag) {
+        return mapped(with(nemo, {{"model", {{"name", model}, {"layers", 80}}},
+                                  {"source", {{"tag", tag}}},
+                                  {"switches", {{"task", task}}},
+                                  {"gpus", 64},
+                                  {"nodes", 8},
+                                  {"tp", tensor},
+                                  {"pp", 4},
+                                  {"dp", 16 / tensor},
+                                  {"mbs", 1},
+                                  {"gbs", 128}}))
+            .plan.strategy.virtual_pipeline;
+    };
+    EXPECT_EQ(chunks("llama2-70b", "pretrain", 4, "HEAD"), 5U);
+    EXPECT_EQ(chunks("llama2-70b", "pretrain", 4, "24.03"), 20U);
+    EXPECT_EQ(chunks("llama2-70b", "LoRA", 2, "HEAD"), 1U);
+    EXPECT_EQ(reason(with(nemo, {{"model", {{"name", "llama2-70b"}}},
+                                 {"switches", {{"task", "pretrain"}}},
+                                 {"gpus", 64},
+                                 {"nodes", 8},
+                                 {"tp", 8},
+                                 {"pp", 4},
+                                 {"dp", 2}})),
+              "virtual pipeline not published");
+}
+
 TEST(MapStrategy, Shardings) {
     EXPECT_EQ(strategy({{"sharding", "none (DDP/Horovod)"}}).sharding, Sharding::none);
     EXPECT_EQ(strategy({{"sharding", "ZeRO-1 (Megatron-DeepSpeed)"}}).sharding, Sharding::zero1);

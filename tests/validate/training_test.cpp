@@ -35,7 +35,7 @@ TEST(MapTraining, Precisions) {
     EXPECT_EQ(precision("fp32"), Dtype::fp32);
     EXPECT_EQ(precision("MXFP8"), Dtype::fp8);
     EXPECT_EQ(precision("FP8-MX/blockwise (value in parentheses)"), Dtype::fp8);
-    EXPECT_EQ(reason({{"precision", "NVFP4"}}), "precision NVFP4 is not supported");
+    EXPECT_EQ(precision("NVFP4"), Dtype::fp4);
     EXPECT_EQ(precision("float8 (bf16 master weights)"), Dtype::fp8);
     EXPECT_EQ(reason({{"precision", "bf16, FP8 possible"}}), "precision not understood: bf16, fp8 possible");
     EXPECT_EQ(reason({{"precision", "int4"}}), "precision not understood: int4");

@@ -1,0 +1,53 @@
+#include "validate/recipes.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace orrery::validate {
+
+namespace {
+
+struct Recipe {
+    std::string_view model, task;
+    std::uint32_t tensor, pipeline, chunks;
+    std::string_view release = {};  ///< of the tables that the recipe belongs to; empty: any other
+};
+
+// NeMo-Framework-Launcher: launcher_scripts/conf/training (gpt3/175b and 175b_mlperf, llama/llama2_13b, llama2_70b,
+// llama3_70b, nemotron/nemotron_22b; llama2_70b of 24.03 another), examples/peft/llama/h100 (13b_1node, 70b_2node;
+// 70b_1node_lora leaves conf/peft/llama/sft's null). NVIDIA/dgxc-benchmarking v25.04: nemotron/launch.sh.
+constexpr Recipe recipes[] = {
+    {"llama2-70b", "pretrain", 4, 4, 20, "24.03"},
+    {"gpt3-175b", "pretrain", 4, 8, 6},
+    {"llama2-13b", "pretrain", 1, 4, 10},
+    {"llama2-70b", "pretrain", 4, 4, 5},
+    {"llama3-70b", "pretrain", 4, 4, 5},
+    {"nemotron3-22b", "pretrain", 2, 4, 10},
+    {"nemotron4-340b", "pretrain", 8, 8, 12},
+    {"llama2-13b", "sft", 1, 4, 10},
+    {"llama2-70b", "sft", 4, 4, 20},
+    {"llama2-70b", "lora", 2, 4, 1},
+};
+
+}  // namespace
+
+std::optional<std::uint32_t> chunks_of_recipe(const Row& row, std::uint32_t tensor, std::uint32_t pipeline) {
+    const std::string model = row.words("model.name"), task = row.words("switches.task"),
+                      release = row.has("source.tag") ? row.words("source.tag") : "";
+    const auto* const found = std::ranges::find_if(recipes, [&](const Recipe& recipe) {
+        return recipe.model == model && recipe.task == task && recipe.tensor == tensor && recipe.pipeline == pipeline &&
+               (recipe.release.empty() || recipe.release == release);
+    });
+    if (found == std::end(recipes)) return std::nullopt;
+    return found->chunks;
+}
+
+/// Nemotron 3 Super alone (mixed_precision.py, nemotron_3_super_bf16_with_nvfp4_mixed). Its attention, projections to
+/// experts' width and the mixers' second product stay wide as well (perf_recipes/nemotronh/te_quant.cfg), which is left
+/// out.
+std::uint32_t wide_layers_of_recipe(const Row& row) {
+    constexpr std::uint32_t of_super = 14;
+    return begins_word(row.words("model.name"), "nemotron_3_super") ? of_super : 0;
+}
+
+}  // namespace orrery::validate

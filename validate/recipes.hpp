@@ -1,0 +1,18 @@
+// What public recipes of a framework set where its tables of performance have no column for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "validate/row.hpp"
+
+namespace orrery::validate {
+
+/// Model chunks of a stage in NeMo's recipe for the row's model, task, tensor ranks and stages; nothing where there is
+/// none of these, or another of them.
+std::optional<std::uint32_t> chunks_of_recipe(const Row& row, std::uint32_t tensor, std::uint32_t pipeline);
+
+/// Layers at the end whose products stay in bf16 in Megatron-Bridge's recipe for a model in NVFP4.
+std::uint32_t wide_layers_of_recipe(const Row& row);
+
+}  // namespace orrery::validate
