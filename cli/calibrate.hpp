@@ -18,6 +18,8 @@ std::string coverage_table(const calibrate::Profile& profile);
 std::string held_out_table(const calibrate::Profile& profile);
 /// Peaks and the best measured rates beside them.
 std::string roofline_table(const calibrate::Profile& profile);
+/// All of it for programs: tables, constants, held-out errors.
+std::string profile_json(const calibrate::Profile& profile);
 /// Noise of the readings, clocks, load; "" for a profile from published tables.
 std::string conditions_text(const calibrate::Profile& profile);
 

@@ -41,16 +41,6 @@ std::string text_of(const calibrate::Profile& profile) {
                        conditions.empty() ? "" : '\n' + conditions);
 }
 
-std::string json_of(const calibrate::Profile& profile) {
-    const nlohmann::ordered_json document{{"name", profile.name},
-                                          {"device", profile.device},
-                                          {"made_by", profile.made_by},
-                                          {"tables", report::coverage_records(profile).objects()},
-                                          {"constants", report::constants_records(profile).objects()},
-                                          {"held_out", report::held_out_records(profile).objects()}};
-    return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-}
-
 struct Show {
     std::string name, html;
     FormatOption format;
@@ -70,20 +60,37 @@ void show(const Show& options) {
     html.finish();
     options.format.print({.text = [&] { return text_of(profile); },
                           .csv = [&] { return report::coverage_records(profile).csv(); },
-                          .json = [&] { return json_of(profile); }},
+                          .json = [&] { return profile_json(profile); }},
                          html.to_stdout());
 }
 
 struct Compare {
     std::string first, second;
     std::size_t worst = 3;
+    FormatOption format;
 };
 
-void compare(const Compare& options) {
-    calibrate::ProfileStore store;
-    const auto& first = store.find(options.first);
-    const auto& second = store.find(options.second);
-    const auto suites = calibrate::compare_profiles(first, second);
+/// A row of every table of the first profile.
+report::Records rows_of(const std::vector<calibrate::ComparedSuite>& suites) {
+    report::Records rows({{"suite"}, {"row"}, {"first_s"}, {"second_s"}, {"ratio"}});
+    for (const auto& suite : suites)
+        for (const auto& row : suite.rows) rows.row({suite.name, row.subject, row.first, row.second, row.ratio()});
+    return rows;
+}
+
+std::string json_of(const std::vector<calibrate::ComparedSuite>& suites) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const auto& suite : suites)
+        list.push_back({{"suite", suite.name},
+                        {"rows", suite.rows.size()},
+                        {"p10", suite.p10},
+                        {"median", suite.median},
+                        {"p90", suite.p90}});
+    const nlohmann::ordered_json document{{"suites", std::move(list)}, {"rows", rows_of(suites).objects()}};
+    return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+std::string text_of(const Compare& options, const std::vector<calibrate::ComparedSuite>& suites) {
     Table table(
         {{"rows of " + options.first, Align::left}, {"points"}, {"10th percentile"}, {"median"}, {"90th percentile"}});
     Table rows({{"furthest apart", Align::left}, {options.first}, {options.second}, {"ratio"}});
@@ -98,8 +105,19 @@ void compare(const Compare& options) {
                       format_seconds(r.second), ratio(r.ratio())});
         }
     }
-    print(fmt::format("time predicted by {} over time measured in {}\n\n{}\n{}", options.second, options.first,
-                      table.to_text(), rows.to_text()));
+    return fmt::format("time predicted by {} over time measured in {}\n\n{}\n{}", options.second, options.first,
+                       table.to_text(), rows.to_text());
+}
+
+void compare(const Compare& options) {
+    calibrate::ProfileStore store;
+    const auto& first = store.find(options.first);
+    const auto& second = store.find(options.second);
+    const auto suites = calibrate::compare_profiles(first, second);
+    options.format.print({.text = [&] { return text_of(options, suites); },
+                          .csv = [&] { return rows_of(suites).csv(); },
+                          .json = [&] { return json_of(suites); }},
+                         false);
 }
 
 }  // namespace
@@ -123,6 +141,7 @@ void add_calibrate_compare(CLI::App& calibrate) {
         ->required();
     command->add_option("B", options->second, "profile that predicts them")->required();
     command->add_option("--worst", options->worst, "rows to list, a suite")->capture_default_str();
+    options->format.add_to(*command, "a line a row of the first profile");
     command->footer("Example:\n  orrery calibrate compare h100 h100-node.json");
     command->callback([options] { compare(*options); });
 }

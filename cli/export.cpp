@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "report/chakra.hpp"
+#include "sim/kind_costs.hpp"
+#include "sim/predict.hpp"
 #include "strategies/build.hpp"
 
 namespace orrery::cli {
@@ -24,6 +27,7 @@ struct ExportOptions {
     ScenarioOptions scenario;
     std::string out, name = "step";
     std::vector<std::uint32_t> ranks;
+    bool durations = false;
 };
 
 /// The most that all files of an export may take together.
@@ -32,9 +36,10 @@ constexpr std::uint64_t most_bytes = std::uint64_t{8} << 30U;
 constexpr const char* export_footer =
     R"(Writes DIR/NAME.RANK.et for each rank, which ASTRA-sim reads as --workload-configuration=DIR/NAME, and
 DIR/groups.json, its --comm-group-configuration. Times are left to the simulator: nodes have FLOPs, bytes
-and dependencies.
+and dependencies; with --durations also the predicted times of kernels and of the host's launches.
 Examples:
   orrery export chakra scenarios/gpt-tiny-cpu.json --out chakra
+  orrery export chakra scenarios/gpt-1.7b-dgx-a100.json --durations --out chakra
   orrery export chakra scenarios/gpt3-175b-superpod-a100.json --rank 0 --rank 128 --out chakra)";
 
 std::vector<std::uint32_t> ranks_of(const ExportOptions& options, std::size_t ranks) {
@@ -50,11 +55,35 @@ std::vector<std::uint32_t> ranks_of(const ExportOptions& options, std::size_t ra
     return all;
 }
 
+/// The step as planned, timed: nothing waits for what refers to the scenario.
+struct Timed {
+    Timed(const scenarios::Scenario& scenario, const strategies::StepProgram& step)
+        : cluster(topology::build(scenario.cluster)),
+          network(cluster, sim::profiles_of(scenario, cluster, profiles)),
+          costs(step, scenario.plan, network, true, nullptr) {}
+
+    [[nodiscard]] report::ChakraTimes times(const strategies::StepProgram& step) const {
+        return {
+            [&](std::uint32_t rank, std::uint32_t op) { return costs.of_rank(rank).of(step.role[rank], op).device; },
+            [&](std::uint32_t rank, std::uint32_t op) { return costs.of_rank(rank).of(step.role[rank], op).host; }};
+    }
+
+    calibrate::ProfileStore profiles;
+    topology::Cluster cluster;
+    sim::Network network;
+    sim::KindCosts costs;
+};
+
 void export_chakra(const ExportOptions& options) {
     const scenarios::Scenario scenario = options.scenario.load();
     const strategies::StepProgram step =
         options.scenario.blamed([&] { return strategies::unrolled(strategies::build(scenario.plan)); });
-    const report::ChakraTrace trace(step);
+    std::optional<Timed> timed;
+    if (options.durations) options.scenario.blamed([&] { timed.emplace(scenario, step); });
+    if (step.steps > 1)
+        note(options.scenario.source(),
+             fmt::format("a pipeline without flushes: the traces hold {} steps, which overlap", step.steps));
+    const report::ChakraTrace trace(step, timed ? std::optional(timed->times(step)) : std::nullopt);
     const std::vector<std::uint32_t> ranks = ranks_of(options, step.role.size());
     std::uint64_t bytes = 0;
     for (const std::uint32_t rank : ranks) bytes += trace.bytes(rank);
@@ -93,6 +122,8 @@ void add_export(CLI::App& program, Exit&) {
         ->type_name("DIR")
         ->required();
     chakra->add_option("--name", options->name, "what the files' names begin with")->capture_default_str();
+    chakra->add_flag("--durations", options->durations,
+                     "with predicted times: of kernels, of copies, and of the host for each launch");
     chakra->add_option("--rank", options->ranks, "only this rank; may be repeated")
         ->type_name("N")
         ->allow_extra_args(false);

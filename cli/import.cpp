@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/import_chakra.hpp"
 #include "cli/import_trace.hpp"
 #include "cli/options.hpp"
 #include "cli/program.hpp"
@@ -144,11 +145,14 @@ void add_format(CLI::App& command, const doors::Importer& importer) {
 
 void add_import(CLI::App& program, Exit&) {
     CLI::App* const command = program.add_subcommand(
-        "import", "make a scenario of a launch script or another program's configuration, or a measurement of a trace");
+        "import",
+        "make a scenario of a launch script or another program's configuration, a measurement of a trace, or "
+        "replay one");
     command->require_subcommand(1);
     command->footer(import_footer);
     for (const doors::Importer& importer : doors::importers()) add_format(*command, importer);
     add_import_trace(*command);
+    add_import_chakra(*command);
 }
 
 }  // namespace orrery::cli

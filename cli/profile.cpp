@@ -11,7 +11,9 @@
 #include "calibrate/profile_store.hpp"
 #include "cli/calibrate.hpp"
 #include "cli/command.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
+#include "report/coverage.hpp"
 #include "report/explain.hpp"
 
 namespace orrery::cli {
@@ -22,11 +24,22 @@ constexpr const char* profile_footer = R"(Examples:
   orrery profile show a100
   orrery profile import h100 --from measurements/ --out h100.json)";
 
-void show(const std::string& name) {
+struct Show {
+    std::string name;
+    FormatOption format;
+};
+
+void show(const Show& options) {
     calibrate::ProfileStore store;
-    const calibrate::Profile& profile = store.find(name).profile();
-    print(fmt::format("profile {} of {}, made by: {}\n\n{}\n{}\n{}", profile.name, profile.device, profile.made_by,
-                      coverage_table(profile), report::constants_table(profile), held_out_table(profile)));
+    const calibrate::Profile& profile = store.find(options.name).profile();
+    const auto table = [&] {
+        return fmt::format("profile {} of {}, made by: {}\n\n{}\n{}\n{}", profile.name, profile.device, profile.made_by,
+                           coverage_table(profile), report::constants_table(profile), held_out_table(profile));
+    };
+    options.format.print({.text = table,
+                          .csv = [&] { return report::coverage_records(profile).csv(); },
+                          .json = [&] { return profile_json(profile); }},
+                         false);
 }
 
 struct Import {
@@ -49,10 +62,11 @@ void add_profile(CLI::App& program, Exit&) {
     command->footer(profile_footer);
 
     CLI::App* const shown = command->add_subcommand("show", "coverage, constants with their origins, held-out errors");
-    const auto name = std::make_shared<std::string>();
-    shown->add_option("PROFILE", *name, "name of a shipped profile, or a file")->required();
+    const auto what = std::make_shared<Show>();
+    shown->add_option("PROFILE", what->name, "name of a shipped profile, or a file")->required();
+    what->format.add_to(*shown, "a line a table of the profile");
     shown->footer("Example:\n  orrery profile show a100");
-    shown->callback([name] { show(*name); });
+    shown->callback([what] { show(*what); });
 
     CLI::App* const imported = command->add_subcommand("import", "make a profile from published tables");
     const auto options = std::make_shared<Import>();

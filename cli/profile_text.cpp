@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "calibrate/roofline.hpp"
 #include "cli/calibrate.hpp"
 #include "report/coverage.hpp"
+#include "report/explain.hpp"
 
 namespace orrery::cli {
 
@@ -59,6 +61,16 @@ std::string roofline_table(const calibrate::Profile& profile) {
     const auto bandwidth = [](double bytes) { return bytes > 0 ? fmt::format("{:.4g} GB/s", bytes / 1e9) : "-"; };
     table.row({"memory", bandwidth(machine.bytes_per_second), bandwidth(best), ""});
     return table.to_text();
+}
+
+std::string profile_json(const calibrate::Profile& profile) {
+    const nlohmann::ordered_json document{{"name", profile.name},
+                                          {"device", profile.device},
+                                          {"made_by", profile.made_by},
+                                          {"tables", report::coverage_records(profile).objects()},
+                                          {"constants", report::constants_records(profile).objects()},
+                                          {"held_out", report::held_out_records(profile).objects()}};
+    return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
 std::string conditions_text(const calibrate::Profile& profile) {

@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/execute.hpp"
+#include "cli/format.hpp"
 #include "cli/options.hpp"
 #include "cli/trace_output.hpp"
 #include "report/json.hpp"
@@ -24,6 +25,7 @@ namespace {
 struct RunScenarioOptions {
     ScenarioOptions scenario;
     DisplayOptions display;
+    FormatOption format;
     Execution execution;
     std::string json, trace, plan;
     bool undisturbed = false, elide = false;
@@ -62,15 +64,19 @@ Exit run_lone_rank(const RunScenarioOptions& options, const scenarios::Scenario&
         report::lone_rank(scenario, executed.measured, kernel_seconds,
                           options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
     Output json(options.json);
-    if (json.wanted()) json.write(report::to_json(rank, executed.measured).dump(2) + '\n');
-    if (!json.to_stdout() && !options.display.quiet)
-        print(report::to_text(rank, scenario, executed.measured, options.display.style()));
+    const auto document = [&] { return report::to_json(rank, executed.measured).dump(2) + '\n'; };
+    if (json.wanted()) json.write(document());
+    options.format.print(
+        {.text = [&] { return report::to_text(rank, scenario, executed.measured, options.display.style()); },
+         .csv = [&] { return report::Records::of(report::to_json(rank, executed.measured).at("kernels")).csv(); },
+         .json = document},
+        json.to_stdout() || options.display.quiet);
     json.finish();
     return Exit::done;
 }
 
 Exit run_scenario(RunScenarioOptions& options) {
-    require_distinct({options.json, options.trace, options.plan},
+    require_distinct({options.json, options.trace, options.plan, options.format.path()},
                      {options.scenario.file, options.execution.hosts, options.execution.settings.data});
     const scenarios::Scenario scenario = options.scenario.load();
     options.execution.settings.seed = scenario.seed;
@@ -91,13 +97,22 @@ Exit run_scenario(RunScenarioOptions& options) {
     if (executed.joined) return Exit::done;
     const report::MeasuredStep step = report::measured_step(
         scenario, executed.measured, options.undisturbed ? report::Clock::undisturbed : report::Clock::wall);
-    if (json.wanted())
-        report::json_with_operations(scenario, step, {{"measured", report::measured_facts(executed.measured)}},
-                                     [&](std::string_view text) { json.write(text); });
+    const auto write_json = [&](const report::Sink& to) {
+        report::json_with_operations(scenario, step, {{"measured", report::measured_facts(executed.measured)}}, to);
+    };
+    if (json.wanted()) write_json([&](std::string_view text) { json.write(text); });
     write_trace(trace, options.trace, scenario, step, options.display.quiet);
-    if (!json.to_stdout() && !trace.to_stdout() && !options.display.quiet)
-        print(report::terminal(scenario, step, options.display.style()) +
-              report::measured_lines(scenario, executed.measured));
+    const auto table = [&] {
+        return report::terminal(scenario, step, options.display.style()) +
+               report::measured_lines(scenario, executed.measured);
+    };
+    const auto document = [&] {
+        std::string text;
+        write_json([&](std::string_view piece) { text += piece; });
+        return text;
+    };
+    options.format.print({.text = table, .csv = [&] { return report::stages(scenario, step).csv(); }, .json = document},
+                         json.to_stdout() || trace.to_stdout() || options.display.quiet);
     finish_all({&json, &trace});
     return Exit::done;
 }
@@ -157,6 +172,7 @@ void add_run(CLI::App& program, Exit& exit) {
         ->add_option("--plan", options->plan,
                      "write the plan that orrery-device executes, for a machine that has it alone, and run nothing")
         ->type_name("FILE");
+    options->format.add_to(*command, "a line a stage; with --only-rank a line a kernel");
     options->display.add_to(*command);
     command->footer(run_scenario_footer);
     command->callback([options, &exit] { exit = options->scenario.blamed([&] { return run_scenario(*options); }); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,11 +27,12 @@ using strategies::StepProgram;
 
 // Field numbers of et_def.proto.
 namespace node {
-enum : std::uint32_t { id = 1, name = 2, type = 3, data_deps = 5, attr = 10 };
+enum : std::uint32_t { id = 1, name = 2, type = 3, data_deps = 5, duration_micros = 7, attr = 10 };
 }
 namespace attribute {
 enum : std::uint32_t {
     name = 1,
+    double_val = 3,
     int32_val = 7,
     int64_val = 9,
     uint64_val = 13,
@@ -74,6 +76,12 @@ public:
         attr.text(attribute::string_val, value);
         message_.message(node::attr, attr);
     }
+    void add_duration(std::uint64_t micros, double seconds) {
+        message_.number(node::duration_micros, micros);
+        WireMessage attr = named("runtime_seconds");
+        attr.real(attribute::double_val, seconds);
+        message_.message(node::attr, attr);
+    }
     /// ASTRA-sim looks at the first dimensions that its network has.
     void add_all_dimensions() {
         constexpr std::array<std::uint64_t, 4> all{1, 1, 1, 1};
@@ -113,6 +121,7 @@ public:
             if (!is_wait(other)) waits.insert(other);
         if (is_wait(op)) {  // whoever is issued after it waits with it
             for (auto& pending : pending_) pending.insert(waits.begin(), waits.end());
+            of_host_ = std::move(waits);
             return {};
         }
         const auto lane = static_cast<std::size_t>(it.lane);
@@ -122,6 +131,8 @@ public:
         last_[lane] = op;
         return {waits.begin(), waits.end()};
     }
+    /// What the host's last wait is for.
+    [[nodiscard]] const std::set<std::uint64_t>& of_host() const { return of_host_; }
     [[nodiscard]] bool is_wait(std::uint32_t op) const {
         return std::holds_alternative<strategies::HostSync>(program_.ops[op].what);
     }
@@ -130,6 +141,7 @@ private:
     const strategies::Program& program_;
     strategies::Hazards hazards_;
     std::array<std::set<std::uint64_t>, strategies::lanes> pending_;
+    std::set<std::uint64_t> of_host_;
     std::array<std::int64_t, strategies::lanes> last_ = make_none();
 
     static std::array<std::int64_t, strategies::lanes> make_none() {
@@ -149,6 +161,8 @@ public:
         const auto channel = 4 * static_cast<std::uint64_t>(axis) + (gradients ? 2 : 0) + (delta > 0 ? 1 : 0);
         return (*count_.try_emplace({axis, delta, gradients}, 0).first).second++ * 4 * strategies::axes + channel;
     }
+    /// Of a ring's messages, by their number; their ends lie along other axes than those of any send.
+    static std::uint64_t of_ring(std::uint64_t number) { return number * 4 * strategies::axes; }
 
 private:
     std::map<std::tuple<strategies::Axis, std::int32_t, bool>, std::uint64_t> count_;
@@ -163,13 +177,30 @@ void add_transfer(Node& to, std::uint32_t from, std::uint32_t into, std::uint64_
 
 std::uint64_t whole(double value) { return static_cast<std::uint64_t>(std::max(0.0, value + 0.5)); }
 
+/// Whole microseconds of one duration after the other, so that their sum is right; no node has none, which would say
+/// that its duration is not known.
+class Micros {
+public:
+    std::uint64_t next(double seconds) {
+        left_ += 1e6 * seconds;
+        const double micros = std::max(1.0, std::floor(left_));
+        left_ -= micros;
+        return static_cast<std::uint64_t>(micros);
+    }
+
+private:
+    double left_ = 0.5;
+};
+
 /// Writes the nodes of one rank.
 class RankWriter {
 public:
-    RankWriter(const StepProgram& step, std::uint32_t rank, std::function<std::uint32_t(AxisSet)> group)
+    RankWriter(const StepProgram& step, std::uint32_t rank, const ChakraTimes* times,
+               std::function<std::uint32_t(AxisSet)> group)
         : step_(step),
           program_(step.programs[step.role[rank]]),
           rank_(rank),
+          times_(times),
           group_(std::move(group)),
           waits_(program_) {}
 
@@ -179,7 +210,8 @@ public:
         std::string text = metadata.delimited();
         constexpr std::size_t piece = 1U << 16U;
         for (std::uint32_t op = 0; op < program_.ops.size(); ++op) {
-            const std::vector<std::uint64_t> waits = waits_.of(op);
+            std::vector<std::uint64_t> waits = ids_of(waits_.of(op));
+            if (times_ != nullptr) text += launch(op, waits);
             if (waits_.is_wait(op)) continue;
             text += node(op, waits);
             if (text.size() < piece) continue;
@@ -190,19 +222,63 @@ public:
     }
 
 private:
+    /// Timed steps have two ids for each operation.
+    [[nodiscard]] std::uint64_t id_of(std::uint64_t op) const { return times_ == nullptr ? op : 2 * op + 1; }
+    /// Of the message that goes out where a ring passes something on; the operation's own is of the one that comes in.
+    [[nodiscard]] std::uint64_t passing_id(std::uint64_t op) const { return id_of(program_.ops.size() + op); }
+
+    [[nodiscard]] bool passes_on(std::uint64_t op) const {
+        const auto* const it = std::get_if<Collective>(&program_.ops[op].what);
+        return it != nullptr && it->kind == kernels::CollectiveKind::send_recv && step_.mesh.group_size(it->group) > 1;
+    }
+
+    [[nodiscard]] std::vector<std::uint64_t> ids_of(const std::vector<std::uint64_t>& ops) const {
+        std::vector<std::uint64_t> ids;
+        for (const std::uint64_t op : ops) ids.push_back(id_of(op));
+        for (const std::uint64_t op : ops)
+            if (passes_on(op)) ids.push_back(passing_id(op));
+        return ids;
+    }
+
     [[nodiscard]] Node made(std::uint32_t op, NodeType type, const std::vector<std::uint64_t>& waits,
                             bool on_host = false) const {
-        Node made(op, name_of(step_, program_.ops[op]), type, waits);
+        Node made(id_of(op), name_of(step_, program_.ops[op]), type, waits);
         made.add("is_cpu_op", attribute::bool_val, on_host ? 1 : 0);
         return made;
     }
 
-    [[nodiscard]] std::string computation(std::uint32_t op, std::uint32_t number,
-                                          const std::vector<std::uint64_t>& waits, bool on_host) const {
+    /// Turns waits into those of a timed step. The node of the host that launches the operation; none where that takes
+    /// no time. What the host waits for its next launch waits for.
+    std::string launch(std::uint32_t op, std::vector<std::uint64_t>& waits) {
+        if (waits_.is_wait(op)) {
+            const auto& of_host = waits_.of_host();
+            for (const std::uint64_t id : ids_of({of_host.begin(), of_host.end()})) launch_waits_.insert(id);
+            return {};
+        }
+        const double seconds = times_->launch(rank_, op);
+        if (seconds <= 0) return {};
+        const std::vector<std::uint64_t> before(launch_waits_.begin(), launch_waits_.end());
+        Node node(2 * std::uint64_t{op}, "launch " + name_of(step_, program_.ops[op]), NodeType::comp, before);
+        node.add("is_cpu_op", attribute::bool_val, 1);
+        node.add_duration(host_micros_.next(seconds), seconds);
+        launch_waits_ = {2 * std::uint64_t{op}};
+        waits.push_back(2 * std::uint64_t{op});
+        return node.text();
+    }
+
+    void time(Node& node, std::uint32_t op) {
+        if (times_ == nullptr) return;
+        const double seconds = times_->device(rank_, op);
+        node.add_duration(micros_.next(seconds), seconds);
+    }
+
+    std::string computation(std::uint32_t op, std::uint32_t number, const std::vector<std::uint64_t>& waits,
+                            bool on_host) {
         const kernels::Kernel& kernel = step_.kernels[number];
         Node out = made(op, NodeType::comp, waits, on_host);
         out.add("num_ops", attribute::int64_val, whole(kernels::flops(kernel)));
         out.add("tensor_size", attribute::uint64_val, whole(kernels::bytes(kernel)));
+        time(out, op);
         return out.text();
     }
 
@@ -228,6 +304,7 @@ private:
                     const bool back = copy.to == strategies::Copy::To::device;
                     Node out = made(op, back ? NodeType::mem_load : NodeType::mem_store, waits);
                     out.add("tensor_size", attribute::uint64_val, copy.bytes);
+                    time(out, op);
                     return out.text();
                 },
                 [](const strategies::Call&) -> std::string { throw std::invalid_argument("a call has no node"); },
@@ -237,6 +314,7 @@ private:
     }
 
     std::string collective(std::uint32_t op, const Collective& it, const std::vector<std::uint64_t>& waits) {
+        if (passes_on(op)) return pass_on(op, it, waits);
         if (step_.mesh.group_size(it.group) == 1) {  // nothing to do, and no network has groups of one
             Node alone = made(op, NodeType::comp, waits);
             alone.add("num_ops", attribute::int64_val, 0);
@@ -252,17 +330,35 @@ private:
         return out.text();
     }
 
+    /// A ring: to the next rank of the group, from the one before.
+    std::string pass_on(std::uint32_t op, const Collective& it, const std::vector<std::uint64_t>& waits) {
+        const std::vector<std::uint32_t> ring = step_.mesh.group(rank_, it.group);
+        const std::size_t own = static_cast<std::size_t>(std::ranges::find(ring, rank_) - ring.begin());
+        const std::uint64_t tag = Tags::of_ring(passed_on_[it.group.bits()]++);
+        Node out(passing_id(op), name_of(step_, program_.ops[op]), NodeType::send, waits);
+        out.add("is_cpu_op", attribute::bool_val, 0);
+        add_transfer(out, rank_, ring[(own + 1) % ring.size()], tag, it.bytes);
+        Node in = made(op, NodeType::recv, waits);
+        add_transfer(in, ring[(own + ring.size() - 1) % ring.size()], rank_, tag, it.bytes);
+        return out.text() + in.text();
+    }
+
     const StepProgram& step_;
     const strategies::Program& program_;
     std::uint32_t rank_;
+    const ChakraTimes* times_;
     std::function<std::uint32_t(AxisSet)> group_;
     Waits waits_;
     Tags sent_, received_;
+    std::map<std::uint8_t, std::uint64_t> passed_on_;  // by axes
+    Micros micros_, host_micros_;
+    std::set<std::uint64_t> launch_waits_;  // ids
 };
 
 }  // namespace
 
-ChakraTrace::ChakraTrace(const StepProgram& unrolled) : step_(unrolled) {
+ChakraTrace::ChakraTrace(const StepProgram& unrolled, std::optional<ChakraTimes> times)
+    : step_(unrolled), times_(std::move(times)) {
     for (std::uint32_t rank = 0; rank < step_.role.size(); ++rank)
         for (const Op& op : step_.programs[step_.role[rank]].ops) {
             if (std::holds_alternative<strategies::Call>(op.what))
@@ -304,12 +400,13 @@ void ChakraTrace::write(std::uint32_t rank, const std::function<void(std::string
         if (fresh) found->second = group_of(rank, set);
         return found->second;
     };
-    RankWriter(step_, rank, group).run(sink);
+    RankWriter(step_, rank, times_ ? &*times_ : nullptr, group).run(sink);
 }
 
 std::uint64_t ChakraTrace::bytes(std::uint32_t rank) const {
-    constexpr std::uint64_t of_node = 120;  // name, two or three dependencies, four attributes with their names
-    return of_node * step_.programs[step_.role[rank]].ops.size();
+    constexpr std::uint64_t of_node = 120;   // name, two or three dependencies, four attributes with their names
+    constexpr std::uint64_t of_times = 160;  // a duration twice, and the launch's node
+    return (of_node + (times_ ? of_times : 0)) * step_.programs[step_.role[rank]].ops.size();
 }
 
 }  // namespace orrery::report

@@ -154,16 +154,23 @@ void write_with_operations(const Json& document, const sim::Step& step, const Si
     write(end);
 }
 
-}  // namespace
-
-Records stages(const scenarios::Scenario& scenario, const sim::Prediction& p) {
-    const Json report = document(scenario, p, p, Json::object());
+Records stages_of(const Json& report) {
     Json rows = report.at("stages");
     for (std::size_t stage = 0; stage < rows.size(); ++stage) {
         rows[stage]["memory_bytes"] = report.at("memory_bytes").at(stage);
         rows[stage]["memory_bytes"].erase("stage");
     }
     return Records::of(rows);
+}
+
+}  // namespace
+
+Records stages(const scenarios::Scenario& scenario, const sim::Prediction& p) {
+    return stages_of(document(scenario, p, p, Json::object()));
+}
+
+Records stages(const scenarios::Scenario& scenario, const MeasuredStep& step) {
+    return stages_of(document(scenario, step, {}, Json::object()));
 }
 
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& p) {

@@ -21,6 +21,7 @@ inline constexpr int schema_version = 1;
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& prediction);
 /// A row for each pipeline stage: its seconds by category, its bytes by kind.
 Records stages(const scenarios::Scenario& scenario, const sim::Prediction& prediction);
+Records stages(const scenarios::Scenario& scenario, const MeasuredStep& step);
 std::string json(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                  const nlohmann::ordered_json& more);
 

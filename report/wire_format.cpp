@@ -1,10 +1,12 @@
 #include "report/wire_format.hpp"
 
+#include <bit>
+
 namespace orrery::report {
 
 namespace {
 
-constexpr std::uint64_t varint_type = 0, length_type = 2;
+constexpr std::uint64_t varint_type = 0, wide_type = 1, length_type = 2;
 
 /// Seven bits a byte, the lowest first; the eighth says that more follow.
 void append_varint(std::string& to, std::uint64_t value) {
@@ -21,6 +23,12 @@ void append_tag(std::string& to, std::uint32_t field, std::uint64_t type) {
 void WireMessage::number(std::uint32_t field, std::uint64_t value) {
     append_tag(bytes_, field, varint_type);
     append_varint(bytes_, value);
+}
+
+void WireMessage::real(std::uint32_t field, double value) {
+    append_tag(bytes_, field, wide_type);
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (unsigned shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xffU);
 }
 
 void WireMessage::text(std::uint32_t field, std::string_view value) {

@@ -14,6 +14,7 @@ class WireMessage {
 public:
     /// uint64, int64, int32, bool and enumerations; negative numbers take ten bytes.
     void number(std::uint32_t field, std::uint64_t value);
+    void real(std::uint32_t field, double value);
     void text(std::uint32_t field, std::string_view value);
     void message(std::uint32_t field, const WireMessage& value) { text(field, value.bytes_); }
     /// A repeated field of numbers; nothing where there are none.

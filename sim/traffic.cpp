@@ -15,9 +15,6 @@ using strategies::AxisSet;
 using strategies::Collective;
 using strategies::Send;
 
-/// A group whose collectives are all smaller than this crosses the network without contending: they are latency.
-constexpr std::uint64_t contends_from_bytes = 64 * 1024;
-
 }  // namespace
 
 Traffic::Traffic(const strategies::StepProgram& step, strategies::RankPlacement place)
@@ -35,7 +32,7 @@ Traffic::Traffic(const strategies::StepProgram& step, strategies::RankPlacement 
                 const AxisSet axes = collective->group;
                 joined.back().insert(axes.bits());
                 by_bits.try_emplace(axes.bits(), GroupSet{axes, false}).first->second.contends |=
-                    collective->bytes >= contends_from_bytes;
+                    static_cast<double>(collective->bytes) >= contends_from_bytes;
             }
         }
     }

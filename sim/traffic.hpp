@@ -12,6 +12,9 @@
 
 namespace orrery::sim {
 
+/// A group whose collectives are all smaller than this crosses the network without contending: they are latency.
+inline constexpr double contends_from_bytes = 64 * 1024;
+
 /// An (axis, delta) along which some program sends activations, or gradients.
 struct Channel {
     strategies::Axis axis;

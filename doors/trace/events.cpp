@@ -16,6 +16,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr TextStream::Remedies remedies{
+    "give the file that torch.profiler's export_chrome_trace or tensorboard_trace_handler wrote",
+    "profile fewer steps (torch.profiler.schedule(active=2)), or without with_stack"};
+
 /// Follows the text of a trace: {..., "traceEvents": [{...}, ...]}, or the list of events alone.
 class Reader : public nlohmann::json_sax<Json> {
 public:
@@ -140,7 +144,7 @@ private:
 }  // namespace
 
 Trace read_trace(const std::string& file) {
-    TextStream text(file, most_bytes);
+    TextStream text(file, most_bytes, remedies);
     std::istream in(&text);
     Reader reader(file);
     Json::sax_parse(in, &reader);

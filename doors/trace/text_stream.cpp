@@ -13,18 +13,16 @@ namespace orrery::doors::trace {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 18U;
-constexpr const char* remedy =
-    "give the file that torch.profiler's export_chrome_trace or tensorboard_trace_handler wrote";
 
 gzFile of(void* stream) { return static_cast<gzFile>(stream); }
 
 }  // namespace
 
-TextStream::TextStream(const std::string& file, std::uint64_t most)
-    : file_(file), most_(most), stream_(nullptr), piece_(piece_bytes) {
+TextStream::TextStream(const std::string& file, std::uint64_t most, const Remedies& remedies)
+    : file_(file), remedies_(remedies), most_(most), stream_(nullptr), piece_(piece_bytes) {
     std::error_code none;
     if (std::filesystem::is_regular_file(file, none)) stream_ = gzopen(file.c_str(), "rb");
-    if (stream_ == nullptr) throw Error(file, "", "cannot be read", remedy);
+    if (stream_ == nullptr) throw Error(file, "", "cannot be read", remedies_.unreadable);
     gzbuffer(of(stream_), piece_bytes);
 }
 
@@ -41,7 +39,7 @@ TextStream::int_type TextStream::underflow() {
     read_ += static_cast<std::uint64_t>(got);
     if (read_ > most_)
         throw Error(file_, "", fmt::format("holds more than {} of text", format_bytes(static_cast<double>(most_))),
-                    "profile fewer steps (torch.profiler.schedule(active=2)), or without with_stack");
+                    remedies_.too_large);
     setg(piece_.data(), piece_.data(), piece_.data() + got);
     return traits_type::to_int_type(piece_.front());
 }

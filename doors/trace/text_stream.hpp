@@ -12,7 +12,11 @@ namespace orrery::doors::trace {
 /// be read, whose compression is damaged, or that holds more than `most` bytes.
 class TextStream : public std::streambuf {
 public:
-    TextStream(const std::string& file, std::uint64_t most);
+    /// Of a file that cannot be read, and of one that holds too much.
+    struct Remedies {
+        const char *unreadable, *too_large;
+    };
+    TextStream(const std::string& file, std::uint64_t most, const Remedies& remedies);
     ~TextStream() override;
     TextStream(const TextStream&) = delete;
     TextStream& operator=(const TextStream&) = delete;
@@ -22,6 +26,7 @@ protected:
 
 private:
     std::string file_;
+    Remedies remedies_;
     std::uint64_t most_, read_ = 0;
     void* stream_;  ///< gzFile
     std::vector<char> piece_;

@@ -14,7 +14,8 @@ namespace orrery::fuzz {
 
 /// How inputs of a target are changed.
 enum class Form : std::uint8_t {
-    json,   ///< a document: values, keys and whole parts are changed, the keys of scenarios and plans known
+    json,   ///< a document: values, keys and whole parts are changed, the keys of scenarios and plans known; what is
+            ///< none, as protobuf, byte by byte
     lines,  ///< lines of words
 };
 
@@ -65,6 +66,7 @@ public:
 
 // The targets, one file each in targets/.
 bool cables(const std::string& input);
+bool chakra(const std::string& input);
 bool comparison(const std::string& input);
 bool csv(const std::string& input);
 bool document(const std::string& input);
