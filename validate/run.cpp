@@ -150,7 +150,7 @@ private:
                 result.prediction = values.predicted;
                 result.error = result.signed_error = values.error;
             }));
-            trainings.back().source = name(quantity);
+            trainings.back().source = score_of(row, quantity);
         }
     }
 

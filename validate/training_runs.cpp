@@ -60,6 +60,16 @@ double measured_gpu_hours(const Row& row) {
     return positive(row, "measured.days") * 24 * positive(row, "gpus");
 }
 
+/// Throws Skip for what says of itself that no score may count it.
+void check_scored(const Row& row, Quantity quantity) {
+    const std::string what(name(quantity));
+    if (const nlohmann::json* origin = row.find("origin_of"); origin != nullptr && origin->is_array())
+        for (const nlohmann::json& entry : *origin)
+            if (entry == what) throw Skip("a constant comes from it");
+    if (const nlohmann::json* doubts = row.find("doubtful"); doubts != nullptr && doubts->is_object())
+        if (doubts->contains(what)) throw Skip("doubtful: its source says that other things are in it");
+}
+
 /// By thermal design power and the row's PUE: what publications reckon with, where nothing was measured.
 double predicted_mwh(const Row& row, const scenarios::Scenario& scenario, double gpu_hours) {
     const std::string gpu = topology::build(scenario.cluster).gpu().name;
@@ -71,6 +81,13 @@ double predicted_mwh(const Row& row, const scenarios::Scenario& scenario, double
 }  // namespace
 
 std::string_view name(Quantity quantity) { return names[quantity]; }
+
+std::string score_of(const Row& row, Quantity quantity) {
+    const bool of_plan = quantity == Quantity::gpu_hours || quantity == Quantity::energy;
+    if (of_plan && row.words("plan") == "assumed") return fmt::format("{}, plan assumed", name(quantity));
+    if (quantity == Quantity::mttf && !row.has("rate_of")) return fmt::format("{}, rate of others", name(quantity));
+    return std::string(name(quantity));
+}
 
 std::vector<Quantity> measured_quantities(const Row& row) {
     std::vector<Quantity> all;
@@ -96,9 +113,7 @@ scenarios::Scenario training_run_scenario(const Row& row) {
 
 TrainingRunValues compare_training_run(const Row& row, Quantity quantity,
                                        const std::function<sim::Prediction(const scenarios::Scenario&)>& predict) {
-    if (const nlohmann::json* origin = row.find("origin_of"); origin != nullptr && origin->is_array())
-        for (const nlohmann::json& entry : *origin)
-            if (entry == std::string(name(quantity))) throw Skip("a constant comes from it");
+    check_scored(row, quantity);
     TrainingRunValues values;
     if (quantity == Quantity::mttf) {
         values = {positive(row, "measured.mttf_hours"), mttf_seconds(row) / hour, 0};

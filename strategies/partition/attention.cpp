@@ -142,6 +142,21 @@ void shard_relative_positions(LayerStream& stream, const models::RelativePositio
     stream.layer.pieces.push_back(std::move(piece));
 }
 
+namespace {
+
+/// By PyTorch's operators, as Llama's, GPT-NeoX's and Megatron-LM's own code of before its fused kernel have it:
+/// x cos + rotate_half(x) sin, where rotate_half negates one half and joins the two.
+void rope_by_operators(Piece& piece, const Cells& over) {
+    const Cells half{over.element, over.rows, over.cols / 2};
+    add_passes(piece.forward, "rope half", half, 1, 0);
+    add_passes(piece.forward, "rope", over, 3, 1);
+    add_passes(piece.backward, "rope half backward", half, 1, 0);
+    // Products with cos and sin; each half back into zeros of the whole; the halves, and the two products, summed.
+    add_passes(piece.backward, "rope backward", over, 4, 2);
+}
+
+}  // namespace
+
 /// In place, inside the packed rows.
 void shard_rope(LayerStream& stream, const models::Rope& op) {
     const std::uint64_t width = op.heads * op.head_dim / stream.tensor, tokens = stream.tokens;
@@ -166,9 +181,13 @@ void shard_rope(LayerStream& stream, const models::Rope& op) {
     const Work sums{.name = "query key norm sum",
                     .what = LayerCollective{kernels::CollectiveKind::all_reduce, tokens * 2 * sizeof(float)}};
     if (summed) piece.forward.push_back(sums);
-    piece.forward.push_back(turn("rope", PointwiseKind::rope, {stream.value}));
-    piece.backward.push_back(
-        turn("rope backward", PointwiseKind::rope_backward, {stream.flow.gradient_of(stream.value)}));
+    if (stream.plan.training.kernel_fusion != KernelFusion::full) {
+        rope_by_operators(piece, {stream.element, tokens, width});
+    } else {
+        piece.forward.push_back(turn("rope", PointwiseKind::rope, {stream.value}));
+        piece.backward.push_back(
+            turn("rope backward", PointwiseKind::rope_backward, {stream.flow.gradient_of(stream.value)}));
+    }
     if (op.norm)
         piece.backward.push_back(
             {"query key norm backward", stream.pointwise(PointwiseKind::rmsnorm_backward, norm_rows, norm_width)});

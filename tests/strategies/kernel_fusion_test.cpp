@@ -61,6 +61,28 @@ TEST(KernelFusion, PrimitivesOfGeluAreEightBehindTheBias) {
     EXPECT_EQ(gelu->forward.size(), 1U + 8U);
 }
 
+/// Q and K of a token: half of them negated, joined, two products and a sum; twice over them for one kernel's pass.
+TEST(KernelFusion, RotaryPositionsAreOneKernelOrPyTorchsOperators) {
+    const auto rope = [](KernelFusion fusion) {
+        Plan plan = tiny_plan();
+        plan.model.position = models::PositionKind::rope;
+        plan.training.kernel_fusion = fusion;
+        return *std::ranges::find(shard(models::build(plan.model).layer("block"), plan).pieces, "rope", &Piece::name);
+    };
+    const Piece one = rope(KernelFusion::full), many = rope(KernelFusion::operators);
+    EXPECT_EQ(one.forward.size(), 1U);
+    EXPECT_EQ(many.forward.size(), 5U);
+    EXPECT_EQ(many.backward.size(), 7U);
+    const auto bytes = [](const std::vector<Work>& list) {
+        double all = 0;
+        for (const Work& work : list) all += kernels::bytes(std::get<kernels::Kernel>(work.what));
+        return all;
+    };
+    // Read and written: half of it, three times the whole, and a sum of two.
+    EXPECT_NEAR(bytes(many.forward) / bytes(one.forward), (1 + 3 * 2 + 3) / 2.0, 0.3);
+    EXPECT_EQ(one.saved_bytes, many.saved_bytes);
+}
+
 TEST(Fp8, ScalesFromTheTensorItselfReadItOnceMore) {
     const auto reads = [](Fp8Recipe recipe) {
         Plan plan = tiny_plan();

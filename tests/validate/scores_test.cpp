@@ -98,6 +98,25 @@ TEST(Scores, OfCollectivesBetweenNodesAreThosePrinted) {
         EXPECT_NEAR(printed, 100 * median(between), points);
 }
 
+/// "| GPU-hours | 17 of 24 | 17.1% | -10.6% |"
+TEST(Scores, OfWholeTrainingsAreThosePrinted) {
+    const std::string text = printed_text();
+    static const std::regex line(R"(\n\| ([\w, -]+) \| (\d+) of (\d+) \| ([\d.]+)% \| ([+-][\d.]+)% \|)");
+    std::map<std::string, std::smatch> printed;
+    for (std::sregex_iterator at(text.begin(), text.end(), line); at != std::sregex_iterator(); ++at)
+        printed[(*at)[1]] = *at;
+    EXPECT_EQ(printed.size(), carried().trainings.sources.size());
+    for (const SourceScore& score : carried().trainings.sources) {
+        SCOPED_TRACE(score.source);
+        ASSERT_TRUE(printed.contains(score.source));
+        const std::smatch& found = printed.at(score.source);
+        EXPECT_EQ(std::stoul(found[2]), score.predicted);
+        EXPECT_EQ(std::stoul(found[3]), score.rows);
+        EXPECT_NEAR(std::stod(found[4]), 100 * *score.median, points);
+        EXPECT_NEAR(std::stod(found[5]), 100 * *score.bias, points);
+    }
+}
+
 /// Intervals are meant for four of five.
 TEST(Scores, IntervalsHoldAboutAsManyStepsAsTheyAreMeantTo) {
     EXPECT_GT(*carried().steps.all.inside, 0.70);

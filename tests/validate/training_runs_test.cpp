@@ -86,6 +86,28 @@ TEST(TrainingRuns, WhatADefaultComesFromIsNotScored) {
     EXPECT_EQ(test::reason_of([&] { (void)compare(row, Quantity::gpu_hours); }), "plan not published");
 }
 
+TEST(TrainingRuns, WhatItsSourceSpeaksAgainstIsNotScored) {
+    json row = fields();
+    row["measured"]["energy_mwh"] = 1;
+    row["doubtful"] = {{"GPU-hours", "time of access"}};
+    EXPECT_EQ(test::reason_of([&] { (void)compare(row, Quantity::gpu_hours); }),
+              "doubtful: its source says that other things are in it");
+    EXPECT_NEAR(compare(row, Quantity::energy).predicted, 0.8, 1e-12);
+}
+
+TEST(TrainingRuns, WhatIsAssumedHasAScoreOfItsOwn) {
+    json row = fields();
+    const auto score = [&](Quantity quantity) { return score_of(test::row_of(row), quantity); };
+    EXPECT_EQ(score(Quantity::gpu_hours), "GPU-hours");
+    EXPECT_EQ(score(Quantity::goodput), "goodput");
+    EXPECT_EQ(score(Quantity::mttf), "MTTF, rate of others");
+    row["plan"] = "assumed";
+    row["rate_of"] = "jobs of one node";
+    EXPECT_EQ(score(Quantity::gpu_hours), "GPU-hours, plan assumed");
+    EXPECT_EQ(score(Quantity::energy), "energy, plan assumed");
+    EXPECT_EQ(score(Quantity::mttf), "MTTF");
+}
+
 TEST(TrainingRuns, RowsThatCannotBeReadAreSkippedByName) {
     const test::Folder folder;
     const auto reason = [&](const json& measured) {
