@@ -13,7 +13,7 @@ namespace orrery::planning {
 namespace {
 
 /// Rows whose values make the branches that threads share out.
-constexpr std::size_t branching_rows = 7;
+constexpr std::size_t branching_rows = 9;
 
 struct Branch {
     std::uint32_t field = 0, micro_batch = 1;

@@ -73,6 +73,7 @@ LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
             experts ? s.pipeline : 0,
             static_cast<std::uint32_t>(s.recompute),
             plan.training.seq,
+            plan.mesh().ranks(),  // of whose boards the slowest is waited for
             flags};
 }
 

@@ -45,9 +45,15 @@ Values off_and_on(bool may_be_on) { return may_be_on ? Values{0, 1} : Values{0};
 bool images(const Plan& plan) { return plan.model.image.size > 0; }
 bool experts(const Plan& plan) { return plan.model.experts > 0; }
 const strategies::Schedule& schedule(const Plan& plan) { return strategies::schedule_of(plan.strategy.schedule); }
+/// Those that are divided among stages: the embedding and the loss too, where they count as layers.
+uint64_t counted_layers(const Plan& plan) {
+    return uint64_t{plan.model.layers} + (plan.strategy.embedding_as_layer ? 1 : 0) +
+           (plan.strategy.loss_as_layer ? 1 : 0);
+}
+/// Of the fullest chunk.
 uint64_t layers_of_chunk(const Plan& plan) {
     if (plan.model.decoder_layers > 0) return plan.model.layers + 1ULL + plan.model.decoder_layers;
-    return plan.model.layers / (uint64_t{plan.strategy.pipeline} * plan.strategy.virtual_pipeline);
+    return counted_layers(plan) / (uint64_t{plan.strategy.pipeline} * plan.strategy.virtual_pipeline);
 }
 
 Values tensors(const Plan& plan, const Room& room) {
@@ -61,10 +67,18 @@ Values tensors(const Plan& plan, const Room& room) {
 /// The scenario's own, unless others are asked for: each would double the plans, and few sequences are so long.
 Values contexts(const Plan& plan, const Room&) { return {plan.strategy.context}; }
 
+bool stays_whole(const Plan& plan) { return images(plan) || plan.model.decoder_layers > 0; }
+
+/// Equal stages, or a layer less on the first and on the last, which have the embedding and the loss.
+Values embedding_layers(const Plan& plan, const Room& room) { return off_and_on(!stays_whole(plan) && room.gpus > 1); }
+Values loss_layers(const Plan& plan, const Room&) { return {plan.strategy.embedding_as_layer ? 1U : 0U}; }
+
 Values pipelines(const Plan& plan, const Room& room) {
-    if (images(plan) || plan.model.decoder_layers > 0) return {1};
-    return those(divisors(plan.model.layers),
-                 [&](uint64_t p) { return p * plan.strategy.tensor * plan.strategy.context <= room.gpus; });
+    if (stays_whole(plan)) return {1};
+    const uint64_t layers = counted_layers(plan), least = layers > plan.model.layers ? 2 : 1;
+    return those(divisors(layers), [&](uint64_t p) {
+        return p >= least && p * plan.strategy.tensor * plan.strategy.context <= room.gpus;
+    });
 }
 
 /// As many as there is room for and the batch can be divided among, where that leaves few enough GPUs idle.
@@ -117,7 +131,7 @@ Values schedules(const Plan& plan, const Room&) {
     if (plan.strategy.pipeline == 1) return {static_cast<uint64_t>(ScheduleKind::one_f_one_b)};
     Values list;
     for (const strategies::Schedule& row : strategies::schedules)
-        if (searched(row) && (!row.chunked || interleaves(plan, plan.model.layers / plan.strategy.pipeline)))
+        if (searched(row) && (!row.chunked || interleaves(plan, counted_layers(plan) / plan.strategy.pipeline)))
             list.push_back(static_cast<uint64_t>(row.kind));
     return list;
 }
@@ -125,7 +139,7 @@ Values schedules(const Plan& plan, const Room&) {
 Values chunks(const Plan& plan, const Room&) {
     if (!schedule(plan).chunked) return {1};
     if (const uint64_t demanded = schedule(plan).chunks; demanded > 0) return {demanded};
-    return those(divisors(plan.model.layers / plan.strategy.pipeline),
+    return those(divisors(counted_layers(plan) / plan.strategy.pipeline),
                  [&](uint64_t v) { return interleaves(plan, v); });
 }
 
@@ -172,7 +186,7 @@ Values offloaded_layers(const Plan& plan, const Room&) {
     if (images(plan) || schedule(plan).splits_backward) return {0};
     constexpr uint64_t parts = 4;
     Values list{0};
-    const uint64_t chunk = layers_of_chunk(plan);
+    const uint64_t chunk = layers_of_chunk(plan) - (counted_layers(plan) > plan.model.layers ? 1 : 0);  // the first
     for (uint64_t part = 1; part <= parts; ++part)
         if (const uint64_t layers = (chunk * part + parts - 1) / parts; layers != list.back()) list.push_back(layers);
     return list;
@@ -257,6 +271,8 @@ using strategies::Strategy;
 constexpr std::array table{
     Row{"strategy.tensor", tensors, set<&Strategy::tensor>, positive},
     Row{"strategy.context", contexts, set<&Strategy::context>, positive},
+    Row{"strategy.account_for_embedding_in_pipeline_split", embedding_layers, set<&Strategy::embedding_as_layer>, flag},
+    Row{"strategy.account_for_loss_in_pipeline_split", loss_layers, set<&Strategy::loss_as_layer>, flag},
     Row{"strategy.pipeline", pipelines, set<&Strategy::pipeline>, positive},
     Row{"strategy.data", datas, set<&Strategy::data>, positive},
     Row{"strategy.expert_tensor", expert_tensors, set<&Strategy::expert_tensor>, number},

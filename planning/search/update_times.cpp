@@ -209,7 +209,8 @@ private:
 const UpdateTimes& UpdateTable::of(const Plan& plan, const LayerTable& layers, std::uint32_t stage) {
     const strategies::Strategy& s = plan.strategy;
     const auto shape = static_cast<std::uint8_t>((s.sequence_parallel ? 1U : 0U) | (s.placement.empty() ? 0U : 2U) |
-                                                 (stage > 0 ? 4U : 0U));
+                                                 (stage > 0 ? 4U : 0U) | (s.embedding_as_layer ? 8U : 0U) |
+                                                 (s.loss_as_layer ? 16U : 0U));
     const auto overlap =
         static_cast<std::uint8_t>((s.overlap_grad_reduce ? 1U : 0U) | (s.overlap_param_gather ? 2U : 0U));
     const Key key{s.tensor,

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "documents/write_fields.hpp"
 #include "planning/evaluate.hpp"
@@ -75,6 +77,44 @@ TEST(Bounds, NeverAboveTheSimulatedStepAndItsMemory) {
     RecordProperty("mean_share", fmt::format("{}", sum / static_cast<double>(count)));
     EXPECT_GT(closest, 0.99) << "of the simulated step";
     EXPECT_GT(sum / static_cast<double>(count), 0.6) << "a bound that says nothing excludes nothing";
+}
+
+/// The slowest board of many is slower than that of few (sim/costs): what was worked out for many is no bound of few.
+TEST(Bounds, OfFewerRanksDoNotRestOnTimesOfMore) {
+    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+    document["cluster"] = {{"preset", "dgx-a100"}, {"nodes", 2}};
+    document["strategy"] = {{"data", 1}};
+    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    Prices prices(site);
+    LayerTables tables;
+    const auto forward = [&](std::uint32_t ranks) {
+        strategies::Plan plan = site.scenario.plan;
+        plan.strategy.data = ranks;
+        prices.place(plan);
+        const auto table = tables.find(plan, prices);
+        return table->forward(table->run(plan, 0, 0)).device;
+    };
+    const double many = forward(16);
+    EXPECT_LT(forward(8), many);
+    EXPECT_LT(forward(1), forward(8));
+}
+
+/// Six layers, an embedding and a loss are eight: on two, four or eight stages.
+TEST(Space, HasStagesThatTheEmbeddingAndTheLossFill) {
+    nlohmann::json document = nlohmann::json::parse(small_document(first_seed));
+    document["model"]["num_hidden_layers"] = 6;
+    document["cluster"] = {{"preset", "dgx-a100"}, {"nodes", 1}};
+    document["strategy"] = {{"data", 1}};
+    const Site site(sim::scenario_of(document), 0, sim::profiles());
+    std::map<bool, std::set<std::uint32_t>> stages;
+    strategies::Plan plan = site.scenario.plan;
+    Space({site.gpus, 0.5}).each(plan, 0, [&] {
+        EXPECT_EQ(plan.strategy.embedding_as_layer, plan.strategy.loss_as_layer);
+        EXPECT_NO_THROW(strategies::validate(plan));
+        stages[plan.strategy.embedding_as_layer].insert(plan.strategy.pipeline);
+    });
+    EXPECT_EQ(stages[false], (std::set<std::uint32_t>{1, 2, 3, 6}));
+    EXPECT_EQ(stages[true], (std::set<std::uint32_t>{2, 4, 8}));
 }
 
 }  // namespace

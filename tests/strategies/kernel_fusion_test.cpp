@@ -61,13 +61,17 @@ TEST(KernelFusion, PrimitivesOfGeluAreEightBehindTheBias) {
     EXPECT_EQ(gelu->forward.size(), 1U + 8U);
 }
 
-/// Q and K of a token: half of them negated, joined, two products and a sum; twice over them for one kernel's pass.
+/// Of queries and keys: a half negated, the halves joined, two products and their sum.
 TEST(KernelFusion, RotaryPositionsAreOneKernelOrPyTorchsOperators) {
     const auto rope = [](KernelFusion fusion) {
         Plan plan = tiny_plan();
         plan.model.position = models::PositionKind::rope;
+        plan.model.max_positions = 0;
         plan.training.kernel_fusion = fusion;
-        return *std::ranges::find(shard(models::build(plan.model).layer("block"), plan).pieces, "rope", &Piece::name);
+        const ShardedLayer sharded = shard(models::build(plan.model).layer("block"), plan);
+        const auto found = std::ranges::find(sharded.pieces, "rope", &Piece::name);
+        EXPECT_NE(found, sharded.pieces.end());
+        return found == sharded.pieces.end() ? Piece{} : *found;
     };
     const Piece one = rope(KernelFusion::full), many = rope(KernelFusion::operators);
     EXPECT_EQ(one.forward.size(), 1U);
