@@ -204,7 +204,8 @@ constexpr std::array fields{
         .help = "Transformer-XL: tokens of earlier segments that queries see.",
         .when_absent = "none, but in Transformer-XL"}),
     field<&Spec::recurrence, &RecurrenceSpec::cutoffs>({.name = "cutoffs", .min = 1, .max = max_rows,
-        .help = "Transformer-XL: where three clusters of words end, such as [19997, 39997, 199997]; the rest is a fourth.",
+        .help = "Transformer-XL: where three clusters of words end, such as [19997, 39997, 199997]; the rest are the "
+                "fourth.",
         .when_absent = "none, but in Transformer-XL"}),
     field<&Spec::recurrence, &RecurrenceSpec::divisor>({.name = "div_val", .min = 1, .max = max_heads,
         .help = "Transformer-XL: each cluster's embeddings are so many times narrower than those of the one before.",

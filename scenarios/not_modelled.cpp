@@ -58,8 +58,6 @@ constexpr std::array table{
     NotModelled{training, "optimizer", "muon", "Muon is not modelled yet", adam_instead},
     NotModelled{training, "optimizer", "adafactor", "Adafactor is not modelled yet", adam_instead},
     NotModelled{training, "optimizer", "lion", "Lion is not modelled yet", adam_instead},
-    NotModelled{training, "precision", "fp4", "fp4 is not modelled yet", "\"fp8\""},
-    NotModelled{training, "precision", "nvfp4", "fp4 is not modelled yet", "\"fp8\""},
     NotModelled{training, "precision", "mxfp8", "fp8 with block scales is not modelled yet",
                 "\"fp8\", whose scales are of whole tensors"},
 };

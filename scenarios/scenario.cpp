@@ -94,8 +94,10 @@ strategies::Strategy read_strategy(const Reader& reader) {
 /// switches accumulate_allreduce_grads_in_fp32 on (megatron/training/arguments.py).
 Dtype usual_grad_reduce(Dtype compute) { return compute == Dtype::fp16 ? Dtype::fp16 : Dtype::fp32; }
 
-strategies::Training read_training(const Reader& reader) {
+/// Transformer-XL's scores of distances are shifted between products: no fused attention knows them.
+strategies::Training read_training(const Reader& reader, const models::ModelSpec& model) {
     strategies::Training training;
+    training.fused_attention = model.family != models::Family::transfo_xl;
     documents::read_fields(reader, strategies::training_fields(), training);
     if (!reader.has("grad_reduce_precision"))
         training.precision.grad_reduce = usual_grad_reduce(training.precision.compute);
@@ -256,7 +258,7 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     scenario.plan.model = read_model(sections.model);
     scenario.cluster = spec;
     scenario.plan.strategy = read_strategy(sections.strategy);
-    scenario.plan.training = read_training(sections.training);
+    scenario.plan.training = read_training(sections.training, scenario.plan.model);
     scenario.plan.model.dropout = sections.training.number("dropout", scenario.plan.model.dropout);
     scenario.seed = sections.top.integer("seed", scenario.seed);
     scenario.outputs.token_budget = sections.outputs.tokens("token_budget");

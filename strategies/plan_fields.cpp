@@ -222,7 +222,7 @@ constexpr std::array of_training{
         .help = "In which gradients are summed.", .when_absent = "fp32; fp16 under fp16",
         .others = {megatron("accumulate_allreduce_grads_in_fp32", "\"fp32\"")}}),
     field<&Training::fused_attention>({.name = "fused_attention",
-        .help = "FlashAttention; false: batched products and a softmax.",
+        .help = "FlashAttention; false: batched products and a softmax.", .when_absent = "true; transfo-xl false",
         .others = {megatron("use_flash_attn")}}),
     field<&Training::gradient_accumulation_fusion>({.name = "gradient_accumulation_fusion",
         .help = "Weight gradients are added inside the product, not by a kernel of their own."}),

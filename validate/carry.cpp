@@ -116,9 +116,13 @@ void add_warning(const Row& row, ordered_json& result) {
     result["flags"] = ordered_json::array({words});
 }
 
-/// Which of a family's models trained, where only the heading of the table says it.
-void add_variant(const Row& row, ordered_json& result) {
+/// Which of Transformer-XL's models trained, where only the heading of the table says it. A row whose fields are of
+/// another type is carried as it is.
+void add_variant(const Row& row, ordered_json& result) try {
+    if (!result.contains("model") || !result["model"].is_object() || !is_recurrent_model(row)) return;
     if (const std::string variant = model_variant(row); !variant.empty()) result["model"]["variant"] = variant;
+} catch (const Skip&) {
+    return;
 }
 
 ordered_json carried(const Row& row) {
@@ -131,7 +135,7 @@ ordered_json carried(const Row& row) {
         result["measured"] = measured(row.fields()["measured"]);
     if (result.contains("source") && result["source"].is_object())
         result["source"] = chosen(row.fields()["source"], source_fields);
-    if (is_recurrent_model(row)) add_variant(row, result);
+    add_variant(row, result);
     add_warning(row, result);
     if (const auto overlap = overlap_in(row); overlap && !result.contains("overlap")) result["overlap"] = *overlap;
     return result;

@@ -159,33 +159,6 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
 
 }  // namespace
 
-void add_passes(std::vector<Work>& list, const std::string& name, const Cells& over, int unary, int binary) {
-    for (int i = 0; i < unary; ++i) list.push_back({name, over.by(PointwiseKind::scale)});
-    for (int i = 0; i < binary; ++i) list.push_back({name, over.by(PointwiseKind::add)});
-}
-
-void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols, bool routed) {
-    const auto over = [&](PointwiseKind kind) { return kernels::Pointwise{kind, Dtype::bf16, rows, cols}; };
-    // Of NVFP4 the maximum of a tensor, and of what its Hadamard transform makes of it, comes before its blocks' scales
-    // (TransformerEngine, quantizer.cpp, nvte_hadamard_transform_amax); transform and casts are one kernel.
-    const bool fp4 = plan.training.precision.compute == Dtype::fp4;
-    if (fp4 || plan.training.fp8_recipe == Fp8Recipe::tensorwise)
-        list.push_back({.name = "amax", .what = over(PointwiseKind::sum_of_squares), .routed = routed});
-    list.push_back({.name = "quantise", .what = over(PointwiseKind::transpose), .routed = routed});
-}
-
-void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, const Cells& over) {
-    if (stream.plan.training.kernel_fusion != KernelFusion::primitives) {
-        piece.forward.push_back({name, over.by(PointwiseKind::dropout)});
-        piece.backward.push_back({name + " backward", over.by(PointwiseKind::dropout_backward)});
-        return;
-    }
-    const Cells numbers{Dtype::fp32, over.rows, over.cols};
-    piece.forward.push_back({name + " numbers", numbers.by(PointwiseKind::fill)});
-    add_passes(piece.forward, name, over, 2, 1);
-    add_passes(piece.backward, name + " backward", over, 1, 1);
-}
-
 LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer, models::Sequence of_sequence,
                          models::Sequence of_second)
     : plan(of_plan),

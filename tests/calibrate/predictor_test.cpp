@@ -1,4 +1,5 @@
 // What the predictor promises: measured values come back, and what lies between them is sane.
+#include "calibrate/predict_gemm.hpp"
 #include "calibrate/predictor.hpp"
 
 #include <gtest/gtest.h>

@@ -181,7 +181,7 @@ TEST(CpuDevice, RefusesWhatItCannotDo) {
     EXPECT_THROW(open_device("cpu:99999"), Error);
     EXPECT_THROW(open_device("abacus"), Error);
     const auto device = open_device("cpu");
-    for (const Dtype dtype : {Dtype::tf32, Dtype::fp16, Dtype::fp8})
+    for (const Dtype dtype : {Dtype::tf32, Dtype::fp16, Dtype::fp8, Dtype::fp4})
         EXPECT_FALSE(device->supports(Gemm{dtype, 1, 2, 2, 2}));
     EXPECT_FALSE(device->supports(Pointwise{PointwiseKind::rope, Dtype::fp32, 2, 3}));
     EXPECT_THROW(device->launch(Gemm{Dtype::fp16, 1, 2, 2, 2}, {}, 0), Error);

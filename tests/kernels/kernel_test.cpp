@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<Dtype, 6> dtypes{Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8, Dtype::fp4};
 
 TEST(Dtype, HasItsSizeAndItsName) {
-    constexpr std::array<std::uint32_t, 5> sizes{4, 4, 2, 2, 1};
+    constexpr std::array<std::uint32_t, 6> sizes{4, 4, 2, 2, 1, 1};
     for (std::size_t i = 0; i < dtypes.size(); ++i) {
         EXPECT_EQ(size_of(dtypes[i]), sizes[i]);
         EXPECT_EQ(dtype_from(name(dtypes[i])), dtypes[i]);

@@ -138,8 +138,8 @@ TEST(Operators, WidthsChainThroughEveryModel) {
     for (const ModelSpec& spec : catalog()) {
         const Model model = build(spec);
         if (spec.image.size > 0 || spec.decoder_layers > 0 || !spec.layer_pattern.empty() ||
-            spec.moe_layers() == spec.layers)
-            continue;  // without heads, or without an MLP
+            spec.moe_layers() == spec.layers || spec.recurrence.memory > 0)
+            continue;  // without heads, or without an MLP; or of operators of their own
         const auto& core = only<AttentionCore>(model.layer("block"), "attention");
         const std::uint64_t heads = (core.heads + core.kv_heads) * core.head_dim + core.kv_heads * core.values();
         std::uint64_t made =
@@ -157,6 +157,14 @@ TEST(Operators, WidthsChainThroughEveryModel) {
                   only<Loss>(model.layer("head"), "loss").vocab)
             << spec.name;
     }
+}
+
+TEST(Operators, TransformerXlNormalisesBehindItsBranches) {
+    const Model model = build(find("transformer-xl-large"));
+    EXPECT_EQ(words(model.layer("embedding")), "adaptive embedding");
+    EXPECT_EQ(words(model.layer("block")),
+              "recurrent attention projection residual attention_norm up activation dropout down residual mlp_norm");
+    EXPECT_EQ(words(model.layer("head")), "dropout adaptive loss");
 }
 
 TEST(Operators, BuildRefusesAContradictingSpec) {

@@ -122,6 +122,7 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
                           "training.moe_expert_capacity_factor=1.25"}),
         written(experts, {"perturbations.expert_loads=[\"expert rank 3 x 1.5\"]"}),
         written("scenarios/resnet-50-dgx-a100.json", {}),
+        written("scenarios/transformer-xl-base-dgx-a100.json", {}),
         written("scenarios/t5-11b-dgx-h100.json", {"model={\"name\": \"t5-3b\"}"}),
         written("scenarios/nemotron-h-56b-superpod-h100.json",
                 {"model={\"name\": \"nemotron-3-super\"}", "strategy.tensor=2"}),

@@ -101,6 +101,7 @@ std::vector<Clash> training_clashes() {
          "/training/grad_reduce_precision",
          "fp16"},
         {"fp8-on-a100", {{"/training/precision", "\"fp8\""}}, "/training/precision", "fp8"},
+        {"fp4-on-a100", {{"/training/precision", "\"nvfp4\""}}, "/training/precision", "fp4"},
         {"fp16-and-bf16",
          {{"/training/precision", ""}, {"/training/fp16", "true"}, {"/training/bf16", "true"}},
          "/training/fp16",

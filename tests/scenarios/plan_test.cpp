@@ -176,11 +176,11 @@ TEST(Plan, GradientsAreSummedInFp32OrTheParametersFormat) {
         plan.training.precision = {compute, reduce};
         return !scenarios::error_of([&] { validate(plan); });
     };
-    for (const Dtype compute : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8}) {
+    for (const Dtype compute : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
         EXPECT_TRUE(with(compute, Dtype::fp32)) << kernels::name(compute);
         EXPECT_EQ(with(compute, Dtype::fp16), compute == Dtype::fp16) << kernels::name(compute);
-        EXPECT_EQ(with(compute, Dtype::bf16), compute == Dtype::bf16 || compute == Dtype::fp8)
-            << kernels::name(compute);
+        const bool bf16_weights = compute == Dtype::bf16 || strategies::is_narrow(compute);
+        EXPECT_EQ(with(compute, Dtype::bf16), bf16_weights) << kernels::name(compute);
     }
 }
 

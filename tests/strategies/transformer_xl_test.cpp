@@ -87,7 +87,11 @@ TEST(TransformerXlPlan, IsDividedAmongDataRanksAlone) {
     EXPECT_EQ(refused([](Plan& p) { p.strategy.sharding = Sharding::zero3; }), "/strategy/sharding");
     EXPECT_EQ(refused([](Plan& p) { p.training.fused_attention = true; }), "/training/fused_attention");
     EXPECT_EQ(refused([](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }), "/training/precision");
-    EXPECT_EQ(refused([](Plan& p) { p.strategy.data = 2; }), "accepted");
+    EXPECT_EQ(refused([](Plan& p) {
+                  p.strategy.data = 2;
+                  p.training.global_batch = 8;
+              }),
+              "accepted");
 }
 
 }  // namespace

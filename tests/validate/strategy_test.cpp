@@ -43,6 +43,7 @@ TEST(MapStrategy, ChunksThatNeMoDoesNotPrintAreItsRecipes) {
                                   {"nodes", 8},
                                   {"tp", tensor},
                                   {"pp", 4},
+                                  {"vpp", nullptr},
                                   {"dp", 16 / tensor},
                                   {"mbs", 1},
                                   {"gbs", 128}}))
@@ -57,6 +58,7 @@ TEST(MapStrategy, ChunksThatNeMoDoesNotPrintAreItsRecipes) {
                                  {"nodes", 8},
                                  {"tp", 8},
                                  {"pp", 4},
+                                 {"vpp", nullptr},
                                  {"dp", 2}})),
               "virtual pipeline not published");
 }
