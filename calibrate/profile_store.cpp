@@ -24,6 +24,19 @@ std::vector<std::string> ProfileStore::shipped() {
     return names;
 }
 
+namespace {
+
+/// Paths of a scenario are relative to its folder; a file of that name where the command is run was probably meant.
+std::string remedy_for(const std::string& name) {
+    std::error_code ignored;
+    const fs::path here = fs::absolute(fs::path(name).filename(), ignored);
+    if (name != here && fs::exists(here, ignored))
+        return "paths in a scenario are relative to its file: write " + here.string();
+    return "a shipped one (" + join(ProfileStore::shipped(), ", ") + ") or the path of a profile";
+}
+
+}  // namespace
+
 bool ProfileStore::ships(const std::string& name) { return fs::exists(data_folder() / "profiles" / (name + ".json")); }
 
 const Predictor& ProfileStore::find(const std::string& name) {
@@ -33,9 +46,7 @@ const Predictor& ProfileStore::find(const std::string& name) {
         fs::path file = data_folder() / "profiles" / (name + ".json");
         std::error_code ignored;
         if (!fs::exists(file, ignored)) file = name;
-        if (!fs::exists(file, ignored))
-            throw Error("", "/profile", "no profile \"" + name + "\"",
-                        "a shipped one (" + join(shipped(), ", ") + ") or the path of a profile");
+        if (!fs::exists(file, ignored)) throw Error("", "/profile", "no profile \"" + name + "\"", remedy_for(name));
         auto fresh = std::make_unique<Entry>();
         fresh->profile = load_profile(file);
         fresh->predictor = std::make_unique<Predictor>(fresh->profile);

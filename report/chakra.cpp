@@ -108,23 +108,30 @@ std::string name_of(const StepProgram& step, const Op& op) {
     return name + ')';
 }
 
-/// What each operation of a program waits for, waits of the host taken apart.
+/// What each operation of a program waits for among those that have a node: neither waits of the host nor collectives
+/// of a rank by itself do, for which ASTRA-sim would stand still.
 class Waits {
 public:
-    explicit Waits(const strategies::Program& program) : program_(program), hazards_(program) {}
+    Waits(const strategies::Program& program, const strategies::Mesh& mesh)
+        : program_(program), mesh_(mesh), hazards_(program) {}
 
-    /// Asked for one operation after the other.
+    /// Asked for one operation after the other; nothing for those without a node.
     std::vector<std::uint64_t> of(std::uint32_t op) {
         const Op& it = program_.ops[op];
         std::set<std::uint64_t> waits;
-        for (const std::uint32_t other : hazards_.of(op))
-            if (!is_wait(other)) waits.insert(other);
+        for (const std::uint32_t other : hazards_.of(op)) add(waits, other);
         if (is_wait(op)) {  // whoever is issued after it waits with it
             for (auto& pending : pending_) pending.insert(waits.begin(), waits.end());
             of_host_ = std::move(waits);
             return {};
         }
         const auto lane = static_cast<std::size_t>(it.lane);
+        if (!has_node(op)) {  // whoever follows it waits for what it would wait for
+            pending_[lane].insert(waits.begin(), waits.end());
+            if (last_[lane] >= 0) waits.insert(static_cast<std::uint64_t>(last_[lane]));
+            through_.emplace(op, std::move(waits));
+            return {};
+        }
         waits.merge(pending_[lane]);
         pending_[lane].clear();
         if (last_[lane] >= 0) waits.insert(static_cast<std::uint64_t>(last_[lane]));
@@ -136,12 +143,26 @@ public:
     [[nodiscard]] bool is_wait(std::uint32_t op) const {
         return std::holds_alternative<strategies::HostSync>(program_.ops[op].what);
     }
+    [[nodiscard]] bool has_node(std::uint32_t op) const {
+        const auto* const collective = std::get_if<Collective>(&program_.ops[op].what);
+        return !is_wait(op) && (collective == nullptr || mesh_.group_size(collective->group) > 1);
+    }
 
 private:
+    void add(std::set<std::uint64_t>& waits, std::uint32_t other) const {
+        if (is_wait(other)) return;
+        if (const auto known = through_.find(other); known != through_.end())
+            waits.insert(known->second.begin(), known->second.end());
+        else
+            waits.insert(other);
+    }
+
     const strategies::Program& program_;
+    const strategies::Mesh& mesh_;
     strategies::Hazards hazards_;
     std::array<std::set<std::uint64_t>, strategies::lanes> pending_;
     std::set<std::uint64_t> of_host_;
+    std::map<std::uint32_t, std::set<std::uint64_t>> through_;  // of operations without a node: what they wait for
     std::array<std::int64_t, strategies::lanes> last_ = make_none();
 
     static std::array<std::int64_t, strategies::lanes> make_none() {
@@ -175,6 +196,9 @@ void add_transfer(Node& to, std::uint32_t from, std::uint32_t into, std::uint64_
     to.add("comm_size", attribute::int64_val, bytes);
 }
 
+/// ASTRA-sim's roofline divides by a node's FLOPs: a kernel that only moves bytes needs one.
+constexpr std::uint64_t least_ops = 1;
+
 std::uint64_t whole(double value) { return static_cast<std::uint64_t>(std::max(0.0, value + 0.5)); }
 
 /// Whole microseconds of one duration after the other, so that their sum is right; no node has none, which would say
@@ -202,7 +226,7 @@ public:
           rank_(rank),
           times_(times),
           group_(std::move(group)),
-          waits_(program_) {}
+          waits_(program_, step.mesh) {}
 
     void run(const std::function<void(std::string_view)>& sink) {
         WireMessage metadata;
@@ -212,7 +236,7 @@ public:
         for (std::uint32_t op = 0; op < program_.ops.size(); ++op) {
             std::vector<std::uint64_t> waits = ids_of(waits_.of(op));
             if (times_ != nullptr) text += launch(op, waits);
-            if (waits_.is_wait(op)) continue;
+            if (!waits_.has_node(op)) continue;
             text += node(op, waits);
             if (text.size() < piece) continue;
             sink(text);
@@ -276,7 +300,7 @@ private:
                             bool on_host) {
         const kernels::Kernel& kernel = step_.kernels[number];
         Node out = made(op, NodeType::comp, waits, on_host);
-        out.add("num_ops", attribute::int64_val, whole(kernels::flops(kernel)));
+        out.add("num_ops", attribute::int64_val, std::max(least_ops, whole(kernels::flops(kernel))));
         out.add("tensor_size", attribute::uint64_val, whole(kernels::bytes(kernel)));
         time(out, op);
         return out.text();
@@ -315,12 +339,6 @@ private:
 
     std::string collective(std::uint32_t op, const Collective& it, const std::vector<std::uint64_t>& waits) {
         if (passes_on(op)) return pass_on(op, it, waits);
-        if (step_.mesh.group_size(it.group) == 1) {  // nothing to do, and no network has groups of one
-            Node alone = made(op, NodeType::comp, waits);
-            alone.add("num_ops", attribute::int64_val, 0);
-            alone.add("tensor_size", attribute::uint64_val, 0);
-            return alone.text();
-        }
         Node out = made(op, NodeType::collective, waits);
         const bool gathers = it.kind == kernels::CollectiveKind::all_gather;
         out.add("comm_type", attribute::int64_val, comm_type(it.kind));

@@ -3,10 +3,10 @@
 //
 // Each file is one GlobalMetadata message and then a Node for each operation, every message with its length before it.
 // Attributes are those that ASTRA-sim's feeder reads (src/feeder), with their types there:
-//   COMP_NODE: is_cpu_op (only of what the host computes), num_ops (FLOP), tensor_size (bytes that the kernel moves)
-//   COMM_COLL_NODE: comm_type, comm_size (bytes that each rank brings, as ASTRA-sim's rings count them: of an
+//   COMP_NODE: is_cpu_op (only of what the host computes), num_ops (FLOP, at least one), tensor_size (bytes that it
+//   moves) COMM_COLL_NODE: comm_type, comm_size (bytes that each rank brings, as ASTRA-sim's rings count them: of an
 //       all-gather its own part, of the others the whole vector), involved_dim (all), pg_name (of groups(), by
-//       number); of a group of one rank a COMP_NODE without work
+//       number); none of a group of one rank
 //   COMM_SEND_NODE, COMM_RECV_NODE: comm_src, comm_dst, comm_tag (which pairs the k-th of both sides), comm_size; a
 //       ring that passes something on is one of each, the one that sends with an id behind those of all operations
 //   MEM_STORE_NODE, MEM_LOAD_NODE: copies to the host and back, tensor_size

@@ -51,8 +51,8 @@ double WorkTimes::moving(std::uint32_t kind, double bytes) const {
 double WorkTimes::seconds(std::uint32_t kind, double flops, double bytes) {
     if (flops <= 0 && bytes <= 0) return 0;
     const auto [place, fresh] = known_[kind].try_emplace({flops, bytes}, 0.0);
-    if (fresh)
-        place->second = std::max(flops > 0 ? computing(kind, flops) : 0, bytes > 0 ? moving(kind, bytes) : 0) +
+    if (fresh)  // one FLOP stands for none where it must not be none (report/chakra.hpp)
+        place->second = std::max(flops > 1 ? computing(kind, flops) : 0, bytes > 0 ? moving(kind, bytes) : 0) +
                         kinds_[kind].predictor->constant("kernel_gap_seconds");
     return place->second;
 }

@@ -39,6 +39,16 @@ const Gpu& choose_gpu(const Design& design, const ClusterSpec& spec) {
     return find_gpu(design.gpu.empty() ? find_node(design.node).gpu : design.gpu);
 }
 
+/// "superpod-h100, dgx-h100": presets whose nodes take such GPUs.
+std::string presets_with(Socket socket) {
+    std::vector<std::string_view> names;
+    for (const auto designs : {superpod_designs(), rail_optimized_designs(), ethernet_designs()})
+        for (const Design& design : designs)
+            if (design.any_node || (!design.node.empty() && find_node(design.node).socket == socket))
+                names.push_back(design.preset.name);
+    return join(names);
+}
+
 const NodeSpec& choose_node(const Design& design, const Gpu& gpu) {
     const Socket socket = gpu.socket;
     const NodeSpec& own = find_node(design.node);
@@ -47,7 +57,7 @@ const NodeSpec& choose_node(const Design& design, const Gpu& gpu) {
     refuse("gpu",
            fmt::format("{} ({}) does not fit the {} board of {}", gpu.name, name(socket), name(own.socket),
                        design.preset.name),
-           "GPUs that fit: " + gpus_with(own.socket));
+           fmt::format("GPUs that fit: {}; clusters of {}: {}", gpus_with(own.socket), gpu.name, presets_with(socket)));
 }
 
 std::uint32_t choose_gpus(const Design& design, const ClusterSpec& spec, const NodeSpec& node) {
