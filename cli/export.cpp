@@ -39,8 +39,8 @@ DIR/groups.json, its --comm-group-configuration. Times are left to the simulator
 and dependencies; with --durations also the predicted times of kernels and of the host's launches.
 Examples:
   orrery export chakra scenarios/gpt-tiny-cpu.json --out chakra
-  orrery export chakra scenarios/gpt-1.7b-dgx-a100.json --durations --out chakra
-  orrery export chakra scenarios/gpt3-175b-superpod-a100.json --rank 0 --rank 128 --out chakra)";
+  orrery export chakra scenarios/gpt-1.7b-dgx-a100.json --durations --out timed
+  orrery export chakra scenarios/gpt3-175b-superpod-a100.json --rank 0 --rank 128 --out two-ranks)";
 
 std::vector<std::uint32_t> ranks_of(const ExportOptions& options, std::size_t ranks) {
     std::vector<std::uint32_t> all = options.ranks;

@@ -36,9 +36,9 @@ constexpr const char* import_chakra_footer =
 ctrl_deps), messages and collectives share the cluster's links as in `orrery simulate`, kernels take their
 recorded time or, where there is none and with --times work, that of their FLOPs and bytes on the cluster's GPU.
 Examples:
-  orrery export chakra scenarios/gpt-1.7b-dgx-a100.json --durations --out chakra
-  orrery import chakra chakra/step --cluster dgx-a100
-  orrery import chakra chakra/step --cluster superpod-h100 --times work --format csv)";
+  orrery export chakra scenarios/gpt-1.7b-dgx-a100.json --durations --out timed
+  orrery import chakra timed/step --cluster dgx-a100
+  orrery import chakra timed/step --cluster superpod-h100 --times work --format csv)";
 
 /// The preset at the size that the ranks need, unless the user set one; or a scenario's cluster as it is.
 topology::Cluster cluster_of(const ImportChakraOptions& options, std::size_t ranks) {
