@@ -84,7 +84,8 @@ std::string_view name(Quantity quantity) { return names[quantity]; }
 
 std::string score_of(const Row& row, Quantity quantity) {
     const bool of_plan = quantity == Quantity::gpu_hours || quantity == Quantity::energy;
-    if (of_plan && row.words("plan") == "assumed") return fmt::format("{}, plan assumed", name(quantity));
+    const nlohmann::json* plan = row.find("plan");
+    if (of_plan && plan != nullptr && *plan == "assumed") return fmt::format("{}, plan assumed", name(quantity));
     if (quantity == Quantity::mttf && !row.has("rate_of")) return fmt::format("{}, rate of others", name(quantity));
     return std::string(name(quantity));
 }

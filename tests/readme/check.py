@@ -81,12 +81,12 @@ class Clone:
             return [], [f"make has no recipe: {printed.stderr.strip()}"]
         lines = printed.stdout.replace("\\\n", " ").splitlines()
         built = {word for line in lines if "--target" in line for word in line.partition("--target")[2].split()}
-        wrong = [f"does not build {program}" for program in PROGRAMS if "--target" in printed.stdout
-                 and program not in built]
         own = [line for line in lines if not re.match(r"(cmake|ctest|tools/setup)\b", line)]
-        for program in re.findall(r"build/release/\S+", "\n".join(own)):
-            if not (self.path / program).exists():
-                wrong.append(f"runs {program}, which no build makes")
+        runs = re.findall(r"build/release/(\S+)", "\n".join(own))
+        wrong = [f"runs {program}, which no build makes" for program in runs
+                 if not (self.path / "build/release" / program).exists()]
+        needed = PROGRAMS if target == "build" else set(PROGRAMS) & set(runs)
+        wrong += [f"does not build {program}" for program in needed if program not in built]
         return own, wrong
 
 
