@@ -89,9 +89,10 @@ void check_mixers(const Plan& plan) {
         refuse("/training/lora_rank", "adapters of state-space mixers are not modelled", "leave it out");
 }
 
-/// Networks over images are divided among data ranks only, for now.
-void check_images(const Plan& plan) {
-    if (plan.model.image.size == 0) return;
+/// Networks over images, and Transformer-XL as its authors and NVIDIA train it, are divided among data ranks only.
+void check_data_ranks_alone(const Plan& plan) {
+    const bool images = plan.model.image.size > 0, recurrent = plan.model.family == models::Family::transfo_xl;
+    if (!images && !recurrent) return;
     const Strategy& strategy = plan.strategy;
     const auto only = [&](bool holds, std::string_view key, std::string_view what, std::string_view hint) {
         if (!holds) refuse(key, fmt::format("{} of {} is not supported yet", what, plan.model.name), std::string(hint));
@@ -102,24 +103,9 @@ void check_images(const Plan& plan) {
     only(strategy.recompute == Recompute::none, "/strategy/recompute", "recomputation", "set it to \"none\"");
     only(strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers", "offloading", "set it to 0");
     only(!is_narrow(plan.training.precision.compute), "/training/precision", name(plan.training.precision.compute),
-         "set it to bf16 or fp16");
-}
-
-/// Transformer-XL likewise, as the authors and NVIDIA train it.
-void check_recurrence(const Plan& plan) {
-    if (plan.model.family != models::Family::transfo_xl) return;
-    const Strategy& strategy = plan.strategy;
-    const auto only = [&](bool holds, std::string_view key, std::string_view what, std::string_view hint) {
-        if (!holds) refuse(key, fmt::format("{} of {} is not supported yet", what, plan.model.name), std::string(hint));
-    };
-    only(strategy.tensor == 1, "/strategy/tensor", "tensor parallelism", "set it to 1, and data to all GPUs");
-    only(strategy.context == 1, "/strategy/context", "context parallelism", "set it to 1, and data to all GPUs");
-    only(strategy.pipeline == 1, "/strategy/pipeline", "a pipeline", "set it to 1, and data to all GPUs");
-    only(strategy.recompute == Recompute::none, "/strategy/recompute", "recomputation", "set it to \"none\"");
-    only(strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers", "offloading", "set it to 0");
+         images ? "set it to bf16 or fp16" : "set it to fp16, bf16 or fp32");
+    if (!recurrent) return;
     only(strategy.sharding != Sharding::zero3, "/strategy/sharding", "sharding of weights", "set it to \"zero2\"");
-    only(!is_narrow(plan.training.precision.compute), "/training/precision", name(plan.training.precision.compute),
-         "set it to fp16, bf16 or fp32");
     only(!plan.training.fused_attention, "/training/fused_attention", "fused attention over relative positions",
          "set it to false");
     only(plan.training.lora_rank == 0, "/training/lora_rank", "an adapter", "leave it out");
@@ -402,8 +388,7 @@ void validate(const Plan& plan) {
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
     check_stacks(plan);
-    check_images(plan);
-    check_recurrence(plan);
+    check_data_ranks_alone(plan);
     check_tensor(plan);
     check_mixers(plan);
     check_context(plan);
