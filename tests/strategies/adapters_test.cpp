@@ -37,7 +37,8 @@ TEST(Adapters, FrozenWeightsHaveNoGradients) {
     const Plan plan = plan_of(4);
     const double tokens = static_cast<double>(plan.rank_tokens());
     double inner = 0;
-    for (const auto& op : models::build(plan.model).layer("block").operators)
+    const models::Model model = models::build(plan.model);
+    for (const auto& op : model.layer("block").operators)
         if (const auto* linear = std::get_if<models::Linear>(&op))
             inner += 4.0 * static_cast<double>(linear->in_features + linear->out_features);
     EXPECT_EQ(static_cast<double>(adapted.parameters()), inner);
