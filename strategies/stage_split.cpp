@@ -111,7 +111,7 @@ void check_ends(const Plan& plan) {
 
 void check_ends_as_layers(const Plan& plan) {
     const Strategy& s = plan.strategy;
-    const std::uint64_t counted = plan.model.layers + (s.embedding_as_layer ? 1U : 0U) + (s.loss_as_layer ? 1U : 0U);
+    const std::uint64_t counted = counted_layers(plan);
     const std::uint64_t stages = virtual_stages(s);
     const char* const key = s.embedding_as_layer ? "/strategy/account_for_embedding_in_pipeline_split"
                                                  : "/strategy/account_for_loss_in_pipeline_split";
@@ -205,6 +205,11 @@ LayerRange layers_of(const Plan& plan, std::uint32_t layers, std::uint32_t virtu
     if (!s.pipeline_layers.empty()) return by_list(s, virtual_stage);
     if (says_ends(s)) return by_ends(s, layers, virtual_stage);
     return with_ends_as_layers(s, layers, virtual_stage);
+}
+
+std::uint64_t counted_layers(const Plan& plan) {
+    const Strategy& s = plan.strategy;
+    return std::uint64_t{plan.model.layers} + (s.embedding_as_layer ? 1 : 0) + (s.loss_as_layer ? 1 : 0);
 }
 
 std::pair<std::uint32_t, std::uint32_t> chunk_sizes(const Plan& plan) {

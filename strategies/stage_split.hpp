@@ -23,6 +23,9 @@ struct LayerRange {
 /// check_stages().
 LayerRange layers_of(const Plan& plan, std::uint32_t layers, std::uint32_t virtual_stage);
 
+/// The model's layers, with the embedding and with the loss where they count as layers.
+std::uint64_t counted_layers(const Plan& plan);
+
 /// The fewest and the most layers of a chunk. The first chunk may hold the embedding alone, the last the loss.
 std::pair<std::uint32_t, std::uint32_t> chunk_sizes(const Plan& plan);
 

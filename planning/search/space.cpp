@@ -10,12 +10,14 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "documents/message.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::planning {
 
 namespace {
 
 using std::uint64_t;
+using strategies::counted_layers;
 using strategies::Plan;
 using strategies::Recompute;
 using strategies::ScheduleKind;
@@ -45,11 +47,6 @@ Values off_and_on(bool may_be_on) { return may_be_on ? Values{0, 1} : Values{0};
 bool images(const Plan& plan) { return plan.model.image.size > 0; }
 bool experts(const Plan& plan) { return plan.model.experts > 0; }
 const strategies::Schedule& schedule(const Plan& plan) { return strategies::schedule_of(plan.strategy.schedule); }
-/// Those that are divided among stages: the embedding and the loss too, where they count as layers.
-uint64_t counted_layers(const Plan& plan) {
-    return uint64_t{plan.model.layers} + (plan.strategy.embedding_as_layer ? 1 : 0) +
-           (plan.strategy.loss_as_layer ? 1 : 0);
-}
 /// Of the fullest chunk.
 uint64_t layers_of_chunk(const Plan& plan) {
     if (plan.model.decoder_layers > 0) return plan.model.layers + 1ULL + plan.model.decoder_layers;
