@@ -1,6 +1,8 @@
 // What a link joins.
 #pragma once
 
+#include <compare>
+
 #include "topology/cluster.hpp"
 
 namespace orrery::topology {

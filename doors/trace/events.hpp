@@ -3,6 +3,7 @@
 // torch/csrc/profiler/collection.cpp; those of collectives: torch/csrc/profiler/util.cpp (saveNcclMeta).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>

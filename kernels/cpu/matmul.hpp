@@ -1,6 +1,7 @@
 // Products of bf16 matrices by oneDNN's matmul primitive, on the OpenMP threads of the calling thread.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include "kernels/bfloat16.hpp"
