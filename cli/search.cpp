@@ -84,7 +84,7 @@ void search(const SearchOptions& options, Ranks& ranks) {
                                    .begin = [&](const char* part, std::size_t steps) { watch.begin(part, steps); },
                                    .done = [&] { watch.done(); }});
     }
-    const report::SearchReport report{&question, &*result, options.scenario.command("simulate"),
+    const report::SearchReport report{&question, &*result, options.scenario.unchanged().command("simulate"),
                                       planning::own_plan(question, profiles)};
     outputs.finish({.csv = [&] { return report::search_csv(report); },
                     .json = [&] { return report::search_json(report); },

@@ -18,15 +18,12 @@ struct SearchReport {
     planning::Answer own;
 };
 
-/// What was looked at, the best plans, the front, and how to run the best.
+/// What was looked at, the best plans, the fronts, and how to run the best.
 std::string search_text(const SearchReport& report, Style style);
 /// A line a plan: the best in order, then those of the front that are not among them.
 std::string search_csv(const SearchReport& report);
 std::string search_json(const SearchReport& report);
 
-/// A plan as texts: the site's values, all of its strategy, and the micro-batch; and their keys.
-std::vector<std::string> plan_keys(const planning::SearchQuestion& question);
-std::vector<std::string> plan_values(const planning::SearchQuestion& question, const planning::FoundPlan& plan);
 bool among(const std::vector<planning::FoundPlan>& list, const planning::FoundPlan& plan);
 
 }  // namespace orrery::report

@@ -10,19 +10,17 @@
 
 namespace orrery::report {
 
-using Json = nlohmann::json;
-
 bool Side::has(const std::string& pointer) const {
-    return document.is_object() && document.contains(Json::json_pointer(pointer));
+    return document.is_object() && document.contains(nlohmann::json::json_pointer(pointer));
 }
 
-const Json& Side::at(const std::string& pointer) const {
+const nlohmann::json& Side::at(const std::string& pointer) const {
     if (!has(pointer)) throw Error(file, pointer, "is missing", "give a file that simulate --json or run --json wrote");
-    return document.at(Json::json_pointer(pointer));
+    return document.at(nlohmann::json::json_pointer(pointer));
 }
 
 double Side::number(const std::string& pointer, double least) const {
-    const Json& value = at(pointer);
+    const nlohmann::json& value = at(pointer);
     if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < least)
         throw Error(file, pointer, fmt::format("is {}", documents::shown(value)),
                     fmt::format("a number from {} on", least));
@@ -30,7 +28,7 @@ double Side::number(const std::string& pointer, double least) const {
 }
 
 std::size_t Side::index(const std::string& pointer) const {
-    const Json& value = at(pointer);
+    const nlohmann::json& value = at(pointer);
     if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
         throw Error(file, pointer, fmt::format("{} is no whole number", documents::shown(value)),
                     "the file is damaged");
@@ -38,7 +36,7 @@ std::size_t Side::index(const std::string& pointer) const {
 }
 
 std::string Side::text(const std::string& pointer) const {
-    const Json& value = at(pointer);
+    const nlohmann::json& value = at(pointer);
     if (!value.is_string())
         throw Error(file, pointer, fmt::format("{} is not text", documents::shown(value)), "the file is damaged");
     return value.get<std::string>();

@@ -26,7 +26,6 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
     : device_(device),
       world_(world),
       place_{checked(plan), step.mesh, world == nullptr ? 0 : world->rank()},
-      program_(step),
       tokens_(settings.data, plan.model.vocab, plan.training.seq, settings.seed) {
     require_runs_on(device, plan, step);
     groups_ = std::make_unique<Groups>(world, step);

@@ -64,7 +64,6 @@ private:
     kernels::Device& device_;
     kernels::Communicator* world_;
     Place place_;
-    const strategies::StepProgram& program_;
     Tokens tokens_;
     StepNumbers numbers_;
     float* host_norm_ = nullptr;

@@ -39,6 +39,13 @@ std::vector<Override> Request::overrides(const nlohmann::json& document) const {
     return all;
 }
 
+Request Request::unchanged() const {
+    Request request = *this;
+    request.set.clear();
+    if (!file.empty()) request.keys = {};
+    return request;
+}
+
 Scenario Request::load() const {
     const bool of_options = !given && file.empty();
     try {

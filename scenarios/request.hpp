@@ -35,6 +35,8 @@ struct Request {
     [[nodiscard]] std::string command(std::string_view name) const;
     /// What is changed in the document. Throws Error for what is no change.
     [[nodiscard]] std::vector<Override> overrides(const nlohmann::json& document) const;
+    /// The same without what overrides() names.
+    [[nodiscard]] Request unchanged() const;
     /// f(), whose errors that name a key and no file are of this scenario: what is found after it was read.
     template <class F>
     auto blamed(const F& f) const {

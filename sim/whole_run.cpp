@@ -20,7 +20,7 @@ public:
     void add(std::uint32_t node, std::uint32_t entry) { entries_.push_back(std::uint64_t{node} << 32U | entry); }
     void finish() {
         std::ranges::sort(entries_);
-        entries_.erase(std::ranges::unique(entries_).begin(), entries_.end());
+        entries_.erase(std::unique(entries_.begin(), entries_.end()), entries_.end());
     }
     [[nodiscard]] std::uint32_t entries() const { return static_cast<std::uint32_t>(entries_.size()); }
     [[nodiscard]] std::uint32_t nodes() const { return count().first; }

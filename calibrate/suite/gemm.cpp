@@ -142,7 +142,8 @@ std::vector<Subject> least_certain(const Bench& bench, const GemmTable& table, s
         const auto apart = [](double x, double y) { return std::abs(std::log(x / y)); };
         return apart(a.m, b.m) + apart(a.n, b.n) + apart(a.k, b.k) > 1.5;
     };
-    for (const auto& [uncertainty, gemm] : ranked) {
+    for (const auto& entry : ranked) {
+        const Gemm& gemm = entry.second;
         if (chosen.size() == refine_points) break;
         if (!std::ranges::all_of(chosen, [&](const Gemm& other) { return far(gemm, other); })) continue;
         chosen.push_back(gemm);

@@ -1,3 +1,4 @@
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/cpu/vector_math.hpp"
@@ -6,32 +7,29 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void gelu_loop(
-    const float* __restrict x, const float* __restrict bias, float* __restrict y, std::size_t rows, std::size_t cols) {
+ORRERY_CLONED void gelu_loop(const float* __restrict x, const float* __restrict bias, float* __restrict y,
+                             std::size_t rows, std::size_t cols) {
     for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t c = 0; c < cols; ++c) y[r * cols + c] = gelu(x[r * cols + c] + bias[c]);
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void gelu_backward_loop(
-    const float* __restrict x, const float* __restrict bias, const float* __restrict dy, float* __restrict dx,
-    std::size_t rows, std::size_t cols) {
+ORRERY_CLONED void gelu_backward_loop(const float* __restrict x, const float* __restrict bias,
+                                      const float* __restrict dy, float* __restrict dx, std::size_t rows,
+                                      std::size_t cols) {
     for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t c = 0; c < cols; ++c)
             dx[r * cols + c] = dy[r * cols + c] * gelu_slope(x[r * cols + c] + bias[c]);
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void swiglu_loop(const float* __restrict x,
-                                                                                       float* __restrict y,
-                                                                                       std::size_t rows,
-                                                                                       std::size_t cols) {
+ORRERY_CLONED void swiglu_loop(const float* __restrict x, float* __restrict y, std::size_t rows, std::size_t cols) {
     for (std::size_t r = 0; r < rows; ++r) {
         const float *gate = x + 2 * r * cols, *up = gate + cols;
         for (std::size_t c = 0; c < cols; ++c) y[r * cols + c] = gate[c] * sigmoid(gate[c]) * up[c];
     }
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void swiglu_backward_loop(
-    const float* __restrict x, const float* __restrict dy, float* __restrict dx, std::size_t rows, std::size_t cols) {
+ORRERY_CLONED void swiglu_backward_loop(const float* __restrict x, const float* __restrict dy, float* __restrict dx,
+                                        std::size_t rows, std::size_t cols) {
     for (std::size_t r = 0; r < rows; ++r) {
         const float *gate = x + 2 * r * cols, *up = gate + cols, *gradient = dy + r * cols;
         float* __restrict d_gate = dx + 2 * r * cols, * __restrict d_up = d_gate + cols;
@@ -43,14 +41,12 @@ namespace {
     }
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void relu_loop(const float* __restrict x,
-                                                                                     float* __restrict y,
-                                                                                     std::size_t count) {
+ORRERY_CLONED void relu_loop(const float* __restrict x, float* __restrict y, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) y[i] = x[i] > 0.0f ? x[i] : 0.0f;
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void relu_backward_loop(
-    const float* __restrict y, const float* __restrict dy, float* __restrict dx, std::size_t count) {
+ORRERY_CLONED void relu_backward_loop(const float* __restrict y, const float* __restrict dy, float* __restrict dx,
+                                      std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) dx[i] = y[i] > 0.0f ? dy[i] : 0.0f;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -18,10 +19,8 @@ struct Corrections {
     float m, v;
 };
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void adam_loop(const float* g, float* w, float* m,
-                                                                                     float* v, std::size_t count,
-                                                                                     const Adam& adam,
-                                                                                     Corrections corrections) {
+ORRERY_CLONED void adam_loop(const float* g, float* w, float* m, float* v, std::size_t count, const Adam& adam,
+                             Corrections corrections) {
     const auto b1 = static_cast<float>(adam.b1), b2 = static_cast<float>(adam.b2);
     const auto rest1 = static_cast<float>(1 - adam.b1), rest2 = static_cast<float>(1 - adam.b2);
     const auto rate = static_cast<float>(adam.rate), decay = static_cast<float>(adam.decay);

@@ -2,14 +2,14 @@
 #include <cmath>
 
 #include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/vector_math.hpp"
 
 namespace orrery::kernels::cpu {
 
 namespace {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float largest_of(const float* x,
-                                                                                       std::size_t count, float least) {
+ORRERY_CLONED float largest_of(const float* x, std::size_t count, float least) {
     float largest = least;
 #pragma omp simd reduction(max : largest)
     for (std::size_t i = 0; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
@@ -17,8 +17,7 @@ namespace {
 }
 
 /// x becomes exp(x - offset); returns the sum.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float exponentials(float* x, std::size_t count,
-                                                                                         float offset) {
+ORRERY_CLONED float exponentials(float* x, std::size_t count, float offset) {
     float total = 0;
 #pragma omp simd reduction(+ : total)
     for (std::size_t i = 0; i < count; ++i) {
@@ -28,23 +27,19 @@ namespace {
     return total;
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void multiply_row(float* x, std::size_t count,
-                                                                                        float factor) {
+ORRERY_CLONED void multiply_row(float* x, std::size_t count, float factor) {
     for (std::size_t i = 0; i < count; ++i) x[i] *= factor;
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float dot(const float* one, const float* two,
-                                                                                std::size_t count) {
+ORRERY_CLONED float dot(const float* one, const float* two, std::size_t count) {
     float total = 0;
 #pragma omp simd reduction(+ : total)
     for (std::size_t i = 0; i < count; ++i) total += one[i] * two[i];
     return total;
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void gradient_row(float* __restrict p,
-                                                                                        float* __restrict gradient,
-                                                                                        std::size_t count, float lse,
-                                                                                        float delta) {
+ORRERY_CLONED void gradient_row(float* __restrict p, float* __restrict gradient, std::size_t count, float lse,
+                                float delta) {
     for (std::size_t i = 0; i < count; ++i) {
         p[i] = exp_of(p[i] - lse);
         gradient[i] = p[i] * (gradient[i] - delta);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
 #include "kernels/cpu/image.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -13,9 +14,9 @@ namespace {
 /// Rows that are unpacked at once and whose sums are put together once.
 constexpr std::uint64_t block_rows = 32;
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_products(
-    const float* __restrict x, const float* __restrict centre, const float* __restrict y, float* __restrict plain,
-    float* __restrict products, std::size_t rows, std::size_t cols) {
+ORRERY_CLONED void add_products(const float* __restrict x, const float* __restrict centre, const float* __restrict y,
+                                float* __restrict plain, float* __restrict products, std::size_t rows,
+                                std::size_t cols) {
     for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t c = 0; c < cols; ++c) {
             const float from = x[r * cols + c] - centre[c], with = y == nullptr ? from : y[r * cols + c];
@@ -25,10 +26,8 @@ constexpr std::uint64_t block_rows = 32;
 }
 
 /// to = factor x + slope y + offset, by column; y may be x.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void combine(const float* x, const float* factor,
-                                                                                   const float* y, const float* slope,
-                                                                                   const float* offset, float* to,
-                                                                                   std::size_t rows, std::size_t cols) {
+ORRERY_CLONED void combine(const float* x, const float* factor, const float* y, const float* slope, const float* offset,
+                           float* to, std::size_t rows, std::size_t cols) {
     for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t c = 0; c < cols; ++c)
             to[r * cols + c] = factor[c] * x[r * cols + c] + slope[c] * y[r * cols + c] + offset[c];

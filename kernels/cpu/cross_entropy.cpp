@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/cpu/vector_math.hpp"
@@ -11,8 +12,7 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float largest_of(const float* x,
-                                                                                       std::size_t count) {
+ORRERY_CLONED float largest_of(const float* x, std::size_t count) {
     float largest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : largest)
     for (std::size_t i = 0; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
@@ -20,9 +20,7 @@ namespace {
 }
 
 /// y = exp(x - offset); returns the sum.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float exponentials(const float* x, float* y,
-                                                                                         std::size_t count,
-                                                                                         float offset) {
+ORRERY_CLONED float exponentials(const float* x, float* y, std::size_t count, float offset) {
     float total = 0;
 #pragma omp simd reduction(+ : total)
     for (std::size_t i = 0; i < count; ++i) {
@@ -32,8 +30,7 @@ namespace {
     return total;
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void scaled(const float* x, float* y,
-                                                                                  std::size_t count, float factor) {
+ORRERY_CLONED void scaled(const float* x, float* y, std::size_t count, float factor) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) y[i] = x[i] * factor;
 }

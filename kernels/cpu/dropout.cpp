@@ -1,3 +1,4 @@
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/operands.hpp"
@@ -8,14 +9,14 @@ namespace {
 
 constexpr auto unkept = static_cast<float>(1.0 / keep_probability);
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void dropout_loop(
-    const float* __restrict x, const std::uint8_t* __restrict mask, float* __restrict y, std::size_t count) {
+ORRERY_CLONED void dropout_loop(const float* __restrict x, const std::uint8_t* __restrict mask, float* __restrict y,
+                                std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) y[i] = x[i] * (static_cast<float>(mask[i]) * unkept);
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void bias_dropout_add_loop(
-    const float* __restrict x, const float* __restrict bias, const float* __restrict residual,
-    const std::uint8_t* __restrict mask, float* __restrict y, std::size_t rows, std::size_t cols) {
+ORRERY_CLONED void bias_dropout_add_loop(const float* __restrict x, const float* __restrict bias,
+                                         const float* __restrict residual, const std::uint8_t* __restrict mask,
+                                         float* __restrict y, std::size_t rows, std::size_t cols) {
     for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t c = 0; c < cols; ++c) {
             const std::size_t i = r * cols + c;

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -11,14 +12,12 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_loop(const float* a, const float* b,
-                                                                                    float* c, std::size_t count) {
+ORRERY_CLONED void add_loop(const float* a, const float* b, float* c, std::size_t count) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) c[i] = a[i] + b[i];
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void scale_loop(const float* a, float* b,
-                                                                                      std::size_t count, float factor) {
+ORRERY_CLONED void scale_loop(const float* a, float* b, std::size_t count, float factor) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) b[i] = factor * a[i];
 }

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/matmul.hpp"
 #include "kernels/device.hpp"
 
@@ -40,9 +41,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matri
 
 namespace {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_row(const float* __restrict from,
-                                                                                   float* __restrict to,
-                                                                                   std::size_t count) {
+ORRERY_CLONED void add_row(const float* __restrict from, float* __restrict to, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
 }
 

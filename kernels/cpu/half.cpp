@@ -2,16 +2,16 @@
 
 #include <cstring>
 
+#include "kernels/cpu/clones.hpp"
+
 namespace orrery::kernels::cpu {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void unpack(const Bfloat16* from, float* to,
-                                                                                  std::size_t count) {
+ORRERY_CLONED void unpack(const Bfloat16* from, float* to, std::size_t count) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) to[i] = to_float(from[i]);
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void pack(const float* from, Bfloat16* to,
-                                                                                std::size_t count) {
+ORRERY_CLONED void pack(const float* from, Bfloat16* to, std::size_t count) {
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) to[i] = to_bfloat16(from[i]);
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -12,8 +13,8 @@ namespace orrery::kernels::cpu {
 namespace {
 
 /// y = factor x; returns the product of x and other.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float scale_and_dot(
-    const float* __restrict x, const float* __restrict other, float factor, float* __restrict y, std::size_t count) {
+ORRERY_CLONED float scale_and_dot(const float* __restrict x, const float* __restrict other, float factor,
+                                  float* __restrict y, std::size_t count) {
     float dot = 0;
 #pragma omp simd reduction(+ : dot)
     for (std::size_t i = 0; i < count; ++i) {
@@ -23,9 +24,7 @@ namespace {
     return dot;
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_scaled(const float* __restrict x,
-                                                                                      float factor, float* __restrict y,
-                                                                                      std::size_t count) {
+ORRERY_CLONED void add_scaled(const float* __restrict x, float factor, float* __restrict y, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) y[i] += factor * x[i];
 }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/operands.hpp"
@@ -11,9 +12,8 @@ namespace {
 constexpr auto epsilon = static_cast<float>(norm_epsilon);
 
 /// One row, which the first level of cache holds between its passes.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void layernorm_row(
-    const float* __restrict x, const float* __restrict gamma, const float* __restrict beta, float* __restrict y,
-    std::size_t cols, float* mean_out, float* rstd_out) {
+ORRERY_CLONED void layernorm_row(const float* __restrict x, const float* __restrict gamma, const float* __restrict beta,
+                                 float* __restrict y, std::size_t cols, float* mean_out, float* rstd_out) {
     float total = 0, squares = 0;
 #pragma omp simd reduction(+ : total)
     for (std::size_t c = 0; c < cols; ++c) total += x[c];
@@ -26,8 +26,8 @@ constexpr auto epsilon = static_cast<float>(norm_epsilon);
     *rstd_out = rstd;
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void rmsnorm_row(
-    const float* __restrict x, const float* __restrict gamma, float* __restrict y, std::size_t cols, float* rstd_out) {
+ORRERY_CLONED void rmsnorm_row(const float* __restrict x, const float* __restrict gamma, float* __restrict y,
+                               std::size_t cols, float* rstd_out) {
     float squares = 0;
 #pragma omp simd reduction(+ : squares)
     for (std::size_t c = 0; c < cols; ++c) squares += x[c] * x[c];

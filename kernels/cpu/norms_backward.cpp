@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 
@@ -9,9 +10,9 @@ namespace orrery::kernels::cpu {
 namespace {
 
 /// One row of both backwards (RMSNorm: mean 0, centred false): dx, and what it adds to the gradients of the weights.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void norm_backward_row(
-    const float* __restrict x, const float* __restrict gamma, const float* __restrict dy, float* __restrict dx,
-    float* __restrict dgamma, float* __restrict dbeta, std::size_t cols, float mean, float rstd, bool centred) {
+ORRERY_CLONED void norm_backward_row(const float* __restrict x, const float* __restrict gamma,
+                                     const float* __restrict dy, float* __restrict dx, float* __restrict dgamma,
+                                     float* __restrict dbeta, std::size_t cols, float mean, float rstd, bool centred) {
     float sum_g = 0, sum_gh = 0;
 #pragma omp simd reduction(+ : sum_g, sum_gh)
     for (std::size_t c = 0; c < cols; ++c) {

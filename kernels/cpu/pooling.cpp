@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
 #include "kernels/cpu/image.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -11,15 +12,11 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_row(const float* __restrict from,
-                                                                                   float factor, float* __restrict to,
-                                                                                   std::size_t count) {
+ORRERY_CLONED void add_row(const float* __restrict from, float factor, float* __restrict to, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] += factor * from[i];
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void raise_row(const float* __restrict from,
-                                                                                     float* __restrict to,
-                                                                                     std::size_t count) {
+ORRERY_CLONED void raise_row(const float* __restrict from, float* __restrict to, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] = std::max(to[i], from[i]);
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <vector>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -13,17 +14,14 @@ namespace {
 /// Columns whose sums stay in the first level of cache.
 constexpr std::size_t column_block = 2048;
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_row(const float* __restrict row,
-                                                                                   float* __restrict sums,
-                                                                                   std::size_t cols) {
+ORRERY_CLONED void add_row(const float* __restrict row, float* __restrict sums, std::size_t cols) {
     for (std::size_t c = 0; c < cols; ++c) sums[c] += row[c];
 }
 
 /// Elements summed in fp32 before their sum is added in double precision.
 constexpr std::size_t chunk = 8192;
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float squares(const float* __restrict x,
-                                                                                    std::size_t count) {
+ORRERY_CLONED float squares(const float* __restrict x, std::size_t count) {
     float total = 0;
 #pragma omp simd reduction(+ : total)
     for (std::size_t i = 0; i < count; ++i) total += x[i] * x[i];

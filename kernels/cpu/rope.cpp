@@ -1,3 +1,4 @@
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/operands.hpp"
@@ -7,11 +8,8 @@ namespace orrery::kernels::cpu {
 namespace {
 
 /// One row; sign -1 rotates back.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void rope_row(const float* x,
-                                                                                    const float* __restrict cos,
-                                                                                    const float* __restrict sin,
-                                                                                    float* y, std::size_t cols,
-                                                                                    std::size_t head, float sign) {
+ORRERY_CLONED void rope_row(const float* x, const float* __restrict cos, const float* __restrict sin, float* y,
+                            std::size_t cols, std::size_t head, float sign) {
     for (std::size_t at = 0; at < cols; at += head) {
 #pragma omp simd
         for (std::size_t i = 0; i < head / 2; ++i) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/cpu/vector_math.hpp"
@@ -13,9 +14,7 @@ namespace {
 
 /// One row: y = softmax(scale x); returns the logarithm of the sum of exp(scale x). Three passes over a row that the
 /// cache holds.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] float softmax_row(const float* __restrict x,
-                                                                                        float* __restrict y,
-                                                                                        std::size_t cols, float scale) {
+ORRERY_CLONED float softmax_row(const float* __restrict x, float* __restrict y, std::size_t cols, float scale) {
     float largest = x[0];
 #pragma omp simd reduction(max : largest)
     for (std::size_t c = 0; c < cols; ++c) largest = x[c] > largest ? x[c] : largest;
@@ -30,8 +29,8 @@ namespace {
     return scale * largest + std::log(total);
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void softmax_backward_row(
-    const float* __restrict y, const float* __restrict dy, float* __restrict dx, std::size_t cols) {
+ORRERY_CLONED void softmax_backward_row(const float* __restrict y, const float* __restrict dy, float* __restrict dx,
+                                        std::size_t cols) {
     float dot = 0;
 #pragma omp simd reduction(+ : dot)
     for (std::size_t c = 0; c < cols; ++c) dot += y[c] * dy[c];
@@ -40,9 +39,7 @@ namespace {
 }
 
 /// Number of the largest logit but for `without`, of equals the lowest; without branches, which would be mispredicted.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] std::int32_t largest_but(const float* logits,
-                                                                                               std::int32_t experts,
-                                                                                               std::int32_t without) {
+ORRERY_CLONED std::int32_t largest_but(const float* logits, std::int32_t experts, std::int32_t without) {
     constexpr float least = std::numeric_limits<float>::lowest();
     float largest = least;
 #pragma omp simd reduction(max : largest)

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -11,17 +12,12 @@ namespace orrery::kernels::cpu {
 
 namespace {
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void add_row(const float* __restrict dy,
-                                                                                   float* __restrict row,
-                                                                                   std::size_t count) {
+ORRERY_CLONED void add_row(const float* __restrict dy, float* __restrict row, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) row[i] += dy[i];
 }
 
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void combine_rows(const float* __restrict one,
-                                                                                        const float* __restrict two,
-                                                                                        float first, float second,
-                                                                                        float* __restrict y,
-                                                                                        std::size_t count) {
+ORRERY_CLONED void combine_rows(const float* __restrict one, const float* __restrict two, float first, float second,
+                                float* __restrict y, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) y[i] = first * one[i] + second * two[i];
 }
 

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -35,10 +36,8 @@ using Vector [[gnu::vector_size(32), gnu::aligned(4), gnu::may_alias]] = float;
 }
 
 /// A block of whole tiles: results are written in lines of two tiles.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]] void turn_block(const float* x, std::size_t cols,
-                                                                                      float* y, std::size_t rows,
-                                                                                      std::size_t height,
-                                                                                      std::size_t width) {
+ORRERY_CLONED void turn_block(const float* x, std::size_t cols, float* y, std::size_t rows, std::size_t height,
+                              std::size_t width) {
     for (std::size_t c = 0; c < width; c += tile)
         for (std::size_t r = 0; r < height; r += tile) turn(x + r * cols + c, cols, y + c * rows + r, rows);
 }

@@ -21,7 +21,7 @@ struct Branch {
     std::uint64_t plans = 0, too_large = 0;
 };
 
-std::vector<Branch> branches_of(const std::vector<Field>& fields) {
+std::vector<Branch> branches_of(std::span<const Field> fields) {
     std::vector<Branch> branches;
     for (std::uint32_t number = 0; number < fields.size(); ++number) {
         strategies::Plan plan = fields[number].site.scenario.plan;
@@ -72,7 +72,7 @@ private:
 /// What one thread works with.
 class Worker {
 public:
-    Worker(const std::vector<Field>& fields, std::vector<LayerTables>& tables, std::size_t keep, double most)
+    Worker(std::span<const Field> fields, std::vector<LayerTables>& tables, std::size_t keep, double most)
         : fields_(fields), tables_(tables), bounds_(fields.size()), best_(keep), most_(most) {}
 
     void search(std::vector<Branch>& branches, std::size_t number) {
@@ -102,7 +102,7 @@ public:
     [[nodiscard]] double others() const { return std::min(above_, best_.dropped()); }
 
 private:
-    const std::vector<Field>& fields_;
+    std::span<const Field> fields_;
     std::vector<LayerTables>& tables_;
     std::vector<std::unique_ptr<Bounds>> bounds_;
     Best best_;
@@ -111,7 +111,7 @@ private:
 
 }  // namespace
 
-Candidates find_candidates(const std::vector<Field>& fields, std::size_t keep, double most, unsigned threads,
+Candidates find_candidates(std::span<const Field> fields, std::size_t keep, double most, unsigned threads,
                            const std::function<void(std::size_t)>& begin, const std::function<void()>& done) {
     std::vector<Branch> branches = branches_of(fields);
     begin(branches.size());
@@ -125,10 +125,12 @@ Candidates find_candidates(const std::vector<Field>& fields, std::size_t keep, d
     Candidates result;
     std::vector<std::uint64_t> first;
     for (const Branch& branch : branches) {
+        while (result.first.size() <= branch.field) result.first.push_back(result.plans);
         first.push_back(result.plans);
         result.plans += branch.plans;
         result.too_large += branch.too_large;
     }
+    result.first.resize(fields.size(), result.plans);
     for (const auto& worker : workers) {
         result.others = std::min(result.others, worker->others());
         for (Best::Entry& entry : worker->best().entries()) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "planning/search/site.hpp"
@@ -31,6 +32,8 @@ struct Candidate {
 struct Candidates {
     std::uint64_t plans = 0;      ///< that there are
     std::uint64_t too_large = 0;  ///< of them, those that need more than the GPU with most memory has
+    /// Of each field, the number of its first plan.
+    std::vector<std::uint64_t> first;
     std::vector<Candidate> best;  ///< least first; of equals the first plan
     /// No plan that may fit and is not in `best` counts less; infinity: there is none.
     double others = std::numeric_limits<double>::infinity();
@@ -38,7 +41,7 @@ struct Candidates {
 
 /// Goes through every plan of every field. Of those that may fit and count at most `most` the best `keep` are kept.
 /// done(n): called from several threads when n more parts of the work out of the number given to begin() are done.
-Candidates find_candidates(const std::vector<Field>& fields, std::size_t keep, double most, unsigned threads,
+Candidates find_candidates(std::span<const Field> fields, std::size_t keep, double most, unsigned threads,
                            const std::function<void(std::size_t parts)>& begin, const std::function<void()>& done);
 
 }  // namespace orrery::planning

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "hardware/power.hpp"
 
-namespace orrery::planning::detail {
+namespace orrery::planning {
 
 namespace {
 
@@ -30,7 +30,7 @@ double hourly(const Site& site, const GpuPrices& prices) {
     });
 }
 
-double watts(const Site& site) {
+double detail::watts(const Site& site) {
     return sum(site, [](const std::string& gpu) {
         const double power = hardware::power_of(gpu).gpu;
         if (power == 0)
@@ -40,4 +40,4 @@ double watts(const Site& site) {
     });
 }
 
-}  // namespace orrery::planning::detail
+}  // namespace orrery::planning

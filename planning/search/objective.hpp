@@ -26,12 +26,14 @@ struct ObjectiveRow {
     double (*weight)(const Site& site, const GpuPrices& prices);
 };
 
+/// Of an hour of the site's GPUs; their number where there are no prices. Throws Error for a GPU without one.
+double hourly(const Site& site, const GpuPrices& prices);
+
 namespace detail {
 inline double tokens(const Site& site) {
     const strategies::Training& training = site.scenario.plan.training;
     return training.tokens();
 }
-double hourly(const Site& site, const GpuPrices& prices);
 double watts(const Site& site);
 }  // namespace detail
 
@@ -41,11 +43,10 @@ inline constexpr std::array objectives{
     ObjectiveRow{Objective::time, "time", "seconds a token", "s/Mtoken", 1e6,
                  [](const Site& site, const GpuPrices&) { return 1 / detail::tokens(site); }},
     // Idle GPUs are paid for as well, and draw power.
-    ObjectiveRow{Objective::cost, "cost", "cost of a token, idle GPUs counted (GPU-hours where none has a price)",
-                 "cost/Gtoken", 1e9,
-                 [](const Site& site, const GpuPrices& prices) {
-                     return detail::hourly(site, prices) / 3600 / detail::tokens(site);
-                 }},
+    ObjectiveRow{
+        Objective::cost, "cost", "cost of a token, idle GPUs counted (GPU-hours where none has a price)", "cost/Gtoken",
+        1e9,
+        [](const Site& site, const GpuPrices& prices) { return hourly(site, prices) / 3600 / detail::tokens(site); }},
     ObjectiveRow{Objective::energy, "energy", "energy of a token, all GPUs at their design power", "MWh/Gtoken",
                  1e9 / 3.6e9,
                  [](const Site& site, const GpuPrices&) { return detail::watts(site) / detail::tokens(site); }},

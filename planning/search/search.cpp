@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
+#include <span>
 #include <tuple>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "planning/fingerprint.hpp"
 #include "planning/parallel.hpp"
+#include "planning/search/results.hpp"
 #include "sim/session.hpp"
 
 namespace orrery::planning {
@@ -81,6 +79,7 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
             Space space({site.gpus, question.idle});
             for (const auto& [key, values] : question.given) space.give(key, values);
             const double weight = weight_of(question, site);
+            if (question.sites.points() > 1) (void)hourly(site, question.prices);  // each must have a price
             fields.list.push_back({std::move(site), std::move(space), weight});
             fields.site.push_back(point);
         } catch (const Error& error) {
@@ -104,43 +103,6 @@ Simulate simulate_on(std::shared_ptr<const Fields> fields, calibrate::ProfileSto
     };
 }
 
-/// What has been simulated, and how good the K-th best of it is.
-class Results {
-public:
-    explicit Results(std::size_t top) : top_(top) {}
-
-    [[nodiscard]] double cutoff() const {
-        const std::lock_guard lock(mutex_);
-        return best_.size() < top_ ? infinity : *best_.rbegin();
-    }
-    [[nodiscard]] bool knows(std::uint64_t number) const {
-        const std::lock_guard lock(mutex_);
-        return all_.contains(number);
-    }
-    void add(const Candidate& candidate, FoundPlan plan) {
-        const std::lock_guard lock(mutex_);
-        if (!all_.try_emplace(plan.number, candidate.least, plan).second || !plan.outcome.fits) return;
-        best_.insert(plan.counts);
-        if (best_.size() > top_) best_.erase(std::prev(best_.end()));
-    }
-    [[nodiscard]] std::size_t size() const {
-        const std::lock_guard lock(mutex_);
-        return all_.size();
-    }
-    struct Entry {
-        double least = 0;  ///< what its bound said
-        FoundPlan plan;
-    };
-    /// By number.
-    [[nodiscard]] const std::map<std::uint64_t, Entry>& all() const { return all_; }
-
-private:
-    std::size_t top_;
-    mutable std::mutex mutex_;
-    std::multiset<double> best_;
-    std::map<std::uint64_t, Entry> all_;
-};
-
 class Search {
 public:
     Search(const SearchQuestion& question, calibrate::ProfileStore& profiles, Journal& journal,
@@ -154,16 +116,37 @@ public:
           results_(question.top) {}
 
     SearchResult run() {
+        const Part all{0, fields_.list, 0};
+        const Candidates candidates = settle(all, results_);
+        if (candidates.plans == 0) throw no_plan();
+        SearchResult answer = result(candidates);
+        if (fields_.list.size() > 1) answer.clusters = clusters(candidates.first);
+        return answer;
+    }
+
+private:
+    /// Fields that are searched together: the first of them, and the number of its first plan.
+    struct Part {
+        std::uint32_t field;
+        std::span<const Field> list;
+        std::uint64_t plan;
+    };
+
+    /// Simulates plans of these fields until the best of `results` are proven or it may not simulate more.
+    Candidates settle(const Part& part, Results& results) {
         std::size_t keep = first_kept;
         double most = infinity;
         for (;;) {
-            candidates_ = find_candidates(
-                fields_.list, keep, most, options_.threads, [&](std::size_t parts) { options_.begin("bounds", parts); },
+            Candidates candidates = find_candidates(
+                part.list, keep, most, options_.threads, [&](std::size_t parts) { options_.begin("bounds", parts); },
                 options_.done);
-            if (candidates_.plans == 0) throw no_plan();
-            simulate();
-            const double cutoff = results_.cutoff();
-            if (candidates_.others > cutoff || candidates_.others == infinity || exhausted_) break;
+            for (Candidate& each : candidates.best) {
+                each.field += part.field;
+                each.number += part.plan;
+            }
+            simulate(candidates.best, results);
+            const double cutoff = results.cutoff();
+            if (candidates.others > cutoff || candidates.others == infinity || results.exhausted()) return candidates;
             if (cutoff < infinity) {  // all that can still be better
                 most = cutoff;
                 keep = std::numeric_limits<std::size_t>::max();
@@ -171,22 +154,55 @@ public:
                 keep *= 16;
             }
         }
-        return result();
     }
 
-private:
-    void simulate() {
-        const std::vector<Candidate>& list = candidates_.best;
+    void simulate(const std::vector<Candidate>& list, Results& results) {
         options_.begin("plans", list.size());
         for_each_with(hands_, list.size(), [&](const Simulate& simulate, std::size_t i) {
-            if (list[i].least <= results_.cutoff() && !results_.knows(list[i].number)) {
-                if (results_.size() < options_.most_simulated)
-                    results_.add(list[i], found(list[i], simulate));
+            if (list[i].least <= results.cutoff() && !results.knows(list[i].number)) {
+                if (results.size() < options_.most_simulated)
+                    results.add(list[i].least, found(list[i], simulate));
                 else
-                    exhausted_ = true;
+                    results.exhaust();
             }
             options_.done();
         });
+    }
+
+    /// first: of each field the number of its first plan.
+    std::vector<ClusterBest> clusters(const std::vector<std::uint64_t>& first) {
+        std::vector<ClusterBest> list;
+        for (std::uint32_t field = 0; field < fields_.list.size(); ++field) {
+            Results results(1);
+            for (const auto& [number, entry] : results_.all())
+                if (entry.plan.site == fields_.site[field]) results.add(entry.least, entry.plan);
+            settle({field, std::span(fields_.list).subspan(field, 1), first[field]}, results);
+            if (const auto best = results.best()) list.push_back(cluster(fields_.list[field].site, *best, results));
+        }
+        mark_front(list);
+        return list;
+    }
+
+    [[nodiscard]] ClusterBest cluster(const Site& site, const FoundPlan& plan, const Results& results) const {
+        constexpr double unit = 1e9;
+        const double budget = site.scenario.outputs.token_budget, tokens = budget > 0 ? budget : unit;
+        const double time = plan.outcome.step_s * tokens / detail::tokens(site);
+        return {.plan = plan,
+                .gpus = static_cast<double>(site.gpus),
+                .tokens = tokens,
+                .time_s = time,
+                .cost = time / 3600 * hourly(site, question_.prices),
+                .proven = results.proven()};
+    }
+
+    /// Sorts by time.
+    static void mark_front(std::vector<ClusterBest>& list) {
+        std::ranges::sort(list, {}, [](const ClusterBest& c) { return std::tuple(c.time_s, c.cost, c.plan.number); });
+        double least = infinity;
+        for (ClusterBest& each : list) {
+            each.on_front = each.cost < least;
+            least = std::min(least, each.cost);
+        }
     }
 
     [[nodiscard]] FoundPlan found(const Candidate& candidate, const Simulate& simulate) {
@@ -209,17 +225,16 @@ private:
                 "hold fewer keys to given values (--fix, --vary), or let more GPUs be idle: --idle 0.5"};
     }
 
-    [[nodiscard]] SearchResult result() const {
+    [[nodiscard]] SearchResult result(const Candidates& candidates) const {
         SearchResult result;
         const double cutoff = results_.cutoff();
-        result.plans = candidates_.plans;
-        result.too_large = candidates_.too_large;
+        result.plans = candidates.plans;
+        result.too_large = candidates.too_large;
         result.impossible = fields_.impossible;
-        result.proven = !exhausted_;
+        result.proven = results_.proven();
+        result.limited = results_.exhausted();
         for (const auto& [number, entry] : results_.all()) {
             if (entry.least > cutoff) continue;  // simulated before the cutoff was known
-            constexpr double rounding = 1e-9;
-            if (entry.plan.counts < entry.least * (1 - rounding)) result.proven = false;
             if (!entry.plan.outcome.fits) {
                 ++result.too_large;
                 continue;
@@ -227,7 +242,7 @@ private:
             ++result.simulated;
             result.best.push_back(entry.plan);
         }
-        if (result.best.empty()) throw none_fits();
+        if (result.best.empty()) throw none_fits(candidates.plans);
         result.excluded = result.plans - result.too_large - result.simulated;
         const auto order = [](const FoundPlan& plan) { return std::tuple(plan.counts, plan.number); };
         std::ranges::sort(result.best, {}, order);
@@ -244,9 +259,9 @@ private:
         return list;
     }
 
-    [[nodiscard]] Error none_fits() const {
+    [[nodiscard]] Error none_fits(std::uint64_t plans) const {
         return {"", "/cluster/nodes",
-                fmt::format("none of {} plans fits into {} of memory", candidates_.plans,
+                fmt::format("none of {} plans fits into {} of memory", plans,
                             format_bytes(static_cast<double>(fields_.list.front().site.most_memory))),
                 "name more GPUs, or GPUs with more memory"};
     }
@@ -258,8 +273,6 @@ private:
     const Fields& fields_;
     std::vector<Simulate> hands_;
     Results results_;
-    Candidates candidates_;
-    std::atomic<bool> exhausted_ = false;
 };
 
 }  // namespace

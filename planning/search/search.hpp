@@ -40,14 +40,28 @@ struct FoundPlan {
     double counts = 0;  ///< by the objective; less is better
 };
 
+/// The best plan of one cluster (site) of several: in a search its fastest is also its cheapest.
+struct ClusterBest {
+    FoundPlan plan;
+    double gpus = 0;        ///< that are there, idle ones counted
+    double tokens = 0;      ///< of the whole training, or 10^9 where the scenario states no budget
+    double time_s = 0;      ///< that they take
+    double cost = 0;        ///< in GPU-hours where none has a price
+    bool on_front = false;  ///< no cluster's best plan is both faster and cheaper
+    bool proven = true;
+};
+
 struct SearchResult {
     std::uint64_t plans = 0;       ///< enumerated
     std::uint64_t too_large = 0;   ///< that do not fit into memory
     std::uint64_t excluded = 0;    ///< whose bound is above the worst of `best`
     std::uint64_t simulated = 0;   ///< that had to be, and fit
     bool proven = true;            ///< no plan of the space that fits counts less than `best` says
+    bool limited = false;          ///< more should have been simulated than may be
     std::vector<FoundPlan> best;   ///< the best first; of equals the first plan; at most as many as asked for
     std::vector<FoundPlan> front;  ///< of all simulated plans, those than which none is faster and leaves more memory
+    /// Where there are several sites: of each where a plan fits the best plan, the fastest first.
+    std::vector<ClusterBest> clusters;
     std::vector<std::pair<std::uint64_t, std::string>> impossible;  ///< sites where no plan can be, and why
 };
 
@@ -65,7 +79,8 @@ struct SearchOptions {
 Simulate simulate_plans(const SearchQuestion& question, calibrate::ProfileStore& profiles);
 
 /// Enumerates every plan, drops those whose least memory does not fit, and simulates the rest in the order of their
-/// bounds until the worst of the best K counts no more than the next bound: then these are the best K of all. Plans
+/// bounds until the worst of the best K counts no more than the next bound: then these are the best K of all. Of
+/// several sites each is then searched for its own best plan. Plans
 /// that the journal holds are not simulated again. The answer depends on the question alone: not on threads, and not on
 /// what was interrupted. Throws Error when no site allows a plan, and where none fits.
 SearchResult search(const SearchQuestion& question, calibrate::ProfileStore& profiles, Journal& journal,

@@ -38,7 +38,7 @@ Head head_of(const Value& document, const std::string& file) {
                     fmt::format("merge it with that version; this is {}", sim::version()));
     std::vector<Axis> axes;
     for (const Value& entry : document.at("axes").list()) {
-        Axis& axis = axes.emplace_back(entry.at("key").text());
+        Axis& axis = axes.emplace_back(Axis{entry.at("key").text(), {}});
         for (const Value& value : entry.at("values").list()) axis.values.push_back(value.text());
         if (axis.values.empty()) entry.at("values").fail("is empty");
     }

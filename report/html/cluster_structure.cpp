@@ -77,7 +77,7 @@ private:
                 rails_[router].insert(nic);
             }
             std::ranges::sort(mine);
-            mine.erase(std::ranges::unique(mine).begin(), mine.end());
+            mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
             const auto [at, fresh] = units.try_emplace(mine, 0);
             if (fresh) switches.push_back(mine);
             ++at->second;

@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "report/html/page.hpp"
 #include "report/planned.hpp"
+#include "report/search_plan.hpp"
 
 namespace orrery::report {
 
@@ -133,6 +134,8 @@ std::string search_page(const SearchReport& report, const std::string& command) 
     for (const planning::FoundPlan& plan : result.best) add(++rank, plan);
     for (const planning::FoundPlan& plan : result.front)
         if (!among(result.best, plan)) add(0, plan);
+    for (const planning::ClusterBest& each : result.clusters)
+        if (!among(result.best, each.plan) && !among(result.front, each.plan)) add(0, each.plan);
     for (const auto& [site, problem] : result.impossible) {
         std::vector<std::string> values = report.question->sites.values(site);
         values.resize(plan_keys(*report.question).size());

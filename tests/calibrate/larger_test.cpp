@@ -33,8 +33,7 @@ public:
         }
         for (auto& axis : axes_) {
             std::ranges::sort(axis);
-            const auto twice = std::ranges::unique(axis);
-            axis.erase(twice.begin(), twice.end());
+            axis.erase(std::unique(axis.begin(), axis.end()), axis.end());
         }
     }
     [[nodiscard]] bool hold(const Gemm& gemm) const {

@@ -73,6 +73,10 @@ TEST(Search, TheCommandThatRunsTheBestIsOfTheScenarioThatWasAskedAbout) {
         const std::string line =
             result.out.substr(at + before.size(), result.out.find('\n', at + before.size()) - at - before.size());
         const std::string file = folder / "best.json";
+        for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+            if (words[i] != "--set") continue;
+            EXPECT_EQ(line.find(words[i + 1]), line.rfind(words[i + 1])) << line << " says it twice";
+        }
         ASSERT_EQ(std::system((ORRERY_PROGRAM " " + line + " --quiet --json " + file).c_str()), 0) << line;
         EXPECT_EQ(Json::parse(content_of(file)).at("step_time_s"),
                   Json::parse(content_of(folder / "out.json")).at("best").at(0).at("step_time_s"))

@@ -1,9 +1,11 @@
 #include "tests/fuzz/mutate.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "tests/fuzz/mutate_json.hpp"
+#include "tests/fuzz/mutate_messages.hpp"
 
 namespace orrery::fuzz {
 
@@ -61,6 +63,16 @@ std::string mutated_lines(const std::string& input, Random& random) {
     return text;
 }
 
+/// Nothing where the text has not that form.
+std::optional<std::string> mutated_as(Form form, const std::string& text, Random& random) {
+    switch (form) {
+        case Form::lines: return mutated_lines(text, random);
+        case Form::messages: return mutated_messages(text, random);
+        case Form::json: break;
+    }
+    return mutated_json(text, random);
+}
+
 }  // namespace
 
 std::string with_other_bytes(std::string input, Random& random) {
@@ -79,21 +91,17 @@ std::string with_other_bytes(std::string input, Random& random) {
 std::string mutated(Form form, const std::string& input, Random& random) {
     std::string text = input;
     for (std::size_t left = 1 + below(random, 4); left > 0; --left) {
-        if (below(random, 12) == 0)
-            text = with_other_bytes(std::move(text), random);
-        else if (form == Form::lines)
-            text = mutated_lines(text, random);
-        else if (auto changed = mutated_json(text, random))
-            text = std::move(*changed);
-        else
-            text = with_other_bytes(std::move(text), random);
+        auto changed = below(random, 12) == 0 ? std::nullopt : mutated_as(form, text, random);
+        text = changed ? std::move(*changed) : with_other_bytes(std::move(text), random);
     }
     return text;
 }
 
 std::string spliced(Form form, const std::string& into, const std::string& from, Random& random) {
-    if (form == Form::json)
-        if (auto joined = spliced_json(into, from, random)) return std::move(*joined);
+    auto joined = form == Form::json       ? spliced_json(into, from, random)
+                  : form == Form::messages ? spliced_messages(into, from, random)
+                                           : std::nullopt;
+    if (joined) return std::move(*joined);
     std::vector<std::string> lines = lines_of(into);
     const std::vector<std::string> others = lines_of(from);
     for (std::size_t left = 1 + below(random, 4); left > 0; --left)

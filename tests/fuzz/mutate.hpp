@@ -10,7 +10,7 @@ namespace orrery::fuzz {
 
 using Random = std::mt19937_64;
 
-/// One to four changes. Documents that parse stay documents; others, and now and then any, have bytes changed.
+/// One to four changes. What has its form keeps it; others, and now and then any, have bytes changed.
 std::string mutated(Form form, const std::string& input, Random& random);
 
 /// `into` with a part of `from` in the place of one of its own.

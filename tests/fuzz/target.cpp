@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array table{
     Target{"cables", Form::lines, cables},
-    Target{"chakra", Form::json, chakra},
+    Target{"chakra", Form::messages, chakra},
     Target{"comparison", Form::json, comparison},
     Target{"csv", Form::lines, csv},
     Target{"document", Form::json, document},

@@ -14,9 +14,9 @@ namespace orrery::fuzz {
 
 /// How inputs of a target are changed.
 enum class Form : std::uint8_t {
-    json,   ///< a document: values, keys and whole parts are changed, the keys of scenarios and plans known; what is
-            ///< none, as protobuf, byte by byte
-    lines,  ///< lines of words
+    json,      ///< a document: values, keys and whole parts are changed, the keys of scenarios and plans known
+    lines,     ///< lines of words
+    messages,  ///< Protocol Buffers' messages, each with its length before it
 };
 
 struct Target {

@@ -48,8 +48,14 @@ public:
         }
     }
     [[nodiscard]] std::string file() const { return (folder_->path() / "scenario.json").string(); }
-    [[nodiscard]] SearchQuestion question(std::size_t top) const {
-        return {.sites = Grid(file(), {}, {}), .given = given_, .objective = Objective::step, .top = top, .idle = 0.5};
+    /// set, axes: of its sites.
+    [[nodiscard]] SearchQuestion question(std::size_t top, std::vector<scenarios::Override> set = {},
+                                          std::vector<Axis> axes = {}) const {
+        return {.sites = Grid(file(), std::move(set), std::move(axes)),
+                .given = given_,
+                .objective = Objective::step,
+                .top = top,
+                .idle = 0.5};
     }
     [[nodiscard]] const auto& given() const { return given_; }
 
@@ -153,6 +159,35 @@ TEST(Search, SettingsOfAPlanMakeItsScenario) {
         const scenarios::Scenario scenario = scenarios::load(small.file(), settings(question, plan));
         EXPECT_EQ(evaluate(scenario, sim::profiles()), plan.outcome);
     }
+}
+
+/// Of several clusters each has the plan that it has alone, and the front leaves out what another beats.
+TEST(Search, EachClusterHasItsOwnBestPlan) {
+    const std::vector<Axis> axes{{"cluster.nodes", {"1", "2", "3"}}, {"training.fused_attention", {"false", "true"}}};
+    std::size_t beaten = 0;
+    for (std::uint64_t seed = first_seed + 300; seed < first_seed + 304; ++seed) {
+        const SmallQuestion small = answerable(seed);
+        Journal none("", {}, Journal::Start::go_on);
+        const SearchQuestion question = small.question(1, {}, axes);
+        const SearchResult all = search(question, sim::profiles(), none, {.threads = 2});
+        for (const ClusterBest& each : all.clusters) {
+            EXPECT_TRUE(each.proven);
+            const std::vector<std::string> values = question.sites.values(each.plan.site);
+            const SearchQuestion alone = small.question(1, {{axes[0].key, values[0]}, {axes[1].key, values[1]}});
+            const FoundPlan best = search(alone, sim::profiles(), none).best.front();
+            EXPECT_EQ(each.plan.outcome, best.outcome) << seed;
+            EXPECT_NEAR(each.cost * 3600, each.time_s * each.gpus, 1e-9 * each.cost * 3600) << "GPU-hours";
+            const bool is_beaten = std::ranges::any_of(all.clusters, [&](const ClusterBest& other) {
+                return (other.time_s < each.time_s && other.cost <= each.cost) ||
+                       (other.time_s <= each.time_s && other.cost < each.cost);
+            });
+            EXPECT_EQ(each.on_front, !is_beaten) << seed;
+            beaten += is_beaten ? 1 : 0;
+        }
+        ASSERT_FALSE(all.clusters.empty());
+        EXPECT_EQ(all.clusters.front().plan.outcome.step_s, all.best.front().outcome.step_s) << "same batch everywhere";
+    }
+    EXPECT_GT(beaten, 0U) << "clusters that say nothing of the front";
 }
 
 TEST(Space, WhatIsNoValueOrNoRowIsRefused) {

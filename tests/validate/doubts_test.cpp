@@ -42,7 +42,8 @@ TEST(Doubts, OneNodeOfGb200ContradictsTwo) {
         if (at == std::string::npos) continue;
         const auto two = rows.find(std::string(id).erase(at, 6));
         if (two == rows.end()) continue;
-        const auto same = [&](const char* key) { return row.count(key) == two->second.count(key); };
+        const auto& row_of = row;
+        const auto same = [&](const char* key) { return row_of.count(key) == two->second.count(key); };
         if (!same("gbs") || !same("mbs") || !same("tp") || !same("pp") || !same("ep")) continue;
         const double ratio = *row.number("measured.step_time_s") / *two->second.number("measured.step_time_s");
         ++pairs;
@@ -65,7 +66,8 @@ TEST(Doubts, OtherSequencesOfBertAreScored) {
 TEST(Doubts, StepsOfVtrainAreSumsOfParts) {
     using Key = std::array<std::uint32_t, 6>;
     std::map<Key, std::map<std::uint32_t, double>> by_layers;
-    for (const auto& [id, row] : rows_of("vtrain_single")) {
+    for (const auto& entry : rows_of("vtrain_single")) {
+        const auto& row = entry.second;
         Key key{};
         std::ranges::transform(std::array{"tp", "pp", "dp", "mbs", "gbs", "model.hidden"}, key.begin(),
                                [&](const char* field) { return row.count(field).value(); });

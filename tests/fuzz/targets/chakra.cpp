@@ -9,6 +9,7 @@
 #include "calibrate/profile_store.hpp"
 #include "doors/chakra/traces.hpp"
 #include "sim/graph_replay.hpp"
+#include "tests/fuzz/mutate_messages.hpp"
 #include "tests/fuzz/target.hpp"
 #include "topology/catalog.hpp"
 
@@ -16,18 +17,16 @@ namespace orrery::fuzz {
 
 namespace {
 
-constexpr std::string_view between = "\nRANK\n";
-
 /// The files of the ranks; those of the input before are gone.
 std::string written(std::string_view input) {
     static const TemporaryFolder folder("fuzz");
     for (const auto& old : std::filesystem::directory_iterator(folder.path()))
         if (old.path().extension() == ".et") std::filesystem::remove(old.path());
     for (std::size_t rank = 0, from = 0; from != std::string_view::npos; ++rank) {
-        const std::size_t end = input.find(between, from);
+        const std::size_t end = input.find(between_ranks, from);
         std::ofstream(folder.path() / ("step." + std::to_string(rank) + ".et"), std::ios::binary)
             << input.substr(from, end == std::string_view::npos ? end : end - from);
-        from = end == std::string_view::npos ? end : end + between.size();
+        from = end == std::string_view::npos ? end : end + between_ranks.size();
     }
     return (folder.path() / "step").string();
 }
