@@ -124,9 +124,12 @@ void change_number(json& value, Random& random) {
     const double factors[] = {2, 0.5, 3, -1, 0, 1.0000001, 10, 1e9};
     if (value.is_number_integer()) {
         const auto before = value.get<std::int64_t>();
-        const std::int64_t after[] = {before + 1, before - 1, before / 2, 0, 1};
-        value =
-            below(random, 3) == 0 && std::abs(before) < (std::int64_t{1} << 40U) ? before * 2 : one_of(random, after);
+        const auto moved = [&](std::uint64_t by) {  // around the ends too
+            return static_cast<std::int64_t>(static_cast<std::uint64_t>(before) + by);
+        };
+        const std::int64_t after[] = {moved(1), moved(~std::uint64_t{0}), before / 2, 0, 1};
+        constexpr std::int64_t large = std::int64_t{1} << 40U;
+        value = below(random, 3) == 0 && before < large && before > -large ? before * 2 : one_of(random, after);
     } else {
         value = value.get<double>() * one_of(random, factors);
     }
