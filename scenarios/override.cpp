@@ -91,10 +91,22 @@ void erase_spellings(json& object, const documents::Section& section, const std:
     }
 }
 
+bool is_utf8(const std::string& text) {
+    try {
+        (void)nlohmann::json(text).dump();
+        return true;
+    } catch (const nlohmann::json::exception&) {
+        return false;
+    }
+}
+
 }  // namespace
 
 Override parse_override(const std::string& text) {
     const auto equals = text.find('=');
+    if (!is_utf8(text))
+        throw Error(fmt::format("--set {}", printable(text)), "", "is no UTF-8 text, as a scenario's file must be",
+                    "write it in UTF-8");
     Override change{text.substr(0, equals), equals == std::string::npos ? "" : text.substr(equals + 1)};
     if (equals == std::string::npos) {
         throw Error(fmt::format("--set {}", printable(text)), "", "there is no '='", std::string(form));

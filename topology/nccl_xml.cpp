@@ -30,6 +30,29 @@ double nvlink_rate(int sm) {
     return sm >= 70 ? nvlink2_bytes_per_second : nvlink1_bytes_per_second;
 }
 
+/// PCIe as NCCL writes it: 10^9 transfers a second of each lane, of which generations 1 and 2 (to 5 GT/s) use 8 bits of
+/// 10, later ones 128 of 130.
+struct PcieLanes {
+    static constexpr double slowest = 0.1, fastest = 1000, older = 5;
+    double speed;  ///< GT/s
+    double lanes;
+
+    [[nodiscard]] double bytes_per_second() const {
+        return speed * 1e9 / 8 * lanes * (speed <= older ? 8.0 / 10 : 128.0 / 130);
+    }
+};
+
+/// Lanes of that rate: 16, or as many fewer as make it one; what a single one at the least speed is too fast for, that.
+PcieLanes lanes_of(double bytes_per_second) {
+    for (const double lanes : {16.0, 8.0, 4.0, 2.0, 1.0}) {
+        const double bits = bytes_per_second * 8e-9 / lanes;
+        if (const double later = bits * 130 / 128; later > PcieLanes::older) return {later, lanes};
+        if (const double early = bits * 10 / 8; early >= PcieLanes::slowest && early <= PcieLanes::older)
+            return {early, lanes};
+    }
+    return {PcieLanes::slowest, 1};
+}
+
 class Loader {
 public:
     Loader(const std::string& text, const std::string& file) : xml_(text, file) {}
@@ -65,15 +88,15 @@ private:
         return devices_.size() - 1;
     }
 
-    /// "16.0 GT/s PCIe" and "16" lanes; generations 1 and 2 send 8 of 10 bits, later ones 128 of 130.
+    /// "16.0 GT/s PCIe" and "16" lanes.
     Link pcie(const Xml& pci) const {
         const char* const hint = "NCCL writes link_speed like \"16.0 GT/s PCIe\" and link_width like \"16\"";
         const std::string_view speed = pci.attribute("link_speed").value(), width = pci.attribute("link_width").value();
         const bool no_speed = speed.empty() || speed.starts_with("Unknown"), no_width = width.empty() || width == "0";
-        const double transfers = no_speed ? 8 : xml_.number(pci, "link_speed", 0.1, 1000, hint);
-        const double lanes = no_width ? 16 : xml_.number(pci, "link_width", 1, 64, hint);
-        const double coding = transfers <= 5 ? 8.0 / 10 : 128.0 / 130;
-        return {LinkKind::pcie, transfers * 1e9 / 8 * lanes * coding, pcie_link_seconds, 1, 0};
+        const PcieLanes link{
+            no_speed ? 8 : xml_.number(pci, "link_speed", PcieLanes::slowest, PcieLanes::fastest, hint),
+            no_width ? 16 : xml_.number(pci, "link_width", 1, 64, hint)};
+        return {LinkKind::pcie, link.bytes_per_second(), pcie_link_seconds, 1, 0};
     }
 
     double net_rate(const Xml& net) const {
@@ -202,9 +225,10 @@ private:
             const char* const pci_class = kind == VertexKind::gpu   ? "0x030200"
                                           : kind == VertexKind::nic ? "0x020000"
                                                                     : "0x060400";
+            const PcieLanes pcie = lanes_of(link.bytes_per_second);
             out_ +=
-                fmt::format("{:{}}<pci busid=\"{}\" class=\"{}\" link_speed=\"{:.9g} GT/s PCIe\" link_width=\"16\">\n",
-                            "", indent, busid(to), pci_class, link.bytes_per_second * 8e-9 / 16 * 130 / 128);
+                fmt::format("{:{}}<pci busid=\"{}\" class=\"{}\" link_speed=\"{:.9g} GT/s PCIe\" link_width=\"{}\">\n",
+                            "", indent, busid(to), pci_class, pcie.speed, pcie.lanes);
             if (kind == VertexKind::gpu) {
                 gpu(to, indent + 2);
             } else if (kind == VertexKind::nic) {

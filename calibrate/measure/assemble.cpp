@@ -179,9 +179,24 @@ std::map<std::string, Noise> noise_of(const LogContent& log) {
     return out;
 }
 
+/// A subject that was measured more than once counts as it was last: two points of one size have no curve.
+LogContent last_of_each(const LogContent& log) {
+    std::map<std::string, std::size_t> last;
+    for (std::size_t i = 0; i < log.records.size(); ++i)
+        if (log.records[i].failure.empty()) last[to_text(log.records[i].subject)] = i;
+    LogContent once = log;
+    once.records.clear();
+    for (std::size_t i = 0; i < log.records.size(); ++i) {
+        const auto found = last.find(to_text(log.records[i].subject));
+        if (found == last.end() || found->second == i) once.records.push_back(log.records[i]);
+    }
+    return once;
+}
+
 }  // namespace
 
-Assembled assemble(const LogContent& log, const std::string& name, double load_after) {
+Assembled assemble(const LogContent& all, const std::string& name, double load_after) {
+    const LogContent log = last_of_each(all);
     if (std::ranges::all_of(log.records, [](const Record& r) { return !r.failure.empty(); }))
         throw Error("nothing was measured", "give it more time (--budget) or other suites (--suite)");
     Profile profile;

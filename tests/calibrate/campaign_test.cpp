@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "calibrate/measure/assemble.hpp"
 #include "calibrate/predictor.hpp"
+#include "calibrate/profile_json.hpp"
 #include "tests/calibrate/pretended_device.hpp"
 
 namespace orrery::calibrate {
@@ -264,6 +265,18 @@ TEST_F(CampaignTest, ADamagedReadingIsLeftOutAndNamed) {
     ASSERT_EQ(assembled.dropped.size(), 1U);
     EXPECT_NE(assembled.dropped[0].find("copy device_to_device, row 2"), std::string::npos) << assembled.dropped[0];
     EXPECT_EQ(assembled.profile.copies[0].points.size(), listed.points.size() - 1);
+}
+
+/// Two readings of one size have no curve between them: the last one counts.
+TEST_F(CampaignTest, WhatWasMeasuredTwiceCountsOnce) {
+    LogContent content;
+    (void)run(plan({"pointwise", "copy"}, 5), content);
+    const Assembled once = assemble(content, "test", 0);
+    const std::vector<Record> first = content.records;
+    content.records.insert(content.records.end(), first.begin(), first.end());
+    for (std::size_t i = 0; i < first.size(); ++i) content.records[i].seconds *= 3;
+    const Assembled twice = assemble(content, "test", 0);
+    EXPECT_EQ(to_json_text(twice.profile), to_json_text(once.profile));
 }
 
 TEST(Assemble, NeedsAMeasurement) { EXPECT_THROW((void)assemble({}, "empty", 0), Error); }

@@ -1,4 +1,5 @@
 // Clusters out of files: a node from NCCL's XML, a fabric from a list of cables.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -54,6 +55,30 @@ std::map<std::string, int> census(const NodePlan& plan) {
                 std::to_string(std::lround(link.bytes_per_second / 1e6)) + " x" + std::to_string(link.cables)];
     }
     return links;
+}
+
+/// Links of every generation and width, and slower than any, keep their rate when they are written.
+TEST(NcclXml, LinksKeepTheirRate) {
+    for (const char* speed : {"0.1", "2.5", "4.5", "5", "5.1", "8.0", "16.0", "32.0", "64.0"})
+        for (const int width : {1, 2, 4, 8, 16}) {
+            const std::string link = fmt::format(R"(link_speed="{} GT/s PCIe" link_width="{}")", speed, width);
+            const std::string text = fmt::format(
+                R"(<system version="1"><cpu numaid="0">
+                <pci busid="0000:01:00.0" class="0x030200" {}><gpu dev="0" sm="80" rank="0"/></pci>
+                <pci busid="0000:02:00.0" class="0x020000" {}><nic><net dev="0" speed="1"/></nic></pci>
+                </cpu></system>)",
+                link, link);
+            const NcclNode node = parse_nccl_xml(text, "topo.xml");
+            const NcclNode again = parse_nccl_xml(to_nccl_xml(node.plan, node.nic_bytes_per_second, 80), "again.xml");
+            const auto rates = [](const NcclNode& of) {
+                std::vector<double> list;
+                for (const auto& [from, to, wire] : of.plan.links()) list.push_back(wire.bytes_per_second);
+                return list;
+            };
+            const std::vector<double> read = rates(again), wired = rates(node);
+            ASSERT_EQ(read.size(), wired.size());
+            for (std::size_t i = 0; i < read.size(); ++i) EXPECT_NEAR(read[i], wired[i], 1e-8 * wired[i]) << link;
+        }
 }
 
 TEST(NcclXml, NodesComeBackAsTheyWereWritten) {
