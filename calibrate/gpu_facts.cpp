@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <stdexcept>
 
@@ -22,6 +23,9 @@ constexpr std::string_view gb200_sustained =
 constexpr std::string_view b300_sustained =
     "1769 TFLOP/s found by a long search on B300 (mamf-finder, Bekman, ML Engineering) over the best of the imported "
     "bf16 table, ";
+constexpr std::string_view gb300_sustained =
+    "1769 TFLOP/s found by a long search on B300 (mamf-finder, Bekman, ML Engineering), by the datasheets' peaks 1966, "
+    "over the best of the imported bf16 table, ";
 constexpr std::string_view flash_3 =
     "561 of 648 TFLOP/s, backward of forward, H100, head width 128, 16k tokens (FlashAttention-3, figures 5 and 6)";
 constexpr std::string_view flash_2 =
@@ -51,14 +55,28 @@ constexpr std::string_view azure_fp8 = "Azure/AI-benchmarking-guide, Azure_Resul
                            azure_gb200 = "Azure/AI-benchmarking-guide, GB200, GEMM CuBLASLt",
                            engine_b300 =
                                "TransformerEngine, docs/examples/gemm_profiling: pre-quantised products of a layer on "
-                               "B300 take 6.812 ms, 2,815 TFLOP/s; below 16,384 in the shape of GB200's";
+                               "B300 take 6.812 ms, 2,815 TFLOP/s; below 16,384 in the shape of GB200's",
+                           azure_b200 = "Azure/AI-benchmarking-guide, GB200, GEMM CuBLASLt, by the datasheets' peaks",
+                           engine_gb300 =
+                               "TransformerEngine, docs/examples/gemm_profiling, on B300, by the datasheets' peaks: "
+                               "pre-quantised products of a layer take 6.812 ms; below 16,384 in the shape of GB200's";
+/// Products read on one board, for another of the same architecture.
+template <std::size_t count>
+constexpr std::array<Product, count> scaled(const Product (&products)[count], double factor) {
+    std::array<Product, count> all{};
+    for (std::size_t i = 0; i < count; ++i) {
+        all[i] = products[i];
+        all[i].teraflops *= factor;
+    }
+    return all;
+}
+/// Peaks of a superchip's board (1,200 and 1,400 W a GPU) over those of the board of eight (1,000 and 1,100 W): 5,000
+/// of 4,500 TFLOP/s in fp8, 2,500 of 2,250 in 16 bits, 10 and 15 of 9 and 13.5 PFLOP/s in fp4 (NVIDIA's datasheets).
+constexpr double superchip = 2500.0 / 2250.0;
+constexpr auto b200_fp8 = scaled(gb200_fp8, 1 / superchip);
 /// GB200's cubes, all of them at B300's rate over GB200's.
-constexpr double b300_over_gb200 = 2815.0 / 2907.0;
-constexpr Product b300_fp8[] = {{1024, 1024, 1024, 489 * b300_over_gb200},
-                                {2048, 2048, 2048, 2244 * b300_over_gb200},
-                                {4096, 4096, 4096, 2835 * b300_over_gb200},
-                                {8192, 8192, 8192, 2877 * b300_over_gb200},
-                                {16384, 16384, 16384, 2815}};
+constexpr auto b300_fp8 = scaled(gb200_fp8, 2815.0 / 2907.0),
+               gb300_fp8 = scaled(gb200_fp8, 2815.0 / 2907.0 * superchip);
 
 /// NVFP4 by torch._scaled_mm on random data; its bf16 column, 1,420 TFLOP/s at 8192, is that of a clock that lasts.
 constexpr Product b200_fp4[] = {{1024, 1024, 1024, 366},  {1536, 1536, 1536, 1080}, {2048, 2048, 2048, 1680},
@@ -66,18 +84,19 @@ constexpr Product b200_fp4[] = {{1024, 1024, 1024, 366},  {1536, 1536, 1536, 108
                                 {8192, 8192, 8192, 5370}};
 /// The products of that layer: 19.17 TFLOP in 3.764 ms, over B200's cube of about its size.
 constexpr double b300_over_b200_fp4 = 5093.0 / 5370.0;
-constexpr Product b300_fp4[] = {{1024, 1024, 1024, 366 * b300_over_b200_fp4},
-                                {1536, 1536, 1536, 1080 * b300_over_b200_fp4},
-                                {2048, 2048, 2048, 1680 * b300_over_b200_fp4},
-                                {3072, 3072, 3072, 3510 * b300_over_b200_fp4},
-                                {4096, 4096, 4096, 4460 * b300_over_b200_fp4},
-                                {6144, 6144, 6144, 5500 * b300_over_b200_fp4},
-                                {8192, 8192, 8192, 5093}};
+constexpr auto b300_fp4 = scaled(b200_fp4, b300_over_b200_fp4), gb200_fp4 = scaled(b200_fp4, superchip),
+               gb300_fp4 = scaled(b200_fp4, b300_over_b200_fp4*superchip);
 constexpr std::string_view
     scaled_mm_b200 = "pytorch/ao, pull request 2427: bench_matmul.py --recipe nvfp4 on B200 (torch._scaled_mm)",
     engine_b300_fp4 =
         "TransformerEngine, docs/examples/gemm_profiling: pre-quantised NVFP4 products of a layer on B300 take 3.764 "
-        "ms, 5,093 TFLOP/s; other sizes in the shape of B200's (pytorch/ao, pull request 2427)";
+        "ms, 5,093 TFLOP/s; other sizes in the shape of B200's (pytorch/ao, pull request 2427)",
+    scaled_mm_gb200 =
+        "pytorch/ao, pull request 2427: bench_matmul.py --recipe nvfp4 on B200 (torch._scaled_mm), by the "
+        "datasheets' peaks",
+    engine_gb300_fp4 =
+        "TransformerEngine, docs/examples/gemm_profiling, on B300, by the datasheets' peaks: pre-quantised NVFP4 "
+        "products of a layer take 3.764 ms; other sizes in the shape of B200's (pytorch/ao, pull request 2427)";
 
 constexpr GpuFacts table[] = {
     {.name = "v100",
@@ -185,8 +204,8 @@ constexpr GpuFacts table[] = {
      .backward_origin = flash_3,
      .stream = blackwell_stream,
      .stream_origin = blackwell_stream_origin,
-     .fp8 = gb200_fp8,
-     .fp8_origin = azure_gb200,
+     .fp8 = b200_fp8,
+     .fp8_origin = azure_b200,
      .fp8_licence = "MIT",
      .fp4 = b200_fp4,
      .fp4_origin = scaled_mm_b200},
@@ -209,8 +228,8 @@ constexpr GpuFacts table[] = {
      .fp8 = gb200_fp8,
      .fp8_origin = azure_gb200,
      .fp8_licence = "MIT",
-     .fp4 = b200_fp4,
-     .fp4_origin = scaled_mm_b200},
+     .fp4 = gb200_fp4,
+     .fp4_origin = scaled_mm_gb200},
     {.name = "b300",
      .board = "B300",
      .device = "NVIDIA B300-288GB",
@@ -242,18 +261,18 @@ constexpr GpuFacts table[] = {
      .vidur = "",
      .send_recv = "",
      .tile_waves = false,
-     .sustained = 1769,
+     .sustained = 1769 * superchip,
      .best = 2089.8,
-     .sustained_origin = b300_sustained,
+     .sustained_origin = gb300_sustained,
      .backward_rate = 0.866,
      .backward_origin = flash_3,
      .stream = blackwell_stream,
      .stream_origin = blackwell_stream_origin,
-     .fp8 = b300_fp8,
-     .fp8_origin = engine_b300,
+     .fp8 = gb300_fp8,
+     .fp8_origin = engine_gb300,
      .fp8_licence = "MIT, Apache-2.0",
-     .fp4 = b300_fp4,
-     .fp4_origin = engine_b300_fp4},
+     .fp4 = gb300_fp4,
+     .fp4_origin = engine_gb300_fp4},
 };
 
 }  // namespace

@@ -69,6 +69,8 @@ void require_experts(const strategies::Plan& plan) {
     if (model.experts == 0) return;
     require(plan.strategy.dispatcher == strategies::Dispatcher::alltoall, "/strategy/moe_token_dispatcher_type",
             "tokens that all ranks gather cannot be executed yet", "set it to \"alltoall\"");
+    require(!plan.strategy.overlap_expert_exchanges, "/strategy/overlap_moe_expert_parallel_comm",
+            "layers of two micro-batches beside each other cannot be executed yet", "set it to false");
     require(model.experts > 1, "/model/num_experts", "a router of 1 expert cannot be executed", "take at least 2");
     require(training.expert_capacity == 0 || training.expert_capacity >= 1, "/training/moe_expert_capacity_factor",
             fmt::format("{}: tokens that experts have no room for cannot be executed yet", training.expert_capacity),

@@ -9,6 +9,7 @@ using strategies::Op;
 Traffics traffic_of(Lane lane) {
     switch (lane) {
         case Lane::tensor: return Traffics::tensor;
+        case Lane::expert: return Traffics::experts;
         case Lane::send_forward:
         case Lane::recv_forward:
         case Lane::send_backward:

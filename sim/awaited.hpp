@@ -11,8 +11,8 @@
 namespace orrery::sim {
 
 /// Lanes by what moves on them.
-enum class Traffics : std::uint8_t { tensor, data, messages, copies };
-inline constexpr std::size_t traffics = 4;
+enum class Traffics : std::uint8_t { tensor, experts, data, messages, copies };
+inline constexpr std::size_t traffics = 5;
 Traffics traffic_of(strategies::Lane lane);
 
 /// A set of them.
@@ -39,7 +39,7 @@ private:
     /// By operations of other lanes.
     struct Use {
         std::uint32_t writer = none;
-        std::array<std::uint32_t, traffics> readers{none, none, none, none};
+        std::array<std::uint32_t, traffics> readers{none, none, none, none, none};
     };
     void wait_for(std::uint32_t other, Causes& causes);
 

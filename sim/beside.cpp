@@ -25,6 +25,7 @@ bool depend(const Program& program, const Op& earlier, const Op& later) {
 double Slowed::*cause(Lane lane) {
     switch (lane) {
         case Lane::tensor: return &Slowed::tensor;
+        case Lane::expert: return &Slowed::experts;
         case Lane::offload:
         case Lane::reload: return &Slowed::copies;
         default: return &Slowed::data;
@@ -58,15 +59,17 @@ std::vector<double> Beside::left() const {
 Slowed Beside::kernel(double seconds) {
     Slowed slowed = share(seconds);
     slowed.tensor *= more_;
+    slowed.experts *= more_;
     slowed.data *= more_;
     slowed.copies *= more_;
     return slowed;
 }
 
-/// Of so many seconds those beside something: first its own layer's collectives, then data, then copies.
+/// Of so many seconds those beside something: first its own layer's collectives, then exchanges of tokens, data,
+/// copies.
 Slowed Beside::share(double seconds) {
     Slowed shared;
-    for (const auto of : {&Slowed::tensor, &Slowed::data, &Slowed::copies})
+    for (const auto of : {&Slowed::tensor, &Slowed::experts, &Slowed::data, &Slowed::copies})
         for (Running& running : running_) {
             if (cause(running.op->lane) != of) continue;
             const double now = std::min(running.left, seconds);

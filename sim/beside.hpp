@@ -9,10 +9,11 @@ namespace orrery::sim {
 
 /// Seconds that a kernel takes longer, by what it runs beside.
 struct Slowed {
-    double tensor = 0;  ///< collectives of its own layer, on the lane `tensor`
-    double data = 0;    ///< gradients and parameters
-    double copies = 0;  ///< to and from the host, where a core makes them
-    [[nodiscard]] double total() const { return tensor + data + copies; }
+    double tensor = 0;   ///< collectives of its own layer, on the lane `tensor`
+    double experts = 0;  ///< exchanges of another micro-batch's tokens
+    double data = 0;     ///< gradients and parameters
+    double copies = 0;   ///< to and from the host, where a core makes them
+    [[nodiscard]] double total() const { return tensor + experts + data + copies; }
 };
 
 /// Goes through a role's operations in the order of its program, blocks included: told operation by operation, a call

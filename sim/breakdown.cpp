@@ -51,13 +51,14 @@ private:
 
 /// Of one rank's spans, those of each kind of traffic; waits: of data-parallel collectives for other ranks.
 struct Sweeps {
-    Sweep tensor, data, messages, copies, waits;
+    Sweep tensor, experts, data, messages, copies, waits;
 
     Sweeps(const strategies::Program& program, const RankClass& rank) {
         auto wait = rank.data_waits.begin();
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
             const Op& op = program.ops[i];
             if (op.lane == Lane::tensor) tensor.add(rank.spans[i]);
+            if (op.lane == Lane::expert) experts.add(rank.spans[i]);
             if (op.lane == Lane::data) data.add(rank.spans[i]);
             if (op.lane == Lane::data && std::holds_alternative<Collective>(op.what) && wait != rank.data_waits.end()) {
                 waits.add({rank.spans[i].begin - *wait, rank.spans[i].begin});
@@ -69,7 +70,7 @@ struct Sweeps {
                 std::holds_alternative<strategies::HostCompute>(op.what))
                 copies.add(rank.spans[i]);
         }
-        for (Sweep* sweep : {&tensor, &data, &messages, &copies, &waits}) sweep->sort();
+        for (Sweep* sweep : {&tensor, &experts, &data, &messages, &copies, &waits}) sweep->sort();
     }
 };
 
@@ -162,6 +163,7 @@ private:
             } else {
                 awaited.issue(op, k);
                 if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);
+                if (op.lane == Lane::expert) sweeps_.experts.add(spans_[k]);
             }
         }
     }
@@ -187,6 +189,7 @@ private:
             return seconds;
         };
         take(sweeps_.tensor, Traffics::tensor, sum_.tensor_comm);
+        take(sweeps_.experts, Traffics::experts, sum_.expert_comm);
         take(sweeps_.data, Traffics::data, sum_.data_comm);
         const double messages = take(sweeps_.messages, Traffics::messages, sum_.pipeline_comm);
         take(sweeps_.copies, Traffics::copies, sum_.offload);
@@ -205,6 +208,7 @@ private:
             const double longer = time.seconds > 0 ? seconds / time.seconds : 0;  // than planned, where it is perturbed
             add(share_of(step_.kernels[compute->kernel], seconds - longer * time.slowed.total()));
             sum_.tensor_comm += longer * time.slowed.tensor;
+            sum_.expert_comm += longer * time.slowed.experts;
             sum_.data_comm += longer * time.slowed.data;
             sum_.offload += longer * time.slowed.copies;
         } else if (op.label.phase == Phase::gradient) {

@@ -231,22 +231,40 @@ BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Bes
     }
     std::vector<Span> spans;
     times.cost.device = run(number, times.ops, 0.0, never, spans);
-    times.shares = shares_of(step, block, times);
+    times.shares = shares_of(step, block, times, awaited_exchanges(number, spans));
     times.cost.host_to_end = run(number, times.ops, never, 0.0, spans);
     times.cost.first_dispatch = dispatch(block.ops.front());
     for (const Op& op : block.ops) times.cost.host += issue(op);
     return times;
 }
 
-/// What is not its kernels' is its collectives'.
-Shares Costs::shares_of(const StepProgram& step, const Program& block, const BlockTimes& times) const {
+/// Seconds in which the compute lane of a block waits for exchanges that run beside it.
+double Costs::awaited_exchanges(std::uint32_t number, const std::vector<Span>& spans) const {
+    const auto& [program, hazards] = bodies_[number];
+    double now = 0, waited = 0;
+    for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
+        if (program->ops[i].lane != Lane::compute) continue;
+        for (const std::uint32_t other : hazards.of(i)) {
+            if (program->ops[other].lane != Lane::expert || spans[other].end < spans[i].begin) continue;
+            waited += std::max(0.0, spans[i].begin - now);
+            break;
+        }
+        now = spans[i].end;
+    }
+    return waited;
+}
+
+/// What is not its kernels' is its collectives': `awaited` seconds those of exchanges beside them.
+Shares Costs::shares_of(const StepProgram& step, const Program& block, const BlockTimes& times, double awaited) const {
     Shares shares;
-    double rest = times.cost.device;
+    shares.expert_comm = awaited;
+    double rest = times.cost.device - awaited;
     for (std::size_t i = 0; i < block.ops.size(); ++i) {
         const auto& [seconds, slowed] = times.ops[i];
         if (block.ops[i].lane != Lane::compute) continue;
         if (const auto* compute = std::get_if<Compute>(&block.ops[i].what)) {
             shares += share_of(step.kernels[compute->kernel], seconds - slowed.total());
+            shares.expert_comm += slowed.experts;
             shares.data_comm += slowed.data;
             shares.offload += slowed.copies;
             rest -= seconds - slowed.tensor;

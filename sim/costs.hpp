@@ -121,8 +121,9 @@ private:
     [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
     [[nodiscard]] BlockTimes block_times(const strategies::StepProgram& step, std::uint32_t block,
                                          Beside& beside) const;
+    [[nodiscard]] double awaited_exchanges(std::uint32_t number, const std::vector<Span>& spans) const;
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block,
-                                   const BlockTimes& times) const;
+                                   const BlockTimes& times, double awaited) const;
     void time(const strategies::StepProgram& step, std::uint32_t role);
 
     /// A block's operations and what they wait for.

@@ -22,8 +22,8 @@ struct LayerBlocks {
     std::uint64_t replicated_parameters = 0;  ///< of these, those that every tensor rank holds
     std::uint64_t expert_parameters = 0;      ///< of `parameters`, those of experts
     std::uint64_t frozen_parameters = 0;      ///< beside `parameters`: without gradients and states
-    std::uint32_t tensors = 0;         ///< of this rank's trained parameters, those of experts not among them
-    std::uint32_t expert_tensors = 0;  ///< the same of one expert
+    std::uint32_t tensors = 0;                ///< of this rank's trained parameters, those of experts not among them
+    std::uint32_t expert_tensors = 0;         ///< the same of one expert
     bool borrows_words = false;  ///< reads the word embedding of the rank's first layer, and forms its gradient
 };
 

@@ -168,6 +168,8 @@ void check_dense(const Plan& plan) {
         refuse("/strategy/expert", fmt::format("{}, but the model has no experts", plan.strategy.expert), hint);
     if (plan.strategy.dispatcher != Dispatcher::alltoall)
         refuse("/strategy/moe_token_dispatcher_type", "given, but the model has no experts", hint);
+    if (plan.strategy.overlap_expert_exchanges)
+        refuse("/strategy/overlap_moe_expert_parallel_comm", "true, but the model has no experts", hint);
     if (plan.strategy.expert_tensor > 0) refuse("/strategy/expert_tensor", "given, but the model has no experts", hint);
     if (plan.training.expert_capacity > 0)
         refuse("/training/moe_expert_capacity_factor", "given, but the model has no experts", hint);
@@ -371,6 +373,7 @@ void check_extent(const Plan& plan) {
 PipelineShape Plan::pipeline_shape() const {
     const Schedule& schedule = schedule_of(strategy.schedule);
     PipelineShape shape{strategy.pipeline, strategy.virtual_pipeline, micro_batches(), schedule.order};
+    shape.pairs = strategy.overlap_expert_exchanges;
     if (!schedule.asynchronous) return shape;
     constexpr std::uint32_t fewest_steps = 4, of_each_stage = 32;
     const std::uint32_t enough = (of_each_stage * strategy.pipeline + shape.micro_batches - 1) / shape.micro_batches;

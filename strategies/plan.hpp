@@ -50,6 +50,9 @@ struct Strategy {
     std::uint32_t expert = 1;
     std::uint32_t expert_tensor = 0;  ///< expert-tensor-parallel-size: 1, or 0 for `tensor`
     Dispatcher dispatcher = Dispatcher::alltoall;
+    /// overlap-moe-expert-parallel-comm: exchanges of a forward's tokens run beside the backward of another
+    /// micro-batch, and the other way round (layer_pairs.hpp).
+    bool overlap_expert_exchanges = false;
     bool sequence_parallel = false;
     ScheduleKind schedule = ScheduleKind::one_f_one_b;
     Sharding sharding = Sharding::none;  ///< zero1: use-distributed-optimizer

@@ -22,6 +22,30 @@ void check_split_backward(const Strategy& strategy, const Schedule& schedule) {
             "set it to 0, or schedule to \"1f1b\"");
 }
 
+/// What layers of two micro-batches beside each other are not known with. The first three are Megatron-LM's rules
+/// (transformer_config.py).
+void check_pairs(const Strategy& strategy) {
+    const auto pairs = [](const char* key, const std::string& what, const char* remedy) {
+        refuse(key, what + ", but exchanges of experts run beside another micro-batch",
+               std::string(remedy) + ", or set overlap_moe_expert_parallel_comm to false");
+    };
+    const bool interleaved = strategy.schedule == ScheduleKind::interleaved && strategy.virtual_pipeline > 1;
+    if (!interleaved && !(strategy.schedule == ScheduleKind::one_f_one_b && strategy.pipeline == 1))
+        pairs("/strategy/schedule", std::string(schedule_of(strategy.schedule).name),
+              strategy.pipeline == 1 ? "set it to \"1f1b\""
+                                     : "set it to \"interleaved\", and virtual_pipeline to 2 or more");
+    if (strategy.recompute == Recompute::full)
+        pairs("/strategy/recompute", "full", "set it to \"none\" or \"selective\"");
+    if (strategy.dispatcher == Dispatcher::allgather)
+        pairs("/strategy/moe_token_dispatcher_type", "allgather", "set it to \"alltoall\" or \"flex\"");
+    if (strategy.sharding == Sharding::zero3)
+        pairs("/strategy/sharding", "zero3, whose weights are gathered layer by layer", "set it to \"zero2\"");
+    if (strategy.cpu_offloading_num_layers > 0)
+        pairs("/strategy/cpu_offloading_num_layers", fmt::format("{}", strategy.cpu_offloading_num_layers),
+              "set it to 0");
+    if (strategy.expert == 1) pairs("/strategy/expert", "1: nothing is exchanged", "raise it");
+}
+
 }  // namespace
 
 void check_schedule(const Plan& plan) {
@@ -49,6 +73,7 @@ void check_schedule(const Plan& plan) {
                            schedule.chunks),
                fmt::format("set it to {}, and pipeline to 2 or more", schedule.chunks));
     if (schedule.splits_backward) check_split_backward(strategy, schedule);
+    if (strategy.overlap_expert_exchanges) check_pairs(strategy);
 }
 
 void check_asynchronous(const Plan& plan) {

@@ -50,6 +50,17 @@ void keep_ends_wide(models::Model& model, const Training& training) {
     }
 }
 
+/// Of each two types of the body's layers.
+void add_pairs(StepProgram& step, Intern& intern, const Plan& plan, ModelBlocks& blocks) {
+    std::vector<std::pair<ShardedLayer, const LayerBlocks*>> body;
+    for (std::size_t type = 0; type < blocks.types.size(); ++type)
+        if (const models::Layer& layer = blocks.model.layers[type]; layer.part == Part::body)
+            body.emplace_back(shard(layer, plan), &blocks.types[type].plain);
+    const auto paired = [&](const auto& one) { return PairedLayer{&one.first, one.second, plan.strategy.recompute}; };
+    for (const auto& forward : body)
+        for (const auto& backward : body) add_pair(step, intern, paired(forward), paired(backward), blocks.pairs);
+}
+
 }  // namespace
 
 const TypeBlocks& ModelBlocks::of(std::string_view layer) const {
@@ -70,6 +81,7 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
         const bool again = body && recompute == Recompute::full;
         type.recomputed = again ? add_blocks(step, intern, sharded, Recompute::full, split) : type.plain;
     }
+    if (plan.strategy.overlap_expert_exchanges) add_pairs(step, intern, plan, blocks);
     blocks.word_embedding_parameters = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
     return blocks;
 }

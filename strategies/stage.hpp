@@ -8,6 +8,7 @@
 #include "models/operators.hpp"
 #include "strategies/intern.hpp"
 #include "strategies/layer_blocks.hpp"
+#include "strategies/layer_pairs.hpp"
 #include "strategies/plan.hpp"
 
 namespace orrery::strategies {
@@ -23,6 +24,7 @@ struct ModelBlocks {
     std::vector<TypeBlocks> types{};  ///< as model.layers
     /// Throws std::logic_error for a type that the model has not.
     [[nodiscard]] const TypeBlocks& of(std::string_view layer) const;
+    PairBlocks pairs = {};  ///< of the body's layers, where exchanges of experts run beside another micro-batch
     std::uint64_t word_embedding_parameters = 0;  ///< per rank; exchanged between first and last stage when tied
 };
 ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan);

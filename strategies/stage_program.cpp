@@ -51,6 +51,10 @@ private:
         BufferId all = 0;  ///< or the rest of it
         BufferId for_weights = 0, output_gradient = 0;
     };
+    /// What the call of a layer takes and makes. kept: what is left for those that come later.
+    struct Use {
+        std::vector<BufferId> reads, kept, writes;
+    };
     [[nodiscard]] std::size_t number(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
 
     [[nodiscard]] std::uint32_t slots_of_round() const {
@@ -67,10 +71,20 @@ private:
     void run(const Slot& slot);
     void forward(const Slot& slot);
     void backward(const Slot& slot);
+    void pair(const Slot& ahead, const Slot& back);
+    std::vector<BufferId> input(const Slot& slot);
+    Use forward_use(const Slot& slot, std::size_t i, std::vector<BufferId> reads);
+    void forward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads);
+    void end_forward(const Slot& slot);
+    Use backward_use(const Slot& slot, std::size_t i, std::vector<BufferId> reads);
+    void backward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads);
+    void end_backward(const Slot& slot);
+    void pair_layers(const Slot& ahead, std::size_t i, std::vector<BufferId> of_i, const Slot& back, std::size_t j,
+                     std::vector<BufferId> of_j);
+    [[nodiscard]] const std::uint32_t* pair_of(const PlacedLayer& ahead, const PlacedLayer& back) const;
     void weight_gradient(const Slot& slot);
-    void call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label,
-                        const std::vector<BufferId>& reads, std::vector<BufferId> kept,
-                        const std::vector<BufferId>& writes);
+    void call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use use);
+    void call_to_wait(std::uint32_t block, const Label& label, Use& use);
     void hand_on(const Slot& slot, std::vector<BufferId>& writes);
     void post_receives(std::size_t from, std::size_t to);
     std::vector<BufferId> send_outputs(std::size_t from, std::size_t to);
@@ -130,8 +144,15 @@ void StageWriter::micro_batches() {
         if (overlap && more) post_receives(ends[w], ends[w + 1]);
         for (std::size_t i = begin(w); i < ends[w]; ++i) {
             if (i > begin(w)) begins_.push_back(builder_.size());
-            run(slots_[i]);
-            if (overlap) send_outputs(i, i + 1);
+            const std::size_t first = i;
+            if (slots_[i].pairs) {
+                pair(slots_[i], slots_[i + 1]);
+                begins_.push_back(builder_.size());
+                ++i;
+            } else {
+                run(slots_[i]);
+            }
+            if (overlap) send_outputs(first, i + 1);
         }
         if (overlap) continue;
         std::vector<BufferId> waits = send_outputs(begin(w), ends[w]);
@@ -176,81 +197,151 @@ void StageWriter::hand_on(const Slot& slot, std::vector<BufferId>& writes) {
     if (boundary_.hands_over(slot)) writes.push_back(boundary_.output_here(slot));
 }
 
-/// A layer whose host waits inside it is called in two parts. kept: what is left for those that come later, to which
-/// both add.
-void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label,
-                                 const std::vector<BufferId>& reads, std::vector<BufferId> kept,
-                                 const std::vector<BufferId>& writes) {
-    std::vector<BufferId> left = kept;
-    left.insert(left.end(), writes.begin(), writes.end());
-    if (to_wait != LayerBlocks::none) {
-        const BufferId counts = builder_.buffer(0, Keep::scratch);
-        kept.push_back(counts);
-        builder_.emit(Lane::compute, label, What{Call{to_wait}}, reads, kept);
-        builder_.emit(Lane::compute, intern_.label("counts on host", label.phase, label.micro_batch, label.layer),
-                      What{HostSync{}}, {counts}, {});
-    }
-    builder_.emit(Lane::compute, label, What{Call{block}}, reads, left);
+/// Up to the host's wait inside a layer, whose rest then takes the counts that it waited for.
+void StageWriter::call_to_wait(std::uint32_t block, const Label& label, Use& use) {
+    const BufferId counts = builder_.buffer(0, Keep::scratch);
+    use.kept.push_back(counts);
+    builder_.emit(Lane::compute, label, What{Call{block}}, use.reads, use.kept);
+    use.kept.pop_back();
+    builder_.emit(Lane::compute, intern_.label("counts on host", label.phase, label.micro_batch, label.layer),
+                  What{HostSync{}}, {counts}, {});
 }
 
-void StageWriter::forward(const Slot& slot) {
+/// A layer whose host waits inside it is called in two parts, which both add to what is kept.
+void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use use) {
+    if (to_wait != LayerBlocks::none) call_to_wait(to_wait, label, use);
+    use.kept.insert(use.kept.end(), use.writes.begin(), use.writes.end());
+    builder_.emit(Lane::compute, label, What{Call{block}}, use.reads, use.kept);
+}
+
+/// What the first call of a slot takes of another stage or chunk.
+std::vector<BufferId> StageWriter::input(const Slot& slot) {
+    if (boundary_.receives(slot) || boundary_.takes(slot)) return {boundary_.input(slot)};
+    return {};
+}
+
+StageWriter::Use StageWriter::forward_use(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
     const auto& chunk = stage_.chunks[slot.chunk];
+    const LayerBlocks& blocks = *chunk[i].blocks;
+    Saved& kept = saved_[{slot.chunk, slot.micro_batch}].emplace_back();
+    kept.all = builder_.buffer(blocks.saved_bytes - blocks.weight_saved_bytes, Keep::activation);
+    Use use{std::move(reads), {kept.all}, {}};
+    if (blocks.weight_gradient != LayerBlocks::none)
+        use.kept.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
+    weights_.before(slot, i, use.reads, use.writes);
+    if (i + 1 == chunk.size()) hand_on(slot, use.writes);
+    offload_.before(slot, i, following(slot), use.reads, use.writes);
+    return use;
+}
+
+void StageWriter::forward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
+    const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
-    std::vector<BufferId> reads;
-    if (boundary_.receives(slot) || boundary_.takes(slot)) reads.push_back(boundary_.input(slot));
-    auto& saved = saved_[{slot.chunk, slot.micro_batch}];
-    emit_batch_input(plan_, slot.micro_batch, builder_, intern_);
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-        const LayerBlocks& blocks = *chunk[i].blocks;
-        Saved& kept = saved.emplace_back();
-        kept.all = builder_.buffer(blocks.saved_bytes - blocks.weight_saved_bytes, Keep::activation);
-        std::vector<BufferId> saves{kept.all}, writes;
-        if (blocks.weight_gradient != LayerBlocks::none)
-            saves.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
-        weights_.before(slot, i, reads, writes);
-        if (i + 1 == chunk.size()) hand_on(slot, writes);
-        offload_.before(slot, i, following(slot), reads, writes);
-        call_with_wait(blocks.forward_to_wait, blocks.forward,
-                       intern_.label("forward", Phase::forward, mb, chunk[i].layer), reads, std::move(saves), writes);
-        offload_.behind(slot, i, following(slot), kept.all);
-        reads.clear();
-    }
+    call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward,
+                   intern_.label("forward", Phase::forward, mb, placed.layer), forward_use(slot, i, std::move(reads)));
+    offload_.behind(slot, i, following(slot), saved_[{slot.chunk, slot.micro_batch}].back().all);
+}
+
+void StageWriter::end_forward(const Slot& slot) {
     const PipelineShape shape = plan_.pipeline_shape();
     if (shape.virtual_stage(slot.chunk, stage_.index) + 1 == shape.virtual_stages())
         emit_batch_loss(plan_, slot.micro_batch, builder_, intern_);
 }
 
+void StageWriter::forward(const Slot& slot) {
+    std::vector<BufferId> reads = input(slot);
+    emit_batch_input(plan_, slot.micro_batch, builder_, intern_);
+    for (std::size_t i = 0; i < stage_.chunks[slot.chunk].size(); ++i) forward_layer(slot, i, std::exchange(reads, {}));
+    end_forward(slot);
+}
+
+StageWriter::Use StageWriter::backward_use(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
+    const LayerBlocks& blocks = *stage_.chunks[slot.chunk][i].blocks;
+    Saved& saved = saved_.at({slot.chunk, slot.micro_batch})[i];
+    Use use{std::move(reads), {}, {}};
+    weights_.before(slot, i, use.reads, use.writes);
+    offload_.before(slot, i, following(slot), use.reads, use.writes);
+    use.reads.push_back(offload_.back(slot, i, saved.all));
+    if (blocks.weight_gradient != LayerBlocks::none) {
+        use.reads.push_back(saved.for_weights);
+        use.writes.push_back(saved.output_gradient = builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
+    }
+    gradients_.formed(slot, i, use.writes);
+    if (i == 0) hand_on(slot, use.writes);
+    return use;
+}
+
+void StageWriter::backward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
+    const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
+    const LayerBlocks& blocks = *placed.blocks;
+    const bool whole = slot.work == SlotWork::backward;
+    const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
+    Use use = backward_use(slot, i, std::move(reads));
+    if (block != LayerBlocks::none)
+        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block,
+                       intern_.label(whole ? "backward" : "input gradient", Phase::backward,
+                                     static_cast<std::int32_t>(slot.micro_batch), placed.layer),
+                       std::move(use));
+    gradients_.behind(slot, i);
+}
+
+void StageWriter::end_backward(const Slot& slot) {
+    gradients_.behind(slot);
+    if (slot.work == SlotWork::backward) saved_.erase({slot.chunk, slot.micro_batch});
+}
+
 /// The backward of a chunk, or where it is in two parts the first of them.
 void StageWriter::backward(const Slot& slot) {
-    const auto& chunk = stage_.chunks[slot.chunk];
-    const auto mb = static_cast<std::int32_t>(slot.micro_batch);
-    const bool whole = slot.work == SlotWork::backward;
-    const char* const name = whole ? "backward" : "input gradient";
-    auto& saved = saved_.at({slot.chunk, slot.micro_batch});
-    std::vector<BufferId> reads;
-    if (boundary_.receives(slot) || boundary_.takes(slot)) reads.push_back(boundary_.input(slot));
-    for (std::size_t i = chunk.size(); i-- > 0;) {
-        const LayerBlocks& blocks = *chunk[i].blocks;
-        std::vector<BufferId> writes;
-        weights_.before(slot, i, reads, writes);
-        offload_.before(slot, i, following(slot), reads, writes);
-        reads.push_back(offload_.back(slot, i, saved[i].all));
-        if (blocks.weight_gradient != LayerBlocks::none) {
-            reads.push_back(saved[i].for_weights);
-            writes.push_back(saved[i].output_gradient =
-                                 builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
-        }
-        gradients_.formed(slot, i, writes);
-        if (i == 0) hand_on(slot, writes);
-        const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
-        if (block != LayerBlocks::none)
-            call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block,
-                           intern_.label(name, Phase::backward, mb, chunk[i].layer), reads, {}, writes);
-        reads.clear();
-        gradients_.behind(slot, i);
+    std::vector<BufferId> reads = input(slot);
+    for (std::size_t i = stage_.chunks[slot.chunk].size(); i-- > 0;) backward_layer(slot, i, std::exchange(reads, {}));
+    end_backward(slot);
+}
+
+/// nullptr: these do not run beside each other (embedding and loss).
+const std::uint32_t* StageWriter::pair_of(const PlacedLayer& ahead, const PlacedLayer& back) const {
+    const auto found = blocks_.pairs.find({ahead.blocks->forward, back.blocks->backward});
+    return found == blocks_.pairs.end() ? nullptr : &found->second;
+}
+
+/// The label is the backward's.
+void StageWriter::pair_layers(const Slot& ahead, std::size_t i, std::vector<BufferId> of_i, const Slot& back,
+                              std::size_t j, std::vector<BufferId> of_j) {
+    const PlacedLayer &one = stage_.chunks[ahead.chunk][i], &other = stage_.chunks[back.chunk][j];
+    Use use = forward_use(ahead, i, std::move(of_i));
+    const auto mb = static_cast<std::int32_t>(ahead.micro_batch);
+    if (one.blocks->forward_to_wait != LayerBlocks::none)
+        call_to_wait(one.blocks->forward_to_wait, intern_.label("forward", Phase::forward, mb, one.layer), use);
+    const Use beside = backward_use(back, j, std::move(of_j));
+    use.reads.insert(use.reads.end(), beside.reads.begin(), beside.reads.end());
+    use.kept.insert(use.kept.end(), use.writes.begin(), use.writes.end());
+    use.kept.insert(use.kept.end(), beside.writes.begin(), beside.writes.end());
+    builder_.emit(Lane::compute,
+                  intern_.label("forward beside backward", Phase::backward, static_cast<std::int32_t>(back.micro_batch),
+                                other.layer),
+                  What{Call{*pair_of(one, other)}}, use.reads, use.kept);
+    gradients_.behind(back, j);
+}
+
+/// Layers of the body meet, the first of the forward the last of the backward; what has nothing beside it runs alone:
+/// the embedding first, and the loss's backward.
+void StageWriter::pair(const Slot& ahead, const Slot& back) {
+    const auto &to = stage_.chunks[ahead.chunk], &fro = stage_.chunks[back.chunk];
+    std::vector<BufferId> forward_reads = input(ahead), backward_reads = input(back);
+    emit_batch_input(plan_, ahead.micro_batch, builder_, intern_);
+    std::size_t i = 0, left = fro.size();
+    const auto step_forward = [&] { forward_layer(ahead, i++, std::exchange(forward_reads, {})); };
+    const auto step_backward = [&] { backward_layer(back, --left, std::exchange(backward_reads, {})); };
+    const auto in_body = [&](const PlacedLayer& layer) { return pair_of(layer, layer) != nullptr; };
+    while (i < to.size() && !in_body(to[i])) step_forward();
+    while (left > 0 && !in_body(fro[left - 1])) step_backward();
+    while (i < to.size() && left > 0 && pair_of(to[i], fro[left - 1]) != nullptr) {
+        --left;
+        pair_layers(ahead, i++, std::exchange(forward_reads, {}), back, left, std::exchange(backward_reads, {}));
     }
-    gradients_.behind(slot);
-    if (whole) saved_.erase({slot.chunk, slot.micro_batch});
+    while (left > 0) step_backward();
+    while (i < to.size()) step_forward();
+    end_forward(ahead);
+    end_backward(back);
 }
 
 void StageWriter::weight_gradient(const Slot& slot) {

@@ -9,8 +9,9 @@
 namespace orrery::strategies {
 
 namespace {
-constexpr EnumNames<Lane> lane_names{"compute",       "tensor",        "data",    "send-forward", "recv-forward",
-                                     "send-backward", "recv-backward", "offload", "reload",       "host"};
+constexpr EnumNames<Lane> lane_names{"compute",      "tensor",       "expert",        "data",
+                                     "send-forward", "recv-forward", "send-backward", "recv-backward",
+                                     "offload",      "reload",       "host"};
 constexpr EnumNames<Keep> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
 constexpr EnumNames<Phase> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
 static_assert(lanes == lane_names.size() && keeps == keep_names.size());

@@ -27,10 +27,12 @@ namespace orrery::strategies {
 /// A lane is a CUDA stream: operations on it run in program order, one at a time. Sends and receives have lanes of
 /// their own, as NCCL runs the parts of a group call at once; so have copies to the host (offload) and back (reload),
 /// as a GPU has a copy engine for each direction and PCIe is full duplex. What the host's cores compute for the rank
-/// has one as well. A collective that the next kernel waits for stands on the compute lane.
+/// has one as well. A collective that the next kernel waits for stands on the compute lane; exchanges of tokens have
+/// one where another micro-batch computes beside them (layer_pairs.hpp).
 enum class Lane : std::uint8_t {
     compute,
     tensor,
+    expert,
     data,
     send_forward,
     recv_forward,
@@ -40,7 +42,7 @@ enum class Lane : std::uint8_t {
     reload,
     host
 };
-inline constexpr std::size_t lanes = 10;
+inline constexpr std::size_t lanes = 11;
 std::string_view name(Lane lane);
 
 /// What a buffer holds.

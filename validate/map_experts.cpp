@@ -88,11 +88,13 @@ bool fuses_permutation(const Row& row, Software software) {
     return row.flag("switches.moe-permute-fusion").value_or(software == Software::nemo);
 }
 
-/// The recipes' graphs leave out experts, whose number of tokens varies, but for those that pad them: MXFP8 from
-/// Megatron-Bridge's release 26.06 on (perf_recipes: cuda_graph_impl full_iteration, moe_paged_stash), of which hybrids
-/// with mixers are none (perf_recipes/nemotronh).
+/// The row's own; else the recipes' graphs leave out experts, whose number of tokens varies, but for those that pad
+/// them: MXFP8 from Megatron-Bridge's release 26.06 on (perf_recipes: cuda_graph_impl full_iteration, moe_paged_stash),
+/// of which hybrids with mixers are none (perf_recipes/nemotronh).
 strategies::CudaGraphScope graph_scope(const Row& row, const models::ModelSpec& model) {
     using enum strategies::CudaGraphScope;
+    if (row.words("switches.cuda-graph-impl") == "full_iteration") return full_iteration;
+    if (row.has("switches.cuda-graph-scope")) return outside_experts;
     const std::string precision = row.words("precision"), release = row.words("source.release");
     const bool pads = (contains(precision, "mxfp8") || contains(precision, "fp8-mx")) && release >= "26.06" &&
                       model.layer_pattern.empty();
@@ -114,6 +116,7 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
         throw Skip("experts beside tensor without sequence parallelism are not supported");
     plan.training.expert_capacity = row.number("switches.moe-expert-capacity-factor").value_or(0);
     strategy.dispatcher = dispatcher_of_experts(row, software, plan.training.expert_capacity);
+    strategy.overlap_expert_exchanges = row.flag("switches.overlap-moe-expert-parallel-comm").value_or(false);
     plan.training.permute_fusion = fuses_permutation(row, software);
     plan.training.cuda_graph_scope = graph_scope(row, plan.model);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);

@@ -49,7 +49,6 @@ constexpr Unmodelled arguments[] = {
     {"switches.mamba-int-list", "elastic training of several widths at once is not supported"},
     {"switches.mtp-num-layers", "multi-token prediction is not supported"},
     {"switches.fine-grained-activation-offloading", "offload of single activations is not supported"},
-    {"switches.overlap-moe-expert-parallel-comm", "exchanges of tokens beside computation are not supported"},
 };
 
 void check_family(const Row& row) {

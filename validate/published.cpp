@@ -72,6 +72,7 @@ constexpr std::array table{
     FieldRule{"strategy", "expert_tensor", of_experts},
     FieldRule{"strategy", "cp_comm_type", never},
     FieldRule{"strategy", "moe_token_dispatcher_type", of_experts},
+    FieldRule{"strategy", "overlap_moe_expert_parallel_comm", "false; the recipe's where a row has it"},
     FieldRule{"strategy", "sequence_parallel", of_software},
     FieldRule{"strategy", "schedule", of_words},
     FieldRule{"strategy", "sharding", of_words},

@@ -34,7 +34,7 @@ constexpr Row rows[] = {
     key("model.expert_tensor_parallel_size"), key("model.moe_shared_expert_intermediate_size"),
     harmless("model.moe_router_load_balancing_type"), harmless("model.moe_grouped_gemm"),
     harmless("model.moe_aux_loss_coeff"), harmless("model.moe_z_loss_coeff"), harmless("model.moe_input_jitter_eps"),
-    key("model.moe_token_dispatcher_type"),
+    key("model.moe_token_dispatcher_type"), key("model.overlap_moe_expert_parallel_comm"),
     harmless("model.moe_token_drop_policy"), harmless("model.moe_token_dropping"), harmless("model.moe_extended_tp"),
     harmless("model.moe_router_pre_softmax"), key("model.moe_permute_fusion"),
     // How the step is divided.

@@ -53,7 +53,7 @@ constexpr Row rows[] = {
     rule("moe_train_capacity_factor"), rule("disable_moe_token_dropping", none), rule("topk"),
     noted("moe_shared_expert_overlap", "the shared expert runs before the others, not beside their exchange",
         estimate, none),
-    noted("overlap_moe_expert_parallel_comm", "exchanges of tokens are timed as exposed", estimate, none),
+    key_switch("overlap_moe_expert_parallel_comm"),
     noted("delay_wgrad_compute", "weight gradients run where they stand in the backward", estimate, none),
     rule("moe_token_dispatcher_type"),
     harmless("moe_enable_deepep", none), harmless("moe_flex_dispatcher_backend"), key_switch("moe_permute_fusion"),

@@ -241,7 +241,7 @@ void read_experts(const Givens& given, Draft& draft) {
         for (const char* key : {"/model/num_experts_per_tok", "/model/moe_intermediate_size",
                                 "/model/moe_shared_expert_intermediate_size", "/strategy/expert_tensor",
                                 "/training/moe_expert_capacity_factor", "/training/moe_pad_expert_input_to_capacity",
-                                "/training/moe_permute_fusion"})
+                                "/training/moe_permute_fusion", "/strategy/overlap_moe_expert_parallel_comm"})
             draft.erase(key);
         return;
     }

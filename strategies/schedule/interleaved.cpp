@@ -28,13 +28,15 @@ std::vector<Slot> interleaved(const PipelineShape& shape, std::uint32_t stage) {
     const std::uint32_t warm_up =
         shape.micro_batches == shape.pipeline
             ? total
-            : std::min((shape.pipeline - stage - 1) * 2 + (shape.chunks - 1) * shape.pipeline, total);
+            : std::min((shape.pipeline - stage - 1) * 2 + (shape.chunks - 1) * shape.pipeline + (shape.pairs ? 1 : 0),
+                       total);
     std::vector<Slot> slots;
     slots.reserve(2 * std::size_t{total} + 1);
     for (std::uint32_t k = 0; k < warm_up; ++k) slots.push_back(forward_slot(shape, k));
     for (std::uint32_t k = warm_up; k < total; ++k) {
         slots.push_back(forward_slot(shape, k));
         slots.back().exchange = false;  // the exchange follows the pair
+        slots.back().pairs = shape.pairs;
         slots.push_back(backward_slot(shape, k - warm_up));
     }
     for (std::uint32_t k = total - warm_up; k < total; ++k) slots.push_back(backward_slot(shape, k));

@@ -17,6 +17,7 @@ struct Slot {
     std::uint32_t micro_batch = 0;
     bool exchange = true;  ///< boundary tensors are sent and received after this slot, together with those of the
                            ///< slots before it since the last exchange
+    bool pairs = false;    ///< a forward whose layers run beside those of the backward behind it (PipelineShape::pairs)
 
     /// Whether it takes a gradient from the stage behind and hands one on.
     [[nodiscard]] bool hands_gradient_on() const {
@@ -39,6 +40,9 @@ struct PipelineShape {
     std::uint32_t pipeline = 1, chunks = 1, micro_batches = 1;
     ChunkOrder order = ChunkOrder::wraps;
     std::uint32_t steps = 1;
+    /// Forwards run beside backwards, layer by layer, so that exchanges of tokens of one hide behind the other: each
+    /// stage is then one forward further ahead (overlap-moe-expert-parallel-comm; Megatron-LM, combined_1f1b.py).
+    bool pairs = false;
 
     /// Of all steps.
     [[nodiscard]] constexpr std::uint32_t all_micro_batches() const { return micro_batches * steps; }

@@ -82,6 +82,9 @@ TEST(Experts, StepsFoldExactlyAndEqualTheLongestPath) {
           R"({"model": {"moe_layer_freq": 2, "moe_shared_expert_intermediate_size": 1024}})",
           R"({"strategy": {"virtual_pipeline": 2, "expert": 2}})",
           R"({"strategy": {"moe_token_dispatcher_type": "flex"}})",
+          R"({"strategy": {"pipeline": 1, "data": 16, "expert": 8, "overlap_moe_expert_parallel_comm": true}})",
+          R"({"strategy": {"virtual_pipeline": 2, "expert": 4, "overlap_moe_expert_parallel_comm": true,
+              "moe_token_dispatcher_type": "flex"}, "training": {"cuda_graph": false}})",
           R"({"training": {"cuda_graph_scope": "outside_experts"}})",
           R"({"strategy": {"tensor": 2, "data": 4, "sequence_parallel": true, "moe_token_dispatcher_type": "flex"},
               "training": {"cuda_graph_scope": "outside_experts", "moe_permute_fusion": false}})"}) {
@@ -121,6 +124,27 @@ TEST(Experts, ExchangesAreOnTheCriticalPath) {
     };
     EXPECT_GT(exchanged(16), exchanged(8)) << "between nodes tokens take longer";
     EXPECT_EQ(exchanged(1), 0);
+}
+
+/// Beside another micro-batch exchanges cost what does not hide, and what kernels take longer beside them.
+TEST(Experts, ExchangesHideBesideAnotherMicroBatch) {
+    for (const char* plan : {R"("pipeline": 1, "data": 16, "expert": 8)",
+                             R"("pipeline": 1, "data": 16, "expert": 8, "moe_token_dispatcher_type": "flex")",
+                             R"("virtual_pipeline": 2, "expert": 4)"}) {
+        const auto with = [&](const char* overlap) {
+            return quick(moe(fmt::format(R"({{"strategy": {{{}, "overlap_moe_expert_parallel_comm": {}}},
+                "training": {{"global_batch_size": 256}}}})",
+                                         plan, overlap)));
+        };
+        const Prediction exposed = with("false"), beside = with("true");
+        EXPECT_LT(beside.step_time_s, exposed.step_time_s) << plan;
+        for (std::size_t stage = 0; stage < beside.stages.size(); ++stage) {
+            EXPECT_LT(beside.stages[stage].expert_comm, 0.6 * exposed.stages[stage].expert_comm) << plan;
+            EXPECT_GT(beside.stages[stage].expert_comm, 0) << "the first and the last micro-batch are alone";
+            EXPECT_NEAR(beside.stages[stage].gemm, exposed.stages[stage].gemm, 1e-9 * exposed.step_time_s);
+            EXPECT_NEAR(beside.stages[stage].total(), beside.step_time_s, 1e-9);
+        }
+    }
 }
 
 TEST(Imbalance, LengthensTheStepTheMoreTheLargerItIs) {

@@ -66,6 +66,19 @@ TEST_P(Unrolled, OperationsAreTimedAsTheirCalls) {
 
 INSTANTIATE_TEST_SUITE_P(Property, Unrolled, testing::Range<std::uint64_t>(5000, 6000, 20));
 
+/// Layers of two micro-batches in one call, with and without a host that waits inside them.
+TEST(UnrolledSteps, LayersBesideEachOtherAreOnePrediction) {
+    for (const char* plan : {R"("pipeline": 1, "data": 16)", R"("pipeline": 2, "virtual_pipeline": 2, "data": 8)"})
+        for (const char* graph : {"true", "false"}) {
+            const scenarios::Scenario scenario = small_scenario(fmt::format(
+                R"({{"model": {{"num_experts": 8, "moe_intermediate_size": 2048}},
+                    "strategy": {{"tensor": 1, {}, "expert": 8, "overlap_moe_expert_parallel_comm": true}},
+                    "training": {{"cuda_graph": {}}}}})",
+                plan, graph));
+            expect_one_prediction(scenario, 3);
+        }
+}
+
 /// Gradients and parameters beside tensor-parallel layers: where this was first seen to differ, by 0.6%.
 TEST(UnrolledSteps, ShippedScenariosAreOnePrediction) {
     for (const char* file : {"gpt-22b-superpod-h100", "gpt-1.7b-dgx-a100", "bert-large-dgx-1v", "mistral-7b-dgx-a100",
