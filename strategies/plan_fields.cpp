@@ -111,7 +111,8 @@ constexpr std::array of_strategy{
                 "flex: a token goes once to each rank that has experts of it (DeepEP, HybridEP).",
         .origin = "Megatron-LM; DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.2"}),
     field<&Strategy::overlap_expert_exchanges>({.name = "overlap_moe_expert_parallel_comm",
-        .help = "Exchanges of a forward's tokens run beside the backward of another micro-batch, and the other way round.",
+        .help = "Exchanges of a forward's tokens run beside the backward of another micro-batch, and the other way "
+                "round.",
         .origin = "Megatron-LM; DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.1"}),
     field<&Strategy::sequence_parallel>({.name = "sequence_parallel",
         .help = "Norms and dropouts are split over the tensor ranks too.",

@@ -30,8 +30,6 @@ TEST(Support, OtherFamiliesAreNamed) {
 TEST(Support, ExpertsAreNamed) {
     EXPECT_EQ(reason({{"model", {{"experts", 8}}}}), "model dimensions not published: topk");
     EXPECT_EQ(reason({{"ep", 4}}), "model dimensions not published: experts");
-    EXPECT_EQ(reason({{"switches", {{"overlap-moe-expert-parallel-comm", true}}}}),
-              "exchanges of tokens beside computation are not supported");
 }
 
 TEST(Support, OtherWorkIsNamed) {
