@@ -76,10 +76,6 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
             if (site.scenario.plan.training.lora_rank > 0)
                 throw Error("", "/training/lora_rank", "a search does not count frozen weights yet",
                             "leave it out, or sweep the plans");
-            if (site.scenario.plan.strategy.overlap_expert_exchanges)
-                throw Error("", "/strategy/overlap_moe_expert_parallel_comm",
-                            "a search does not bound layers beside each other yet",
-                            "set it to false, or sweep the plans");
             Space space({site.gpus, question.idle});
             for (const auto& [key, values] : question.given) space.give(key, values);
             const double weight = weight_of(question, site);

@@ -94,6 +94,12 @@ TEST(Search, GoesOverSizesAndKindsOfClusters) {
     EXPECT_EQ(json.at("best").size(), 2U);
     EXPECT_TRUE(json.at("best").at(0).at("site").contains("gpus"));
     EXPECT_TRUE(json.at("best").at(0).at("site").contains("cluster.gpu"));
+    const Json& clusters = json.at("clusters");
+    ASSERT_EQ(clusters.size(), 4U) << "two sizes of two kinds";
+    EXPECT_EQ(clusters.at(0).at("on_front"), true) << "none is faster than the first";
+    for (const Json& cluster : clusters)
+        EXPECT_NEAR(cluster.at("gpu_hours").get<double>() * 3600,
+                    cluster.at("time_s").get<double>() * cluster.at("gpus").get<double>(), 1e-3);
 }
 
 TEST(Search, CountsMoneyAndEnergy) {
@@ -139,6 +145,7 @@ TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         {"--vary", "training.micro_batch_size=8..1x2"},
         {"--vary", "seed=1..100000 +1", "--vary", "perturbations.jitter=0..1 +0.001"},
         {"--set", "perturbations.jitter=0.1"},
+        {"--set", "model.num_experts=8", "--set", "strategy.overlap_moe_expert_parallel_comm=true"},
         {"--set", "model.hidden_size=65536", "--set", "model.num_hidden_layers=512"},
         {"--idle", "2"},
         {"--csv", folder / "no/such/folder.csv"},
