@@ -164,7 +164,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     Optimizer out(builder, intern, here == owned);
     const auto first = here == 0 ? gradients : std::span<const BufferId>{};  // else the kernel before has waited
     std::vector<BufferId> copies;                                            // none where gradients are fp32
-    if (half_gradients && here > 0) {
+    if (half_gradients && here > 0 && !keeps_gradient_copies(plan)) {
         const std::uint64_t bytes = here * state_bytes(plan.training.precision).gradient_copy;
         copies.push_back(builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use}));
     }

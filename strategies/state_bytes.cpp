@@ -14,4 +14,6 @@ StateBytes state_bytes(const Precision& precision) {
     return {.weight = 2 + cast, .gradient = gradient, .optimizer = 12, .gradient_copy = gradient == 2 ? 4U : 0U};
 }
 
+bool keeps_gradient_copies(const Plan& plan) { return plan.training.software == hardware::Software::orrery; }
+
 }  // namespace orrery::strategies

@@ -18,4 +18,7 @@ struct StateBytes {
 };
 StateBytes state_bytes(const Precision& precision);
 
+/// Orrery's own runtime takes memory for those copies once and keeps it with the states (run/parameters.hpp).
+bool keeps_gradient_copies(const Plan& plan);
+
 }  // namespace orrery::strategies

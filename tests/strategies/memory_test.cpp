@@ -133,6 +133,9 @@ TEST(Memory, CopiesOfGradientsAreThereForTheOptimizerAlone) {
     EXPECT_NEAR(static_cast<double>(held()), static_cast<double>(4 * parameters + 16 * parameters / plan.strategy.data),
                 100);
     plan.strategy.sharding = Sharding::none;
+    plan.training.software = hardware::Software::orrery;
+    EXPECT_NEAR(static_cast<double>(held()), static_cast<double>(20 * parameters), 100);
+    EXPECT_EQ(at(memory(build(plan), 0), Keep::optimizer), 16 * parameters) << "its runtime keeps them";
     plan.training.precision.grad_reduce = kernels::Dtype::fp32;
     EXPECT_NEAR(static_cast<double>(held()), static_cast<double>(18 * parameters), 100);
 }
