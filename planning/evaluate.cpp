@@ -38,7 +38,7 @@ Outcome evaluate(const scenarios::Scenario& scenario, calibrate::ProfileStore& p
                     .fits = p.fits,
                     .bottleneck = sim::bottleneck(scenario, p.stages, p.step_time_s, p.planned_step_time_s)};
     const std::size_t stage = p.fullest_stage();
-    outcome.memory_peak = p.memory[stage].peak;
+    outcome.memory_peak = p.needed(stage);
     outcome.memory_capacity = p.capacity(stage);
     return outcome;
 }

@@ -29,7 +29,9 @@ Json seconds_by_category(const sim::Breakdown& breakdown) {
     return object;
 }
 
-Json memory_of(std::size_t stage, const sim::StageMemory& memory, std::uint64_t capacity) {
+Json memory_of(std::size_t stage, const sim::MemoryUse& use) {
+    const sim::StageMemory& memory = use.memory[stage];
+    const auto framework = use.framework.empty() ? hardware::FrameworkMemory{} : use.framework[stage];
     Json kinds = Json::object();
     for (std::size_t keep = 0; keep < strategies::keeps; ++keep)
         kinds[std::string(name(static_cast<strategies::Keep>(keep)))] = memory.at_peak[keep];
@@ -40,7 +42,12 @@ Json memory_of(std::size_t stage, const sim::StageMemory& memory, std::uint64_t 
             {"after_backward", memory.after_backward},
             {"after_optimizer", memory.after_optimizer},
             {"host", memory.host},
-            {"capacity", capacity}};
+            {"framework",
+             {{"workspaces", framework.workspaces},
+              {"context", framework.context},
+              {"communicators", framework.communicators}}},
+            {"needed", use.needed(stage)},
+            {"capacity", use.capacity(stage)}};
 }
 
 /// null of a measured step.
@@ -94,7 +101,7 @@ void add_memory(Json& report, const sim::Step& p) {
     Json peaks = Json::array(), detail = Json::array();
     for (std::size_t stage = 0; stage < p.memory.size(); ++stage) {
         peaks.push_back(p.memory[stage].peak);
-        detail.push_back(memory_of(stage, p.memory[stage], p.capacity(stage)));
+        detail.push_back(memory_of(stage, p));
     }
     report["peak_memory_bytes"] = std::move(peaks);
     report["memory_capacity_bytes"] = p.memory_capacity;

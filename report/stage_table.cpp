@@ -176,7 +176,14 @@ std::string memory_table(const sim::Step& p, std::size_t columns) {
         row(std::string(name(static_cast<strategies::Keep>(keep))), [&](const auto& m) { return m.at_peak[keep]; });
     table.rule();
     const bool one_capacity = std::ranges::all_of(p.stage_capacity, [&](auto c) { return c == p.memory_capacity; });
-    row(one_capacity ? "peak, of " + unit.text(p.memory_capacity) : "peak", [](const auto& m) { return m.peak; });
+    const std::string of_all = one_capacity ? ", of " + unit.text(p.memory_capacity) : "";
+    if (std::ranges::any_of(p.framework, [](const auto& one) { return one.total() > 0; })) {
+        row("peak", [](const auto& m) { return m.peak; });
+        table.row("framework", [&](std::size_t stage) { return unit.text(p.framework[stage].total()); });
+        table.row("needed" + of_all, [&](std::size_t stage) { return unit.text(p.needed(stage)); });
+    } else {
+        row("peak" + of_all, [](const auto& m) { return m.peak; });
+    }
     if (!one_capacity)
         table.row("of the smallest GPU's", [&](std::size_t stage) { return unit.text(p.capacity(stage)); });
     if (std::ranges::any_of(p.memory, [](const auto& m) { return m.host > 0; }))

@@ -165,8 +165,9 @@ std::string fit_line(const sim::MemoryUse& p, Style style) {
     const auto largest = std::ranges::max_element(m.at_peak);
     const auto keep = static_cast<strategies::Keep>(std::distance(m.at_peak.begin(), largest));
     return fmt::format("{} stage {} needs {} of {}; largest: {}, {}\n", paint(style, Ink::bad, "DOES NOT FIT"), stage,
-                       format_bytes(static_cast<double>(m.peak)), format_bytes(static_cast<double>(p.capacity(stage))),
-                       name(keep), format_bytes(static_cast<double>(*largest)));
+                       format_bytes(static_cast<double>(p.needed(stage))),
+                       format_bytes(static_cast<double>(p.capacity(stage))), name(keep),
+                       format_bytes(static_cast<double>(*largest)));
 }
 
 /// How many GPUs of each kind, and what they do; nothing where all are alike.

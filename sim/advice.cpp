@@ -86,7 +86,7 @@ struct Fullest {
 
 Fullest fullest(const MemoryUse& use) {
     const std::size_t stage = use.fullest_stage();
-    return {stage, use.memory[stage].peak, use.spare(stage)};
+    return {stage, use.needed(stage), use.spare(stage)};
 }
 
 /// Of another step on the same GPUs.

@@ -24,6 +24,40 @@ std::vector<std::uint64_t> capacities(const RanStep& ran, const strategies::Rank
     return smallest;
 }
 
+/// Groups of ranks with which a role communicates: each has its communicator. Neighbours of a pipeline share one.
+std::uint32_t groups_of(const strategies::StepProgram& step, std::uint32_t role) {
+    std::set<std::uint8_t> groups;
+    const auto note = [&](const strategies::AxisSet& group) {
+        if (step.mesh.group_size(group) > 1) groups.insert(group.bits());
+    };
+    const auto visit = [&](const strategies::Program& program) {
+        for (const strategies::Op& op : program.ops) {
+            if (const auto* collective = std::get_if<strategies::Collective>(&op.what)) note(collective->group);
+            if (const auto* send = std::get_if<strategies::Send>(&op.what)) note({send->axis});
+        }
+    };
+    visit(step.programs[role]);
+    for (const strategies::Program& block : step.blocks) visit(block);
+    return static_cast<std::uint32_t>(groups.size());
+}
+
+/// By stage: on the GPU that it has least of, as capacities are.
+std::vector<hardware::FrameworkMemory> framework_of(const RanStep& ran, const strategies::RankPlacement& placement,
+                                                    const strategies::Training& training) {
+    const Kinds& kinds = ran.network.kinds();
+    std::vector<hardware::FrameworkMemory> framework(ran.program.programs.size());
+    std::vector<std::uint32_t> groups;
+    for (std::uint32_t role = 0; role < framework.size(); ++role) groups.push_back(groups_of(ran.program, role));
+    for (std::uint32_t rank = 0; rank < ran.program.role.size(); ++rank) {
+        const std::uint16_t role = ran.program.role[rank];
+        const auto here =
+            hardware::framework_memory(training.software, kinds[kinds.of(placement.gpu(rank))].gpu.compute_capability,
+                                       training.deterministic, groups[role]);
+        if (here.total() > framework[role].total()) framework[role] = here;
+    }
+    return framework;
+}
+
 /// Of a node's memory.
 struct HostUse {
     std::uint32_t node = 0;
@@ -43,13 +77,15 @@ HostUse fullest_host(const strategies::StepProgram& step, const std::vector<Stag
 
 }  // namespace
 
-MemoryUse memory_use(const RanStep& ran, const topology::Cluster& cluster, const strategies::RankPlacement& placement) {
+MemoryUse memory_use(const RanStep& ran, const topology::Cluster& cluster, const strategies::Plan& plan) {
+    const strategies::RankPlacement& placement = plan.placement;
     MemoryUse use;
+    use.framework = framework_of(ran, placement, plan.training);
     use.stage_capacity = capacities(ran, placement);
     use.memory_capacity = *std::ranges::min_element(use.stage_capacity);
     for (std::uint32_t stage = 0; stage < use.stage_capacity.size(); ++stage) {
         use.memory.push_back(strategies::memory(ran.program, stage));
-        use.fits = use.fits && use.memory.back().peak <= use.capacity(stage);
+        use.fits = use.fits && use.needed(stage) <= use.capacity(stage);
     }
     const HostUse host = fullest_host(ran.program, use.memory, cluster, placement);
     use.host_memory = host.bytes;

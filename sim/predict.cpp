@@ -194,7 +194,7 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& sit
     const std::map<const RankClass*, Breakdown> of_classes = breakdowns(ran);
     std::vector<GpuUse> kinds = gpu_kinds(scenario, cluster, ran, of_classes);
     const Rates made = rates(scenario, mean_peak(scenario.plan, kinds), ran.program, seconds);
-    MemoryUse memory = memory_use(ran, cluster, scenario.plan.placement);
+    MemoryUse memory = memory_use(ran, cluster, scenario.plan);
     Provenance origin = provenance(scenario, cluster, kinds, ran);
     append(d.warnings, host_doubts(ran, memory));
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hardware/framework_memory.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/step_program.hpp"
 
@@ -77,7 +78,9 @@ struct Rates {
 
 /// The memory that ranks need, and what they have.
 struct MemoryUse {
-    std::vector<StageMemory> memory;            ///< by pipeline stage
+    std::vector<StageMemory> memory;  ///< by pipeline stage
+    /// By stage, what its processes keep on a GPU beside that; empty: nothing.
+    std::vector<hardware::FrameworkMemory> framework;
     std::uint64_t memory_capacity = 0;          ///< bytes per GPU, of the smallest that a rank runs on
     std::vector<std::uint64_t> stage_capacity;  ///< by pipeline stage; empty: memory_capacity everywhere
     std::uint64_t host_memory = 0;              ///< bytes of the node whose ranks need most of it, all of them together
@@ -89,9 +92,13 @@ struct MemoryUse {
     [[nodiscard]] std::uint64_t capacity(std::size_t stage) const {
         return stage_capacity.empty() ? memory_capacity : stage_capacity[stage];
     }
+    /// Bytes that a GPU of it needs: of the step's tensors at their peak, and of the framework.
+    [[nodiscard]] std::uint64_t needed(std::size_t stage) const {
+        return memory[stage].peak + (framework.empty() ? 0 : framework[stage].total());
+    }
     /// Bytes that it has left; below 0 where the stage does not fit.
     [[nodiscard]] double spare(std::size_t stage) const {
-        return static_cast<double>(capacity(stage)) - static_cast<double>(memory[stage].peak);
+        return static_cast<double>(capacity(stage)) - static_cast<double>(needed(stage));
     }
     /// The stage that has least of them, which is the one with the highest peak where all GPUs are alike; the first of
     /// equals. 0 when there are no stages.

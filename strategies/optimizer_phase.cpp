@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "strategies/ownership.hpp"
+#include "strategies/state_bytes.hpp"
 
 namespace orrery::strategies {
 
@@ -162,10 +163,15 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const double mean = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data * plan.strategy.context);
     Optimizer out(builder, intern, here == owned);
     const auto first = here == 0 ? gradients : std::span<const BufferId>{};  // else the kernel before has waited
+    std::vector<BufferId> copies;                                            // none where gradients are fp32
+    if (half_gradients && here > 0 && !keeps_gradient_copies(plan)) {
+        const std::uint64_t bytes = here * state_bytes(plan.training.precision).gradient_copy;
+        copies.push_back(builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use}));
+    }
     if (half_gradients)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
                    {.operands = {{State::gradients, Portion::updated}, main}, .settings = {.scale_factor = mean}},
-                   gradients);
+                   gradients, copies);
     else
         out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .settings = {.scale_factor = mean}}, gradients);
@@ -189,7 +195,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                              {State::first_moments, Portion::updated},
                              {State::second_moments, Portion::updated},
                              {State::weights, Portion::updated}}},
-               {}, std::span(&updated, 1));
+               copies, std::span(&updated, 1));
     std::vector<BufferId> there;
     if (host != nullptr) there = host->update(gradients);
     there.insert(there.begin(), updated);

@@ -11,7 +11,9 @@ StateBytes state_bytes(const Precision& precision) {
     // keep 16-bit weights and cast them in both orientations for the products: two bytes, or 9/8 of one, of which the
     // eighth, the scales, is left out.
     const std::uint32_t cast = precision.compute == Dtype::fp8 ? 2 : precision.compute == Dtype::fp4 ? 1 : 0;
-    return {.weight = 2 + cast, .gradient = gradient, .optimizer = 12U + (gradient == 2 ? 4U : 0U)};
+    return {.weight = 2 + cast, .gradient = gradient, .optimizer = 12, .gradient_copy = gradient == 2 ? 4U : 0U};
 }
+
+bool keeps_gradient_copies(const Plan& plan) { return plan.training.software == hardware::Software::orrery; }
 
 }  // namespace orrery::strategies

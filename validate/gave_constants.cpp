@@ -27,6 +27,12 @@ bool looked_at(std::string_view source) {
     return std::ranges::find(sources, source) != sources.end();
 }
 
+bool memory_looked_at(std::string_view source) {
+    static constexpr std::array<std::string_view, 4> sources{"megatron_ci_tiny", "bigscience", "bigscience_more",
+                                                             "oneflow_dlperf"};
+    return std::ranges::find(sources, source) != sources.end();
+}
+
 const GaveConstant* gave_constant(std::string_view row) {
     const auto rows = rows_that_gave_constants();
     const auto found = std::ranges::find(rows, row, &GaveConstant::row);

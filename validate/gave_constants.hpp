@@ -15,6 +15,8 @@ std::span<const GaveConstant> rows_that_gave_constants();
 /// Sources from which a constant was taken, or whose rows were looked at when one was chosen; scores without them stand
 /// beside those of all.
 bool looked_at(std::string_view source);
+/// The same of rows of memory: what stands in a GPU's memory was looked for where predictions differed from them.
+bool memory_looked_at(std::string_view source);
 
 /// Null for a row that gave none.
 const GaveConstant* gave_constant(std::string_view row);

@@ -66,6 +66,12 @@ ModelSpec structure_of(const Row& row, const std::string& name, Software softwar
     if (begins_word(name, "nemotron")) return nemotron();
     for (const Structure& structure : structures)
         if (begins_word(name, structure.word)) return models::find(structure.model);
+    // Megatron-LM's argument alone: its GPTs change their MLP and nothing else.
+    if (row.flag("switches.swiglu").value_or(false)) {
+        ModelSpec gpt = models::find("gpt2");
+        gpt.activation = models::ActivationKind::silu;
+        return gpt;
+    }
     const bool gated = row.flag("model.gated").value_or(begins_word(name, "llama") || begins_word(name, "mixtral"));
     return models::find(gated ? "llama2-7b" : "gpt2");
 }
@@ -75,7 +81,8 @@ ModelSpec structure_of(const Row& row, const std::string& name, Software softwar
 std::uint32_t usual_vocabulary(const ModelSpec& spec) {
     if (spec.family == models::Family::bert) return 30522;
     if (spec.family == models::Family::t5) return 28996 + 100;
-    return spec.gated ? 32000 : 50257;
+    const bool llama = spec.gated && spec.position == models::PositionKind::rope;
+    return llama ? 32000 : 50257;
 }
 
 /// Llama (arXiv 2302.13971): 2/3 of 4 hidden, rounded up to a multiple of 256; 4 hidden elsewhere.
@@ -105,6 +112,13 @@ void set_dimensions(ModelSpec& spec, const ModelSpec& stated, const ModelSpec& k
     spec.vocab = dimension(stated.vocab, known.vocab != 0 ? known.vocab : usual_vocabulary(spec), "vocab");
 }
 
+/// With --swiglu and no width Megatron-LM takes 2/3 of four times hidden, a multiple of 64 (training/arguments.py);
+/// rows that were read from its configurations print four times hidden there as well.
+void narrow_swiglu(ModelSpec& spec, const Row& row) {
+    if (row.flag("switches.swiglu").value_or(false) && spec.ffn == 4 * spec.hidden)
+        spec.ffn = 4 * spec.hidden * 2 / 3 / 64 * 64;
+}
+
 /// Megatron-LM arguments that a row prints.
 void apply_arguments(ModelSpec& spec, const Row& row) {
     const std::string position = row.words("switches.position-embedding-type");
@@ -129,6 +143,7 @@ models::ModelSpec map_model(const Row& row, Software software) {
     spec.name = name.empty() ? "model" : name;
     read_published(row, models::model_fields(), spec);
     set_dimensions(spec, stated, known != nullptr ? *known : ModelSpec{.name = ""});
+    narrow_swiglu(spec, row);
     if (row.flag("switches.multi-latent-attention").value_or(false) && spec.kv_lora_rank == 0)
         throw Skip("model dimensions not published: latent attention");
     map_experts(row, known != nullptr ? *known : ModelSpec{.name = ""}, spec);

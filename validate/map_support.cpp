@@ -58,6 +58,7 @@ void check_family(const Row& row) {
 }
 
 void check_task(const Row& row) {
+    if (contains(row.words("model.name"), "distill")) throw Skip("a second model teaches: distillation");
     const std::string task = row.words("switches.task");
     if (contains(task, "infer") || contains(task, "generat")) throw Skip("not a training step");
 }

@@ -158,7 +158,9 @@ private:
         const std::optional<MeasuredMemory> measured = measured_memory(row);
         const scenarios::Scenario scenario = map_row(row, predictor_.has_profile);
         if (!measured) throw Skip("no peak memory measured");
-        compare(result, measured->bytes, predicted_memory(*measured, outcome(scenario).memory));
+        check_memory(row);
+        const Outcome& predicted = outcome(scenario);
+        compare(result, measured->bytes, predicted_memory(*measured, predicted.memory, scenario, software_of(row)));
     }
 
     void collective(const Row& row, Result& result) {
@@ -220,8 +222,8 @@ Report validate_files(const std::vector<std::filesystem::path>& files, const Pre
             if (progress) progress(++done, total);
         }
     }
-    return {score(std::move(runner.steps)), score(std::move(runner.memory)), score(std::move(runner.collectives)),
-            score(std::move(runner.trainings))};
+    return {score(std::move(runner.steps)), score(std::move(runner.memory), memory_looked_at),
+            score(std::move(runner.collectives)), score(std::move(runner.trainings))};
 }
 
 std::vector<std::filesystem::path> carried_files() {

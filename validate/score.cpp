@@ -127,7 +127,7 @@ std::optional<double> spearman(std::span<const double> a, std::span<const double
     return xy / std::sqrt(xx * yy);
 }
 
-Table score(std::vector<Result> rows) {
+Table score(std::vector<Result> rows, bool (*seen)(std::string_view source)) {
     Table table;
     table.rows = std::move(rows);
     std::vector<std::string> order;
@@ -139,7 +139,7 @@ Table score(std::vector<Result> rows) {
     }
     for (const std::string& source : order) table.sources.push_back(score_source(source, by_source[source]));
     table.all = summarise(table, [](const std::string&) { return true; });
-    table.independent = summarise(table, [](const std::string& source) { return !looked_at(source); });
+    table.independent = summarise(table, [&](const std::string& source) { return !seen(source); });
     return table;
 }
 

@@ -6,7 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "validate/gave_constants.hpp"
 
 namespace orrery::validate {
 
@@ -73,7 +76,7 @@ inline constexpr std::size_t least_rows = 8;
 /// Of a group whose rows differ by less than this the order is noise.
 inline constexpr double least_spread = 0.05;
 
-/// Rows of several sources, scored by source.
-Table score(std::vector<Result> rows);
+/// Rows of several sources, scored by source. seen: whether a source was looked at, and is not independent.
+Table score(std::vector<Result> rows, bool (*seen)(std::string_view source) = looked_at);
 
 }  // namespace orrery::validate

@@ -71,7 +71,6 @@ public:
         const std::uint64_t all = std::uint64_t{passes_} * chunks_;
         if (schedule_.kind == ScheduleKind::gpipe) return all - 1;
         if (chunks_ == 1) return std::min<std::uint64_t>(stages_ - 1 - stage, all - 1);
-        if (passes_ == stages_) return all;
         return std::min<std::uint64_t>((stages_ - stage - 1) * 2 + (chunks_ - 1) * stages_, all);
     }
 

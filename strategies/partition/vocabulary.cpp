@@ -117,7 +117,8 @@ public:
             stream_.flow.set_gradient(logits_of_model(), rows_);
         stream_.value = no_value;
         piece_.saved_bytes = stream_.tokens * classes_ * 4;
-        piece_.working_bytes = stream_.tokens * classes_ * 4;
+        // The 16-bit logits beside them, then their 16-bit gradient; fp32 ones are overwritten where they stand.
+        piece_.working_bytes = stream_.bytes == 2 ? stream_.tokens * classes_ * 2 : 0;
         stream_.layer.pieces.push_back(std::move(piece_));
     }
 

@@ -24,12 +24,10 @@ Slot backward_slot(const PipelineShape& shape, std::uint32_t k) {
 std::vector<Slot> interleaved(const PipelineShape& shape, std::uint32_t stage) {
     if (shape.chunks == 1) return one_f_one_b(shape, stage);
     const std::uint32_t total = shape.micro_batches * shape.chunks;
-    // Megatron-LM: with as many micro-batches as stages there is no steady state.
+    // Also with as many micro-batches as stages: Megatron-LM ran all forwards first there until Megatron-Core 0.10
+    // (4295be1a, November 2024), which kept the activations of all micro-batches for the same bubble.
     const std::uint32_t warm_up =
-        shape.micro_batches == shape.pipeline
-            ? total
-            : std::min((shape.pipeline - stage - 1) * 2 + (shape.chunks - 1) * shape.pipeline + (shape.pairs ? 1 : 0),
-                       total);
+        std::min((shape.pipeline - stage - 1) * 2 + (shape.chunks - 1) * shape.pipeline + (shape.pairs ? 1 : 0), total);
     std::vector<Slot> slots;
     slots.reserve(2 * std::size_t{total} + 1);
     for (std::uint32_t k = 0; k < warm_up; ++k) slots.push_back(forward_slot(shape, k));

@@ -72,6 +72,26 @@ TEST(Terminal, NamesTheLargestPartWhenItDoesNotFit) {
     EXPECT_LT(verdict, text.find("\nstep 1.00 s")) << "the verdict comes first";
 }
 
+/// What the framework keeps is a row of its own, and what is needed is held against the capacity.
+TEST(Terminal, ShowsWhatTheFrameworkKeeps) {
+    sim::Prediction p = sample_prediction();
+    EXPECT_EQ(terminal(sample_scenario(), p, {}).find("framework"), std::string::npos) << "where there is none";
+    constexpr std::uint64_t gib = 1ULL << 30U;
+    p.framework.assign(p.memory.size(), {.workspaces = gib, .context = gib, .communicators = 2 * gib});
+    const std::string text = terminal(sample_scenario(), p, {});
+    const auto line = [&](const std::string& title) {
+        const std::size_t at = text.find('\n' + title);
+        return at == std::string::npos ? "" : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+    };
+    EXPECT_NE(line("framework").find("4.0"), std::string::npos) << text;
+    EXPECT_NE(line("needed, of 80.0").find("65.0"), std::string::npos) << text;
+    EXPECT_NE(line("peak ").find("61.0"), std::string::npos) << text;
+    p.memory_capacity = 62 * gib;
+    p.fits = false;
+    EXPECT_NE(terminal(sample_scenario(), p, {}).find("DOES NOT FIT stage 0 needs 65.0 GiB of 62.0 GiB"),
+              std::string::npos);
+}
+
 TEST(Terminal, SaysWhatMfuCounts) {
     sim::Prediction p = sample_prediction();
     p.mfu_causal = 0.41;

@@ -74,6 +74,7 @@ TEST(Masters, TakeTheMemoryThatThePlanPredicts) {
     for (const Dtype sums : {Dtype::fp32, Dtype::bf16})
         for (const std::uint32_t data : {1U, 2U}) {
             strategies::Plan plan = mixed(sums);
+            plan.training.software = hardware::Software::orrery;
             plan.strategy.data = data;
             plan.strategy.sharding = strategies::Sharding::zero1;
             const Trained trained = train(plan, at_rate(1e-3), 1);

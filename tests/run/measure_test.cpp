@@ -192,6 +192,7 @@ TEST(Memory, HeldIsCloseToPredicted) {
         RunPlan plan = small();
         plan.plan.strategy.recompute = recompute;
         plan.plan.training.precision = {compute, sums};
+        plan.plan.training.software = hardware::Software::orrery;
         // Wide enough that activations decide, and not small tables and alignment.
         plan.plan.model.hidden = 128;
         plan.plan.model.ffn = 512;

@@ -161,6 +161,31 @@ TEST(Predict, AdviceIsSimulated) {
     EXPECT_FALSE(p.bottleneck.empty());
 }
 
+/// What the framework keeps on a GPU belongs to what a plan needs of it: a communicator for each kind of group.
+TEST(Predict, WhatTheFrameworkKeepsIsNeededToo) {
+    const auto groups = [](const std::string& strategy) {
+        const Prediction p = quick(small_scenario(R"({"strategy": )" + strategy + "}"));
+        EXPECT_EQ(p.framework.size(), p.memory.size());
+        EXPECT_EQ(p.needed(0), p.memory[0].peak + p.framework[0].total());
+        EXPECT_DOUBLE_EQ(p.spare(0), static_cast<double>(p.capacity(0)) - static_cast<double>(p.needed(0)));
+        EXPECT_GT(p.framework[0].workspaces, 0U);
+        EXPECT_GT(p.framework[0].context, 0U);
+        const auto one = hardware::framework_memory(hardware::Software::megatron_lm, 80, false, 1).communicators;
+        EXPECT_EQ(p.framework[0].communicators % one, 0U);
+        return p.framework[0].communicators / one;
+    };
+    const auto all_data = groups(R"({"tensor": 1, "data": 8})"), mixed = groups(R"({"tensor": 2, "data": 4})");
+    EXPECT_GE(all_data, 1U);
+    EXPECT_GT(mixed, all_data);
+}
+
+TEST(Predict, APlanFitsWithTheFrameworkOrNotAtAll) {
+    Prediction p = quick(small_scenario("{}"));
+    p.memory_capacity = p.memory[0].peak + 1;
+    p.stage_capacity.clear();
+    EXPECT_LT(p.spare(p.fullest_stage()), 0) << "its tensors alone would fit";
+}
+
 TEST(Predict, MemoryShrinksWithRecomputationAndSharding) {
     const auto peak = [](const std::string& strategy) {
         const Prediction p =

@@ -73,8 +73,8 @@ TEST(WholeRun, TheJobIsThePlans) {
     EXPECT_DOUBLE_EQ(job.nics_bytes_per_second, 8 * 25e9);
     EXPECT_DOUBLE_EQ(job.node_tokens, 96 * 2048.);  // a replica's batch
     EXPECT_NEAR(job.steps * job.step_s, p.training_time_s, 1e-6 * p.training_time_s);
-    // Weights and states without sharding: 2 and 16 bytes (fp16 gradients are copied to fp32) of a rank's parameters.
-    EXPECT_NEAR(job.resident_bytes, 18 * job.parameters / 64, 0.05 * 18 * job.parameters / 64);
+    // Weights and states without sharding: 2 and 12 bytes of a rank's parameters.
+    EXPECT_NEAR(job.resident_bytes, 14 * job.parameters / 64, 0.05 * 14 * job.parameters / 64);
 }
 
 TEST(WholeRun, BloomsCheckpointHasItsPublishedSize) {

@@ -16,7 +16,7 @@ namespace {
 
 /// The same plan with a runtime that is given the counts.
 Plan without_wait(Plan plan) {
-    plan.training.software = hardware::Software::orrery;
+    plan.training.software = hardware::Software::tensorflow;
     return plan;
 }
 

@@ -113,11 +113,46 @@ TEST(Memory, StatesAreParametersTimesTheirBytes) {
     const StageMemory whole = memory(build(plan), 0);
     EXPECT_EQ(at(whole, Keep::weight), 2 * parameters);
     EXPECT_EQ(at(whole, Keep::gradient), 2 * parameters);
-    EXPECT_EQ(at(whole, Keep::optimizer), 16 * parameters);
+    EXPECT_EQ(at(whole, Keep::optimizer), 12 * parameters);
     plan.strategy.sharding = Sharding::zero1;
     const StageMemory sharded = memory(build(plan), 0);
-    EXPECT_EQ(at(sharded, Keep::optimizer), 4 * parameters);
+    EXPECT_EQ(at(sharded, Keep::optimizer), 3 * parameters);
     EXPECT_EQ(at(sharded, Keep::gradient), 2 * parameters);
+}
+
+/// 16-bit gradients have a copy in fp32 while the optimizer runs (Megatron-LM: 20 bytes a parameter), 4 bytes of each
+/// parameter that the rank updates; fp32 ones have none.
+TEST(Memory, CopiesOfGradientsAreThereForTheOptimizerAlone) {
+    Plan plan = tiny_plan();
+    StepProgram step;
+    Intern intern(step);
+    const std::uint64_t parameters = place_layers(add_model_blocks(step, intern, plan), plan, 0).parameters;
+    const auto held = [&] { return memory(build(plan), 0).after_optimizer; };
+    EXPECT_NEAR(static_cast<double>(held()), static_cast<double>(20 * parameters), 100);
+    plan.strategy.sharding = Sharding::zero1;
+    EXPECT_NEAR(static_cast<double>(held()), static_cast<double>(4 * parameters + 16 * parameters / plan.strategy.data),
+                100);
+    plan.strategy.sharding = Sharding::none;
+    plan.training.software = hardware::Software::orrery;
+    EXPECT_NEAR(static_cast<double>(held()), static_cast<double>(20 * parameters), 100);
+    EXPECT_EQ(at(memory(build(plan), 0), Keep::optimizer), 16 * parameters) << "its runtime keeps them";
+    plan.training.precision.grad_reduce = kernels::Dtype::fp32;
+    EXPECT_NEAR(static_cast<double>(held()), static_cast<double>(18 * parameters), 100);
+}
+
+/// Megatron-LM's loss writes exponentials and their gradient over the fp32 logits: 4 bytes a logit, and 2 for the
+/// 16-bit logits, which are gone when their gradient comes (tensor_parallel/cross_entropy.py).
+TEST(Memory, LogitsAreThereInBothFormatsOnce) {
+    std::vector<std::uint64_t> peaks;
+    std::vector<std::uint64_t> logits;
+    for (const std::uint32_t vocab : {60'000U, 120'000U}) {
+        Plan plan = tiny_plan();
+        plan.model.vocab = vocab;
+        const StageMemory result = memory(build(plan), 0);
+        peaks.push_back(at(result, Keep::activation) + at(result, Keep::scratch));
+        logits.push_back(plan.rank_tokens() * (plan.padded_vocab() / plan.strategy.tensor));
+    }
+    EXPECT_EQ(peaks[1] - peaks[0], 6 * (logits[1] - logits[0]));
 }
 
 TEST(Memory, RecomputingMoreNeedsLess) {

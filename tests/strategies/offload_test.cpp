@@ -128,7 +128,9 @@ TEST(Offload, AMiddleStageReloadsBesideTheSlotBefore) {
 /// the depth.
 TEST(Offload, TheDeviceKeepsWhatIsUnderWay) {
     for (const std::uint32_t of : {4U, 8U, 16U}) {
-        const StageMemory none = memory(build(offloading(0, of)), 0), all = memory(build(offloading(of, of)), 0);
+        Plan resident = offloading(0, of), away = offloading(of, of);
+        resident.model.vocab = away.model.vocab = 8000;  // of logits that outweigh a layer's scores
+        const StageMemory none = memory(build(resident), 0), all = memory(build(away), 0);
         StepProgram scratch;
         Intern intern(scratch);
         const std::uint64_t saved = add_model_blocks(scratch, intern, offloading(0, of)).of("block").plain.saved_bytes;

@@ -99,7 +99,7 @@ TEST(Parameters, BytesOfMixedPrecisionAdam) {
     using kernels::Dtype;
     const auto sum = [](Dtype compute, Dtype reduce) {
         const StateBytes state = state_bytes({compute, reduce});
-        return state.weight + state.gradient + state.optimizer;
+        return state.weight + state.gradient + state.optimizer + state.gradient_copy;
     };
     EXPECT_EQ(sum(Dtype::fp16, Dtype::fp16), 20U);
     EXPECT_EQ(sum(Dtype::bf16, Dtype::fp32), 18U);

@@ -209,13 +209,14 @@ TEST(Schedule, ZeroBubbleKeepsNoMoreMicroBatchesThanOneForwardOneBackward) {
                           std::min(pipeline, micro_batches));
 }
 
-/// Megatron-LM, core/pipeline_parallel/schedules.py, get_pp_rank_microbatches: (p - r - 1) 2 + (v - 1) p, all when
-/// there are as many micro-batches as stages; one more forward comes before the first backward.
+/// Megatron-LM, core/pipeline_parallel/schedules.py, get_pp_rank_microbatches: (p - r - 1) 2 + (v - 1) p, at most all,
+/// also where there are as many micro-batches as stages; one more forward comes before the first backward.
 TEST(Schedule, InterleavedWarmsUpAsMegatron) {
     EXPECT_EQ(warm_up(interleaved({4, 2, 8}, 0)), 10U + 1U);
     EXPECT_EQ(warm_up(interleaved({4, 2, 8}, 3)), 4U + 1U);
     EXPECT_EQ(warm_up(interleaved({8, 3, 16}, 2)), 26U + 1U);
-    EXPECT_EQ(warm_up(interleaved({4, 2, 4}, 3)), 8U);
+    EXPECT_EQ(warm_up(interleaved({4, 2, 4}, 3)), 4U + 1U);
+    EXPECT_EQ(warm_up(interleaved({4, 2, 4}, 0)), 8U);
     EXPECT_EQ(most_in_flight(interleaved({4, 2, 64}, 0)), 11U);
 }
 

@@ -111,6 +111,21 @@ TEST(MapModel, ReadsMegatronArguments) {
     EXPECT_FALSE(spec.linear_bias);
 }
 
+/// --swiglu makes a GPT's MLP gated, and 2/3 as wide where its width is left to it, and nothing else: no Llama.
+TEST(MapModel, SwigluIsAGptsArgument) {
+    const auto spec =
+        mapped({{"model", {{"gated", true}, {"ffn", 4096}, {"vocab", nullptr}}}, {"switches", {{"swiglu", true}}}})
+            .plan.model;
+    EXPECT_TRUE(spec.gated);
+    EXPECT_EQ(spec.ffn, 2688U) << "4 x 1,024 x 2 / 3, a multiple of 64";
+    EXPECT_EQ(spec.vocab, 50257U);
+    EXPECT_EQ(spec.position, PositionKind::learned);
+    EXPECT_TRUE(spec.linear_bias && spec.tied_embeddings);
+    EXPECT_EQ(mapped({{"model", {{"gated", true}, {"ffn", 3072}}}, {"switches", {{"swiglu", true}}}}).plan.model.ffn,
+              3072U)
+        << "printed";
+}
+
 TEST(MapModel, NamesTheMissingDimension) {
     const auto without = [](const char* key) { return reason({{"model", {{key, nullptr}}}}); };
     EXPECT_EQ(without("layers"), "model dimensions not published: layers");

@@ -115,6 +115,11 @@ TEST(Origins, SourcesThatWereLookedAtAreSources) {
         EXPECT_TRUE(sources.contains(source)) << source;
     }
     EXPECT_FALSE(looked_at("megatron_papers"));
+    for (const char* source : {"megatron_ci_tiny", "bigscience", "bigscience_more", "oneflow_dlperf"}) {
+        EXPECT_TRUE(memory_looked_at(source));
+        EXPECT_TRUE(sources.contains(source)) << source;
+    }
+    EXPECT_FALSE(memory_looked_at("torchgpipe"));
 }
 
 }  // namespace

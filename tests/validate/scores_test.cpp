@@ -87,6 +87,27 @@ TEST(Scores, AreThosePrinted) {
         EXPECT_NEAR(inside, 100 * *carried().steps.all.inside, 2 * points);
 }
 
+TEST(Scores, OfMemoryAreThosePrinted) {
+    const Table& memory = carried().memory;
+    for (const double printed : printed_numbers("\\*\\*Memory\\*\\*: ([0-9.]+)%"))
+        EXPECT_NEAR(printed, 100 * *memory.all.mean_of_medians, points);
+    for (const double printed : printed_numbers("([0-9.]+)% of the memory rows lie within 10%"))
+        EXPECT_NEAR(printed, 100 * *memory.all.within_tenth, points);
+    double bias = 0;
+    for (const Result& row : memory.rows)
+        if (row.predicted) bias += row.signed_error / static_cast<double>(memory.all.rows);
+    for (const double printed : printed_numbers("with a bias of (-?[0-9.]+)% over all memory rows"))
+        EXPECT_NEAR(printed, 100 * bias, points);
+    EXPECT_LT(*memory.all.mean_of_medians, 0.08);
+    EXPECT_LT(std::abs(bias), 0.03);
+    for (const SourceScore& source : memory.sources) {
+        if (!source.median) continue;
+        const std::string row = "\\| " + source.source + " \\| [a-zA-Z' -]+ \\| " + std::to_string(source.predicted) +
+                                " / " + std::to_string(source.rows) + " \\| ([0-9.]+)%";
+        for (const double printed : printed_numbers(row)) EXPECT_NEAR(printed, 100 * *source.median, points);
+    }
+}
+
 TEST(Scores, OfCollectivesBetweenNodesAreThosePrinted) {
     std::vector<double> between;
     for (const Result& row : carried().collectives.rows)

@@ -49,6 +49,8 @@ TEST(Support, OtherWorkIsNamed) {
     EXPECT_EQ(reason({{"switches", {{"Opt Offl", "Y"}, {"Par Offl", "Y"}}}}), "offload of weights is not supported");
     EXPECT_EQ(reason({{"switches", {{"Opt Offl", "N"}, {"Par Offl", "N"}, {"offload", "full CPU offload"}}}}), "");
     EXPECT_EQ(reason({{"switches", {{"PA_CPU", "Y"}}}}), "");
+    EXPECT_EQ(reason({{"model", {{"name", "gpt:gpt3_mcore_te_tp2_pp1_modelopt_distill_resume"}}}}),
+              "a second model teaches: distillation");
 }
 
 }  // namespace orrery::validate
