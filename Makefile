@@ -8,9 +8,9 @@ FROM     ?= 0
 COUNT    ?= 1000
 PREFIX   ?= /usr/local
 THREADED := kernels_test tcp_test cpu_device_test run_test sim_engine_test reentrant_test planning_test
-FOLDERS  := base hardware kernels models topology strategies reliability scenarios calibrate run sim planning \
-            validate report doors python cli tests
-CODE     := base|hardware|kernels|models|topology|strategies|reliability|scenarios|calibrate|run|sim|planning
+FOLDERS  := base hardware kernels models topology strategies reliability synchrony scenarios calibrate run sim \
+            planning validate report doors python cli tests
+CODE     := base|hardware|kernels|models|topology|strategies|reliability|synchrony|scenarios|calibrate|run|sim|planning
 CODE     := $(CODE)|validate|report|doors|python|cli
 SOURCES   = $(shell find $(FOLDERS) -name '*.hpp' -o -name '*.cpp')
 

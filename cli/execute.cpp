@@ -128,6 +128,9 @@ void require_runnable(const scenarios::Scenario& scenario, const Execution& exec
     if (!scenario.other_jobs.empty())
         throw Error("", "/other_jobs", "a real run has the machine as it is; other jobs are simulated only",
                     "leave them out");
+    if (scenario.synchrony)
+        throw Error("", "/synchrony", "a real run's replicas meet in every step; others are simulated only",
+                    "leave it out");
     run::require_executable(scenario.plan);
     if (!execution.hosts.empty()) (void)count_hosts(execution.hosts);
     const run::Tokens readable(execution.settings.data, scenario.plan.model.vocab, scenario.plan.training.seq,

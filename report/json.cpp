@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "report/breakdown.hpp"
+#include "report/keeping_step.hpp"
 #include "report/whole_run.hpp"
 
 namespace orrery::report {
@@ -74,7 +75,9 @@ Json key_figures(const sim::Step& p, const sim::Outlook& outlook) {
 }
 
 /// Of a token budget, and of failures on the way to it.
-void add_whole_run(Json& report, const sim::Step& p, const sim::Outlook& outlook) {
+void add_whole_run(Json& report, const scenarios::Scenario& scenario, const sim::Step& p, const sim::Outlook& outlook) {
+    if (outlook.warm_up) report["warm_up"] = warm_up_json(*outlook.warm_up);
+    if (outlook.synchrony) report["synchrony"] = synchrony_json(*outlook.synchrony, scenario.outputs.token_budget);
     if (p.end_to_end_s > 0) report["end_to_end_time_s"] = p.end_to_end_s;
     if (outlook.whole_run) report["whole_run"] = whole_run_json(p, *outlook.whole_run);
 }
@@ -129,7 +132,7 @@ void add_sharing(Json& report, const sim::Sharing& p) {
 
 Json document(const scenarios::Scenario& scenario, const sim::Step& p, const sim::Outlook& outlook, const Json& more) {
     Json report = key_figures(p, outlook);
-    add_whole_run(report, p, outlook);
+    add_whole_run(report, scenario, p, outlook);
     add_stages(report, p);
     add_gpu_kinds(report, p);
     add_memory(report, p);

@@ -102,6 +102,8 @@ nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
         document["checkpoint"] = documents::write_fields(reliability::checkpoint_fields(), options.checkpoint);
         document["storage"] = documents::write_fields(reliability::storage_fields(), options.storage);
     }
+    if (scenario.synchrony)
+        document["synchrony"] = documents::write_fields(synchrony::options_fields(), *scenario.synchrony);
     return document;
 }
 

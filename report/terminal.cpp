@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "models/operators.hpp"
 #include "report/breakdown.hpp"
+#include "report/keeping_step.hpp"
 #include "report/model_keys.hpp"
 #include "report/sharing.hpp"
 #include "report/stage_table.hpp"
@@ -55,11 +56,11 @@ std::string recompute_text(const strategies::Strategy& s) {
 }
 
 std::string offload_text(const strategies::Strategy& s) {
-    std::string text;
+    std::string text = s.compression == strategies::Compression::onebit_adam ? "1-bit Adam, " : "";
     if (s.optimizer_cpu_offload)
-        text = s.optimizer_offload_fraction == 1
-                   ? "optimizer on the host, "
-                   : fmt::format("{:.0f}% of the optimizer on the host, ", 100 * s.optimizer_offload_fraction);
+        text += s.optimizer_offload_fraction == 1
+                    ? "optimizer on the host, "
+                    : fmt::format("{:.0f}% of the optimizer on the host, ", 100 * s.optimizer_offload_fraction);
     if (s.cpu_offloading_num_layers == 0) return text;
     return text + fmt::format("{} layers{} offloaded, ", s.cpu_offloading_num_layers,
                               s.pipeline * s.virtual_pipeline > 1 ? " a chunk" : "");
@@ -231,11 +232,14 @@ std::string tables(const sim::Step& p, Style style) {
 }  // namespace
 
 std::string terminal(const scenarios::Scenario& scenario, const sim::Prediction& p, Style style) {
-    std::string text =
-        headline(scenario, p, style) + '\n' + fit_line(p, style) + figures(scenario, p, p, p.step_interval, style) +
-        (p.whole_run ? whole_run_line(*p.whole_run) + '\n' : "") + perturbed_line(scenario, p, style) + '\n';
+    std::string text = headline(scenario, p, style) + '\n' + fit_line(p, style) +
+                       figures(scenario, p, p, p.step_interval, style) + (p.warm_up ? warm_up_line(*p.warm_up) : "") +
+                       (p.whole_run ? whole_run_line(*p.whole_run) + '\n' : "") + perturbed_line(scenario, p, style) +
+                       '\n';
     text += tables(p, style) + sharing_text(p);
     if (p.whole_run) text += whole_run_table(p, *p.whole_run) + '\n';
+    if (p.synchrony)
+        text += synchrony_text(*p.synchrony, scenario.outputs.token_budget, units(scenario.plan.model)) + '\n';
     if (!p.bottleneck.empty()) text += list(style, Ink::bold, "BOTTLENECK", {p.bottleneck});
     text += list(style, Ink::good, "ADVICE", p.advice);
     text += list(style, Ink::warning, "WARNING", p.warnings);

@@ -118,6 +118,8 @@ void require_executable(const strategies::Plan& plan) {
             "set it to \"1f1b\", \"interleaved\" or \"zb-h1\"");
     require(!strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
             "an optimizer in host memory cannot be executed yet", "set it to false");
+    require(strategy.compression == strategies::Compression::none, "/strategy/compression",
+            "compressed momentum cannot be executed yet", "set it to \"none\"");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
     require(strategy.context == 1 || strategy.context_exchange == strategies::ContextExchange::a2a,
             "/strategy/cp_comm_type", "of context parallelism only exchanges of heads can be executed yet",

@@ -8,6 +8,7 @@
 #include "scenarios/keys.hpp"
 #include "scenarios/schema.hpp"
 #include "strategies/plan_fields.hpp"
+#include "synchrony/options.hpp"
 
 namespace orrery::scenarios {
 
@@ -66,6 +67,7 @@ std::string absent(const Section& section, const Key& key) {
     if (section.name == "reliability") return default_of(reliability::failures_fields(), key.name);
     if (section.name == "checkpoint") return default_of(reliability::checkpoint_fields(), key.name);
     if (section.name == "storage") return default_of(reliability::storage_fields(), key.name);
+    if (section.name == "synchrony") return default_of(synchrony::options_fields(), key.name);
     if (section.name == "training") return default_of(strategies::training_fields(), key.name);
     return "";  // said in the key's own words
 }

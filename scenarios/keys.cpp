@@ -7,6 +7,7 @@
 #include "reliability/options.hpp"
 #include "scenarios/not_modelled.hpp"
 #include "strategies/plan_fields.hpp"
+#include "synchrony/options.hpp"
 
 namespace orrery::scenarios {
 
@@ -56,6 +57,8 @@ constexpr std::array of_document{
         .help = "What is saved in the whole training, where to and how often."},
     Key{.name = "storage", .kind = object,
         .help = "Rates of the file system and of data loading in the whole training."},
+    Key{.name = "synchrony", .kind = object,
+        .help = "How replicas keep step with each other over a window of steps; stragglers are perturbations."},
 };
 
 constexpr std::array of_cluster{
@@ -193,6 +196,7 @@ std::vector<Section> all_sections() {
         {.name = "reliability", .pointer = "/reliability", .keys = documents::keys_of(reliability::failures_fields())},
         {.name = "checkpoint", .pointer = "/checkpoint", .keys = documents::keys_of(reliability::checkpoint_fields())},
         {.name = "storage", .pointer = "/storage", .keys = documents::keys_of(reliability::storage_fields())},
+        {.name = "synchrony", .pointer = "/synchrony", .keys = documents::keys_of(synchrony::options_fields())},
     };
 }
 

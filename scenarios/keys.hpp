@@ -21,11 +21,12 @@ enum class Place : std::uint8_t {
     other_job,
     reliability,
     checkpoint,
-    storage
+    storage,
+    synchrony
 };
 
 /// What each place may hold, in the order of Place. Keys of model, strategy and training are the fields of ModelSpec,
-/// Strategy and Training, those of reliability, checkpoint and storage of its options.
+/// Strategy and Training, those of reliability, checkpoint, storage and synchrony of their options.
 std::span<const documents::Section> sections();
 const documents::Section& section(Place place);
 

@@ -17,6 +17,7 @@
 #include "scenarios/model_section.hpp"
 #include "scenarios/override.hpp"
 #include "scenarios/placement.hpp"
+#include "scenarios/synchrony.hpp"
 #include "scenarios/title.hpp"
 #include "strategies/plan_fields.hpp"
 #include "topology/cluster.hpp"
@@ -31,7 +32,7 @@ using strategies::Plan;
 
 /// The sections of one file, their spellings resolved.
 struct Sections {
-    Reader top, model, cluster, strategy, training, outputs, perturbations, reliability, checkpoint, storage;
+    Reader top, model, cluster, strategy, training, outputs, perturbations, reliability, checkpoint, storage, synchrony;
 
     Sections(const nlohmann::json& document, const std::string& file)
         : top(document, section(Place::document), file),
@@ -43,7 +44,8 @@ struct Sections {
           perturbations(top.object("perturbations", section(Place::perturbations))),
           reliability(top.object("reliability", section(Place::reliability))),
           checkpoint(top.object("checkpoint", section(Place::checkpoint))),
-          storage(top.object("storage", section(Place::storage))) {}
+          storage(top.object("storage", section(Place::storage))),
+          synchrony(top.object("synchrony", section(Place::synchrony))) {}
 };
 
 /// A path, relative to the scenario's folder; "" when absent.
@@ -235,7 +237,8 @@ std::optional<reliability::Options> read_whole_run(const Sections& sections) {
 Error located(const Error& error, const Sections& sections) {
     if (!error.file().empty() && error.file() != sections.top.file()) return error;  // of another file
     std::string pointer = error.pointer();
-    for (const Reader* section : {&sections.model, &sections.cluster, &sections.strategy, &sections.training}) {
+    for (const Reader* section :
+         {&sections.model, &sections.cluster, &sections.strategy, &sections.training, &sections.synchrony}) {
         const std::string prefix = section->pointer("");  // "/model/"
         if (!pointer.starts_with(prefix)) continue;
         const std::string path = pointer.substr(prefix.size());  // "failed/0": a place inside a list
@@ -282,12 +285,16 @@ Scenario read(const Sections& sections) {
     Scenario scenario = read_job(sections, spec, cluster, cluster.gpus());
     scenario.perturbations = read_perturbations(sections.perturbations, cluster, scenario.plan);
     scenario.other_jobs = read_other_jobs(sections.top, scenario.plan, spec, cluster);
+    if (sections.top.has("synchrony")) {
+        documents::read_fields(sections.synchrony, synchrony::options_fields(), scenario.synchrony.emplace());
+        check_synchrony(scenario, cluster);
+    }
     return scenario;
 }
 
 /// A job beside others: only what is its own.
 Scenario read_on(const Sections& sections, const topology::ClusterSpec& spec, std::uint32_t gpus) {
-    for (const char* key : {"other_jobs", "perturbations"})
+    for (const char* key : {"other_jobs", "perturbations", "synchrony"})
         if (sections.top.has(key))
             throw Error(sections.top.file(), sections.top.pointer(key), "the scenario of another job has its own",
                         fmt::format("leave it out: \"set\": [\"{}=null\"]", key));

@@ -14,6 +14,7 @@
 #include "scenarios/other_jobs.hpp"
 #include "scenarios/perturbations.hpp"
 #include "strategies/plan.hpp"
+#include "synchrony/options.hpp"
 #include "topology/catalog.hpp"
 
 namespace orrery::scenarios {
@@ -35,6 +36,8 @@ struct Scenario {
     std::vector<OtherJob> other_jobs;
     /// Of the whole training; set where the file has a key of it, which needs outputs.token_budget.
     std::optional<reliability::Options> whole_run = {};
+    /// How replicas keep step with each other; set where the file says.
+    std::optional<synchrony::Options> synchrony = {};
 };
 
 /// `--set strategy.tensor=4`: the value is read as JSON when it parses as JSON, else as a string.

@@ -21,9 +21,11 @@
 #include "sim/link_levels.hpp"
 #include "sim/memory_use.hpp"
 #include "sim/rates.hpp"
+#include "sim/replica_window.hpp"
 #include "sim/run_step.hpp"
 #include "sim/sharing.hpp"
 #include "sim/version.hpp"
+#include "sim/warm_up.hpp"
 #include "sim/whole_run.hpp"
 #include "strategies/build.hpp"
 
@@ -165,6 +167,7 @@ struct Described {
     std::vector<std::string> warnings;
     std::shared_ptr<const Folding> folding;
     std::shared_ptr<const reliability::Forecast> whole_run;
+    std::optional<WarmUp> warm_up;
 };
 
 void append(std::vector<std::string>& list, std::vector<std::string> more) {
@@ -193,7 +196,10 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& sit
 
     const std::map<const RankClass*, Breakdown> of_classes = breakdowns(ran);
     std::vector<GpuUse> kinds = gpu_kinds(scenario, cluster, ran, of_classes);
-    const Rates made = rates(scenario, mean_peak(scenario.plan, kinds), ran.program, seconds);
+    Rates made = rates(scenario, mean_peak(scenario.plan, kinds), ran.program, seconds);
+    d.warm_up = warm_up(scenario, site, ran.program, seconds);
+    const double mean_seconds = d.warm_up ? d.warm_up->mean_step_time_s() : seconds;
+    for (double* const whole : {&made.training_time_s, &made.end_to_end_s}) *whole *= mean_seconds / seconds;
     MemoryUse memory = memory_use(ran, cluster, scenario.plan);
     Provenance origin = provenance(scenario, cluster, kinds, ran);
     append(d.warnings, host_doubts(ran, memory));
@@ -203,7 +209,7 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& sit
     std::vector<Breakdown> stages = of_stages(ran, of_classes);
 
     if (scenario.whole_run) {
-        const reliability::Job job = job_of(scenario, cluster, profiles, ran.program, seconds);
+        const reliability::Job job = job_of(scenario, cluster, profiles, ran.program, mean_seconds);
         auto forecast = reliability::forecast(reliability::training_run(job, *scenario.whole_run), scenario.seed);
         forecast.job = job;
         d.whole_run = std::make_shared<const reliability::Forecast>(std::move(forecast));
@@ -272,6 +278,8 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     const double seconds = d.step.step_time_s;
     const Scale grown = options.scale_factor ? scale(scenario, *site, seconds) : Scale{};
     const Interval interval = step_interval(scenario, site->cluster, site->profiles, d.step, d.derived);
+    auto window = replica_window(scenario, *site);
+    append(d.warnings, window_doubts(window.get(), d.step));
     std::string most;
     std::vector<std::string> better;
     if (options.advice) {
@@ -280,7 +288,8 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     }
     return {std::move(d.step),
             {grown, std::move(d.sharing), d.planned_step_time_s, interval, std::move(most), std::move(d.links),
-             std::move(d.derived), std::move(better), std::move(d.warnings), std::move(d.whole_run)}};
+             std::move(d.derived), std::move(better), std::move(d.warnings), std::move(d.whole_run), d.warm_up,
+             std::move(window)}};
 }
 
 Prediction predict(const scenarios::Scenario& scenario, const Options& options) {

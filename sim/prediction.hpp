@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 
 namespace orrery::reliability {
 struct Forecast;
+}
+namespace orrery::synchrony {
+struct Outcome;
 }
 
 namespace orrery::sim {
@@ -66,6 +70,20 @@ struct Interval {
     [[nodiscard]] bool overlaps(const Interval& other) const { return low <= other.high && other.low <= high; }
 };
 
+/// The stage of a training before the one whose step is predicted: its steps exchange gradients as ever.
+struct WarmUp {
+    double step_time_s = 0;
+    double steps = 0;        ///< of this stage
+    double bytes = 0;        ///< that a GPU sends in a step to exchange gradients and weights, in the mean
+    double later_bytes = 0;  ///< the same of the stage that follows, the scenario's step
+    double later_step_time_s = 0;
+    double share = 0;  ///< of the training's steps; 0: no token budget says how many there are
+
+    [[nodiscard]] double mean_step_time_s() const { return share * step_time_s + (1 - share) * later_step_time_s; }
+    /// Bytes over the whole training, were all of it like the warm-up, over those that it exchanges.
+    [[nodiscard]] double volume_ratio() const { return bytes / (share * bytes + (1 - share) * later_bytes); }
+};
+
 /// What only a simulation knows: how the step would go otherwise, and how far to believe it.
 struct Outlook : Scale, Sharing {
     double planned_step_time_s = 0;  ///< without perturbations and other jobs; 0 where there are none
@@ -76,6 +94,9 @@ struct Outlook : Scale, Sharing {
     std::vector<std::string> advice, warnings;
     /// With failures, checkpoints and storage, where the scenario asks; else null.
     std::shared_ptr<const reliability::Forecast> whole_run = nullptr;
+    std::optional<WarmUp> warm_up = {};  ///< of a plan that compresses what data ranks exchange
+    /// Replicas that keep step as the scenario says, over a window of steps; else null.
+    std::shared_ptr<const synchrony::Outcome> synchrony = nullptr;
 };
 
 struct Prediction : Step, Outlook {};

@@ -67,8 +67,8 @@ GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan) {
     const Mesh mesh = plan.mesh();
     const bool scattered = !moves(mesh, dense.formed, dense.gradients, dense.replicas).empty();
     const bool leaves = plan.offloaded_states() > 0 && plan.strategy.overlap_optimizer_copies;
-    const bool bucketed =
-        scattered || leaves || (mesh.group_size(dense.replicas) > 1 && plan.strategy.overlap_grad_reduce);
+    const bool reduced = mesh.group_size(dense.replicas) > 1 && !plan.compresses();
+    const bool bucketed = scattered || leaves || (reduced && plan.strategy.overlap_grad_reduce);
     const std::uint64_t size = plan.strategy.bucket_bytes / state_bytes(plan.training.precision).gradient;
     return gradient_buckets(stage, bucketed ? size : std::numeric_limits<std::uint64_t>::max(), scattered);
 }

@@ -116,6 +116,7 @@ void GradientSync::scatter(std::uint32_t bucket, std::uint32_t micro_batch) {
 }
 
 void GradientSync::reduce(std::uint32_t bucket) {
+    if (plan_.compresses()) return;  // each rank goes on from its own
     const Ownership& of = owners(bucket);
     reduced_[bucket] = emit(moves(mesh_, of.gradients, of.states, of.replicas), bucket, reduced_[bucket], true);
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "strategies/compressed_momentum.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
 
@@ -177,7 +178,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                    {.operands = {main, main}, .settings = {.scale_factor = mean}}, gradients);
     if (plan.training.precision.compute == Dtype::fp16) {
         out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned, {}, first);
-        out.agree("overflow check", model_group, {});
+        out.agree("overflow check", plan.compresses() ? model_group | plan.data_group() : model_group, {});
     }
     if (plan.training.grad_clip > 0) {
         out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, owned,
@@ -187,6 +188,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                    {.operands = {main, main}, .most_norm = plan.training.grad_clip});
     }
     count_zeros(plan, stage, owned, out);
+    if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);
     const BufferId updated = builder.buffer(0, Keep::scratch);
     const Dtype weights = optimizer_copy(plan);
     out.kernel("adam", PointwiseKind::adam, weights, here,

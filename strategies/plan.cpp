@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "models/operators.hpp"
+#include "strategies/compressed_momentum.hpp"
 #include "strategies/plan_fields.hpp"
 #include "strategies/refusal.hpp"
 #include "strategies/schedule_rules.hpp"
@@ -403,6 +404,7 @@ void validate(const Plan& plan) {
     check_passes(plan);
     check_optimizer_offload(plan.strategy);
     check_instances(plan);
+    check_compression(plan);
     check_precision(plan.training.precision);
     check_adapters(plan);
     check_extent(plan);

@@ -37,6 +37,12 @@ enum class CudaGraphScope : std::uint8_t {
     outside_experts,  ///< attn, moe_router, moe_preprocess: all but what works on routed tokens, whose number varies
 };
 
+/// What data ranks exchange instead of gradients.
+enum class Compression : std::uint8_t {
+    none,
+    onebit_adam,  ///< behind its warm-up signs of their momentum, with error feedback (compressed_momentum.hpp)
+};
+
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {
     std::uint32_t tensor = 1;
@@ -58,7 +64,10 @@ struct Strategy {
     Sharding sharding = Sharding::none;  ///< zero1: use-distributed-optimizer
     /// num-distributed-optimizer-instances: so many groups of data ranks each keep all that `sharding` divides.
     std::uint32_t optimizer_instances = 1;
-    Recompute recompute = Recompute::none;   ///< recompute-granularity
+    Compression compression = Compression::none;
+    static constexpr std::uint32_t usual_freeze_step = 100'000;  ///< DeepSpeed's
+    std::uint32_t freeze_step = usual_freeze_step;               ///< steps of the warm-up, which is Adam as ever
+    Recompute recompute = Recompute::none;                       ///< recompute-granularity
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
     std::uint32_t cpu_offloading_num_layers = 0;
@@ -223,6 +232,10 @@ struct Plan {
     /// Of the optimizer's states, the part that lies in host memory.
     [[nodiscard]] double offloaded_states() const {
         return strategy.optimizer_cpu_offload ? strategy.optimizer_offload_fraction : 0;
+    }
+    /// Whether data ranks exchange compressed momentum: a plan is its stage behind the warm-up.
+    [[nodiscard]] bool compresses() const {
+        return strategy.compression != Compression::none && strategy.data * strategy.context > 1;
     }
     /// Megatron-LM pads the vocabulary to a multiple of 128 x tensor.
     [[nodiscard]] std::uint64_t padded_vocab() const;

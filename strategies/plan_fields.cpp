@@ -42,6 +42,8 @@ constexpr std::array graph_scopes{word("full_iteration", CudaGraphScope::full_it
 static_assert(graph_scopes.size() == enumerators<CudaGraphScope>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
+constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam)};
+static_assert(compressions.size() == enumerators<Compression>);
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
                              word("bf16", Dtype::bf16), word("fp8", Dtype::fp8),   word("fp4", Dtype::fp4),
                              word("nvfp4", Dtype::fp4)};
@@ -130,6 +132,12 @@ constexpr std::array of_strategy{
         .help = "Groups of data ranks that each keep all that sharding divides; with zero3 hybrid sharding (HSDP).",
         .origin = "Megatron-LM; Zhao et al. 2023, arXiv:2304.11277",
         .published = "switches.num-distributed-optimizer-instances"}),
+    field<&Strategy::compression>({.name = "compression", .words = compressions,
+        .help = "onebit-adam: behind freeze_step steps data ranks exchange signs of their momentum, not gradients.",
+        .origin = "Tang et al. 2021, arXiv:2102.02888; DeepSpeed (OneBitAdam)"}),
+    field<&Strategy::freeze_step>({.name = "freeze_step", .min = 1, .max = 1e9,
+        .help = "Steps of the warm-up, which is ordinary Adam; the step that is predicted comes behind them.",
+        .origin = "DeepSpeed (OneBitAdam)"}),
     field<&Strategy::recompute>({.name = "recompute", .words = recomputes,
         .help = "What the backward pass computes again; selective: attention.",
         .others = {megatron("recompute_granularity")},

@@ -2,6 +2,7 @@
 
 #include "strategies/batch_input.hpp"
 #include "strategies/boundary.hpp"
+#include "strategies/compressed_momentum.hpp"
 #include "strategies/gradient_sync.hpp"
 #include "strategies/offload.hpp"
 #include "strategies/optimizer_offload.hpp"
@@ -125,6 +126,10 @@ void StageWriter::lasting_buffers() {
     versions.versions = static_cast<std::uint16_t>(schedule_.versions(plan_.pipeline_shape(), stage_.index));
     builder_.buffer(weights, Keep::weight, versions);
     builder_.buffer(states - offloaded(plan_, states), Keep::optimizer);
+    if (plan_.compresses()) {
+        builder_.buffer(compression_error_bytes(plan_, owned_parameters(plan_, stage_)), Keep::optimizer);
+        builder_.price_only();
+    }
     host_.lasting_buffers();
 }
 

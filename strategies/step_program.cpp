@@ -51,6 +51,7 @@ std::uint32_t Builder::emit(Lane lane, Label label, What what, std::initializer_
 }
 
 std::uint16_t Builder::state(StateDetail detail) {
+    if (priced_only_) detail = {};
     auto& known = program_.state_details;
     const auto same = detail.operands.empty()
                           ? std::ranges::find_if(known, [](const StateDetail& each) { return each.operands.empty(); })

@@ -220,6 +220,8 @@ public:
     /// take the same.
     std::uint16_t state(StateDetail detail);
     void state(std::uint16_t known) { program_.ops.back().state = known; }
+    /// From here on operations take nothing of their stage's parameters: they are priced, and cannot be executed.
+    void price_only() { priced_only_ = true; }
     void stage_state(StageState state) { program_.state = std::move(state); }
     /// Operations so far.
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(program_.ops.size()); }
@@ -232,6 +234,7 @@ public:
 
 private:
     Program program_;
+    bool priced_only_ = false;
 };
 
 /// Everything that makes a program meaningless, one line each, empty when there is nothing: buffers or kernels

@@ -76,6 +76,8 @@ constexpr std::array table{
     FieldRule{"strategy", "sequence_parallel", of_software},
     FieldRule{"strategy", "schedule", of_words},
     FieldRule{"strategy", "sharding", of_words},
+    FieldRule{"strategy", "compression", never},
+    FieldRule{"strategy", "freeze_step", never},
     FieldRule{"strategy", "recompute", of_words},
     FieldRule{"strategy", "recompute_num_layers", of_words},
     FieldRule{"strategy", "cpu_offloading_num_layers", "DeepSpeed's checkpoints in host memory, all layers"},

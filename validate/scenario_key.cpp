@@ -70,7 +70,7 @@ std::string key(const scenarios::OtherJob& job) {
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
     const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs,
-                 whole_run] = scenario;
+                 whole_run, synchrony] = scenario;
     const auto& [model, strategy, training, placement, window] = plan;  // placement follows, a window has no key
     const auto& [token_budget] = outputs;
     std::string profiles = list(profile), others;
@@ -80,6 +80,7 @@ std::string scenario_key(const scenarios::Scenario& scenario) {
         others += text(reliability::failures_fields(), whole_run->failures) +
                   text(reliability::checkpoint_fields(), whole_run->checkpoint) +
                   text(reliability::storage_fields(), whole_run->storage);
+    if (synchrony) others += text(synchrony::options_fields(), *synchrony);
     return text(models::model_fields(), model) + text(strategies::strategy_fields(), strategy) +
            text(strategies::training_fields(), training) + key(cluster) + list(gpus, profiles, seed, token_budget) +
            key(perturbations) + others;

@@ -14,7 +14,8 @@ constexpr std::string_view estimate = "compare with a measurement before you rel
 // clang-format off
 constexpr Row rows[] = {
     rule("train_batch_size"), rule("train_micro_batch_size_per_gpu"), rule("gradient_accumulation_steps"),
-    rule("gradient_clipping"), rule("optimizer.type"), harmless("optimizer.*"), harmless("scheduler.*"),
+    rule("gradient_clipping"), rule("optimizer.type"), rule("optimizer.params.freeze_step"), harmless("optimizer.*"),
+    harmless("scheduler.*"),
     rule("fp16.enabled"), rule("bf16.enabled"), rule("bfloat16.enabled"), harmless("fp16.*"), harmless("bf16.*"),
     harmless("bfloat16.*"),
     refused("amp.enabled", "mixed precision by apex is not modelled yet", "fp16.enabled or bf16.enabled"),
@@ -160,6 +161,13 @@ void refuse_offloaded_weights(const Givens& given, Draft& draft) {
                               "\"none\"");
 }
 
+/// Compressed momentum behind a warm-up.
+void read_onebit_adam(const Given& optimizer, const Givens& given, Draft& draft) {
+    draft.set("/strategy/compression", "onebit-adam", optimizer.origin);
+    if (const Given* const steps = given.find("optimizer.params.freeze_step"))
+        set_key("/strategy/freeze_step", *steps, draft);
+}
+
 }  // namespace
 
 void read_deepspeed(const Request& request, Draft& draft) {
@@ -174,7 +182,10 @@ void read_deepspeed(const Request& request, Draft& draft) {
     refuse_offloaded_weights(given, draft);
     if (const Given* const optimizer = given.find("optimizer.type")) {
         const std::string name = text_of(optimizer->value);
-        if (!same_word(name, "AdamW")) set_key("/training/optimizer", *optimizer, draft);
+        if (same_word(name, "OneBitAdam"))
+            read_onebit_adam(*optimizer, given, draft);
+        else if (!same_word(name, "AdamW"))
+            set_key("/training/optimizer", *optimizer, draft);
     }
     draft.set("/training/kernel_fusion", "operators", draft.whole_file());  // PyTorch's, one by one
     if (request.model.empty())

@@ -52,7 +52,9 @@ std::vector<scenarios::Override> open_plan() {
                             "num_layers_in_last_pipeline_stage",
                             "account_for_embedding_in_pipeline_split",
                             "account_for_loss_in_pipeline_split",
-                            "pipeline_layers"})
+                            "pipeline_layers",
+                            "compression",
+                            "freeze_step"})
         changes.push_back({std::string("strategy.") + key, "null"});
     return changes;
 }

@@ -20,6 +20,9 @@ Site::Site(scenarios::Scenario base, std::uint32_t most, calibrate::ProfileStore
     if (!scenario.other_jobs.empty())
         throw Error("", "/other_jobs", "a plan is looked for on a cluster by itself",
                     "leave them out: --set other_jobs=null");
+    if (scenario.synchrony)
+        throw Error("", "/synchrony", "a plan is looked for whose replicas meet in every step",
+                    "leave it out: --set synchrony=null");
     for (const topology::NodeGroup& group : cluster.groups())
         most_memory = std::max(most_memory, group.gpu.memory_bytes);
 }

@@ -54,6 +54,50 @@ TEST(OptimizerOnTheHost, KeysAreCheckedAndARunRefusesThem) {
     expect_words(run.err, {"/strategy/optimizer_cpu_offload: an optimizer in host memory cannot be executed yet"});
 }
 
+const std::string onebit = "lectures/onebit-adam-bert-large", slow_worker = "lectures/slow-worker";
+
+TEST(OneBitAdam, BothStagesAreSaidAndARunRefusesIt) {
+    const Result text = orrery({"simulate", onebit});
+    EXPECT_EQ(text.exit, 0) << text.err;
+    expect_words(text.out, {"1-bit Adam", "warm-up of 23,000 steps (15.1% of the training)", "times less"});
+    const Json stages = predicted(onebit)["warm_up"];
+    EXPECT_NEAR(stages["bytes_per_gpu"].get<double>() / stages["later_bytes_per_gpu"].get<double>(), 16, 0.1);
+    EXPECT_EQ(predicted(onebit, {"outputs=null"})["warm_up"]["volume_ratio"], nullptr);
+    EXPECT_FALSE(predicted(slow_worker).contains("warm_up"));
+    const Result run = orrery({"run", "scenarios/gpt-tiny-cpu.json", "--set", "strategy.compression=onebit-adam",
+                               "--set", "strategy.data=2", "--set", "training.precision=bf16"});
+    EXPECT_EQ(run.exit, 2);
+    expect_words(run.err, {"/strategy/compression: compressed momentum cannot be executed yet"});
+}
+
+TEST(Synchrony, AWindowIsSaidAndARunRefusesIt) {
+    const Result text =
+        orrery({"simulate", slow_worker, "--set", "synchrony.mode=ssp", "--set", "synchrony.staleness=3"});
+    EXPECT_EQ(text.exit, 0) << text.err;
+    expect_words(text.out, {"ssp with staleness 3 over parameter servers", "replica", "waiting", "at most 3"});
+    const Json window = predicted(slow_worker, {"synchrony.mode=asp", "outputs.token_budget=1M"})["synchrony"];
+    EXPECT_EQ(window["mode"], "asp");
+    EXPECT_EQ(window["replicas"].size(), 8U);
+    EXPECT_EQ(window["updates"], 1600);
+    EXPECT_NEAR(window["training_time_s"].get<double>() * window["tokens_per_s"].get<double>(), 1e6, 1);
+    EXPECT_FALSE(predicted(onebit).contains("synchrony"));
+    const Result averaged =
+        orrery({"simulate", slow_worker, "--set", "synchrony={\"mode\": \"diloco\", \"local_steps\": 50}"});
+    EXPECT_EQ(averaged.exit, 0) << averaged.err;
+    expect_words(averaged.out, {"diloco, an average every 50 steps over all-reduce", "at most 49 (evenly",
+                                "more a GPU for anchor and outer momentum"});
+    const Result bound = orrery({"simulate", slow_worker, "--set", "synchrony.staleness=3"});
+    EXPECT_EQ(bound.exit, 2);
+    expect_words(bound.err, {"/synchrony/staleness: 3, but bsp has no such bound"});
+    const Result run = orrery(
+        {"run", "scenarios/gpt-tiny-cpu.json", "--set", "strategy.data=2", "--set", "synchrony={\"mode\": \"asp\"}"});
+    EXPECT_EQ(run.exit, 2);
+    expect_words(run.err, {"/synchrony: a real run's replicas meet in every step"});
+    const Result search = orrery({"search", slow_worker, "--set", "perturbations=null"});
+    EXPECT_EQ(search.exit, 2);
+    expect_words(search.err, {"/synchrony: a plan is looked for whose replicas meet", "synchrony=null"});
+}
+
 TEST(WithoutFlushes, AStepHasNoBubbleAndWeightsHaveVersions) {
     const Json two = predicted(windowed), flushed = predicted(windowed, {"strategy.schedule=1f1b"});
     // The last stage has the logits as well and is the slowest, so that less than (16 + 7) / 16 is gained.

@@ -78,6 +78,22 @@ TEST(DeepSpeed, ReadsTheOptimizerInHostMemory) {
     EXPECT_TRUE(says(read(R"({"stage": 3, "offload_optimizer": {"device": "nvme"}})"), Verdict::refused, "on storage"));
 }
 
+TEST(DeepSpeed, ReadsOneBitAdam) {
+    // As the tutorial has it (docs/_tutorials/onebit-adam.md).
+    const Imported read = imported("deepspeed", R"({"train_batch_size": 4096, "train_micro_batch_size_per_gpu": 16,
+        "optimizer": {"type": "OneBitAdam", "params": {"lr": 4e-4, "freeze_step": 23000, "cuda_aware": false,
+        "comm_backend_name": "nccl"}}, "fp16": {"enabled": true}})",
+                                   on(8), gpt2);
+    EXPECT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/strategy/compression"), "onebit-adam");
+    EXPECT_EQ(at(read, "/strategy/freeze_step"), 23000);
+    const Imported usual = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
+        "optimizer": {"type": "OneBitAdam"}, "fp16": {"enabled": true}, "zero_optimization": {"stage": 1}})",
+                                    on(8), gpt2);
+    EXPECT_EQ(at(usual, "/strategy/freeze_step"), nullptr);
+    EXPECT_TRUE(says(usual, Verdict::refused, "not compatible with ZeRO")) << refusals(usual);
+}
+
 TEST(DeepSpeed, RefusesWeightsOnTheHostAndOtherOptimizersWithTheirPointers) {
     const Imported read = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
         "optimizer": {"type": "Lamb"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},

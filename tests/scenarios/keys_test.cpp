@@ -70,6 +70,7 @@ TEST(Keys, PlacesAreTheirSections) {
     EXPECT_EQ(section(Place::reliability).name, "reliability");
     EXPECT_EQ(section(Place::checkpoint).name, "checkpoint");
     EXPECT_EQ(section(Place::storage).name, "storage");
+    EXPECT_EQ(section(Place::synchrony).name, "synchrony");
     for (const Section& each : sections()) EXPECT_EQ(each.all.data(), sections().data());
 }
 

@@ -193,6 +193,16 @@ void draw_windows_and_adapters(Dice& dice, const Shape& shape, json& scenario) {
     }
 }
 
+/// 1-bit Adam, in one scenario of three that it goes with.
+void draw_compression(Dice& dice, json& scenario) {
+    json& strategy = scenario["strategy"];
+    const std::string precision = scenario["training"]["precision"];
+    const std::uint32_t ranks = strategy["data"].get<std::uint32_t>() * strategy.value("context", 1U);
+    if (dice.between(0, 2) != 0 || strategy["sharding"] != "none" || ranks == 1 || precision.ends_with("32")) return;
+    strategy["compression"] = "onebit-adam";
+    strategy["freeze_step"] = dice.between(1, 100'000);
+}
+
 /// Failures, checkpoints and storage of the whole training, in half of those that have a budget.
 void draw_whole_run(Dice& dice, json& scenario) {
     if (!scenario.contains("outputs") || dice.coin()) return;
@@ -222,6 +232,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_sharding(dice, scenario["strategy"]);
     draw_stages(dice, shape, scenario["strategy"]);
     draw_windows_and_adapters(dice, shape, scenario);
+    draw_compression(dice, scenario);
     return scenario;
 }
 
