@@ -69,7 +69,8 @@ std::string offload_text(const strategies::Strategy& s) {
 std::string placement_text(const strategies::Strategy& s) {
     if (!s.placement_file.empty()) return "placed by " + s.placement_file;
     constexpr std::size_t most = 40;  // a list may be long
-    return "placed " + (s.placement.size() > most ? s.placement.substr(0, most) + "..." : s.placement);
+    return fmt::format("placed {}{}", std::string_view(s.placement).substr(0, most),
+                       s.placement.size() > most ? "..." : "");
 }
 
 /// " (8 experts, top 2, 12.9 of 46.7 B parameters active)"
