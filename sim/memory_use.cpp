@@ -24,21 +24,28 @@ std::vector<std::uint64_t> capacities(const RanStep& ran, const strategies::Rank
     return smallest;
 }
 
-/// Groups of ranks with which a role communicates: each has its communicator. Neighbours of a pipeline share one.
-std::uint32_t groups_of(const strategies::StepProgram& step, std::uint32_t role) {
-    std::set<std::uint8_t> groups;
+/// Adds the groups of ranks among which a program communicates. Neighbours of a pipeline share one.
+void add_groups(const strategies::Mesh& mesh, const strategies::Program& program, std::set<std::uint8_t>& groups) {
     const auto note = [&](const strategies::AxisSet& group) {
-        if (step.mesh.group_size(group) > 1) groups.insert(group.bits());
+        if (mesh.group_size(group) > 1) groups.insert(group.bits());
     };
-    const auto visit = [&](const strategies::Program& program) {
-        for (const strategies::Op& op : program.ops) {
-            if (const auto* collective = std::get_if<strategies::Collective>(&op.what)) note(collective->group);
-            if (const auto* send = std::get_if<strategies::Send>(&op.what)) note({send->axis});
-        }
-    };
-    visit(step.programs[role]);
-    for (const strategies::Program& block : step.blocks) visit(block);
-    return static_cast<std::uint32_t>(groups.size());
+    for (const strategies::Op& op : program.ops) {
+        if (const auto* collective = std::get_if<strategies::Collective>(&op.what)) note(collective->group);
+        if (const auto* send = std::get_if<strategies::Send>(&op.what)) note({send->axis});
+    }
+}
+
+/// By role: the groups that each has a communicator for, those of all blocks among them.
+std::vector<std::uint32_t> groups_of(const strategies::StepProgram& step) {
+    std::set<std::uint8_t> of_blocks;
+    for (const strategies::Program& block : step.blocks) add_groups(step.mesh, block, of_blocks);
+    std::vector<std::uint32_t> numbers;
+    for (const strategies::Program& program : step.programs) {
+        std::set<std::uint8_t> groups = of_blocks;
+        add_groups(step.mesh, program, groups);
+        numbers.push_back(static_cast<std::uint32_t>(groups.size()));
+    }
+    return numbers;
 }
 
 /// By stage: on the GPU that it has least of, as capacities are.
@@ -46,8 +53,7 @@ std::vector<hardware::FrameworkMemory> framework_of(const RanStep& ran, const st
                                                     const strategies::Training& training) {
     const Kinds& kinds = ran.network.kinds();
     std::vector<hardware::FrameworkMemory> framework(ran.program.programs.size());
-    std::vector<std::uint32_t> groups;
-    for (std::uint32_t role = 0; role < framework.size(); ++role) groups.push_back(groups_of(ran.program, role));
+    const std::vector<std::uint32_t> groups = groups_of(ran.program);
     for (std::uint32_t rank = 0; rank < ran.program.role.size(); ++rank) {
         const std::uint16_t role = ran.program.role[rank];
         const auto here =

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -119,10 +120,10 @@ public:
 
     SearchResult run() {
         const Part all{0, fields_.list, 0};
-        const Candidates candidates = settle(all, results_);
+        const Candidates candidates = settle(all, find(all, first_kept, infinity), results_);
         if (candidates.plans == 0) throw no_plan();
         SearchResult answer = result(candidates);
-        if (fields_.list.size() > 1) answer.clusters = clusters(candidates.first);
+        if (fields_.list.size() > 1) answer.clusters = clusters(candidates);
         return answer;
     }
 
@@ -134,27 +135,29 @@ private:
         std::uint64_t plan;
     };
 
-    /// Simulates plans of these fields until the best of `results` are proven or it may not simulate more.
-    Candidates settle(const Part& part, Results& results) {
-        std::size_t keep = first_kept;
-        double most = infinity;
-        for (;;) {
-            Candidates candidates = find_candidates(
-                part.list, keep, most, options_.threads, [&](std::size_t parts) { options_.begin("bounds", parts); },
-                options_.done);
-            for (Candidate& each : candidates.best) {
-                each.field += part.field;
-                each.number += part.plan;
-            }
+    /// Bounds of all plans of these fields.
+    Candidates find(const Part& part, std::size_t keep, double most) {
+        Candidates candidates = find_candidates(
+            part.list, keep, most, options_.threads, [&](std::size_t parts) { options_.begin("bounds", parts); },
+            options_.done);
+        for (Candidate& each : candidates.best) {
+            each.field += part.field;
+            each.number += part.plan;
+        }
+        return candidates;
+    }
+
+    /// Simulates plans of these fields, from those candidates on, until the best of `results` are proven or it may not
+    /// simulate more.
+    Candidates settle(const Part& part, Candidates candidates, Results& results) {
+        for (std::size_t keep = first_kept;;) {
             simulate(candidates.best, results);
             const double cutoff = results.cutoff();
             if (candidates.others > cutoff || candidates.others == infinity || results.exhausted()) return candidates;
-            if (cutoff < infinity) {  // all that can still be better
-                most = cutoff;
-                keep = std::numeric_limits<std::size_t>::max();
-            } else {
-                keep *= 16;
-            }
+            if (cutoff < infinity)  // all that can still be better
+                candidates = find(part, std::numeric_limits<std::size_t>::max(), cutoff);
+            else
+                candidates = find(part, keep *= 16, infinity);
         }
     }
 
@@ -171,14 +174,19 @@ private:
         });
     }
 
-    /// first: of each field the number of its first plan.
-    std::vector<ClusterBest> clusters(const std::vector<std::uint64_t>& first) {
+    /// Each field by itself, from what was found for all of them on: its bounds are asked for again only where that
+    /// does not prove its best.
+    std::vector<ClusterBest> clusters(const Candidates& all) {
         std::vector<ClusterBest> list;
         for (std::uint32_t field = 0; field < fields_.list.size(); ++field) {
             Results results(1);
             for (const auto& [number, entry] : results_.all())
                 if (entry.plan.site == fields_.site[field]) results.add(entry.least, entry.plan);
-            settle({field, std::span(fields_.list).subspan(field, 1), first[field]}, results);
+            Candidates own;
+            own.others = all.others;
+            std::ranges::copy_if(all.best, std::back_inserter(own.best),
+                                 [&](const Candidate& each) { return each.field == field; });
+            settle({field, std::span(fields_.list).subspan(field, 1), all.first[field]}, std::move(own), results);
             if (const auto best = results.best()) list.push_back(cluster(fields_.list[field].site, *best, results));
         }
         mark_front(list);
