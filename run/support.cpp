@@ -101,6 +101,10 @@ void require_executable(const strategies::Plan& plan) {
     require_experts(plan);
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
             "set it to true");
+    require(training.optimizer == strategies::Optimizer::adam, "/training/optimizer",
+            "only Adam can be executed so far", "set it to \"adam\"");
+    require(training.fused_optimizer, "/training/fused_optimizer",
+            "an update parameter by parameter cannot be executed yet", "set it to true");
     require(!training.broadcast_data, "/training/broadcast_data", "ranks read their data themselves",
             "set it to false");
     require(!training.log_num_zeros_in_grad, "/training/log_num_zeros_in_grad", "zeros cannot be counted yet",

@@ -21,7 +21,6 @@ using enum documents::Kind;
 constexpr double max_exact = 9007199254740991;  // 2^53 - 1: every JSON reader keeps it exactly
 
 constexpr std::array routings{Word{"minimal"}, Word{"ecmp"}, Word{"spray"}, Word{"adaptive"}, Word{"rails"}};
-constexpr std::array optimizers{Word{"adam"}};
 
 // clang-format off
 constexpr std::array of_document{
@@ -152,8 +151,6 @@ constexpr std::array of_other_job{
 
 constexpr Key hugging_face_file{.name = "hugging_face", .kind = text,
     .help = "Path of a Hugging Face config.json, relative to this file.", .when_absent = "none"};
-constexpr Key optimizer{.name = "optimizer", .kind = choice, .words = optimizers,
-    .help = "The only one so far.", .when_absent = "adam"};
 // clang-format on
 
 /// The one field of a model that belongs to its training.
@@ -174,7 +171,6 @@ std::vector<Key> training_keys() {
     std::vector<Key> keys = documents::keys_of(strategies::training_fields());
     for (const Key& key : documents::keys_of(models::model_fields()))
         if (key.name == of_both) keys.push_back(key);
-    keys.push_back(optimizer);
     return keys;
 }
 

@@ -18,7 +18,7 @@ constexpr std::string_view hybrid_instead =
     "\"sharding\": \"zero3\" with \"num_distributed_optimizer_instances\": the number of groups that share";
 constexpr std::string_view bubble_instead =
     "\"zb-h1\", \"zb-v\" with virtual_pipeline 2, or \"interleaved\" with a larger one";
-constexpr std::string_view adam_instead = "\"adam\", whose states are as large as AdamW's";
+constexpr std::string_view muon_instead = "\"momentum\", which keeps as much, without Muon's products";
 
 constexpr std::array table{
     NotModelled{strategy, "context_parallel", "", "the number of context ranks has another name here",
@@ -53,11 +53,7 @@ constexpr std::array table{
     NotModelled{strategy, "schedule", "zb_h2", "this zero-bubble schedule is not modelled yet", bubble_instead},
     NotModelled{strategy, "schedule", "dualpipe", "DualPipe is not modelled yet", bubble_instead},
     NotModelled{strategy, "schedule", "chimera", "Chimera is not modelled yet", bubble_instead},
-    NotModelled{training, "optimizer", "sgd", "SGD is not modelled yet", adam_instead},
-    NotModelled{training, "optimizer", "lamb", "LAMB is not modelled yet", adam_instead},
-    NotModelled{training, "optimizer", "muon", "Muon is not modelled yet", adam_instead},
-    NotModelled{training, "optimizer", "adafactor", "Adafactor is not modelled yet", adam_instead},
-    NotModelled{training, "optimizer", "lion", "Lion is not modelled yet", adam_instead},
+    NotModelled{training, "optimizer", "muon", "Muon is not modelled yet", muon_instead},
     NotModelled{training, "precision", "mxfp8", "fp8 with block scales is not modelled yet",
                 "\"fp8\", whose scales are of whole tensors"},
 };

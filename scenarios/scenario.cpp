@@ -103,7 +103,6 @@ strategies::Training read_training(const Reader& reader, const models::ModelSpec
     documents::read_fields(reader, strategies::training_fields(), training);
     if (!reader.has("grad_reduce_precision"))
         training.precision.grad_reduce = usual_grad_reduce(training.precision.compute);
-    (void)reader.choice("optimizer");  // the only one so far
     return training;
 }
 

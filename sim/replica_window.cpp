@@ -12,6 +12,7 @@
 #include "scenarios/synchrony.hpp"
 #include "sim/breakdown.hpp"
 #include "sim/run_step.hpp"
+#include "strategies/optimizers.hpp"
 #include "strategies/state_bytes.hpp"
 
 namespace orrery::sim {
@@ -166,7 +167,7 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
     };
     const auto base = run(one_replica(plan));
     const double parameters = static_cast<double>(models::parameters(models::build(plan.model)));
-    const strategies::StateBytes state = strategies::state_bytes(plan.training.precision);
+    const strategies::StateBytes state = strategies::state_bytes(plan.training);
     const double weight = state.weight == 4 && kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2;
     job.tokens = plan.training.tokens() / plan.strategy.data;
     double compute_s = base->seconds();
@@ -176,7 +177,7 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
         job.links = links.rates();
         job.push_bytes = parameters * state.gradient;
         job.pull_bytes = parameters * weight;
-        constexpr double masters_and_moments = 12;
+        const double masters_and_moments = 4.0 + strategies::row_of(plan.training.optimizer).moments;
         job.server_bytes = (parameters * masters_and_moments + job.push_bytes + job.pull_bytes) / links.servers();
     } else if (options.averages()) {
         const auto apart = run(that_averages(one_replica(plan))), averaged = run(that_averages(plan));

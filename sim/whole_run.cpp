@@ -5,6 +5,7 @@
 
 #include "models/operators.hpp"
 #include "sim/host_copies.hpp"
+#include "strategies/optimizers.hpp"
 #include "strategies/state_bytes.hpp"
 
 namespace orrery::sim {
@@ -68,11 +69,12 @@ void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, J
     job.node_tokens = of_replica * readers.most();
 }
 
-/// fp32 masters and two moments, and beside masters the 16-bit weights. What is gathered, cast or copied from these is
+/// fp32 masters and moments, and beside masters the 16-bit weights. What is gathered, cast or copied from these is
 /// not saved.
 void add_bytes(const strategies::Plan& plan, const strategies::StepProgram& step, Job& job) {
-    constexpr double masters = 12, narrow = 2;
-    const bool narrow_weights = strategies::state_bytes(plan.training.precision).weight < 4;
+    const double masters = 4.0 + strategies::row_of(plan.training.optimizer).moments;
+    constexpr double narrow = 2;
+    const bool narrow_weights = strategies::state_bytes(plan.training).weight < 4;
     job.parameters = static_cast<double>(models::parameters(models::build(plan.model)));
     job.saved_bytes[static_cast<std::size_t>(reliability::Saved::masters)] = masters * job.parameters;
     job.saved_bytes[static_cast<std::size_t>(reliability::Saved::states)] =

@@ -19,9 +19,9 @@ std::uint64_t offloaded(const Plan& plan, std::uint64_t amount) {
     return part == 1 ? amount : static_cast<std::uint64_t>(part * static_cast<double>(amount));
 }
 
-std::uint32_t host_bytes_a_parameter(const Precision& precision) {
+std::uint32_t host_bytes_a_parameter(const Training& training) {
     constexpr std::uint32_t master_and_moments = 12;
-    return master_and_moments + state_bytes(precision).gradient;
+    return master_and_moments + state_bytes(training).gradient;
 }
 
 OptimizerOffload::OptimizerOffload(const Plan& plan, std::uint64_t owned, const GradientBuckets& buckets,
@@ -46,8 +46,7 @@ std::vector<std::uint64_t> OptimizerOffload::parts() const {
 
 void OptimizerOffload::lasting_buffers() {
     if (plan_.offloaded_states() == 0) return;
-    builder_.buffer(offloaded(plan_, owned_) * host_bytes_a_parameter(plan_.training.precision), Keep::optimizer,
-                    Where::host);
+    builder_.buffer(offloaded(plan_, owned_) * host_bytes_a_parameter(plan_.training), Keep::optimizer, Where::host);
 }
 
 void OptimizerOffload::gradients_leave(std::span<const BufferId> of_buckets, std::span<const BufferId> of_all) {
@@ -61,7 +60,7 @@ void OptimizerOffload::gradients_leave(std::span<const BufferId> of_buckets, std
         pieces_.back().ready.push_back(of_buckets[b]);
     }
     std::erase_if(pieces_, [](const Piece& piece) { return piece.parameters == 0; });
-    const std::uint64_t gradient = state_bytes(plan_.training.precision).gradient;
+    const std::uint64_t gradient = state_bytes(plan_.training).gradient;
     for (Piece& piece : pieces_) {
         piece.arrived = builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::offload, intern_.label("gradients to host", Phase::optimizer),

@@ -22,7 +22,7 @@ namespace orrery::strategies {
 std::uint64_t offloaded(const Plan& plan, std::uint64_t amount);
 
 /// Bytes of host memory for each of these parameters: fp32 master and two moments, and the gradient as it arrives.
-std::uint32_t host_bytes_a_parameter(const Precision& precision);
+std::uint32_t host_bytes_a_parameter(const Training& training);
 
 /// Writes what one stage does with its host. Does nothing in a plan without an offloaded optimizer.
 class OptimizerOffload {

@@ -1,10 +1,11 @@
 #include "strategies/optimizer_phase.hpp"
 
-#include <utility>
+#include <array>
 
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
+#include "strategies/updates.hpp"
 
 namespace orrery::strategies {
 
@@ -14,40 +15,6 @@ using kernels::CollectiveKind;
 using kernels::Dtype;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
-
-/// Multi-tensor kernels run over all parameters as one row. Where the host has a part of them, views of all do not fit
-/// what is left: operations are priced then and cannot be executed.
-class Optimizer {
-public:
-    Optimizer(Builder& builder, Intern& intern, bool whole) : builder_(builder), intern_(intern), whole_(whole) {}
-
-    void kernel(const std::string& name, PointwiseKind kind, Dtype dtype, std::uint64_t parameters, StateDetail state,
-                std::span<const BufferId> reads = {}, std::span<const BufferId> writes = {}) {
-        if (!whole_ && parameters == 0) return;
-        builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
-                      What{intern_.kernel(Pointwise{kind, dtype, 1, parameters})}, reads, writes);
-        builder_.state(whole_ ? std::move(state) : StateDetail{});
-    }
-
-    /// A number that all ranks of a group must agree on before the host goes on.
-    void agree(const std::string& name, AxisSet group, StateDetail state) {
-        const BufferId number = builder_.buffer(4, Keep::scratch);
-        builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
-                      Collective{CollectiveKind::all_reduce, group, 4}, {}, {number});
-        builder_.state(whole_ ? std::move(state) : StateDetail{});
-        builder_.emit(Lane::compute, intern_.label(name + " on host", Phase::optimizer), HostSync{}, {number}, {});
-    }
-
-private:
-    Builder& builder_;
-    Intern& intern_;
-    bool whole_;
-};
-
-/// In which the optimizer leaves new weights: 16 bits for all formats below fp32.
-Dtype optimizer_copy(const Plan& plan) {
-    return kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
-}
 
 /// Ranks that find one norm, and one overflow, of their gradients. In a pipeline without flushes stages come to their
 /// updates at different times, and each finds its own.
@@ -60,13 +27,32 @@ AxisSet agree_on_gradients(const Plan& plan) {
 /// kernels (what is not zero, their number, that of zeros, the sum) cost the host what one of a layer's does: 6.4 us of
 /// Python against 22.4 (tools/host_overhead.py), and 4 launches against 1.6. All take as long as one of the mean size;
 /// of a parameter that is split over ranks each has a part.
-void count_zeros(const Plan& plan, const Stage& stage, std::uint64_t owned, Optimizer& out) {
+void count_zeros(const Plan& plan, const Stage& stage, std::uint64_t owned, Updates& out) {
     if (!plan.training.log_num_zeros_in_grad || owned == 0) return;
-    const std::uint64_t tensors = (stage.tensors * owned + stage.parameters - 1) / stage.parameters;
+    const std::uint64_t tensors = owned_tensors(stage, owned);
     const std::uint64_t each = (owned + tensors - 1) / tensors;
     for (std::uint64_t i = 0; i < tensors; ++i)
         out.kernel("count zeros", PointwiseKind::sum_of_squares, Dtype::fp32, each, {});
     out.agree("zeros in gradients", agree_on_gradients(plan), {});
+}
+
+/// By their norm over all of them. PyTorch's loop takes the norm of each tensor, and scales each.
+void clip_gradients(const Plan& plan, const Stage& stage, std::uint64_t owned, std::uint64_t here, Updates& out,
+                    std::span<const BufferId> first) {
+    constexpr StateView main{State::main_gradients, Portion::updated};
+    constexpr std::array norm{UpdateKernel{"gradient norm", 1}}, clip{UpdateKernel{"clip", 2}};
+    const Training& training = plan.training;
+    if (training.grad_clip == 0) return;
+    if (training.fused_optimizer)
+        out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, owned,
+                   {.operands = {{State::main_gradients, Portion::counted}, {State::norm}}}, first);
+    else
+        out.by_parameter(stage, owned, norm, first);
+    out.agree("gradient norm", agree_on_gradients(plan), {.operands = {{State::norm}, {State::norm}}});
+    if (!training.fused_optimizer) return out.by_parameter(stage, owned, clip);
+    if (!row_of(training.optimizer).clips)
+        out.kernel("clip", PointwiseKind::scale, Dtype::fp32, here,
+                   {.operands = {main, main}, .most_norm = training.grad_clip});
 }
 
 /// Of new weights, from those that updated them.
@@ -162,11 +148,12 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     // Every micro-batch's loss is the mean over a rank's tokens: the step's is the mean over them and the ranks that
     // have others.
     const double mean = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data * plan.strategy.context);
-    Optimizer out(builder, intern, here == owned);
+    const bool executed = plan.training.optimizer == Optimizer::adam && plan.training.fused_optimizer;
+    Updates out(builder, intern, here == owned && executed);
     const auto first = here == 0 ? gradients : std::span<const BufferId>{};  // else the kernel before has waited
     std::vector<BufferId> copies;                                            // none where gradients are fp32
     if (half_gradients && here > 0 && !keeps_gradient_copies(plan)) {
-        const std::uint64_t bytes = here * state_bytes(plan.training.precision).gradient_copy;
+        const std::uint64_t bytes = here * state_bytes(plan.training).gradient_copy;
         copies.push_back(builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use}));
     }
     if (half_gradients)
@@ -180,24 +167,20 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
         out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned, {}, first);
         out.agree("overflow check", plan.compresses() ? model_group | plan.data_group() : model_group, {});
     }
-    if (plan.training.grad_clip > 0) {
-        out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, owned,
-                   {.operands = {{State::main_gradients, Portion::counted}, {State::norm}}}, first);
-        out.agree("gradient norm", model_group, {.operands = {{State::norm}, {State::norm}}});
-        out.kernel("clip", PointwiseKind::scale, Dtype::fp32, here,
-                   {.operands = {main, main}, .most_norm = plan.training.grad_clip});
-    }
+    clip_gradients(plan, stage, owned, here, out, first);
     count_zeros(plan, stage, owned, out);
     if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);
     const BufferId updated = builder.buffer(0, Keep::scratch);
-    const Dtype weights = optimizer_copy(plan);
-    out.kernel("adam", PointwiseKind::adam, weights, here,
-               {.operands = {main,
-                             {State::masters, Portion::updated},
-                             {State::first_moments, Portion::updated},
-                             {State::second_moments, Portion::updated},
-                             {State::weights, Portion::updated}}},
-               copies, std::span(&updated, 1));
+    if (!executed)
+        update_priced(plan, stage, owned, out, copies, std::span(&updated, 1));
+    else
+        out.kernel("adam", PointwiseKind::adam, optimizer_copy(plan), here,
+                   {.operands = {main,
+                                 {State::masters, Portion::updated},
+                                 {State::first_moments, Portion::updated},
+                                 {State::second_moments, Portion::updated},
+                                 {State::weights, Portion::updated}}},
+                   copies, std::span(&updated, 1));
     std::vector<BufferId> there;
     if (host != nullptr) there = host->update(gradients);
     there.insert(there.begin(), updated);

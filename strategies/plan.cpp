@@ -9,6 +9,7 @@
 #include "models/operators.hpp"
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/plan_fields.hpp"
+#include "strategies/optimizers.hpp"
 #include "strategies/refusal.hpp"
 #include "strategies/schedule_rules.hpp"
 #include "strategies/stage_split.hpp"
@@ -402,6 +403,7 @@ void validate(const Plan& plan) {
     check_batch(plan);
     check_asynchronous(plan);
     check_passes(plan);
+    check_optimizer(plan);
     check_optimizer_offload(plan.strategy);
     check_instances(plan);
     check_compression(plan);

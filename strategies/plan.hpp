@@ -117,6 +117,17 @@ enum class KernelFusion : std::uint8_t {
     primitives,  ///< each arithmetic operation is: TensorFlow without XLA
 };
 
+/// What turns gradients into new weights (optimizers.hpp).
+enum class Optimizer : std::uint8_t {
+    adam,      ///< AdamW as well
+    sgd,       ///< without momentum
+    momentum,  ///< SGD with momentum
+    lion,
+    lamb,       ///< Adam's step, scaled by norms of each parameter and its step
+    adafactor,  ///< without a first moment
+    adam8bit,   ///< bitsandbytes: moments in 8 bits, block by block
+};
+
 /// Which linear layers have adapters when the rest of a model is frozen (LoRA, Hu et al. 2021).
 enum class LoraTargets : std::uint8_t { all_linear, attention, qkv };
 
@@ -151,6 +162,10 @@ struct Training {
     bool broadcast_data = false;
     hardware::AttentionKernel attention_kernel = hardware::AttentionKernel::newest;  ///< of fused attention
     double grad_clip = 1.0;                                                          ///< clip-grad; 0: no gradient norm
+    Optimizer optimizer = Optimizer::adam;
+    /// Gradients and weights are worked on by kernels over all parameters (apex, Megatron-LM); false: parameter by
+    /// parameter, as PyTorch code does.
+    bool fused_optimizer = true;
     /// moe-expert-capacity-factor: an expert takes at most so many times its mean share of the tokens, the others are
     /// dropped; 0: none are (dropless). pad: each takes exactly that many (moe-pad-expert-input-to-capacity).
     double expert_capacity = 0;

@@ -42,6 +42,11 @@ constexpr std::array graph_scopes{word("full_iteration", CudaGraphScope::full_it
 static_assert(graph_scopes.size() == enumerators<CudaGraphScope>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
+constexpr std::array optimizers{word("adam", Optimizer::adam),         word("sgd", Optimizer::sgd),
+                                word("momentum", Optimizer::momentum), word("lion", Optimizer::lion),
+                                word("lamb", Optimizer::lamb),         word("adafactor", Optimizer::adafactor),
+                                word("adam8bit", Optimizer::adam8bit)};
+static_assert(optimizers.size() == enumerators<Optimizer>);
 constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam)};
 static_assert(compressions.size() == enumerators<Compression>);
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
@@ -286,6 +291,14 @@ constexpr std::array of_training{
     field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,
         .help = "Largest gradient norm; 0: no clipping.",
         .others = {deepspeed("gradient_clipping")}}),
+    field<&Training::optimizer>({.name = "optimizer", .words = optimizers,
+        .help = "What turns gradients into new weights: AdamW, SGD without and with momentum, Lion, LAMB, Adafactor "
+                "without a first moment, or bitsandbytes' 8-bit Adam (strategies/README.md).",
+        .origin = "apex; PyTorch; transformers; bitsandbytes"}),
+    field<&Training::fused_optimizer>({.name = "fused_optimizer",
+        .help = "Norm, clipping and update by kernels over all parameters; false: parameter by parameter, as PyTorch's "
+                "loops do.",
+        .origin = "apex; PyTorch"}),
     field<&Training::expert_capacity>({.name = "moe_expert_capacity_factor", .min = 0, .max = 1000,
         .help = "An expert takes at most so many times its mean share of the tokens; 0: as many as come."}),
     field<&Training::pad_to_capacity>({.name = "moe_pad_expert_input_to_capacity",

@@ -111,7 +111,7 @@ private:
 };
 
 void StageWriter::lasting_buffers() {
-    StateBytes state = state_bytes(plan_.training.precision);
+    StateBytes state = state_bytes(plan_.training);
     if (keeps_gradient_copies(plan_)) state.optimizer += state.gradient_copy;
     const Mesh mesh = plan_.mesh();
     std::uint64_t weights = 0, states = 0;

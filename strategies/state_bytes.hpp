@@ -9,14 +9,14 @@ namespace orrery::strategies {
 
 /// Mixed-precision Adam as in Megatron-LM (docs/distrib_optimizer.md): 16-bit weights with 16-bit gradients need 20
 /// bytes a parameter, with fp32 gradients 18; fp32 training 16. The distributed optimizer divides `optimizer` and
-/// `gradient_copy` by the data size.
+/// `gradient_copy` by the data size. Other optimizers keep other moments (optimizers.hpp).
 struct StateBytes {
     std::uint32_t weight = 0, gradient = 0, optimizer = 0;
     /// Of 16-bit gradients in fp32, which are there while the optimizer runs alone: it forms them (Megatron-LM,
     /// core/optimizer/optimizer.py, _copy_model_grads_to_main_grads), and zero_grad drops them before the next forward.
     std::uint32_t gradient_copy = 0;
 };
-StateBytes state_bytes(const Precision& precision);
+StateBytes state_bytes(const Training& training);
 
 /// Orrery's own runtime takes memory for those copies once and keeps it with the states (run/parameters.hpp).
 bool keeps_gradient_copies(const Plan& plan);

@@ -203,6 +203,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.fp32_residual_connection = training.fp32_activation_function =
         widens_activations(row, software) && kernels::size_of(training.precision.compute) == 2;
     map_adapters(training, row);
+    map_optimizer(row, training);
     training.fp8_recipe = map_fp8_recipe(row);
     if (contains(row.words("switches.framework"), "w/o clip")) training.grad_clip = 0;
     if (training.precision.compute == Dtype::fp4) training.last_layers_in_bf16 = wide_layers_of_recipe(row);

@@ -115,6 +115,8 @@ constexpr std::array table{
     FieldRule{"training", "lora_rank", "NeMo's default where the task is LoRA (map_training.cpp)"},
     FieldRule{"training", "lora_target_modules", "NeMo's and Megatron-Bridge's: qkv"},
     FieldRule{"training", "clip_grad", "0 where a table says so, else the default"},
+    FieldRule{"training", "optimizer", "of its scripts (map_optimizer.cpp)"},
+    FieldRule{"training", "fused_optimizer", "of its scripts (map_optimizer.cpp)"},
     FieldRule{"training", "moe_expert_capacity_factor", of_experts},
     FieldRule{"training", "moe_pad_expert_input_to_capacity", of_experts},
 };

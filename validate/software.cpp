@@ -7,9 +7,6 @@
 
 namespace orrery::validate {
 
-namespace {
-
-/// Every text of "source" (repository, path, paper, address), lower case, and "source" itself when it is a text.
 std::string source_words(const Row& row) {
     const nlohmann::json* source = row.find("source");
     if (source == nullptr) return "";
@@ -20,6 +17,8 @@ std::string source_words(const Row& row) {
         if (value.is_string()) words += fmt::format(" {}", lower(value.get_ref<const std::string&>().substr(0, 400)));
     return words;
 }
+
+namespace {
 
 /// A year up to 2021, "SC'21", or an arXiv number before FlashAttention's.
 bool before_flash_attention(const std::string& words) {

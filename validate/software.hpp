@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "hardware/host_time.hpp"
 #include "strategies/plan.hpp"
@@ -19,6 +20,9 @@ enum class Software : std::uint8_t {
     jax,                 ///< MaxText, Pax
     other,
 };
+
+/// Every text of "source" (repository, path, paper, address), lower case, and "source" itself when it is a text.
+std::string source_words(const Row& row);
 
 /// From switches.framework, else from the row's source (repository, paper, path); the age from years and arXiv
 /// numbers in them. Throws Skip for fields of a wrong type.

@@ -141,7 +141,7 @@ constexpr Row rows[] = {
     noted("fp16_lm_cross_entropy", "the loss is timed in fp32", estimate, none),
     noted("cross_entropy_loss_fusion", "the loss is timed as Megatron-LM's own kernels", estimate, none),
     noted("cross_entropy_fusion_impl", "the loss is timed as Megatron-LM's own kernels", estimate, one, "native"),
-    key("optimizer"), key("clip_grad"), rule("use_flash_attn", none), rule("use_flash_attn_v1", none),
+    rule("optimizer"), rule("sgd_momentum"), key("clip_grad"), rule("use_flash_attn", none), rule("use_flash_attn_v1", none),
     rule("use_flash_attn_v2", none), rule("use_flash_attn_triton", none), rule("attention_backend"),
     rule("transformer_impl"),
     sets("no_gradient_accumulation_fusion", "/training/gradient_accumulation_fusion", "false"),

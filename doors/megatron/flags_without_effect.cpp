@@ -21,7 +21,7 @@ constexpr Row rows[] = {
     value("lr_warmup_tokens"), value("lr_warmup_init"), value("lr_wsd_decay_style"), value("lr_wsd_decay_iters"),
     value("lr_wsd_decay_samples"), value("warmup"), value("decoupled_lr"), value("decoupled_min_lr"),
     value("weight_decay"), value("start_weight_decay"), value("end_weight_decay"), value("weight_decay_incr_style"),
-    value("adam_beta1"), value("adam_beta2"), value("adam_eps"), value("sgd_momentum"), value("loss_scale"),
+    value("adam_beta1"), value("adam_beta2"), value("adam_eps"), value("loss_scale"),
     value("initial_loss_scale"), value("min_loss_scale"), value("loss_scale_window"), value("hysteresis"),
     value("loss_scale_upper_bound"), off("override_opt_param_scheduler"), off("use_checkpoint_opt_param_scheduler"),
     off("override_lr_scheduler"), off("use_checkpoint_lr_scheduler"), value("head_lr_mult"), value("train_iters"),

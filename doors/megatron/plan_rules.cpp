@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <sstream>
@@ -271,7 +272,25 @@ void read_recomputation(const Givens& given, Draft& draft) {
     apply({&row, 1}, only, draft);
 }
 
+namespace {
+
+/// --optimizer sgd has momentum, 0.9 unless --sgd-momentum says another.
+void read_optimizer(const Givens& given, Draft& draft) {
+    const Given* const optimizer = given.find("optimizer");
+    const Given* const momentum = given.find("sgd_momentum");
+    if (momentum != nullptr && (optimizer == nullptr || text_of(optimizer->value) != "sgd"))
+        draft.findings.harmless(momentum->origin.place, momentum->origin.name);
+    if (optimizer == nullptr) return;
+    const bool moves_on = momentum == nullptr || std::strtod(text_of(momentum->value).c_str(), nullptr) != 0;
+    if (text_of(optimizer->value) == "sgd" && moves_on)
+        return draft.set("/training/optimizer", "momentum", optimizer->origin);
+    set_key("/training/optimizer", *optimizer, draft);
+}
+
+}  // namespace
+
 void read_training(const Givens& given, Draft& draft) {
+    read_optimizer(given, draft);
     if (const Given* const batch = given.find("batch_size"))
         if (draft.find("/training/micro_batch_size") == nullptr) set_key("/training/micro_batch_size", *batch, draft);
     draft.want("/training/micro_batch_size", draft.whole_file(), "--micro-batch-size is not given",

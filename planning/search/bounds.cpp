@@ -211,7 +211,7 @@ Bounds::Stage Bounds::stage(const Plan& plan, std::uint32_t index) {
 /// When the first backward begins: the stage's states, what it keeps of all micro-batches so far, and what that call
 /// needs.
 std::uint64_t Bounds::bytes(const Plan& plan, const Stage& of) const {
-    const strategies::StateBytes state = strategies::state_bytes(plan.training.precision);
+    const strategies::StateBytes state = strategies::state_bytes(plan.training);
     const strategies::Mesh mesh = plan.mesh();
     const std::uint32_t offloaded = plan.strategy.cpu_offloading_num_layers;
     std::uint64_t sum = of.working;

@@ -80,7 +80,7 @@ public:
 private:
     [[nodiscard]] const Ownership& owners(bool experts) const { return experts ? experts_ : dense_; }
     [[nodiscard]] std::uint64_t gradient_bytes(std::uint64_t parameters) const {
-        return parameters * strategies::state_bytes(plan_.training.precision).gradient;
+        return parameters * strategies::state_bytes(plan_.training).gradient;
     }
     [[nodiscard]] std::uint64_t weight_bytes(std::uint64_t parameters) const {
         return parameters * (kernels::size_of(plan_.training.precision.compute) == 4 ? 4 : 2);

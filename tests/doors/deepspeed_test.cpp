@@ -94,13 +94,21 @@ TEST(DeepSpeed, ReadsOneBitAdam) {
     EXPECT_TRUE(says(usual, Verdict::refused, "not compatible with ZeRO")) << refusals(usual);
 }
 
+TEST(DeepSpeed, ReadsLamb) {
+    const Imported read = imported("deepspeed", R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 8,
+        "optimizer": {"type": "Lamb", "params": {"lr": 11e-3, "max_coeff": 0.3}}, "fp16": {"enabled": true}})",
+                                   on(8), gpt2);
+    EXPECT_FALSE(read.refused()) << refusals(read);
+    EXPECT_EQ(at(read, "/training/optimizer"), "lamb");
+}
+
 TEST(DeepSpeed, RefusesWeightsOnTheHostAndOtherOptimizersWithTheirPointers) {
     const Imported read = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
-        "optimizer": {"type": "Lamb"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
+        "optimizer": {"type": "Muon"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
         "offload_optimizer": {"device": "none"}, "zero_hpz_partition_size": 8}, "made_up": 1})",
                                    on(8), gpt2);
     EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/offload_param/device")) << refusals(read);
-    EXPECT_TRUE(says(read, Verdict::refused, "LAMB is not modelled"));
+    EXPECT_TRUE(says(read, Verdict::refused, "Muon is not modelled"));
     EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/zero_hpz_partition_size"));
     EXPECT_FALSE(says(read, Verdict::refused, "offload_optimizer"));
     EXPECT_TRUE(says(read, Verdict::unknown, "made_up"));

@@ -97,6 +97,15 @@ TEST(Megatron, ReadsRecomputation) {
                      "choice of recomputed modules"));
 }
 
+/// arguments.py: --optimizer {adam,sgd}, --sgd-momentum 0.9.
+TEST(Megatron, ReadsOptimizers) {
+    EXPECT_EQ(at(with("--optimizer adam"), "/training/optimizer"), "adam");
+    EXPECT_EQ(at(with("--optimizer sgd"), "/training/optimizer"), "momentum");
+    EXPECT_EQ(at(with("--optimizer sgd --sgd-momentum 0"), "/training/optimizer"), "sgd");
+    EXPECT_EQ(at(with("--sgd-momentum 0.9"), "/training/optimizer"), nullptr);
+    EXPECT_TRUE(says(with("--optimizer muon"), Verdict::refused, "Muon is not modelled"));
+}
+
 TEST(Megatron, ReadsExperts) {
     const Imported read = with(
         "--num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 8 --moe-grouped-gemm "

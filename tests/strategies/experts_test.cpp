@@ -258,7 +258,7 @@ TEST(ExpertParallel, GradientsByGroup) {
         const std::uint64_t rest = all - 2 * experts;
         EXPECT_EQ(sums.at({kind, AxisSet{Axis::data}.bits()}).bytes, experts * 2);
         EXPECT_EQ(sums.at({kind, (AxisSet{Axis::expert, Axis::data}).bits()}).bytes, rest * 2);
-        const StateBytes state = state_bytes(plan.training.precision);
+        const StateBytes state = state_bytes(plan.training);
         const auto at_peak = memory(step, 0).at_peak;
         EXPECT_EQ(at_peak[static_cast<std::size_t>(Keep::weight)], (rest + experts) * state.weight);
         EXPECT_EQ(at_peak[static_cast<std::size_t>(Keep::optimizer)],

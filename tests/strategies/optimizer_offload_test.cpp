@@ -73,7 +73,7 @@ TEST(OptimizerOffload, EveryParameterIsUpdatedOnceHereOrThere) {
                             const Moved moved(step, role);
                             EXPECT_EQ(moved.on_host + moved.on_device, owned(plan, role));
                             EXPECT_NEAR(real(moved.on_host), fraction * real(owned(plan, role)), 100);
-                            const std::uint64_t gradient = state_bytes(plan.training.precision).gradient;
+                            const std::uint64_t gradient = state_bytes(plan.training).gradient;
                             EXPECT_EQ(moved.out, moved.on_host * gradient);
                             EXPECT_EQ(moved.in, moved.on_host * 2) << "16-bit weights";
                             EXPECT_EQ(moved.updates > 1, overlap);
@@ -91,7 +91,7 @@ TEST(OptimizerOffload, MemoryMovesFromTheDeviceToTheHost) {
             EXPECT_EQ(without.host, 0U);
             EXPECT_NEAR(real(with.at_peak[states]), (1 - fraction) * real(without.at_peak[states]), 2);
             EXPECT_NEAR(real(without.peak - with.peak), fraction * real(without.at_peak[states]), 1e3);
-            const std::uint32_t each = host_bytes_a_parameter(plan.training.precision);
+            const std::uint32_t each = host_bytes_a_parameter(plan.training);
             EXPECT_EQ(each, sums == kernels::Dtype::fp32 ? 16U : 14U);
             EXPECT_NEAR(real(with.host), fraction * each * real(owned(plan, 0)), 100);
         }

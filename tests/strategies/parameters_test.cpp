@@ -98,7 +98,7 @@ TEST(Parameters, BucketsHoldEveryGradientOnce) {
 TEST(Parameters, BytesOfMixedPrecisionAdam) {
     using kernels::Dtype;
     const auto sum = [](Dtype compute, Dtype reduce) {
-        const StateBytes state = state_bytes({compute, reduce});
+        const StateBytes state = state_bytes({.precision = {compute, reduce}});
         return state.weight + state.gradient + state.optimizer + state.gradient_copy;
     };
     EXPECT_EQ(sum(Dtype::fp16, Dtype::fp16), 20U);

@@ -1,0 +1,107 @@
+#include "strategies/optimizers.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/enum_table.hpp"
+#include "strategies/refusal.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+/// torch/optim/adam.py, _single_tensor_adam, of AdamW; fused it is PointwiseKind::adam.
+constexpr std::array adam_loop{UpdateKernel{"weight decay", 2},  UpdateKernel{"first moment", 3},
+                               UpdateKernel{"second moment", 2}, UpdateKernel{"second moment", 3},
+                               UpdateKernel{"denominator", 2},   UpdateKernel{"denominator", 2},
+                               UpdateKernel{"denominator", 2},   UpdateKernel{"update", 4}};
+/// w -= rate g.
+constexpr std::array sgd_kernel{UpdateKernel{"sgd", 3}};
+/// m = mu m + g, w -= rate m: apex, csrc/multi_tensor_sgd_kernel.cu; torch/optim/sgd.py, _single_tensor_sgd.
+constexpr std::array momentum_kernel{UpdateKernel{"sgd with momentum", 5}};
+constexpr std::array momentum_loop{UpdateKernel{"momentum", 2}, UpdateKernel{"momentum", 3}, UpdateKernel{"update", 3}};
+/// w -= rate sign(b1 m + (1 - b1) g), m = b2 m + (1 - b2) g (Chen et al. 2023, arXiv:2302.06675, algorithm 2): its
+/// authors' Triton kernel, and lion_pytorch's update_fn.
+constexpr std::array lion_kernel{UpdateKernel{"lion", 5}};
+constexpr std::array lion_loop{UpdateKernel{"weight decay", 2}, UpdateKernel{"direction", 2},
+                               UpdateKernel{"direction", 2},    UpdateKernel{"direction", 3},
+                               UpdateKernel{"direction", 2},    UpdateKernel{"update", 3},
+                               UpdateKernel{"momentum", 2},     UpdateKernel{"momentum", 3}};
+/// apex, csrc/multi_tensor_lamb.cu: Adam's direction over g, the norms of weights and directions by parameter, and the
+/// step (You et al. 2020, arXiv:1904.00962, algorithm 2). By parameter: TorchScript's kernels of NVIDIA's
+/// DeepLearningExamples (Transformer-XL, lamb.py, lamb_kernel), between which a bound of the norm and the trust ratio
+/// are formed.
+constexpr std::array lamb_kernels{UpdateKernel{"lamb direction", 7}, UpdateKernel{"norms of weights", 1},
+                                  UpdateKernel{"norms of directions", 1}, UpdateKernel{"lamb update", 3}};
+constexpr std::array lamb_loop{UpdateKernel{"lamb direction", 7}, UpdateKernel{"norm of weights", 1},
+                               UpdateKernel{"bound", 0},          UpdateKernel{"norm of direction", 1},
+                               UpdateKernel{"trust ratio", 0},    UpdateKernel{"lamb update", 3}};
+/// bitsandbytes, kOptimizerStatic8bit2StateBlockwise (Dettmers et al. 2022, arXiv:2110.02861): g and w in fp32, two
+/// moments of a byte each, read and written but for g: 16 bytes.
+constexpr std::array adam8bit_loop{UpdateKernel{"8-bit adam", 4}};
+/// transformers/optimization.py, Adafactor.step, without a first moment (Shazeer and Stern 2018, arXiv:1804.04235,
+/// algorithm 4): squares, their means by row and by column, the factored root, the clipped and scaled update.
+constexpr std::array adafactor_loop{UpdateKernel{"size of weights", 1},
+                                    UpdateKernel{"scale", 0},
+                                    UpdateKernel{"scale", 0},
+                                    UpdateKernel{"squares", 2},
+                                    UpdateKernel{"squares", 2},
+                                    UpdateKernel{"means by row", 1},
+                                    UpdateKernel{"means by row", 0},
+                                    UpdateKernel{"means by row", 0},
+                                    UpdateKernel{"means by column", 1},
+                                    UpdateKernel{"means by column", 0},
+                                    UpdateKernel{"means by column", 0},
+                                    UpdateKernel{"roots", 0},
+                                    UpdateKernel{"roots", 0},
+                                    UpdateKernel{"roots", 0},
+                                    UpdateKernel{"roots", 0},
+                                    UpdateKernel{"factored root", 1},
+                                    UpdateKernel{"direction", 3},
+                                    UpdateKernel{"size of direction", 1},
+                                    UpdateKernel{"clip", 0},
+                                    UpdateKernel{"clip", 0},
+                                    UpdateKernel{"clip", 2},
+                                    UpdateKernel{"rate", 2},
+                                    UpdateKernel{"update", 3}};
+
+constexpr std::array table{
+    OptimizerRow{Optimizer::adam, "Adam", 8, {}, adam_loop, false, false},
+    OptimizerRow{Optimizer::sgd, "SGD", 0, sgd_kernel, sgd_kernel, false, false},
+    OptimizerRow{Optimizer::momentum, "SGD with momentum", 4, momentum_kernel, momentum_loop, false, false},
+    OptimizerRow{Optimizer::lion, "Lion", 4, lion_kernel, lion_loop, false, false},
+    OptimizerRow{Optimizer::lamb, "LAMB", 8, lamb_kernels, lamb_loop, true, true},
+    OptimizerRow{Optimizer::adafactor, "Adafactor", 0, {}, adafactor_loop, false, false},
+    OptimizerRow{Optimizer::adam8bit, "8-bit Adam", 2, {}, adam8bit_loop, false, false},
+};
+
+constexpr bool in_order() {
+    for (std::size_t i = 0; i < table.size(); ++i)
+        if (table[i].optimizer != static_cast<Optimizer>(i)) return false;
+    return table.size() == enumerators<Optimizer>;
+}
+static_assert(in_order(), "the table has a row for each Optimizer, in their order");
+
+}  // namespace
+
+const OptimizerRow& row_of(Optimizer optimizer) { return table[static_cast<std::size_t>(optimizer)]; }
+
+void check_optimizer(const Plan& plan) {
+    const Training& training = plan.training;
+    const OptimizerRow& row = row_of(training.optimizer);
+    const bool adam = training.optimizer == Optimizer::adam;
+    if (training.fused_optimizer && !adam && row.fused.empty())
+        refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
+               "set it to false");
+    if (adam && training.fused_optimizer) return;
+    const char* const key = adam ? "/training/fused_optimizer" : "/training/optimizer";
+    const std::string what = adam ? "false" : row.title;
+    const char* const hint = adam ? "leave it out" : "set it to \"adam\"";
+    if (plan.strategy.optimizer_cpu_offload)
+        refuse(key, what + ", but the host's processor runs a fused Adam (optimizer_cpu_offload)", hint);
+    if (plan.strategy.compression != Compression::none)
+        refuse(key, what + ", but strategy.compression is 1-bit Adam's own", hint);
+}
+
+}  // namespace orrery::strategies

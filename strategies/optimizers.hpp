@@ -1,0 +1,40 @@
+// The optimizers of the field: what each keeps of a parameter, and the kernels that update it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "strategies/plan.hpp"
+
+namespace orrery::strategies {
+
+/// One kernel of an update. streams: fp32 numbers that it reads and writes of each parameter; 0: it works on single
+/// numbers, such as a ratio of norms.
+struct UpdateKernel {
+    const char* name;
+    double streams;
+};
+
+struct OptimizerRow {
+    Optimizer optimizer;
+    const char* title;
+    /// Bytes a parameter of what is kept beside the master weight. Sums by row and by column (Adafactor) and scales of
+    /// blocks (8-bit Adam) are below a hundredth of a byte and left out.
+    std::uint32_t moments;
+    /// Multi-tensor kernels over all parameters; none: it is written parameter by parameter alone.
+    std::span<const UpdateKernel> fused;
+    /// Of one parameter, as PyTorch code launches them.
+    std::span<const UpdateKernel> by_parameter;
+    bool clips;  ///< gradients are clipped inside the update
+    bool norms;  ///< asks for norms of whole parameters, also where ranks hold parts of them
+};
+const OptimizerRow& row_of(Optimizer optimizer);
+
+/// How many of such kernels cost the host what one of a layer's does: PyTorch's plain operations, 6.4 us of Python for
+/// four against 22.4 (tools/host_overhead.py), and 4 launches against 1.6.
+inline constexpr std::uint64_t plain_kernels_per_dispatch = 4;
+
+/// Throws Error at the key that an optimizer does not go with.
+void check_optimizer(const Plan& plan);
+
+}  // namespace orrery::strategies

@@ -1,0 +1,93 @@
+#include "strategies/updates.hpp"
+
+#include <utility>
+
+#include "strategies/ownership.hpp"
+
+namespace orrery::strategies {
+
+using kernels::CollectiveKind;
+using kernels::Dtype;
+using kernels::Pointwise;
+using kernels::PointwiseKind;
+
+namespace {
+
+/// A kernel of this kind reads one number and writes one.
+std::uint64_t numbers_of_scale(double streams) { return static_cast<std::uint64_t>(streams / 2); }
+
+}  // namespace
+
+void Updates::kernel(const std::string& name, PointwiseKind kind, Dtype dtype, std::uint64_t parameters,
+                     StateDetail state, std::span<const BufferId> reads, std::span<const BufferId> writes) {
+    if (!whole_ && parameters == 0) return;
+    builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
+                  What{intern_.kernel(Pointwise{kind, dtype, 1, parameters})}, reads, writes);
+    builder_.state(whole_ ? std::move(state) : StateDetail{});
+}
+
+void Updates::agree(const std::string& name, AxisSet group, StateDetail state) {
+    const BufferId number = builder_.buffer(4, Keep::scratch);
+    builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
+                  Collective{CollectiveKind::all_reduce, group, 4}, {}, {number});
+    builder_.state(whole_ ? std::move(state) : StateDetail{});
+    builder_.emit(Lane::compute, intern_.label(name + " on host", Phase::optimizer), HostSync{}, {number}, {});
+}
+
+void Updates::sum(const std::string& name, AxisSet group, std::uint64_t bytes) {
+    builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
+                  What{Collective{CollectiveKind::all_reduce, group, bytes}}, none, none);
+    builder_.state({});
+}
+
+void Updates::by_parameter(const Stage& stage, std::uint64_t owned, std::span<const UpdateKernel> kernels,
+                           std::span<const BufferId> reads, std::span<const BufferId> writes) {
+    const std::uint64_t launched = owned_tensors(stage, owned) * kernels.size();
+    const std::uint64_t dispatched = (launched + plain_kernels_per_dispatch - 1) / plain_kernels_per_dispatch;
+    double streams = 0;
+    for (const UpdateKernel& one : kernels) streams += one.streams;
+    for (std::uint64_t i = 0; i < dispatched; ++i)
+        kernel(kernels.back().name, PointwiseKind::scale, Dtype::fp32,
+               numbers_of_scale(streams * static_cast<double>(owned) / static_cast<double>(dispatched)), {},
+               i == 0 ? reads : none, i + 1 == dispatched ? writes : none);
+}
+
+std::uint64_t owned_tensors(const Stage& stage, std::uint64_t owned) {
+    return owned == 0 ? 0 : (stage.tensors * owned + stage.parameters - 1) / stage.parameters;
+}
+
+Dtype optimizer_copy(const Plan& plan) {
+    return kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
+}
+
+namespace {
+
+/// Norms of parameters of which ranks hold parts: of each its own and its step's.
+void agree_on_norms(const Plan& plan, const Stage& stage, Updates& out) {
+    const AxisSet parts = updates_differ(plan).without(Axis::pipeline);
+    if (plan.mesh().group_size(parts) > 1) out.sum("norms of parameters", parts, std::uint64_t{8} * stage.tensors);
+}
+
+}  // namespace
+
+/// 16-bit weights are copied from the masters behind the update (Megatron-LM, core/optimizer/optimizer.py,
+/// _copy_main_params_to_model_params).
+void update_priced(const Plan& plan, const Stage& stage, std::uint64_t owned, Updates& out,
+                   std::span<const BufferId> copies, std::span<const BufferId> updated) {
+    const OptimizerRow& row = row_of(plan.training.optimizer);
+    const Dtype copy = optimizer_copy(plan);
+    const bool narrow = copy != Dtype::fp32;
+    const auto last = narrow ? Updates::none : updated;
+    if (row.norms) agree_on_norms(plan, stage, out);
+    if (!plan.training.fused_optimizer)
+        out.by_parameter(stage, owned, row.by_parameter, copies, last);
+    else
+        for (const UpdateKernel& kernel : row.fused)
+            out.kernel(kernel.name, PointwiseKind::scale, Dtype::fp32,
+                       numbers_of_scale(kernel.streams * static_cast<double>(owned)), {},
+                       &kernel == &row.fused.front() ? copies : Updates::none,
+                       &kernel == &row.fused.back() ? last : Updates::none);
+    if (narrow) out.kernel("weights to 16 bits", PointwiseKind::cast, copy, owned, {}, Updates::none, updated);
+}
+
+}  // namespace orrery::strategies

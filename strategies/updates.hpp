@@ -1,0 +1,53 @@
+// Kernels over a rank's parameters as one stage's program writes them: multi-tensor, or parameter by parameter.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "strategies/intern.hpp"
+#include "strategies/optimizers.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/stage.hpp"
+
+namespace orrery::strategies {
+
+/// Multi-tensor kernels run over all parameters as one row. Where the host has a part of them, views of all do not fit
+/// what is left: operations are priced then and cannot be executed.
+class Updates {
+public:
+    static constexpr std::span<const BufferId> none{};
+
+    /// whole: the operations are executed, over all that the rank updates.
+    Updates(Builder& builder, Intern& intern, bool whole) : builder_(builder), intern_(intern), whole_(whole) {}
+
+    void kernel(const std::string& name, kernels::PointwiseKind kind, kernels::Dtype dtype, std::uint64_t parameters,
+                StateDetail state, std::span<const BufferId> reads = none, std::span<const BufferId> writes = none);
+
+    /// A number that all ranks of a group must agree on before the host goes on.
+    void agree(const std::string& name, AxisSet group, StateDetail state);
+
+    /// Of bytes that the host does not wait for.
+    void sum(const std::string& name, AxisSet group, std::uint64_t bytes);
+
+    /// PyTorch's kernels for each of the parameters of which the rank has `owned` numbers, all as if of the mean size.
+    void by_parameter(const Stage& stage, std::uint64_t owned, std::span<const UpdateKernel> kernels,
+                      std::span<const BufferId> reads = none, std::span<const BufferId> writes = none);
+
+private:
+    Builder& builder_;
+    Intern& intern_;
+    bool whole_;
+};
+
+/// Of a stage's tensors, those of which the rank has `owned` numbers.
+std::uint64_t owned_tensors(const Stage& stage, std::uint64_t owned);
+
+/// In which the optimizer leaves new weights: 16 bits for all formats below fp32.
+kernels::Dtype optimizer_copy(const Plan& plan);
+
+/// Every optimizer but the fused Adam: priced, and not executed. copies: gradients that it is the last to read;
+/// updated: what tells of new weights.
+void update_priced(const Plan& plan, const Stage& stage, std::uint64_t owned, Updates& out,
+                   std::span<const BufferId> copies, std::span<const BufferId> updated);
+
+}  // namespace orrery::strategies

@@ -1,0 +1,129 @@
+#include "strategies/optimizers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels/kernel.hpp"
+#include "strategies/build.hpp"
+#include "strategies/state_bytes.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+using kernels::Dtype;
+
+Plan trained_by(Optimizer optimizer, bool fused = true) {
+    Plan plan = tiny_plan(1, 1, 1);
+    plan.training.optimizer = optimizer;
+    plan.training.fused_optimizer = fused;
+    plan.training.grad_clip = 0;
+    return plan;
+}
+
+/// Bytes that the first stage's optimizer moves for each parameter, beside what makes gradients fp32.
+double bytes_a_parameter(const Plan& plan) {
+    const StepProgram step = build(plan);
+    EXPECT_EQ(verify(step), std::vector<std::string>{});
+    double bytes = 0, parameters = 0;
+    for (const Op& op : step.programs[0].ops) {
+        const auto* compute = std::get_if<Compute>(&op.what);
+        if (compute == nullptr || op.label.phase != Phase::optimizer) continue;
+        const auto& kernel = std::get<kernels::Pointwise>(step.kernels[compute->kernel]);
+        const std::string& name = step.names[op.label.name];
+        if (name == "gradient scaling" || name == "gradients to fp32")
+            parameters = static_cast<double>(kernel.rows * kernel.cols);
+        else
+            bytes += kernels::bytes(kernel);
+    }
+    return bytes / parameters;
+}
+
+std::ptrdiff_t operations(const StepProgram& step, std::string_view name) {
+    return std::ranges::count(step.programs[0].ops, name,
+                              [&](const Op& op) -> std::string_view { return step.names[op.label.name]; });
+}
+
+/// Reads and writes of fp32 numbers, and 6 bytes to copy masters to 16 bits; the fused Adam writes those itself.
+TEST(Optimizers, MoveWhatTheirKernelsReadAndWrite) {
+    const auto streams = [](Optimizer optimizer, bool fused) {
+        Plan plan = trained_by(optimizer, fused);
+        plan.training.precision = {Dtype::bf16, Dtype::fp32};
+        return (bytes_a_parameter(plan) - 6) / 4;
+    };
+    EXPECT_NEAR(streams(Optimizer::adam, true), 7 - 1, 0.01);  // 7 streams and 2 bytes
+    EXPECT_NEAR(streams(Optimizer::sgd, true), 3, 0.01);
+    EXPECT_NEAR(streams(Optimizer::momentum, true), 5, 0.01);
+    EXPECT_NEAR(streams(Optimizer::lion, true), 5, 0.01);
+    EXPECT_NEAR(streams(Optimizer::lamb, true), 12, 0.01);
+    EXPECT_NEAR(streams(Optimizer::adam, false), 20, 0.01);
+    EXPECT_NEAR(streams(Optimizer::momentum, false), 8, 0.01);
+    EXPECT_NEAR(streams(Optimizer::lion, false), 19, 0.01);
+    EXPECT_NEAR(streams(Optimizer::lamb, false), 12, 0.01);
+    EXPECT_NEAR(streams(Optimizer::adam8bit, false), 4, 0.01);
+    EXPECT_NEAR(streams(Optimizer::adafactor, false), 19, 0.01);
+}
+
+TEST(Optimizers, KeepTheirMoments) {
+    const auto kept = [](Optimizer optimizer, Dtype compute) {
+        return state_bytes({.precision = {compute, Dtype::fp32}, .optimizer = optimizer}).optimizer;
+    };
+    using enum Optimizer;
+    for (const auto& [optimizer, moments] :
+         {std::pair{adam, 8U}, {lamb, 8U}, {momentum, 4U}, {lion, 4U}, {adam8bit, 2U}, {sgd, 0U}, {adafactor, 0U}}) {
+        EXPECT_EQ(kept(optimizer, Dtype::fp32), moments);
+        EXPECT_EQ(kept(optimizer, Dtype::bf16), moments + 4) << "and the masters";
+    }
+}
+
+/// Words and positions, 12 tensors of each of four layers, the last norm's two: 52; four kernels are one dispatch.
+TEST(Optimizers, ParameterByParameterCostTheHostADispatchForFourKernels) {
+    Plan plan = trained_by(Optimizer::lamb, false);
+    plan.training.grad_clip = 1;
+    const StepProgram step = build(plan);
+    EXPECT_EQ(operations(step, "lamb update"), 52 * 6 / 4);
+    EXPECT_EQ(operations(step, "gradient norm"), 52 / 4 + 1) << "and the sum over ranks";
+    EXPECT_EQ(operations(step, "clip"), 52 / 4);
+    plan.training.fused_optimizer = true;
+    const StepProgram fused = build(plan);
+    EXPECT_EQ(operations(fused, "lamb update"), 1);
+    EXPECT_EQ(operations(fused, "clip"), 0) << "inside the update";
+}
+
+TEST(Optimizers, LambSumsNormsWhereRanksHoldPartsOfParameters) {
+    const auto summed = [](std::uint32_t tensor, Sharding sharding) {
+        Plan plan = tiny_plan(tensor, 1, 2);
+        plan.training.optimizer = Optimizer::lamb;
+        plan.strategy.sharding = sharding;
+        const StepProgram step = build(plan);
+        EXPECT_EQ(verify(step), std::vector<std::string>{});
+        return operations(step, "norms of parameters");
+    };
+    EXPECT_EQ(summed(1, Sharding::none), 0);
+    EXPECT_EQ(summed(2, Sharding::none), 1);
+    EXPECT_EQ(summed(1, Sharding::zero1), 1);
+}
+
+TEST(Optimizers, WhatDoesNotGoTogetherIsRefused) {
+    const auto refused = [](const auto& change) {
+        Plan plan = tiny_plan(1, 1, 2);
+        change(plan);
+        return refused_at(plan);
+    };
+    EXPECT_EQ(refused([](Plan& p) { p.training.optimizer = Optimizer::lamb; }), "accepted");
+    EXPECT_EQ(refused([](Plan& p) { p.training.optimizer = Optimizer::adafactor; }), "/training/fused_optimizer");
+    EXPECT_EQ(refused([](Plan& p) {
+                  p.training.optimizer = Optimizer::lion;
+                  p.strategy.optimizer_cpu_offload = true;
+              }),
+              "/training/optimizer");
+    EXPECT_EQ(refused([](Plan& p) {
+                  p.training.fused_optimizer = false;
+                  p.strategy.compression = Compression::onebit_adam;
+              }),
+              "/training/fused_optimizer");
+}
+
+}  // namespace
+}  // namespace orrery::strategies
