@@ -22,8 +22,8 @@ constexpr double across_nodes = 0.185;
 constexpr double derived_error = 0.25;
 /// hardware/README.md: the whole is good to 40%.
 constexpr double host_error = 0.4;
-/// The same run in two versions of a framework: up to 19% apart, taken as where nine of ten such pairs lie. Two versions
-/// are sqrt(2) times as far from each other as one of them is from what all have in common.
+/// The same run in two versions of a framework: up to 19% apart, taken as where nine of ten such pairs lie. Two
+/// versions are sqrt(2) times as far from each other as one of them is from what all have in common.
 constexpr double software_spread = 0.19 / 1.645 / std::numbers::sqrt2;
 /// Identical runs of one recipe on several nodes: up to 5% apart.
 constexpr double cluster_spread = 0.05 / 2.56;

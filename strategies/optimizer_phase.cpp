@@ -148,8 +148,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     // Every micro-batch's loss is the mean over a rank's tokens: the step's is the mean over them and the ranks that
     // have others.
     const double mean = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data * plan.strategy.context);
-    const bool executed = plan.training.optimizer == Optimizer::adam && plan.training.fused_optimizer;
-    Updates out(builder, intern, here == owned && executed);
+    Updates out(builder, intern, here == owned);
     const auto first = here == 0 ? gradients : std::span<const BufferId>{};  // else the kernel before has waited
     std::vector<BufferId> copies;                                            // none where gradients are fp32
     if (half_gradients && here > 0 && !keeps_gradient_copies(plan)) {
@@ -171,7 +170,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     count_zeros(plan, stage, owned, out);
     if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);
     const BufferId updated = builder.buffer(0, Keep::scratch);
-    if (!executed)
+    if (!is_fused_adam(plan.training))
         update_priced(plan, stage, owned, out, copies, std::span(&updated, 1));
     else
         out.kernel("adam", PointwiseKind::adam, optimizer_copy(plan), here,

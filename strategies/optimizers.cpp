@@ -94,7 +94,7 @@ void check_optimizer(const Plan& plan) {
     if (training.fused_optimizer && !adam && row.fused.empty())
         refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
                "set it to false");
-    if (adam && training.fused_optimizer) return;
+    if (is_fused_adam(training)) return;
     const char* const key = adam ? "/training/fused_optimizer" : "/training/optimizer";
     const std::string what = adam ? "false" : row.title;
     const char* const hint = adam ? "leave it out" : "set it to \"adam\"";

@@ -30,6 +30,11 @@ struct OptimizerRow {
 };
 const OptimizerRow& row_of(Optimizer optimizer);
 
+/// The one update that is executed, and that a host's processor runs as well.
+inline bool is_fused_adam(const Training& training) {
+    return training.optimizer == Optimizer::adam && training.fused_optimizer;
+}
+
 /// How many of such kernels cost the host what one of a layer's does: PyTorch's plain operations, 6.4 us of Python for
 /// four against 22.4 (tools/host_overhead.py), and 4 launches against 1.6.
 inline constexpr std::uint64_t plain_kernels_per_dispatch = 4;

@@ -7,6 +7,7 @@
 #include "strategies/offload.hpp"
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/optimizer_phase.hpp"
+#include "strategies/optimizers.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/rounds.hpp"
 #include "strategies/schedule/schedule.hpp"
@@ -126,10 +127,9 @@ void StageWriter::lasting_buffers() {
     versions.versions = static_cast<std::uint16_t>(schedule_.versions(plan_.pipeline_shape(), stage_.index));
     builder_.buffer(weights, Keep::weight, versions);
     builder_.buffer(states - offloaded(plan_, states), Keep::optimizer);
-    if (plan_.compresses()) {
+    if (plan_.compresses())
         builder_.buffer(compression_error_bytes(plan_, owned_parameters(plan_, stage_)), Keep::optimizer);
-        builder_.price_only();
-    }
+    if (plan_.compresses() || !is_fused_adam(plan_.training)) builder_.price_only();
     host_.lasting_buffers();
 }
 

@@ -37,7 +37,7 @@ void Updates::agree(const std::string& name, AxisSet group, StateDetail state) {
 void Updates::sum(const std::string& name, AxisSet group, std::uint64_t bytes) {
     builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                   What{Collective{CollectiveKind::all_reduce, group, bytes}}, none, none);
-    builder_.state({});
+    builder_.state(StateDetail{});
 }
 
 void Updates::by_parameter(const Stage& stage, std::uint64_t owned, std::span<const UpdateKernel> kernels,

@@ -88,10 +88,11 @@ struct Batch {
 };
 Batch map_batch(const Row& row, const Parallelism& degrees, kernels::Dtype compute);
 kernels::Dtype map_precision(const Row& row);
-/// What updates the weights, as the scripts behind a row say; Adam where they say nothing else. Networks over images are
-/// trained by SGD with momentum everywhere. In NVIDIA's DeepLearningExamples LAMB trains BERT (PyTorch's apex FusedLAMB,
-/// TensorFlow's LAMBOptimizer under XLA; run_pretraining_lamb.sh) and Transformer-XL, there as TorchScript parameter by
-/// parameter (wt103_base.yaml, "optim: jitlamb"). bitsandbytes' 8-bit Adam is launched parameter by parameter, too.
+/// What updates the weights, as the scripts behind a row say; Adam where they say nothing else. Networks over images
+/// are trained by SGD with momentum everywhere. In NVIDIA's DeepLearningExamples LAMB trains BERT (PyTorch's apex
+/// FusedLAMB, TensorFlow's LAMBOptimizer under XLA; run_pretraining_lamb.sh) and Transformer-XL, there as TorchScript
+/// parameter by parameter (wt103_base.yaml, "optim: jitlamb"). bitsandbytes' 8-bit Adam is launched parameter by
+/// parameter, too.
 void map_optimizer(const Row& row, strategies::Training& training);
 strategies::Training map_training(const Row& row, Software software, const topology::Gpu& gpu, const Batch& batch);
 

@@ -86,6 +86,7 @@ std::vector<Clash> training_clashes() {
          {{"/strategy/virtual_pipeline", "2"}, {"/training/global_batch_size", "24"}},
          "/training/global_batch_size",
          "24"},
+        {"no-fused-adafactor", {{"/training/optimizer", "\"adafactor\""}}, "/training/fused_optimizer", "true"},
         {"seq-beyond-positions", {{"/training/seq_length", "4096"}}, "/training/seq_length", "4096"},
         {"seq-not-divisible", {{"/training/seq_length", "2047"}}, "/training/seq_length", "2047"},
         {"fp16-gradients-beside-bf16",

@@ -203,6 +203,17 @@ void draw_compression(Dice& dice, json& scenario) {
     strategy["freeze_step"] = dice.between(1, 100'000);
 }
 
+/// Another optimizer than the fused Adam, in one scenario of four that has one of its own choice.
+void draw_optimizer(Dice& dice, json& scenario) {
+    if (dice.between(0, 3) != 0 || scenario["strategy"].contains("compression")) return;
+    json& training = scenario["training"];
+    const std::string optimizer =
+        dice.one_of<std::string>({"adam", "sgd", "momentum", "lion", "lamb", "adafactor", "adam8bit"});
+    training["optimizer"] = optimizer;
+    const bool fused = dice.coin();
+    training["fused_optimizer"] = fused && optimizer != "adafactor" && optimizer != "adam8bit";
+}
+
 /// Failures, checkpoints and storage of the whole training, in half of those that have a budget.
 void draw_whole_run(Dice& dice, json& scenario) {
     if (!scenario.contains("outputs") || dice.coin()) return;
@@ -233,6 +244,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_stages(dice, shape, scenario["strategy"]);
     draw_windows_and_adapters(dice, shape, scenario);
     draw_compression(dice, scenario);
+    draw_optimizer(dice, scenario);
     return scenario;
 }
 
