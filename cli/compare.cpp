@@ -39,7 +39,7 @@ Exit code 1 when the step time is outside the tolerance.)";
 
 nlohmann::json read(const std::string& file) {
     constexpr std::uint64_t most_bytes = 2 * report::most_operations_bytes;  // measured ones have a spread besides
-    constexpr const char* hint = "simulate --json, run --json and import torch-trace write such files";
+    constexpr const char* hint = "simulate --json, run --json, import torch-trace and import nsys write such files";
     return documents::parse_document(read_file(file, hint, most_bytes), file, {.example = hint});
 }
 
@@ -74,7 +74,7 @@ void add_compare(CLI::App& program, Exit& exit) {
         program.add_subcommand("compare", "hold a prediction against a measured run: step, categories, operations");
     const auto options = std::make_shared<CompareOptions>();
     command->add_option("PREDICTED", options->predicted, "report of simulate --operations --json")->required();
-    command->add_option("MEASURED", options->measured, "report of run --json, or what import torch-trace wrote")
+    command->add_option("MEASURED", options->measured, "report of run --json, or what import torch-trace or nsys wrote")
         ->required();
     command->add_option("--tolerance", options->tolerance_percent, "of the step time, in percent")
         ->check(CLI::Range(0.0, 1e6))

@@ -1,4 +1,4 @@
-// orrery import torch-trace.
+// orrery import torch-trace and orrery import nsys.
 #pragma once
 
 namespace CLI {
@@ -7,7 +7,7 @@ class App;
 
 namespace orrery::cli {
 
-/// Adds it to `orrery import`.
+/// Adds them to `orrery import`.
 void add_import_trace(CLI::App& import);
 
 }  // namespace orrery::cli

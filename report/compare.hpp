@@ -41,7 +41,8 @@ struct Comparison {
     bool traced = false;
 };
 
-/// Both documents are reports of `simulate --json` or `run --json`, or the measured one is of `import torch-trace`.
+/// Both documents are reports of `simulate --json` or `run --json`, or the measured one is of `import torch-trace` or
+/// `import nsys`.
 /// Operations are joined on (rank, operation) where both have them (simulate --operations). Throws Error (file,
 /// pointer) for documents that are no reports, whose programs differ, or whose numbers are not positive.
 Comparison compare(const nlohmann::json& predicted, const std::string& predicted_file, const nlohmann::json& measured,

@@ -1,4 +1,4 @@
-// A prediction held against a step that another program traced (`orrery import torch-trace`).
+// A prediction held against a step that another program traced (`orrery import torch-trace`, `import nsys`).
 #pragma once
 
 #include "report/compare.hpp"

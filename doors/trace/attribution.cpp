@@ -115,17 +115,24 @@ private:
         const Meaning& meaning = meanings_[span.name];
         if (meaning.backward) {
             origin.phase = Phase::backward;
-            origin.sequence = span.sequence;
-            const auto forward = layers_.find(span.sequence);
-            if (span.sequence >= 0 && forward != layers_.end()) origin.layer = forward->second;
-        } else if (meaning.again && origin.phase == Phase::backward) {
-            origin.phase = Phase::recompute;
+            follow(origin, span.sequence);
+        } else {
+            // Kineto copies the number to the range of the engine, NVTX has it at the node inside alone.
+            if (origin.phase == Phase::backward && origin.sequence < 0) follow(origin, span.sequence);
+            if (meaning.again && origin.phase == Phase::backward) origin.phase = Phase::recompute;
         }
         if (meaning.optimizer) origin.phase = Phase::optimizer;
         if (origin.layer < 0) origin.layer = meaning.layer;
         origin.attention = origin.attention || meaning.attention;
         if (meaning.product) origin.product = static_cast<std::uint32_t>(index);
         return origin;
+    }
+
+    /// The backward operator of the forward one with this number.
+    void follow(Origin& origin, std::int64_t sequence) const {
+        origin.sequence = sequence;
+        const auto forward = layers_.find(sequence);
+        if (sequence >= 0 && forward != layers_.end()) origin.layer = forward->second;
     }
 
     void learn_layers() {

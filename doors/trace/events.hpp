@@ -1,5 +1,6 @@
-// What a trace of torch.profiler (Kineto's Chrome trace) says, as far as times, layers and shapes are concerned. The
-// form: github.com/pytorch/kineto, libkineto/src/output_json.cpp; the arguments of operators: PyTorch,
+// What a trace of a training says, as far as times, layers and shapes are concerned: as torch.profiler writes it
+// (Kineto's Chrome trace); doors/nsys fills the same from a report of Nsight Systems. The form:
+// github.com/pytorch/kineto, libkineto/src/output_json.cpp; the arguments of operators: PyTorch,
 // torch/csrc/profiler/collection.cpp; those of collectives: torch/csrc/profiler/util.cpp (saveNcclMeta).
 #pragma once
 
@@ -19,12 +20,26 @@ inline constexpr std::size_t most_events = std::size_t{1} << 24U;
 
 inline constexpr std::uint32_t none = ~std::uint32_t{0};
 
+/// What wrote a trace, in the words of messages about it.
+struct Recorder {
+    const char* name;
+    const char* events;  ///< where its kernels are, as a pointer
+    const char* remedy;  ///< how a trace comes to have kernels,
+    const char* shapes;  ///< and products their shapes
+};
+inline constexpr Recorder torch_profiler{"torch.profiler", "/traceEvents",
+                                         "record it with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+                                         "record it with record_shapes=True"};
+inline constexpr Recorder nsight_systems{"Nsight Systems", "/CUPTI_ACTIVITY_KIND_KERNEL",
+                                         "record it with nsys profile --trace=cuda,nvtx",
+                                         "record it with nsys profile --pytorch=autograd-shapes-nvtx"};
+
 /// batch products of [rows, depth] and [depth, columns], as an operator was given them.
 struct Product {
     /// How the operands lie in memory, in the words of kernels::GemmPass; nothing where it does not say.
     std::optional<kernels::GemmPass> layout;
-    bool strided = false;  ///< the trace has strides; without a layout none of the passes' then
-    kernels::Dtype dtype{};
+    bool strided = false;                 ///< the trace has strides; without a layout none of the passes' then
+    std::optional<kernels::Dtype> dtype;  ///< nothing where it does not say: the kernels' names may
     std::uint32_t batch = 1, rows = 0, columns = 0, depth = 0;
     bool operator==(const Product&) const = default;
 };
@@ -58,16 +73,17 @@ struct DeviceSpan {
     std::uint32_t collective = none;  ///< index into Trace::collectives
 };
 
-/// What NCCL was asked for, where PyTorch says so (2.3 and newer).
+/// What NCCL was asked for, where PyTorch says so (2.3 and newer), or as far as the kernel's name tells.
 struct Collective {
     std::string kind;   ///< "allreduce", "_allgather_base", ...
     std::string dtype;  ///< "BFloat16"
     std::uint64_t elements_in = 0, elements_out = 0;
-    std::uint32_t ranks = 0;
+    std::uint32_t ranks = 0;  ///< 0: not told, nor are the elements
     auto operator<=>(const Collective&) const = default;
 };
 
 struct Trace {
+    const Recorder* recorder = &torch_profiler;
     std::vector<std::string> names;
     std::vector<HostSpan> host;
     std::vector<Launch> launches;

@@ -79,11 +79,12 @@ Json json_of(const Group& group) {
 }
 
 Json json_of(const CollectiveUse& use) {
+    const bool told = use.ranks > 0 || use.elements_in > 0 || use.elements_out > 0;
     return {{"name", use.kind},
-            {"dtype", use.dtype},
-            {"elements_in", use.elements_in},
-            {"elements_out", use.elements_out},
-            {"ranks", use.ranks},
+            {"dtype", use.dtype.empty() ? Json() : Json(use.dtype)},
+            {"elements_in", told ? Json(use.elements_in) : Json()},
+            {"elements_out", told ? Json(use.elements_out) : Json()},
+            {"ranks", told ? Json(use.ranks) : Json()},
             {"count", use.count},
             {"seconds", use.seconds}};
 }
@@ -118,7 +119,7 @@ Json Measurement::json() const {
     return {{"schema_version", 1},
             {"step_time_s", median(step_seconds)},
             {"trace",
-             {{"of", "torch.profiler"},
+             {{"of", recorder->name},
               {"file", documents::printable(std::filesystem::path(file).filename().string(), 200)},
               {"device", device},
               {"rank", rank ? Json(*rank) : Json()},
@@ -133,11 +134,13 @@ Json Measurement::json() const {
               {"products", list_of(products)}}}};
 }
 
-Measurement measure(const Request& request) {
-    const Trace trace = read_trace(request.file);
+Measurement measure(const Request& request) { return measure(read_trace(request.file), request); }
+
+Measurement measure(const Trace& trace, const Request& request) {
     const std::vector<Origin> from = origins(trace);
     const std::vector<Step> taken = steps(trace, from, request.step, request.file);
     Measurement out;
+    out.recorder = trace.recorder;
     out.file = request.file;
     out.rank = trace.rank;
     out.ranks = trace.ranks;

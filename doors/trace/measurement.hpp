@@ -1,4 +1,4 @@
-// A measured step, from a trace of torch.profiler.
+// A measured step, from a trace of torch.profiler or Nsight Systems.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "doors/trace/events.hpp"
 #include "kernels/kernel.hpp"
 
 namespace orrery::doors::trace {
@@ -35,7 +36,7 @@ struct Group {
 struct CollectiveUse {
     std::string kind, dtype;
     std::uint64_t elements_in = 0, elements_out = 0;
-    std::uint32_t ranks = 0;
+    std::uint32_t ranks = 0;        ///< 0: not told, nor are the elements
     double seconds = 0, count = 0;  ///< of a step, the mean; waiting for other ranks included
 };
 
@@ -46,6 +47,7 @@ struct Measurement {
     /// Of breakdown: "gemm", ..., "idle".
     static std::string_view use_name(std::size_t use);
 
+    const Recorder* recorder = &torch_profiler;
     std::string file, device;  ///< device: as its driver calls it; "" where the trace does not say
     std::optional<std::uint32_t> rank, ranks;
     std::vector<std::string> step_names;
@@ -67,5 +69,8 @@ struct Measurement {
 
 /// Throws Error (file, pointer) for a file that is no trace of a GPU.
 Measurement measure(const Request& request);
+
+/// The same of a trace that was read; the file's name is for messages.
+Measurement measure(const Trace& trace, const Request& request);
 
 }  // namespace orrery::doors::trace

@@ -60,20 +60,21 @@ bool is_product(std::string_view name) { return find(name) != nullptr; }
 
 std::optional<Product> product_in(const Operands& operands) {
     const Operator* const op = find(operands.name);
-    if (op == nullptr || operands.dimensions.size() < op->first + 2 || operands.types.size() < op->first + 2)
+    const bool typed = !operands.types.empty();
+    if (op == nullptr || operands.dimensions.size() < op->first + 2 || (typed && operands.types.size() < op->first + 2))
         return std::nullopt;
     const auto &left = operands.dimensions[op->first], &right = operands.dimensions[op->first + 1];
     const std::size_t dimensions = op->batched ? 3 : 2;
-    const std::optional<Dtype> dtype = dtype_of(operands.types[op->first]);
+    const std::optional<Dtype> dtype = typed ? dtype_of(operands.types[op->first]) : std::nullopt;
     constexpr std::int64_t largest = 1 << 30;
     const auto sound = [&](std::int64_t extent) { return extent > 0 && extent <= largest; };
-    if (!dtype || left.size() != dimensions || right.size() != dimensions || !std::ranges::all_of(left, sound) ||
-        !std::ranges::all_of(right, sound) || left[dimensions - 1] != right[dimensions - 2] ||
-        (op->batched && left[0] != right[0]))
+    if ((typed && !dtype) || left.size() != dimensions || right.size() != dimensions ||
+        !std::ranges::all_of(left, sound) || !std::ranges::all_of(right, sound) ||
+        left[dimensions - 1] != right[dimensions - 2] || (op->batched && left[0] != right[0]))
         return std::nullopt;
     Product product{std::nullopt,
                     false,
-                    *dtype,
+                    dtype,
                     op->batched ? static_cast<std::uint32_t>(left[0]) : 1,
                     static_cast<std::uint32_t>(left[dimensions - 2]),
                     static_cast<std::uint32_t>(right[dimensions - 1]),
@@ -85,9 +86,36 @@ std::optional<Product> product_in(const Operands& operands) {
     return product;
 }
 
-std::optional<kernels::Gemm> kernel_of(const Product& p, GemmPass pass) {
+std::optional<Dtype> dtype_in(std::string_view kernel) {
+    // In the order of the table: "turing_fp16_s1688gemm" is fp16, "bf16" holds f16. nvjet's letters are the types of
+    // A, accumulation and output: t is bf16, h is fp16.
+    constexpr std::array<std::pair<std::string_view, Dtype>, 19> words{{{"e4m3", Dtype::fp8},
+                                                                        {"e5m2", Dtype::fp8},
+                                                                        {"fp8", Dtype::fp8},
+                                                                        {"bf16", Dtype::bf16},
+                                                                        {"bfloat16", Dtype::bf16},
+                                                                        {"nvjet_tst", Dtype::bf16},
+                                                                        {"fp16", Dtype::fp16},
+                                                                        {"f16f16", Dtype::fp16},
+                                                                        {"tensorop_f16", Dtype::fp16},
+                                                                        {"nvjet_hsh", Dtype::fp16},
+                                                                        {"__half", Dtype::fp16},
+                                                                        {"h16816", Dtype::fp16},
+                                                                        {"h1688", Dtype::fp16},
+                                                                        {"h884", Dtype::fp16},
+                                                                        {"hgemm", Dtype::fp16},
+                                                                        {"tf32", Dtype::tf32},
+                                                                        {"s1688", Dtype::tf32},
+                                                                        {"sgemm", Dtype::fp32},
+                                                                        {"f32f32_f32f32", Dtype::fp32}}};
+    for (const auto& [word, dtype] : words)
+        if (kernel.find(word) != kernel.npos) return dtype;
+    return std::nullopt;
+}
+
+std::optional<kernels::Gemm> kernel_of(const Product& p, GemmPass pass, Dtype dtype) {
     if (p.layout && *p.layout != pass) return std::nullopt;
-    kernels::Gemm gemm{p.dtype, p.batch, p.rows, p.columns, p.depth, pass};
+    kernels::Gemm gemm{dtype, p.batch, p.rows, p.columns, p.depth, pass};
     // PyTorch forms [outputs, inputs]; here a weight gradient has m inputs and n outputs (kernels/kernel.hpp).
     if (pass == GemmPass::weight_gradient) std::swap(gemm.m, gemm.n);
     return gemm;

@@ -20,7 +20,8 @@ using kernels::GemmPass;
 /// One call of an operator: its kernels.
 struct Reading {
     double seconds = 0;
-    bool rounds = false;  ///< to tf32
+    bool rounds = false;         ///< to tf32
+    std::optional<Dtype> named;  ///< by a kernel's name
     Origin origin;
 };
 
@@ -49,6 +50,12 @@ std::optional<GemmPass> pass_of(const Trace& trace, const Forward& forward, cons
     return pass_of(product, trace.products[found->second]);
 }
 
+/// What the operands are, or are rounded to.
+std::optional<Dtype> dtype_of(const Product& product, const Reading& reading) {
+    if (!product.dtype) return reading.named;
+    return *product.dtype == Dtype::fp32 && reading.rounds ? Dtype::tf32 : product.dtype;
+}
+
 /// The kernels of each call of a product.
 std::map<std::uint32_t, Reading> readings_of(const Trace& trace, const std::vector<Origin>& origins, const Step& step) {
     std::map<std::uint32_t, Reading> calls;
@@ -62,6 +69,7 @@ std::map<std::uint32_t, Reading> readings_of(const Trace& trace, const std::vect
         Reading& reading = calls[origin.product];
         reading.seconds += static_cast<double>(span.end - span.begin) * 1e-9;
         reading.rounds = reading.rounds || rounds_to_tf32(kernel);
+        if (!reading.named) reading.named = dtype_in(kernel);
         reading.origin = origin;
     }
     return calls;
@@ -76,14 +84,15 @@ ProductTimes product_times(const Trace& trace, const std::vector<Origin>& origin
     ProductTimes out;
     for (const Step& step : steps) {
         for (const auto& [call, reading] : readings_of(trace, origins, step)) {
+            const Product& product = trace.products[trace.host[call].product];
             const std::optional<GemmPass> pass = pass_of(trace, forward, reading);
-            const auto gemm = pass ? kernel_of(trace.products[trace.host[call].product], *pass) : std::nullopt;
+            const std::optional<Dtype> dtype = dtype_of(product, reading);
+            const auto gemm = pass && dtype ? kernel_of(product, *pass, *dtype) : std::nullopt;
             if (!gemm || reading.seconds <= 0) {
                 ++out.left_out;
                 continue;
             }
-            const Dtype dtype = gemm->dtype == Dtype::fp32 && reading.rounds ? Dtype::tf32 : gemm->dtype;
-            times[{dtype, gemm->pass, gemm->batch, gemm->m, gemm->n, gemm->k}].push_back(reading.seconds);
+            times[{gemm->dtype, gemm->pass, gemm->batch, gemm->m, gemm->n, gemm->k}].push_back(reading.seconds);
         }
     }
     for (const auto& [key, seconds] : times) {

@@ -110,11 +110,10 @@ std::string_view name(Use use) {
 std::vector<Step> steps(const Trace& trace, const std::vector<Origin>& origins, std::string_view marker,
                         const std::string& file) {
     if (trace.device.empty())
-        throw Error(file, "/traceEvents", "holds no kernel of a GPU",
-                    "record it with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]");
+        throw Error(file, trace.recorder->events, "holds no kernel of a GPU", trace.recorder->remedy);
     std::vector<Step> all = marked(trace, marker);
     if (all.empty()) {
-        all.push_back({"the whole trace", trace.device.front().begin, trace.device.front().end, {}, {}});
+        all.push_back({std::string(whole_trace), trace.device.front().begin, trace.device.front().end, {}, {}});
         for (std::size_t i = 0; i < trace.device.size(); ++i) {
             all.front().begin = std::min({all.front().begin, trace.device[i].begin, origins[i].launched});
             all.front().end = std::max({all.front().end, trace.device[i].end, origins[i].launched + 1});
@@ -122,7 +121,7 @@ std::vector<Step> steps(const Trace& trace, const std::vector<Origin>& origins, 
     }
     distribute(trace, origins, all);
     if (all.empty())
-        throw Error(file, "/traceEvents", "no kernel was launched in any of its steps",
+        throw Error(file, trace.recorder->events, "no kernel was launched in any of its steps",
                     "--step with the beginning of the annotation that a step lies in");
     bound(trace, all);
     for (Step& step : all) account(trace, origins, step);

@@ -12,6 +12,9 @@
 
 namespace orrery::doors::trace {
 
+/// Name of the step that all is without an annotation around each.
+inline constexpr std::string_view whole_trace = "the whole trace";
+
 /// What the device does at a moment, in seconds of a step: of several things at once the first of these. Their sum is
 /// the step. A prediction's breakdown (sim/step.hpp) has the same, its communication by axis, and waiting for the host
 /// apart from waiting for other stages.

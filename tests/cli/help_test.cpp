@@ -31,8 +31,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Arguments{"list", "profiles"}, Arguments{"profile"}, Arguments{"profile", "show"},
                     Arguments{"profile", "import"}, Arguments{"calibrate"}, Arguments{"calibrate", "show"},
                     Arguments{"calibrate", "compare"}, Arguments{"calibrate", "check"}, Arguments{"import"},
-                    Arguments{"import", "megatron"}, Arguments{"import", "torch-trace"}, Arguments{"init"},
-                    Arguments{"export"}, Arguments{"export", "chakra"},
+                    Arguments{"import", "megatron"}, Arguments{"import", "torch-trace"}, Arguments{"import", "nsys"},
+                    Arguments{"init"}, Arguments{"export"}, Arguments{"export", "chakra"},
                     Arguments{"calibrate", "import", "nccl-tests"}));
 
 TEST(Help, NamesEveryCommandAndTheExitCodes) {

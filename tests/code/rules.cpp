@@ -74,6 +74,7 @@ const std::vector<Door> doors{
     {"CLI11", "CLI/.*", {"cli"}},
     {"pybind11", "pybind11/.*|Python\\.h", {"python"}},
     {"tomlplusplus and yaml-cpp", "(toml\\+\\+|yaml-cpp)/.*", {"doors"}},
+    {"SQLite", "sqlite3.*\\.h", {"doors", "fuzz"}},
     {"nlohmann/json.hpp (headers take json_fwd.hpp)",
      "nlohmann/json\\.hpp",
      {"base", "documents", "scenarios", "models", "planning", "validate", "doors"},

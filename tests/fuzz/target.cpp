@@ -30,6 +30,7 @@ constexpr std::array table{
     Target{"measurement_log", Form::lines, measurement_log},
     Target{"nccl_tests", Form::lines, nccl_tests},
     Target{"nccl_xml", Form::lines, nccl_xml},
+    Target{"nsys", Form::lines, nsys},
     Target{"override_list", Form::lines, override_list},
     Target{"prediction", Form::json, prediction},
     Target{"profile", Form::json, profile},

@@ -82,6 +82,7 @@ bool measured_run(const std::string& input);
 bool measurement_log(const std::string& input);
 bool nccl_tests(const std::string& input);
 bool nccl_xml(const std::string& input);
+bool nsys(const std::string& input);
 bool override_list(const std::string& input);
 bool prediction(const std::string& input);
 bool profile(const std::string& input);
