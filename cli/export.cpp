@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -55,6 +58,33 @@ std::vector<std::uint32_t> ranks_of(const ExportOptions& options, std::size_t ra
     return all;
 }
 
+/// The rank of NAME.RANK.et; nothing for other files.
+std::optional<std::uint32_t> rank_in(const std::string& file, const std::string& name) {
+    constexpr std::string_view end = ".et";
+    if (!file.starts_with(name + '.') || !file.ends_with(end) || file.size() <= name.size() + 1 + end.size())
+        return std::nullopt;
+    const char *const first = file.data() + name.size() + 1, *const last = file.data() + file.size() - end.size();
+    std::uint32_t rank = 0;
+    const auto [read, error] = std::from_chars(first, last, rank);
+    return error == std::errc() && read == last ? std::optional(rank) : std::nullopt;
+}
+
+/// Files of ranks that the step has not, of an earlier export, would be read as ranks of this one.
+void refuse_leftovers(const ExportOptions& options, std::size_t ranks) {
+    std::error_code none;
+    std::vector<std::uint32_t> left;
+    for (const auto& entry : std::filesystem::directory_iterator(options.out, none))
+        if (const auto rank = rank_in(entry.path().filename().string(), options.name); rank && *rank >= ranks)
+            left.push_back(*rank);
+    if (left.empty()) return;
+    const auto [least, most] = std::ranges::minmax(left);
+    throw Error(options.out, "",
+                fmt::format("holds files of {} ranks that this step of {} has not, {}.{}.et to {}.{}.et: whoever reads "
+                            "the folder would take them for its own",
+                            left.size(), ranks, options.name, least, options.name, most),
+                "remove them, or name another --out or --name");
+}
+
 /// The step as planned, timed: nothing waits for what refers to the scenario.
 struct Timed {
     Timed(const scenarios::Scenario& scenario, const strategies::StepProgram& step)
@@ -92,6 +122,7 @@ void export_chakra(const ExportOptions& options) {
                                 format_bytes(static_cast<double>(bytes))),
                     fmt::format("--rank N for some of them, or fewer micro-batches: at most {} are written",
                                 format_bytes(static_cast<double>(most_bytes))));
+    refuse_leftovers(options, step.role.size());
     std::error_code failed;
     std::filesystem::create_directories(options.out, failed);
     if (failed) throw Error(options.out, "", "cannot be made a folder: " + failed.message(), "name another --out");

@@ -27,6 +27,23 @@ TEST(Export, WritesAFileForEachRankAndTheGroups) {
     EXPECT_EQ(content_of(folder / "new/chakra/step.0.et"), first);
 }
 
+TEST(Export, RefusesAFolderWithRanksOfALargerStep) {
+    const Folder folder;
+    const auto exported = [&](const char* data, const char* name) {
+        return orrery({"export", "chakra", "scenarios/gpt-tiny-cpu.json", "--set", std::string("strategy.data=") + data,
+                       "--global-batch", "8", "--name", name, "--out", folder / "chakra"});
+    };
+    ASSERT_EQ(exported("4", "step").exit, 0);
+    const std::string first = content_of(folder / "chakra/step.0.et");
+    const Result fewer = exported("2", "step");
+    EXPECT_EQ(fewer.exit, 2);
+    EXPECT_NE(fewer.err.find("2 ranks that this step of 2 has not, step.2.et to step.3.et"), std::string::npos)
+        << fewer.err;
+    EXPECT_EQ(content_of(folder / "chakra/step.0.et"), first) << "nothing was written";
+    EXPECT_EQ(exported("2", "ste").exit, 0) << "another name is another step";
+    EXPECT_EQ(exported("4", "step").exit, 0);
+}
+
 TEST(Export, WritesSomeRanksOfALargeJob) {
     const Folder folder;
     const Result result = orrery({"export", "chakra", "scenarios/gpt3-175b-superpod-a100.json", "--rank", "0", "--rank",
