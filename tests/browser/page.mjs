@@ -1,9 +1,9 @@
 // What the tests of one file share: a browser, a folder that goes with it, and a page that the program has made.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, before } from "node:test";
 
 import { Browser } from "./driver.mjs";
@@ -23,10 +23,12 @@ export function made(name, ...words) {
   return file;
 }
 
-/** Shows a file, until it has been drawn. */
+/** Shows a file, until it has been drawn, and says how long that took: a number to read, on which no test hangs. */
 export async function show(file) {
   await browser.open(file);
-  await browser.until('document.documentElement.dataset.drawn === "true"', "drawn");
+  await browser.until('performance.getEntriesByName("shown").length > 0', "drawn");
+  const ms = await browser.run('return performance.getEntriesByName("shown")[0].startTime');
+  console.log(`${basename(file)}: ${(statSync(file).size / 1e6).toFixed(2)} MB, on the screen after ${(ms / 1000).toFixed(2)} s`);
   return file;
 }
 

@@ -33,3 +33,5 @@ document.getElementById("report").replaceChildren(header(data), ...views[data.vi
 redraw();
 new ResizeObserver(resize).observe(document.body);
 document.documentElement.dataset.drawn = "true";
+// Behind the first frame that shows it: how long a reader waited, from when the file was opened.
+requestAnimationFrame(() => setTimeout(() => performance.mark("shown")));
