@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/progress.hpp"
 #include "base/units.hpp"
@@ -29,6 +30,7 @@ struct SimulateOptions {
     DisplayOptions display;
     FormatOption format;
     std::string json, trace, html, svg;
+    std::vector<std::uint32_t> trace_ranks;
     bool check = false, operations = false;
     std::string fold = "auto", engine = "fast";
 };
@@ -46,6 +48,7 @@ constexpr const char* simulate_footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --json - | jq .mfu
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --format csv            # a line a stage
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --trace step.json.gz    # open it in ui.perfetto.dev
+  orrery simulate scenarios/gpt3-175b-superpod-a100.json --trace two.json --trace-ranks 0,1023
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --html report.html      # to look at, and to pass on
   orrery simulate scenarios/gpt3-175b-superpod-a100.json --global-batch 256 --virtual-pipeline 1 \
       --set strategy.schedule=1f1b --svg pipeline.svg    # a drawing for documents
@@ -90,6 +93,21 @@ void announce_operations(const scenarios::Scenario& scenario, const SimulateOpti
         fmt::print(stderr, "orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes)));
 }
 
+/// Ranks of the scenario, each once, and not more than a timeline has room for.
+void require_ranks(const SimulateOptions& options, std::uint32_t ranks) {
+    constexpr std::size_t most = 64;
+    if (options.trace_ranks.empty()) return;
+    const std::set<std::uint32_t> once(options.trace_ranks.begin(), options.trace_ranks.end());
+    if (options.trace.empty()) throw Error("--trace-ranks: there is no trace", "--trace FILE");
+    if (once.size() < options.trace_ranks.size())
+        throw Error("--trace-ranks: a rank stands there twice", "once is enough");
+    if (once.size() > most)
+        throw Error(fmt::format("--trace-ranks: {} ranks", once.size()), fmt::format("{} at most", most));
+    if (*once.rbegin() >= ranks)
+        throw Error(fmt::format("--trace-ranks: there is no rank {}", *once.rbegin()),
+                    fmt::format("the scenario has ranks 0 to {}", ranks - 1));
+}
+
 /// Shows how far it has come to whoever waits.
 sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles, sim::Options how,
                         bool quiet) {
@@ -103,6 +121,7 @@ Exit simulate(const SimulateOptions& options) {
     require_distinct({options.json, options.trace, options.html, options.svg, options.format.path()},
                      {options.scenario.file});
     const scenarios::Scenario scenario = options.scenario.load();
+    require_ranks(options, scenario.gpus);
     Output json(options.json), trace(options.trace), html(options.html), svg(options.svg);
     const bool every = options.operations && json.wanted();
     if (every) announce_operations(scenario, options);
@@ -111,7 +130,7 @@ Exit simulate(const SimulateOptions& options) {
         return predict(scenario, profiles,
                        {.keep_trace = trace.wanted() || html.wanted() || svg.wanted() || every,
                         .unroll = every,
-                        .fold = options.fold != "off" && !every,
+                        .fold = options.fold != "off" && !every && options.trace_ranks.empty(),
                         .engine = engine_of(options)},
                        options.display.quiet);
     });
@@ -119,7 +138,7 @@ Exit simulate(const SimulateOptions& options) {
     if (every)
         report::json_with_operations(scenario, prediction, nlohmann::ordered_json::object(),
                                      [&](std::string_view text) { json.write(text); });
-    write_trace(trace, options.trace, scenario, prediction, options.display.quiet);
+    write_trace(trace, options.trace, scenario, prediction, options.display.quiet, options.trace_ranks);
     if (html.wanted())
         html.write(report::step_page(scenario, prediction, profiles,
                                      options.scenario.command("simulate") + " --html " + options.html));
@@ -151,6 +170,11 @@ void add_simulate(CLI::App& program, Exit& exit) {
                      "write the timeline as a Chrome trace; compressed when FILE ends in "
                      ".gz")
         ->type_name("FILE");
+    command
+        ->add_option("--trace-ranks", options->trace_ranks,
+                     "show these ranks in it, as in 0,8,1023, and not the first of each stage; simulates every GPU")
+        ->delimiter(',')
+        ->type_name("RANK,...");
     command
         ->add_option("--html", options->html,
                      "write the report as one HTML file, which any browser opens; it needs no network")

@@ -28,7 +28,7 @@ public:
                 transfers_.try_emplace({describe(step_, op), bytes_of(step_, op)}, TransferUse{op}).first->second;
             use.count += times;
             use.timed += span != nullptr ? times : 0;
-            use.timed_seconds += span != nullptr ? span->end - span->begin : 0;
+            use.timed_seconds += span != nullptr ? static_cast<double>(times) * (span->end - span->begin) : 0;
         }
     }
 
@@ -47,7 +47,8 @@ private:
 
 }  // namespace
 
-Census census(const StepProgram& step, std::uint32_t role, const std::vector<sim::Span>* spans) {
+Census census(const StepProgram& step, std::uint32_t role, const std::vector<sim::Span>* spans,
+              const std::vector<std::vector<sim::Span>>& blocks) {
     Counter counter(step);
     std::map<std::uint32_t, std::uint64_t> calls;
     const Program& program = step.programs[role];
@@ -56,8 +57,11 @@ Census census(const StepProgram& step, std::uint32_t role, const std::vector<sim
         if (const auto* call = std::get_if<Call>(&op.what)) ++calls[call->block];
         counter.add(op, 1, spans != nullptr ? &(*spans)[i] : nullptr);
     }
-    for (const auto& [block, times] : calls)
-        for (const Op& op : step.blocks[block].ops) counter.add(op, times, nullptr);
+    for (const auto& [block, times] : calls) {
+        const bool known = block < blocks.size() && !blocks[block].empty();
+        const auto& ops = step.blocks[block].ops;
+        for (std::size_t i = 0; i < ops.size(); ++i) counter.add(ops[i], times, known ? &blocks[block][i] : nullptr);
+    }
     return counter.result();
 }
 

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "report/operation.hpp"
+#include "report/trace_arrows.hpp"
+#include "report/trace_layers.hpp"
 #include "report/trace_slices.hpp"
 #include "report/trace_tracks.hpp"
 
@@ -75,9 +77,10 @@ void name_tracks(Events& events, const sim::Step& p, const Track& track, std::si
     }
 }
 
-/// bytes 0: not known.
+/// text: quoted; "": none. bytes 0: not known.
 std::string arguments(const strategies::Op& op, const std::string& text, double bytes) {
-    std::string args = fmt::format(R"("phase":"{}","what":{})", name(op.label.phase), text);
+    std::string args = fmt::format(R"("phase":"{}")", name(op.label.phase));
+    if (!text.empty()) args += fmt::format(R"(,"what":{})", text);
     if (op.label.micro_batch >= 0) args += fmt::format(R"(,"micro_batch":{})", op.label.micro_batch);
     if (op.label.layer >= 0) args += fmt::format(R"(,"layer":{})", op.label.layer);
     if (bytes > 0) args += fmt::format(R"(,"bytes":{:.0f})", bytes);
@@ -108,22 +111,58 @@ struct Words {
 
 Words words(const sim::Step& p, const strategies::Program& program, const Slice& slice, Texts& texts) {
     const strategies::Op& op = program.ops[slice.first];
-    if (slice.ops == 1)
+    if (slice.ops == 1) {
+        // A call is told by its category, its phase and what stands within it.
+        const bool call = std::holds_alternative<strategies::Call>(op.what);
         return {p.program.names[op.label.name], std::string(category(p.program, op)),
-                arguments(op, texts(op), bytes_of(p.program, op))};
+                arguments(op, call ? "" : texts(op), bytes_of(p.program, op))};
+    }
     const std::string what = fmt::format("\"{} operations of a layer\"", slice.ops);
     return {std::string(name(op.label.phase)), "layer", arguments(op, what, 0)};
+}
+
+void write_slice(Events& events, std::size_t process, std::size_t lane, const sim::Span& span, const Words& said) {
+    const std::int64_t begin = nanoseconds(span.begin), end = nanoseconds(span.end);
+    events.add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}","args":{{{}}}}})",
+                           process, thread_id(lane), microseconds(begin), microseconds(end - begin),
+                           json_text(said.title), said.category, said.arguments));
+}
+
+/// What a call runs: of its operations' labels the micro-batch and the layer are the call's.
+void write_inside(Events& events, const sim::Step& p, const strategies::Op& call, const sim::Span& span,
+                  std::size_t process, Texts& texts) {
+    for (const Inner& inner : inside(p, call, span)) {
+        strategies::Op op = *inner.op;
+        op.label.micro_batch = call.label.micro_batch;
+        op.label.layer = call.label.layer;
+        write_slice(events, process, lane_of(op), {inner.begin, inner.end},
+                    {p.program.names[op.label.name], std::string(category(p.program, op)),
+                     arguments(op, texts(op), bytes_of(p.program, op))});
+    }
 }
 
 void write_slices(Events& events, const sim::Step& p, const Track& track, const TraceExtent& extent,
                   std::size_t process, Texts& texts) {
     const strategies::Program& program = p.program.programs[p.trace[track.rank_class].role];
     for (const Slice& slice : slices(p, track, extent)) {
-        const std::int64_t begin = nanoseconds(slice.begin), end = nanoseconds(slice.end);
-        const Words said = words(p, program, slice, texts);
-        events.add(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":"{}","args":{{{}}}}})",
-                               process, thread_id(lane_of(program.ops[slice.first])), microseconds(begin),
-                               microseconds(end - begin), json_text(said.title), said.category, said.arguments));
+        const strategies::Op& op = program.ops[slice.first];
+        const sim::Span span{slice.begin, slice.end};
+        write_slice(events, process, lane_of(op), span, words(p, program, slice, texts));
+        if (slice.ops == 1 && opens(extent, op)) write_inside(events, p, op, span, process, texts);
+    }
+}
+
+/// An arrow is bound to the slices that hold its ends: a nanosecond before a receive ends it is still one.
+void write_arrows(Events& events, const std::vector<Arrow>& list) {
+    const auto end = [&](const char* phase, std::size_t number, const Arrow::End& at, std::int64_t ns) {
+        events.add(fmt::format(R"({{"ph":"{}","pid":{},"tid":{},"ts":{},"id":{},"name":"message","cat":"message"{}}})",
+                               phase, first_process + at.track, thread_id(static_cast<std::size_t>(at.lane)),
+                               microseconds(ns), number, *phase == 'f' ? R"(,"bp":"e")" : ""));
+    };
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        end("s", i + 1, list[i].from, nanoseconds(list[i].from.span.begin));
+        const std::int64_t begin = nanoseconds(list[i].to.span.begin), last = nanoseconds(list[i].to.span.end) - 1;
+        end("f", i + 1, list[i].to, std::max(begin, last));
     }
 }
 
@@ -155,10 +194,11 @@ void require_trace(const sim::Step& p) {
 }  // namespace
 
 std::string chrome_trace(const scenarios::Scenario& scenario, const sim::Step& p, const Sink& sink,
-                         std::size_t most_slices) {
+                         const TraceOptions& options) {
     require_trace(p);
-    const Tracks tracks = trace_tracks(scenario.perturbations.stragglers, p);
-    const TraceExtent extent = trace_extent(p, tracks, most_slices);
+    const auto& stragglers = scenario.perturbations.stragglers;
+    const Tracks tracks = options.ranks.empty() ? trace_tracks(stragglers, p) : tracks_of(options.ranks, stragglers, p);
+    const TraceExtent extent = trace_extent(p, tracks, options.most_slices);
     const std::string left_out =
         extent.left_out.empty() ? "" : fmt::format(R"(,"left out":{})", json_text(extent.left_out));
     sink(fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"program":"orrery {}","scenario":{},"profile":{},)"
@@ -174,6 +214,7 @@ std::string chrome_trace(const scenarios::Scenario& scenario, const sim::Step& p
         write_slices(events, p, tracks.shown[i], extent, process, texts);
         memory_counter(events, p, tracks.shown[i], extent, process);
     }
+    write_arrows(events, arrows(p, tracks, extent));
     events.flush();
     sink("\n]}\n");
     return extent.left_out;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -142,7 +143,8 @@ std::string transfer_table(const Census& census, const strategies::StepProgram& 
 }
 
 /// What one rank runs. Throws Error when there is no such rank.
-Census uses_of(const scenarios::Scenario& scenario, const sim::Prediction& prediction, std::uint32_t rank) {
+Census uses_of(const scenarios::Scenario& scenario, const sim::Prediction& prediction, std::uint32_t rank,
+               const std::vector<std::vector<sim::Span>>& blocks = {}) {
     const strategies::StepProgram& step = prediction.program;
     if (rank >= step.role.size())
         throw Error(fmt::format("there is no rank {}: {} has {} ranks", rank, scenario.name, step.role.size()),
@@ -151,7 +153,7 @@ Census uses_of(const scenarios::Scenario& scenario, const sim::Prediction& predi
     const std::vector<sim::Span>* spans = nullptr;
     for (const sim::RankClass& ranks : prediction.trace)
         if (ranks.role == role && spans == nullptr) spans = &ranks.spans;
-    return census(step, role, spans);
+    return census(step, role, spans, blocks);
 }
 
 }  // namespace
@@ -181,31 +183,71 @@ std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& 
     return text + constants_table(predictor.profile());
 }
 
+namespace {
+
+/// The first line that says something.
+std::string first_line(std::string text) {
+    text.erase(0, std::min(text.size(), text.find_first_not_of(" ,\n")));
+    text.resize(std::min(text.size(), text.find('\n')));
+    return text;
+}
+
+/// A row of the table of all that a rank runs.
+struct Expense {
+    double total = 0;
+    std::vector<Value> cells;
+};
+
+Expense expense(const KernelRow& row, const calibrate::Predictor& predictor, double step_seconds) {
+    const char* const rests_on = row.estimate.extrapolated ? "beyond the measured sizes" : "measured";
+    calibrate::Estimate bare;
+    bare.seconds = row.estimate.seconds;
+    return {row.total(),
+            {"kernel", kernels::to_text(row.use->kernel), row.use->count, row.each, row.total() / step_seconds,
+             kernels::flops(row.use->kernel), kernels::bytes(row.use->kernel),
+             row.estimate.derived.empty() ? Value(rests_on) : Value(fmt::format("derived: {}", row.estimate.derived)),
+             first_line(origin(bare, predictor.explain(row.use->kernel)))}};
+}
+
+Expense expense(const TransferUse& use, const strategies::StepProgram& step, double step_seconds) {
+    const double seconds = mean_span(use), total = seconds * static_cast<double>(use.count);
+    const bool timed = use.timed > 0;
+    return {total,
+            {"transfer",
+             describe(step, use.op),
+             use.count,
+             timed ? Value(seconds) : Value(),
+             timed ? Value(total / step_seconds) : Value(),
+             {},
+             bytes_of(step, use.op),
+             timed ? "simulated network" : "within a layer",
+             {}}};
+}
+
+std::string amount(double value) { return value == 0 ? "-" : fmt::format("{:.3g}", value); }
+
+}  // namespace
+
 Records explained(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                   const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank) {
-    const Census uses = uses_of(scenario, prediction, rank);
+    const Census uses = uses_of(scenario, prediction, rank, prediction.blocks);
     const strategies::StepProgram& step = prediction.program;
     const sim::Caches caches(step, predictor, std::min(gpus_per_node, step.mesh.ranks()));
-    Records all({{"part"}, {"what"}, {"count"}, {"seconds"}, {"share"}, {"flops"}, {"bytes"}, {"rests_on"}});
-    for (const KernelRow& row : kernel_rows(uses, predictor, caches)) {
-        const char* const rests_on = row.estimate.extrapolated ? "beyond the measured sizes" : "measured";
-        all.row(
-            {"kernel", kernels::to_text(row.use->kernel), row.use->count, row.each,
-             row.total() / prediction.step_time_s, kernels::flops(row.use->kernel), kernels::bytes(row.use->kernel),
-             row.estimate.derived.empty() ? Value(rests_on) : Value(fmt::format("derived: {}", row.estimate.derived))});
-    }
-    for (const TransferUse& use : uses.transfers) {
-        const double seconds = mean_span(use);
-        const double total = seconds * static_cast<double>(use.count);
-        all.row({"transfer",
-                 describe(step, use.op),
-                 use.count,
-                 use.timed == 0 ? Value() : Value(seconds),
-                 use.timed == 0 ? Value() : Value(total / prediction.step_time_s),
-                 {},
-                 bytes_of(step, use.op),
-                 use.timed == 0 ? "within a layer" : "simulated network"});
-    }
+    std::vector<Expense> rows;
+    for (const KernelRow& row : kernel_rows(uses, predictor, caches))
+        rows.push_back(expense(row, predictor, prediction.step_time_s));
+    for (const TransferUse& use : uses.transfers) rows.push_back(expense(use, step, prediction.step_time_s));
+    std::ranges::stable_sort(rows, std::greater{}, &Expense::total);
+    Records all({{"part"},
+                 {"what"},
+                 {"count"},
+                 {"seconds", "each", format_seconds},
+                 {"share", "of step", [](double value) { return fmt::format("{:.2f}%", 100 * value); }},
+                 {"flops", "FLOP", amount},
+                 {"bytes", "bytes", amount},
+                 {"rests_on", "rests on"},
+                 {"source", "from"}});
+    for (Expense& row : rows) all.row(std::move(row.cells));
     return all;
 }
 

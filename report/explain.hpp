@@ -18,8 +18,9 @@ namespace orrery::report {
 std::string explain(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                     const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank);
 
-/// The kernels, the most expensive first, and the transfers of one rank as a table: part (kernel, transfer), what,
-/// count, seconds of one, share of the step, flops, bytes, and what the time rests on. As explain() otherwise.
+/// The kernels and transfers of one rank as a table, the most expensive first: part (kernel, transfer), what, count,
+/// seconds of one, share of the step (transfers may run beside kernels), flops, bytes, what the time rests on, and the
+/// profile's rows or formula behind it. As explain() otherwise.
 Records explained(const scenarios::Scenario& scenario, const sim::Prediction& prediction,
                   const calibrate::Predictor& predictor, std::uint32_t gpus_per_node, std::uint32_t rank);
 

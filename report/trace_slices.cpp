@@ -6,9 +6,11 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "report/trace_layers.hpp"
 
 namespace orrery::report {
 
@@ -25,6 +27,19 @@ std::size_t count(const sim::Step& p, const Tracks& tracks, const TraceExtent& e
     std::size_t sum = 0;
     for (const Track& track : tracks.shown) sum += slices(p, track, extent).size();
     return sum;
+}
+
+/// Opens as many micro-batches as there is room for; what is then left out, "" for nothing.
+std::string open_calls(const sim::Step& p, const Tracks& tracks, std::size_t room, TraceExtent& extent) {
+    const std::vector<std::size_t> counts = inner_counts(p, tracks);
+    std::size_t shown = 0, opened = 0;
+    while (opened < counts.size() && shown + counts[opened] <= room) shown += counts[opened++];
+    extent.opened = static_cast<std::int32_t>(opened);
+    if (opened == counts.size()) return "";
+    const std::string of = opened + 1 == counts.size()
+                               ? fmt::format("micro-batch {}", opened)
+                               : fmt::format("micro-batches {} to {}", opened, counts.size() - 1);
+    return "kernels and collectives within the layers of " + of;
 }
 
 /// The latest moment before which at most so many slices begin.
@@ -62,13 +77,16 @@ std::vector<Slice> slices(const sim::Step& p, const Track& track, const TraceExt
 }
 
 TraceExtent trace_extent(const sim::Step& p, const Tracks& tracks, std::size_t most_slices) {
-    TraceExtent extent{false, never, ""};
+    TraceExtent extent{false, 0, never, ""};
     std::vector<std::string> left_out;
     if (tracks.stragglers_hidden > 0)
         left_out.push_back(fmt::format("{} more slowed ranks that differ from those shown", tracks.stragglers_hidden));
-    if (count(p, tracks, extent) > most_slices) {
+    const std::size_t all = count(p, tracks, extent);
+    if (all > most_slices) {
         extent.by_layer = true;
         left_out.emplace_back("single operations within a layer's pass, which is one slice");
+    } else if (std::string closed = open_calls(p, tracks, most_slices - all, extent); !closed.empty()) {
+        left_out.push_back(std::move(closed));
     }
     if (extent.by_layer && count(p, tracks, extent) > most_slices) {
         extent.until = cut(p, tracks, extent, most_slices);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 namespace orrery::report {
@@ -35,7 +36,23 @@ std::string slowed(const std::vector<scenarios::Straggler>& stragglers, std::uin
     return text;
 }
 
+Track track_of(const sim::Step& p, std::size_t rank_class, const std::vector<scenarios::Straggler>& stragglers) {
+    const std::uint32_t stage = stage_of(p, p.trace[rank_class]), rank = first_rank(p, rank_class);
+    return {rank_class, stage, fmt::format("stage {}: rank {}{}", stage, rank, slowed(stragglers, rank))};
+}
+
 }  // namespace
+
+Tracks tracks_of(const std::vector<std::uint32_t>& ranks, const std::vector<scenarios::Straggler>& stragglers,
+                 const sim::Step& p) {
+    Tracks tracks{{}, 0};
+    for (const std::uint32_t rank : ranks) {
+        const auto found = std::ranges::find(p.trace, rank, &sim::RankClass::representative);
+        if (found == p.trace.end()) throw std::invalid_argument(fmt::format("rank {} was not traced by itself", rank));
+        tracks.shown.push_back(track_of(p, static_cast<std::size_t>(found - p.trace.begin()), stragglers));
+    }
+    return tracks;
+}
 
 Tracks trace_tracks(const std::vector<scenarios::Straggler>& stragglers, const sim::Step& p) {
     std::map<std::uint32_t, std::size_t> of_stage;
@@ -56,10 +73,7 @@ Tracks trace_tracks(const std::vector<scenarios::Straggler>& stragglers, const s
     shown.insert(slow.begin(), end);
 
     Tracks tracks{{}, slow.size() - taken};
-    for (const std::size_t i : shown) {
-        const std::uint32_t stage = stage_of(p, p.trace[i]), rank = first_rank(p, i);
-        tracks.shown.push_back({i, stage, fmt::format("stage {}: rank {}{}", stage, rank, slowed(stragglers, rank))});
-    }
+    for (const std::size_t i : shown) tracks.shown.push_back(track_of(p, i, stragglers));
     std::ranges::sort(tracks.shown, {},
                       [&](const Track& track) { return std::pair(track.stage, first_rank(p, track.rank_class)); });
     return tracks;

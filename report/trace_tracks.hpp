@@ -26,4 +26,8 @@ struct Tracks {
 /// each entry, a few in all.
 Tracks trace_tracks(const std::vector<scenarios::Straggler>& stragglers, const sim::Step& step);
 
+/// These ranks, in their order. Throws std::invalid_argument where one is no class of its own.
+Tracks tracks_of(const std::vector<std::uint32_t>& ranks, const std::vector<scenarios::Straggler>& stragglers,
+                 const sim::Step& step);
+
 }  // namespace orrery::report

@@ -27,6 +27,24 @@ TEST(Explain, ShowsProgramTimesAndOrigins) {
                           "constants of profile a100", "launch_seconds"});
 }
 
+TEST(Explain, ListsWhatCostsMostFirst) {
+    const Result text = orrery({"explain", shipped, "--kernels"});
+    expect_words(text, {"of step", "rests on", "all_reduce over tensor", "derived: "});
+    const Result json = orrery({"explain", shipped, "--format", "json"});
+    double before = 1;
+    bool inside = false;
+    for (const nlohmann::json& row : nlohmann::json::parse(json.out)) {
+        if (row["what"] == "all_reduce over tensor") inside = row["share"].is_number() && row["count"] > 1000;
+        if (!row["share"].is_number()) continue;
+        EXPECT_LE(row["share"], before) << row["what"];
+        before = row["share"];
+        if (row["part"] == "kernel") {
+            EXPECT_NE(row["source"], "") << row["what"];
+        }
+    }
+    EXPECT_TRUE(inside) << "collectives within layers have their time";
+}
+
 TEST(Explain, ShowsTheRolesOfDifferentStages) {
     EXPECT_NE(orrery({"explain", shipped, "--rank", "0"}).out, orrery({"explain", shipped, "--rank", "1023"}).out);
 }

@@ -213,6 +213,46 @@ TEST_F(SimulateTest, WritesATraceOfEveryStage) {
     EXPECT_NEAR(end_us * 1e-6, predict()["step_time_s"].get<double>(), 1e-6);
 }
 
+/// What a page of a browser or Perfetto opens without delay, with what tensor ranks say to each other.
+TEST(SimulateTrace, Of1024GpusIsSmallAndOpensLayers) {
+    const Folder folder;
+    const std::string file = folder / "trace.json";
+    const Result result = orrery({"simulate", "scenarios/gpt3-175b-superpod-a100.json", "--trace", file});
+    ASSERT_EQ(result.exit, 0) << result.err;
+    EXPECT_LT(std::filesystem::file_size(file), 10'000'000U);
+    EXPECT_NE(result.err.find("left out: kernels and collectives within the layers of micro-batches "),
+              std::string::npos)
+        << result.err;
+    const std::string text = content_of(file);
+    const auto count = [&](const std::string& what) {
+        std::size_t found = 0;
+        for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
+        return found;
+    };
+    EXPECT_GT(count("all_reduce over tensor"), 1000U);
+    EXPECT_EQ(count("\"ph\":\"s\""), count("\"ph\":\"f\""));
+    EXPECT_GT(count("\"ph\":\"s\""), 1000U) << "arrows";
+}
+
+TEST_F(SimulateTest, TracesTheRanksThatAreAskedFor) {
+    const std::string file = folder_ / "trace.json";
+    ASSERT_EQ(orrery({"simulate", scenario_, "--trace", file, "--trace-ranks", "3,15", "--quiet"}).exit, 0);
+    std::set<std::string> titles;
+    for (const Json& event : Json::parse(content_of(file))["traceEvents"])
+        if (event["name"] == "process_name") titles.insert(event["args"]["name"].get<std::string>());
+    EXPECT_EQ(titles, (std::set<std::string>{"stage 0: rank 3", "stage 1: rank 15"}));
+    for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--trace-ranks", "3"},
+                                                  {"--trace", file, "--trace-ranks", "16"},
+                                                  {"--trace", file, "--trace-ranks", "3,3"},
+                                                  {"--trace", file, "--trace-ranks", "x"}}) {
+        std::vector<std::string> arguments{"simulate", scenario_};
+        arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+        const Result refused = orrery(arguments);
+        EXPECT_EQ(refused.exit, 2) << refused.err;
+        EXPECT_NE(refused.err.find("\n  hint: "), std::string::npos) << refused.err;
+    }
+}
+
 TEST_F(SimulateTest, ChecksWhetherItFits) {
     const std::vector<std::string> large{
         "simulate", scenario_, "--quiet", "--set", "model.name=gpt3-175b", "--set", "training.seq_length=2048"};

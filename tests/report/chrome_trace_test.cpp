@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "tests/report/golden.hpp"
 #include "tests/report/sample.hpp"
@@ -145,8 +146,8 @@ struct Bounded {
 Bounded bounded_trace(const sim::Prediction& p, std::size_t most) {
     Bounded bounded;
     std::string text;
-    bounded.left_out = chrome_trace(
-        sample_scenario(), p, [&](std::string_view piece) { text += piece; }, most);
+    bounded.left_out = chrome_trace(sample_scenario(), p, [&](std::string_view piece) { text += piece; },
+                                    {.ranks = {}, .most_slices = most});
     bounded.trace = Json::parse(text);
     for (const Json& event : bounded.trace["traceEvents"]) bounded.slices += event["ph"] == "X" ? 1 : 0;
     EXPECT_EQ(bounded.trace["otherData"].value("left out", ""), bounded.left_out);
@@ -176,6 +177,67 @@ TEST(ChromeTrace, OfTooManySlicesSaysWhatItLeavesOut) {
     EXPECT_LE(cut.slices, 5U);
     EXPECT_GT(cut.slices, 0U);
     expect_no_overlap(by_layer.trace);
+}
+
+/// The sample with the times of its blocks: three operations for each call.
+sim::Prediction sample_with_blocks() {
+    sim::Prediction p = sample_prediction();
+    p.blocks.assign(2, {{0, 0.2}, {0.2, 0.3}, {0.3, 0.5}});
+    return p;
+}
+
+TEST(ChromeTrace, OpensLayersMicroBatchByMicroBatchAsFarAsThereIsRoom) {
+    const sim::Prediction p = sample_with_blocks();
+    const Bounded closed = bounded_trace(sample_prediction(), 1000), whole = bounded_trace(p, 1000);
+    EXPECT_EQ(whole.left_out, "");
+    EXPECT_EQ(whole.slices, closed.slices + 2 * 2 * 2 * 3) << "of two stages, two micro-batches, both passes";
+    std::size_t inside = 0;
+    for (const Json& event : whole.trace["traceEvents"]) {
+        if (event["name"] != "reduce") continue;
+        ++inside;
+        EXPECT_EQ(event["cat"], "communication") << "of the tensor ranks";
+        EXPECT_EQ(nanoseconds(event["dur"]), 40'000'000) << "stretched to the call's 100 ms";
+        EXPECT_GE(event["args"]["micro_batch"], 0);
+        EXPECT_EQ(event["args"]["layer"], 0);
+    }
+    EXPECT_EQ(inside, 8U);
+    const Bounded first = bounded_trace(p, closed.slices + 12);
+    EXPECT_EQ(first.slices, closed.slices + 12);
+    EXPECT_EQ(first.left_out, "kernels and collectives within the layers of micro-batch 1");
+    const Bounded none = bounded_trace(p, closed.slices + 11);
+    EXPECT_EQ(none.slices, closed.slices);
+    EXPECT_EQ(none.left_out, "kernels and collectives within the layers of micro-batches 0 to 1");
+}
+
+TEST(ChromeTrace, LeadsArrowsFromSendsToReceives) {
+    const Json trace = Json::parse(trace_text(sample_prediction()));
+    std::map<int, std::map<std::string, Json>> arrows;
+    for (const Json& event : trace["traceEvents"])
+        if (event["ph"] == "s" || event["ph"] == "f") arrows[event["id"]][event["ph"]] = event;
+    ASSERT_EQ(arrows.size(), 2U) << "two micro-batches go from stage 0 to stage 1, forward";
+    for (const auto& [id, ends] : arrows) {
+        for (const auto& [phase, process, name] : {std::tuple{"s", 1, "send"}, std::tuple{"f", 2, "receive"}}) {
+            const Json& end = ends.at(phase);
+            EXPECT_EQ(end["pid"], process);
+            std::size_t around = 0;
+            for (const Json& slice : trace["traceEvents"])
+                around += slice["ph"] == "X" && slice["pid"] == end["pid"] && slice["tid"] == end["tid"] &&
+                                  slice["name"] == name && nanoseconds(slice["ts"]) <= nanoseconds(end["ts"]) &&
+                                  nanoseconds(end["ts"]) < nanoseconds(slice["ts"]) + nanoseconds(slice["dur"])
+                              ? 1
+                              : 0;
+            EXPECT_EQ(around, 1U) << "an arrow ends in a slice";
+        }
+    }
+}
+
+TEST(ChromeTrace, ShowsTheRanksThatWereAskedFor) {
+    const sim::Prediction p = sample_prediction();
+    std::string text;
+    chrome_trace(sample_scenario(), p, [&](std::string_view piece) { text += piece; }, {.ranks = {64}});
+    EXPECT_EQ(processes(Json::parse(text)), std::set<std::string>{"stage 1: rank 64"});
+    EXPECT_THROW(chrome_trace(sample_scenario(), p, [](std::string_view) {}, {.ranks = {65}}), std::invalid_argument)
+        << "one of rank 64's class";
 }
 
 TEST(ChromeTrace, RefusesATraceOfAnotherProgram) {

@@ -67,8 +67,7 @@ std::string database_of(const std::string& input) {
 bool nsys(const std::string& input) {
     const InputFile file(database_of(input));
     doors::nsys::Measured measured;
-    if (!accepts(InputFile::path(), [&] { measured = doors::nsys::measure({InputFile::path()}); }))
-        return false;
+    if (!accepts(InputFile::path(), [&] { measured = doors::nsys::measure({InputFile::path()}); })) return false;
     require(!measured.processes.empty(), "a process ran what was measured");
     require_usable(measured.step);
     return true;
