@@ -78,11 +78,14 @@ void refuse_leftovers(const ExportOptions& options, std::size_t ranks) {
             left.push_back(*rank);
     if (left.empty()) return;
     const auto [least, most] = std::ranges::minmax(left);
-    throw Error(options.out, "",
-                fmt::format("holds files of {} ranks that this step of {} has not, {}.{}.et to {}.{}.et: whoever reads "
-                            "the folder would take them for its own",
-                            left.size(), ranks, options.name, least, options.name, most),
-                "remove them, or name another --out or --name");
+    const std::string first = fmt::format("{}.{}.et", options.name, least);
+    const std::string files = left.size() == 1 ? first : fmt::format("{} to {}.{}.et", first, options.name, most);
+    throw Error(
+        options.out, "",
+        fmt::format("holds {} of ranks that this step of {} has not: whoever reads the folder would take them for "
+                    "its own",
+                    files, ranks),
+        "remove them, or name another --out or --name");
 }
 
 /// The step as planned, timed: nothing waits for what refers to the scenario.

@@ -33,14 +33,19 @@ ScenarioOptions::ScenarioOptions() {
 }
 
 void ScenarioOptions::add_to(CLI::App& command, std::initializer_list<std::string_view> taken) {
+    // A name that is none is refused when it is read: the value of an unknown option may have been taken for it.
     const auto find = [](std::string& named) {
-        named = scenarios::file_of(named);
+        try {
+            named = named == "-" ? "/dev/stdin" : scenarios::file_of(named);
+        } catch (const Error&) {
+        }
         return std::string();
     };
     command
-        .add_option("SCENARIO", file,
-                    "scenario file (JSON), or name of a shipped one (orrery list scenarios); without one the keys "
-                    "below make it")
+        .add_option(
+            "SCENARIO", file,
+            "scenario file (JSON; - is standard input), or name of a shipped one (orrery list scenarios); without "
+            "one the keys below make it")
         ->transform(CLI::Validator(find, "", ""));
     command.add_option("--set", set, "override a key of the scenario, as in strategy.tensor=4; may be repeated")
         ->type_name("PATH=VALUE")

@@ -1,6 +1,7 @@
 #include "cli/program.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -66,6 +67,21 @@ std::string nearest_command(const CLI::App& command, std::string_view word) {
     return nearest(word, names, 1).front();
 }
 
+/// The first word that looks like an option, of those that the command did not know; "" for none.
+std::string unknown_option(const CLI::App& command) {
+    for (const std::string& word : command.remaining())
+        if (word.starts_with("--")) return word.substr(0, word.find('='));
+    return "";
+}
+
+std::string nearest_options(const CLI::App& command, std::string_view word) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return fmt::format("{}", fmt::join(nearest(word, views), ", "));
+}
+
 std::string explained(const CLI::App& program, const CLI::ParseError& error) {
     const auto [command, words] = reached(program);
     if (const std::string word = unknown_command(*command); !word.empty()) {
@@ -73,6 +89,9 @@ std::string explained(const CLI::App& program, const CLI::ParseError& error) {
         return fmt::format("\"{}\" is no command\n  hint: the nearest is `{} {}`; {} --help shows all of them", shown,
                            words, nearest_command(*command, shown), words);
     }
+    if (const std::string option = unknown_option(*command); !option.empty())
+        return fmt::format("{} is no option of {}\n  hint: the nearest are {}; {} --help shows all of them",
+                           option.substr(0, 64), words, nearest_options(*command, option.substr(0, 64)), words);
     return fmt::format("{}\n  hint: {} --help shows what there is", error.what(), words);
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "documents/document.hpp"
 #include "scenarios/override.hpp"
+#include "scenarios/shipped.hpp"
 
 namespace orrery::scenarios {
 
@@ -27,7 +28,7 @@ std::string Request::source() const { return file.empty() ? std::string(unnamed)
 
 nlohmann::json Request::document() const {
     if (given) return *given;
-    if (!file.empty()) return documents::read_document(file, documents::commented);
+    if (!file.empty()) return documents::read_document(file_of(file), documents::commented);
     if (!keys.given()) throw Error("no SCENARIO is named", std::string(remedy));
     return keys.scenario(source());
 }

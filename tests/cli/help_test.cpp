@@ -86,6 +86,8 @@ TEST(UnknownCommand, IsNamedWithTheNearest) {
         {{"--quiet", "plot"}, "\"plot\" is no command", "orrery --help"},
         {{"list", "modls"}, "\"modls\" is no command", "`orrery list models`"},
         {{"calibrate", "shw", "a100"}, "\"shw\" is no command", "`orrery calibrate show`"},
+        {{"simulate", "--model", "gpt2", "--tensr", "8"}, "--tensr is no option of orrery simulate", "--tensor"},
+        {{"simulate", "no-such"}, "\"no-such\" is neither a file nor a scenario", "nearest is"},
     };
     for (const Case& c : cases) {
         const Result result = orrery(c.arguments);

@@ -229,7 +229,7 @@ TEST(SimulateTrace, Of1024GpusIsSmallAndOpensLayers) {
         for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
         return found;
     };
-    EXPECT_GT(count("all_reduce over tensor"), 1000U);
+    EXPECT_GT(count("all_reduce over tensor"), 500U);
     EXPECT_EQ(count("\"ph\":\"s\""), count("\"ph\":\"f\""));
     EXPECT_GT(count("\"ph\":\"s\""), 1000U) << "arrows";
 }
@@ -238,7 +238,8 @@ TEST_F(SimulateTest, TracesTheRanksThatAreAskedFor) {
     const std::string file = folder_ / "trace.json";
     ASSERT_EQ(orrery({"simulate", scenario_, "--trace", file, "--trace-ranks", "3,15", "--quiet"}).exit, 0);
     std::set<std::string> titles;
-    for (const Json& event : Json::parse(content_of(file))["traceEvents"])
+    const Json trace = Json::parse(content_of(file));
+    for (const Json& event : trace["traceEvents"])
         if (event["name"] == "process_name") titles.insert(event["args"]["name"].get<std::string>());
     EXPECT_EQ(titles, (std::set<std::string>{"stage 0: rank 3", "stage 1: rank 15"}));
     for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--trace-ranks", "3"},

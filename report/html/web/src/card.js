@@ -21,8 +21,13 @@ export function redraw() {
   for (const chart of charts) chart.draw();
 }
 
+/** Draws those again whose place has another size now: to draw a timeline takes a second. */
 export function resize() {
-  for (const chart of charts) chart.instance?.resize();
+  for (const { instance } of charts) {
+    if (!instance) continue;
+    const { clientWidth, clientHeight } = instance.getDom();
+    if (clientWidth !== instance.getWidth() || clientHeight !== instance.getHeight()) instance.resize();
+  }
 }
 
 /** A chart in an element; option() is asked again whenever the theme changes. ready(instance) may listen to it. */

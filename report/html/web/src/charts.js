@@ -23,6 +23,6 @@ export const lines = ({ x, y, sets, xAxis = {}, yAxis = {}, value = (v) => v, ma
   xAxis: axis(x, { type: "value", ...xAxis }), yAxis: axis(y, { type: "value", nameGap: 40, ...yAxis }),
   series: sets.map((set, at) => ({
     type: "line", name: set.name, data: set.points, symbolSize: 6, color: set.color,
-    markLine: at === 0 && marks.length ? { symbol: "none", silent: true, data: marks } : undefined,
+    markLine: at === 0 && marks.length ? { symbol: "none", silent: true, label: { color: base().text, textBorderWidth: 0 }, data: marks } : undefined,
   })),
 });

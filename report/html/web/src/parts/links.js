@@ -39,7 +39,7 @@ function drawing({ levels, links }) {
     svg("text", { x: x(i) + box.width / 2, y: 86, "text-anchor": "middle" }, `${count(level.count)} ${plural[level.name]}`),
     svg("text", { x: x(i) + box.width / 2, y: 102, "text-anchor": "middle" }, level.name === "gpu" || level.name === "nic" ? `${level.each_node} a node` : ""),
   ]);
-  return svg("svg", { viewBox: `0 0 ${width} 170`, width: "100%", style: "max-height:230px", role: "img", "aria-label": "The cluster's levels and links" }, lines, boxes);
+  return svg("svg", { viewBox: `0 0 ${width} 170`, width: "100%", style: "max-height:230px; min-width:720px", role: "img", "aria-label": "The cluster's levels and links" }, lines, boxes);
 }
 
 export function links({ network, report }) {

@@ -1,5 +1,5 @@
 // One step, a rank of each stage: passes of micro-batches, which open into layers and those into kernels as one zooms in.
-import { card, chart } from "../card.js";
+import { card, chart, onRedraw } from "../card.js";
 import { axis, grid, tooltip } from "../charts.js";
 import { h } from "../dom.js";
 import { seconds } from "../format.js";
@@ -96,8 +96,9 @@ export function timeline(data, words = {}) {
   };
   const everything = passes(data, rowsOf(data, true));
   const used = new Set(everything.map((slice) => slice.colour));
-  const key = h("div", { class: "tools" },
-    legendKeys.filter((name) => used.has(name)).map((name) => h("span", { class: "key" }, h("i", { style: `background:${ofPhase(name)}` }), name)),
+  const colours = legendKeys.filter((name) => used.has(name)).map((name) => [name, h("i")]);
+  onRedraw(() => colours.forEach(([name, square]) => { square.style.background = ofPhase(name); }));
+  const key = h("div", { class: "tools" }, colours.map(([name, square]) => h("span", { class: "key" }, square, name)),
     h("button", { type: "button", onclick: () => zoom(0.4) }, "Zoom in"), h("button", { type: "button", onclick: () => zoom(2.5) }, "Zoom out"),
     h("button", { type: "button", onclick: () => zoom(1e9) }, "Whole step"), lanes);
   const columns = [{ title: "rank" }, { title: "lane" }, { title: "what" }, { title: "micro-batch" }, { title: "begin", unit: "s" }, { title: "end", unit: "s" }];
