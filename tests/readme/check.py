@@ -94,7 +94,7 @@ def without_missing_filters(command):
     """`... | dot -Tpdf > x.pdf` without the filter where it is not installed."""
     parts = command.split(" | ")
     for number, part in enumerate(parts[1:], 1):
-        if shutil.which(part.split()[0]) is None:
+        if part.split()[0] not in PROGRAMS and shutil.which(part.split()[0]) is None:
             print(f"      without {part.split()[0]}, which is not installed here")
             return " | ".join(parts[:number]) + " > /dev/null"
     return command
