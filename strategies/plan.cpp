@@ -8,8 +8,8 @@
 
 #include "models/operators.hpp"
 #include "strategies/compressed_momentum.hpp"
-#include "strategies/plan_fields.hpp"
 #include "strategies/optimizers.hpp"
+#include "strategies/plan_fields.hpp"
 #include "strategies/refusal.hpp"
 #include "strategies/schedule_rules.hpp"
 #include "strategies/stage_split.hpp"
