@@ -13,7 +13,11 @@ Traffics traffic_of(Lane lane) {
         case Lane::send_forward:
         case Lane::recv_forward:
         case Lane::send_backward:
-        case Lane::recv_backward: return Traffics::messages;
+        case Lane::recv_backward:
+        case Lane::send_forward_against:
+        case Lane::recv_forward_against:
+        case Lane::send_backward_against:
+        case Lane::recv_backward_against: return Traffics::messages;
         case Lane::offload:
         case Lane::reload:
         case Lane::host: return Traffics::copies;

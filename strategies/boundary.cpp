@@ -1,5 +1,6 @@
 #include "strategies/boundary.hpp"
 
+#include "strategies/messages.hpp"
 #include "strategies/partition/tensor.hpp"
 
 namespace orrery::strategies {
@@ -44,7 +45,7 @@ Label Boundary::label(const char* forward, const char* backward, const Slot& slo
 BufferId Boundary::post_receive(const Slot& slot) {
     const bool forward = slot.work == SlotWork::forward;
     const BufferId buffer = builder_.buffer(wire_bytes_, Keep::scratch);
-    builder_.emit(forward ? Lane::recv_forward : Lane::recv_backward,
+    builder_.emit(receive_lane(forward, shape_.backwards(slot.chunk, stage_)),
                   label("receive activation", "receive gradient", slot),
                   Recv{Axis::pipeline, -ahead(slot), wire_bytes_}, {}, {buffer});
     posted_[{forward, {slot.chunk, slot.micro_batch}}] = buffer;
@@ -72,8 +73,9 @@ BufferId Boundary::output_here(const Slot& slot) {
 BufferId Boundary::send(const Slot& slot, BufferId what) {
     const bool forward = slot.work == SlotWork::forward;
     const BufferId token = builder_.buffer(0, Keep::scratch);
-    builder_.emit(forward ? Lane::send_forward : Lane::send_backward, label("send activation", "send gradient", slot),
-                  Send{Axis::pipeline, ahead(slot), wire_bytes_}, {what}, {token});
+    builder_.emit(send_lane(forward, shape_.backwards(slot.chunk, stage_)),
+                  label("send activation", "send gradient", slot), Send{Axis::pipeline, ahead(slot), wire_bytes_},
+                  {what}, {token});
     return token;
 }
 

@@ -45,11 +45,11 @@ private:
     /// Whether the way forward turns on this stage behind a chunk.
     [[nodiscard]] bool turns_behind(std::uint32_t chunk) const {
         return shape_.order == ChunkOrder::turns && !last(chunk) &&
-               stage_ == (shape_.backwards(chunk) ? 0 : shape_.pipeline - 1);
+               stage_ == (shape_.backwards(chunk, stage_) ? 0 : shape_.pipeline - 1);
     }
     /// Along the axis of stages, the way of what a slot hands on.
     [[nodiscard]] std::int32_t ahead(const Slot& slot) const {
-        return (slot.work == SlotWork::forward) == shape_.backwards(slot.chunk) ? -1 : 1;
+        return (slot.work == SlotWork::forward) == shape_.backwards(slot.chunk, stage_) ? -1 : 1;
     }
     Label label(const char* forward, const char* backward, const Slot& slot);
 

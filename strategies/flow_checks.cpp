@@ -147,6 +147,11 @@ void check_layer(const StepProgram& step, const std::vector<const Program*>& blo
                                            flow.parameters[p].name, formed[p]));
 }
 
+std::vector<const Program*> without(std::vector<const Program*> blocks, bool (*left_out)(const Program*)) {
+    std::erase_if(blocks, left_out);
+    return blocks;
+}
+
 }  // namespace
 
 std::vector<std::string> flow_problems(const StepProgram& step) {
@@ -160,8 +165,13 @@ std::vector<std::string> flow_problems(const StepProgram& step) {
             problems.push_back(
                 fmt::format("{}: {} operations, operands of {}", block.name, block.ops.size(), block.details.size()));
     }
-    for (const auto& blocks : layers)
-        if (!blocks.empty()) check_layer(step, blocks, problems);
+    for (const auto& blocks : layers) {
+        if (blocks.empty()) continue;
+        const auto instead = [](const Program* block) { return block->instead; };
+        const auto in_parts = [](const Program* block) { return !block->instead && !block->is_forward(); };
+        check_layer(step, without(blocks, instead), problems);
+        if (std::ranges::any_of(blocks, instead)) check_layer(step, without(blocks, in_parts), problems);
+    }
     return problems;
 }
 

@@ -67,10 +67,11 @@ GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan) {
     const Mesh mesh = plan.mesh();
     const bool scattered = !moves(mesh, dense.formed, dense.gradients, dense.replicas).empty();
     const bool leaves = plan.offloaded_states() > 0 && plan.strategy.overlap_optimizer_copies;
-    const bool reduced = mesh.group_size(dense.replicas) > 1 && !plan.compresses();
+    const bool reduced = mesh.group_size(dense.replicas) > 1 && !plan.compresses(),
+               copies = !(plan.copies() == AxisSet{});
     const bool bucketed = scattered || leaves || (reduced && plan.strategy.overlap_grad_reduce);
     const std::uint64_t size = plan.strategy.bucket_bytes / state_bytes(plan.training).gradient;
-    return gradient_buckets(stage, bucketed ? size : std::numeric_limits<std::uint64_t>::max(), scattered);
+    return gradient_buckets(stage, bucketed ? size : std::numeric_limits<std::uint64_t>::max(), scattered || copies);
 }
 
 }  // namespace orrery::strategies

@@ -33,7 +33,9 @@ std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
 
 }  // namespace
 
-LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute, bool split) {
+LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute,
+                       Backwards backwards) {
+    const bool split = backwards != Backwards::whole;
     LayerBlocks blocks{.saved_bytes = saved_bytes(layer, recompute),
                        .weight_saved_bytes = split ? layer.weight_saved_bytes() : 0,
                        .output_gradient_bytes = split ? layer.output_gradient_bytes() : 0,
@@ -67,13 +69,14 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
     if (split) {
         blocks.input_gradient = backward(" input gradient", Gradients::of_inputs, 0);
         blocks.weight_gradient = backward(" weight gradient", Gradients::of_weights, 0);
-        return blocks;
     }
+    if (backwards == Backwards::split) return blocks;
     const bool again = waits && recompute == Recompute::full;
     if (again)
         blocks.backward_to_wait =
             add(" backward to wait", [&](Builder& builder) { return ops_run_again(intern, builder, layer, wait); });
     blocks.backward = backward(" backward", Gradients::both, again ? wait : 0);
+    if (split && blocks.backward != LayerBlocks::none) step.blocks[blocks.backward].instead = true;
     return blocks;
 }
 

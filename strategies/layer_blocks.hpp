@@ -3,6 +3,7 @@
 
 #include "strategies/intern.hpp"
 #include "strategies/partition/tensor.hpp"
+#include "strategies/schedule/slot.hpp"
 
 namespace orrery::strategies {
 
@@ -10,7 +11,7 @@ struct LayerBlocks {
     static constexpr std::uint32_t none = 0xffffffff;
 
     /// Indices into StepProgram::blocks. none: the layer has no such work (no weights, or an embedding that is frozen),
-    /// or has its backward in two parts, or in one.
+    /// or has its backward in two parts only, or in one.
     std::uint32_t forward = none, backward = none, input_gradient = none, weight_gradient = none;
     /// Where the host waits inside the layer (Piece::host_waits), its forward and a backward that runs it again are two
     /// blocks each, the first up to that wait. none: there is no wait.
@@ -29,8 +30,9 @@ struct LayerBlocks {
 
 /// Appends the blocks to the step. none: everything that backward needs is kept. selective: the attention core is run
 /// again before its backward (Korthikanti et al. 2022). full: only the layer's input is kept and the whole forward is
-/// run again. split: the gradient of the input and those of the weights are blocks of their own; not with full.
+/// run again. split: the gradient of the input and those of the weights are blocks of their own; not with full. either:
+/// both forms.
 LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute,
-                       bool split = false);
+                       Backwards backwards = Backwards::whole);
 
 }  // namespace orrery::strategies

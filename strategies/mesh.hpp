@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,15 @@ namespace orrery::strategies {
 
 /// From the fastest-varying to the slowest, as Megatron-LM numbers its ranks. Data ranks lie along expert, data and
 /// replica: those that share their parameters' states along the first two, copies of such groups along the third.
-enum class Axis : std::uint8_t { tensor, context, expert, data, replica, pipeline };
-inline constexpr std::size_t axes = 6;
-inline constexpr std::array all_axes{Axis::tensor, Axis::context, Axis::expert,
-                                     Axis::data,   Axis::replica, Axis::pipeline};
-static_assert(all_axes.size() == axes);
+///
+/// opposite: no axis of its own, but two ranks along `pipeline` that stand opposite each other, s and p - 1 - s of an
+/// even number p: stages of pipelines in two directions that hold the same layers. Beside `pipeline` it adds nothing.
+enum class Axis : std::uint8_t { tensor, context, expert, data, replica, pipeline, opposite };
+inline constexpr std::size_t axes = 6;  ///< that a mesh extends along
+inline constexpr std::array all_axes{Axis::tensor,  Axis::context,  Axis::expert,  Axis::data,
+                                     Axis::replica, Axis::pipeline, Axis::opposite};
+static_assert(all_axes.size() == axes + 1);
+inline constexpr std::span own_axes = std::span(all_axes).first<axes>();
 
 /// A set of axes: the ranks that differ only along them form a group.
 class AxisSet {
@@ -49,7 +54,10 @@ private:
 struct Mesh {
     std::array<std::uint32_t, axes> extent{1, 1, 1, 1, 1, 1};
 
-    [[nodiscard]] std::uint32_t along(Axis axis) const { return extent[static_cast<std::size_t>(axis)]; }
+    [[nodiscard]] std::uint32_t along(Axis axis) const {
+        if (axis != Axis::opposite) return extent[static_cast<std::size_t>(axis)];
+        return along(Axis::pipeline) > 1 ? 2 : 1;
+    }
     [[nodiscard]] std::uint32_t ranks() const;
     /// Number of ranks of one group.
     [[nodiscard]] std::uint32_t group_size(AxisSet set) const;
@@ -60,7 +68,7 @@ struct Mesh {
     [[nodiscard]] std::vector<std::uint32_t> group(std::uint32_t rank, AxisSet set) const;
     /// Whether `rank` is the first of its group.
     [[nodiscard]] bool leads(std::uint32_t rank, AxisSet set) const;
-    /// The rank `delta` steps along an axis, wrapping around.
+    /// The rank `delta` steps along an axis of the mesh's own, wrapping around.
     [[nodiscard]] std::uint32_t peer(std::uint32_t rank, Axis axis, std::int32_t delta) const;
 };
 

@@ -32,7 +32,7 @@ AxisSet Along::split(AxisSet within) const {
 
 Ownership ownership(const Plan& plan, ParameterClass of) {
     Ownership result;
-    result.replicas = of == ParameterClass::expert ? plan.expert_data_group() : plan.data_group();
+    result.replicas = (of == ParameterClass::expert ? plan.expert_data_group() : plan.data_group()) | plan.copies();
     place_parts(plan, of, result.used);
     result.weights = result.formed = result.gradients = result.states = result.used;
     // Under sequence parallelism tensor ranks see other tokens; and both ends of the pipeline use a tied embedding.
@@ -41,7 +41,7 @@ Ownership ownership(const Plan& plan, ParameterClass of) {
         result.formed[Axis::tensor] = result.gradients[Axis::tensor] = Placement::partial;
     if (of == ParameterClass::embedding && result.used[Axis::pipeline] == Placement::replicated)
         result.formed[Axis::pipeline] = result.gradients[Axis::pipeline] = Placement::partial;
-    const bool shared = plan.mesh().group_size(plan.data_group().without(Axis::replica)) > 1;
+    const bool shared = plan.mesh().group_size((plan.data_group() | plan.copies()).without(Axis::replica)) > 1;
     const Kept& shares = row_of(shared ? plan.strategy.sharding : Sharding::none).kept;
     for (const Axis axis : all_axes) {
         if (!result.replicas.has(axis)) continue;

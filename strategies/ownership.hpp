@@ -30,7 +30,7 @@ public:
     bool operator==(const Along&) const = default;
 
 private:
-    std::array<Placement, axes> at_{};
+    std::array<Placement, all_axes.size()> at_{};
 };
 
 /// The columns of the table for one class.

@@ -253,14 +253,7 @@ void check_batch(const Plan& plan) {
                            plan.training.micro_batch, plan.strategy.data, slice),
                nearest_multiples(batch, slice));
     }
-    const uint64_t pipeline = plan.strategy.pipeline;
-    const bool wraps = schedule_of(plan.strategy.schedule).order == ChunkOrder::wraps;
-    if (wraps && plan.strategy.virtual_pipeline > 1 && (batch / slice) % pipeline != 0) {
-        refuse("/training/global_batch_size",
-               fmt::format("{} sequences give {} micro-batches, not divisible by the {} stages, as interleaving needs",
-                           batch, batch / slice, pipeline),
-               nearest_multiples(batch, slice * pipeline));
-    }
+    check_micro_batches(plan);
 }
 
 /// Groups that share are as large as each other, in the axis of dense parameters and in that of experts.
@@ -374,7 +367,8 @@ void check_extent(const Plan& plan) {
 /// Without flushes there are so many micro-batches that the pipeline's ends are 3% of them at most, and four steps.
 PipelineShape Plan::pipeline_shape() const {
     const Schedule& schedule = schedule_of(strategy.schedule);
-    PipelineShape shape{strategy.pipeline, strategy.virtual_pipeline, micro_batches(), schedule.order};
+    const std::uint32_t chunks = strategy.virtual_pipeline * copies_of_model(schedule.order);
+    PipelineShape shape{strategy.pipeline, chunks, micro_batches(), schedule.order};
     shape.pairs = strategy.overlap_expert_exchanges;
     if (!schedule.asynchronous) return shape;
     constexpr std::uint32_t fewest_steps = 4, of_each_stage = 32;

@@ -238,6 +238,11 @@ struct Plan {
         if (strategy.context > 1) group = group | AxisSet{Axis::context};
         return expert_extent() > 1 ? group | AxisSet{Axis::expert} : group;
     }
+    /// Stages that hold copies of the same layers.
+    [[nodiscard]] AxisSet copies() const {
+        const bool two = copies_of_model(schedule_of(strategy.schedule).order) > 1;
+        return two ? AxisSet{Axis::opposite} : AxisSet{};
+    }
     /// Data ranks that hold the same experts.
     [[nodiscard]] std::uint32_t expert_data() const { return strategy.data / expert_extent(); }
     [[nodiscard]] std::uint32_t micro_batches() const {

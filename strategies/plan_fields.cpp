@@ -125,10 +125,12 @@ constexpr std::array of_strategy{
         .help = "Norms and dropouts are split over the tensor ranks too.",
         .origin = "Korthikanti et al. 2022, arXiv:2205.05198"}),
     field<&Strategy::schedule>({.name = "schedule", .words = schedule_words,
-        .help = "The order of forward and backward passes; pipedream and pipedream-2bw have no flush between steps.",
+        .help = "The order of forward and backward passes; chimera and dualpipe run both ways through two copies of "
+                "the model; zb-h2, pipedream and pipedream-2bw have no flush between steps.",
         .when_absent = "1f1b, or interleaved when virtual_pipeline is above 1",
-        .origin = "arXiv:1811.06965; SC'21; Qi et al. 2023, arXiv:2401.10241, and 2024, arXiv:2405.15362; Narayanan "
-                  "et al., SOSP'19, and 2021, arXiv:2006.09503"}),
+        .origin = "arXiv:1811.06965; SC'21; Qi et al. 2023, arXiv:2401.10241, and 2024, arXiv:2405.15362; Li and "
+                  "Hoefler, SC'21, arXiv:2107.06925; DeepSeek-AI 2024, arXiv:2412.19437; Narayanan et al., SOSP'19, "
+                  "and 2021, arXiv:2006.09503"}),
     field<&Strategy::sharding>({.name = "sharding", .words = sharding_words,
         .help = "zero1: the distributed optimizer; zero2: gradients too; zero3: weights too (FSDP).",
         .others = {megatron("use_distributed_optimizer", "\"zero1\"", "\"none\"")},

@@ -16,7 +16,7 @@ namespace orrery::strategies {
 namespace {
 
 /// Megatron-LM's, in the order of Axis.
-constexpr EnumNames<Axis> short_names{"tp", "cp", "ep", "dp", "rp", "pp"};
+constexpr EnumNames<Axis> short_names{"tp", "cp", "ep", "dp", "rp", "pp", "opposite"};
 constexpr std::array<std::string_view, 5> layouts{"linear", "round_robin", "row", "column", "average"};
 
 Axis axis_named(std::string_view word) {
@@ -78,7 +78,7 @@ AxisOrder parse_axis_order(std::string_view text, const Mesh& mesh) {
     const auto named = [&](Axis axis) { return std::find(order.begin(), order.end(), axis); };
     if (named(Axis::replica) == order.end() && named(Axis::data) != order.end() && mesh.along(Axis::replica) > 1)
         order.insert(named(Axis::data) + 1, Axis::replica);
-    for (const Axis axis : all_axes) {
+    for (const Axis axis : own_axes) {
         if (mesh.along(axis) > 1 && named(axis) == order.end())
             throw Error(fmt::format("\"{}\" leaves out {}, of {} ranks", text, to_text(axis), mesh.along(axis)),
                         fmt::format("add \"{}\"; the axis that varies fastest stands first", short_names[axis]));

@@ -47,8 +47,9 @@ bool alike(const Program& program, const Op& one, const Op& other) {
            same_buffers(program, program.writes(one), program.writes(other));
 }
 
-/// Whether the last written round is like the one before.
+/// Whether the last written round is like the one before. One that ends the program may lack what leads to the next.
 bool ends_steadily(const Program& program, const Rounds& rounds) {
+    if (rounds.end() > program.ops.size()) return false;
     for (std::uint32_t i = rounds.end() - rounds.ops; i < rounds.end(); ++i)
         if (!alike(program, program.ops[i - rounds.ops], program.ops[i])) return false;
     return true;

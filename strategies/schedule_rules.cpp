@@ -22,18 +22,19 @@ void check_split_backward(const Strategy& strategy, const Schedule& schedule) {
             "set it to 0, or schedule to \"1f1b\"");
 }
 
-/// What layers of two micro-batches beside each other are not known with. The first three are Megatron-LM's rules
-/// (transformer_config.py).
+/// What layers of two micro-batches beside each other are not known with. Of the first three what is not DualPipe's are
+/// Megatron-LM's rules (transformer_config.py).
 void check_pairs(const Strategy& strategy) {
     const auto pairs = [](const char* key, const std::string& what, const char* remedy) {
         refuse(key, what + ", but exchanges of experts run beside another micro-batch",
                std::string(remedy) + ", or set overlap_moe_expert_parallel_comm to false");
     };
     const bool interleaved = strategy.schedule == ScheduleKind::interleaved && strategy.virtual_pipeline > 1;
-    if (!interleaved && !(strategy.schedule == ScheduleKind::one_f_one_b && strategy.pipeline == 1))
+    const bool by_pairs = schedule_of(strategy.schedule).pairs;
+    if (!interleaved && !by_pairs && !(strategy.schedule == ScheduleKind::one_f_one_b && strategy.pipeline == 1))
         pairs("/strategy/schedule", std::string(schedule_of(strategy.schedule).name),
               strategy.pipeline == 1 ? "set it to \"1f1b\""
-                                     : "set it to \"interleaved\", and virtual_pipeline to 2 or more");
+                                     : "set it to \"interleaved\" with virtual_pipeline 2 or more, or to \"dualpipe\"");
     if (strategy.recompute == Recompute::full)
         pairs("/strategy/recompute", "full", "set it to \"none\" or \"selective\"");
     if (strategy.dispatcher == Dispatcher::allgather)
@@ -46,7 +47,46 @@ void check_pairs(const Strategy& strategy) {
     if (strategy.expert == 1) pairs("/strategy/expert", "1: nothing is exchanged", "raise it");
 }
 
+/// What two copies of the model on the same stages are not known with.
+void check_copies(const Plan& plan, const Schedule& schedule) {
+    const std::uint32_t pipeline = plan.strategy.pipeline, multiple = schedule.demand(plan.pipeline_shape()).stages;
+    if (pipeline % multiple != 0)
+        refuse("/strategy/pipeline",
+               fmt::format("{} stages, but those of {} stand opposite each other in pairs", pipeline, schedule.name),
+               nearest_multiples(pipeline, multiple));
+    if (row_of(plan.strategy.sharding).kept.gradients != Placement::partial)
+        refuse("/strategy/sharding",
+               fmt::format("{} reduces gradients behind every backward, and copies in {} work on other micro-batches",
+                           row_of(plan.strategy.sharding).name, schedule.name),
+               "set it to \"zero1\", as DeepSeek-V3 does (arXiv:2412.19437, section 3.2)");
+    if (plan.strategy.compression != Compression::none)
+        refuse("/strategy/compression",
+               fmt::format("given, but the momentum of {} has two copies in a pipeline", schedule.name),
+               "set it to \"none\", or schedule to \"1f1b\"");
+}
+
 }  // namespace
+
+void check_micro_batches(const Plan& plan) {
+    const Schedule& schedule = schedule_of(plan.strategy.schedule);
+    const Demand demand = schedule.demand(plan.pipeline_shape());
+    const std::uint64_t batch = plan.training.global_batch, all = plan.micro_batches(), slice = batch / all;
+    if (all % demand.micro_batches != 0) {
+        const std::string stages = demand.micro_batches == plan.strategy.pipeline
+                                       ? fmt::format("the {} stages", plan.strategy.pipeline)
+                                       : fmt::format("{}", demand.micro_batches);
+        refuse(
+            "/training/global_batch_size",
+            fmt::format("{} sequences give {} micro-batches, not divisible by {}, as {} needs", batch, all, stages,
+                        schedule.kind == ScheduleKind::interleaved ? std::string_view("interleaving") : schedule.name),
+            nearest_multiples(batch, slice * demand.micro_batches));
+    }
+    if (all < demand.least)
+        refuse("/training/global_batch_size",
+               fmt::format("{} sequences give {} micro-batches, fewer than the {} that {} needs", batch, all,
+                           demand.least, schedule.name),
+               fmt::format("at least {}", slice * demand.least));
+}
 
 void check_schedule(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
@@ -67,12 +107,14 @@ void check_schedule(const Plan& plan) {
         refuse("/strategy/overlap_p2p", "true needs the interleaved schedule with two or more chunks per stage",
                "set it to false, or set schedule to \"interleaved\" and virtual_pipeline to 2 or more");
     }
-    if (schedule.chunks > 0 && strategy.virtual_pipeline != schedule.chunks)
+    const std::uint32_t copies = copies_of_model(schedule.order);
+    if (schedule.chunks > 0 && strategy.virtual_pipeline * copies != schedule.chunks)
         refuse("/strategy/virtual_pipeline",
                fmt::format("{} chunks per stage, but {} has {}", strategy.virtual_pipeline, schedule.name,
-                           schedule.chunks),
-               fmt::format("set it to {}, and pipeline to 2 or more", schedule.chunks));
-    if (schedule.splits_backward) check_split_backward(strategy, schedule);
+                           schedule.chunks / copies),
+               fmt::format("set it to {}, and pipeline to 2 or more", schedule.chunks / copies));
+    if (copies > 1) check_copies(plan, schedule);
+    if (schedule.splits_backward()) check_split_backward(strategy, schedule);
     if (strategy.overlap_expert_exchanges) check_pairs(strategy);
 }
 
@@ -87,7 +129,9 @@ void check_asynchronous(const Plan& plan) {
                "raise training.global_batch_size, or set schedule to \"pipedream\"");
     if (strategy.sharding != Sharding::none)
         refuse("/strategy/sharding",
-               fmt::format("{}, but {} keeps versions of whole weights", row_of(strategy.sharding).name, schedule.name),
+               fmt::format("{}, but {} {}", row_of(strategy.sharding).name, schedule.name,
+                           schedule.versions == one_version ? "has no end of a step at which new weights are gathered"
+                                                            : "keeps versions of whole weights"),
                "set it to \"none\"");
     if (strategy.optimizer_cpu_offload)
         refuse("/strategy/optimizer_cpu_offload", fmt::format("true, but {} never waits for its host", schedule.name),

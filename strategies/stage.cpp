@@ -71,15 +71,15 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
     ModelBlocks blocks{.model = models::build(plan.model)};
     keep_ends_wide(blocks.model, plan.training);
     const Recompute recompute = plan.strategy.recompute;
-    const bool split = schedule_of(plan.strategy.schedule).splits_backward;
+    const Backwards backwards = schedule_of(plan.strategy.schedule).backwards;
     const Recompute rest = recompute == Recompute::full ? Recompute::none : recompute;
     for (const models::Layer& layer : blocks.model.layers) {
         const ShardedLayer sharded = shard(layer, plan);
         const bool body = layer.part == Part::body;
         TypeBlocks& type = blocks.types.emplace_back();
-        type.plain = add_blocks(step, intern, sharded, body ? rest : Recompute::none, split);
+        type.plain = add_blocks(step, intern, sharded, body ? rest : Recompute::none, backwards);
         const bool again = body && recompute == Recompute::full;
-        type.recomputed = again ? add_blocks(step, intern, sharded, Recompute::full, split) : type.plain;
+        type.recomputed = again ? add_blocks(step, intern, sharded, Recompute::full, backwards) : type.plain;
     }
     if (plan.strategy.overlap_expert_exchanges) add_pairs(step, intern, plan, blocks);
     blocks.word_embedding_parameters = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;

@@ -61,7 +61,7 @@ private:
 
     [[nodiscard]] std::uint32_t slots_of_round() const {
         const PipelineShape shape = plan_.pipeline_shape();
-        const std::uint32_t works = schedule_.round(shape) * shape.chunks * (schedule_.splits_backward ? 3 : 2);
+        const std::uint32_t works = schedule_.round(shape) * shape.chunks * (schedule_.splits_backward() ? 3 : 2);
         return works + (schedule_.asynchronous ? 1 : 0);  // a round is a step, with its update
     }
 
@@ -270,7 +270,9 @@ StageWriter::Use StageWriter::backward_use(const Slot& slot, std::size_t i, std:
     use.reads.push_back(offload_.back(slot, i, saved.all));
     if (blocks.weight_gradient != LayerBlocks::none) {
         use.reads.push_back(saved.for_weights);
-        use.writes.push_back(saved.output_gradient = builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
+        if (slot.work == SlotWork::input_gradient)
+            use.writes.push_back(saved.output_gradient =
+                                     builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
     }
     gradients_.formed(slot, i, use.writes);
     if (i == 0) hand_on(slot, use.writes);

@@ -91,7 +91,7 @@ void check_ends(const Plan& plan) {
     const std::uint64_t ends = std::uint64_t{s.first_stage_layers} + s.last_stage_layers;
     const std::uint64_t chunks = s.virtual_pipeline;
     if (s.pipeline == 1) refuse(key, "given, but there is one stage", "leave it out, or raise pipeline");
-    if (ends_meet(plan))
+    if (schedule_of(s.schedule).order == ChunkOrder::turns)
         refuse(key, fmt::format("given, but in {} the first stage is the last too", schedule_of(s.schedule).name),
                "write every chunk's layers as pipeline_layers");
     if (ends > plan.model.layers)
@@ -231,7 +231,7 @@ std::pair<std::uint32_t, std::uint32_t> chunk_sizes(const Plan& plan) {
 }
 
 bool ends_meet(const Plan& plan) {
-    return plan.strategy.pipeline == 1 || schedule_of(plan.strategy.schedule).order == ChunkOrder::turns;
+    return plan.strategy.pipeline == 1 || schedule_of(plan.strategy.schedule).order != ChunkOrder::wraps;
 }
 
 bool unequal_stages(const Plan& plan) {

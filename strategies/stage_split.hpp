@@ -29,7 +29,8 @@ std::uint64_t counted_layers(const Plan& plan);
 /// The fewest and the most layers of a chunk. The first chunk may hold the embedding alone, the last the loss.
 std::pair<std::uint32_t, std::uint32_t> chunk_sizes(const Plan& plan);
 
-/// Whether one stage holds both the embedding and the logits: where there is one, or the way through them turns.
+/// Whether one stage holds both the embedding and the logits: where there is one, or the way through them turns, or
+/// there is one in each direction.
 bool ends_meet(const Plan& plan);
 
 /// Whether some stage has more layers than another.

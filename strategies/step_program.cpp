@@ -9,9 +9,21 @@
 namespace orrery::strategies {
 
 namespace {
-constexpr EnumNames<Lane> lane_names{"compute",      "tensor",       "expert",        "data",
-                                     "send-forward", "recv-forward", "send-backward", "recv-backward",
-                                     "offload",      "reload",       "host"};
+constexpr EnumNames<Lane> lane_names{"compute",
+                                     "tensor",
+                                     "expert",
+                                     "data",
+                                     "send-forward",
+                                     "recv-forward",
+                                     "send-backward",
+                                     "recv-backward",
+                                     "offload",
+                                     "reload",
+                                     "host",
+                                     "send-forward-against",
+                                     "recv-forward-against",
+                                     "send-backward-against",
+                                     "recv-backward-against"};
 constexpr EnumNames<Keep> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
 constexpr EnumNames<Phase> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
 static_assert(lanes == lane_names.size() && keeps == keep_names.size());

@@ -25,10 +25,11 @@
 namespace orrery::strategies {
 
 /// A lane is a CUDA stream: operations on it run in program order, one at a time. Sends and receives have lanes of
-/// their own, as NCCL runs the parts of a group call at once; so have copies to the host (offload) and back (reload),
-/// as a GPU has a copy engine for each direction and PCIe is full duplex. What the host's cores compute for the rank
-/// has one as well. A collective that the next kernel waits for stands on the compute lane; exchanges of tokens have
-/// one where another micro-batch computes beside them (layer_pairs.hpp).
+/// their own, as NCCL runs the parts of a group call at once, and those of a way from the last stage to the first
+/// (against: chunks in a V, a second copy of the model) others again, because their peers are others; so have copies to
+/// the host (offload) and back (reload), as a GPU has a copy engine for each direction and PCIe is full duplex. What
+/// the host's cores compute for the rank has one as well. A collective that the next kernel waits for stands on the
+/// compute lane; exchanges of tokens have one where another micro-batch computes beside them (layer_pairs.hpp).
 enum class Lane : std::uint8_t {
     compute,
     tensor,
@@ -40,9 +41,13 @@ enum class Lane : std::uint8_t {
     recv_backward,
     offload,
     reload,
-    host
+    host,
+    send_forward_against,
+    recv_forward_against,
+    send_backward_against,
+    recv_backward_against
 };
-inline constexpr std::size_t lanes = 11;
+inline constexpr std::size_t lanes = 15;
 std::string_view name(Lane lane);
 
 /// What a buffer holds.
@@ -173,6 +178,7 @@ struct Program {
     /// Of a block: the tensors of its layer (index into StepProgram::flows), and what each operation takes of them.
     std::uint32_t flow = no_flow;
     std::vector<Detail> details = {};
+    bool instead = false;  ///< of a backward: it stands for those of its layer that are in two parts
     /// Of a stage: its parameters as a whole, and what operations take of them.
     StageState state = {};
     std::vector<StateDetail> state_details = {};

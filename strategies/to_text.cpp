@@ -84,7 +84,7 @@ std::string to_text(const StepProgram& step, std::uint32_t role) {
     auto out = std::back_inserter(text);
     const Program& program = step.programs[role];
     fmt::format_to(out, "mesh");
-    for (const Axis axis : all_axes)
+    for (const Axis axis : own_axes)
         if (axis != Axis::replica || step.mesh.along(axis) > 1)
             fmt::format_to(out, " {} {}", to_text(axis), step.mesh.along(axis));
     fmt::format_to(out, ": {} ranks, {} roles\n", step.mesh.ranks(), step.programs.size());

@@ -150,10 +150,13 @@ void read_degrees(const Givens& given, Draft& draft) {
     else if (same_word(name, "Interleaved1F1B")) {
         draft.set("/strategy/schedule", "interleaved", schedule->origin);
         draft.set("/strategy/virtual_pipeline", 2, schedule->origin);  // TorchTitan's stages a rank
+    } else if (same_word(name, "DualPipeV")) {
+        draft.set("/strategy/schedule", "dualpipe-v", schedule->origin);
+        draft.set("/strategy/virtual_pipeline", 2, schedule->origin);
     } else
         draft.findings.refuse(schedule->origin.place, schedule->origin.name,
                               fmt::format("the schedule {} is not modelled yet", name),
-                              "1F1B, GPipe or Interleaved1F1B");
+                              "1F1B, GPipe, Interleaved1F1B or DualPipeV");
 }
 
 void read_batches(const Givens& given, Draft& draft) {

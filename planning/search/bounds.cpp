@@ -97,7 +97,7 @@ public:
     }
     /// Of a stage's weight gradients, those that come behind its last backward: ZB-H1 puts off one a stage.
     [[nodiscard]] double put_off(std::uint32_t stage) const {
-        return schedule_.splits_backward ? std::min(stage + 1, passes_) * weights(stage, 0) : 0;
+        return schedule_.splits_backward() ? std::min(stage + 1, passes_) * weights(stage, 0) : 0;
     }
     [[nodiscard]] Run run(std::uint32_t stage, std::uint32_t chunk) const { return layers_.run(plan_, stage, chunk); }
 
@@ -252,14 +252,15 @@ double Bounds::copies(const Plan& plan, const Stage& of) {
 /// Where schedules have no closed forms of their ends here: the slowest stage's layers.
 Bound Bounds::of_layers(const Plan& plan) const {
     Bound bound;
+    const strategies::PipelineShape shape = plan.pipeline_shape();
     for (std::uint32_t s = 0; s < plan.strategy.pipeline; ++s) {
         double pass = 0;
-        for (std::uint32_t c = 0; c < plan.strategy.virtual_pipeline; ++c) {
+        for (std::uint32_t c = 0; c < shape.chunks; ++c) {
             const Run run = shape_.layers->run(plan, s, c);
             pass += shape_.layers->forward(run).device + shape_.layers->backward(run).device +
                     shape_.layers->weight_gradient(run).device;
         }
-        bound.seconds = std::max(bound.seconds, plan.micro_batches() * pass);
+        bound.seconds = std::max(bound.seconds, plan.micro_batches() * pass / shape.copies());
     }
     return bound;
 }
@@ -267,7 +268,7 @@ Bound Bounds::of_layers(const Plan& plan) const {
 Bound Bounds::of(const Plan& plan) {
     shape(plan);
     const Schedule& schedule = schedule_of(plan.strategy.schedule);
-    if (schedule.asynchronous || schedule.order == strategies::ChunkOrder::turns) return of_layers(plan);
+    if (schedule.asynchronous || schedule.order != strategies::ChunkOrder::wraps) return of_layers(plan);
     const bool piped = plan.strategy.pipeline > 1;
     const UpdateTimes first = updates_.of(plan, *shape_.layers, 0);
     const double passes = plan.micro_batches();

@@ -59,10 +59,10 @@ void append(std::vector<Sum>& sums, const Sum& next) {
 LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
     const strategies::Strategy& s = plan.strategy;
     const bool experts = plan.model.experts > 0;  // whose groups lie along the data axis
-    const bool split = schedule_of(s.schedule).splits_backward;
+    const auto backwards = static_cast<std::uint32_t>(schedule_of(s.schedule).backwards);
     const auto flags = static_cast<std::uint8_t>(
-        (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) | (split ? 4U : 0U) |
-        (s.placement.empty() ? 0U : 8U) | (s.pipeline == 1 ? 16U : 0U));  // a tied head has then no words
+        (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) | (backwards * 4) |
+        (s.placement.empty() ? 0U : 16U) | (ends_meet(plan) ? 32U : 0U));  // a tied head has then no words
     return {s.tensor,
             s.context,
             static_cast<std::uint32_t>(s.context_exchange),
@@ -104,15 +104,15 @@ LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices) {
         const LayerBlocks& plain = model.types[type].plain;
         CallSums forward = blocks.time(plain.forward_to_wait);
         append(forward_, forward += blocks.time(plain.forward));
-        append(weight_gradient_, blocks.time(plain.weight_gradient));
+        const bool whole = plain.backward != LayerBlocks::none;
+        append(weight_gradient_, blocks.time(whole ? LayerBlocks::none : plain.weight_gradient));
         append(parameters_, plain.parameters);
         append(expert_parameters_, plain.expert_parameters);
         append(replicated_parameters_, plain.replicated_parameters);
         const auto add_mode = [&](Mode& mode, const LayerBlocks& of) {
             CallSums backward = blocks.time(of.backward_to_wait);
-            backward += blocks.time(of.backward);
-            add(mode, backward += blocks.time(of.input_gradient), of.saved_bytes,
-                std::max(blocks.bytes(of.backward), blocks.bytes(of.input_gradient)));
+            const std::uint32_t block = of.backward == LayerBlocks::none ? of.input_gradient : of.backward;
+            add(mode, backward += blocks.time(block), of.saved_bytes, blocks.bytes(block));
         };
         add_mode(plain_, plain);
         add_mode(again_, model.types[type].recomputed);

@@ -144,7 +144,7 @@ Values recomputes(const Plan& plan, const Room&) {
     if (images(plan)) return {static_cast<uint64_t>(Recompute::none)};
     Values list;
     for (const Recompute mode : {Recompute::none, Recompute::selective, Recompute::full})
-        if (mode != Recompute::full || !schedule(plan).splits_backward) list.push_back(static_cast<uint64_t>(mode));
+        if (mode != Recompute::full || !schedule(plan).splits_backward()) list.push_back(static_cast<uint64_t>(mode));
     return list;
 }
 
@@ -180,7 +180,7 @@ Values placements(const Plan& plan, const Room&) {
 
 /// None, and a quarter, half, three quarters and all of the layers of a chunk.
 Values offloaded_layers(const Plan& plan, const Room&) {
-    if (images(plan) || schedule(plan).splits_backward) return {0};
+    if (images(plan) || schedule(plan).splits_backward()) return {0};
     constexpr uint64_t parts = 4;
     Values list{0};
     const uint64_t chunk = layers_of_chunk(plan) - (counted_layers(plan) > plan.model.layers ? 1 : 0);  // the first

@@ -54,10 +54,10 @@ private:
     Times forward_, gradient_;
 };
 
-double seconds_of(SlotWork work, const WorkSeconds& seconds) {
-    switch (work) {
+double seconds_of(const Slot& slot, const WorkSeconds& seconds) {
+    switch (slot.work) {
         case SlotWork::forward: return seconds.forward;
-        case SlotWork::backward: return seconds.input_gradient + seconds.weight_gradient;
+        case SlotWork::backward: return seconds.backward();
         case SlotWork::input_gradient: return seconds.input_gradient;
         case SlotWork::weight_gradient: return seconds.weight_gradient;
         case SlotWork::update: return 0;
@@ -65,24 +65,41 @@ double seconds_of(SlotWork work, const WorkSeconds& seconds) {
     throw std::logic_error("a work without a name");
 }
 
+/// Slots of one stage that begin and end together: a pair or one.
+std::span<const Slot> together(const std::vector<Slot>& slots, std::size_t from) {
+    const bool pair = slots[from].pairs && from + 1 < slots.size();
+    return std::span(slots).subspan(from, pair ? 2 : 1);
+}
+
 }  // namespace
 
 IdealRun ideal_run(std::span<const std::vector<Slot>> stages, const PipelineShape& shape, const WorkSeconds& seconds) {
     Ends ends(shape);
-    IdealRun run{.seconds = 0, .ended = std::vector<std::size_t>(stages.size())};
-    std::vector<double> free(stages.size());
+    IdealRun run{.ended = std::vector<std::size_t>(stages.size())};
+    std::vector<double> free(stages.size()), busy(stages.size());
+    /// Whether what comes next on a stage could begin.
+    const auto advance = [&](std::uint32_t s) {
+        const std::span<const Slot> next = together(stages[s], run.ended[s]);
+        double begin = free[s], works = next.size() == 2 ? -seconds.saved : 0;
+        for (const Slot& slot : next) {
+            const auto inputs = ends.inputs(slot, s);
+            if (!inputs) return false;
+            begin = std::max(begin, *inputs);
+            works += seconds_of(slot, seconds);
+        }
+        busy[s] += works / shape.chunks_on_the_way();
+        free[s] = begin + works / shape.chunks_on_the_way();
+        for (const Slot& slot : next) ends.ended(slot, s, free[s]);
+        run.ended[s] += next.size();
+        run.seconds = std::max(run.seconds, free[s]);
+        return true;
+    };
     for (bool moved = true; moved;) {
         moved = false;
         for (std::uint32_t s = 0; s < stages.size(); ++s)
-            for (std::size_t& next = run.ended[s]; next < stages[s].size(); ++next, moved = true) {
-                const Slot& slot = stages[s][next];
-                const auto inputs = ends.inputs(slot, s);
-                if (!inputs) break;
-                free[s] = std::max(free[s], *inputs) + seconds_of(slot.work, seconds) / shape.chunks;
-                ends.ended(slot, s, free[s]);
-                run.seconds = std::max(run.seconds, free[s]);
-            }
+            while (run.ended[s] < stages[s].size() && advance(s)) moved = true;
     }
+    for (const double of : busy) run.idle = std::max(run.idle, run.seconds - of);
     return run;
 }
 

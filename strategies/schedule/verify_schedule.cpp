@@ -67,6 +67,10 @@ private:
                         shape_.all_micro_batches(), shape_.chunks);
                 continue;
             }
+            if (!shape_.goes_through(slot.chunk, stage, slot.micro_batch)) {
+                problem(stage, i, "{}, but its way is the other one", text(slot, shape_));
+                continue;
+            }
             check_order(stage, i, done[number(slot.chunk, slot.micro_batch)]);
             if (i >= exchanged && slot.work != SlotWork::weight_gradient)
                 problem(stage, i, "what {} makes never leaves: no exchange follows", text(slot, shape_));
@@ -107,6 +111,7 @@ private:
                 if (done[number(c, m)].weight)
                     problem(stage, i, "the update comes behind the gradients of micro-batch {}, of a later step", m);
             for (std::uint32_t m = first; m < end; ++m) {
+                if (!shape_.goes_through(c, stage, m)) continue;
                 const Done& of = done[number(c, m)];
                 if (of.forward && of.input && of.weight) continue;
                 problem(stage, i, "the update comes before the {} of micro-batch {} in chunk {}",

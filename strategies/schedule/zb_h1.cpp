@@ -26,7 +26,7 @@ std::vector<Slot> zb_h1(const PipelineShape& shape, std::uint32_t stage) {
 }
 
 double zb_h1_bubble(const PipelineShape& shape, const WorkSeconds& seconds) {
-    const auto& [f, b, w] = seconds;
+    const double f = seconds.forward, b = seconds.input_gradient, w = seconds.weight_gradient;
     return (shape.pipeline - 1) * (f + b - std::min({f, b, w}));
 }
 

@@ -147,5 +147,28 @@ TEST(ChunksInAV, WaitLessThanOneForwardOneBackward) {
     expect_words(run.err, {"/strategy/schedule: zb-v cannot be executed yet"});
 }
 
+/// Two copies of the model wait less than one, and weigh twice as much.
+TEST(TwoWays, WaitLessAndWeighMore) {
+    const auto with = [](const std::string& schedule) {
+        return predicted(windowed, {"strategy.recompute=none", "training.micro_batch_size=1",
+                                    "training.global_batch_size=16", "strategy.schedule=" + schedule});
+    };
+    const Json plain = with("1f1b");
+    for (const char* schedule : {"chimera", "dualpipe"}) {
+        const Json both = with(schedule);
+        EXPECT_LT(both["step_time_s"].get<double>(), plain["step_time_s"].get<double>()) << schedule;
+        const Result run =
+            orrery({"run", "scenarios/gpt-tiny-cpu.json", "--set", "strategy.pipeline=2", "--set",
+                    "strategy.schedule=" + std::string(schedule), "--set", "training.global_batch_size=32"});
+        EXPECT_EQ(run.exit, 2);
+        expect_words(run.err, {"/strategy/schedule: ", schedule, "cannot be executed yet"});
+    }
+    EXPECT_LT(with("zb-h2")["step_time_s"].get<double>(), with("zb-h1")["step_time_s"].get<double>());
+    const Result few =
+        orrery({"simulate", windowed, "--set", "strategy.schedule=chimera", "--set", "training.global_batch_size=16"});
+    EXPECT_EQ(few.exit, 2);
+    expect_words(few.err, {"/training/global_batch_size", "4 micro-batches", "8 stages, as chimera needs"});
+}
+
 }  // namespace
 }  // namespace orrery::cli

@@ -59,6 +59,14 @@ TEST(TorchTitan, RefusesWhatIsNotModelledAllAtOnce) {
         EXPECT_TRUE(says(job, Verdict::refused, word)) << word << " is missing from\n" << refusals(job);
 }
 
+TEST(TorchTitan, ReadsPipelinesInAV) {
+    const Imported job = read(
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 16\nseq_len = 8192\n"
+        "[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"DualPipeV\"\n");
+    EXPECT_EQ(at(job, "/strategy/schedule"), "dualpipe-v");
+    EXPECT_EQ(at(job, "/strategy/virtual_pipeline"), 2);
+}
+
 TEST(TorchTitan, ReadsContextRanksAndGroupsThatShare) {
     const char* const file =
         "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"

@@ -59,6 +59,10 @@ constexpr const char* unequal =
 constexpr const char* interleaved =
     R"({"model": {"num_hidden_layers": 8}, "strategy": {"schedule": "interleaved", "virtual_pipeline": 2}})";
 
+constexpr const char* two_ways =
+    R"({"strategy": {"schedule": "chimera", "sharding": "zero1", "overlap_grad_reduce": true}})";
+constexpr const char* in_pairs = R"({"strategy": {"schedule": "dualpipe"}})";
+
 const Case cases[] = {
     {"SingleNode", preset("dgx-a100", 1), 2, 2, 2, 2},
     {"SingleNodeOfOneTensorGroup", preset("dgx-h100", 1), 8, 1, 1, 1},
@@ -80,6 +84,8 @@ const Case cases[] = {
     {"RailsInstances", preset("dgx-a100", 16), 8, 2, 8, 2, instances},
     {"RailsHybridSharding", preset("dgx-a100", 4), 1, 1, 32, 1, hybrid},
     {"RailsUnequalStages", preset("dgx-a100", 16), 8, 4, 4, 4, unequal},
+    {"RailsTwoWays", preset("dgx-a100", 16), 8, 4, 4, 4, two_ways},
+    {"RailsTwoWaysInPairs", preset("dgx-a100", 4), 8, 2, 2, 2, in_pairs},
     {"SuperPodOneUnit", preset("superpod-a100", 16), 8, 4, 4, 4},
     {"SuperPodStageStraddlesUnits", preset("superpod-a100", 48), 8, 4, 12, 24},
     {"SuperPodTwoUnitsZero1", preset("superpod-a100", 40), 8, 2, 20, 2, zero1},

@@ -18,9 +18,19 @@ namespace {
 
 using nlohmann::json;
 
+/// Schedules that split backwards neither recompute nor offload.
+void with_whole_backwards(json& s) {
+    json& strategy = s["strategy"];
+    const std::string schedule = strategy["schedule"];
+    if (!schedule.starts_with("zb-") && !schedule.starts_with("dualpipe")) return;
+    strategy["schedule"] = "1f1b";
+    strategy.erase("virtual_pipeline");
+}
+
 /// Layers of a chunk; where there is no more than one all of them.
 void offload(json& s, bool all) {
     with_equal_stages(s);
+    with_whole_backwards(s);
     const auto of = [&](const char* key) {
         return s["strategy"].contains(key) ? s["strategy"][key].get<std::uint32_t>() : 1;
     };
@@ -55,7 +65,7 @@ void neither_recomputed_nor_offloaded(json& s) {
 /// All of a chunk's layers offloaded, and one micro-batch where the schedule allows that.
 void one_offloaded_micro_batch(json& s) {
     offload_all(s);
-    if (s["strategy"].contains("virtual_pipeline")) return;
+    if (s["strategy"].contains("virtual_pipeline") || s["strategy"]["schedule"] == "chimera") return;
     s["training"]["global_batch_size"] =
         s["training"]["micro_batch_size"].get<std::uint64_t>() * s["strategy"]["data"].get<std::uint64_t>();
 }
@@ -103,6 +113,7 @@ void with_equal_stages(json& s) { s["strategy"].erase("pipeline_layers"); }
 
 void without_offloading(json& s) {
     with_equal_stages(s);
+    with_whole_backwards(s);
     s["strategy"].erase("cpu_offloading_num_layers");
 }
 

@@ -25,8 +25,9 @@ std::span<const Growth> growths();
 
 // Changes that tests combine.
 void unchanged(nlohmann::json& scenario);
-void with_equal_stages(nlohmann::json& scenario);   ///< a list of layers fits one number of layers
-void without_offloading(nlohmann::json& scenario);  ///< nor unequal stages: offloading counts layers of every stage
+void with_equal_stages(nlohmann::json& scenario);  ///< a list of layers fits one number of layers
+/// Nor unequal stages, as offloading counts layers of every stage, nor backwards in two parts.
+void without_offloading(nlohmann::json& scenario);
 void without_recomputation(nlohmann::json& scenario);
 void with_large_kernels(nlohmann::json& scenario);
 void offload_half(nlohmann::json& scenario);

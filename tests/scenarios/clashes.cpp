@@ -76,6 +76,24 @@ std::vector<Clash> mesh_clashes() {
     };
 }
 
+/// Pipelines in two directions and without a flush.
+std::vector<Clash> schedule_clashes() {
+    return {
+        {"two-ways-of-chunks",
+         {{"/strategy/schedule", "\"chimera\""}, {"/strategy/virtual_pipeline", "2"}},
+         "/strategy/virtual_pipeline",
+         "interleaved"},
+        {"two-ways-of-gradients-in-shares",
+         {{"/strategy/schedule", "\"dualpipe\""}, {"/strategy/sharding", "\"zero2\""}},
+         "/strategy/sharding",
+         "other micro-batches"},
+        {"updates-of-shares-without-flushes",
+         {{"/strategy/schedule", "\"zb-h2\""}, {"/strategy/sharding", "\"zero1\""}},
+         "/strategy/sharding",
+         "no end of a step"},
+    };
+}
+
 /// Batches, sequences and number formats.
 std::vector<Clash> training_clashes() {
     return {
@@ -194,7 +212,8 @@ std::vector<Clash> cluster_clashes() {
 
 std::vector<Clash> clashes() {
     std::vector<Clash> all;
-    for (const auto& table : {mesh_clashes(), training_clashes(), model_clashes(), cluster_clashes()}) {
+    for (const auto& table :
+         {mesh_clashes(), schedule_clashes(), training_clashes(), model_clashes(), cluster_clashes()}) {
         all.insert(all.end(), table.begin(), table.end());
     }
     return all;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace orrery::scenarios {
 
@@ -214,6 +215,25 @@ void draw_optimizer(Dice& dice, json& scenario) {
     training["fused_optimizer"] = fused && optimizer != "adafactor" && optimizer != "adam8bit";
 }
 
+/// Schedules that split backwards, turn around or run both ways, in one scenario of three that they go with.
+void draw_ways(Dice& dice, const Shape& shape, json& scenario) {
+    json& strategy = scenario["strategy"];
+    const bool split = strategy["recompute"] != "full" && strategy.value("cpu_offloading_num_layers", 0U) == 0;
+    const bool halves = shape.layers % (2 * shape.pipeline) == 0 && !strategy.contains("pipeline_layers");
+    const bool whole = strategy["sharding"] == "none" || strategy["sharding"] == "zero1";
+    std::vector<std::string> list;
+    if (shape.pipeline % 2 == 0 && whole && !strategy.contains("compression")) list.emplace_back("chimera");
+    if (!list.empty() && split) list.emplace_back("dualpipe");
+    if (split) list.emplace_back("zb-h1");
+    if (split && halves) list.insert(list.end(), {"zb-v", "dualpipe-v"});
+    const std::uint32_t drawn = dice.between(0, 23), units = dice.between(2, 4);
+    if (dice.between(0, 2) != 0 || shape.pipeline == 1 || shape.chunks > 1 || list.empty()) return;
+    strategy["schedule"] = list[drawn % list.size()];
+    if (list[drawn % list.size()].ends_with("-v")) strategy["virtual_pipeline"] = 2;
+    scenario["training"]["global_batch_size"] =
+        shape.micro_batch * strategy["data"].get<std::uint32_t>() * shape.pipeline * units;
+}
+
 /// Failures, checkpoints and storage of the whole training, in half of those that have a budget.
 void draw_whole_run(Dice& dice, json& scenario) {
     if (!scenario.contains("outputs") || dice.coin()) return;
@@ -244,6 +264,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_stages(dice, shape, scenario["strategy"]);
     draw_windows_and_adapters(dice, shape, scenario);
     draw_compression(dice, scenario);
+    draw_ways(dice, shape, scenario);
     draw_optimizer(dice, scenario);
     return scenario;
 }

@@ -106,7 +106,7 @@ TEST(Reader, WhatIsNotModelledIsNamedWithWhatThereIs) {
            "num_distributed_optimizer_instances"},
           {R"({"sharding": "FSDP"})", "/strategy/sharding", "FSDP has another name", "zero3"},
           {R"({"zero-stage": 3})", "/strategy/zero-stage", "ZeRO's stage has another name", "zero1"},
-          {R"({"schedule": "ZB-H2"})", "/strategy/schedule", "zero-bubble", "zb-h1"}})
+          {R"({"schedule": "zero-bubble"})", "/strategy/schedule", "zero-bubble", "zb-h2"}})
         expect_error(
             [&] {
                 const Reader strategy = read(c.text, Place::strategy);

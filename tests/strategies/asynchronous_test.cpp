@@ -70,8 +70,8 @@ TEST(Asynchronous, VersionsOfWeightsAreCounted) {
 
 /// A shortened window holds whole steps, of which all but what leads in and out are alike.
 TEST(Asynchronous, LongWindowsAreWrittenShort) {
-    for (const ScheduleKind kind : {ScheduleKind::pipedream, ScheduleKind::pipedream_2bw}) {
-        const Plan plan = without_flushes(kind, 4, kind == ScheduleKind::pipedream ? 1 : 6);
+    for (const ScheduleKind kind : {ScheduleKind::pipedream, ScheduleKind::pipedream_2bw, ScheduleKind::zb_h2}) {
+        const Plan plan = without_flushes(kind, 4, kind == ScheduleKind::pipedream ? 1 : 7);
         const auto window = build_shortened(plan, 30);
         ASSERT_TRUE(window);
         EXPECT_EQ(verify(*window), Problems{});

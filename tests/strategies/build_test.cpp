@@ -19,10 +19,10 @@ namespace {
 using Shape = std::tuple<ScheduleKind, std::uint32_t, std::uint32_t>;  // schedule, stages, chunks
 
 std::string shape_name(const testing::TestParamInfo<Shape>& info) {
-    constexpr std::array<const char*, schedules.size()> names{
-        "Gpipe", "OneForwardOneBackward", "Interleaved", "ZbH1", "ZbV", "VHalf", "VMin", "PipeDream", "PipeDream2bw"};
     const auto& [schedule, pipeline, chunks] = info.param;
-    return names[static_cast<std::size_t>(schedule)] + std::to_string(pipeline) + "x" + std::to_string(chunks);
+    std::string name(schedule_of(schedule).name);
+    std::ranges::replace(name, '-', '_');
+    return name + '_' + std::to_string(pipeline) + "x" + std::to_string(chunks);
 }
 
 constexpr std::uint32_t flag_combinations = 1 << 7;
@@ -61,7 +61,7 @@ protected:
                         plan.window_steps = 3;
                         if (plan.strategy.sharding != Sharding::none) continue;
                     }
-                    if (recompute == Recompute::full && schedule_of(schedule).splits_backward) continue;
+                    if (recompute == Recompute::full && schedule_of(schedule).splits_backward()) continue;
                     SCOPED_TRACE(testing::Message() << "tensor " << tensor << ", recompute "
                                                     << static_cast<int>(recompute) << ", flags " << bits);
                     validate(plan);
@@ -75,10 +75,12 @@ INSTANTIATE_TEST_SUITE_P(Shapes, EveryPlan,
                                          Shape{ScheduleKind::one_f_one_b, 1, 1}, Shape{ScheduleKind::one_f_one_b, 2, 1},
                                          Shape{ScheduleKind::one_f_one_b, 4, 1}, Shape{ScheduleKind::interleaved, 2, 2},
                                          Shape{ScheduleKind::interleaved, 4, 1}, Shape{ScheduleKind::zb_h1, 1, 1},
-                                         Shape{ScheduleKind::zb_h1, 4, 1}, Shape{ScheduleKind::zb_v, 2, 2},
-                                         Shape{ScheduleKind::zb_v, 4, 2}, Shape{ScheduleKind::v_half, 3, 2},
-                                         Shape{ScheduleKind::v_min, 4, 2}, Shape{ScheduleKind::pipedream, 1, 1},
-                                         Shape{ScheduleKind::pipedream, 4, 1},
+                                         Shape{ScheduleKind::zb_h1, 4, 1}, Shape{ScheduleKind::zb_h2, 2, 1},
+                                         Shape{ScheduleKind::zb_v, 2, 2}, Shape{ScheduleKind::zb_v, 4, 2},
+                                         Shape{ScheduleKind::v_half, 3, 2}, Shape{ScheduleKind::v_min, 4, 2},
+                                         Shape{ScheduleKind::chimera, 2, 1}, Shape{ScheduleKind::chimera, 4, 1},
+                                         Shape{ScheduleKind::dual_pipe, 2, 1}, Shape{ScheduleKind::dual_pipe_v, 2, 2},
+                                         Shape{ScheduleKind::pipedream, 1, 1}, Shape{ScheduleKind::pipedream, 4, 1},
                                          Shape{ScheduleKind::pipedream_2bw, 2, 1}),
                          shape_name);
 

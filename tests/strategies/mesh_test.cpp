@@ -72,6 +72,24 @@ TEST(Mesh, AGroupDiffersOnlyAlongItsAxes) {
     }
 }
 
+/// Pairs of an even number of stages; beside all stages they are among these.
+TEST(Mesh, OppositeStagesArePairs) {
+    const Mesh even{{2, 1, 1, 3, 1, 4}};
+    EXPECT_EQ(even.group(1, {Axis::opposite}), (std::vector<std::uint32_t>{1, 19}));
+    EXPECT_EQ(even.group(19, {Axis::opposite}), (std::vector<std::uint32_t>{1, 19}));
+    EXPECT_EQ(even.group(12, {Axis::data, Axis::opposite}), (std::vector<std::uint32_t>{6, 8, 10, 12, 14, 16}));
+    EXPECT_TRUE(even.leads(6, {Axis::data, Axis::opposite}));
+    EXPECT_FALSE(even.leads(12, {Axis::data, Axis::opposite}));
+    for (const AxisSet set : {AxisSet{Axis::opposite}, AxisSet{Axis::tensor, Axis::opposite}}) {
+        std::set<std::vector<std::uint32_t>> groups;
+        for (std::uint32_t rank = 0; rank < even.ranks(); ++rank) groups.insert(even.group(rank, set));
+        EXPECT_EQ(groups.size() * even.group_size(set), even.ranks()) << to_text(set);
+    }
+    EXPECT_EQ(even.group(5, {Axis::pipeline, Axis::opposite}), even.group(5, {Axis::pipeline}));
+    EXPECT_EQ(even.group_size({Axis::pipeline, Axis::opposite}), 4U);
+    EXPECT_EQ((Mesh{{2, 1, 1, 3, 1, 1}}).group_size({Axis::opposite}), 1U);
+}
+
 TEST(Mesh, SetsAreNamedByTheirAxes) {
     EXPECT_EQ(to_text(AxisSet{Axis::pipeline, Axis::tensor}), "tensor+pipeline");
     EXPECT_EQ(to_text(Axis::expert), "expert");

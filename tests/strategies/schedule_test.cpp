@@ -26,7 +26,7 @@ std::string text(const PipelineShape& shape) {
 /// Shapes that a schedule takes.
 std::vector<PipelineShape> shapes_of(const Schedule& schedule) {
     std::vector<PipelineShape> shapes;
-    for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
+    for (const std::uint32_t pipeline : {1U, 2U, 3U, 4U, 8U})
         for (const std::uint32_t micro_batches : {1U, 2U, 5U, 8U, 16U}) {
             const std::uint32_t steps = schedule.asynchronous ? 3 : 1, fixed = std::max(1U, schedule.chunks);
             shapes.push_back({pipeline, fixed, micro_batches, schedule.order, steps});
@@ -34,6 +34,11 @@ std::vector<PipelineShape> shapes_of(const Schedule& schedule) {
                 for (const std::uint32_t chunks : {2U, 3U})
                     shapes.push_back({pipeline, chunks, micro_batches * pipeline});
         }
+    std::erase_if(shapes, [&](const PipelineShape& shape) {
+        const Demand demand = schedule.demand(shape);
+        return shape.pipeline % demand.stages != 0 || shape.micro_batches % demand.micro_batches != 0 ||
+               shape.micro_batches < demand.least;
+    });
     return shapes;
 }
 
@@ -61,10 +66,14 @@ TEST(Schedule, EveryRowIsSoundInEveryShape) {
             const auto stages = all_stages(schedule, shape);
             EXPECT_EQ(verify_schedule(stages, shape), Problems{});
             for (const auto& slots : stages)
-                for (const Slot& slot : slots)
-                    EXPECT_EQ(
-                        slot.work == SlotWork::input_gradient || slot.work == SlotWork::weight_gradient,
-                        schedule.splits_backward && slot.work != SlotWork::forward && slot.work != SlotWork::update);
+                for (const Slot& slot : slots) {
+                    if (slot.work == SlotWork::backward) {
+                        EXPECT_NE(schedule.backwards, Backwards::split);
+                    }
+                    if (slot.work == SlotWork::input_gradient || slot.work == SlotWork::weight_gradient) {
+                        EXPECT_NE(schedule.backwards, Backwards::whole);
+                    }
+                }
         }
 }
 
@@ -77,12 +86,11 @@ TEST(Schedule, IdealBubblesAreTheirClosedForms) {
                 if (shape.micro_batches < shape.pipeline || schedule.asynchronous) continue;
                 SCOPED_TRACE(std::string(schedule.name) + ": " + text(shape));
                 const IdealRun run = ideal_run(all_stages(schedule, shape), shape, seconds);
-                const double idle = run.seconds - shape.micro_batches * seconds.sum();
                 const bool equal =
                     seconds.forward == seconds.input_gradient && seconds.forward == seconds.weight_gradient;
-                EXPECT_GE(idle, schedule.bubble(shape, seconds) - 1e-9);
-                if (equal || schedule.order == ChunkOrder::wraps) {
-                    EXPECT_LE(idle, schedule.bubble(shape, seconds) + 1e-9);
+                EXPECT_GE(run.idle, schedule.bubble(shape, seconds) - 1e-9);
+                if (equal || schedule.order == ChunkOrder::wraps || schedule.kind == ScheduleKind::chimera) {
+                    EXPECT_LE(run.idle, schedule.bubble(shape, seconds) + 1e-9);
                 }
             }
 }
@@ -114,24 +122,90 @@ TEST(Schedule, TheWayTurnsOnTheLastStage) {
     EXPECT_EQ(shape.virtual_stage(0, 3), 3U);
     EXPECT_EQ(shape.virtual_stage(1, 3), 4U);
     EXPECT_EQ(shape.virtual_stage(1, 0), 7U);
-    EXPECT_TRUE(shape.backwards(1));
+    EXPECT_TRUE(shape.backwards(1, 0));
     EXPECT_EQ((PipelineShape{4, 2, 8}).virtual_stage(1, 0), 4U);
 }
 
-/// A step of a pipeline without flushes takes what its stages work for it, however long the pipeline.
-TEST(Schedule, WithoutFlushesThereIsNoBubble) {
+/// Li and Hoefler 2021, table 2: D - 2 bubbles of equal forwards and backwards; between D / 2 + 1 and D micro-batches
+/// in flight.
+TEST(Schedule, ChimeraIsThatOfItsTable) {
+    for (const std::uint32_t pipeline : {2U, 4U, 6U, 12U})
+        for (const std::uint32_t units : {1U, 2U, 5U}) {
+            const PipelineShape shape{pipeline, 2, units * pipeline, ChunkOrder::opposes};
+            const auto stages = all_stages(schedule_of(ScheduleKind::chimera), shape);
+            EXPECT_EQ(ideal_run(stages, shape, {2, 1, 1}).idle, 2 * (pipeline - 2)) << text(shape);
+            for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
+                const std::uint32_t further = std::min(stage, pipeline - 1 - stage);
+                EXPECT_EQ(most_in_flight(stages[stage]), pipeline / 2 + 1 + further) << text(shape);
+            }
+        }
+}
+
+/// DeepSeek-AI 2024, table 2, for as many virtual stages: (PP / 2 - 1) (F&B + B - 3 W), and PP + 1 chunks in flight.
+TEST(Schedule, DualPipeIsThatOfItsTable) {
+    for (const std::uint32_t stages : {2U, 4U, 8U, 12U})
+        for (const double saved : {0.0, 0.5, 1.0}) {
+            const PipelineShape both{stages, 2, 2 * stages + 4, ChunkOrder::opposes},
+                in_a_v{stages / 2, 2, stages + 3, ChunkOrder::turns};
+            const WorkSeconds seconds{1, 1, 1, saved};
+            const double bubble = (stages / 2.0 - 1) * (seconds.pair() + 2 - 3);
+            for (const PipelineShape& shape : {both, in_a_v}) {
+                const auto slots = all_stages(schedule_of(ScheduleKind::dual_pipe), shape);
+                EXPECT_NEAR(ideal_run(slots, shape, seconds).idle, bubble / shape.chunks_on_the_way(), 1e-9)
+                    << text(shape);
+                EXPECT_DOUBLE_EQ(dual_pipe_bubble(shape, seconds), bubble / shape.chunks_on_the_way());
+                for (const auto& stage : slots) EXPECT_EQ(most_in_flight(stage), stages + 1) << text(shape);
+            }
+        }
+}
+
+TEST(Schedule, StagesOfTwoCopiesStandOppositeEachOther) {
+    const PipelineShape shape{4, 2, 8, ChunkOrder::opposes};
+    EXPECT_EQ(shape.virtual_stages(), 4U);
+    for (std::uint32_t stage = 0; stage < 4; ++stage)
+        for (const std::uint32_t chunk : {0U, 1U}) {
+            EXPECT_EQ(shape.virtual_stage(chunk, stage), shape.virtual_stage(chunk, 3 - stage));
+            EXPECT_NE(shape.backwards(chunk, stage), shape.backwards(chunk, 3 - stage));
+            EXPECT_NE(shape.goes_through(chunk, stage, 0), shape.goes_through(chunk, stage, 1));
+        }
+    EXPECT_EQ(shape.virtual_stage(1, 0), 3U);
+    EXPECT_FALSE(shape.backwards(0, 0));
+}
+
+/// A step of a pipeline without flushes takes what its stages work for it, however long the pipeline; in ZB-H2 only
+/// where works take equally long.
+TEST(Schedule, WithoutFlushesStepsTakeTheirWorksAndTheBubble) {
     for (const Schedule& schedule : schedules)
         for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
-            for (const std::uint32_t micro_batches : {1U, 2U, 8U, 13U}) {
-                if (!schedule.asynchronous) continue;
-                const WorkSeconds seconds{1, 1.5, 0.75};
-                const auto end = [&](std::uint32_t steps) {
-                    const PipelineShape shape{pipeline, 1, micro_batches, ChunkOrder::wraps, steps};
-                    return ideal_run(all_stages(schedule, shape), shape, seconds).seconds;
-                };
-                EXPECT_NEAR(end(40) - end(30), 10 * micro_batches * seconds.sum(), 1e-9);
-                EXPECT_EQ(schedule.bubble({pipeline, 1, micro_batches}, seconds), 0);
-            }
+            for (const std::uint32_t micro_batches : {1U, 2U, 8U, 15U})
+                for (const WorkSeconds& seconds :
+                     {WorkSeconds{1, 1, 1}, WorkSeconds{1, 1.5, 0.75}, WorkSeconds{2, 3, 1}, WorkSeconds{1, 2, 3}}) {
+                    const PipelineShape one{pipeline, 1, micro_batches};
+                    if (!schedule.asynchronous || micro_batches < schedule.demand(one).least) continue;
+                    const auto end = [&](std::uint32_t steps) {
+                        PipelineShape shape = one;
+                        shape.steps = steps;
+                        return ideal_run(all_stages(schedule, shape), shape, seconds).seconds;
+                    };
+                    const double bubble = schedule.bubble(one, seconds);
+                    EXPECT_NEAR(end(40) - end(30), 10 * (micro_batches * seconds.sum() + bubble), 1e-9) << text(one);
+                    if (schedule.versions != one_version || seconds.input_gradient == 1) {
+                        EXPECT_EQ(bubble, 0);
+                    }
+                }
+}
+
+/// Qi et al. 2023, table 1: every stage keeps 2 p - 1 micro-batches until their weight gradient, and one step's stages
+/// do nothing but work between their first forward and their update.
+TEST(Schedule, ZbH2KeepsTwiceTheMicroBatches) {
+    for (const std::uint32_t pipeline : {1U, 2U, 4U, 8U})
+        for (const std::uint32_t micro_batches : {2 * pipeline - 1, 4 * pipeline}) {
+            const PipelineShape shape{pipeline, 1, micro_batches};
+            const auto stages = all_stages(schedule_of(ScheduleKind::zb_h2), shape);
+            for (const auto& slots : stages) EXPECT_EQ(most_in_flight(slots), 2 * pipeline - 1);
+            EXPECT_EQ(ideal_run(stages, shape, {1, 1, 1}).seconds, 3 * micro_batches + pipeline - 1)
+                << "s forwards late";
+        }
 }
 
 /// Of weights that micro-batches under way need, the most versions at once: those of the updates that came before
@@ -280,6 +354,14 @@ TEST_F(Broken, AnUpdateTooEarlyIsFoundInAWindow) {
     stages[0].pop_back();
     found = verify_schedule(stages, window);
     EXPECT_EQ(found[1], "stage 0, slot 9: 1 updates of 2 steps");
+}
+
+TEST_F(Broken, AMicroBatchOnTheOtherWayIsFound) {
+    const PipelineShape both{2, 2, 2, ChunkOrder::opposes};
+    std::vector<std::vector<Slot>> stages = all_stages(schedule_of(ScheduleKind::chimera), both);
+    EXPECT_EQ(verify_schedule(stages, both), Problems{});
+    stages[0][0].micro_batch = 1;
+    EXPECT_EQ(verify_schedule(stages, both).front(), "stage 0, slot 0: F1.0, but its way is the other one");
 }
 
 TEST_F(Broken, AMissingGradientIsNamed) {

@@ -47,6 +47,7 @@ TEST(Sharding, EveryScheduleVerifies) {
             for (const bool overlap : {false, true})
                 for (const std::uint64_t bucket : {std::uint64_t{1}, std::uint64_t{100'000}, std::uint64_t{1} << 40}) {
                     if (schedule.asynchronous && row.kind != Sharding::none) continue;
+                    if (schedule.order == ChunkOrder::opposes && row.kind > Sharding::zero1) continue;
                     Plan plan = sharded(row.kind, 2, overlap);
                     plan.model.tied_embeddings = !schedule.asynchronous;
                     plan.strategy.schedule = schedule.kind;

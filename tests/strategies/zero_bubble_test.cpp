@@ -39,7 +39,7 @@ TEST(ZeroBubble, TwoGradientsAreOneBackward) {
                 Intern intern(step);
                 const ShardedLayer layer = shard(models::build(plan.model).layer("block"), plan);
                 const LayerBlocks one = add_blocks(step, intern, layer, recompute),
-                                  two = add_blocks(step, intern, layer, recompute, true);
+                                  two = add_blocks(step, intern, layer, recompute, Backwards::split);
                 auto sum = works(step, step.blocks[two.input_gradient]);
                 for (const auto& [name, count] : works(step, step.blocks[two.weight_gradient])) {
                     EXPECT_EQ(sum.count(name), 0U) << name << " in both";
@@ -96,6 +96,33 @@ TEST(ZeroBubble, MemoryIsGivenBackPartByPart) {
                                             head.output_gradient_bytes()));
     EXPECT_GE(memory(step, 3).at_peak[static_cast<std::size_t>(Keep::activation)],
               3 * (bytes(layer) + bytes(head)) + layer.saved_bytes() + head.saved_bytes());
+}
+
+/// Qi et al. 2023, table 1: ZB-H2 keeps about 2 p - 1 micro-batches where ZB-H1 keeps p; steps follow each other, and
+/// each updates its weights once, of which there is one version.
+TEST(ZeroBubble, TheSecondKeepsTwiceAsMuch) {
+    Plan plan = zero_bubble(1, 4);
+    plan.training.global_batch = 16 * plan.training.micro_batch;
+    plan.model.tied_embeddings = false;
+    const auto of_role = [](const StepProgram& step, std::uint32_t role, Keep keep) {
+        return static_cast<double>(memory(step, role).at_peak[static_cast<std::size_t>(keep)]);
+    };
+    const StepProgram first = build(plan);
+    plan.strategy.schedule = ScheduleKind::zb_h2;
+    plan.window_steps = 3;
+    validate(plan);
+    const StepProgram second = build(plan);
+    EXPECT_EQ(verify(second), std::vector<std::string>{});
+    EXPECT_EQ(second.steps, 3U);
+    EXPECT_DOUBLE_EQ(kernel_flops(second), 3 * kernel_flops(first));
+    for (std::uint32_t role = 0; role < 4; ++role) {
+        const double ratio = of_role(second, role, Keep::activation) / of_role(first, role, Keep::activation);
+        EXPECT_GT(ratio, 1.5) << role << ": what waits for its weight gradients keeps less";
+        EXPECT_LT(ratio, 7.0 / 4 + 0.05) << role;
+        EXPECT_EQ(of_role(second, role, Keep::weight), of_role(first, role, Keep::weight));
+    }
+    plan.training.global_batch = 6 * plan.training.micro_batch;
+    EXPECT_EQ(refused_at(plan), "/training/global_batch_size") << "fewer than 2 p - 1";
 }
 
 /// With overlap_grad_reduce a bucket is reduced behind the weight gradient that completes it.

@@ -4,6 +4,8 @@ const width = 5; // numbers of a pass, as in timeline_slices.js
 const pairs = [
   { send: "send-forward", receive: "recv-forward", delta: 1 },
   { send: "send-backward", receive: "recv-backward", delta: -1 },
+  { send: "send-forward-against", receive: "recv-forward-against", delta: -1 },
+  { send: "send-backward-against", receive: "recv-backward-against", delta: 1 },
 ];
 
 const spans = (lane) => {
