@@ -30,6 +30,7 @@ AxisSet agree_on_gradients(const Plan& plan) {
 void count_zeros(const Plan& plan, const Stage& stage, std::uint64_t owned, Updates& out) {
     if (!plan.training.log_num_zeros_in_grad || owned == 0) return;
     const std::uint64_t tensors = owned_tensors(stage, owned);
+    if (tensors == 0) return;  // a bound's stage has counted none
     const std::uint64_t each = (owned + tensors - 1) / tensors;
     for (std::uint64_t i = 0; i < tensors; ++i)
         out.kernel("count zeros", PointwiseKind::sum_of_squares, Dtype::fp32, each, {});

@@ -92,7 +92,9 @@ public:
     bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
         throw Error(file_, index_ > 0 ? fmt::format("/traceEvents/{}", index_) : "",
                     fmt::format("is no JSON from byte {} on", position),
-                    "was the program ended before it had written the whole trace? Record it anew");
+                    seen_events_ ? "was the program ended before it had written the whole trace? Record it anew"
+                                 : "take what torch.profiler exports (.json, .json.gz); a report of Nsight Systems, "
+                                   "exported to SQLite, is read by orrery import nsys");
     }
 
 private:

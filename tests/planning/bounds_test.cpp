@@ -42,9 +42,12 @@ std::vector<Drawn> draw(const Site& site, const Space& space, std::mt19937_64& r
     return drawn;
 }
 
+/// Of three sites one counts zeros, and one has LAMB over all parameters or one by one.
 Site site_of(std::uint64_t seed) {
     nlohmann::json document = nlohmann::json::parse(small_document(seed));
     document["strategy"] = {{"data", 1}};
+    if (seed % 3 == 1) document["training"]["log_num_zeros_in_grad"] = true;
+    if (seed % 3 == 2) document["training"].update({{"optimizer", "lamb"}, {"fused_optimizer", seed % 2 == 0}});
     return Site(sim::scenario_of(document), 0, sim::profiles());
 }
 
