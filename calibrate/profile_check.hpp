@@ -18,11 +18,11 @@ struct KnownConstant {
     double least, most;
     bool required = false;
 };
-/// From a core of the smallest processor to ten times today's largest accelerators. Those that begin at zero a device
-/// may have none of: a CPU runs its kernels at once.
+/// From a core of the smallest processor, which others use as well, to ten times today's largest accelerators. Those
+/// that begin at zero a device may have none of: a CPU runs its kernels at once.
 inline constexpr std::array<KnownConstant, 22> known_constants{{
-    {"peak_half_flops", 1e8, 1e17, true},
-    {"peak_single_flops", 1e8, 1e17},
+    {"peak_half_flops", 1e6, 1e17, true},
+    {"peak_single_flops", 1e6, 1e17},
     {"peak_tf32_flops", 1e8, 1e17},
     {"peak_fp8_flops", 1e8, 1e17},
     {"peak_fp4_flops", 1e8, 1e17},

@@ -75,10 +75,13 @@ std::optional<MeasuredMemory> measured_memory(const Row& row) {
 /// stages (core/job_rewriter/pipeline_buffer_pass.cpp), where 1F1B keeps at most one for each stage. A loss that
 /// torch.compile fuses forms its exponentials beside the fp32 logits (fused_cross_entropy.py), and how many copies live
 /// at once differs by its release. Weight gradients of the logits that are deferred keep what they are formed from
-/// (pipeline_parallel/utils.py, drain_embedding_wgrad_compute).
+/// (pipeline_parallel/utils.py, drain_embedding_wgrad_compute). bitsandbytes keeps 32 bits of embeddings and of small
+/// tensors (its README, "StableEmbedding"), whose share of a stage is in no row.
 void check_memory(const Row& row) {
     if (contains(row.words("switches.framework"), "oneflow") && row.count("pp").value_or(1) > 1)
         throw Skip("memory of OneFlow's pipeline is not supported");
+    if (contains(row.words("switches.optimizer"), "8-bit"))
+        throw Skip("memory of bitsandbytes' optimizer is not supported");
     if (row.flag("switches.cross-entropy-loss-fusion").value_or(false))
         throw Skip("memory of a compiled loss is not supported");
     if (row.flag("switches.defer-embedding-wgrad-compute").value_or(false))

@@ -44,6 +44,8 @@ TEST(MapRecurrent, TheHeadingSaysWhichModelItIs) {
     EXPECT_EQ(base.training.seq, 192U);
     EXPECT_EQ(base.training.global_batch, 256U);
     EXPECT_FALSE(base.training.fused_attention);
+    EXPECT_EQ(base.training.optimizer, strategies::Optimizer::lamb);
+    EXPECT_FALSE(base.training.fused_optimizer) << "TorchScript, parameter by parameter";
     const strategies::Plan large = mapped(under("DGX-1 / Large model")).plan;
     EXPECT_EQ(large.model.hidden, 1024U);
     EXPECT_EQ(large.training.seq, 384U);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tests/validate/sample.hpp"
 
@@ -49,6 +50,20 @@ TEST(MapTraining, ScalesOfFp8GoByItsName) {
     EXPECT_EQ(recipe("FP8-CS"), Fp8Recipe::tensorwise);
     EXPECT_EQ(recipe("MXFP8"), Fp8Recipe::mxfp8);
     EXPECT_EQ(recipe("FP8 blockwise"), Fp8Recipe::blockwise);
+}
+
+TEST(MapTraining, OptimizersAreThoseOfTheScripts) {
+    using strategies::Optimizer;
+    const auto updated = [](const json& patch) {
+        const strategies::Training of = training(patch);
+        return std::pair{of.optimizer, of.fused_optimizer};
+    };
+    const json elsewhere = with(bert, {{"gbs", 64}, {"mbs", 8}});
+    const json examples = with(elsewhere, {{"source", {{"repo", "NVIDIA/DeepLearningExamples"}}}});
+    EXPECT_EQ(updated({}), std::pair(Optimizer::adam, true));
+    EXPECT_EQ(updated(elsewhere), std::pair(Optimizer::adam, true));
+    EXPECT_EQ(updated(examples), std::pair(Optimizer::lamb, true));
+    EXPECT_EQ(updated({{"switches", {{"optimizer", "bnb 8-bit Adam"}}}}), std::pair(Optimizer::adam8bit, false));
 }
 
 TEST(MapTraining, KernelsAreThoseOfTheFramework) {
