@@ -42,7 +42,7 @@ constexpr const char* collective_footer = R"(Examples:
   orrery collective all_reduce --cluster superpod-a100 --gpus 64 --bytes 256M --algorithm tree --protocol ll128
   orrery collective all_reduce --cluster dgx-h100 --gpus 8 --bytes 1K..1G --html all_reduce.html    # to look at
 Algorithms: ring, tree, nvls_tree, sharp, hierarchical, halving_doubling, torus_ring, direct, pxn, pairwise,
-parameter_server; auto takes the one that NCCL's tuning model finds fastest. Sizes are nccl-tests'.)";
+once_a_node, parameter_server; auto takes the one that NCCL's tuning model finds fastest. Sizes are nccl-tests'.)";
 
 CollectiveKind kind_of(const std::string& text) {
     try {

@@ -16,6 +16,7 @@ bool projected(const AdaptiveEmbedding& embedding) { return embedding.clusters.s
 
 struct Parameters {
     std::uint64_t operator()(const Linear& linear) const {
+        if (linear.again) return 0;
         const std::uint64_t weight = linear.shares_embedding ? 0 : linear.in_features * linear.out_features;
         return weight + (linear.bias ? linear.out_features : 0);
     }
@@ -50,6 +51,7 @@ struct Parameters {
     std::uint64_t operator()(const Pooling&) const { return 0; }
     std::uint64_t operator()(const Join&) const { return 0; }
     std::uint64_t operator()(const Dropout&) const { return 0; }
+    std::uint64_t operator()(const Concatenation&) const { return 0; }
     /// Queries, keys and values; keys of distances; two biases.
     std::uint64_t operator()(const RecurrentAttention& core) const {
         return 4 * core.hidden * core.width() + (core.owns_biases ? 2 * core.width() : 0);
@@ -110,6 +112,7 @@ struct ForwardFlops {
     double operator()(const Pooling&) const { return 0.0; }
     double operator()(const Join&) const { return 0.0; }
     double operator()(const Dropout&) const { return 0.0; }
+    double operator()(const Concatenation&) const { return 0.0; }
     /// Scores of two kinds, and values, over the segment and its memory.
     double operator()(const RecurrentAttention& core) const {
         const double keys = seq + static_cast<double>(core.memory), width = static_cast<double>(core.width());
@@ -217,7 +220,8 @@ double causal_attention_flops(const Model& model, std::uint64_t sequences, std::
 double hardware_flops_full_recompute(const Model& model, std::uint64_t sequences, std::uint64_t encoded,
                                      std::uint64_t decoded) {
     const Lengths lengths{static_cast<double>(encoded), static_cast<double>(decoded)};
-    const double again = forward_flops(model, lengths, [](const Layer& layer) { return layer.part == Part::body; });
+    const double again = forward_flops(
+        model, lengths, [](const Layer& layer) { return layer.part == Part::body || layer.part == Part::further; });
     return model_flops(model, sequences, encoded, decoded) + static_cast<double>(sequences) * again;
 }
 

@@ -28,6 +28,9 @@ Model build_t5(const ModelSpec& spec);
 Model build_hybrid(const ModelSpec& spec);
 Model build_transformer_xl(const ModelSpec& spec);
 
+/// Adds the layers that predict spec.further_tokens behind the next one, and their losses.
+void predict_further_tokens(Model& model);
+
 /// Fills what a row of a table leaves 0: kv_heads = heads, head_dim = hidden / heads, ffn = 4 hidden; of a model
 /// with experts expert_ffn = ffn, and all layers have them.
 ModelSpec with_derived_widths(ModelSpec spec);

@@ -78,6 +78,7 @@ void check_graph(const Model& model) {
 Model build(const ModelSpec& spec) {
     validate(spec);
     Model model = graph(spec);
+    if (spec.further_tokens > 0) predict_further_tokens(model);
     check_graph(model);
     return model;
 }

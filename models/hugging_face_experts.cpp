@@ -96,6 +96,11 @@ ModelSpec read_deepseek(const ConfigReader& config, const Keys& keys) {
     if (shared > 0 && spec.expert_ffn > UINT32_MAX / shared)
         config.fail("n_shared_experts", fmt::format("{} is too large", shared), "a smaller number");
     spec.shared_expert_ffn = shared * spec.expert_ffn;
+    const std::uint32_t groups = config.optional_count("n_group").value_or(0);
+    if (groups > 1 && config.text("topk_method") != "greedy") {  // which looks at no groups
+        spec.router_groups = groups;
+        spec.router_top_groups = config.optional_count("topk_group").value_or(0);
+    }
     spec.moe_layer_freq = config.optional_count("moe_layer_freq").value_or(1);
     spec.dense_layers = config.optional_count("first_k_dense_replace").value_or(0);
     refuse_if(config, "attention_bias", false, true);

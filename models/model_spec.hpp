@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "models/routing.hpp"
+
 namespace orrery::models {
 
 enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet, mamba, transfo_xl };
@@ -99,6 +101,8 @@ struct ModelSpec {
     // Mixture of experts (Shazeer et al. 2017; Mixtral, Jiang et al. 2024): all 0 in a dense model.
     std::uint32_t experts = 0;            ///< num_experts, num_local_experts: MLPs of an MoE layer
     std::uint32_t experts_per_token = 0;  ///< num_experts_per_tok, moe-router-topk
+    std::uint32_t router_groups = 0;      ///< n_group, moe-router-num-groups: equal parts of the experts; 0: one
+    std::uint32_t router_top_groups = 0;  ///< topk_group, moe-router-group-topk: in how many a token's lie; 0: all
     std::uint32_t expert_ffn = 0;         ///< moe_intermediate_size, moe-ffn-hidden-size: `ffn` of one expert
     std::uint32_t shared_expert_ffn = 0;  ///< moe-shared-expert-intermediate-size: of an MLP that every token takes
     bool shared_expert_gate = false;      ///< Qwen2-MoE: what every token takes is weighted by a sigmoid of its own
@@ -126,6 +130,10 @@ struct ModelSpec {
         };
         return up_to(layers) - up_to(dense_layers);
     }
+    [[nodiscard]] Routing routing() const {
+        const std::uint32_t groups = std::max(1U, router_groups);
+        return {experts, experts_per_token, groups, router_top_groups > 0 ? router_top_groups : groups};
+    }
     /// Layers of a kind of the pattern.
     [[nodiscard]] std::uint32_t layers_of(char kind) const {
         return static_cast<std::uint32_t>(std::count(layer_pattern.begin(), layer_pattern.end(), kind));
@@ -136,6 +144,10 @@ struct ModelSpec {
     }
     /// Width of a head's values.
     [[nodiscard]] std::uint32_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
+    // Multi-token prediction (Gloeckle et al. 2024, arXiv:2404.19737; DeepSeek-V3, arXiv:2412.19437, section 2.2).
+    std::uint32_t further_tokens = 0;  ///< num_nextn_predict_layers, mtp-num-layers: predicted beside the next one
+    std::string further_pattern = {};  ///< mtp-hybrid-override-pattern: layers of each where layers have one branch
+
     // An encoder beside the decoder (T5): 0 in models of one stack. `layers` are then the encoder's.
     std::uint32_t decoder_layers = 0;    ///< num_decoder_layers
     std::uint32_t relative_buckets = 0;  ///< relative_attention_num_buckets: rows of a stack's table of position biases

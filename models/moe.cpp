@@ -138,7 +138,7 @@ std::vector<ModelSpec> moe_models() {
         // DeepSeek-AI 2024 (DeepSeek-V3), section 4.2; deepseek-ai/DeepSeek-V3 config.json, without the layer that
         // predicts one more token. Moonshot 2025 (Kimi K2), table 2; moonshotai/Kimi-K2-Instruct config.json.
         deepseek({.name = "deepseek-v3", .layers = 61, .hidden = 7168, .heads = 128, .vocab = 129280,
-                  .experts = 256, .dense_layers = 3}),
+                  .experts = 256, .router_groups = 8, .router_top_groups = 4, .dense_layers = 3}),
         deepseek({.name = "kimi-k2",     .layers = 61, .hidden = 7168, .heads = 64,  .vocab = 163840,
                   .experts = 384, .dense_layers = 1}),
 
@@ -160,7 +160,8 @@ std::vector<ModelSpec> moe_models() {
         deepseek2({.name = "deepseek-v2-lite", .layers = 27, .hidden = 2048, .heads = 16,  .ffn = 10944,
                    .experts = 64,  .expert_ffn = 1408}),
         deepseek2({.name = "deepseek-v2",      .layers = 60, .hidden = 5120, .heads = 128, .ffn = 12288,
-                   .q_lora_rank = 1536, .experts = 160, .expert_ffn = 1536}),
+                   .q_lora_rank = 1536, .experts = 160, .router_groups = 8, .router_top_groups = 3,
+                   .expert_ffn = 1536}),
 
         // meta-llama/Llama-4-Scout-17B-16E and -Maverick-17B-128E config.json, without the vision encoder.
         llama4({.name = "llama4-scout",    .layers = 48, .hidden = 5120, .heads = 40, .qk_norm = true, .experts = 16}),

@@ -33,6 +33,7 @@ struct Linear {
     bool shares_embedding = false;  ///< the logits' weight is the word embedding: no parameters of its own
     bool second_input = false;      ///< reads the layer's second input: an encoder's output
     bool shares_input = false;      ///< its input is one that another linear layer keeps for its backward as well
+    bool again = false;             ///< the weight is that of the model's last linear layer: no parameters of its own
 };
 
 /// Row lookup for word (and learned position, and token-type) embeddings, summed, with dropout.
@@ -40,6 +41,13 @@ struct Embedding {
     std::uint64_t vocab = 0, hidden = 0, positions = 0, token_types = 0;
     bool dropout = false;
     bool shared = false;  ///< the words are those of another embedding: no parameters of its own
+    bool copied =
+        false;  ///< the first look-up on the last stage, which holds its words where no other layer there does
+};
+
+/// Two tensors of `width` side by side.
+struct Concatenation {
+    std::uint64_t width = 0;
 };
 
 /// A bias for each head and bucket of distances, added to the scores of every layer of a stack (Raffel et al. 2020).
@@ -89,7 +97,8 @@ struct ResidualAdd {
 /// A router and the MLPs among which it sends each token to `top_k`; their results, weighted, are summed per token.
 struct Experts {
     std::uint64_t experts = 0, top_k = 0, hidden = 0;
-    std::uint64_t ffn = 0;  ///< of one expert
+    std::uint32_t groups = 1, top_groups = 1;  ///< as in Routing
+    std::uint64_t ffn = 0;                     ///< of one expert
     bool gated = false, bias = true;
     bool adds_shared = false;   ///< the result of an MLP that every token takes (the Linears before it) is added
     bool gates_shared = false;  ///< each token's weighted by sigmoid(x w), w[hidden]
@@ -98,6 +107,9 @@ struct Experts {
 
     /// Of what the experts take and return.
     [[nodiscard]] std::uint64_t width() const { return latent > 0 ? latent : hidden; }
+    [[nodiscard]] Routing routing() const {
+        return {static_cast<std::uint32_t>(experts), static_cast<std::uint32_t>(top_k), groups, top_groups};
+    }
 };
 
 /// What a state-space layer computes between its two products (Mamba-2, Dao and Gu 2024, arXiv:2405.21060): a causal
@@ -197,7 +209,7 @@ struct AdaptiveLoss {
 
 using Operator = std::variant<Linear, Embedding, RelativePositions, Norm, Rope, AttentionCore, Activation, Experts,
                               StateMixer, ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join, Dropout,
-                              RecurrentAttention, AdaptiveEmbedding, AdaptiveLoss>;
+                              RecurrentAttention, AdaptiveEmbedding, AdaptiveLoss, Concatenation>;
 
 /// What one example (a sequence or an image) is between layers. Tokens: one vector of `width` for each of a sequence's.
 struct Tokens {
@@ -209,9 +221,10 @@ using Shape = std::variant<Tokens, Image>;
 
 /// Where in the network a layer stands, which decides what a strategy may do with it.
 enum class Part : std::uint8_t {
-    input,   ///< reads the data; first stage
-    body,    ///< divided among stages and chunks; may be recomputed or offloaded
-    output,  ///< ends in the loss; last stage
+    input,    ///< reads the data; first stage
+    body,     ///< divided among stages and chunks; may be recomputed or offloaded
+    further,  ///< predicts tokens behind the next one; last stage, may be recomputed
+    output,   ///< ends in the loss; last stage
 };
 
 /// A type of layer: a run of operators that is placed on one pipeline stage as a whole.

@@ -109,6 +109,8 @@ void append_experts(std::vector<Operator>& operators, const ModelSpec& spec) {
     operators.emplace_back(Experts{.experts = spec.experts,
                                    .top_k = spec.experts_per_token,
                                    .hidden = spec.hidden,
+                                   .groups = spec.routing().groups,
+                                   .top_groups = spec.routing().top_groups,
                                    .ffn = spec.expert_ffn,
                                    .gated = spec.gated,
                                    .bias = spec.linear_bias,

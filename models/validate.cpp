@@ -113,16 +113,31 @@ void check_structure(const ModelSpec& spec) {
         fail("dropout", fmt::format("{} is not a probability below 1", spec.dropout), "a number from 0 to below 1");
 }
 
+void check_router_groups(const ModelSpec& spec) {
+    const Routing routing = spec.routing();
+    if (spec.experts % routing.groups != 0)
+        fail("n_group", fmt::format("{} groups do not divide {} experts", routing.groups, spec.experts),
+             "a divisor of num_experts");
+    check_range("topk_group", spec.router_top_groups, 0, routing.groups);
+    const std::uint32_t open = spec.experts / routing.groups * routing.top_groups;
+    if (spec.experts_per_token > open)
+        fail("topk_group",
+             fmt::format("{} groups hold {} experts, fewer than the {} that a token is sent to", routing.top_groups,
+                         open, spec.experts_per_token),
+             "more groups");
+}
+
 void check_experts(const ModelSpec& spec) {
     if (spec.experts == 0) {
         const bool stray = spec.experts_per_token + spec.expert_ffn + spec.shared_expert_ffn + spec.moe_layer_freq +
-                               spec.dense_layers + spec.moe_layer_offset + spec.expert_latent +
-                               (spec.shared_expert_gate ? 1 : 0) >
+                               spec.dense_layers + spec.moe_layer_offset + spec.expert_latent + spec.router_groups +
+                               spec.router_top_groups + (spec.shared_expert_gate ? 1 : 0) >
                            0;
         if (stray) fail("num_experts", "0, but the model states sizes of experts", "give their number");
         return;
     }
     check_range("num_experts_per_tok", spec.experts_per_token, 1, spec.experts);
+    check_router_groups(spec);
     check_range("moe_intermediate_size", spec.expert_ffn, 1, most_inner);
     check_range("moe_layer_freq", spec.moe_layer_freq, 1, spec.layers);
     check_range("first_k_dense_replace", spec.dense_layers, 0, spec.layers - 1);
@@ -142,7 +157,7 @@ void check_experts(const ModelSpec& spec) {
         fail("use_parallel_residual", "experts are known only without a parallel residual", "set it to false");
 }
 
-constexpr std::uint32_t most_chunk = 4096;  // tokens whose products a scan forms at once
+constexpr std::uint32_t most_further_tokens = 16, most_chunk = 4096;  // tokens whose products a scan forms at once
 
 void check_mixers(const ModelSpec& spec) {
     const MambaSpec& mamba = spec.mamba;
@@ -189,6 +204,22 @@ void check_pattern(const ModelSpec& spec) {
     if (!plain)
         fail(key, "layers of one branch are known behind a norm each and with causal attention",
              "leave out post_norm, output_norm, use_parallel_residual, mlm_head and sliding_window");
+}
+
+void check_further_tokens(const ModelSpec& spec) {
+    constexpr const char *key = "num_nextn_predict_layers", *pattern = "mtp_hybrid_override_pattern";
+    const bool hybrid = spec.family == Family::mamba;
+    if (!spec.further_pattern.empty() && (!hybrid || spec.further_tokens == 0))
+        fail(pattern, "given, but no layers of one branch predict further tokens", "leave it out");
+    if (spec.further_tokens == 0) return;
+    if (!hybrid && spec.family != Family::gpt && spec.family != Family::llama)
+        fail(key, fmt::format("a model of the family {} predicts no further tokens", name(spec.family)),
+             "leave it out");
+    check_range(key, spec.further_tokens, 1, most_further_tokens);
+    if (!hybrid) return;
+    if (spec.further_pattern.empty() || spec.further_pattern.find_first_not_of(spec.layer_pattern) != std::string::npos)
+        fail(pattern, fmt::format("\"{}\" names no layers of the model's own kinds", spec.further_pattern),
+             "letters of hybrid_override_pattern, such as \"*E\"");
 }
 
 constexpr std::uint32_t least_image = 32, most_image = 4096, most_depth = 1000;
@@ -264,6 +295,7 @@ void validate(const ModelSpec& spec) {
     check_structure(spec);
     check_experts(spec);
     check_pattern(spec);
+    check_further_tokens(spec);
     check_images(spec);
     check_recurrence(spec);
     check_decoder(spec);

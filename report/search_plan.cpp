@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 
 std::string recompute(const Strategy& s) {
     if (s.recompute == Recompute::none) return "none";
-    if (s.recompute == Recompute::selective) return "selective";
+    if (s.recompute == Recompute::selective)
+        return s.recompute_modules.empty() ? "selective" : "selective, " + s.recompute_modules;
     return s.recompute_num_layers == 0 ? "full" : fmt::format("full, {} layers", s.recompute_num_layers);
 }
 

@@ -50,7 +50,8 @@ std::string context_text(const strategies::Strategy& s) {
 std::string recompute_text(const strategies::Strategy& s) {
     using strategies::Recompute;
     if (s.recompute == Recompute::none) return "no recomputation";
-    if (s.recompute == Recompute::selective) return "selective recomputation";
+    if (s.recompute == Recompute::selective)
+        return s.recompute_modules.empty() ? "selective recomputation" : "recomputation of " + s.recompute_modules;
     if (s.recompute_num_layers == 0) return "full recomputation";
     return fmt::format("full recomputation of {} layers a chunk", s.recompute_num_layers);
 }

@@ -42,6 +42,8 @@ void require_model(const models::ModelSpec& model) {
     require(model.activation == (model.gated ? models::ActivationKind::silu : models::ActivationKind::gelu),
             "/model/hidden_act", "GEGLU, ReLU and a SiLU without gate cannot be executed yet",
             model.gated ? "set it to \"silu\"" : "set it to \"gelu\"");
+    require(model.further_tokens == 0, "/model/num_nextn_predict_layers",
+            "the prediction of further tokens cannot be executed yet", "set it to 0");
     require(!model.logits_bias, "/model/logits_bias", "a bias of the logits cannot be executed yet", "set it to false");
     require(!model.shared_expert_gate, "/model/moe_shared_expert_gate",
             "a gate of the expert that every token takes cannot be executed yet", "set it to false");
@@ -49,6 +51,14 @@ void require_model(const models::ModelSpec& model) {
             "take a model without");
     require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",
             "take learned or rope");
+}
+
+void require_modules(const strategies::Strategy& strategy) {
+    const strategies::Again again = strategy.again();
+    require(again.whole || again.modules.empty() || again.modules == strategies::Module::core_attn,
+            "/strategy/recompute_modules",
+            fmt::format("recomputation of {} cannot be executed yet", strategy.recompute_modules),
+            "leave it out, which recomputes attention, or set recompute to \"full\"");
 }
 
 void require_formats(const strategies::Precision& precision) {
@@ -97,6 +107,7 @@ void require_executable(const strategies::Plan& plan) {
     const strategies::Strategy& strategy = plan.strategy;
     const strategies::Training& training = plan.training;
     require_model(plan.model);
+    require_modules(plan.strategy);
     require_formats(training.precision);
     require_experts(plan);
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",

@@ -39,8 +39,6 @@ constexpr std::array table{
     NotModelled{strategy, "offload_optimizer", "", "the optimizer in host memory has another name here",
                 "\"optimizer_cpu_offload\": true"},
     NotModelled{strategy, "offload_param", "", "weights in host memory are not modelled yet", zero_instead},
-    NotModelled{strategy, "recompute_modules", "", "the choice of recomputed modules is not modelled yet",
-                "\"recompute\": \"selective\" recomputes attention"},
     NotModelled{strategy, "sharding", "fsdp", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "sharding", "fsdp2", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "sharding", "hsdp", "HSDP has another name here", hybrid_instead},

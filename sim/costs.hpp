@@ -143,7 +143,8 @@ private:
     std::uint32_t rank_;
     strategies::RankPlacement placement_;
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
-    mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t>, double> collectives_;  // seconds
+    mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t, std::uint32_t>, double>
+        collectives_;  // seconds
     double gap_, dispatch_, routed_dispatch_, update_dispatch_, slowdown_;
     double launch_ = 0;  ///< of an expert's part; 0 in a CUDA graph
     std::optional<HostCopies> copies_;

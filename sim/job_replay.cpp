@@ -28,7 +28,7 @@ constexpr std::uint32_t most_steps = 10'000;
 JobReplay::JobReplay(const ReplayJob& job, std::uint64_t first_tag, const Network& network, Engine& engine,
                      const Perturbed* perturbed, bool count_bytes)
     : engine_(engine),
-      rendezvous_(network, *job.folding),
+      rendezvous_(network, *job.folding, *job.step),
       perturbed_(perturbed),
       first_tag_(first_tag),
       starts_at_(job.starts_at),

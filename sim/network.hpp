@@ -13,6 +13,7 @@
 #include "sim/collective/pricing.hpp"
 #include "sim/engine.hpp"
 #include "sim/kinds.hpp"
+#include "strategies/step_program.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
@@ -70,9 +71,10 @@ public:
     [[nodiscard]] std::vector<LinkUse> tightest(std::span<const LinkUse> path) const;
     /// Transfer of a collective (nccl-tests' size) over the links of `path`: as measured where the profile has just
     /// this number of ranks on this number of nodes; else choosing algorithm and protocol as NCCL does: the least time
-    /// when nothing else is on the wire.
+    /// when nothing else is on the wire. tokens: of an all_to_all whose tokens go once to a node, how many they are.
     [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group,
-                                      double bytes, std::span<const LinkUse> path) const;
+                                      double bytes, std::span<const LinkUse> path,
+                                      const strategies::OnceANode* tokens = nullptr) const;
 
     /// Time when nothing else is on the wire.
     [[nodiscard]] double alone(const Transfer& transfer, std::span<const LinkUse> path) const;

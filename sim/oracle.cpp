@@ -131,8 +131,9 @@ private:
         const auto gpus = placement_.gpus(group);
         const auto path = network_.path(gpus);
         const double end =
-            start + network_.alone(
-                        network_.collective(collective.kind, gpus, static_cast<double>(collective.bytes), path), path);
+            start + network_.alone(network_.collective(collective.kind, gpus, static_cast<double>(collective.bytes),
+                                                       path, step_.once_a_node(collective)),
+                                   path);
         for (const auto& [who, op] : waiting) settle(who, op, {start, end});
         waiting.clear();
         return true;

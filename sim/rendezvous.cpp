@@ -6,9 +6,10 @@
 
 namespace orrery::sim {
 
-Rendezvous::Rendezvous(const Network& network, const Folding& folding)
+Rendezvous::Rendezvous(const Network& network, const Folding& folding, const strategies::StepProgram& step)
     : network_(network),
       folding_(folding),
+      step_(step),
       messages_(folding.messages.size()),
       gatherings_(folding.groups.size() * strategies::lanes) {
     const Traffic& traffic = folding.traffic;
@@ -47,12 +48,12 @@ std::optional<Rendezvous::Number> Rendezvous::meet(Number message, std::size_t s
 }
 
 const Rendezvous::Cost& Rendezvous::cost(std::uint32_t group, const strategies::Collective& collective) {
-    const auto [place, fresh] = costs_.try_emplace({group, collective.kind, collective.bytes});
+    const auto [place, fresh] = costs_.try_emplace({group, collective.kind, collective.bytes, collective.once});
     if (fresh) {
         const GroupRoute& route = folding_.groups[group];
         Cost& cost = place->second;
-        cost.transfer =
-            network_.collective(collective.kind, route.gpus, static_cast<double>(collective.bytes), route.alone);
+        cost.transfer = network_.collective(collective.kind, route.gpus, static_cast<double>(collective.bytes),
+                                            route.alone, step_.once_a_node(collective));
         cost.alone = network_.alone(cost.transfer, route.alone);
     }
     return place->second;
@@ -67,10 +68,11 @@ std::optional<Rendezvous::Number> Rendezvous::join(std::uint32_t set, const stra
         throw std::logic_error("two collectives at once of one group in one lane");
     gathering.parties.push_back(party);
     if (gathering.parties.size() < folding_.groups[group].classes.size()) return std::nullopt;
-    if (gathering.kind != collective.kind || gathering.bytes != collective.bytes) {
+    if (gathering.kind != collective.kind || gathering.bytes != collective.bytes || gathering.once != collective.once) {
         gathering.cost = &cost(group, collective);
         gathering.kind = collective.kind;
         gathering.bytes = collective.bytes;
+        gathering.once = collective.once;
     }
     return static_cast<Number>(messages_.size() + number);
 }

@@ -33,7 +33,7 @@ class Rendezvous {
 public:
     using Number = std::uint32_t;
 
-    Rendezvous(const Network& network, const Folding& folding);
+    Rendezvous(const Network& network, const Folding& folding, const strategies::StepProgram& step);
 
     /// The party's class sends along a channel, or receives what another sent along it, or joins its group of a set.
     /// Numbers are those of the folding's traffic. Nothing until the last party comes. Throws std::logic_error when
@@ -69,17 +69,19 @@ private:
         const Cost* cost = nullptr;  // of this kind and size
         kernels::CollectiveKind kind{};
         std::uint64_t bytes = ~std::uint64_t{0};
+        std::uint32_t once = 0;
     };
     std::optional<Number> meet(Number message, std::size_t side, std::uint64_t bytes, Party party);
     const Cost& cost(std::uint32_t group, const strategies::Collective& collective);
 
     const Network& network_;
     const Folding& folding_;
+    const strategies::StepProgram& step_;
     std::vector<std::uint32_t> received_;  // [class][channel] -> message
     std::vector<Posted> messages_;         // by message
     std::vector<Gathering> gatherings_;    // [group][lane], numbered after the messages
     std::vector<Party> parted_;
-    std::map<std::tuple<std::uint32_t, kernels::CollectiveKind, std::uint64_t>, Cost> costs_;
+    std::map<std::tuple<std::uint32_t, kernels::CollectiveKind, std::uint64_t, std::uint32_t>, Cost> costs_;
 };
 
 }  // namespace orrery::sim

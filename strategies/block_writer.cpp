@@ -45,7 +45,7 @@ void BlockWriter::work(const Work& work, Phase phase, bool beside, std::uint8_t 
         what = intern_.kernel(*kernel);
     } else {
         const auto& collective = std::get<LayerCollective>(work.what);
-        what = Collective{collective.kind, collective.group, collective.bytes};
+        what = Collective{collective.kind, collective.group, collective.bytes, intern_.exchange(collective.once)};
     }
     Label label = intern_.label(work.name, phase);
     label.routed = work.routed;

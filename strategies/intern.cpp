@@ -1,5 +1,7 @@
 #include "strategies/intern.hpp"
 
+#include <algorithm>
+
 namespace orrery::strategies {
 
 std::uint32_t Intern::name(std::string_view text) {
@@ -15,6 +17,15 @@ Compute Intern::kernel(const kernels::Kernel& kernel) {
         kernels_.try_emplace(kernels::to_text(kernel), static_cast<std::uint32_t>(step_.kernels.size()));
     if (fresh) step_.kernels.push_back(kernel);
     return {place->second};
+}
+
+std::uint32_t Intern::exchange(const std::optional<OnceANode>& exchange) {
+    if (!exchange) return 0;
+    auto& known = step_.exchanges;
+    const auto found = std::ranges::find(known, *exchange);
+    const auto number = static_cast<std::uint32_t>(found - known.begin());
+    if (found == known.end()) known.push_back(*exchange);
+    return number + 1;
 }
 
 }  // namespace orrery::strategies

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +17,8 @@ public:
     explicit Intern(StepProgram& step) : step_(step) {}
     std::uint32_t name(std::string_view text);
     Compute kernel(const kernels::Kernel& kernel);
+    /// Collective::once.
+    std::uint32_t exchange(const std::optional<OnceANode>& exchange);
     Label label(std::string_view text, Phase phase, std::int32_t micro_batch = -1, std::int32_t layer = -1) {
         return {.name = name(text), .micro_batch = micro_batch, .layer = layer, .phase = phase};
     }

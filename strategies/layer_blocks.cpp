@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "strategies/layer_ops.hpp"
+#include "strategies/reruns.hpp"
 
 namespace orrery::strategies {
 
@@ -22,21 +23,18 @@ Program block_of(Builder&& builder, std::vector<BlockOp> ops, std::uint32_t flow
     return block;
 }
 
-std::uint64_t saved_bytes(const ShardedLayer& layer, Recompute recompute) {
-    if (recompute == Recompute::full) return layer.input_bytes;
+std::uint64_t saved_bytes(const ShardedLayer& layer, Again again) {
+    if (again.whole) return layer.input_bytes;
     std::uint64_t bytes = layer.saved_bytes();
-    if (recompute == Recompute::selective)
-        for (const Piece& piece : layer.pieces)
-            if (piece.attention_core) bytes -= piece.saved_bytes - piece.input_bytes;
+    for (const std::uint64_t dropped : reruns(layer, again.modules).dropped) bytes -= dropped;
     return bytes;
 }
 
 }  // namespace
 
-LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute,
-                       Backwards backwards) {
+LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Again again, Backwards backwards) {
     const bool split = backwards != Backwards::whole;
-    LayerBlocks blocks{.saved_bytes = saved_bytes(layer, recompute),
+    LayerBlocks blocks{.saved_bytes = saved_bytes(layer, again),
                        .weight_saved_bytes = split ? layer.weight_saved_bytes() : 0,
                        .output_gradient_bytes = split ? layer.output_gradient_bytes() : 0,
                        .parameters = layer.parameters(),
@@ -62,7 +60,7 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
     };
     const auto backward = [&](const char* suffix, Gradients gradients, std::size_t ran) {
         return add(suffix,
-                   [&](Builder& builder) { return backward_ops(intern, builder, layer, recompute, gradients, ran); });
+                   [&](Builder& builder) { return backward_ops(intern, builder, layer, again, gradients, ran); });
     };
     if (waits) blocks.forward_to_wait = forward(" forward to wait", 0, wait);
     blocks.forward = forward(" forward", waits ? wait : 0, all);
@@ -71,11 +69,11 @@ LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& la
         blocks.weight_gradient = backward(" weight gradient", Gradients::of_weights, 0);
     }
     if (backwards == Backwards::split) return blocks;
-    const bool again = waits && recompute == Recompute::full;
-    if (again)
+    const bool waits_again = waits && again.whole;
+    if (waits_again)
         blocks.backward_to_wait =
             add(" backward to wait", [&](Builder& builder) { return ops_run_again(intern, builder, layer, wait); });
-    blocks.backward = backward(" backward", Gradients::both, again ? wait : 0);
+    blocks.backward = backward(" backward", Gradients::both, waits_again ? wait : 0);
     if (split && blocks.backward != LayerBlocks::none) step.blocks[blocks.backward].instead = true;
     return blocks;
 }

@@ -28,11 +28,11 @@ struct LayerBlocks {
     bool borrows_words = false;  ///< reads the word embedding of the rank's first layer, and forms its gradient
 };
 
-/// Appends the blocks to the step. none: everything that backward needs is kept. selective: the attention core is run
-/// again before its backward (Korthikanti et al. 2022). full: only the layer's input is kept and the whole forward is
-/// run again. split: the gradient of the input and those of the weights are blocks of their own; not with full. either:
-/// both forms.
-LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Recompute recompute,
+/// Appends the blocks to the step. again: of nothing, everything that backward needs is kept; of modules, those are run
+/// again before the backward that needs them (the attention core: Korthikanti et al. 2022), without another wait of the
+/// host; whole, only the layer's input is kept and the whole forward is run again. split: the gradient of the input and
+/// those of the weights are blocks of their own; not with the whole. either: both forms.
+LayerBlocks add_blocks(StepProgram& step, Intern& intern, const ShardedLayer& layer, Again again,
                        Backwards backwards = Backwards::whole);
 
 }  // namespace orrery::strategies

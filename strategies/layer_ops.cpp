@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "strategies/reruns.hpp"
+
 namespace orrery::strategies {
 
 namespace {
@@ -37,36 +39,40 @@ std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const Shard
     return std::move(writer).ops();
 }
 
-std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, Recompute recompute,
+std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, Again again,
                                   Gradients gradients, std::size_t ran) {
     BlockWriter writer(intern, builder);
-    if (gradients == Gradients::of_weights) recompute = Recompute::none;  // they follow a backward that ran it
-    std::vector<BufferId> again(layer.pieces.size());                     // what recomputation brings back
-    const auto kept_again = [&](std::size_t i) {
-        const Piece& piece = layer.pieces[i];
-        return again[i] =
-                   writer.scratch(piece.saved_bytes - (recompute == Recompute::selective ? piece.input_bytes : 0));
-    };
+    if (gradients == Gradients::of_weights) again = Recompute::none;  // they follow a backward that ran it
+    constexpr BufferId kept = ~BufferId{0};
+    std::vector<BufferId> brought(layer.pieces.size(), kept);  // what recomputation brings back
     const auto run_again = [&](std::size_t i, std::vector<BufferId> begins) {
-        begins.push_back(kept_again(i));
         writer.piece(layer.pieces[i].forward, Phase::recompute, std::move(begins), {}, false);
     };
-    if (recompute == Recompute::full) {
-        std::vector<BufferId> before;  // with the first piece, since nothing else stands for them here
-        for (std::size_t i = 0; i < ran; ++i) before.push_back(kept_again(i));
-        for (std::size_t i = ran; i < layer.pieces.size(); ++i) run_again(i, std::exchange(before, {}));
+    if (again.whole) {
+        std::vector<BufferId> begins;  // of pieces that ran: with the next, since nothing else stands for them here
+        for (std::size_t i = 0; i < layer.pieces.size(); ++i) {
+            begins.push_back(brought[i] = writer.scratch(layer.pieces[i].saved_bytes));
+            if (i >= ran) run_again(i, std::exchange(begins, {}));
+        }
     }
+    const Reruns modules = reruns(layer, again.modules);
+    auto next = modules.list.begin();
     std::size_t last = 0;
     while (last < layer.pieces.size() && works_of(layer.pieces[last], gradients).empty()) ++last;
     for (std::size_t i = layer.pieces.size(); i-- > 0;) {
+        for (; next != modules.list.end() && next->before == i; ++next) {
+            std::vector<BufferId> begins;
+            for (const std::size_t piece : next->brings)
+                begins.push_back(brought[piece] = writer.scratch(modules.dropped[piece]));
+            for (std::size_t piece = next->first; piece < next->last; ++piece)
+                run_again(piece, std::exchange(begins, {}));
+        }
         const Piece& piece = layer.pieces[i];
-        const bool selective = recompute == Recompute::selective && piece.attention_core;
-        if (selective) run_again(i, {});
         const std::vector<Work> works = works_of(piece, gradients);
         if (works.empty() && gradients != Gradients::both) continue;
         const BufferId working = writer.scratch(piece.working_bytes);
         std::vector<BufferId> ends{working};
-        if (selective || recompute == Recompute::full) ends.push_back(again[i]);
+        if (brought[i] != kept) ends.push_back(brought[i]);
         writer.piece(works, Phase::backward, {working}, ends, i == last);
     }
     return std::move(writer).ops();

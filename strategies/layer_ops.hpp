@@ -21,7 +21,7 @@ std::vector<BlockOp> forward_ops(Intern& intern, Builder& builder, const Sharded
 /// backward goes on.
 std::vector<BlockOp> ops_run_again(Intern& intern, Builder& builder, const ShardedLayer& layer, std::size_t to);
 /// ran: of pieces that run again, how many did so in a block of their own, before the host waited.
-std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, Recompute recompute,
+std::vector<BlockOp> backward_ops(Intern& intern, Builder& builder, const ShardedLayer& layer, Again again,
                                   Gradients gradients, std::size_t ran);
 
 }  // namespace orrery::strategies

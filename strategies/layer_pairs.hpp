@@ -21,7 +21,7 @@ using PairBlocks = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32
 struct PairedLayer {
     const ShardedLayer* layer;
     const LayerBlocks* blocks;
-    Recompute recompute;  ///< of its backward
+    Again again;  ///< in its backward
 };
 
 /// Appends the block of a forward of one and a backward of the other. Between what stands before, between and behind a

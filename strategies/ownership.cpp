@@ -13,8 +13,9 @@ void place_parts(const Plan& plan, ParameterClass of, Along& column) {
     column[Axis::tensor] = of == ParameterClass::norm ? Placement::replicated : Placement::sharded_width;
     column[Axis::pipeline] = Placement::sharded_width;
     if (of == ParameterClass::expert && plan.expert_extent() > 1) column[Axis::expert] = Placement::sharded_width;
-    // First and last stage hold the words that logits share.
-    if (of == ParameterClass::embedding && plan.model.tied_embeddings && !ends_meet(plan))
+    // First and last stage hold the words that logits share, or that are looked up to predict further tokens.
+    const bool at_both_ends = plan.model.tied_embeddings || plan.model.further_tokens > 0;
+    if (of == ParameterClass::embedding && at_both_ends && !ends_meet(plan))
         column[Axis::pipeline] = Placement::replicated;
 }
 

@@ -272,6 +272,24 @@ void check_instances(const Plan& plan) {
                nearest_divisors(instances, data));
 }
 
+void check_modules(const Strategy& strategy) {
+    constexpr const char* key = "/strategy/recompute_modules";
+    if (strategy.recompute_modules.empty()) return;
+    const auto named = modules_named(strategy.recompute_modules);
+    if (!named)
+        refuse(key, fmt::format("\"{}\" names no modules", strategy.recompute_modules),
+               fmt::format("write some of {}, between commas", fmt::join(module_names, ", ")));
+    if (strategy.recompute != Recompute::selective)
+        refuse(key, fmt::format("{} needs selective recomputation", strategy.recompute_modules),
+               "set recompute to \"selective\", or leave recompute_modules out");
+    const auto& schedule = schedule_of(strategy.schedule);
+    if (schedule.backwards != Backwards::whole && *named != ModuleSet(Module::core_attn))
+        refuse(
+            key,
+            fmt::format("{} divides backwards, whose second parts need what these modules do not keep", schedule.name),
+            "leave it out, or take another schedule");
+}
+
 void check_passes(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
     const auto [fewest, most] = chunk_sizes(plan);
@@ -280,6 +298,7 @@ void check_passes(const Plan& plan) {
                fmt::format("{} needs full recomputation", strategy.recompute_num_layers),
                "set recompute to \"full\", or leave recompute_num_layers out");
     }
+    check_modules(strategy);
     if (strategy.recompute_num_layers > most) {
         refuse("/strategy/recompute_num_layers",
                fmt::format("{} layers, but a chunk has {}", strategy.recompute_num_layers, most),

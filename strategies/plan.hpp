@@ -9,6 +9,7 @@
 #include "kernels/kernel.hpp"
 #include "models/model_spec.hpp"
 #include "strategies/mesh.hpp"
+#include "strategies/modules.hpp"
 #include "strategies/rank_placement.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/sharding.hpp"
@@ -16,6 +17,14 @@
 namespace orrery::strategies {
 
 enum class Recompute : std::uint8_t { none, selective, full };
+
+/// What the backward of a layer runs again.
+struct Again {
+    Again(Recompute of, ModuleSet named = Module::core_attn)
+        : whole(of == Recompute::full), modules(of == Recompute::selective ? named : ModuleSet{}) {}
+    bool whole;         ///< all of it: its input alone is kept
+    ModuleSet modules;  ///< else these
+};
 
 /// How ranks that share sequences bring queries, keys and values together: Megatron-LM's cp-comm-type.
 enum class ContextExchange : std::uint8_t {
@@ -68,6 +77,7 @@ struct Strategy {
     static constexpr std::uint32_t usual_freeze_step = 100'000;  ///< DeepSpeed's
     std::uint32_t freeze_step = usual_freeze_step;               ///< steps of the warm-up, which is Adam as ever
     Recompute recompute = Recompute::none;                       ///< recompute-granularity
+    std::string recompute_modules = {};                          ///< selective: modules_named(); empty: core_attn
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
     std::uint32_t cpu_offloading_num_layers = 0;
@@ -92,6 +102,11 @@ struct Strategy {
     /// Where ranks run, as the scenario says it: a layout's name or a list of GPUs, else the path of a file with one.
     /// Both empty: linear. Plan::placement is what it means on the scenario's cluster.
     std::string placement = {}, placement_file = {};
+
+    /// Of layers that are run again; of a checked strategy.
+    [[nodiscard]] Again again() const {
+        return {recompute, modules_named(recompute_modules).value_or(Module::core_attn)};
+    }
 };
 
 /// Formats whose operands are cast from 16 bits before each product.

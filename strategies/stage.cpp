@@ -13,7 +13,7 @@ namespace {
 
 using models::Part;
 
-/// Nodes of a model's parts: [0, body) read the data, [body, output) are divided, the rest ends in the loss.
+/// Nodes of a model's parts: [0, body) read the data, [body, output) are divided, the rest ends in losses.
 struct Parts {
     explicit Parts(const models::Model& model) {
         const auto begin = [&](Part part) {
@@ -23,7 +23,7 @@ struct Parts {
                 model.nodes.begin());
         };
         body = begin(Part::body);
-        output = begin(Part::output);
+        output = begin(Part::further);
         end = static_cast<std::uint32_t>(model.nodes.size());
     }
     std::uint32_t body, output, end;
@@ -56,7 +56,7 @@ void add_pairs(StepProgram& step, Intern& intern, const Plan& plan, ModelBlocks&
     for (std::size_t type = 0; type < blocks.types.size(); ++type)
         if (const models::Layer& layer = blocks.model.layers[type]; layer.part == Part::body)
             body.emplace_back(shard(layer, plan), &blocks.types[type].plain);
-    const auto paired = [&](const auto& one) { return PairedLayer{&one.first, one.second, plan.strategy.recompute}; };
+    const auto paired = [&](const auto& one) { return PairedLayer{&one.first, one.second, plan.strategy.again()}; };
     for (const auto& forward : body)
         for (const auto& backward : body) add_pair(step, intern, paired(forward), paired(backward), blocks.pairs);
 }
@@ -72,12 +72,12 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
     keep_ends_wide(blocks.model, plan.training);
     const Recompute recompute = plan.strategy.recompute;
     const Backwards backwards = schedule_of(plan.strategy.schedule).backwards;
-    const Recompute rest = recompute == Recompute::full ? Recompute::none : recompute;
+    const Again rest = recompute == Recompute::full ? Again(Recompute::none) : plan.strategy.again();
     for (const models::Layer& layer : blocks.model.layers) {
         const ShardedLayer sharded = shard(layer, plan);
-        const bool body = layer.part == Part::body;
+        const bool body = layer.part == Part::body || layer.part == Part::further;
         TypeBlocks& type = blocks.types.emplace_back();
-        type.plain = add_blocks(step, intern, sharded, body ? rest : Recompute::none, backwards);
+        type.plain = add_blocks(step, intern, sharded, body ? rest : Again(Recompute::none), backwards);
         const bool again = body && recompute == Recompute::full;
         type.recomputed = again ? add_blocks(step, intern, sharded, Recompute::full, backwards) : type.plain;
     }

@@ -18,6 +18,7 @@
 
 #include "kernels/collective.hpp"
 #include "kernels/kernel.hpp"
+#include "models/routing.hpp"
 #include "strategies/dataflow.hpp"
 #include "strategies/mesh.hpp"
 #include "strategies/stage_state.hpp"
@@ -84,11 +85,19 @@ struct Compute {
     std::uint32_t kernel = 0;
     bool operator==(const Compute&) const = default;
 };
+/// What an exchange of tokens by the flex dispatcher sends: each token once to every node that has experts of it, and
+/// there to the ranks that do (DeepEP, HybridEP).
+struct OnceANode {
+    models::Routing routing;
+    double copies = 1;  ///< of each token in the exchange's bytes: one for every rank that has experts of it
+    bool operator==(const OnceANode&) const = default;
+};
 /// bytes: nccl-tests' "size", the whole vector.
 struct Collective {
     kernels::CollectiveKind kind = kernels::CollectiveKind::all_reduce;
     AxisSet group;
     std::uint64_t bytes = 0;
+    std::uint32_t once = 0;  ///< of an all_to_all: 1 + index into StepProgram::exchanges; 0: each rank sends to each
     bool operator==(const Collective&) const = default;
 };
 /// To the rank `delta` steps along an axis; the k-th send meets the k-th receive of the peer with the opposite delta on
@@ -198,6 +207,7 @@ struct StepProgram {
     Mesh mesh;
     std::vector<std::string> names;
     std::vector<kernels::Kernel> kernels;
+    std::vector<OnceANode> exchanges;
     std::vector<Program> blocks;   ///< bodies of calls; they hold no calls, sends, receives or host syncs
     std::vector<LayerFlow> flows;  ///< of layers: its blocks, forward and backward, share one
     std::vector<Program> programs;
@@ -205,6 +215,11 @@ struct StepProgram {
     /// Steps that the programs stand for, one after the other: a window. Times and bytes on the wire of one step are
     /// its share of the window; memory is the window's, whose steps go on from each other's lasting buffers.
     std::uint32_t steps = 1;
+
+    /// None for a collective in which every rank sends to every other.
+    [[nodiscard]] const OnceANode* once_a_node(const Collective& collective) const {
+        return collective.once > 0 ? &exchanges[collective.once - 1] : nullptr;
+    }
 };
 
 /// Appends operations to one program.

@@ -5,6 +5,7 @@
 
 #include "models/layer_frequency.hpp"
 #include "validate/map_row.hpp"
+#include "validate/recipes.hpp"
 
 namespace orrery::validate {
 
@@ -49,7 +50,7 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
     if (experts <= 1) {
         spec.experts = spec.experts_per_token = spec.expert_ffn = spec.shared_expert_ffn = spec.moe_layer_freq =
             spec.moe_layer_offset = 0;
-        spec.dense_layers = 0;
+        spec.dense_layers = spec.router_groups = spec.router_top_groups = 0;
         if (names_experts(row) || row.number("ep").value_or(1) > 1)
             throw Skip("model dimensions not published: experts");
         return;
@@ -59,6 +60,9 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
     if (!top_k && !same) throw Skip("model dimensions not published: topk");
     spec.experts = experts;
     spec.experts_per_token = top_k ? *top_k : known.experts_per_token;
+    if (!same) spec.router_groups = spec.router_top_groups = 0;
+    spec.router_groups = row.count("switches.moe-router-num-groups").value_or(spec.router_groups);
+    spec.router_top_groups = row.count("switches.moe-router-group-topk").value_or(spec.router_top_groups);
     spec.expert_ffn = first_count(row, {"model.moe_ffn", "switches.moe-ffn-hidden-size"})
                           .value_or(same ? known.expert_ffn : spec.ffn);
     const std::uint32_t unprinted =
@@ -69,9 +73,12 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
 
 namespace {
 
-/// Printed, or Megatron-LM's default (allgather) where that ran, or that of NVIDIA's performance recipes: flex, which
-/// drops no tokens (Megatron-Bridge, perf_recipes: DeepSeek, Kimi, GPT-OSS and 38 of 46 of Qwen3).
-/// capacity: of an expert, 0 where it takes all that come.
+bool drops_tokens(const Row& row, double capacity) {
+    return capacity > 0 || contains(row.words("model.name") + row.id(), "tokendrop");
+}
+
+/// Printed, or Megatron-LM's default (allgather) where that ran, or that of most of NVIDIA's performance recipes: flex,
+/// which drops no tokens (Megatron-Bridge, perf_recipes). capacity: of an expert, 0 where it takes all that come.
 strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software, double capacity) {
     using enum strategies::Dispatcher;
     const std::string printed = row.words("switches.moe-token-dispatcher-type");
@@ -79,8 +86,7 @@ strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software, 
     if (printed == "alltoall") return alltoall;
     if (printed == "flex") return flex;
     if (software == Software::megatron_core) return allgather;
-    const bool drops = capacity > 0 || contains(row.words("model.name") + row.id(), "tokendrop");
-    return software == Software::nemo && !drops ? flex : alltoall;
+    return software == Software::nemo && !drops_tokens(row, capacity) ? flex : alltoall;
 }
 
 /// NVIDIA's recipes fuse (moe_permute_fusion), Megatron-LM does when told.
@@ -120,6 +126,11 @@ void map_expert_parallelism(const Row& row, Software software, const Parallelism
     plan.training.permute_fusion = fuses_permutation(row, software);
     plan.training.cuda_graph_scope = graph_scope(row, plan.model);
     plan.training.pad_to_capacity = row.flag("switches.moe-pad-expert-input-to-capacity").value_or(false);
+    if (const auto recipe = experts_of_recipe(row)) {
+        strategy.dispatcher = recipe->dispatcher;
+        plan.training.expert_capacity = recipe->capacity;
+        plan.training.pad_to_capacity = true;
+    }
     try {
         strategies::validate(plan);  // groups of experts that do not divide the ranks make no mesh
     } catch (const Error& error) {

@@ -4,6 +4,7 @@
 
 #include "models/catalog.hpp"
 #include "validate/map_row.hpp"
+#include "validate/recipes.hpp"
 
 namespace orrery::validate {
 
@@ -16,7 +17,23 @@ std::string printed_pattern(const Row& row) {
     return "";
 }
 
+/// Behind each slash of a printed pattern stand the layers of one further token.
+std::string printed_further_layers(const Row& row) {
+    for (const char* path : {"switches.hybrid-layer-pattern", "switches.hybrid-override-pattern"})
+        if (const auto text = row.text(path); text && text->find('/') != std::string::npos) {
+            const std::string further = text->substr(text->find('/') + 1);
+            return further.substr(0, further.find('/'));
+        }
+    return "*E";  // Nemotron 3's (Megatron-Bridge, mtp_hybrid_override_pattern)
+}
+
 }  // namespace
+
+void map_further_tokens(const Row& row, models::ModelSpec& spec) {
+    spec.further_tokens = row.count("switches.mtp-num-layers").value_or(further_tokens_of_recipe(row));
+    if (spec.further_tokens > 0 && spec.family == models::Family::mamba)
+        spec.further_pattern = printed_further_layers(row);
+}
 
 models::ModelSpec megatron_t5() {
     models::ModelSpec spec = models::find("gpt2");

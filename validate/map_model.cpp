@@ -148,6 +148,7 @@ models::ModelSpec map_model(const Row& row, Software software) {
         throw Skip("model dimensions not published: latent attention");
     map_experts(row, known != nullptr ? *known : ModelSpec{.name = ""}, spec);
     map_mixers(row, spec);
+    map_further_tokens(row, spec);
     if (spec.family == models::Family::t5) spec.decoder_layers = spec.layers;
     apply_arguments(spec, row);
     if (!row.has("model.seq")) throw Skip("sequence length not published");

@@ -62,6 +62,8 @@ std::string layer_pattern(const Row& row);
 std::vector<std::uint32_t> pattern_stages(const Row& row);
 /// The mixers of a model whose layers are printed. Throws Skip where a hybrid's number of layers is another.
 void map_mixers(const Row& row, models::ModelSpec& spec);
+/// Tokens that are predicted beside the next one: printed, or of the recipe (recipes.hpp).
+void map_further_tokens(const Row& row, models::ModelSpec& spec);
 
 /// Its experts, those of `known` (the catalog's model, if any) where the row states none. Throws Skip where it has some
 /// and not how many.

@@ -71,11 +71,18 @@ void map_sharding(Strategy& strategy, const Row& row, Software software) {
     strategy.optimizer_instances = strategy.data / ranks;
 }
 
-/// "selective [layernorm moe_act]", "selective: mlp": Megatron-Core's recompute-modules, of which attention's core
-/// alone is what selective recomputation was.
-bool recomputes_other_modules(const std::string& words) {
-    static const std::regex other(R"(\b(mlp|moe|layernorm|norm|act|moe_act|mla_up_proj|shared_experts|ffn|linear)\b)");
-    return std::regex_search(words, other);
+/// "selective [layernorm mla_up_proj moe_act]", "selective: mlp": Megatron-Core's recompute-modules; empty where the
+/// row names none, which is attention's core.
+std::string recomputed_modules(const std::string& words) {
+    static const std::regex separator(R"([^a-z_]+)");
+    std::string modules;
+    for (std::sregex_token_iterator word(words.begin(), words.end(), separator, -1), end; word != end; ++word) {
+        const std::string name = *word;
+        if (name.empty() || name == "selective") continue;
+        if (!strategies::modules_named(name)) throw Skip(fmt::format("recompute not understood: {}", label(words)));
+        modules += (modules.empty() ? "" : ",") + name;
+    }
+    return modules;
 }
 
 /// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike. MaxText's
@@ -88,8 +95,8 @@ void map_recompute(Strategy& strategy, const Row& row) {
         none(R"(^((none|no|off|false)\b|minimal_(with_context|flash)$))"), full(R"(^(full\b|on$|yes$|true$))");
     if (words.empty() || std::regex_search(words, unstated) || std::regex_search(words, none)) return;
     if (words.starts_with("selective")) {
-        if (recomputes_other_modules(words)) throw Skip(fmt::format("recompute not understood: {}", label(words)));
         strategy.recompute = Recompute::selective;
+        strategy.recompute_modules = recomputed_modules(words + " " + row.words("switches.recompute-modules"));
         return;
     }
     if (!std::regex_search(words, full)) throw Skip(fmt::format("recompute not understood: {}", label(words)));

@@ -47,7 +47,6 @@ struct Unmodelled {
 
 constexpr Unmodelled arguments[] = {
     {"switches.mamba-int-list", "elastic training of several widths at once is not supported"},
-    {"switches.mtp-num-layers", "multi-token prediction is not supported"},
     {"switches.fine-grained-activation-offloading", "offload of single activations is not supported"},
 };
 

@@ -42,6 +42,25 @@ std::optional<std::uint32_t> chunks_of_recipe(const Row& row, std::uint32_t tens
     return found->chunks;
 }
 
+/// NVIDIA/dgxc-benchmarking, v24.11.1 to v25.04.02: grok1/grok1_314b.yaml (moe_token_dispatcher_type,
+/// moe_expert_capacity_factor, moe_pad_expert_input_to_capacity).
+std::optional<ExpertRecipe> experts_of_recipe(const Row& row) {
+    if (!row.words("model.name").starts_with("grok1-314b")) return std::nullopt;
+    return ExpertRecipe{strategies::Dispatcher::alltoall, 1.0};
+}
+
+/// Megatron-Bridge, recipes/deepseek and recipes/nemotronh (mtp_num_layers; mtp_use_repeated_layer of Nemotron, whose
+/// second one has the first's weights, which is not told apart). Its tables say where DeepSeek-V3 ran without.
+std::uint32_t further_tokens_of_recipe(const Row& row) {
+    const std::string model = row.words("model.name");
+    const bool super = begins_word(model, "nemotron_3_super");
+    if (model != "deepseek-v3" && !super) return 0;
+    const std::string repository = row.has("source.repo") ? row.words("source.repo") : "";
+    if (repository.find("megatron-bridge") == std::string::npos) return 0;
+    if (super) return 2;
+    return lower(row.id()).find("w/o_mtp") == std::string::npos ? 1 : 0;
+}
+
 /// Nemotron 3 Super alone (mixed_precision.py, nemotron_3_super_bf16_with_nvfp4_mixed). Its attention, projections to
 /// experts' width and the mixers' second product stay wide as well (perf_recipes/nemotronh/te_quant.cfg), which is left
 /// out.

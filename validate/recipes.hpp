@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "strategies/plan.hpp"
 #include "validate/row.hpp"
 
 namespace orrery::validate {
@@ -11,6 +12,17 @@ namespace orrery::validate {
 /// Model chunks of a stage in NeMo's recipe for the row's model, task, tensor ranks and stages; nothing where there is
 /// none of these, or another of them.
 std::optional<std::uint32_t> chunks_of_recipe(const Row& row, std::uint32_t tensor, std::uint32_t pipeline);
+
+/// How experts get their tokens: all are padded to `capacity`.
+struct ExpertRecipe {
+    strategies::Dispatcher dispatcher;
+    double capacity;
+};
+/// Of the recipe for the row's model; nothing where there is none.
+std::optional<ExpertRecipe> experts_of_recipe(const Row& row);
+
+/// Tokens that Megatron-Bridge's recipe for the row's model predicts beside the next one.
+std::uint32_t further_tokens_of_recipe(const Row& row);
 
 /// Layers at the end whose products stay in bf16 in Megatron-Bridge's recipe for a model in NVFP4.
 std::uint32_t wide_layers_of_recipe(const Row& row);

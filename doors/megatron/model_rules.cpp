@@ -238,10 +238,11 @@ void read_experts(const Givens& given, Draft& draft) {
     if (const Given* const experts = given.find("num_experts")) read_number_of_experts(*experts, draft);
     if (draft.whole("/model/num_experts", 0) == 0) {
         // Megatron-LM reads none of these in a dense model.
-        for (const char* key : {"/model/num_experts_per_tok", "/model/moe_intermediate_size",
-                                "/model/moe_shared_expert_intermediate_size", "/strategy/expert_tensor",
-                                "/training/moe_expert_capacity_factor", "/training/moe_pad_expert_input_to_capacity",
-                                "/training/moe_permute_fusion", "/strategy/overlap_moe_expert_parallel_comm"})
+        for (const char* key :
+             {"/model/num_experts_per_tok", "/model/n_group", "/model/topk_group", "/model/moe_latent_size",
+              "/model/moe_intermediate_size", "/model/moe_shared_expert_intermediate_size", "/strategy/expert_tensor",
+              "/training/moe_expert_capacity_factor", "/training/moe_pad_expert_input_to_capacity",
+              "/training/moe_permute_fusion", "/strategy/overlap_moe_expert_parallel_comm"})
             draft.erase(key);
         return;
     }

@@ -12,6 +12,7 @@
 
 #include "doors/convert.hpp"
 #include "doors/megatron/rules.hpp"
+#include "strategies/modules.hpp"
 #include "strategies/stage_split.hpp"
 
 namespace orrery::doors::megatron {
@@ -129,6 +130,20 @@ void read_fsdp(const Givens& given, Draft& draft) {
     else
         draft.findings.refuse(origin.place, origin.name, "this sharding is not known here",
                               "no_shard, optim, optim_grads or optim_grads_params");
+}
+
+/// Words between blanks, or a list of them; core_attn alone is what selective recomputation is anyway.
+void read_modules(const Given& modules, Draft& draft) {
+    std::string named = text_of(modules.value);
+    std::erase_if(named, [](char c) { return c == '[' || c == ']' || c == '"' || c == '\''; });
+    const auto known = strategies::modules_named(named);
+    if (!known)
+        return draft.findings.refuse(modules.origin.place, modules.origin.name,
+                                     fmt::format("not all of {} are modules that are known here", named),
+                                     fmt::format("some of {}", fmt::join(strategies::module_names, ", ")));
+    if (*known == strategies::Module::core_attn) return;
+    std::ranges::replace(named, ' ', ',');
+    draft.set("/strategy/recompute_modules", named, modules.origin);
 }
 
 std::string granularity_of(const Givens& given, const Given*& said) {
@@ -261,15 +276,14 @@ void read_overlap(const Givens& given, Draft& draft) {
 void read_recomputation(const Givens& given, Draft& draft) {
     const Given* said = nullptr;
     const std::string granularity = granularity_of(given, said);
+    if (const Given* const experts = given.find("moe_layer_recompute"); experts != nullptr && granularity != "full") {
+        draft.set("/strategy/recompute", "selective", experts->origin);
+        return draft.set("/strategy/recompute_modules", "moe", experts->origin);
+    }
     if (granularity.empty()) return;
     set_key("/strategy/recompute", {"recompute_granularity", granularity, said->origin}, draft);
     if (granularity == "full") return read_recomputed_layers(given, draft);
-    const Given* const modules = given.find("recompute_modules");
-    if (modules == nullptr || text_of(modules->value) == "core_attn") return;
-    const Row row = key_switch("recompute_modules");
-    Givens only;
-    only.add(*modules);
-    apply({&row, 1}, only, draft);
+    if (const Given* const modules = given.find("recompute_modules")) read_modules(*modules, draft);
 }
 
 namespace {

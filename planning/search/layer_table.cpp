@@ -99,7 +99,7 @@ LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices) {
         const std::uint32_t type = model.model.nodes[node].layer;
         const Part part = model.model.layers[type].part;
         if (part >= Part::body) body_ = std::min(body_, node);
-        if (part >= Part::output) output_ = std::min(output_, node);
+        if (part >= Part::further) output_ = std::min(output_, node);
         type_.push_back(type);
         const LayerBlocks& plain = model.types[type].plain;
         CallSums forward = blocks.time(plain.forward_to_wait);

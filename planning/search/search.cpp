@@ -37,6 +37,7 @@ std::vector<scenarios::Override> open_plan() {
                             "sharding",
                             "recompute",
                             "recompute_num_layers",
+                            "recompute_modules",
                             "cpu_offloading_num_layers",
                             "optimizer_cpu_offload",
                             "optimizer_offload_fraction",

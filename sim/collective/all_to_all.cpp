@@ -92,4 +92,33 @@ Schedule hierarchical_all_to_all_schedule(const Group& group, double bytes) {
     return schedule;
 }
 
+Outline once_a_node_outline(const Shape& shape) {
+    Outline outline = direct_outline(CollectiveKind::all_to_all, shape);
+    if (shape.nodes <= 1) return outline;
+    const double l = shape.local();
+    outline.inner_steps = l > 1 ? 1 : 0;
+    outline.posts = shape.nodes - 1 + (l - 1);
+    outline.node_bytes *= shape.once;
+    outline.rank_bytes = (l - 1) / l;  // of all that a rank's share of its node lets in
+    return outline;
+}
+
+Schedule once_a_node_schedule(const Group& group, double bytes) {
+    Schedule schedule{{Phase{}}, true};
+    const Shape shape = group.shape();
+    const double l = shape.local(), across = bytes * l / shape.ranks * shape.once;
+    for (std::uint32_t i = 0; i < group.nodes(); ++i) {
+        const auto here = group.node(i);
+        for (const auto from : here)
+            for (const auto to : here)
+                if (from != to) schedule.phases[0].legs.push_back({from, to, bytes / l, from});
+        for (std::uint32_t j = 0; j < group.nodes(); ++j)
+            for (std::size_t rail = 0; i != j && rail < here.size(); ++rail) {
+                const auto there = group.node(j);
+                schedule.phases[0].legs.push_back({here[rail], there[rail % there.size()], across, here[rail]});
+            }
+    }
+    return schedule;
+}
+
 }  // namespace orrery::sim

@@ -89,6 +89,7 @@ Cost Pricer::cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
 bool Pricer::automatic(const Algorithm& algorithm, CollectiveKind kind, const Shape& shape) const {
     if (!algorithm.serves(kind)) return false;
     if (kind == CollectiveKind::all_to_all) {
+        if (shape.once < 1) return algorithm.name == "once_a_node";
         const bool forwards = machine_.nvlink && shape.nodes > 1 && shape.ranks > shape.nodes;
         return algorithm.name == (forwards ? "pxn" : "direct");
     }

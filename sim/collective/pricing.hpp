@@ -54,7 +54,8 @@ public:
     [[nodiscard]] Cost cost(const Algorithm& algorithm, Protocol protocol, const Job& job,
                             double seconds_per_byte) const;
 
-    /// What NCCL weighs for the kind: ring, tree and NVLS tree; direct or PXN messages for all_to_all.
+    /// What NCCL weighs for the kind: ring, tree and NVLS tree; direct or PXN messages for all_to_all, DeepEP's of
+    /// tokens.
     [[nodiscard]] bool automatic(const Algorithm& algorithm, kernels::CollectiveKind kind, const Shape& shape) const;
 
     /// Seconds of a collective among `ranks` GPUs of one node, of the slowest kind.

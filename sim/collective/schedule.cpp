@@ -10,8 +10,8 @@ namespace orrery::sim {
 
 using topology::GpuId;
 
-Group::Group(std::span<const GpuId> gpus, std::uint32_t gpus_per_node, Grid grid)
-    : gpus_(gpus.begin(), gpus.end()), grid_(std::move(grid)) {
+Group::Group(std::span<const GpuId> gpus, std::uint32_t gpus_per_node, Grid grid, double once)
+    : gpus_(gpus.begin(), gpus.end()), grid_(std::move(grid)), once_(once) {
     if (gpus_.empty()) throw Error("a collective of no GPUs");
     if (std::ranges::adjacent_find(gpus_, std::ranges::greater_equal{}) != gpus_.end())
         throw Error("the GPUs of a collective are not in ascending order", "name each once");

@@ -17,6 +17,8 @@ using Grid = std::vector<std::uint32_t>;
 struct Shape {
     std::uint32_t ranks = 1, nodes = 1;
     Grid grid = {};
+    double once = 1;  ///< of what a member has for the members of another node, the share that goes there: each token
+                      ///< once for all of them (an all_to_all of tokens); 1: a copy for each
     [[nodiscard]] double local() const { return static_cast<double>(ranks) / nodes; }  ///< ranks of a node, on average
 };
 
@@ -24,8 +26,8 @@ struct Shape {
 class Group {
 public:
     /// gpus ascending, each once, at least one. grid: extents of the group seen as a grid whose first dimension varies
-    /// fastest along the GPUs, where it is known to be one. Throws Error otherwise.
-    Group(std::span<const topology::GpuId> gpus, std::uint32_t gpus_per_node, Grid grid = {});
+    /// fastest along the GPUs, where it is known to be one. once: as in Shape. Throws Error otherwise.
+    Group(std::span<const topology::GpuId> gpus, std::uint32_t gpus_per_node, Grid grid = {}, double once = 1);
 
     [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(gpus_.size()); }
     [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(first_.size() - 1); }
@@ -33,7 +35,7 @@ public:
     [[nodiscard]] std::uint32_t rails() const { return rails_; }
     [[nodiscard]] const std::vector<topology::GpuId>& gpus() const { return gpus_; }
     [[nodiscard]] const Grid& grid() const { return grid_; }
-    [[nodiscard]] Shape shape() const { return {ranks(), nodes(), grid_}; }
+    [[nodiscard]] Shape shape() const { return {ranks(), nodes(), grid_, once_}; }
     [[nodiscard]] std::span<const topology::GpuId> node(std::uint32_t index) const {
         return std::span(gpus_).subspan(first_[index], first_[index + 1] - first_[index]);
     }
@@ -43,6 +45,7 @@ private:
     std::vector<std::uint32_t> first_;  // of each node, and the end
     std::uint32_t rails_ = 0;
     Grid grid_;
+    double once_;
 };
 
 /// `bytes` from one GPU to another. They leave the node through the NIC of `via`, a GPU of the sender's node that

@@ -39,7 +39,7 @@ void freeze(Piece& piece) {
     piece.frozen_parameters = piece.parameters;
     piece.parameters = piece.replicated_parameters = 0;
     piece.saved_bytes -= piece.weight_saved_bytes;
-    piece.weight_saved_bytes = piece.output_gradient_bytes = 0;
+    piece.input_bytes = piece.weight_saved_bytes = piece.output_gradient_bytes = 0;
 }
 
 /// rank: of the adapter. Its products are in the format of activations, beside fp8 ones too.

@@ -114,7 +114,7 @@ AttentionShape attention_shape(const models::AttentionCore& op, const LayerStrea
 }
 
 void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
-    Piece piece{.name = "attention core", .attention_core = true};
+    Piece piece{.name = "attention core", .part_of = Module::core_attn};
     const Shape shape = attention_shape(op, stream);
     if (stream.plan.strategy.context > 1) {
         shard_over_context(stream, shape, piece);

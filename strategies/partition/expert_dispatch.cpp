@@ -67,10 +67,11 @@ void Dispatch::over_group(List& list, const char* name, CollectiveKind kind) con
     const AxisSet group = shapes_.gathers ? experts | AxisSet{Axis::tensor} : experts;
     if (flex_) {
         if (!shapes_.exchanges && !shapes_.gathers) return;
-        list.push_back(
-            {.name = name,
-             .what = LayerCollective{CollectiveKind::all_to_all, shapes_.distinct * op_.width() * stream_.bytes, group},
-             .routed = true});
+        const std::uint64_t bytes = shapes_.distinct * op_.width() * stream_.bytes;
+        list.push_back({.name = name,
+                        .what = LayerCollective{CollectiveKind::all_to_all, bytes, group,
+                                                OnceANode{op_.routing(), shapes_.copies}},
+                        .routed = true});
     } else if (shapes_.gathered > shapes_.tokens) {
         list.push_back(
             {.name = name, .what = LayerCollective{kind, shapes_.gathered * op_.width() * stream_.bytes, group}});
@@ -110,16 +111,6 @@ void Dispatch::from_experts() {
 }
 
 }  // namespace
-
-double expected_ranks(const models::Experts& op, std::uint32_t each) {
-    const double experts = static_cast<double>(op.experts), own = each;
-    double none = 1;  // the probability that a rank has none of a token's experts
-    for (std::uint64_t drawn = 0; drawn < op.top_k; ++drawn) {
-        const double left = experts - static_cast<double>(drawn);
-        none *= left > own ? (left - own) / left : 0;
-    }
-    return experts / own * (1 - none);
-}
 
 void dispatch_priced(LayerStream& stream, const models::Experts& op, const ExpertShapes& shapes) {
     Dispatch(stream, op, shapes).to_experts();

@@ -7,10 +7,6 @@
 
 namespace orrery::strategies {
 
-/// Ranks that a token goes to when its top_k experts are any of op.experts, and each rank has `each` of them:
-/// R (1 - C(E - m, k) / C(E, k)), the expected number of ranks of k draws without replacement.
-double expected_ranks(const models::Experts& op, std::uint32_t each);
-
 /// The stream's tokens become the rows of this rank's experts.
 void dispatch_priced(LayerStream& stream, const models::Experts& op, const ExpertShapes& shapes);
 /// Their results become the stream's tokens again, the shared expert's added.

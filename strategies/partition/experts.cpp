@@ -205,7 +205,8 @@ void ExpertSharder::router() {
     const std::uint64_t input =
         op_.adds_shared ? 0 : shapes_.tokens * op_.hidden * stream_.bytes;  // else the shared MLP's
     piece.saved_bytes = input + shapes_.tokens * op_.experts * 4;
-    piece.weight_saved_bytes = input;
+    piece.input_bytes = piece.weight_saved_bytes = input;
+    piece.takes = Module::layernorm;
     piece.output_gradient_bytes = shapes_.tokens * op_.experts * stream_.bytes;
     piece.working_bytes = shapes_.tokens * op_.experts * (stream_.bytes + 4);
     piece.parameters = piece.replicated_parameters = op_.experts * op_.hidden;
@@ -289,7 +290,8 @@ void ExpertSharder::product(const std::string& name, bool up) {
         piece.backward.back().of_weights = true;
     }
     stream_.value = y;
-    piece.saved_bytes = piece.weight_saved_bytes = shapes_.rows * in * stream_.bytes;
+    piece.saved_bytes = piece.weight_saved_bytes = piece.input_bytes = shapes_.rows * in * stream_.bytes;
+    if (!up) piece.takes = Module::moe_act;
     piece.output_gradient_bytes = shapes_.rows * out * stream_.bytes;
     piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * stream_.bytes;
     piece.parameters = piece.expert_parameters =
@@ -302,7 +304,8 @@ void ExpertSharder::activation() {
     Piece piece{.name = "experts " + name_of(each)};
     add_activation(stream_, piece, each, shapes_.rows, true);
     const bool keeps = op_.gated || op_.activation != models::ActivationKind::relu;  // a ReLU what comes next does
-    piece.saved_bytes = keeps ? shapes_.rows * shapes_.inner * stream_.bytes : 0;
+    piece.saved_bytes = piece.input_bytes = keeps ? shapes_.rows * shapes_.inner * stream_.bytes : 0;
+    piece.part_of = Module::moe_act;
     piece.working_bytes = shapes_.rows * shapes_.ffn * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece));
 }
@@ -418,10 +421,12 @@ ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan) {
     shapes.gathers = split;
     if (plan.strategy.dispatcher == Dispatcher::allgather)
         shapes.gathered = shapes.tokens * plan.strategy.expert * (split ? tensor : 1);
-    if (plan.strategy.dispatcher == Dispatcher::flex)
+    if (plan.strategy.dispatcher == Dispatcher::flex) {
+        shapes.copies = models::expected_parts(op.routing(), static_cast<double>(plan.strategy.expert)) *
+                        static_cast<double>(split ? tensor : 1);
         shapes.distinct = static_cast<std::uint64_t>(
-            std::ceil(static_cast<double>(shapes.tokens) * expected_ranks(op, shapes.experts) *
-                      plan.training.taken(1.0) * static_cast<double>(split ? tensor : 1)));
+            std::ceil(static_cast<double>(shapes.tokens) * shapes.copies * plan.training.taken(1.0)));
+    }
     return shapes;
 }
 

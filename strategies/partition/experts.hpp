@@ -22,8 +22,8 @@ struct ExpertShapes {
     bool exchanges = false;       ///< tokens go to other ranks
     bool gathers = false;         ///< tensor ranks share the tokens of each other's parts of the sequence
     std::uint64_t gathered = 0;   ///< by the allgather dispatcher: tokens of all ranks that it gathers from; else 0
-    std::uint64_t distinct = 0;   ///< by the flex dispatcher: tokens that leave, once for each rank that has experts of
-                                  ///< them; else 0
+    double copies = 0;            ///< by the flex dispatcher: of each token, one for every rank that has experts of it;
+    std::uint64_t distinct = 0;   ///< and those of all tokens; else 0
 };
 ExpertShapes expert_shapes(const models::Experts& op, const Plan& plan);
 

@@ -80,7 +80,7 @@ LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
 void LinearSharder::parameters() {
     using Split = Parameter::Split;
     const std::uint64_t in = gemm_.k, out = gemm_.n;
-    const bool elsewhere = op_.shares_embedding && ends_meet(stream_.plan);
+    const bool words = op_.shares_embedding && ends_meet(stream_.plan), elsewhere = words || op_.again;
     Parameter weight{.name = op_.name + ".weight",
                      .parts = output_parts(op_, stream_.plan),
                      .cols = op_.in_features,
@@ -101,8 +101,8 @@ void LinearSharder::parameters() {
                    .replicated = !column_};
     weight_ = stream_.parameter(std::move(weight), in * out);
     if (op_.bias) bias_ = stream_.parameter(std::move(bias), out);
-    piece_.borrows_words = elsewhere;
-    piece_.parameters = (elsewhere ? 0 : in * out) + (op_.bias ? out : 0);
+    piece_.borrows_words = words;
+    piece_.parameters = (elsewhere ? 0 : in * out) + (op_.bias && !op_.again ? out : 0);
     if (!column_) piece_.replicated_parameters = row_ ? (op_.bias ? out : 0) : piece_.parameters;
 }
 
@@ -190,6 +190,7 @@ void LinearSharder::shard() && {
     // The encoder's output is kept once for all decoder layers: each counts its share.
     if (op_.second_input)
         piece_.saved_bytes = piece_.weight_saved_bytes = piece_.saved_bytes / stream_.plan.model.decoder_layers;
+    piece_.input_bytes = piece_.weight_saved_bytes;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
     piece_.working_bytes = rows_ * (out + in) * stream_.bytes;
     stream_.layer.pieces.push_back(std::move(piece_));

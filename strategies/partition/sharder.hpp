@@ -108,6 +108,9 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
 /// "gelu", "relu", "swiglu", ...
 std::string name_of(const models::Activation& op);
 
+/// Names the pieces from `from` on, which `op` of a layer has left.
+void name_modules(const models::Layer& layer, const models::Operator& op, std::size_t from, LayerStream& stream);
+
 // One function an operator; each appends its pieces to stream.layer.
 void shard_linear(LayerStream& stream, const models::Linear& op);
 void shard_embedding(LayerStream& stream, const models::Embedding& op);
@@ -119,6 +122,9 @@ void shard_state_mixer(LayerStream& stream, const models::StateMixer& op);
 /// Router, dispatch, first product, activation, second product, combination, as Megatron-LM's all-to-all dispatcher
 /// runs them. The products of a rank's experts are one grouped GEMM, written as a batched one of equal parts.
 void shard_experts(LayerStream& stream, const models::Experts& op);
+
+/// What the stream was, behind its norm, beside the embedding behind its own (further tokens). Priced, not executed.
+void shard_concatenation(LayerStream& stream, const models::Concatenation& op);
 
 // Operators over images: a rank holds whole images and all weights (the plan's tensor axis is 1). What a backward needs
 // is kept once: a convolution, a batch norm and a pooling keep their inputs, as PyTorch's do, and a ReLU works where it

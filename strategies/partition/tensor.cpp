@@ -111,7 +111,7 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
             {.name = "sum branch gradients", .what = stream.on_residual(PointwiseKind::add, op.width)});
     }
     stream.value = y.value;
-    piece.saved_bytes = stream.residual_bytes(op.width);
+    piece.saved_bytes = piece.input_bytes = stream.residual_bytes(op.width);
     piece.working_bytes = 2 * stream.residual_bytes(op.width);
     piece.parameters = piece.replicated_parameters = op.width * (centred ? 2 : 1);
     stream.layer.pieces.push_back(std::move(piece));
@@ -127,7 +127,7 @@ void shard_activation(LayerStream& stream, const models::Activation& op) {
     // Its input; a ReLU needs its output, which the layer behind it keeps.
     const bool keeps = op.gated || op.kind != models::ActivationKind::relu;
     const std::uint64_t bytes = kernels::size_of(stream.function_element);
-    piece.saved_bytes = keeps ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
+    piece.saved_bytes = piece.input_bytes = keeps ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
     piece.working_bytes = rows * width * bytes;
     stream.layer.pieces.push_back(std::move(piece));
 }
@@ -382,6 +382,7 @@ void shard(LayerStream& stream, const models::Operator& op) {
                    [&](const models::RecurrentAttention& core) { shard_recurrent_attention(stream, core); },
                    [&](const models::AdaptiveEmbedding& words) { shard_adaptive_embedding(stream, words); },
                    [&](const models::AdaptiveLoss& loss) { shard_adaptive_loss(stream, loss); },
+                   [&](const models::Concatenation& two) { shard_concatenation(stream, two); },
                },
                op);
 }
@@ -414,7 +415,9 @@ ShardedLayer shard_as_planned(const models::Layer& layer, const Plan& plan) {
     }
     for (std::size_t i = 0; i < layer.operators.size(); ++i) {
         stream.next = i + 1 < layer.operators.size() ? &layer.operators[i + 1] : nullptr;
+        const std::size_t from = out.pieces.size();
         shard(stream, layer.operators[i]);
+        name_modules(layer, layer.operators[i], from, stream);
     }
     finish(stream);
     if (plan.training.lora_rank > 0) train_adapters_alone(out, plan);

@@ -15,7 +15,9 @@
 #include "kernels/kernel.hpp"
 #include "models/operators.hpp"
 #include "strategies/dataflow.hpp"
+#include "strategies/modules.hpp"
 #include "strategies/plan.hpp"
+#include "strategies/step_program.hpp"
 
 namespace orrery::strategies {
 
@@ -24,6 +26,7 @@ struct LayerCollective {
     kernels::CollectiveKind kind = kernels::CollectiveKind::all_reduce;
     std::uint64_t bytes = 0;
     AxisSet group = {Axis::tensor};
+    std::optional<OnceANode> once = {};  ///< of an all_to_all
 };
 
 /// One kernel or collective. An asynchronous collective runs on the tensor lane beside what follows, until work that
@@ -43,7 +46,7 @@ struct Piece {
     std::string name{};
     std::vector<Work> forward{}, backward{};
     std::uint64_t saved_bytes = 0;  ///< activations kept from forward to backward
-    std::uint64_t input_bytes = 0;  ///< of these, what stays when the piece itself is recomputed
+    std::uint64_t input_bytes = 0;  ///< of these, its input, which stays when the piece itself is recomputed
     /// What the gradients of its weights need when they are formed later than that of its input: of saved_bytes, and
     /// the gradient of its output.
     std::uint64_t weight_saved_bytes = 0, output_gradient_bytes = 0;
@@ -55,7 +58,8 @@ struct Piece {
     std::uint64_t expert_parameters = 0;  ///< of `parameters`: reduced over the expert-data group
     std::uint64_t frozen_parameters = 0;  ///< beside `parameters`: without gradients and states
     bool borrows_words = false;           ///< reads the word embedding, which another layer of this rank holds
-    bool attention_core = false;          ///< recomputed under selective recomputation
+    ModuleSet part_of = {};               ///< of what selective recomputation names
+    ModuleSet takes = {};                 ///< of those that leave nothing (without_output): input_bytes are its result
     bool host_waits = false;  ///< before its forward, for all that came before: of a layer's pieces one at most
 };
 

@@ -1,5 +1,6 @@
 // The two ends of a model, which know words: the embedding and the loss, each over the rank's part of the vocabulary.
 #include "strategies/partition/sharder.hpp"
+#include "strategies/stage_split.hpp"
 
 namespace orrery::strategies {
 
@@ -13,7 +14,7 @@ using kernels::PointwiseKind;
 class EmbeddingSharder {
 public:
     EmbeddingSharder(LayerStream& stream, const models::Embedding& op)
-        : stream_(stream), op_(op), rows_(stream.plan.padded_vocab() / stream.tensor) {}
+        : stream_(stream), op_(op), rows_(stream.plan.padded_vocab() / stream.tensor), elsewhere_(lies_elsewhere()) {}
 
     void shard() && {
         parameters();
@@ -22,11 +23,11 @@ public:
         piece_.saved_bytes =
             stream_.tokens * 8 + (op_.dropout ? stream_.residual_tokens * op_.hidden : 0);  // ids, mask
         piece_.working_bytes = 2 * stream_.residual_bytes(op_.hidden);
-        if (!op_.shared) {
+        if (!elsewhere_) {
             piece_.replicated_parameters = (op_.positions + op_.token_types) * op_.hidden;
             piece_.parameters = rows_ * op_.hidden + piece_.replicated_parameters;
         }
-        piece_.borrows_words = op_.shared;  // the tables of the rank's first layer
+        piece_.borrows_words = elsewhere_ && ends_meet(stream_.plan);  // the tables of the rank's first layer
         stream_.layer.pieces.push_back(std::move(piece_));
     }
 
@@ -34,12 +35,18 @@ private:
     void parameters();
     void forward();
     void backward();
+    /// A stage that is not the first one has the words of tied logits, or holds a copy where they are looked up first.
+    [[nodiscard]] bool lies_elsewhere() const {
+        const bool held = op_.copied && !stream_.plan.model.tied_embeddings && !ends_meet(stream_.plan);
+        return op_.shared && !held;
+    }
     [[nodiscard]] Pointwise over_rows(PointwiseKind kind) const { return stream_.on_residual(kind, op_.hidden); }
     [[nodiscard]] View ids() const { return {stream_.flow.table(Table::ids, Format::int32, stream_.tokens)}; }
 
     LayerStream& stream_;
     const models::Embedding& op_;
     std::uint64_t rows_;  ///< of the word embedding on this rank
+    bool elsewhere_;      ///< another layer holds the tables
     Piece piece_{.name = "embedding"};
     FlowBuilder::Weights words_, positions_;
 };
@@ -50,7 +57,7 @@ void EmbeddingSharder::parameters() {
                                 .cols = op_.hidden,
                                 .split = Parameter::Split::rows,
                                 .real_rows = stream_.plan.model.vocab,
-                                .held = !op_.shared},
+                                .held = !elsewhere_},
                                rows_ * op_.hidden);
     if (op_.positions > 0)
         positions_ = stream_.parameter(
@@ -186,6 +193,17 @@ void LossSharder::split() {
 }
 
 }  // namespace
+
+void shard_concatenation(LayerStream& stream, const models::Concatenation& op) {
+    Piece piece{.name = "concatenate"};
+    const auto both = stream.on_residual(PointwiseKind::scale, 2 * op.width);
+    piece.forward.push_back({.name = "concatenate", .what = both});
+    piece.backward.push_back({.name = "concatenate backward", .what = both});
+    piece.working_bytes = stream.residual_bytes(2 * op.width);
+    stream.layer.flow.complete = false;
+    stream.value = stream.activation(stream.residual_tokens * 2 * op.width);
+    stream.layer.pieces.push_back(std::move(piece));
+}
 
 void shard_embedding(LayerStream& stream, const models::Embedding& op) { EmbeddingSharder(stream, op).shard(); }
 

@@ -93,8 +93,15 @@ TEST(Megatron, ReadsRecomputation) {
               nullptr)
         << "all of them";
     EXPECT_EQ(at(with("--checkpoint-activations"), "/strategy/recompute"), "full");
-    EXPECT_TRUE(says(with("--recompute-granularity selective --recompute-modules mlp"), Verdict::refused,
-                     "choice of recomputed modules"));
+    EXPECT_EQ(
+        at(with("--recompute-granularity selective --recompute-modules mlp layernorm"), "/strategy/recompute_modules"),
+        "mlp,layernorm");
+    EXPECT_EQ(
+        at(with("--recompute-granularity selective --recompute-modules core_attn"), "/strategy/recompute_modules"),
+        nullptr);
+    EXPECT_EQ(at(with("--moe-layer-recompute"), "/strategy/recompute_modules"), "moe");
+    EXPECT_TRUE(says(with("--recompute-granularity selective --recompute-modules mhc"), Verdict::refused,
+                     "modules that are known"));
 }
 
 /// arguments.py: --optimizer {adam,sgd}, --sgd-momentum 0.9.

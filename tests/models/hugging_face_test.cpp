@@ -225,6 +225,7 @@ TEST_F(HuggingFace, OneArchitectureOfTwoFamilies) {
     kimi["n_routed_experts"] = 384;
     kimi["first_k_dense_replace"] = 1;
     kimi["vocab_size"] = 163840;
+    kimi["n_group"] = kimi["topk_group"] = 1;
     ModelSpec expected = find("kimi-k2");
     expected.name = "model";
     EXPECT_EQ(import(kimi), expected);

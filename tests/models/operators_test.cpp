@@ -32,6 +32,7 @@ struct Word {
     std::string operator()(const RecurrentAttention&) const { return "recurrent attention"; }
     std::string operator()(const AdaptiveEmbedding&) const { return "adaptive embedding"; }
     std::string operator()(const AdaptiveLoss&) const { return "adaptive loss"; }
+    std::string operator()(const Concatenation&) const { return "concatenation"; }
 };
 
 std::string words(const Layer& layer) {

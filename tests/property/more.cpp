@@ -120,6 +120,7 @@ void without_offloading(json& s) {
 void without_recomputation(json& s) {
     s["strategy"]["recompute"] = "none";
     s["strategy"].erase("recompute_num_layers");
+    s["strategy"].erase("recompute_modules");
 }
 
 void with_large_kernels(json& s) {

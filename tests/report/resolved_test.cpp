@@ -129,7 +129,9 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
         written("scenarios/transformer-xl-base-dgx-a100.json", {}),
         written("scenarios/t5-11b-dgx-h100.json", {"model={\"name\": \"t5-3b\"}"}),
         written("scenarios/nemotron-h-56b-superpod-h100.json",
-                {"model={\"name\": \"nemotron-3-super\"}", "strategy.tensor=2"}),
+                {"model={\"name\": \"nemotron-3-super\", \"num_nextn_predict_layers\": 2, "
+                 "\"mtp_hybrid_override_pattern\": \"*E\"}",
+                 "strategy.tensor=2", "strategy.recompute=selective", "strategy.recompute_modules=moe_act,layernorm"}),
         written("scenarios/gpt-tiny-cpu.json", {"strategy.pipeline=2", "strategy.pipeline_layers=1,3"}),
         every_key_of_a_whole_training()};
     // Comments; what names other keys' values; what overrides a preset or a placement; the only optimizer.

@@ -234,6 +234,19 @@ void draw_ways(Dice& dice, const Shape& shape, json& scenario) {
         shape.micro_batch * strategy["data"].get<std::uint32_t>() * shape.pipeline * units;
 }
 
+/// Modules that run again, where a backward is one, and tokens predicted beside the next one.
+void draw_modules_and_tokens(Dice& dice, json& scenario) {
+    json& strategy = scenario["strategy"];
+    const std::string modules =
+        dice.one_of<std::string>({"layernorm", "mlp", "mlp,layernorm", "core_attn,mlp", "layernorm,core_attn"});
+    const std::string schedule = strategy.value("schedule", "1f1b");
+    const bool whole = !schedule.starts_with("zb") && !schedule.starts_with("dualpipe");
+    if (dice.coin() && strategy["recompute"] == "selective" && whole) strategy["recompute_modules"] = modules;
+    const std::uint32_t tokens = dice.between(1, 2);
+    if (dice.between(0, 3) == 0 && scenario["model"]["model_type"] != "bert")
+        scenario["model"]["num_nextn_predict_layers"] = tokens;
+}
+
 /// Failures, checkpoints and storage of the whole training, in half of those that have a budget.
 void draw_whole_run(Dice& dice, json& scenario) {
     if (!scenario.contains("outputs") || dice.coin()) return;
@@ -266,6 +279,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_compression(dice, scenario);
     draw_ways(dice, shape, scenario);
     draw_optimizer(dice, scenario);
+    draw_modules_and_tokens(dice, scenario);
     return scenario;
 }
 

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/collective/nccl_tuning.hpp"
@@ -52,6 +54,31 @@ TEST_F(NetworkTest, TheWireCarriesTheBusTraffic) {
             EXPECT_GE(transfer(kind, group(nodes, 1), 1000).bytes,
                       kernels::bus_factor(kind, nodes) * 1000 * (1 - 1e-12));
         }
+}
+
+/// HybridEP's own measurements (deepseek-ai/DeepEP, branch hybrid-ep, docs/README_Hybrid-EP.md, "H100 Platform": 4,096
+/// tokens of width 7,168 in bf16 to the 8 of 8 experts a rank, 16 SMs, kernels alone): bytes of tokens for each node,
+/// the own one among them, by the time.
+TEST(TokenExchange, TakesWhatHybridEpTook) {
+    const topology::Cluster cluster = topology::build({.preset = "superpod-h100", .nodes = 8});
+    const Network network(cluster, profiles().find("h100"));
+    constexpr double width = 7168 * 2.0, tokens = 4096;
+    for (const auto& [ranks, dispatch, combine] :
+         {std::tuple(16U, 71.71e9, 62.95e9), std::tuple(32U, 57.69e9, 57.46e9), std::tuple(64U, 49.97e9, 49.77e9)}) {
+        std::vector<GpuId> gpus(ranks);
+        std::iota(gpus.begin(), gpus.end(), 0U);
+        const models::Routing routing{8 * ranks, 8};
+        const double copies = models::expected_parts(routing, ranks),
+                     nodes = models::expected_parts(routing, ranks / 8.0);
+        const strategies::OnceANode once{routing, copies};
+        const auto path = network.path(gpus);
+        const double bytes = tokens * copies * width;
+        const double exchange =
+            network.alone(network.collective(CollectiveKind::all_to_all, gpus, bytes, path, &once), path);
+        const double measured = tokens * nodes * width * (1 / dispatch + 1 / combine) / 2;
+        EXPECT_NEAR(exchange / measured, 1, ranks == 16 ? 0.3 : 0.1) << ranks;
+        EXPECT_LT(exchange, network.alone(network.collective(CollectiveKind::all_to_all, gpus, bytes, path), path));
+    }
 }
 
 /// Of a node's data, all-to-all sends what other nodes' ranks get.

@@ -29,6 +29,7 @@ json long_document(std::uint64_t seed) {
         strategy.erase("cpu_offloading_num_layers");
         strategy["recompute"] = "none";
         strategy.erase("recompute_num_layers");
+        strategy.erase("recompute_modules");
     }
     return document;
 }

@@ -138,24 +138,6 @@ TEST(ExpertParallel, TheOtherDispatcherGathersAllTokens) {
     }
 }
 
-/// The closed form against all choices of experts, each as likely.
-TEST(ExpertParallel, ExpectedRanksAreThoseOfAllChoices) {
-    models::Experts op;
-    op.experts = 8;
-    for (const std::uint32_t each : {1U, 2U, 4U, 8U})
-        for (std::uint64_t top_k = 1; top_k <= op.experts; ++top_k) {
-            op.top_k = top_k;
-            std::uint32_t choices = 0, met = 0;
-            for (std::uint32_t chosen = 0; chosen < 1U << op.experts; ++chosen) {
-                if (static_cast<std::uint64_t>(std::popcount(chosen)) != top_k) continue;
-                ++choices;
-                for (std::uint32_t rank = 0; rank < op.experts / each; ++rank)
-                    if ((chosen >> (rank * each) & ((1U << each) - 1)) != 0) ++met;
-            }
-            EXPECT_NEAR(expected_ranks(op, each), static_cast<double>(met) / choices, 1e-12) << each << " " << top_k;
-        }
-}
-
 /// DeepEP's way: four exchanges, each with a token once for each of the 1.86 ranks that have one of its two experts.
 TEST(ExpertParallel, FlexSendsATokenOnceToARank) {
     for (const std::uint32_t tensor : {1U, 2U}) {

@@ -94,8 +94,13 @@ TEST(MapStrategy, Recomputation) {
     EXPECT_EQ(reason({{"recompute", "minimal"}}), "recompute not understood: minimal");  // attention runs again
     EXPECT_EQ(strategy({{"recompute", "not stated"}}).recompute, Recompute::none);
     EXPECT_EQ(strategy({{"recompute", "selective (core_attn)"}}).recompute, Recompute::selective);
-    EXPECT_EQ(reason({{"recompute", "selective: mlp"}}), "recompute not understood: selective: mlp");
-    EXPECT_EQ(reason({{"recompute", "selective [moe_act]"}}), "recompute not understood: selective [moe_act]");
+    EXPECT_EQ(strategy({{"recompute", "selective: mlp"}}).recompute_modules, "mlp");
+    EXPECT_EQ(strategy({{"recompute", "selective   [layernorm moe_act]"}}).recompute_modules, "layernorm,moe_act");
+    EXPECT_EQ(strategy({{"recompute", nullptr},
+                        {"switches", {{"recompute-granularity", "selective"}, {"recompute-modules", "mlp moe"}}}})
+                  .recompute_modules,
+              "mlp,moe");
+    EXPECT_EQ(reason({{"recompute", "selective [mhc]"}}), "recompute not understood: selective [mhc]");
     EXPECT_EQ(reason({{"recompute", "normal"}}), "recompute not understood: normal");
 }
 

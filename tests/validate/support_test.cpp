@@ -36,7 +36,6 @@ TEST(Support, OtherWorkIsNamed) {
     EXPECT_EQ(reason({{"switches", {{"task", "LoRA"}}}}), "");
     EXPECT_EQ(reason({{"switches", {{"task", "SFT"}}}}), "");
     EXPECT_EQ(reason({{"cp", 2}, {"dp", nullptr}}), "");
-    EXPECT_EQ(reason({{"switches", {{"mtp-num-layers", 1}}}}), "multi-token prediction is not supported");
     EXPECT_EQ(reason({{"switches", {{"multi-latent-attention", true}}}}),
               "model dimensions not published: latent attention");
     EXPECT_EQ(reason({{"switches", {{"multi-latent-attention", false}}}}), "");

@@ -50,7 +50,8 @@ TEST(Capacity, TheCheapestThatMeetsTheQuestionIsChosen) {
 }
 
 TEST(Capacity, RangesHoldTheMean) {
-    const Option& best = *ask(document()).candidates[0].best;
+    const Answer answer = ask(document());
+    const Option& best = *answer.candidates[0].best;
     const double days = best.forecast.seconds() / 86400;
     EXPECT_LT(best.days.low, days);
     EXPECT_GT(best.days.high, days);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "sim/collective/algorithms.hpp"
+#include "sim/collective/all_to_all.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/collective/torus_ring.hpp"
 #include "sim/collective/tree.hpp"
@@ -125,6 +126,26 @@ TEST(Bytes, AllToAllGivesEveryPairItsShare) {
                 }
             EXPECT_EQ(pairs.size(), std::size_t{members.ranks()} * (members.ranks() - 1)) << name;
             for (const auto& [pair, bytes] : pairs) expect_near(bytes, c.bytes / members.ranks(), name);
+        }
+}
+
+/// Each token once to a node: what leaves one shrinks by Shape::once, what moves inside does not.
+TEST(Bytes, TokensGoToANodeOnce) {
+    for (const Case& c : cases(false))
+        for (const double once : {1.0, 0.7, 0.25}) {
+            std::vector<GpuId> gpus;
+            for (std::uint32_t node = 0; node < c.nodes; ++node)
+                for (std::uint32_t i = 0; i < c.local; ++i) gpus.push_back(node * 8 + i);
+            const Group members(gpus, 8, {}, once);
+            const Algorithm& algorithm = find_algorithm("once_a_node", all_to_all);
+            const Schedule schedule = algorithm.schedule(all_to_all, members, c.bytes);
+            const double direct = direct_outline(all_to_all, members.shape()).node_bytes;
+            const double moved = busiest_node_bytes(schedule, members);
+            expect_near(moved, once * direct * c.bytes, "out of a node");
+            if (c.nodes > 1) {
+                expect_near(algorithm.outline(all_to_all, members.shape()).rank_bytes, (c.local - 1.0) / c.local,
+                            "inside");
+            }
         }
 }
 

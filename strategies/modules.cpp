@@ -1,0 +1,23 @@
+#include "strategies/modules.hpp"
+
+#include <algorithm>
+
+namespace orrery::strategies {
+
+std::optional<ModuleSet> modules_named(std::string_view text) {
+    constexpr std::string_view between = " ,";
+    ModuleSet named;
+    while (true) {
+        text.remove_prefix(std::min(text.find_first_not_of(between), text.size()));
+        if (text.empty()) break;
+        const std::string_view word = text.substr(0, text.find_first_of(between));
+        const auto* const known = std::ranges::find(module_names, word);
+        if (known == module_names.end()) return std::nullopt;
+        named |= static_cast<Module>(known - module_names.begin());
+        text.remove_prefix(word.size());
+    }
+    if (named.empty()) return std::nullopt;
+    return named;
+}
+
+}  // namespace orrery::strategies

@@ -1,0 +1,28 @@
+// Which pieces of a layer run again in its backward under selective recomputation, when, and what need not be kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "strategies/modules.hpp"
+#include "strategies/partition/tensor.hpp"
+
+namespace orrery::strategies {
+
+/// Pieces [first, last) run again just before the backward of piece `before`. They bring back what the pieces of
+/// `brings` had not kept.
+struct Rerun {
+    std::size_t first = 0, last = 0, before = 0;
+    std::vector<std::size_t> brings = {};
+};
+
+struct Reruns {
+    std::vector<Rerun> list;             ///< as a backward comes to them
+    std::vector<std::uint64_t> dropped;  ///< by piece: of saved_bytes, what is not kept
+};
+
+/// Of these modules, those that the layer has. A module whose pieces stand apart runs again as often.
+Reruns reruns(const ShardedLayer& layer, ModuleSet modules);
+
+}  // namespace orrery::strategies
