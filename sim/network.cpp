@@ -155,12 +155,13 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
                              std::span<const LinkUse> path, const strategies::OnceANode* tokens) const {
     if (gpus.size() <= 1) return {};
     const std::uint32_t nodes = tokens != nullptr ? spread_of(gpus).nodes : 1;
-    const double once = nodes > 1 ? models::expected_parts(tokens->routing, nodes) / tokens->copies : 1;
-    const Group group(gpus, gpus_per_node(), {}, std::min(1.0, once));
+    const double once =
+        nodes > 1 ? std::min(1.0, models::expected_parts(tokens->routing, nodes) / tokens->copies) : 1.0;
+    const Group group(gpus, gpus_per_node(), {}, once);
     const auto& [launch, pricer] = mixture(gpus);
     if (group.nodes() == 1) return {.latency = launch + pricer.inside_node(kind, group.ranks(), bytes)};
     if (kind == CollectiveKind::send_recv) return message(gpus.front(), gpus.back(), bytes);
-    if (group.shape().once >= 1)
+    if (once >= 1)
         if (const auto known = measured(kind, group, bytes, path)) return *known;
     const Cost cost = choose(kind, group, bytes, path);
     Transfer transfer{launch + cost.latency_seconds, cost.wire_bytes};

@@ -69,13 +69,7 @@ Program unrolled(const StepProgram& step, const Program& program) {
 }  // namespace
 
 StepProgram unrolled(const StepProgram& step) {
-    StepProgram flat;
-    flat.mesh = step.mesh;
-    flat.names = step.names;
-    flat.kernels = step.kernels;
-    flat.exchanges = step.exchanges;
-    flat.role = step.role;
-    flat.steps = step.steps;
+    StepProgram flat{step.mesh, step.names, step.kernels, step.exchanges, {}, {}, {}, step.role, step.steps};
     for (const Program& program : step.programs) flat.programs.push_back(unrolled(step, program));
     return flat;
 }

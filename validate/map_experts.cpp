@@ -73,10 +73,6 @@ void map_experts(const Row& row, const models::ModelSpec& known, models::ModelSp
 
 namespace {
 
-bool drops_tokens(const Row& row, double capacity) {
-    return capacity > 0 || contains(row.words("model.name") + row.id(), "tokendrop");
-}
-
 /// Printed, or Megatron-LM's default (allgather) where that ran, or that of most of NVIDIA's performance recipes: flex,
 /// which drops no tokens (Megatron-Bridge, perf_recipes). capacity: of an expert, 0 where it takes all that come.
 strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software, double capacity) {
@@ -86,7 +82,8 @@ strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software, 
     if (printed == "alltoall") return alltoall;
     if (printed == "flex") return flex;
     if (software == Software::megatron_core) return allgather;
-    return software == Software::nemo && !drops_tokens(row, capacity) ? flex : alltoall;
+    const bool drops = capacity > 0 || contains(row.words("model.name") + row.id(), "tokendrop");
+    return software == Software::nemo && !drops ? flex : alltoall;
 }
 
 /// NVIDIA's recipes fuse (moe_permute_fusion), Megatron-LM does when told.

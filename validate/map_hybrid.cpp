@@ -10,29 +10,31 @@ namespace orrery::validate {
 
 namespace {
 
-/// The pattern as printed, without what predicts further tokens (behind a slash).
-std::string printed_pattern(const Row& row) {
+/// The pattern as printed, behind each slash the layers of one further token; empty: none is.
+std::string whole_pattern(const Row& row) {
     for (const char* path : {"switches.hybrid-layer-pattern", "switches.hybrid-override-pattern"})
-        if (const auto text = row.text(path)) return text->substr(0, text->find('/'));
+        if (const auto text = row.text(path)) return std::string(*text);
     return "";
 }
 
-/// Behind each slash of a printed pattern stand the layers of one further token.
-std::string printed_further_layers(const Row& row) {
-    for (const char* path : {"switches.hybrid-layer-pattern", "switches.hybrid-override-pattern"})
-        if (const auto text = row.text(path); text && text->find('/') != std::string::npos) {
-            const std::string further = text->substr(text->find('/') + 1);
-            return further.substr(0, further.find('/'));
-        }
-    return "*E";  // Nemotron 3's (Megatron-Bridge, mtp_hybrid_override_pattern)
+std::string printed_pattern(const Row& row) {
+    const std::string whole = whole_pattern(row);
+    return whole.substr(0, whole.find('/'));
+}
+
+std::string further_layers(const Row& row) {
+    const std::string whole = whole_pattern(row);
+    const auto slash = whole.find('/');
+    if (slash == std::string::npos) return "*E";  // Nemotron 3's (Megatron-Bridge, mtp_hybrid_override_pattern)
+    const std::string further = whole.substr(slash + 1);
+    return further.substr(0, further.find('/'));
 }
 
 }  // namespace
 
 void map_further_tokens(const Row& row, models::ModelSpec& spec) {
     spec.further_tokens = row.count("switches.mtp-num-layers").value_or(further_tokens_of_recipe(row));
-    if (spec.further_tokens > 0 && spec.family == models::Family::mamba)
-        spec.further_pattern = printed_further_layers(row);
+    if (spec.further_tokens > 0 && spec.family == models::Family::mamba) spec.further_pattern = further_layers(row);
 }
 
 models::ModelSpec megatron_t5() {

@@ -75,20 +75,35 @@ Outline hierarchical_all_to_all_outline(const Shape& shape) {
     return outline;
 }
 
+namespace {
+
+/// So many bytes from every member to each other one of its node.
+void add_pairs_of_nodes(const Group& group, double bytes, std::vector<Leg>& legs) {
+    for (std::uint32_t i = 0; i < group.nodes(); ++i)
+        for (const auto from : group.node(i))
+            for (const auto to : group.node(i))
+                if (from != to) legs.push_back({from, to, bytes, from});
+}
+
+/// So many bytes from every member to the one on its rail in each other node; smaller nodes serve several rails.
+void add_rails(const Group& group, double bytes, std::vector<Leg>& legs) {
+    for (std::uint32_t i = 0; i < group.nodes(); ++i)
+        for (std::uint32_t j = 0; j < group.nodes(); ++j) {
+            const auto here = group.node(i), there = group.node(j);
+            for (std::size_t rail = 0; i != j && rail < here.size(); ++rail)
+                legs.push_back({here[rail], there[rail % there.size()], bytes, here[rail]});
+        }
+}
+
+}  // namespace
+
 Schedule hierarchical_all_to_all_schedule(const Group& group, double bytes) {
     const std::uint32_t local = group.rails(), nodes = group.nodes();
     if (local * nodes != group.ranks())
         throw Error("a hierarchical all_to_all needs as many members in every node", "use direct or pxn");
     Schedule schedule{{Phase{}, Phase{}}, false};
-    for (std::uint32_t i = 0; i < nodes; ++i) {
-        const auto here = group.node(i);
-        for (const auto from : here)
-            for (const auto to : here)
-                if (from != to) schedule.phases[0].legs.push_back({from, to, bytes / local, from});
-        for (std::uint32_t j = 0; j < nodes; ++j)
-            for (std::uint32_t rail = 0; i != j && rail < local; ++rail)
-                schedule.phases[1].legs.push_back({here[rail], group.node(j)[rail], bytes / nodes, here[rail]});
-    }
+    add_pairs_of_nodes(group, bytes / local, schedule.phases[0].legs);
+    add_rails(group, bytes / nodes, schedule.phases[1].legs);
     return schedule;
 }
 
@@ -107,17 +122,8 @@ Schedule once_a_node_schedule(const Group& group, double bytes) {
     Schedule schedule{{Phase{}}, true};
     const Shape shape = group.shape();
     const double l = shape.local(), across = bytes * l / shape.ranks * shape.once;
-    for (std::uint32_t i = 0; i < group.nodes(); ++i) {
-        const auto here = group.node(i);
-        for (const auto from : here)
-            for (const auto to : here)
-                if (from != to) schedule.phases[0].legs.push_back({from, to, bytes / l, from});
-        for (std::uint32_t j = 0; j < group.nodes(); ++j)
-            for (std::size_t rail = 0; i != j && rail < here.size(); ++rail) {
-                const auto there = group.node(j);
-                schedule.phases[0].legs.push_back({here[rail], there[rail % there.size()], across, here[rail]});
-            }
-    }
+    add_pairs_of_nodes(group, bytes / l, schedule.phases[0].legs);
+    add_rails(group, across, schedule.phases[0].legs);
     return schedule;
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
 #include "strategies/build.hpp"
@@ -123,26 +122,17 @@ TEST(RecomputeModules, AreNamedBetweenCommasOrBlanks) {
     EXPECT_FALSE(modules_named(" , "));
 }
 
-std::string pointer_of_refusal(const Plan& plan) {
-    try {
-        validate(plan);
-    } catch (const Error& error) {
-        return error.pointer();
-    }
-    return "";
-}
-
 TEST(RecomputeModules, AreRefusedWhereTheyMeanNothing) {
     Plan plan = tiny_plan(1, 1);
     plan.strategy.recompute_modules = "layernorm";
-    EXPECT_EQ(pointer_of_refusal(plan), "/strategy/recompute_modules") << "nothing is recomputed";
+    EXPECT_EQ(refused_at(plan), "/strategy/recompute_modules") << "nothing is recomputed";
     plan.strategy.recompute = Recompute::selective;
-    EXPECT_EQ(pointer_of_refusal(plan), "");
+    EXPECT_EQ(refused_at(plan), "");
     plan.strategy.recompute_modules = "layernorm,everything";
-    EXPECT_EQ(pointer_of_refusal(plan), "/strategy/recompute_modules");
+    EXPECT_EQ(refused_at(plan), "/strategy/recompute_modules");
     plan.strategy.recompute_modules = "layernorm";
     plan.strategy.schedule = ScheduleKind::zb_h1;
-    EXPECT_EQ(pointer_of_refusal(plan), "/strategy/recompute_modules") << "a backward in two parts";
+    EXPECT_EQ(refused_at(plan), "/strategy/recompute_modules") << "a backward in two parts";
 }
 
 }  // namespace
