@@ -212,6 +212,7 @@ GemmPredictor::GemmPredictor(const Profile& profile)
       sustained_single_(constant_or(profile, "sustained_single", sustained_)),
       sustained_fp8_(constant_or(profile, "sustained_fp8", sustained_)),
       sustained_fp4_(constant_or(profile, "sustained_fp4", sustained_fp8_)),
+      unaligned_(constant_or(profile, "unaligned_gemm", 1)),
       profile_name_(profile.name) {
     for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
 }
@@ -286,6 +287,15 @@ double GemmPredictor::sustained(Dtype table) const {
     return sustained_;
 }
 
+/// From Ampere on tensor cores are fed by copies of 4, 8 or 16 bytes that run beside them (PTX ISA, cp.async). A row of
+/// 16-bit elements that begins between two words cannot be copied so, and products with one go to Turing's kernels.
+double GemmPredictor::unaligned(const kernels::Gemm& gemm) const {
+    if (!is_half(gemm.dtype) || measured(gemm) != nullptr) return 1;
+    const auto rows = kernels::row_elements(gemm);
+    const bool odd = std::ranges::any_of(rows, [](std::uint32_t elements) { return elements % 2 != 0; });
+    return odd ? 1 / unaligned_ : 1;
+}
+
 Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     Estimate estimate = at_table_clock(gemm);
     bool exact = false;
@@ -293,7 +303,9 @@ Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
     const kernels::Gemm ran = stand_in(gemm);
     const double best = table.best_rate() * machine_.peak(ran.dtype) / machine_.peak(table.table().dtype);
     const double share = sustained(table.table().dtype);
-    estimate.seconds = std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, share));
+    const double longer = unaligned(gemm);
+    if (longer > 1) estimate.derived = "products of rows between words from those of aligned ones";
+    estimate.seconds = longer * std::max(estimate.seconds, sustained_floor(kernels::flops(ran), best, share));
     return estimate;
 }
 
@@ -325,10 +337,11 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     if (raw.uncertainty > 0)
         out += fmt::format("  kriging over {} rows, of which these are the nearest: within {:.1f}%\n",
                            table.table().points.size(), 100 * raw.uncertainty);
+    if (unaligned(gemm) > 1) out += fmt::format("  rows begin between words of four bytes: x{:.2f}\n", unaligned(gemm));
     if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
     out += fmt::format("  roofline {}, at the table's clock {}, sustained clock x{:.3f}{}\n",
                        format_seconds(gemm_roofline(gemm, machine_)), format_seconds(raw.seconds),
-                       sustained.seconds / raw.seconds, raw.extrapolated ? ", extrapolated" : "");
+                       sustained.seconds / raw.seconds / unaligned(gemm), raw.extrapolated ? ", extrapolated" : "");
     return out;
 }
 

@@ -68,12 +68,15 @@ public:
 private:
     [[nodiscard]] const GemmLookup& lookup(const kernels::Gemm& gemm, bool& exact) const;
     [[nodiscard]] double sustained(kernels::Dtype table) const;
+    /// How much longer it takes where rows of its operands begin between words.
+    [[nodiscard]] double unaligned(const kernels::Gemm& gemm) const;
     /// A batched product that was measured itself, or null.
     [[nodiscard]] const BatchedGemmPoint* measured(const kernels::Gemm& gemm) const;
 
     const std::vector<BatchedGemmTable>* batched_;
     Machine machine_;
     double sustained_, sustained_single_, sustained_fp8_, sustained_fp4_;  ///< 16 bits, fp32, fp8, fp4
+    double unaligned_;
     std::string profile_name_;
     std::vector<GemmLookup> tables_;
 };

@@ -167,7 +167,8 @@ struct Profile {
     /// on kernels that run beside a collective).
     /// Optional: sustained_memory (share of memory_bytes_per_second that a long stream reaches; no memory-bound kernel
     /// is faster), sustained_single, sustained_fp8 and sustained_fp4 (sustained_gemm of products in fp32, fp8 and fp4,
-    /// where it is another), board_spread (standard deviation of the rate of compute-bound kernels among boards of the
+    /// where it is another), unaligned_gemm (rate of 16-bit products with rows that begin between words of four bytes,
+    /// over that of others), board_spread (standard deviation of the rate of compute-bound kernels among boards of the
     /// kind, relative to it), peak_single_flops, peak_tf32_flops, peak_fp8_flops, peak_fp4_flops, multiprocessors,
     /// tile_waves (present: GEMM tiles run in whole waves over the multiprocessors), attention_backward_rate (flop/s of
     /// the backward over the forward), network_efficiency (payload share of the NICs' line rate, measured; else the

@@ -60,12 +60,4 @@ std::optional<std::uint64_t> tokens_of(std::string_view tokenizer) {
     return std::nullopt;
 }
 
-std::uint64_t padded_vocabulary(std::uint64_t tokens, std::uint64_t divisor, std::uint64_t tensor) {
-    constexpr std::uint64_t own = 128, most = std::uint64_t{1} << 32U;
-    if (divisor == own || divisor == 0 || tensor == 0 || divisor > most || tensor > most || tokens > most)
-        return tokens;
-    const std::uint64_t multiple = divisor * tensor;
-    return (tokens + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace orrery::doors

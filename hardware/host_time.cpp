@@ -18,41 +18,40 @@ constexpr HostTime no_host{0, 0, "the device needs no host to hand it its kernel
 
 /// Launches of CUDA for each kernel that a step program has: 88 for the 55 of a Megatron-LM layer (tools/
 /// host_overhead.py with PyTorch 1.13). What our program counts as one elementwise kernel is several of PyTorch's.
-constexpr double megatron_launches = 88.0 / 55.0;
+constexpr double launches_of_kernel = 88.0 / 55.0;
 
-/// What a processor is slower than the EPYC of 2024 on which tools/host_overhead.py ran, and what switches between the
-/// threads of Python and of autograd cost there (reasoned, README.md).
-struct Pace {
-    double slower, switches_us;
+/// Microseconds of the host for one kernel, launches with it.
+struct PerKernel {
+    double plain, engine;
 };
-/// NVIDIA's Grace against the Xeon 8480C, where published comparisons disagree: 37.08 against 13.48 us of the host for
-/// one forward of torch.nn.Linear, GB200 against DGX H100 (TransformerEngine, issue 2053, August 2025), and 197.4
-/// against 181.7 ns for one call through PyTorch's dispatcher, GB200 against H100 (PyTorch, issue 187862, June 2026).
-/// The geometric mean of 2.75 and 1.09.
-constexpr double grace_over_xeon = 1.7287;
-constexpr Pace xeon_8480c{1.25, 2.4},
-    grace{xeon_8480c.slower * grace_over_xeon, xeon_8480c.switches_us*grace_over_xeon};
+/// From steps that NVIDIA's continuous integration of Megatron-LM measured, which wait for the host alone and which no
+/// score counts (README.md): layers written out (gpt3_mcore_tp4_pp1_resume_torch_dist) and Transformer Engine's
+/// (gpt3_mcore_te_tp2_pp2_cross_entropy_loss_fusion) on DGX A100, DGX H100 and GB200.
+constexpr PerKernel epyc_7742{74.9, 139.3}, xeon_8480c{51.5, 98.9}, grace{71.1, 125.2};
 
-/// Of the driver, by processor as above.
+constexpr PerKernel slower(PerKernel than, double times) { return {than.plain * times, than.engine * times}; }
+
+/// By Intel's and AMD's published gains per generation and boost clocks (README.md).
+constexpr PerKernel xeon_e5 = slower(epyc_7742, 2.0 / 1.9), xeon_8570 = slower(xeon_8480c, 1.2 / 1.25);
+
+/// Of the driver: estimates, by processor as above.
+constexpr double grace_over_xeon = grace.plain / xeon_8480c.plain;
 constexpr EnumTable<HostProcessor, double> launches{0, 9 * us, 9 * us, 6 * us, 5.5 * us, 6 * us* grace_over_xeon};
 
-/// 16 us a kernel of a Megatron-LM layer's forward, recomputation and backward, measured with tools/host_overhead.py.
-constexpr HostTime megatron(Pace pace) {
-    return {(16 * pace.slower + pace.switches_us) * us, megatron_launches,
-            "estimate: 16 us per kernel of a Megatron-LM layer measured with tools/host_overhead.py on an EPYC of "
-            "2024, scaled to this processor, plus switches between Python and autograd (hardware/README.md)"};
+constexpr HostTime without_launches(double together_us, HostProcessor processor, std::string_view origin) {
+    return {together_us * us - launches_of_kernel * launches[processor], launches_of_kernel, origin};
 }
 
-/// te.Linear over torch.nn.Linear on the host: 99.66 over 37.08 us and 90.53 over 33.17 (forward on GB200 and GH200,
-/// issue 2053), 0.574 over 0.176 ms (forward and backward on H100, issue 445): 3.0 in their geometric mean. Three
-/// quarters of a layer's kernels are its modules' (norms, linear layers, attention); the rest stays PyTorch's.
-constexpr double engine_linear = 3.0, engine_share = 0.75, engine_layer = 1 + engine_share * (engine_linear - 1);
+constexpr HostTime megatron(PerKernel time, HostProcessor processor) {
+    return without_launches(time.plain, processor,
+                            "measured: steps of Megatron-LM's continuous integration with layers written out on DGX "
+                            "A100, DGX H100 and GB200, scaled to other processors (hardware/README.md)");
+}
 
-constexpr HostTime engine(Pace pace) {
-    const HostTime plain = megatron(pace);
-    return {engine_layer * plain.seconds, engine_layer * plain.launches,
-            "estimate: as megatron-lm, 2.5 times as long: te.Linear takes 2.7 to 3.3 times as long as torch.nn.Linear "
-            "(TransformerEngine, issues 2053 and 445), for three quarters of a layer's kernels (hardware/README.md)"};
+constexpr HostTime engine(PerKernel time, HostProcessor processor) {
+    return without_launches(time.engine, processor,
+                            "measured: steps of Megatron-LM's continuous integration with Transformer Engine on DGX "
+                            "A100, DGX H100 and GB200, scaled to other processors (hardware/README.md)");
 }
 
 constexpr HostTime graph_executor{0, 1, "no Python between kernels; beside the launch nothing was measured"};
@@ -63,13 +62,18 @@ using Row = EnumTable<HostProcessor, HostTime>;
 /// The same on every processor, whose launches differ.
 constexpr Row everywhere(HostTime time) { return {no_host, time, time, time, time, time}; }
 
-/// AMD's published gains per generation and boost clocks (README.md).
-constexpr Pace xeon_e5{2.0, 3.6}, epyc_7742{1.9, 3.2}, xeon_8570{1.2, 2};
+constexpr Row on_each(HostTime (*of)(PerKernel, HostProcessor)) {
+    return {no_host,
+            of(xeon_e5, HostProcessor::xeon_e5_2698_v4),
+            of(epyc_7742, HostProcessor::epyc_7742),
+            of(xeon_8480c, HostProcessor::xeon_8480c),
+            of(xeon_8570, HostProcessor::xeon_8570),
+            of(grace, HostProcessor::grace)};
+}
 
 constexpr EnumTable<Software, Row> table{
-    // none, Xeon E5-2698 v4, EPYC 7742, Xeon 8480C, Xeon 8570, Grace
-    Row{no_host, megatron(xeon_e5), megatron(epyc_7742), megatron(xeon_8480c), megatron(xeon_8570), megatron(grace)},
-    Row{no_host, engine(xeon_e5), engine(epyc_7742), engine(xeon_8480c), engine(xeon_8570), engine(grace)},
+    on_each(megatron),
+    on_each(engine),
     everywhere(graph_executor),
     everywhere(own_runtime),
 };

@@ -34,6 +34,12 @@ struct HostTime {
 };
 const HostTime& host_time(Software software, HostProcessor processor);
 
+/// Fills of what is allocated for each kernel of PyTorch, where its algorithms are deterministic: of the outputs of the
+/// 44 kernels of a Megatron-LM layer's forward and backward 24 come from torch.empty and its like, which fill them then
+/// (ATen, TensorFactories.h, fill_empty_deterministic_); those of products, sums and pointwise operators do not
+/// (README.md).
+inline constexpr double deterministic_fills = 24.0 / 44.0;
+
 /// Seconds of one call of CUDA's driver on that processor, for GPUs whose profile was not measured on a node of their
 /// own; 0 where there is no host. An estimate.
 double launch_seconds(HostProcessor processor);

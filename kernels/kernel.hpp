@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -42,6 +43,16 @@ struct Gemm {
     GemmPass pass = GemmPass::forward;
     bool operator==(const Gemm&) const = default;
 };
+
+/// Elements in a row, as it lies in memory, of A, B and C.
+constexpr std::array<std::uint32_t, 3> row_elements(const Gemm& gemm) {
+    switch (gemm.pass) {
+        case GemmPass::forward: return {gemm.k, gemm.k, gemm.n};
+        case GemmPass::data_gradient: return {gemm.k, gemm.n, gemm.n};
+        case GemmPass::weight_gradient: break;
+    }
+    return {gemm.m, gemm.n, gemm.n};
+}
 
 /// Fused (flash) attention core: softmax(Q K^T / sqrt(d)) V with nothing of size seq x keys in memory.
 /// Query i stands at position i + keys() - seq: the last query beside the last key, as FlashAttention aligns them. It

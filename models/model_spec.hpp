@@ -63,6 +63,7 @@ struct ModelSpec {
     std::uint32_t head_dim = 0;       ///< kv_channels; hidden / heads unless stated
     std::uint32_t ffn = 0;            ///< intermediate_size, ffn-hidden-size: one matrix's width, gated or not
     std::uint32_t vocab = 0;          ///< vocab_size, before padding; of images their classes
+    std::uint32_t vocab_multiple = 128;  ///< make-vocab-size-divisible-by: rows are padded to a multiple of it x tensor
     std::uint32_t max_positions = 0;  ///< rows of a learned position table
     std::uint32_t token_types = 0;    ///< rows of BERT's segment table, 0 elsewhere
     bool gated = false;               ///< swiglu / geglu: two input matrices in the MLP

@@ -44,7 +44,7 @@ double dispatch_seconds(const strategies::Training& training, const topology::Gp
     const auto of = [&](hardware::Software software) { return hardware::dispatch_seconds(software, gpu.host, launch); };
     const bool no_layer = to == Belongs::update && training.software == Software::transformer_engine;
     return of(no_layer ? Software::megatron_lm : training.software) +
-           (training.deterministic ? of(Software::megatron_lm) : 0);
+           (training.deterministic ? hardware::deterministic_fills * of(Software::megatron_lm) : 0);
 }
 
 /// How often a kernel on routed tokens is launched. Transformer Engine and Megatron-LM's grouped products loop over

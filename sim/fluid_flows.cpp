@@ -53,7 +53,7 @@ std::uint32_t FluidFlows::take_uses(std::uint32_t count) {
 }
 
 std::uint32_t FluidFlows::start(double now, std::span<const LinkUse> uses, double bytes, double rate_limit,
-                       std::uint64_t sequence, std::uint64_t tag) {
+                                std::uint64_t sequence, std::uint64_t tag) {
     const auto used = [](const LinkUse& use) { return use.weight > 0.0; };
     const auto count = static_cast<std::uint32_t>(std::count_if(uses.begin(), uses.end(), used));
     double alone = rate_limit;

@@ -397,7 +397,7 @@ PipelineShape Plan::pipeline_shape() const {
 }
 
 std::uint64_t Plan::padded_vocab() const {
-    const uint64_t multiple = uint64_t{128} * strategy.tensor;
+    const uint64_t multiple = uint64_t{model.vocab_multiple} * strategy.tensor;
     return (model.vocab + multiple - 1) / multiple * multiple;
 }
 

@@ -272,7 +272,7 @@ struct Plan {
     [[nodiscard]] bool compresses() const {
         return strategy.compression != Compression::none && strategy.data * strategy.context > 1;
     }
-    /// Megatron-LM pads the vocabulary to a multiple of 128 x tensor.
+    /// As Megatron-LM pads it, to a multiple of model.vocab_multiple x tensor.
     [[nodiscard]] std::uint64_t padded_vocab() const;
 };
 

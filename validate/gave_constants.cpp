@@ -6,7 +6,14 @@
 namespace orrery::validate {
 
 std::span<const GaveConstant> rows_that_gave_constants() {
+    static constexpr std::string_view host = "PerKernel (hardware/host_time.cpp)";
     static constexpr GaveConstant rows[] = {
+        {"mcore/gpt/gpt3_mcore_tp4_pp1_resume_torch_dist/dev_dgx_a100", host},
+        {"mcore/gpt/gpt3_mcore_tp4_pp1_resume_torch_dist/dev_dgx_h100", host},
+        {"mcore/gpt/gpt3_mcore_tp4_pp1_resume_torch_dist/dev_dgx_gb200", host},
+        {"mcore/gpt/gpt3_mcore_te_tp2_pp2_cross_entropy_loss_fusion/dev_dgx_a100", host},
+        {"mcore/gpt/gpt3_mcore_te_tp2_pp2_cross_entropy_loss_fusion/dev_dgx_h100", host},
+        {"mcore/gpt/gpt3_mcore_te_tp2_pp2_cross_entropy_loss_fusion/dev_dgx_gb200", host},
         {"coll/dgx1-4nic", "nccl_share (hardware/frames.hpp)"},
         {"coll/a100-4xhdr/24", "nccl_share (hardware/frames.hpp)"},
         {"bigscience/coll/n16_32gb_all_reduce_bench", "omni_path_share (hardware/datasheets.hpp)"},

@@ -110,6 +110,7 @@ void set_dimensions(ModelSpec& spec, const ModelSpec& stated, const ModelSpec& k
     spec.head_dim = dimension(stated.head_dim, same_heads ? known.head_dim : spec.hidden / spec.heads, "head_dim");
     spec.ffn = dimension(stated.ffn, known.ffn != 0 ? known.ffn : usual_ffn(spec), "ffn");
     spec.vocab = dimension(stated.vocab, known.vocab != 0 ? known.vocab : usual_vocabulary(spec), "vocab");
+    spec.vocab_multiple = stated.vocab_multiple;
 }
 
 /// With --swiglu and no width Megatron-LM takes 2/3 of four times hidden, a multiple of 64 (training/arguments.py);

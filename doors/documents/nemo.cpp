@@ -67,10 +67,9 @@ void read_vocabulary(const Givens& given, Draft& draft) {
     for (const char* name : {"model.tokenizer.type", "model.tokenizer.model"}) {
         const auto tokens = tokens_of(given.text(name));
         if (!tokens) continue;
-        const Given* const divisor = given.find("model.make_vocab_size_divisible_by");
-        const std::uint64_t multiple = divisor == nullptr ? 128 : whole_number(divisor->value).value_or(128);
-        const std::uint64_t rows = padded_vocabulary(*tokens, multiple, draft.whole("/strategy/tensor", 1));
-        return set_key(pointer, {"vocab_size", rows, given.find(name)->origin}, draft);
+        if (const Given* const divisor = given.find("model.make_vocab_size_divisible_by"))
+            set_key("/model/make_vocab_size_divisible_by", *divisor, draft);
+        return set_key(pointer, {"vocab_size", *tokens, given.find(name)->origin}, draft);
     }
     const Given* const tokenizer = given.find_any({"model.tokenizer.type", "model.tokenizer.library"});
     draft.want(pointer, tokenizer == nullptr ? draft.whole_file() : tokenizer->origin,

@@ -19,7 +19,7 @@ constexpr Row rows[] = {
     rule("encoder_num_layers"), rule("decoder_num_layers"), rule("group_query_attention", none),
     rule("num_query_groups"), rule("swiglu", none), rule("max_position_embeddings"), rule("position_embedding_type"),
     rule("use_rotary_position_embeddings", none), rule("no_position_embedding", none), key("normalization"),
-    rule("vocab_size"), rule("padded_vocab_size"), rule("pad_vocab_size_to"), rule("make_vocab_size_divisible_by"),
+    rule("vocab_size"), rule("padded_vocab_size"), rule("pad_vocab_size_to"), key("make_vocab_size_divisible_by"),
     rule("tokenizer_type"), rule("patch_tokenizer_type"), rule("extra_vocab_size"), rule("tokenizer_model"),
     rule("tokenizer_name_or_path"), rule("disable_bias_linear", none), rule("add_qkv_bias", none),
     key_switch("untie_embeddings_and_output_weights"), key_switch("qk_layernorm"), key_switch("embed_layernorm"),

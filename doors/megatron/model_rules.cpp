@@ -227,11 +227,7 @@ void read_vocabulary(const Givens& given, Draft& draft) {
     if (stated != nullptr && given.text("tokenizer_type") == "NullTokenizer") ++*tokens;  // its end of document
     if (const Given* const extra = given.find("extra_vocab_size"))  // Pai-Megatron-Patch adds them to the tokenizer's
         *tokens += std::min<std::uint64_t>(whole_number(extra->value).value_or(0), 1U << 24U);
-    const Given* const divisor = given.find("make_vocab_size_divisible_by");
-    const auto multiple = divisor == nullptr ? std::optional<std::uint64_t>(128) : whole_of(*divisor, draft);
-    if (!multiple) return;
-    const std::uint64_t rows = padded_vocabulary(*tokens, *multiple, draft.whole("/strategy/tensor", 1));
-    set_key(pointer, {"vocab_size", rows, origin}, draft);
+    set_key(pointer, {"vocab_size", *tokens, origin}, draft);
 }
 
 void read_experts(const Givens& given, Draft& draft) {

@@ -1,5 +1,4 @@
 // What the predictor promises: measured values come back, and what lies between them is sane.
-#include "calibrate/predict_gemm.hpp"
 #include "calibrate/predictor.hpp"
 
 #include <gtest/gtest.h>
@@ -7,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "calibrate/predict_gemm.hpp"
 #include "tests/calibrate/small_profile.hpp"
 
 namespace orrery::calibrate {
@@ -83,6 +83,26 @@ TEST(PredictGemm, CapsOtherFormatsByTheirOwnRate) {
     EXPECT_NEAR(Predictor(profile).kernel(best).seconds / burst, 2, 1e-4);
     profile.constants["sustained_fp8"] = {0.8, "1", "test"};
     EXPECT_NEAR(Predictor(profile).kernel(best).seconds / burst, 1 / 0.8, 1e-4);
+}
+
+TEST(PredictGemm, IsSlowerWhereRowsBeginBetweenWords) {
+    using enum kernels::GemmPass;
+    Profile profile = small_profile();
+    const auto longer = [&](const Gemm& gemm) {
+        const double before = Predictor(profile).kernel(gemm).seconds;
+        Profile with = profile;
+        with.constants["unaligned_gemm"] = {0.5, "1", "test"};
+        return Predictor(with).kernel(gemm).seconds / before;
+    };
+    EXPECT_EQ(longer({Dtype::bf16, 1, 1023, 1000, 512, forward}), 1) << "rows of k and of n";
+    EXPECT_EQ(longer({Dtype::bf16, 1, 1024, 1001, 512, forward}), 2);
+    EXPECT_EQ(longer({Dtype::bf16, 1, 1024, 1000, 513, forward}), 2);
+    EXPECT_EQ(longer({Dtype::fp16, 1, 1023, 1000, 512, data_gradient}), 1) << "rows of k and of n";
+    EXPECT_EQ(longer({Dtype::fp16, 1, 1024, 1000, 513, data_gradient}), 2);
+    EXPECT_EQ(longer({Dtype::fp16, 1, 1024, 1000, 513, weight_gradient}), 1) << "rows of m and of n";
+    EXPECT_EQ(longer({Dtype::fp16, 1, 1023, 1000, 512, weight_gradient}), 2);
+    profile.constants["peak_single_flops"] = {10e12, "flop/s", "test"};
+    EXPECT_EQ(longer({Dtype::fp32, 1, 1024, 1001, 513, forward}), 1) << "a word each";
 }
 
 /// Where a profile has no table of fp4, a quarter of the elements along k in 16 bits moves as many bytes.

@@ -55,7 +55,9 @@ TEST(Megatron, KnowsTheDefaultsOfWhatIsNotGiven) {
     EXPECT_EQ(at(with("--group-query-attention"), "/model/num_key_value_heads"), 1);
     EXPECT_EQ(at(with("--num-query-groups 4"), "/model/num_key_value_heads"), nullptr);
     EXPECT_EQ(at(with("--sequence-parallel"), "/strategy/sequence_parallel"), nullptr) << "of one tensor rank";
-    EXPECT_EQ(at(with("--vocab-size 50000 --make-vocab-size-divisible-by 1024"), "/model/vocab_size"), 50176);
+    const Imported padded = with("--vocab-size 50000 --make-vocab-size-divisible-by 1024");
+    EXPECT_EQ(at(padded, "/model/vocab_size"), 50000);
+    EXPECT_EQ(at(padded, "/model/make_vocab_size_divisible_by"), 1024);
     EXPECT_EQ(at(with("--vocab-size 1000 --tokenizer-type NullTokenizer"), "/model/vocab_size"), 1001);
     EXPECT_EQ(at(with("--transformer-impl local"), "/training/fused_attention"), false);
     EXPECT_EQ(at(with("--transformer-impl local --use-flash-attn"), "/training/fused_attention"), true);

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "base/enum_table.hpp"
 #include "base/error.hpp"
 
@@ -13,23 +11,25 @@ namespace {
 
 constexpr double us = 1e-6;
 
-/// What README.md's table adds up to.
-TEST(HostTime, OfMegatronIsPythonSwitchesAndLaunches) {
-    const auto shipped = [](HostProcessor p) { return dispatch_seconds(Software::megatron_lm, p, launch_seconds(p)); };
-    EXPECT_NEAR(shipped(HostProcessor::xeon_e5_2698_v4), 50 * us, 1e-17);
-    EXPECT_NEAR(shipped(HostProcessor::epyc_7742), 48 * us, 1e-17);
-    EXPECT_NEAR(shipped(HostProcessor::xeon_8480c), 32 * us, 1e-17);
-    EXPECT_NEAR(shipped(HostProcessor::xeon_8570), 30 * us, 1e-17);
-    EXPECT_NEAR(shipped(HostProcessor::grace), 32 * std::sqrt(37.08 / 13.48 * 197.4 / 181.7) * us, 0.005 * us);
-    EXPECT_EQ(shipped(HostProcessor::none), 0);
+double shipped(Software software, HostProcessor p) { return dispatch_seconds(software, p, launch_seconds(p)); }
+
+/// README.md's table.
+TEST(HostTime, OfMegatronIsWhatItsOwnTestsTook) {
+    const auto plain = [](HostProcessor p) { return shipped(Software::megatron_lm, p); };
+    EXPECT_NEAR(plain(HostProcessor::xeon_e5_2698_v4), 78.8 * us, 0.1 * us);
+    EXPECT_NEAR(plain(HostProcessor::epyc_7742), 74.9 * us, 1e-15);
+    EXPECT_NEAR(plain(HostProcessor::xeon_8480c), 51.5 * us, 1e-15);
+    EXPECT_NEAR(plain(HostProcessor::xeon_8570), 49.4 * us, 0.1 * us);
+    EXPECT_NEAR(plain(HostProcessor::grace), 71.1 * us, 1e-15);
+    EXPECT_EQ(plain(HostProcessor::none), 0);
 }
 
-/// Three quarters of a layer's kernels take three times as long.
-TEST(HostTime, OfTransformerEngineIsTwoAndAHalfTimesThatOfPlainLayers) {
+TEST(HostTime, OfTransformerEngineIsAlmostTwiceThatOfPlainLayers) {
     for (const HostProcessor p : {HostProcessor::epyc_7742, HostProcessor::xeon_8480c, HostProcessor::grace}) {
-        const auto of = [&](Software software) { return dispatch_seconds(software, p, launch_seconds(p)); };
-        EXPECT_NEAR(of(Software::transformer_engine), 2.5 * of(Software::megatron_lm), 1e-15);
-        EXPECT_DOUBLE_EQ(of(Software::tensorflow), launch_seconds(p));
+        const double times = shipped(Software::transformer_engine, p) / shipped(Software::megatron_lm, p);
+        EXPECT_GT(times, 1.7);
+        EXPECT_LT(times, 2.0);
+        EXPECT_DOUBLE_EQ(shipped(Software::tensorflow, p), launch_seconds(p));
     }
 }
 
@@ -37,7 +37,7 @@ TEST(HostTime, OfAFrameworkNeverForgetsItWhenADeviceMeasuresAShorterLaunch) {
     const auto host = HostProcessor::epyc_7742;
     const double measured = 2.5 * us;
     EXPECT_DOUBLE_EQ(dispatch_seconds(Software::orrery, host, measured), measured);
-    EXPECT_NEAR(dispatch_seconds(Software::megatron_lm, host, measured), (33.6 + 1.6 * 2.5) * us, 1e-17);
+    EXPECT_NEAR(dispatch_seconds(Software::megatron_lm, host, measured), (74.9 - 1.6 * 9 + 1.6 * 2.5) * us, 1e-15);
 }
 
 TEST(HostTime, HasAnOriginForEverySoftwareAndProcessor) {

@@ -47,6 +47,10 @@ TEST(Plan, CountsRanksMicroBatchesAndPadsTheVocabulary) {
     Plan exact = plan;
     exact.model.vocab = 51200;
     EXPECT_EQ(exact.padded_vocab(), 51200U);
+    exact.model.vocab = 50257;
+    exact.model.vocab_multiple = 1;
+    EXPECT_EQ(exact.padded_vocab() % exact.strategy.tensor, 0U);
+    EXPECT_LT(exact.padded_vocab() - 50257, exact.strategy.tensor);
 }
 
 TEST(Plan, TensorDividesHeadsGroupsAndMlp) {

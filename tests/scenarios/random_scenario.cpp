@@ -64,6 +64,7 @@ json draw_model(Dice& dice, const Shape& shape) {
                {"intermediate_size", shape.tensor * 64 * dice.between(1, 16)},
                {"vocab_size", dice.between(100, 60000)},
                {"max_position_embeddings", shape.seq}};
+    if (dice.coin()) model["make_vocab_size_divisible_by"] = dice.one_of({1U, 64U, 128U});
     if (dice.coin()) model["swiglu"] = dice.coin();
     if (dice.coin()) model["tie_word_embeddings"] = dice.coin();
     if (dice.coin()) model["add_bias_linear"] = dice.coin();

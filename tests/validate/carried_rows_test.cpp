@@ -124,6 +124,9 @@ TEST(CarriedRows, SmallModelsOnOneNode) {
     EXPECT_EQ(s.plan.strategy.pipeline, 2U);
     EXPECT_FALSE(s.plan.strategy.overlap_grad_reduce);
     EXPECT_FALSE(s.plan.training.fused_attention);
+    EXPECT_EQ(s.plan.strategy.recompute, strategies::Recompute::none) << "use_checkpoint is its simulator's";
+    EXPECT_EQ(s.plan.padded_vocab(), 50257U);
+    EXPECT_EQ(scenario("vtrain_single", "vtrain/single/0001").plan.padded_vocab(), 50256U) << "2 ranks of 25,128";
     const auto c = scenario("megatron_ci_tiny", "mcore/gpt/gpt3_mcore_tp1_pp2_resume_torch_dist/dev_dgx_gb200");
     EXPECT_FALSE(c.plan.training.fused_attention) << "transformer-impl local";
     EXPECT_FALSE(c.plan.training.gradient_accumulation_fusion);

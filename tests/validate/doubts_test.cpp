@@ -86,5 +86,24 @@ TEST(Doubts, StepsOfVtrainAreSumsOfParts) {
     EXPECT_GE(nearly, 332U);
 }
 
+/// What a layer of twice the width takes longer in a micro-batch, over the products that it has more: without
+/// recomputation a rate that an A100 reaches; with it one beyond its peak, and nothing is left for all between them.
+TEST(Doubts, StepsOfVtrainHaveNoTimeForRecomputation) {
+    std::map<std::array<std::uint32_t, 3>, double> step;  // by hidden, layers and micro-batches of four sequences
+    for (const auto& [id, row] : rows_of("vtrain_single"))
+        if (row.count("tp") == 1U && row.count("pp") == 1U && row.count("dp") == 2U && row.count("mbs") == 4U)
+            step[{row.count("model.hidden").value(), row.count("model.layers").value(),
+                  row.count("grad_accum").value()}] = row.number("measured.step_time_s").value();
+    const auto micro_batch = [&](std::uint32_t width, std::uint32_t layers) {
+        return (step.at({width, layers, 4}) - step.at({width, layers, 2})) / 2;
+    };
+    const auto layer = [&](std::uint32_t width) { return (micro_batch(width, 24) - micro_batch(width, 12)) / 12; };
+    constexpr double tokens = 4 * 1024, seq = 1024, width = 1024, peak = 312e12;
+    const double forward = 2 * tokens * 12 * (4 - 1) * width * width + 4 * tokens * seq * width;
+    const double rate = 3 * forward / (layer(2048) - layer(1024));
+    EXPECT_LT(rate, 0.85 * peak);
+    EXPECT_GT(rate * 4 / 3, 1.05 * peak);
+}
+
 }  // namespace
 }  // namespace orrery::validate

@@ -38,7 +38,8 @@ bool is_comment(const std::string& line) { return line.find("//") != std::string
 /// Numbers that are defined without a word about them: neither on their line nor above it, nor above the numbers that
 /// they stand below.
 std::vector<std::string> without_origin(const std::vector<std::string>& lines) {
-    static const std::regex number(R"(^\s*(?:inline )?constexpr (?:double|Adapter|Switch|Pace) (\w+)\b.*[={].*\d)");
+    static const std::regex number(
+        R"(^\s*(?:inline )?constexpr (?:double|Adapter|Switch|PerKernel) (\w+)\b.*[={].*\d)");
     std::vector<std::string> bare;
     std::smatch found;
     for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -96,14 +97,14 @@ TEST(Origins, RowsThatGaveAConstantAreInTheSetAndNotScored) {
         EXPECT_TRUE(std::filesystem::exists(file.substr(0, file.find(')')))) << each.constant;
     }
     const Report report = validate_files(carried_files(), test::constant(1));
-    std::size_t seen = 0;
+    std::set<std::string> seen;  // some in two tables
     for (const Table* table : {&report.steps, &report.memory, &report.collectives})
         for (const Result& row : table->rows) {
             if (gave_constant(row.id) == nullptr) continue;
-            ++seen;
+            seen.insert(row.id);
             EXPECT_FALSE(row.predicted) << row.id;
         }
-    EXPECT_EQ(seen, rows_that_gave_constants().size());
+    EXPECT_EQ(seen.size(), rows_that_gave_constants().size());
 }
 
 TEST(Origins, SourcesThatWereLookedAtAreSources) {

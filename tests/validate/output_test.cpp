@@ -48,9 +48,9 @@ void expect_finite(const json& value) {
 
 TEST(Output, JsonShape) {
     const json document = to_json(sample_report());
-    EXPECT_EQ(keys(document), (std::vector<std::string>{"version", "rows", "sources", "mean_of_medians", "within_tenth",
-                                                        "inside_interval", "independent", "repeated", "memory",
-                                                        "collectives"}));
+    EXPECT_EQ(keys(document),
+              (std::vector<std::string>{"version", "rows", "sources", "mean_of_medians", "within_tenth",
+                                        "inside_interval", "independent", "repeated", "memory", "collectives"}));
     EXPECT_EQ(document["version"], 1);
     ASSERT_EQ(document["rows"].size(), 2U);
     const std::vector<std::string> row_keys = {"id",     "source",     "kind",        "status",
