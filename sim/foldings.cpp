@@ -8,7 +8,7 @@ namespace orrery::sim {
 namespace {
 
 /// A rank's role, class and part of routes take some ten bytes.
-constexpr std::size_t most_ranks = 2'000'000;
+constexpr std::size_t most_ranks = 8'000'000;
 constexpr std::size_t most_foldings = 256;
 
 }  // namespace
