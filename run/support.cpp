@@ -81,6 +81,8 @@ void require_experts(const strategies::Plan& plan) {
             "tokens that all ranks gather cannot be executed yet", "set it to \"alltoall\"");
     require(!plan.strategy.overlap_expert_exchanges, "/strategy/overlap_moe_expert_parallel_comm",
             "layers of two micro-batches beside each other cannot be executed yet", "set it to false");
+    require(!model.linear_bias || training.software != hardware::Software::transformer_engine, "/training/software",
+            "biases of experts that are added one by one cannot be executed yet", "set it to \"orrery\"");
     require(model.experts > 1, "/model/num_experts", "a router of 1 expert cannot be executed", "take at least 2");
     require(training.expert_capacity == 0 || training.expert_capacity >= 1, "/training/moe_expert_capacity_factor",
             fmt::format("{}: tokens that experts have no room for cannot be executed yet", training.expert_capacity),
@@ -164,6 +166,9 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
     require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),
             fmt::format("a GPU needs a multiple of {} in {}", aligned, kernels::name(plan.training.precision.compute)));
     const models::ModelSpec& model = plan.model;
+    require(plan.padded_vocab() / plan.strategy.tensor % aligned == 0, "/model/make_vocab_size_divisible_by",
+            fmt::format("{} words on a rank", plan.padded_vocab() / plan.strategy.tensor),
+            fmt::format("a GPU needs a multiple of {}", aligned));
     const std::uint32_t columns = model.expert_ffn / (plan.experts_split() ? plan.strategy.tensor : 1);
     require(model.experts % aligned == 0, "/model/num_experts", fmt::format("{} experts", model.experts),
             fmt::format("a GPU needs a multiple of {}", aligned));

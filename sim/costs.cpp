@@ -30,10 +30,10 @@ bool has(const StepProgram& step) {
 }
 
 /// What a kernel belongs to.
-enum class Belongs : std::uint8_t { layer, experts, update };
+enum class Belongs : std::uint8_t { layer, experts, framework };
 
 /// Of the host, for one kernel. Filling what it allocates is one more kernel, which PyTorch dispatches. Transformer
-/// Engine has layers; optimizers are PyTorch's.
+/// Engine has layers; optimizers and what stands between its modules are PyTorch's.
 double dispatch_seconds(const strategies::Training& training, const topology::Gpu& gpu,
                         const calibrate::Predictor& predictor, Belongs to) {
     using hardware::Software;
@@ -42,8 +42,8 @@ double dispatch_seconds(const strategies::Training& training, const topology::Gp
     if (training.cuda_graph && in_graph) return 0;
     const double launch = predictor.constant("launch_seconds");
     const auto of = [&](hardware::Software software) { return hardware::dispatch_seconds(software, gpu.host, launch); };
-    const bool no_layer = to == Belongs::update && training.software == Software::transformer_engine;
-    return of(no_layer ? Software::megatron_lm : training.software) +
+    const bool plain = to == Belongs::framework && training.software == Software::transformer_engine;
+    return of(plain ? Software::megatron_lm : training.software) +
            (training.deterministic ? hardware::deterministic_fills * of(Software::megatron_lm) : 0);
 }
 
@@ -113,7 +113,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       gap_(predictor.constant("kernel_gap_seconds")),
       dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::layer)),
       routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::experts)),
-      update_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::update)),
+      plain_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::framework)),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     if (routed_dispatch_ > 0) launch_ = predictor.constant("launch_seconds");
     // A device without a datasheet's rate is the one that the profile measured.

@@ -93,7 +93,7 @@ public:
     /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph, and
     /// an update is the framework's own, whoever wrote the layers.
     [[nodiscard]] double dispatch(const strategies::Op& op) const {
-        if (op.label.phase == strategies::Phase::optimizer) return update_dispatch_;
+        if (op.label.phase == strategies::Phase::optimizer || op.label.plain) return plain_dispatch_;
         return op.label.routed ? routed_dispatch_ : dispatch_;
     }
     /// The same with all of its launches, the first of which dispatch() counts.
@@ -145,7 +145,7 @@ private:
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t, std::uint32_t>, double>
         collectives_;  // seconds
-    double gap_, dispatch_, routed_dispatch_, update_dispatch_, slowdown_;
+    double gap_, dispatch_, routed_dispatch_, plain_dispatch_, slowdown_;
     double launch_ = 0;  ///< of an expert's part; 0 in a CUDA graph
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;

@@ -147,6 +147,7 @@ struct Label {
     std::int32_t layer = -1;
     Phase phase = Phase::forward;
     bool routed = false;  ///< its work grows with the tokens that routers send to this rank's experts
+    bool plain = false;   ///< an operator of the framework itself, beside the modules of an engine that layers are of
 };
 
 inline constexpr std::uint16_t no_state = 0xffff;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "strategies/partition/expert_bias.hpp"
 #include "strategies/partition/expert_dispatch.hpp"
 #include "strategies/partition/sharder.hpp"
 
@@ -278,7 +279,8 @@ void ExpertSharder::product(const std::string& name, bool up) {
     piece.backward.back().routed = true;
     Launch each_bias = stream_.into_gradients();
     each_bias.parts = experts;
-    if (op_.bias) {
+    const bool apart = !up && adds_expert_bias_apart(plan_, op_);
+    if (op_.bias && !apart) {
         add(piece.backward, name + " bias gradient", stream_.pointwise(PointwiseKind::bias_gradient, shapes_.rows, out),
             {{dy}, {held.bias.gradient}}, each_bias, true);
         piece.backward.back().of_weights = true;
@@ -296,6 +298,10 @@ void ExpertSharder::product(const std::string& name, bool up) {
     piece.working_bytes = shapes_.rows * (std::uint64_t{in} + out) * stream_.bytes;
     piece.parameters = piece.expert_parameters =
         std::uint64_t{experts} * out * (std::uint64_t{in} + (op_.bias ? 1 : 0));
+    if (apart) {
+        add_expert_bias(plan_, shapes_, op_.width(), piece);
+        stream_.layer.flow.complete = false;
+    }
     stream_.layer.pieces.push_back(std::move(piece));
 }
 

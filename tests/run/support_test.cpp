@@ -97,6 +97,12 @@ const Case model_cases[]{
     {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
     {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
     {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
+    {"/training/software",
+     [](Plan& p) {
+         with_experts(p);
+         p.model.linear_bias = true;
+         p.training.software = hardware::Software::transformer_engine;
+     }},
     {"/model/num_experts",
      [](Plan& p) {
          with_experts(p);

@@ -211,6 +211,40 @@ TEST(ExpertParallel, ProductsAreGrouped) {
     EXPECT_TRUE(has({bf16, 1, tokens, 8, hidden})) << "router";
 }
 
+/// As Megatron-LM does where Transformer Engine hands the bias back: two kernels of each expert and two of all in the
+/// forward; in the backward five and two, in place of one.
+TEST(ExpertParallel, BiasesBehindTransformerEngineAreAddedExpertByExpert) {
+    Plan plan = moe_plan();
+    const auto kernels_of = [&](hardware::Software software) {
+        plan.training.software = software;
+        const StepProgram step = build(plan);
+        std::map<Phase, double> bytes, count, plain;
+        for (const Program& block : step.blocks)
+            for (const Op& op : block.ops)
+                if (const auto* compute = std::get_if<Compute>(&op.what)) {
+                    bytes[op.label.phase] += kernels::bytes(step.kernels[compute->kernel]);
+                    ++count[op.label.phase];
+                    plain[op.label.phase] += op.label.plain;
+                }
+        return std::tuple(bytes, count, plain);
+    };
+    using enum hardware::Software;
+    plan.model.linear_bias = true;
+    auto [fused, few, none] = kernels_of(megatron_lm);
+    auto [apart, many, plain] = kernels_of(transformer_engine);
+    const double local = 8.0 / plan.strategy.expert,
+                 copies = 2.0 * tokens * plan.strategy.expert / plan.strategy.expert;
+    EXPECT_EQ(none[Phase::forward] + none[Phase::backward], 0);
+    EXPECT_EQ(many[Phase::forward] - few[Phase::forward], 2 * local + 2);
+    EXPECT_EQ(many[Phase::backward] - few[Phase::backward], 5 * local + 2 - 1);
+    EXPECT_EQ(plain[Phase::forward] + plain[Phase::backward], 7 * local + 4);
+    const double elements = copies * hidden;
+    EXPECT_NEAR((apart[Phase::forward] - fused[Phase::forward]) / elements, 4 + 12 + 8 + 6, 0.5);
+    EXPECT_NEAR((apart[Phase::backward] - fused[Phase::backward]) / elements, 6 + 6 + 8 + 4 + 8 + 4 + 4 - 2, 0.5);
+    plan.model.linear_bias = false;
+    EXPECT_EQ(kernels_of(megatron_lm), kernels_of(transformer_engine));
+}
+
 TEST(ExpertParallel, CapacityBoundsWhatIsSent) {
     Plan plan = moe_plan();
     const auto sent = [&] {
