@@ -28,6 +28,9 @@ if(ORRERY_SANITIZE)
   if(ORRERY_SANITIZE MATCHES address)
     target_compile_definitions(orrery_options INTERFACE ORRERY_SANITIZED_ADDRESSES)
   endif()
+  if(ORRERY_SANITIZE STREQUAL thread)
+    target_compile_definitions(orrery_options INTERFACE ORRERY_SANITIZED_THREADS)
+  endif()
 endif()
 
 # One library a folder: orrery_folder(NAME [READS common] SOURCES ... USES ...).

@@ -17,12 +17,13 @@ namespace {
 struct Usual {
     std::string_view gpu, preset;
 };
-constexpr std::array<Usual, 10> usual{{{"A100-SXM4-80GB", "dgx-a100"},
+constexpr std::array<Usual, 11> usual{{{"A100-SXM4-80GB", "dgx-a100"},
                                        {"A100-SXM4-40GB", "dgx-a100"},
                                        {"H100-SXM5-80GB", "dgx-h100"},
                                        {"H200-SXM-141GB", "hgx-h200"},
                                        {"B200", "hgx-b200"},
                                        {"GB200", "gb200-nvl72"},
+                                       {"GB300", "gb300-nvl72"},
                                        {"V100-SXM2-16GB", "dgx-1v"},
                                        {"V100-SXM2-32GB", "dgx-1v"},
                                        {"V100-SXM3-32GB", "dgx-2"},

@@ -27,6 +27,8 @@ inline constexpr double tpu_v4_link_bytes_per_second = 50e9;
 inline constexpr double pcie3_bytes_per_second = 8e9 * 16 / 8 * 128 / 130;
 inline constexpr double pcie4_bytes_per_second = 2 * pcie3_bytes_per_second;
 inline constexpr double pcie5_bytes_per_second = 4 * pcie3_bytes_per_second;
+/// PCIe 6.0 moves flits of 256 bytes, of which 236 are packets, at 64 GT/s (PCI-SIG, PCI Express 6.0).
+inline constexpr double pcie6_bytes_per_second = 64e9 * 16 / 8 * 236 / 256;
 
 /// Share of such a link's rate that a copy between a GPU and pinned host memory reaches, as nvbandwidth measured it:
 /// 12.4 of 15.8 GB/s (its README, host_to_device_memcpy_ce), 24.8 of 31.5 (A100-SXM4, NVIDIA developer forum 352186),
@@ -97,6 +99,8 @@ inline constexpr Switch switch_edr{"SB7800 EDR", 36, 90e-9};   ///< SB7800 brief
 inline constexpr Switch switch_hdr{"QM8700 HDR", 40, 130e-9};  ///< QM8700 brief: 40 ports, 130 ns
 /// QM9700 brief: 64 ports of 400 Gb/s; no latency is published, so that of the generation before it is used.
 inline constexpr Switch switch_ndr{"QM9700 NDR", 64, 130e-9};
+/// Quantum-X800 Q3400-RA datasheet: 144 ports of 800 Gb/s; no latency is published either.
+inline constexpr Switch switch_xdr{"Q3400 XDR", 144, 130e-9};
 /// Omni-Path Edge Switch 100 brief: 48 ports, 100 to 110 ns.
 inline constexpr Switch switch_opa{"Omni-Path 100", 48, 110e-9};
 /// SN5600 brief: 64 ports of 800 Gb/s, used as 128 of 400 Gb/s. No latency is published; Ethernet switches of this

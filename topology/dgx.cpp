@@ -13,7 +13,7 @@ using namespace hardware;
 
 namespace {
 
-constexpr double edr = gigabits(100), hdr = gigabits(200), ndr = gigabits(400);
+constexpr double edr = gigabits(100), hdr = gigabits(200), ndr = gigabits(400), xdr = gigabits(800);
 constexpr std::uint64_t GiB = std::uint64_t{1} << 30;
 
 /// GiB and channels of two CPUs together, at so many MT/s of 8 bytes (JEDEC JESD79-4, JESD79-5).
@@ -22,7 +22,9 @@ constexpr HostMemory ddr(std::uint64_t gibibytes, int channels, double megatrans
 }
 
 constexpr HostMemory grace = {36 * std::uint64_t{480} * 1'000'000'000, 18.4e12};
-constexpr double pcie3 = pcie3_bytes_per_second, pcie4 = pcie4_bytes_per_second, pcie5 = pcie5_bytes_per_second;
+constexpr HostMemory grace_of_gb300 = {std::uint64_t{17} * 1'000'000'000'000, 14e12};
+constexpr double pcie3 = pcie3_bytes_per_second, pcie4 = pcie4_bytes_per_second, pcie5 = pcie5_bytes_per_second,
+                 pcie6 = pcie6_bytes_per_second;
 
 constexpr NodeSpec nodes[] = {
     // DGX-1 system architecture whitepaper WP-08437: P100 with 4, V100 with 6 NVLinks; 4 PCIe switches, 4 EDR NICs;
@@ -58,6 +60,10 @@ constexpr NodeSpec nodes[] = {
     // LPDDR5X, 18.4 TB/s (datasheet).
     {"gb200-nvl72", "GB200", Socket::grace, Wiring::nvswitch, 72, 18, nvlink5_bytes_per_second, 36, 0,
      nvlink_c2c_bytes_per_second, pcie5, 72, ndr, grace},
+    // GB300 NVL72: the same rack with a ConnectX-8 for each GPU: 800 Gb/s, on PCIe Gen6; 17 TB of LPDDR5X, 14 TB/s
+    // (datasheet).
+    {"gb300-nvl72", "GB300", Socket::grace, Wiring::nvswitch, 72, 18, nvlink5_bytes_per_second, 36, 0,
+     nvlink_c2c_bytes_per_second, pcie6, 72, xdr, grace_of_gb300},
     // A host without GPUs, of which each core is a device: AMD EPYC 7763 product page, 64 cores, DDR4-3200.
     {"cpu-host", "CPU-core", Socket::core, Wiring::pcie_only, 64, 0, 0, 1, 0, ddr4_bytes_per_second,
      ddr4_bytes_per_second, 1, gigabits(1)},

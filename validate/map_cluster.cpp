@@ -71,12 +71,13 @@ struct Class {
 };
 /// The vendor's node of each GPU first; other sizes behind it.
 constexpr Class classes[] = {
-    {"v100", 8, "dgx-1v", "ethernet", 4},     {"v100", 16, "dgx-2", "dgx-2", 8},
-    {"v100", 4, "v100-4", "ethernet", 4},     {"p100", 8, "ethernet", "ethernet", 1},
-    {"a100", 8, "dgx-a100", "ethernet", 8},   {"a100", 4, "hgx-a100-4", "ethernet", 4},
-    {"h100", 8, "dgx-h100", "hgx-h100", 8},   {"h200", 8, "hgx-h200", "hgx-h200", 8},
-    {"b200", 8, "hgx-b200", "hgx-b200", 8},   {"b300", 8, "hgx-b200", "hgx-b200", 8},
-    {"l40s", 8, "pcie-l40s", "pcie-l40s", 4}, {"gb", 72, "gb200-nvl72", "gb200-nvl72", 4},
+    {"v100", 8, "dgx-1v", "ethernet", 4},        {"v100", 16, "dgx-2", "dgx-2", 8},
+    {"v100", 4, "v100-4", "ethernet", 4},        {"p100", 8, "ethernet", "ethernet", 1},
+    {"a100", 8, "dgx-a100", "ethernet", 8},      {"a100", 4, "hgx-a100-4", "ethernet", 4},
+    {"h100", 8, "dgx-h100", "hgx-h100", 8},      {"h200", 8, "hgx-h200", "hgx-h200", 8},
+    {"b200", 8, "hgx-b200", "hgx-b200", 8},      {"b300", 8, "hgx-b200", "hgx-b200", 8},
+    {"l40s", 8, "pcie-l40s", "pcie-l40s", 4},    {"gb300", 72, "gb300-nvl72", "gb300-nvl72", 4},
+    {"gb", 72, "gb200-nvl72", "gb200-nvl72", 4},
 };
 
 const Class& class_of(const Gpu& gpu, std::uint32_t size) {
@@ -104,7 +105,7 @@ void set_nics(ClusterSpec& spec, const Nics& nics, const Class& node, std::uint3
 
 /// A rack of 72 of which jobs use 64: every published size of more than one rack is a multiple of that.
 ClusterSpec racks(std::uint32_t gpus, const Gpu& gpu) {
-    ClusterSpec spec{.preset = "gb200-nvl72", .nodes = 1, .gpu = gpu.name};
+    ClusterSpec spec{.preset = std::string(class_of(gpu, 72).preset), .nodes = 1, .gpu = gpu.name};
     if (gpus <= 72) return spec;
     const bool halves = gpus % 64 == 0;
     spec.gpus_per_node = halves ? 64 : 72;

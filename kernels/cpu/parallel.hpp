@@ -4,9 +4,12 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 namespace orrery::kernels::cpu {
 
@@ -28,6 +31,21 @@ inline int parts_of(std::uint64_t count, std::uint64_t grain) {
     return static_cast<int>(std::min<std::uint64_t>(most, static_cast<std::uint64_t>(omp_get_max_threads())));
 }
 
+/// f(member) for members [0, count), at once. ThreadSanitizer does not see how OpenMP's threads begin and meet and
+/// would call everything that they share a race: there the members are threads of the language.
+template <class Function>
+void at_once(int count, const Function& f) {
+#ifdef ORRERY_SANITIZED_THREADS
+    std::vector<std::thread> others;
+    for (int member = 1; member < count; ++member) others.emplace_back([&f, member] { f(member); });
+    if (count > 0) f(0);
+    for (std::thread& other : others) other.join();
+#else
+#pragma omp parallel for num_threads(count) schedule(static, 1) if (count > 1)
+    for (int member = 0; member < count; ++member) f(member);
+#endif
+}
+
 /// f(part, begin, end) for parts of [0, count), at once; boundaries are multiples of `unit`.
 template <class Function>
 void split(std::uint64_t count, int parts, std::uint64_t unit, const Function& f) {
@@ -36,8 +54,7 @@ void split(std::uint64_t count, int parts, std::uint64_t unit, const Function& f
         return std::min(count,
                         count / unit * static_cast<std::uint64_t>(part) / static_cast<std::uint64_t>(parts) * unit);
     };
-#pragma omp parallel for num_threads(parts) schedule(static, 1)
-    for (int part = 0; part < parts; ++part) f(part, boundary(part), part + 1 == parts ? count : boundary(part + 1));
+    at_once(parts, [&](int part) { f(part, boundary(part), part + 1 == parts ? count : boundary(part + 1)); });
 }
 
 /// f(unit) for [0, units) on as many threads; the first exception is thrown again here.
@@ -46,15 +63,17 @@ void each_unit(std::size_t units, const Function& f) {
     const int threads = static_cast<int>(std::min<std::size_t>(units, static_cast<std::size_t>(omp_get_max_threads())));
     std::exception_ptr failure;
     std::mutex mutex;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
-    for (std::size_t unit = 0; unit < units; ++unit) {
-        try {
-            f(unit);
-        } catch (...) {
-            const std::lock_guard lock(mutex);
-            failure = std::current_exception();
+    std::atomic<std::size_t> next{0};
+    at_once(threads, [&](int) {
+        for (std::size_t unit = next++; unit < units; unit = next++) {
+            try {
+                f(unit);
+            } catch (...) {
+                const std::lock_guard lock(mutex);
+                failure = std::current_exception();
+            }
         }
-    }
+    });
     if (failure) std::rethrow_exception(failure);
 }
 

@@ -45,7 +45,8 @@ TEST(Node, HasTheDatasheetsNvlinks) {
                                                   {"hgx-b200", 18u, 900.0},
                                                   {"hgx-a100-4", 12u, 300.0},
                                                   {"v100-4", 6u, 150.0},
-                                                  {"gb200-nvl72", 18u, 900.0}}) {
+                                                  {"gb200-nvl72", 18u, 900.0},
+                                                  {"gb300-nvl72", 18u, 900.0}}) {
         const NodePlan node = whole(name);
         for (std::uint32_t gpu = 0; gpu < node.gpus(); ++gpu) EXPECT_EQ(nvlinks(node, gpu), cables) << name << gpu;
         EXPECT_DOUBLE_EQ(node.gpu_bytes_per_second(), gigabytes * 1e9) << name;
@@ -116,10 +117,13 @@ TEST(Node, GoesOverPcieWithoutNvlink) {
 }
 
 TEST(Node, ARackOfSeventyTwoIsOneNvlinkDomain) {
-    const NodePlan node = whole("gb200-nvl72");
-    EXPECT_EQ(node.nics(), 72u);
-    EXPECT_EQ(node.gpu_to_gpu(0, 71).size(), 2u);
-    EXPECT_EQ(node.gpu_to_nic(71).size(), 2u) << "GPU, Grace, NIC";
+    for (const auto& [rack, nic] : {std::pair{"gb200-nvl72", 50e9}, {"gb300-nvl72", 100e9}}) {
+        const NodePlan node = whole(rack);
+        EXPECT_EQ(node.nics(), 72u);
+        EXPECT_EQ(node.gpu_to_gpu(0, 71).size(), 2u);
+        EXPECT_EQ(node.gpu_to_nic(71).size(), 2u) << "GPU, Grace, NIC";
+        EXPECT_GT(narrowest(node, node.gpu_to_nic(71)), nic) << "the NIC's own rate binds";
+    }
 }
 
 TEST(Node, PartOfANodeKeepsTheDevicesItsGpusSitOn) {

@@ -111,7 +111,7 @@ TEST(CarriedRows, NeMoAndBridge) {
     EXPECT_NO_THROW(strategies::validate(s.plan));
     const auto b = scenario("nvidia_megatron_bridge", "mbridge/26.06/LLAMA3_70B/DGX-GB300/FP8/32g/gbs32/SFT");
     EXPECT_EQ(b.plan.training.precision.compute, kernels::Dtype::fp8);
-    EXPECT_EQ(b.cluster.preset, "gb200-nvl72");
+    EXPECT_EQ(b.cluster.preset, "gb300-nvl72");
     const auto n = scenario("nvidia_nemo_docs", "nemo/NeMo@v2.0.0/GPT3-5B/pretrain/64xH100/gbs2048");
     EXPECT_EQ(n.plan.micro_batches(), 8U);
     EXPECT_EQ(reason("nvidia_nemo_docs", "nemo/longseq/llama3-8b/B200/32K/withoutCP"), "parallelism not published");
