@@ -36,17 +36,12 @@ Scatter<5>::Point coordinates(const kernels::Attention& a) {
             static_cast<float>(3.0 * std::log(head_dim))};
 }
 
-double constant_or(const Profile& profile, const char* key, double fallback) {
-    const auto found = profile.constants.find(key);
-    return found == profile.constants.end() ? fallback : found->second.value;
-}
-
 }  // namespace
 
 /// Without its own constant the backward pass runs at the forward pass's rate: 2.5 times its operations.
 AttentionPredictor::AttentionPredictor(const Profile& profile)
     : machine_(profile.constants),
-      backward_rate_(constant_or(profile, "attention_backward_rate", 1.0)),
+      backward_rate_(constant_or(profile.constants, "attention_backward_rate", 1.0)),
       sustained_(profile.constants.at("sustained_gemm").value),
       best_rate_(best_half_rate(profile, machine_)),
       profile_name_(profile.name) {

@@ -15,11 +15,6 @@ namespace {
 
 using kernels::Dtype;
 
-double constant_or(const Profile& profile, const char* key, double otherwise) {
-    const auto found = profile.constants.find(key);
-    return found == profile.constants.end() ? otherwise : found->second.value;
-}
-
 bool is_half(Dtype dtype) { return dtype == Dtype::fp16 || dtype == Dtype::bf16; }
 
 kernels::Gemm shape_of(const GemmPoint& p, Dtype dtype) { return {dtype, 1, p.m, p.n, p.k}; }
@@ -209,10 +204,10 @@ GemmPredictor::GemmPredictor(const Profile& profile)
     : batched_(&profile.batched_gemm),
       machine_(profile.constants),
       sustained_(profile.constants.at("sustained_gemm").value),
-      sustained_single_(constant_or(profile, "sustained_single", sustained_)),
-      sustained_fp8_(constant_or(profile, "sustained_fp8", sustained_)),
-      sustained_fp4_(constant_or(profile, "sustained_fp4", sustained_fp8_)),
-      unaligned_(constant_or(profile, "unaligned_gemm", 1)),
+      sustained_single_(constant_or(profile.constants, "sustained_single", sustained_)),
+      sustained_fp8_(constant_or(profile.constants, "sustained_fp8", sustained_)),
+      sustained_fp4_(constant_or(profile.constants, "sustained_fp4", sustained_fp8_)),
+      unaligned_(constant_or(profile.constants, "unaligned_gemm", 1)),
       profile_name_(profile.name) {
     for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
 }

@@ -18,10 +18,17 @@ kernels::Pointwise stream(const kernels::StateSpace& k) {
             static_cast<std::uint64_t>(std::max(1.0, std::round(kernels::bytes(k) / row))), k.head_dim};
 }
 
+bool convolves(const kernels::StateSpace& k) {
+    return k.kind == kernels::StateSpaceKind::convolution || k.kind == kernels::StateSpaceKind::convolution_backward;
+}
+
 }  // namespace
 
 StateSpacePredictor::StateSpacePredictor(const Profile& profile, const PointwisePredictor& pointwise)
-    : half_rate_(0), machine_(profile.constants), pointwise_(pointwise) {
+    : half_rate_(0),
+      reached_(constant_or(profile.constants, "state_space_scan", 1)),
+      machine_(profile.constants),
+      pointwise_(pointwise) {
     half_rate_ = best_half_rate(profile, machine_) * profile.constants.at("sustained_gemm").value;
 }
 
@@ -31,7 +38,7 @@ double StateSpacePredictor::products(const kernels::StateSpace& k) const {
 
 Estimate StateSpacePredictor::estimate(const kernels::StateSpace& k) const {
     Estimate out = pointwise_.estimate(stream(k));
-    out.seconds = std::max(out.seconds, products(k));
+    out.seconds = std::max(out.seconds, products(k)) / (convolves(k) ? 1 : reached_);
     out.extrapolated = true;
     out.derived = "state-space scans from their bytes and operations";
     return out;
@@ -41,9 +48,9 @@ std::string StateSpacePredictor::explain(const kernels::StateSpace& k) const {
     const double moved = pointwise_.estimate(stream(k)).seconds;
     return fmt::format(
         "{}: {}\n  never measured: the longer of an addition that moves its {}, {}, and of its operations at the rate "
-        "of products, {}\n  {}",
+        "of products, {}, over the {:.2f} that scans reach\n  {}",
         kernels::to_text(k), format_seconds(estimate(k).seconds), format_bytes(kernels::bytes(k)),
-        format_seconds(moved), format_seconds(products(k)), pointwise_.explain(stream(k)));
+        format_seconds(moved), format_seconds(products(k)), convolves(k) ? 1 : reached_, pointwise_.explain(stream(k)));
 }
 
 }  // namespace orrery::calibrate

@@ -15,7 +15,8 @@ public:
     /// Keeps a reference to the other predictor.
     StateSpacePredictor(const Profile& profile, const PointwisePredictor& pointwise);
 
-    /// The longer of an addition that moves as many bytes and of its operations at the rate of products in a long run.
+    /// The longer of an addition that moves as many bytes and of its operations at the rate of products in a long run,
+    /// over the share of it that a scan's kernels reach (constant state_space_scan); convolutions reach all.
     [[nodiscard]] Estimate estimate(const kernels::StateSpace& kernel) const;
     [[nodiscard]] std::string explain(const kernels::StateSpace& kernel) const;
 
@@ -23,6 +24,7 @@ private:
     [[nodiscard]] double products(const kernels::StateSpace& kernel) const;
 
     double half_rate_;  ///< flop/s of 16-bit products in a long run
+    double reached_;    ///< by a scan's kernels, of what bounds them
     Machine machine_;
     const PointwisePredictor& pointwise_;
 };

@@ -127,9 +127,7 @@ double Predictor::constant(const std::string& name) const {
 }
 
 double Predictor::constant_or(const std::string& name, double otherwise) const {
-    const auto& constants = tables_->source->constants;
-    const auto found = constants.find(name);
-    return found == constants.end() ? otherwise : found->second.value;
+    return calibrate::constant_or(tables_->source->constants, name, otherwise);
 }
 
 }  // namespace orrery::calibrate

@@ -145,6 +145,12 @@ struct Constant {
     std::string unit, origin;
 };
 
+/// The constant of that name; `otherwise` where there is none.
+inline double constant_or(const std::map<std::string, Constant>& constants, const std::string& name, double otherwise) {
+    const auto found = constants.find(name);
+    return found == constants.end() ? otherwise : found->second.value;
+}
+
 /// Held-out error of the predictor on a suite: 20% of the points kept aside (by hash of their shape).
 struct HeldOut {
     std::uint32_t points = 0;
@@ -168,8 +174,9 @@ struct Profile {
     /// Optional: sustained_memory (share of memory_bytes_per_second that a long stream reaches; no memory-bound kernel
     /// is faster), sustained_single, sustained_fp8 and sustained_fp4 (sustained_gemm of products in fp32, fp8 and fp4,
     /// where it is another), unaligned_gemm (rate of 16-bit products with rows that begin between words of four bytes,
-    /// over that of others), board_spread (standard deviation of the rate of compute-bound kernels among boards of the
-    /// kind, relative to it), peak_single_flops, peak_tf32_flops, peak_fp8_flops, peak_fp4_flops, multiprocessors,
+    /// over that of others), state_space_scan (share that kernels of a state-space scan reach of what bounds them),
+    /// board_spread (standard deviation of the rate of compute-bound kernels among boards of the kind, relative to it),
+    /// peak_single_flops, peak_tf32_flops, peak_fp8_flops, peak_fp4_flops, multiprocessors,
     /// tile_waves (present: GEMM tiles run in whole waves over the multiprocessors), attention_backward_rate (flop/s of
     /// the backward over the forward), network_efficiency (payload share of the NICs' line rate, measured; else the
     /// adapter's of hardware/datasheets.hpp), cache_bytes (of a CPU's last level, which the ranks of a host share:

@@ -8,11 +8,6 @@ namespace orrery::calibrate {
 
 namespace {
 
-double constant_or(const std::map<std::string, Constant>& constants, const char* key, double fallback) {
-    const auto found = constants.find(key);
-    return found == constants.end() ? fallback : found->second.value;
-}
-
 /// Start-up of a kernel: the least time any GEMM or attention of the published tables takes is 3 to 9 us.
 constexpr double start_up_seconds = 4e-6;
 

@@ -85,6 +85,21 @@ TEST(PredictGemm, CapsOtherFormatsByTheirOwnRate) {
     EXPECT_NEAR(Predictor(profile).kernel(best).seconds / burst, 1 / 0.8, 1e-4);
 }
 
+TEST(PredictStateSpace, ScansReachAShareOfTheirRoofline) {
+    using enum kernels::StateSpaceKind;
+    const Profile profile = small_profile();
+    Profile half = profile;
+    half.constants["state_space_scan"] = {0.5, "1", "test"};
+    const auto longer = [&](kernels::StateSpaceKind kind) {
+        const kernels::StateSpace scan{kind, Dtype::bf16, 1, 4096, 64, 64, 1, 128, 256};
+        return Predictor(half).kernel(scan).seconds / Predictor(profile).kernel(scan).seconds;
+    };
+    EXPECT_DOUBLE_EQ(longer(chunk_scan), 2);
+    EXPECT_DOUBLE_EQ(longer(input_gradient), 2);
+    EXPECT_DOUBLE_EQ(longer(convolution), 1);
+    EXPECT_DOUBLE_EQ(longer(convolution_backward), 1);
+}
+
 TEST(PredictGemm, IsSlowerWhereRowsBeginBetweenWords) {
     using enum kernels::GemmPass;
     Profile profile = small_profile();
