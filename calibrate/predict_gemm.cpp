@@ -285,10 +285,10 @@ double GemmPredictor::sustained(Dtype table) const {
 /// From Ampere on tensor cores are fed by copies of 4, 8 or 16 bytes that run beside them (PTX ISA, cp.async). A row of
 /// 16-bit elements that begins between two words cannot be copied so, and products with one go to Turing's kernels.
 double GemmPredictor::unaligned(const kernels::Gemm& gemm) const {
-    if (!is_half(gemm.dtype) || measured(gemm) != nullptr) return 1;
+    if (!is_half(gemm.dtype)) return 1;
     const auto rows = kernels::row_elements(gemm);
     const bool odd = std::ranges::any_of(rows, [](std::uint32_t elements) { return elements % 2 != 0; });
-    return odd ? 1 / unaligned_ : 1;
+    return odd && measured(gemm) == nullptr ? 1 / unaligned_ : 1;
 }
 
 Estimate GemmPredictor::estimate(const kernels::Gemm& gemm) const {
@@ -332,11 +332,12 @@ std::string GemmPredictor::explain(const kernels::Gemm& gemm) const {
     if (raw.uncertainty > 0)
         out += fmt::format("  kriging over {} rows, of which these are the nearest: within {:.1f}%\n",
                            table.table().points.size(), 100 * raw.uncertainty);
-    if (unaligned(gemm) > 1) out += fmt::format("  rows begin between words of four bytes: x{:.2f}\n", unaligned(gemm));
+    const double longer = unaligned(gemm);
+    if (longer > 1) out += fmt::format("  rows begin between words of four bytes: x{:.2f}\n", longer);
     if (known < 0.9995) out += fmt::format("  weight {:.3f} from cells filled from their neighbours\n", 1 - known);
     out += fmt::format("  roofline {}, at the table's clock {}, sustained clock x{:.3f}{}\n",
                        format_seconds(gemm_roofline(gemm, machine_)), format_seconds(raw.seconds),
-                       sustained.seconds / raw.seconds / unaligned(gemm), raw.extrapolated ? ", extrapolated" : "");
+                       sustained.seconds / raw.seconds / longer, raw.extrapolated ? ", extrapolated" : "");
     return out;
 }
 

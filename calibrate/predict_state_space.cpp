@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/units.hpp"
+#include "kernels/state_space_work.hpp"
 
 namespace orrery::calibrate {
 
@@ -18,10 +19,6 @@ kernels::Pointwise stream(const kernels::StateSpace& k) {
             static_cast<std::uint64_t>(std::max(1.0, std::round(kernels::bytes(k) / row))), k.head_dim};
 }
 
-bool convolves(const kernels::StateSpace& k) {
-    return k.kind == kernels::StateSpaceKind::convolution || k.kind == kernels::StateSpaceKind::convolution_backward;
-}
-
 }  // namespace
 
 StateSpacePredictor::StateSpacePredictor(const Profile& profile, const PointwisePredictor& pointwise)
@@ -32,13 +29,17 @@ StateSpacePredictor::StateSpacePredictor(const Profile& profile, const Pointwise
     half_rate_ = best_half_rate(profile, machine_) * profile.constants.at("sustained_gemm").value;
 }
 
+double StateSpacePredictor::reached(const kernels::StateSpace& k) const {
+    return kernels::convolves(k.kind) ? 1 : reached_;
+}
+
 double StateSpacePredictor::products(const kernels::StateSpace& k) const {
     return kernels::flops(k) / (half_rate_ * machine_.peak(k.dtype) / machine_.half_flops);
 }
 
 Estimate StateSpacePredictor::estimate(const kernels::StateSpace& k) const {
     Estimate out = pointwise_.estimate(stream(k));
-    out.seconds = std::max(out.seconds, products(k)) / (convolves(k) ? 1 : reached_);
+    out.seconds = std::max(out.seconds, products(k)) / reached(k);
     out.extrapolated = true;
     out.derived = "state-space scans from their bytes and operations";
     return out;
@@ -46,11 +47,12 @@ Estimate StateSpacePredictor::estimate(const kernels::StateSpace& k) const {
 
 std::string StateSpacePredictor::explain(const kernels::StateSpace& k) const {
     const double moved = pointwise_.estimate(stream(k)).seconds;
+    const std::string share = reached(k) < 1 ? fmt::format(", over the {:.2f} that scans reach", reached(k)) : "";
     return fmt::format(
         "{}: {}\n  never measured: the longer of an addition that moves its {}, {}, and of its operations at the rate "
-        "of products, {}, over the {:.2f} that scans reach\n  {}",
+        "of products, {}{}\n  {}",
         kernels::to_text(k), format_seconds(estimate(k).seconds), format_bytes(kernels::bytes(k)),
-        format_seconds(moved), format_seconds(products(k)), convolves(k) ? 1 : reached_, pointwise_.explain(stream(k)));
+        format_seconds(moved), format_seconds(products(k)), share, pointwise_.explain(stream(k)));
 }
 
 }  // namespace orrery::calibrate

@@ -21,6 +21,8 @@ public:
     [[nodiscard]] std::string explain(const kernels::StateSpace& kernel) const;
 
 private:
+    /// Of what bounds a kernel, how much it reaches.
+    [[nodiscard]] double reached(const kernels::StateSpace& kernel) const;
     [[nodiscard]] double products(const kernels::StateSpace& kernel) const;
 
     double half_rate_;  ///< flop/s of 16-bit products in a long run

@@ -38,21 +38,12 @@ constexpr PerKernel xeon_e5 = slower(epyc_7742, 2.0 / 1.9), xeon_8570 = slower(x
 constexpr double grace_over_xeon = grace.plain / xeon_8480c.plain;
 constexpr EnumTable<HostProcessor, double> launches{0, 9 * us, 9 * us, 6 * us, 5.5 * us, 6 * us* grace_over_xeon};
 
-constexpr HostTime without_launches(double together_us, HostProcessor processor, std::string_view origin) {
-    return {together_us * us - launches_of_kernel * launches[processor], launches_of_kernel, origin};
-}
-
-constexpr HostTime megatron(PerKernel time, HostProcessor processor) {
-    return without_launches(time.plain, processor,
-                            "measured: steps of Megatron-LM's continuous integration with layers written out on DGX "
-                            "A100, DGX H100 and GB200, scaled to other processors (hardware/README.md)");
-}
-
-constexpr HostTime engine(PerKernel time, HostProcessor processor) {
-    return without_launches(time.engine, processor,
-                            "measured: steps of Megatron-LM's continuous integration with Transformer Engine on DGX "
-                            "A100, DGX H100 and GB200, scaled to other processors (hardware/README.md)");
-}
+constexpr std::string_view of_plain =
+    "measured: steps of Megatron-LM's continuous integration with layers written out on DGX A100, DGX H100 and GB200, "
+    "scaled to other processors (hardware/README.md)";
+constexpr std::string_view of_engine =
+    "measured: steps of Megatron-LM's continuous integration with Transformer Engine on DGX A100, DGX H100 and GB200, "
+    "scaled to other processors (hardware/README.md)";
 
 constexpr HostTime graph_executor{0, 1, "no Python between kernels; beside the launch nothing was measured"};
 constexpr HostTime own_runtime{0, 1, "each operation is one call from C++; beside the launch nothing was measured"};
@@ -62,18 +53,22 @@ using Row = EnumTable<HostProcessor, HostTime>;
 /// The same on every processor, whose launches differ.
 constexpr Row everywhere(HostTime time) { return {no_host, time, time, time, time, time}; }
 
-constexpr Row on_each(HostTime (*of)(PerKernel, HostProcessor)) {
+/// Launches, which machines differ in, counted apart.
+constexpr Row on_each(double PerKernel::*of, std::string_view origin) {
+    const auto at = [&](const PerKernel& time, HostProcessor processor) {
+        return HostTime{time.*of * us - launches_of_kernel * launches[processor], launches_of_kernel, origin};
+    };
     return {no_host,
-            of(xeon_e5, HostProcessor::xeon_e5_2698_v4),
-            of(epyc_7742, HostProcessor::epyc_7742),
-            of(xeon_8480c, HostProcessor::xeon_8480c),
-            of(xeon_8570, HostProcessor::xeon_8570),
-            of(grace, HostProcessor::grace)};
+            at(xeon_e5, HostProcessor::xeon_e5_2698_v4),
+            at(epyc_7742, HostProcessor::epyc_7742),
+            at(xeon_8480c, HostProcessor::xeon_8480c),
+            at(xeon_8570, HostProcessor::xeon_8570),
+            at(grace, HostProcessor::grace)};
 }
 
 constexpr EnumTable<Software, Row> table{
-    on_each(megatron),
-    on_each(engine),
+    on_each(&PerKernel::plain, of_plain),
+    on_each(&PerKernel::engine, of_engine),
     everywhere(graph_executor),
     everywhere(own_runtime),
 };

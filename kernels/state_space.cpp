@@ -61,9 +61,9 @@ const Entry& entry(StateSpaceKind kind) { return table[static_cast<std::size_t>(
 
 double tokens(const StateSpace& k) { return double{1} * k.batch * k.seq; }
 
-bool convolves(const StateSpace& k) { return k.kind == convolution || k.kind == convolution_backward; }
-
 }  // namespace
+
+bool convolves(StateSpaceKind kind) { return kind == convolution || kind == convolution_backward; }
 
 std::string_view name(StateSpaceKind kind) { return entry(kind).name; }
 
@@ -86,7 +86,7 @@ double bytes_of(const StateSpace& k) {
     const double element = size_of(k.dtype), inner = double{1} * k.heads * k.head_dim;
     const double rows = tokens(k) * (element * (passes.scanned * inner + passes.projected * k.groups * k.state) +
                                      4 * passes.decays * k.heads);
-    if (convolves(k)) return rows;
+    if (convolves(k.kind)) return rows;
     const double chunks = double{1} * k.batch * ((k.seq + k.chunk - 1) / k.chunk);
     const double states = chunks * inner * k.state, product = tokens(k) * k.chunk * k.groups;
     return rows + states * (passes.states * element + passes.states_fp32 * 4) +

@@ -90,8 +90,9 @@ public:
     /// which may be minus infinity: long before; gives the last end.
     double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
                std::vector<Span>& spans) const;
-    /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph, and
-    /// an update is the framework's own, whoever wrote the layers.
+    /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph; an
+    /// update and operators that layers leave to the framework (Label::plain) are the framework's own, whoever wrote
+    /// the layers.
     [[nodiscard]] double dispatch(const strategies::Op& op) const {
         if (op.label.phase == strategies::Phase::optimizer || op.label.plain) return plain_dispatch_;
         return op.label.routed ? routed_dispatch_ : dispatch_;

@@ -87,9 +87,9 @@ std::string recomputed_modules(const std::string& words) {
 
 /// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike. MaxText's
 /// minimal_with_context keeps what every product leaves and attention's results with their statistics
-/// (maxtext, layers/decoders.py, minimal_policy): what is recomputed has no product. What vTrain's
-/// rows say (use_checkpoint) is what its simulator was told; the steps that it is held against have no time for it:
-/// their products would exceed the A100's peak.
+/// (maxtext, layers/decoders.py, minimal_policy): what is recomputed has no product. What vTrain's rows
+/// say (use_checkpoint) is what its simulator was told; the steps that it is held against have no time for it: their
+/// products would exceed the A100's peak.
 void map_recompute(Strategy& strategy, const Row& row) {
     std::string words = row.words("recompute");
     if (words.empty()) words = row.words("switches.recompute-granularity");

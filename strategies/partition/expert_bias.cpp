@@ -45,8 +45,7 @@ bool adds_expert_bias_apart(const Plan& plan, const models::Experts& op) {
 void add_expert_bias(const Plan& plan, const ExpertShapes& shapes, std::uint64_t width, Piece& piece) {
     using enum PointwiseKind;
     const Dtype narrow = activation_dtype(plan), wide = Dtype::fp32;
-    add_each(piece.forward, shapes, width,
-             {{"bias by probability", fill, wide}, {"expert bias", PointwiseKind::add, wide}});
+    add_each(piece.forward, shapes, width, {{"bias by probability", fill, wide}, {"expert bias", add, wide}});
     add_whole(piece.forward, shapes, width, {"join experts", scale, wide});
     add_whole(piece.forward, shapes, width, {"cast experts", cast, narrow});
     add_whole(piece.backward, shapes, width, {"cast experts backward", cast, narrow});

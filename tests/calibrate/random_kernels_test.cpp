@@ -72,22 +72,25 @@ TEST_P(RandomKernels, StayBelowThePeak) {
 TEST_P(RandomKernels, LargerProductsTakeLonger) {
     SCOPED_TRACE(seed);
     Random random(seed + 2);
+    // Rows of an odd number of elements take longer than the next longer ones (predictor_test).
+    Profile aligned = profile_;
+    aligned.constants.erase("unaligned_gemm");
+    const Predictor predictor(aligned);
     double sum = 0;
     int count = 0;
     for (int i = 0; i < 5000; ++i) {
-        // Even: rows of an odd number of elements take longer than the next longer ones (predictor_test).
-        const auto even = [&] { return random.between(64, 4e4) / 2 * 2; };
-        const kernels::Gemm small{kernels::Dtype::bf16, 1, even(), even(), even()};
+        const kernels::Gemm small{kernels::Dtype::bf16, 1, random.between(64, 4e4), random.between(64, 4e4),
+                                  random.between(64, 4e4)};
         kernels::Gemm large = small;
         (std::array{&large.m, &large.n, &large.k}[random.below(3)])[0] *= 2;
-        const double before = predictor_.kernel(small).seconds, after = predictor_.kernel(large).seconds;
+        const double before = predictor.kernel(small).seconds, after = predictor.kernel(large).seconds;
         if (before < 20e-6) continue;
         EXPECT_GE(after, 0.8 * before) << kernels::to_text(small) << " to " << kernels::to_text(large);
         sum += after / before;
         ++count;
     }
     ASSERT_GT(count, 1000);
-    EXPECT_GT(sum / count, 1.75);
+    EXPECT_GT(sum / count, 1.8);
 }
 
 TEST_P(RandomKernels, PointwiseTimeGrowsWithItsSize) {
