@@ -50,4 +50,8 @@ inline constexpr std::string_view launch_origin =
 /// device's profile holds.
 double dispatch_seconds(Software software, HostProcessor processor, double launch_seconds);
 
+/// Seconds of the host for each further product of a group that it launches one after the other, those of a rank's
+/// experts: what a turn of the loop takes in C++, its launch with it (README.md).
+double further_product_seconds(Software software, double launch_seconds);
+
 }  // namespace orrery::hardware

@@ -47,22 +47,6 @@ double dispatch_seconds(const strategies::Training& training, const topology::Gp
            (training.deterministic ? hardware::deterministic_fills * of(Software::megatron_lm) : 0);
 }
 
-/// How often a kernel on routed tokens is launched. Transformer Engine and Megatron-LM's grouped products loop over
-/// the rank's experts (nvte_multi_stream_cublas_gemm, grouped_gemm's CublasGroupedGemm), and so do their casts to fp8,
-/// but for those by scales of steps before, which one kernel makes of all (multi_tensor_quantize).
-std::uint32_t launches_apart(const kernels::Kernel& kernel, const strategies::Plan& plan) {
-    using kernels::PointwiseKind;
-    const hardware::Software software = plan.training.software;
-    if (plan.model.experts == 0) return 1;
-    if (software != hardware::Software::megatron_lm && software != hardware::Software::transformer_engine) return 1;
-    if (const auto* product = std::get_if<kernels::Gemm>(&kernel)) return product->batch;
-    const auto* pointwise = std::get_if<kernels::Pointwise>(&kernel);
-    const bool casts = pointwise != nullptr && (pointwise->kind == PointwiseKind::transpose ||
-                                                pointwise->kind == PointwiseKind::sum_of_squares);
-    if (!casts || plan.training.fp8_recipe == strategies::Fp8Recipe::delayed) return 1;
-    return static_cast<std::uint32_t>(plan.model.experts / plan.strategy.expert);
-}
-
 /// Of a kernel over that of the table.
 double relative_rate(const kernels::Kernel& kernel, const hardware::AttentionRates& attention) {
     const auto* fused = std::get_if<kernels::Attention>(&kernel);
@@ -115,19 +99,20 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::experts)),
       plain_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::framework)),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
-    if (routed_dispatch_ > 0) launch_ = predictor.constant("launch_seconds");
     // A device without a datasheet's rate is the one that the profile measured.
     const double rate = gpu.memory_bytes_per_second;
     const double memory = rate > 0 ? predictor.constant("memory_bytes_per_second") / rate : 1.0;
     const double slowest = 1 + predictor.constant_or("board_spread", 0) * expected_maximum(step.mesh.ranks());
     const hardware::AttentionRates attention =
         hardware::attention_rates(plan.training.attention_kernel, gpu.compute_capability);
+    const double launch = predictor.constant("launch_seconds");
     const Caches caches(step, predictor, std::min(network.gpus_per_node(), step.mesh.ranks()));
     for (const kernels::Kernel& kernel : step.kernels) {
         const calibrate::Estimate estimate = predictor.kernel(kernel);
         const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
-        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived,
-                            launches_apart(kernel, plan)});
+        const Launches launches = routed_dispatch_ > 0 ? launches_of(kernel, plan, launch) : Launches{};
+        kernels_.push_back(
+            {caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived, launches});
     }
     const topology::GpuId own = plan.placement.gpu(rank);
     if (has<strategies::Copy>(step))

@@ -14,6 +14,7 @@
 #include "sim/folding.hpp"
 #include "sim/host_copies.hpp"
 #include "sim/host_cores.hpp"
+#include "sim/launches.hpp"
 #include "sim/network.hpp"
 #include "sim/step.hpp"
 #include "strategies/hazards.hpp"
@@ -61,7 +62,7 @@ struct KernelCost {
     double seconds = 0;
     bool extrapolated = false;
     std::string_view derived = {};  ///< as calibrate::Estimate says it
-    std::uint32_t launches = 1;     ///< on routed tokens: each expert's part by itself (launches_apart)
+    Launches launches = {};         ///< where it is on routed tokens
 };
 
 class Costs {
@@ -98,11 +99,14 @@ public:
         return op.label.routed ? routed_dispatch_ : dispatch_;
     }
     /// The same with all of its launches, the first of which dispatch() counts.
-    [[nodiscard]] double issue(const strategies::Op& op) const { return dispatch(op) + (launches(op) - 1) * launch_; }
+    [[nodiscard]] double issue(const strategies::Op& op) const {
+        const Launches of_kernel = launches(op);
+        return dispatch(op) + (of_kernel.parts - 1) * of_kernel.further;
+    }
     /// The end that the host's launches allow an operation of so many seconds of the device, when the first could be
     /// made at `host`.
     [[nodiscard]] double soonest_end(const strategies::Op& op, double seconds, double host) const {
-        return std::max(host + dispatch(op) + seconds, host + issue(op) + seconds / launches(op));
+        return std::max(host + dispatch(op) + seconds, host + issue(op) + seconds / launches(op).parts);
     }
     /// Nothing in a step without copies.
     [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
@@ -114,10 +118,9 @@ private:
     [[nodiscard]] OpCost kernel_cost(const strategies::Op& op, double seconds) const {
         return {seconds, issue(op), dispatch(op), soonest_end(op, seconds, 0)};
     }
-    /// Without a host's time there are no launches to wait for.
-    [[nodiscard]] double launches(const strategies::Op& op) const {
+    [[nodiscard]] Launches launches(const strategies::Op& op) const {
         const auto* compute = std::get_if<strategies::Compute>(&op.what);
-        return op.label.routed && compute != nullptr ? kernels_[compute->kernel].launches : 1;
+        return op.label.routed && compute != nullptr ? kernels_[compute->kernel].launches : Launches{};
     }
     [[nodiscard]] double collective_seconds(const strategies::StepProgram& step, const strategies::Collective& c) const;
     [[nodiscard]] BlockTimes block_times(const strategies::StepProgram& step, std::uint32_t block,
@@ -147,7 +150,6 @@ private:
     mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t, std::uint32_t>, double>
         collectives_;  // seconds
     double gap_, dispatch_, routed_dispatch_, plain_dispatch_, slowdown_;
-    double launch_ = 0;  ///< of an expert's part; 0 in a CUDA graph
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;
     std::vector<KernelCost> kernels_;

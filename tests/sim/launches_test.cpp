@@ -42,13 +42,27 @@ TEST(Launches, TheLastExpertEndsItsPartBehindThem) {
     std::size_t grouped = 0;
     for (const strategies::Op& op : step.programs.front().ops) {
         const auto* compute = std::get_if<strategies::Compute>(&op.what);
-        if (compute == nullptr || !op.label.routed || costs.kernels()[compute->kernel].launches == 1) continue;
+        if (compute == nullptr || !op.label.routed || costs.kernels()[compute->kernel].launches.parts == 1) continue;
         ++grouped;
         EXPECT_DOUBLE_EQ(costs.issue(op) - costs.dispatch(op), 63 * launch);
         EXPECT_DOUBLE_EQ(costs.soonest_end(op, 64e-9, 0), costs.issue(op) + 1e-9);
         EXPECT_DOUBLE_EQ(costs.soonest_end(op, 1, 0), costs.dispatch(op) + 1) << "a long one hides them";
     }
     EXPECT_GT(grouped, 0U);
+}
+
+TEST(Launches, OfTransformerEngineTakeATurnOfItsLoopEach) {
+    constexpr double launch = 6e-6, turn = 28.3e-6;
+    const kernels::Gemm products{kernels::Dtype::bf16, 64, 512, 512, 512};
+    const kernels::Pointwise add{kernels::PointwiseKind::add, kernels::Dtype::bf16, 512, 512};
+    const auto plan = [](const char* software) { return experts(software).plan; };
+    const Launches engine = launches_of(products, plan("transformer-engine"), launch);
+    EXPECT_EQ(engine.parts, 64U);
+    EXPECT_NEAR(engine.further, turn, 1e-7);
+    EXPECT_EQ(launches_of(products, plan("megatron-lm"), launch), (Launches{64, launch}));
+    for (const char* software : {"tensorflow", "orrery"})
+        EXPECT_EQ(launches_of(products, plan(software), launch), Launches{}) << software;
+    EXPECT_EQ(launches_of(add, plan("transformer-engine"), launch), Launches{});
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+#include "sim/launches.hpp"
+
+#include "hardware/host_time.hpp"
+
+namespace orrery::sim {
+
+namespace {
+
+bool casts_by_expert(const kernels::Kernel& kernel, const strategies::Plan& plan) {
+    using kernels::PointwiseKind;
+    const auto* pointwise = std::get_if<kernels::Pointwise>(&kernel);
+    return pointwise != nullptr && plan.training.fp8_recipe != strategies::Fp8Recipe::delayed &&
+           (pointwise->kind == PointwiseKind::transpose || pointwise->kind == PointwiseKind::sum_of_squares);
+}
+
+}  // namespace
+
+Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan, double launch_seconds) {
+    const hardware::Software software = plan.training.software;
+    if (plan.model.experts == 0) return {};
+    if (software != hardware::Software::megatron_lm && software != hardware::Software::transformer_engine) return {};
+    if (const auto* product = std::get_if<kernels::Gemm>(&kernel))
+        return {product->batch, hardware::further_product_seconds(software, launch_seconds)};
+    if (!casts_by_expert(kernel, plan)) return {};
+    return {static_cast<std::uint32_t>(plan.model.experts / plan.strategy.expert), launch_seconds};
+}
+
+}  // namespace orrery::sim
