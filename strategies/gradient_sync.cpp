@@ -105,6 +105,7 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
         }
         sent = received;
         from = moved;
+        under_way_ = {moved};
     }
     return from;
 }

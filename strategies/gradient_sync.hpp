@@ -31,6 +31,8 @@ public:
     /// Behind the slot's last call for that layer, and behind its last for any.
     void behind(const Slot& slot, std::size_t position);
     void behind(const Slot& slot);
+    /// What the last reduction makes that was written beside the backward; empty: there is none yet.
+    [[nodiscard]] const std::vector<BufferId>& under_way() const { return under_way_; }
     /// What is left to do when all slots have run. Returns what the optimizer reads; last_dense() is then the last of
     /// them that holds no experts.
     std::vector<BufferId> finish();
@@ -70,6 +72,7 @@ private:
     std::uint64_t kept_ = 0;                           // elements of all of them
     std::map<Formed, BufferId> formed_;                // of buckets that are scattered behind every backward
     std::map<std::uint32_t, std::uint16_t> scatters_;  // by bucket: what its scatters take
+    std::vector<BufferId> under_way_;
 };
 
 }  // namespace orrery::strategies

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "models/operators.hpp"
+#include "strategies/checkpoint_boundary.hpp"
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/plan_fields.hpp"
@@ -299,6 +300,7 @@ void check_passes(const Plan& plan) {
                "set recompute to \"full\", or leave recompute_num_layers out");
     }
     check_modules(strategy);
+    check_checkpoint_boundary(strategy);
     if (strategy.recompute_num_layers > most) {
         refuse("/strategy/recompute_num_layers",
                fmt::format("{} layers, but a chunk has {}", strategy.recompute_num_layers, most),

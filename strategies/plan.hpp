@@ -79,6 +79,7 @@ struct Strategy {
     Recompute recompute = Recompute::none;                       ///< recompute-granularity
     std::string recompute_modules = {};                          ///< selective: modules_named(); empty: core_attn
     std::uint32_t recompute_num_layers = 0;  ///< full: how many layers of each chunk are recomputed; 0: all
+    bool synchronize_checkpoints = false;    ///< DeepSpeed's synchronize_checkpoint_boundary (checkpoint_boundary.hpp)
     /// cpu-offloading-num-layers: the first so many layers of each chunk keep in host memory what their backward needs.
     std::uint32_t cpu_offloading_num_layers = 0;
     /// optimizer-cpu-offload: so much of the optimizer's states (optimizer-offload-fraction) lies in host memory, whose

@@ -29,6 +29,12 @@ struct Parts {
     std::uint32_t body, output, end;
 };
 
+/// Whether a layer is one of those that recomputation is about.
+bool repeats(const models::Layer& layer) { return layer.part == Part::body || layer.part == Part::further; }
+bool runs_again(const models::Layer& layer, const Strategy& strategy) {
+    return repeats(layer) && strategy.recompute == Recompute::full;
+}
+
 /// A type for each of the body's that stands among those layers at its ends whose products stay in 16 bits.
 void keep_ends_wide(models::Model& model, const Training& training) {
     if (!is_narrow(training.precision.compute)) return;
@@ -75,11 +81,11 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
     const Again rest = recompute == Recompute::full ? Again(Recompute::none) : plan.strategy.again();
     for (const models::Layer& layer : blocks.model.layers) {
         const ShardedLayer sharded = shard(layer, plan);
-        const bool body = layer.part == Part::body || layer.part == Part::further;
         TypeBlocks& type = blocks.types.emplace_back();
-        type.plain = add_blocks(step, intern, sharded, body ? rest : Again(Recompute::none), backwards);
-        const bool again = body && recompute == Recompute::full;
-        type.recomputed = again ? add_blocks(step, intern, sharded, Recompute::full, backwards) : type.plain;
+        type.plain = add_blocks(step, intern, sharded, repeats(layer) ? rest : Again(Recompute::none), backwards);
+        type.recomputed = runs_again(layer, plan.strategy)
+                              ? add_blocks(step, intern, sharded, Recompute::full, backwards)
+                              : type.plain;
     }
     if (plan.strategy.overlap_expert_exchanges) add_pairs(step, intern, plan, blocks);
     blocks.word_embedding_parameters = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
@@ -101,10 +107,12 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
         const std::uint32_t first = parts.body + own.first;
         for (std::uint32_t node = virtual_stage == 0 ? 0 : first;
              node < (virtual_stage == last ? parts.end : first + own.count); ++node) {
-            const TypeBlocks& type = blocks.types[blocks.model.nodes[node].layer];
+            const std::uint32_t layer = blocks.model.nodes[node].layer;
+            const TypeBlocks& type = blocks.types[layer];
             const bool again = strategy.recompute_num_layers == 0 || node < first + strategy.recompute_num_layers;
             chunk.push_back({again ? &type.recomputed : &type.plain,
-                             static_cast<std::int32_t>(node) - static_cast<std::int32_t>(parts.body)});
+                             static_cast<std::int32_t>(node) - static_cast<std::int32_t>(parts.body),
+                             again && runs_again(blocks.model.layers[layer], strategy)});
         }
         for (const PlacedLayer& layer : chunk) {
             stage.parameters += layer.blocks->parameters;

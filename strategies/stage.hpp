@@ -34,6 +34,7 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
 struct PlacedLayer {
     const LayerBlocks* blocks;
     std::int32_t layer;
+    bool runs_again = false;  ///< all of it, in its backward
 };
 
 /// chunks[c]: the layers of model chunk c, in forward order; which virtual stage it is says PipelineShape.

@@ -2,6 +2,7 @@
 
 #include "strategies/batch_input.hpp"
 #include "strategies/boundary.hpp"
+#include "strategies/checkpoint_boundary.hpp"
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/gradient_sync.hpp"
 #include "strategies/offload.hpp"
@@ -29,6 +30,7 @@ public:
           builder_("stage " + std::to_string(stage.index)),
           boundary_(plan, stage.index, builder_, intern),
           offload_(plan, stage, builder_, intern),
+          checkpoints_(plan, builder_, intern),
           schedule_(schedule_of(plan.strategy.schedule)),
           slots_(schedule_.slots(plan.pipeline_shape(), stage.index)),
           gradients_(plan, stage, slots_, builder_, intern),
@@ -100,6 +102,7 @@ private:
     Builder builder_;
     Boundary boundary_;
     Offload offload_;
+    CheckpointBoundary checkpoints_;
     const Schedule& schedule_;
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> begins_;  // of each slot: its first operation
@@ -243,8 +246,11 @@ StageWriter::Use StageWriter::forward_use(const Slot& slot, std::size_t i, std::
 void StageWriter::forward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
-    call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward,
-                   intern_.label("forward", Phase::forward, mb, placed.layer), forward_use(slot, i, std::move(reads)));
+    const Label label = intern_.label("forward", Phase::forward, mb, placed.layer);
+    Use use = forward_use(slot, i, std::move(reads));
+    checkpoints_.before(label, placed.runs_again, use.writes);
+    call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward, label, std::move(use));
+    checkpoints_.behind(label, placed.runs_again, {});
     offload_.behind(slot, i, following(slot), saved_[{slot.chunk, slot.micro_batch}].back().all);
 }
 
@@ -284,13 +290,15 @@ void StageWriter::backward_layer(const Slot& slot, std::size_t i, std::vector<Bu
     const LayerBlocks& blocks = *placed.blocks;
     const bool whole = slot.work == SlotWork::backward;
     const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
+    const Label label = intern_.label(whole ? "backward" : "input gradient", Phase::backward,
+                                      static_cast<std::int32_t>(slot.micro_batch), placed.layer);
     Use use = backward_use(slot, i, std::move(reads));
-    if (block != LayerBlocks::none)
-        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block,
-                       intern_.label(whole ? "backward" : "input gradient", Phase::backward,
-                                     static_cast<std::int32_t>(slot.micro_batch), placed.layer),
-                       std::move(use));
+    if (block != LayerBlocks::none) {
+        checkpoints_.before(label, placed.runs_again, use.writes);
+        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block, label, std::move(use));
+    }
     gradients_.behind(slot, i);
+    checkpoints_.behind(label, placed.runs_again, gradients_.under_way());
 }
 
 void StageWriter::end_backward(const Slot& slot) {

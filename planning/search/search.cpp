@@ -38,6 +38,7 @@ std::vector<scenarios::Override> open_plan() {
                             "recompute",
                             "recompute_num_layers",
                             "recompute_modules",
+                            "synchronize_checkpoint_boundary",
                             "cpu_offloading_num_layers",
                             "optimizer_cpu_offload",
                             "optimizer_offload_fraction",

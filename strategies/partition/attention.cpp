@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace orrery::strategies {
 
@@ -85,6 +86,10 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
     if (s.biased) piece.backward.push_back({"position bias gradient", over_scores(PointwiseKind::bias_gradient)});
     piece.backward.push_back({"attention scores dgrad queries", gemm(s.head_dim, s.keys)});
     piece.backward.push_back({"attention scores dgrad keys", of_keys(s.head_dim)});
+    if (!apart) {  // one layer made queries, keys and values (torch.split): their gradients are joined to one tensor's
+        const auto [tokens, row] = s.cross ? std::pair{s.key_tokens(), s.kv_row()} : std::pair{s.tokens(), s.row()};
+        piece.backward.push_back({"join gradients", Pointwise{PointwiseKind::transpose, s.dtype, tokens, row}});
+    }
 
     // Q, K, V; the softmax's output; the dropout's mask and output (Korthikanti et al. 2022, section 4.1).
     piece.saved_bytes = s.qkv_bytes() + s.scores() * s.element_bytes;
@@ -110,7 +115,8 @@ AttentionShape attention_shape(const models::AttentionCore& op, const LayerStrea
             kernels::size_of(dtype),
             op.causal,
             op.dropout,
-            plan.model.relative_buckets > 0 && !op.cross};
+            plan.model.relative_buckets > 0 && !op.cross,
+            op.cross};
 }
 
 void shard_attention(LayerStream& stream, const models::AttentionCore& op) {

@@ -19,6 +19,7 @@ struct AttentionShape {
     std::uint64_t element_bytes;
     bool causal, dropout;
     bool biased;  ///< a bias for each head and distance is added to the scores
+    bool cross;   ///< keys and values are of another sequence, and of a layer of their own
 
     [[nodiscard]] std::uint64_t tokens() const { return std::uint64_t{batch} * seq; }
     [[nodiscard]] std::uint64_t key_tokens() const { return std::uint64_t{batch} * keys; }

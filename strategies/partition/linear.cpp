@@ -42,6 +42,19 @@ private:
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
     }
+    /// Transformer Engine casts what a rank has of a sequence, and gathers it narrow (gather_along_first_dim).
+    [[nodiscard]] bool gathers_narrow() const {
+        return is_narrow(compute_) && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence &&
+               stream_.plan.training.software == hardware::Software::transformer_engine;
+    }
+    /// Its norms write what a product behind them reads, where the scale is known before (LayerNormLinear).
+    [[nodiscard]] bool cast_by_norm() const {
+        return compute_ == Dtype::fp8 && column_ && stream_.value == stream_.normed &&
+               stream_.plan.training.fp8_recipe == Fp8Recipe::delayed &&
+               stream_.plan.training.software == hardware::Software::transformer_engine;
+    }
+    ValueId gather(std::vector<Work>& list, const std::string& name, std::uint64_t width, ValueId moved,
+                   std::uint8_t raises = 0, bool of_weights = false) const;
     /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
     /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).
     [[nodiscard]] bool summed_with_mlp() const {
@@ -57,9 +70,10 @@ private:
     Gemm gemm_;
     Piece piece_;
     FlowBuilder::Weights weight_, bias_;
-    bool bias_later_ = false;  ///< the GELU behind it adds the bias
-    ValueId x_ = no_value;     ///< its input, as the residual stream holds it where that is split
-    ValueId y_ = no_value;     ///< its output, likewise
+    bool bias_later_ = false;    ///< the GELU behind it adds the bias
+    bool cast_by_norm_ = false;  ///< the norm before it writes its input in fp8
+    ValueId x_ = no_value;       ///< its input, as the residual stream holds it where that is split
+    ValueId y_ = no_value;       ///< its output, likewise
 };
 
 LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
@@ -75,6 +89,19 @@ LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
     if (op.out == Dim::vocab) out = stream.plan.padded_vocab() / stream.tensor;
     gemm_ = {compute_, 1, static_cast<std::uint32_t>(rows_), static_cast<std::uint32_t>(out),
              static_cast<std::uint32_t>(in)};
+}
+
+/// What a product reads, of all tokens, where ranks hold parts of the sequence.
+ValueId LinearSharder::gather(std::vector<Work>& list, const std::string& name, std::uint64_t width, ValueId moved,
+                              std::uint8_t raises, bool of_weights) const {
+    const ValueId all = stream_.convert(list, name, stream_.residual, Placement::replicated, width, moved, no_value,
+                                        raises, of_weights);
+    if (gathers_narrow()) {
+        auto& collective = std::get<LayerCollective>(list.back().what);
+        collective.bytes = narrow_bytes(compute_, stream_.tokens * width);
+        list.back().detail = {};
+    }
+    return all;
 }
 
 void LinearSharder::parameters() {
@@ -110,10 +137,11 @@ void LinearSharder::forward() {
     auto& list = piece_.forward;
     x_ = stream_.value;
     ValueId read = x_;
-    if (column_)
-        read =
-            stream_.convert(list, op_.name + " gather", stream_.residual, Placement::replicated, op_.in_features, x_);
-    quantise(list, gemm_.m, gemm_.k);
+    const bool local = column_ && gathers_narrow();
+    cast_by_norm_ = cast_by_norm();
+    if (local && !cast_by_norm_) quantise(list, stream_.residual_tokens, gemm_.k);
+    if (column_) read = gather(list, op_.name + " gather", op_.in_features, x_);
+    if (!local && !cast_by_norm_) quantise(list, gemm_.m, gemm_.k);
     y_ = stream_.activation(rows_ * gemm_.n);
     Work product{.name = op_.name, .what = gemm_, .detail = {{{read}, {weight_.weight}, {y_}}}};
     const auto* activation = stream_.next == nullptr ? nullptr : std::get_if<models::Activation>(stream_.next);
@@ -136,13 +164,13 @@ void LinearSharder::backward() {
     auto& flow = stream_.flow;
     const ValueId dy_rows = flow.gradient_of(y_);
     ValueId dy = dy_rows, x = x_;
-    if (row_ && !summed_with_mlp())
-        dy = stream_.convert(list, op_.name + " gather gradient", stream_.residual, Placement::replicated,
-                             op_.out_features, dy_rows);
-    quantise(list, gemm_.m, gemm_.n);
+    const bool gathered = row_ && !summed_with_mlp(), local = gathered && gathers_narrow();
+    if (local) quantise(list, stream_.residual_tokens, gemm_.n);
+    if (gathered) dy = gather(list, op_.name + " gather gradient", op_.out_features, dy_rows);
+    if (!local) quantise(list, gemm_.m, gemm_.n);
     if (column_)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
-        x = stream_.convert(list, op_.name + " gather input", stream_.residual, Placement::replicated, op_.in_features,
-                            x_, no_value, asynchronous ? gathered_flag : std::uint8_t{0}, true);
+        x = gather(list, op_.name + " gather input", op_.in_features, x_,
+                   asynchronous ? gathered_flag : std::uint8_t{0}, true);
     const bool scattered = column_ && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
     const ValueId dx_here = flow.gradient_of(x_);
     const ValueId dx = scattered ? flow.gradient(stream_.format(), rows_ * gemm_.k) : dx_here;
@@ -158,6 +186,14 @@ void LinearSharder::backward() {
                                  {compute_, 1, gemm_.k, gemm_.n, gemm_.m, GemmPass::weight_gradient},
                                  {dy, x, weight_.gradient, separate});
     wgrad.needs = gathered_flag;
+    // What was cast in one orientation, by a norm or before it was gathered, has to be turned; blocks of MXFP8 are cast
+    // along either side, and gathered so.
+    const bool input = cast_by_norm_ || (column_ && gathers_narrow());
+    if ((input || local) && stream_.plan.training.fp8_recipe != Fp8Recipe::mxfp8)
+        list.push_back({.name = op_.name + " turn",
+                        .what = Pointwise{PointwiseKind::transpose, compute_, gemm_.m, input ? gemm_.k : gemm_.n},
+                        .needs = input ? gathered_flag : std::uint8_t{0},
+                        .of_weights = true});
     list.push_back(std::move(wgrad));
     if (op_.bias)  // behind a reduction the bias sees this rank's tokens alone
         list.push_back({.name = op_.name + " bias gradient",

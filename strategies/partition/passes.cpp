@@ -22,6 +22,10 @@ void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t r
     list.push_back({.name = "quantise", .what = over(PointwiseKind::transpose), .routed = routed});
 }
 
+std::uint64_t narrow_bytes(Dtype format, std::uint64_t elements) {
+    return format == Dtype::fp4 ? elements / 2 + elements / 16 : elements;
+}
+
 void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, const Cells& over) {
     if (stream.plan.training.kernel_fusion != KernelFusion::primitives) {
         piece.forward.push_back({name, over.by(PointwiseKind::dropout)});

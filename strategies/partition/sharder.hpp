@@ -98,6 +98,9 @@ void add_passes(std::vector<Work>& list, const std::string& name, const Cells& o
 void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols,
                       bool routed = false);
 
+/// So many elements of fp8, or of fp4 with a scale of a byte for each 16 (NVFP4), as they are moved.
+std::uint64_t narrow_bytes(kernels::Dtype format, std::uint64_t elements);
+
 /// A dropout that nothing is fused with, and its backward.
 void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, const Cells& over);
 

@@ -248,6 +248,16 @@ void draw_modules_and_tokens(Dice& dice, json& scenario) {
         scenario["model"]["num_nextn_predict_layers"] = tokens;
 }
 
+/// Layers of Transformer Engine, in one scenario of three; a host that waits at their ends, in half of those that it
+/// goes with.
+void draw_engine(Dice& dice, json& scenario) {
+    json& strategy = scenario["strategy"];
+    if (dice.between(0, 2) == 0) scenario["training"]["software"] = "transformer-engine";
+    const bool beside = strategy.value("overlap_p2p", false) || strategy.value("overlap_param_gather", false) ||
+                        strategy.contains("cpu_offloading_num_layers") || strategy["sharding"] == "zero3";
+    if (dice.coin() && strategy["recompute"] == "full" && !beside) strategy["synchronize_checkpoint_boundary"] = true;
+}
+
 /// Failures, checkpoints and storage of the whole training, in half of those that have a budget.
 void draw_whole_run(Dice& dice, json& scenario) {
     if (!scenario.contains("outputs") || dice.coin()) return;
@@ -281,6 +291,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_ways(dice, shape, scenario);
     draw_optimizer(dice, scenario);
     draw_modules_and_tokens(dice, scenario);
+    draw_engine(dice, scenario);
     return scenario;
 }
 
