@@ -72,7 +72,8 @@ void add_scattered_product(std::vector<Work>& list, const Product& product, std:
 void add_copy_to_buffer(std::vector<Work>& list, const LayerStream& stream, std::uint64_t width) {
     const std::uint64_t cols = width * gathered_bytes(stream.plan.training.precision) / stream.bytes;
     list.push_back({.name = "copy to buffer",
-                    .what = stream.pointwise(kernels::PointwiseKind::scale, stream.residual_tokens, cols)});
+                    .what = stream.pointwise(kernels::PointwiseKind::scale, stream.residual_tokens, cols),
+                    .looped = true});
 }
 
 void add_turned(std::vector<Work>& list, const LayerStream& stream, std::uint64_t rows, std::uint64_t cols,
@@ -82,7 +83,8 @@ void add_turned(std::vector<Work>& list, const LayerStream& stream, std::uint64_
     // A byte an element each way, as a 16-bit transpose of half as many.
     list.push_back({.name = "transpose fp8",
                     .what = stream.pointwise(kernels::PointwiseKind::transpose, rows, cols / 2),
-                    .needs = needs});
+                    .needs = needs,
+                    .looped = true});
 }
 
 }  // namespace orrery::strategies

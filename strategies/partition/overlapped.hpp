@@ -1,5 +1,6 @@
 // Products of tensor ranks in parts, beside what the ranks exchange (tensor_overlap.hpp). For the files of partition/
-// alone. Priced, not executed: works without operands.
+// alone. Priced, not executed: works without operands. What is no operator of the framework, but a call of the engine
+// within one, is marked as looped.
 #pragma once
 
 #include <string>
