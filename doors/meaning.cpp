@@ -216,4 +216,11 @@ void set_key(const std::string& pointer, const Given& given, Draft& draft) {
     throw std::logic_error(fmt::format("no scenario has the key {}", pointer));
 }
 
+void overlap_tensor_comm(const Given& given, Draft& draft) {
+    if (draft.is_true("/strategy/sequence_parallel") && draft.whole("/strategy/tensor", 1) > 1)
+        draft.set("/strategy/tp_comm_overlap", true, given.origin);
+    else
+        draft.findings.harmless(given.origin.place, given.origin.name);
+}
+
 }  // namespace orrery::doors

@@ -101,6 +101,10 @@ std::optional<std::uint64_t> whole_of(const Given& given, Draft& draft, std::uin
 /// the key's remedy, and what is not known is wanted.
 void set_key(const std::string& pointer, const Given& given, Draft& draft);
 
+/// What asks for tensor-parallel collectives in parts beside products: without effect where the draft, whose division
+/// among ranks is known, has no sequence parallelism.
+void overlap_tensor_comm(const Given& given, Draft& draft);
+
 /// The row of a name, else that of the nearest group ("fp16.*") around it; nullptr where there is none.
 const Row* find_row(std::span<const Row> table, std::string_view name);
 

@@ -18,6 +18,9 @@ void put_model(const models::ModelSpec& spec, const Origin& origin, Draft& draft
     const auto all = models::catalog();
     if (std::ranges::find(all, spec.name, &models::ModelSpec::name) != all.end()) model.erase("model_type");
     draft.set("/model", std::move(model), origin);
+    if (!spec.takes_images()) return;  // an image is as many tokens as it has patches
+    draft.set_default("/training/seq_length", spec.image.tokens(), origin);
+    if (spec.text.layers > 0) draft.set_default("/training/decoder_seq", spec.max_positions, origin);
 }
 
 void put_hugging_face(const std::string& file, Draft& draft) {

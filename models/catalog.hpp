@@ -9,7 +9,8 @@
 
 namespace orrery::models {
 
-/// Every shipped model, in the order of families (gpt.cpp, llama.cpp, bert.cpp, moe.cpp, t5.cpp, resnet.cpp).
+/// Every shipped model, in the order of families (gpt.cpp, llama.cpp, bert.cpp, moe.cpp, t5.cpp, resnet.cpp, vit.cpp,
+/// clip.cpp).
 std::span<const ModelSpec> catalog();
 
 /// By name ("gpt3-175b", "llama2-70b", ...), case-insensitively. Throws Error naming the nearest names.

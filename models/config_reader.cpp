@@ -102,4 +102,11 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) const {
     return all;
 }
 
+std::size_t ConfigReader::entries(std::string_view key) const {
+    const auto* found = value(key);
+    if (found == nullptr) return 0;
+    if (!found->is_structured()) fail_type(key, *found, "an object");
+    return found->size();
+}
+
 }  // namespace orrery::models

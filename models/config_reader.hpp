@@ -36,6 +36,9 @@ public:
     /// Whether the key holds an array that is not empty.
     [[nodiscard]] bool has_entries(std::string_view key) const;
 
+    /// Entries of an array or an object, 0 when absent.
+    [[nodiscard]] std::size_t entries(std::string_view key) const;
+
     [[noreturn]] void fail(std::string_view key, std::string message, std::string hint = "") const;
     [[nodiscard]] const std::string& file() const { return file_; }
 

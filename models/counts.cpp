@@ -52,6 +52,11 @@ struct Parameters {
     std::uint64_t operator()(const Join&) const { return 0; }
     std::uint64_t operator()(const Dropout&) const { return 0; }
     std::uint64_t operator()(const Concatenation&) const { return 0; }
+    std::uint64_t operator()(const PatchEmbedding& e) const {
+        return e.pixels() * e.hidden + (e.bias ? e.hidden : 0) + (e.patches() + 2) * e.hidden;  // token, positions
+    }
+    std::uint64_t operator()(const PickToken&) const { return 0; }
+    std::uint64_t operator()(const ContrastiveLoss&) const { return 1; }  // logit_scale
     /// Queries, keys and values; keys of distances; two biases.
     std::uint64_t operator()(const RecurrentAttention& core) const {
         return 4 * core.hidden * core.width() + (core.owns_biases ? 2 * core.width() : 0);
@@ -113,6 +118,11 @@ struct ForwardFlops {
     double operator()(const Join&) const { return 0.0; }
     double operator()(const Dropout&) const { return 0.0; }
     double operator()(const Concatenation&) const { return 0.0; }
+    double operator()(const PatchEmbedding& e) const {
+        return 2.0 * static_cast<double>(e.patches() * e.pixels()) * static_cast<double>(e.hidden);
+    }
+    double operator()(const PickToken&) const { return 0.0; }
+    double operator()(const ContrastiveLoss&) const { return 0.0; }  // its products grow with the batch's square
     /// Scores of two kinds, and values, over the segment and its memory.
     double operator()(const RecurrentAttention& core) const {
         const double keys = seq + static_cast<double>(core.memory), width = static_cast<double>(core.width());
@@ -144,7 +154,8 @@ struct Lengths {
 
     [[nodiscard]] double of(const Shape& shape) const {
         const auto* tokens = std::get_if<Tokens>(&shape);
-        return tokens != nullptr && tokens->sequence == Sequence::decoded ? decoded : encoded;
+        if (tokens == nullptr || tokens->sequence == Sequence::only) return encoded;
+        return tokens->sequence == Sequence::pooled ? 1.0 : decoded;
     }
 };
 

@@ -23,6 +23,8 @@ Model graph(const ModelSpec& spec) {
         case Family::resnet: return build_resnet(spec);
         case Family::mamba: return build_hybrid(spec);
         case Family::transfo_xl: return build_transformer_xl(spec);
+        case Family::vit: return build_vit(spec);
+        case Family::clip: return build_clip(spec);
     }
     throw std::logic_error("no such family of models");
 }
@@ -38,6 +40,8 @@ std::string_view name(Family family) {
         case Family::resnet: return "resnet";
         case Family::mamba: return "mamba";
         case Family::transfo_xl: return "transfo-xl";
+        case Family::vit: return "vit";
+        case Family::clip: return "clip";
     }
     throw std::logic_error("no such family of models");
 }

@@ -7,7 +7,7 @@ namespace orrery::models {
 std::span<const FamilyReader> family_readers() {
     static const std::vector<FamilyReader> all = [] {
         std::vector<FamilyReader> joined;
-        for (const auto readers : {gpt_readers(), llama_readers(), expert_readers(), mamba_readers()})
+        for (const auto readers : {gpt_readers(), llama_readers(), expert_readers(), mamba_readers(), vision_readers()})
             joined.insert(joined.end(), readers.begin(), readers.end());
         return joined;
     }();

@@ -31,12 +31,13 @@ struct FamilyReader {
 };
 
 /// Of all families; of decoders with LayerNorm (and BERT, T5), with RMSNorm and a gated MLP, with experts,
-/// with state-space mixers.
+/// with state-space mixers, over images.
 std::span<const FamilyReader> family_readers();
 std::span<const FamilyReader> gpt_readers();
 std::span<const FamilyReader> llama_readers();
 std::span<const FamilyReader> expert_readers();
 std::span<const FamilyReader> mamba_readers();
+std::span<const FamilyReader> vision_readers();
 
 /// The family's keys as this file spells them: where its own spelling is absent and the common one is there, that.
 Keys spelled(const ConfigReader& config, const Keys& own);

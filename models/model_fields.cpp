@@ -27,7 +27,9 @@ constexpr std::array families{word("gpt", Family::gpt),
                               word("t5", Family::t5),
                               word("resnet", Family::resnet),
                               word("mamba", Family::mamba),
-                              word("transfo-xl", Family::transfo_xl)};
+                              word("transfo-xl", Family::transfo_xl),
+                              word("vit", Family::vit),
+                              word("clip", Family::clip)};
 constexpr std::array norms{word("layernorm", NormKind::layernorm), word("rmsnorm", NormKind::rmsnorm),
                            word("LayerNorm", NormKind::layernorm), word("RMSNorm", NormKind::rmsnorm)};
 constexpr std::array positions{word("learned", PositionKind::learned),
@@ -75,7 +77,8 @@ constexpr std::array fields{
         .others = {megatron("ffn_hidden_size"), hugging_face("n_inner")},
         .published = "model.ffn"}),
     field<&Spec::vocab>({.name = "vocab_size", .min = 1, .max = max_rows, .required = true,
-        .help = "Rows of the word embedding, before padding.", .when_absent = "the named model's",
+        .help = "Rows of the word embedding, before padding; of images alone their classes.",
+        .when_absent = "the named model's",
         .published = "model.vocab"}),
     field<&Spec::vocab_multiple>({.name = "make_vocab_size_divisible_by", .min = 1, .max = max_width,
         .help = "Rows of the word embedding are padded to a multiple of this times tensor; 1: no more than ranks need.",
@@ -93,9 +96,9 @@ constexpr std::array fields{
         .others = {hugging_face("activation_function")}}),
     field<&Spec::causal>({.name = "causal",
         .help = "Attention sees earlier tokens only; a T5's decoder in any case.",
-        .when_absent = "true; bert, t5 false"}),
+        .when_absent = "true; bert, t5, vit, clip false"}),
     field<&Spec::tied_embeddings>({.name = "tie_word_embeddings",
-        .help = "Logits reuse the word embedding.", .when_absent = "true; llama, mamba false",
+        .help = "Logits reuse the word embedding.", .when_absent = "true; llama, mamba, vit, clip false",
         .others = {megatron("untie_embeddings_and_output_weights", "false", "true")}}),
     field<&Spec::linear_bias>({.name = "add_bias_linear",
         .help = "Biases in the linear layers, but not in mixers.", .when_absent = "true; llama, mamba false",
@@ -211,10 +214,26 @@ constexpr std::array fields{
     field<&Spec::relative_buckets>({.name = "relative_attention_num_buckets", .min = 1, .max = max_rows,
         .help = "T5: rows of a stack's table of position biases.", .when_absent = "none, but in T5"}),
     field<&Spec::image, &ImageSpec::size>({.name = "image_size", .min = 1, .max = max_positions,
-        .help = "ResNet: rows, and as many columns, of an image.", .when_absent = "none, but in a ResNet"}),
+        .help = "Rows, and as many columns, of an image.", .when_absent = "none, but in models of images"}),
     field<&Spec::image, &ImageSpec::depths>({.name = "depths", .min = 1, .max = max_depth,
         .help = "ResNet: residual blocks of each of its four stages, such as [3, 4, 6, 3].",
         .when_absent = "none, but in a ResNet"}),
+    field<&Spec::image, &ImageSpec::patch>({.name = "patch_size", .min = 1, .max = max_positions,
+        .help = "ViT, CLIP: rows, and as many columns, of a patch, which is one token.",
+        .when_absent = "none, but in ViT and CLIP"}),
+    field<&Spec::image, &ImageSpec::channels>({.name = "num_channels", .min = 1, .max = max_heads,
+        .help = "ViT, CLIP: colours of an image.", .when_absent = "none; vit, clip 3"}),
+    field<&Spec::text, &TextTowerSpec::layers>({.name = "text_num_hidden_layers", .min = 1, .max = max_layers,
+        .help = "CLIP: layers of the texts' tower, beside num_hidden_layers of the images'.",
+        .when_absent = "none, but in CLIP"}),
+    field<&Spec::text, &TextTowerSpec::hidden>({.name = "text_hidden_size", .min = 1, .max = max_width,
+        .help = "CLIP: width of the texts' tower.", .when_absent = "none, but in CLIP"}),
+    field<&Spec::text, &TextTowerSpec::heads>({.name = "text_num_attention_heads", .min = 1, .max = max_heads,
+        .help = "CLIP: heads of the texts' tower.", .when_absent = "none, but in CLIP"}),
+    field<&Spec::text, &TextTowerSpec::ffn>({.name = "text_intermediate_size", .min = 1, .max = max_width,
+        .help = "CLIP: width of the MLP in the texts' tower.", .when_absent = "none, but in CLIP"}),
+    field<&Spec::text, &TextTowerSpec::projection>({.name = "projection_dim", .min = 1, .max = max_width,
+        .help = "CLIP: width in which images and texts are compared.", .when_absent = "none, but in CLIP"}),
     field<&Spec::recurrence, &RecurrenceSpec::memory>({.name = "mem_len", .min = 1, .max = max_positions,
         .help = "Transformer-XL: tokens of earlier segments that queries see.",
         .when_absent = "none, but in Transformer-XL"}),
@@ -227,8 +246,9 @@ constexpr std::array fields{
         .when_absent = "none, but in Transformer-XL"}),
 };
 // clang-format on
-static_assert(fields.size() == documents::members_of<Spec> - 3 + documents::members_of<ImageSpec> +
-                                   documents::members_of<MambaSpec> + documents::members_of<RecurrenceSpec>,
+static_assert(fields.size() == documents::members_of<Spec> - 4 + documents::members_of<ImageSpec> +
+                                   documents::members_of<TextTowerSpec> + documents::members_of<MambaSpec> +
+                                   documents::members_of<RecurrenceSpec>,
               "a field without a description");
 
 }  // namespace

@@ -12,23 +12,34 @@
 
 namespace orrery::models {
 
-enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet, mamba, transfo_xl };
-/// "gpt", "llama", "bert", "t5", "resnet", "mamba", "transfo-xl".
+enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet, mamba, transfo_xl, vit, clip };
+/// "gpt", "llama", "bert", "t5", "resnet", "mamba", "transfo-xl", "vit", "clip".
 std::string_view name(Family family);
 
 enum class NormKind : std::uint8_t { layernorm, rmsnorm };
 enum class PositionKind : std::uint8_t { learned, rope, alibi, none };
 enum class ActivationKind : std::uint8_t { gelu, silu, relu, squared_relu };
 
-/// Which of an example's sequences tokens belong to: the only one or an encoder's, or the one that is decoded beside
-/// it.
-enum class Sequence : std::uint8_t { only, decoded };
+/// Which of an example's sequences tokens belong to: the only one, an encoder's or an image's; the one that is decoded
+/// beside it, or a text beside an image; or a single vector that stands for either.
+enum class Sequence : std::uint8_t { only, decoded, pooled };
 
-/// Of a network over images: all 0 in a Transformer.
+/// Of a network over images: all 0 elsewhere.
 struct ImageSpec {
-    std::uint32_t size = 0;                 ///< rows, and as many columns, of an image of three colours
-    std::array<std::uint32_t, 4> depths{};  ///< residual blocks of each stage
+    std::uint32_t size = 0;                 ///< rows, and as many columns, of an image
+    std::array<std::uint32_t, 4> depths{};  ///< ResNet: residual blocks of each stage
+    std::uint32_t patch = 0;                ///< Transformers: rows, and as many columns, of what is one token
+    std::uint32_t channels = 0;             ///< Transformers: colours; ResNets have three
     bool operator==(const ImageSpec&) const = default;
+    /// Tokens that an image is: its patches, and one that stands for all of it; a ResNet's is one.
+    [[nodiscard]] std::uint32_t tokens() const { return patch == 0 ? 1 : (size / patch) * (size / patch) + 1; }
+};
+
+/// The text's tower beside an image's (CLIP, Radford et al. 2021, arXiv:2103.00020): all 0 elsewhere.
+struct TextTowerSpec {
+    std::uint32_t layers = 0, hidden = 0, heads = 0, ffn = 0;
+    std::uint32_t projection = 0;  ///< projection_dim: width in which images and texts are compared
+    bool operator==(const TextTowerSpec&) const = default;
 };
 
 /// Of Mamba-2's mixers (Dao and Gu 2024, arXiv:2405.21060): all 0 elsewhere.
@@ -56,17 +67,17 @@ struct RecurrenceSpec {
 struct ModelSpec {
     std::string name;
     Family family = Family::gpt;
-    std::uint32_t layers = 0;         ///< num_hidden_layers; of a ResNet its residual blocks
-    std::uint32_t hidden = 0;         ///< hidden_size
-    std::uint32_t heads = 0;          ///< num_attention_heads
-    std::uint32_t kv_heads = 0;       ///< num_key_value_heads, num-query-groups; = heads without grouping
-    std::uint32_t head_dim = 0;       ///< kv_channels; hidden / heads unless stated
-    std::uint32_t ffn = 0;            ///< intermediate_size, ffn-hidden-size: one matrix's width, gated or not
-    std::uint32_t vocab = 0;          ///< vocab_size, before padding; of images their classes
+    std::uint32_t layers = 0;            ///< num_hidden_layers; of a ResNet its residual blocks
+    std::uint32_t hidden = 0;            ///< hidden_size
+    std::uint32_t heads = 0;             ///< num_attention_heads
+    std::uint32_t kv_heads = 0;          ///< num_key_value_heads, num-query-groups; = heads without grouping
+    std::uint32_t head_dim = 0;          ///< kv_channels; hidden / heads unless stated
+    std::uint32_t ffn = 0;               ///< intermediate_size, ffn-hidden-size: one matrix's width, gated or not
+    std::uint32_t vocab = 0;             ///< vocab_size, before padding; of images without texts their classes
     std::uint32_t vocab_multiple = 128;  ///< make-vocab-size-divisible-by: rows are padded to a multiple of it x tensor
-    std::uint32_t max_positions = 0;  ///< rows of a learned position table
-    std::uint32_t token_types = 0;    ///< rows of BERT's segment table, 0 elsewhere
-    bool gated = false;               ///< swiglu / geglu: two input matrices in the MLP
+    std::uint32_t max_positions = 0;     ///< rows of a learned position table
+    std::uint32_t token_types = 0;       ///< rows of BERT's segment table, 0 elsewhere
+    bool gated = false;                  ///< swiglu / geglu: two input matrices in the MLP
     ActivationKind activation = ActivationKind::gelu;  ///< hidden_act: Llama's SwiGLU is silu and gated
     bool causal = true;
     bool tied_embeddings = true;     ///< logits reuse the word embedding
@@ -154,7 +165,12 @@ struct ModelSpec {
     std::uint32_t relative_buckets = 0;  ///< relative_attention_num_buckets: rows of a stack's table of position biases
 
     ImageSpec image{};
+    TextTowerSpec text{};  ///< beside an image's tower, whose sizes are the spec's own; vocab is the text's
     RecurrenceSpec recurrence{};
+
+    [[nodiscard]] bool takes_images() const { return image.size > 0; }
+    /// Whether two stacks stand beside each other, each over tokens of its own.
+    [[nodiscard]] bool two_stacks() const { return decoder_layers > 0 || text.layers > 0; }
 
     bool operator==(const ModelSpec&) const = default;
 };

@@ -131,6 +131,28 @@ struct Image {
     bool operator==(const Image&) const = default;
 };
 
+/// Square patches of an image, each a token: a product over its pixels. Before them a learned token that stands for the
+/// whole image, and to all of them learned positions are added (Dosovitskiy et al. 2020, arXiv:2010.11929, equation 1).
+struct PatchEmbedding {
+    Image image;
+    std::uint64_t patch = 0, hidden = 0;
+    bool bias = true, dropout = false;
+    [[nodiscard]] std::uint64_t patches() const { return (image.rows / patch) * (image.columns / patch); }
+    [[nodiscard]] std::uint64_t pixels() const { return image.channels * patch * patch; }  ///< numbers of a patch
+};
+
+/// Of each example one token, whose vector stands for all of them: an image's first, a text's last.
+struct PickToken {
+    std::uint64_t width = 0;
+};
+
+/// Images and texts of a batch against each other: vectors of unit length, each image's product with every text of all
+/// data ranks and each text's with every image, times a learned scale, and the cross entropy of either that finds its
+/// own (Radford et al. 2021, arXiv:2103.00020, figure 3). Takes the layer's two inputs.
+struct ContrastiveLoss {
+    std::uint64_t width = 0;
+};
+
 /// A square kernel over an image, without bias: a batch norm follows.
 struct Convolution {
     std::string name;
@@ -207,9 +229,10 @@ struct AdaptiveLoss {
     bool one_table = false;  ///< all clusters' words are rows of one table, of the hidden width
 };
 
-using Operator = std::variant<Linear, Embedding, RelativePositions, Norm, Rope, AttentionCore, Activation, Experts,
-                              StateMixer, ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join, Dropout,
-                              RecurrentAttention, AdaptiveEmbedding, AdaptiveLoss, Concatenation>;
+using Operator =
+    std::variant<Linear, Embedding, RelativePositions, Norm, Rope, AttentionCore, Activation, Experts, StateMixer,
+                 ResidualAdd, Loss, Convolution, BatchNorm, Relu, Pooling, Join, Dropout, RecurrentAttention,
+                 AdaptiveEmbedding, AdaptiveLoss, Concatenation, PatchEmbedding, PickToken, ContrastiveLoss>;
 
 /// What one example (a sequence or an image) is between layers. Tokens: one vector of `width` for each of a sequence's.
 struct Tokens {
@@ -268,8 +291,8 @@ void check_graph(const Model& model);
 /// multiple of kv_heads, a zero width, ...
 void validate(const ModelSpec& spec);
 
-/// Throws Error at `pointer` when the model cannot take sequences of `seq` tokens: none, or more than its table of
-/// positions holds.
+/// Throws Error at `pointer` when the model cannot take sequences of `seq` tokens: none, more than its table of
+/// positions holds, or another number than an image has.
 void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::string& pointer);
 
 /// Parameters of one operator, of a layer, of the whole model (tied logits counted once).
@@ -280,7 +303,8 @@ std::uint64_t parameters(const Model& model);
 /// Of these, those that one token meets: top_k of the experts of each layer ("12.9B of 46.7B").
 std::uint64_t active_parameters(const Model& model);
 
-/// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens (images: seq 1):
+/// Model floating-point operations of one training step on `sequences` sequences of `seq` tokens (images:
+/// ImageSpec::tokens()):
 /// forward plus backward (three times the forward), no recomputation, attention over the full square as in
 /// Megatron-LM's formula (SC'21, equation 3: 72 B s l h^2 (1 + s/6h + V/12lh) for plain GPT), within a window over
 /// twice the tokens that are seen, which is the square where the window holds all. Of experts those

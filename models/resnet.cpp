@@ -131,7 +131,7 @@ ModelSpec with_resnet_structure(ModelSpec spec) {
     out.name = std::move(spec.name);
     out.family = Family::resnet;
     out.vocab = spec.vocab;
-    out.image = spec.image;
+    out.image = {.size = spec.image.size, .depths = spec.image.depths};
     out.layers = std::accumulate(out.image.depths.begin(), out.image.depths.end(), 0U);
     out.hidden = static_cast<std::uint32_t>(expansion * (stem_channels << 3U));
     out.heads = 1;

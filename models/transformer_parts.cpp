@@ -120,6 +120,19 @@ void append_experts(std::vector<Operator>& operators, const ModelSpec& spec) {
                                    .latent = spec.expert_latent});
 }
 
+Layer pre_norm_block(const ModelSpec& spec, std::string name, Sequence sequence) {
+    const Tokens tokens{spec.hidden, sequence};
+    Layer layer{.name = std::move(name), .inputs = {tokens}, .output = tokens};
+    auto& operators = layer.operators;
+    operators.emplace_back(norm(spec, "attention_norm", true));
+    append_attention(operators, spec, false);
+    operators.emplace_back(residual(spec));
+    operators.emplace_back(norm(spec, "mlp_norm", true));
+    append_mlp(operators, spec);
+    operators.emplace_back(residual(spec));
+    return layer;
+}
+
 Layer embedding(const ModelSpec& spec) {
     const bool learned = spec.position == PositionKind::learned;
     Layer layer{.name = "embedding", .part = Part::input, .output = Tokens{spec.hidden}};

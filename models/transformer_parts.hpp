@@ -18,6 +18,9 @@ void append_mlp(std::vector<Operator>& operators, const ModelSpec& spec);
 /// Megatron-LM's MoELayer: the shared expert is an ordinary MLP, the router has no bias.
 void append_experts(std::vector<Operator>& operators, const ModelSpec& spec);
 
+/// A layer over tokens of a sequence: a norm before attention and one before the MLP, each branch added behind it.
+Layer pre_norm_block(const ModelSpec& spec, std::string name, Sequence sequence);
+
 /// Words, learned positions and token types; and the last norm, the logits and the loss, behind BERT's dense layer
 /// where there is one.
 Layer embedding(const ModelSpec& spec);

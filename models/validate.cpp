@@ -222,10 +222,53 @@ void check_further_tokens(const ModelSpec& spec) {
              "letters of hybrid_override_pattern, such as \"*E\"");
 }
 
-constexpr std::uint32_t least_image = 32, most_image = 4096, most_depth = 1000;
+constexpr std::uint32_t least_image = 32, most_image = 4096, most_channels = 4096, most_depth = 1000;
 constexpr std::uint64_t most_decoder_layers = 8192, most_buckets = 1 << 24;
 
+/// The tower of texts, which CLIP has.
+void check_text_tower(const ModelSpec& spec) {
+    const TextTowerSpec& text = spec.text;
+    if (spec.family != Family::clip) {
+        if (text != TextTowerSpec{})
+            fail("text_hidden_size", fmt::format("{} has no tower of texts", spec.name), "leave it out");
+        return;
+    }
+    check_range("text_num_hidden_layers", text.layers, 1, most_decoder_layers);
+    check_range("text_hidden_size", text.hidden, 1, most_inner);
+    check_range("text_num_attention_heads", text.heads, 1, text.hidden);
+    check_range("text_intermediate_size", text.ffn, 1, most_inner);
+    check_range("projection_dim", text.projection, 1, most_inner);
+    if (text.hidden % text.heads != 0)
+        fail("text_num_attention_heads", fmt::format("{} does not divide {}", text.heads, text.hidden),
+             divisors_around(text.heads, text.hidden));
+}
+
+/// Transformers over patches.
+void check_patches(const ModelSpec& spec) {
+    const ImageSpec& image = spec.image;
+    check_range("image_size", image.size, least_image, most_image);
+    check_range("patch_size", image.patch, 1, image.size);
+    check_range("num_channels", image.channels, 1, most_channels);
+    if (image.size % image.patch != 0)
+        fail("patch_size", fmt::format("{} does not divide an image of {} rows", image.patch, image.size),
+             divisors_around(image.patch, image.size));
+    if (const std::uint64_t pixels = std::uint64_t{image.patch} * image.patch * image.channels; pixels > most_inner)
+        fail("patch_size", fmt::format("{} numbers of a patch are out of range", pixels),
+             fmt::format("at most {}: smaller patches", most_inner));
+    const bool alone = spec.family == Family::vit;
+    if (alone && spec.max_positions != image.tokens())
+        fail("max_position_embeddings",
+             fmt::format("{}, but an image is {} tokens: its patches, and one for all of it", spec.max_positions,
+                         image.tokens()),
+             "leave it out");
+    if (spec != (alone ? with_vit_structure(spec) : with_clip_structure(spec)))
+        fail("name", fmt::format("{} has a key that a Transformer over patches does not have", spec.name),
+             "only sizes, classes, dropout and the bias of queries, keys and values can be changed");
+}
+
 void check_images(const ModelSpec& spec) {
+    check_text_tower(spec);
+    if (spec.family == Family::vit || spec.family == Family::clip) return check_patches(spec);
     if (spec.family != Family::resnet) {
         if (spec.image != ImageSpec{}) fail("image_size", "a Transformer has no images", "leave it out");
         return;
@@ -303,14 +346,17 @@ void validate(const ModelSpec& spec) {
 
 void validate_sequence(const ModelSpec& spec, std::uint64_t seq, const std::string& pointer) {
     if (seq == 0) throw Error("", pointer, "0 tokens in a sequence", "a positive number");
-    if (spec.image.size > 0 && seq != 1)
-        throw Error("", pointer, fmt::format("{}, but {} takes images", seq, spec.name), "set it to 1: one image");
+    if (spec.takes_images() && seq != spec.image.tokens())
+        throw Error("", pointer,
+                    fmt::format("{}, but an image is {} token{} of {}", seq, spec.image.tokens(),
+                                spec.image.patch > 0 ? "s" : "", spec.name),
+                    fmt::format("set it to {}: one image", spec.image.tokens()));
     if (spec.attention_chunk > 0 && seq > spec.attention_chunk)
         throw Error(
             "", pointer,
             fmt::format("{} tokens, but attention over chunks of {} is not modelled", seq, spec.attention_chunk),
             "a sequence of one chunk");
-    const bool learned = spec.position == PositionKind::learned;
+    const bool learned = spec.position == PositionKind::learned && !spec.takes_images();
     if (learned && seq > spec.max_positions)
         throw Error("", pointer,
                     fmt::format("{} tokens, but {} learns {} positions", seq, spec.name, spec.max_positions),

@@ -91,7 +91,7 @@ std::string decoded_text(const strategies::Training& training) {
     return training.decoder_seq == 0 ? "" : " + " + format_grouped(training.decoder_seq);
 }
 
-std::string_view units(const models::ModelSpec& model) { return model.image.size > 0 ? "images" : "tokens"; }
+std::string_view units(const models::ModelSpec& model) { return model.takes_images() ? "images" : "tokens"; }
 
 std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
     const auto& [model, s, training, placement, window] = scenario.plan;
@@ -106,7 +106,8 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, St
                               placement.linear() ? "" : " " + placement_text(s), schedule_text(scenario.plan),
                               recompute_text(s), offload_text(s), sharding_text(s), sequence,
                               kernels::name(training.precision.compute), format_grouped(training.global_batch),
-                              format_grouped(training.seq) + decoded_text(training), units(model));
+                              format_grouped(training.seq) + decoded_text(training),
+                              model.image.patch > 0 ? "tokens" : units(model));
 }
 
 /// In TFLOP/s; of a CPU's fraction two digits.

@@ -21,7 +21,10 @@ void require(bool holds, const std::string& pointer, const std::string& message,
 constexpr std::uint64_t vector_bytes = 16;
 
 void require_model(const models::ModelSpec& model) {
-    require(model.image.size == 0 && model.decoder_layers == 0, "/model",
+    require(model.image.patch == 0, "/model/patch_size",
+            fmt::format("{}, a Transformer over patches of images, cannot be executed yet", model.name),
+            "take a GPT or Llama model, or predict it with orrery simulate");
+    require(!model.takes_images() && model.decoder_layers == 0, "/model",
             fmt::format("{} cannot be executed yet", model.name),
             "take a GPT or Llama model, or predict it with orrery simulate");
     require(model.family != models::Family::transfo_xl, "/model/mem_len",
@@ -133,6 +136,8 @@ void require_executable(const strategies::Plan& plan) {
     require(!schedule.asynchronous && schedule.order == strategies::ChunkOrder::wraps, "/strategy/schedule",
             fmt::format("{} cannot be executed yet", schedule.name),
             "set it to \"1f1b\", \"interleaved\" or \"zb-h1\"");
+    require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
+            "collectives in parts beside products cannot be executed yet", "set it to false");
     require(!strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
             "an optimizer in host memory cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",

@@ -47,6 +47,10 @@ ModelSpec family_defaults(const Reader& reader) {
         spec.qkv_bias = false;
         spec.position = PositionKind::none;
         spec.dropout = 0.1;
+    } else if (spec.family == Family::vit || spec.family == Family::clip) {
+        constexpr std::uint32_t colours = 3;
+        spec.causal = spec.tied_embeddings = false;
+        spec.image.channels = colours;
     } else if (spec.family == Family::mamba) {
         spec.tied_embeddings = spec.linear_bias = spec.qkv_bias = false;
         spec.norm = NormKind::rmsnorm;
@@ -93,6 +97,9 @@ void derive_widths(ModelSpec& spec, const ModelSpec& base, const Reader& reader)
     if (follows("hidden_act", base.activation == usual(base.gated) && spec.gated != base.gated))
         spec.activation = usual(spec.gated);
     derive_experts(spec, base, follows("moe_intermediate_size", base.expert_ffn == base.ffn || base.experts == 0));
+    // Of images as many as there are patches, and one.
+    if (spec.family == Family::vit && !reader.has("max_position_embeddings")) spec.max_positions = spec.image.tokens();
+    if (follows("text_intermediate_size", base.text.ffn == 4 * base.text.hidden)) spec.text.ffn = 4 * spec.text.hidden;
     // Hugging Face states max_position_embeddings for rotary positions too; only learned ones have a table.
     if (spec.position != PositionKind::learned) spec.max_positions = 0;
 }

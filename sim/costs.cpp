@@ -98,6 +98,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
       dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::layer)),
       routed_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::experts)),
       plain_dispatch_(dispatch_seconds(plan.training, gpu, predictor, Belongs::framework)),
+      looped_product_(looped_product_seconds(predictor.constant("launch_seconds"))),
+      looped_message_(looped_message_seconds(predictor.constant("launch_seconds"))),
       slowdown_(slowed ? predictor.constant("overlap_slowdown") : 1.0) {
     // A device without a datasheet's rate is the one that the profile measured.
     const double rate = gpu.memory_bytes_per_second;

@@ -93,9 +93,12 @@ public:
                std::vector<Span>& spans) const;
     /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph; an
     /// update and operators that layers leave to the framework (Label::plain) are the framework's own, whoever wrote
-    /// the layers.
+    /// the layers. What an engine's loop hands out (Label::looped) costs a turn of it.
     [[nodiscard]] double dispatch(const strategies::Op& op) const {
         if (op.label.phase == strategies::Phase::optimizer || op.label.plain) return plain_dispatch_;
+        if (op.label.looped)
+            return std::min(dispatch_,
+                            std::holds_alternative<strategies::Compute>(op.what) ? looped_product_ : looped_message_);
         return op.label.routed ? routed_dispatch_ : dispatch_;
     }
     /// The same with all of its launches, the first of which dispatch() counts.
@@ -149,7 +152,7 @@ private:
     mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
     mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t, std::uint32_t>, double>
         collectives_;  // seconds
-    double gap_, dispatch_, routed_dispatch_, plain_dispatch_, slowdown_;
+    double gap_, dispatch_, routed_dispatch_, plain_dispatch_, looped_product_, looped_message_, slowdown_;
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;
     std::vector<KernelCost> kernels_;

@@ -25,4 +25,10 @@ Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan
     return {static_cast<std::uint32_t>(plan.model.experts / plan.strategy.expert), launch_seconds};
 }
 
+double looped_product_seconds(double launch_seconds) {
+    return hardware::further_product_seconds(hardware::Software::transformer_engine, launch_seconds);
+}
+
+double looped_message_seconds(double launch_seconds) { return 2 * launch_seconds; }
+
 }  // namespace orrery::sim

@@ -21,4 +21,10 @@ struct Launches {
 /// call of the driver.
 Launches launches_of(const kernels::Kernel& kernel, const strategies::Plan& plan, double launch_seconds);
 
+/// Of the host, for what a loop of Transformer Engine over parts of a product hands out (split_overlap_ag,
+/// split_overlap_rs): a further part's product, and a message or a scatter beside it, which is two calls of the driver
+/// (a send and a receive; a scatter and the event that it waits for).
+double looped_product_seconds(double launch_seconds);
+double looped_message_seconds(double launch_seconds);
+
 }  // namespace orrery::sim

@@ -56,19 +56,19 @@ double end_to_end_seconds(const scenarios::Scenario& scenario, const models::Mod
 Rates rates(const scenarios::Scenario& scenario, double peak, const strategies::StepProgram& step, double step_time_s) {
     const strategies::Training& training = scenario.plan.training;
     const models::Model model = models::build(scenario.plan.model);
-    const double tokens = training.tokens();
+    const double examples = scenario.plan.examples();
     const double gpu_seconds = step_time_s * scenario.plan.ranks();
     const double all = models::model_flops(model, training.global_batch, training.seq, training.decoder_seq);
     const double model_flops = all * trained_share(training);
     Rates r;
-    r.tokens_per_s = tokens / step_time_s;
+    r.tokens_per_s = examples / step_time_s;
     r.model_flops_per_gpu = model_flops / gpu_seconds;
     r.hardware_flops_per_gpu = executed_flops(step) / gpu_seconds;
     r.mfu = peak > 0 ? r.model_flops_per_gpu / peak : 0;
     r.mfu_causal = r.mfu * (1 - masked_flops(scenario, model) / all);
     r.hfu = peak > 0 ? r.hardware_flops_per_gpu / peak : 0;
     r.training_time_s = scenario.outputs.token_budget / r.tokens_per_s;
-    if (scenario.plan.model.image.size == 0) r.end_to_end_s = end_to_end_seconds(scenario, model, gpu_seconds);
+    if (!scenario.plan.model.takes_images()) r.end_to_end_s = end_to_end_seconds(scenario, model, gpu_seconds);
     return r;
 }
 

@@ -169,7 +169,7 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
     const double parameters = static_cast<double>(models::parameters(models::build(plan.model)));
     const strategies::StateBytes state = strategies::state_bytes(plan.training);
     const double weight = state.weight == 4 && kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2;
-    job.tokens = plan.training.tokens() / plan.strategy.data;
+    job.tokens = plan.examples() / plan.strategy.data;
     double compute_s = base->seconds();
     const NodeLinks links(scenario, site);
     if (options.serves()) {

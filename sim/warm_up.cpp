@@ -37,7 +37,7 @@ std::optional<WarmUp> warm_up(const scenarios::Scenario& scenario, Site& site, c
                  .later_bytes = exchanged_bytes(step),
                  .later_step_time_s = step_time_s};
     if (scenario.outputs.token_budget > 0) {
-        const double steps = std::max(1.0, std::round(scenario.outputs.token_budget / plain.training.tokens()));
+        const double steps = std::max(1.0, std::round(scenario.outputs.token_budget / plain.examples()));
         stage.share = std::min(1.0, stage.steps / steps);
     }
     return stage;

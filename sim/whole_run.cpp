@@ -65,7 +65,7 @@ void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, J
     job.savers[all] = ranks.entries();
     job.on_one_node[one] = of_first_replica.most();
     job.on_one_node[all] = ranks.most();
-    const double of_replica = plan.training.tokens() / job.replicas;
+    const double of_replica = plan.examples() / job.replicas;
     job.node_tokens = of_replica * readers.most();
 }
 
@@ -97,7 +97,7 @@ Job job_of(const scenarios::Scenario& scenario, const topology::Cluster& cluster
     const strategies::Plan& plan = scenario.plan;
     Job job;
     job.step_s = step_seconds;
-    job.steps = scenario.outputs.token_budget / plan.training.tokens();
+    job.steps = scenario.outputs.token_budget / plan.examples();
     add_nodes(plan, cluster, job);
     add_bytes(plan, step, job);
     job.nics_bytes_per_second = cluster.nodes() > 1 ? cluster.nic_bytes_per_second() * cluster.nics_per_node() : 0;

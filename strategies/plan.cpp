@@ -9,11 +9,13 @@
 #include "models/operators.hpp"
 #include "strategies/checkpoint_boundary.hpp"
 #include "strategies/compressed_momentum.hpp"
+#include "strategies/model_rules.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/plan_fields.hpp"
 #include "strategies/refusal.hpp"
 #include "strategies/schedule_rules.hpp"
 #include "strategies/stage_split.hpp"
+#include "strategies/tensor_overlap.hpp"
 
 namespace orrery::strategies {
 
@@ -35,91 +37,16 @@ void check_sizes(const Plan& plan) {
         refuse("/strategy/data", fmt::format("{:.3g} ranks are out of range", ranks), "at most 2^31 - 1");
 }
 
-/// Encoder and decoder. One stage holds both: Megatron-LM divides them no longer (examples/t5/pretrain_t5.py,
-/// "Pipeline parallelism is not supported for T5").
-void check_stacks(const Plan& plan) {
-    const Strategy& strategy = plan.strategy;
-    const uint64_t decoded = plan.training.decoder_seq, tensor = strategy.tensor;
-    const std::string& name = plan.model.name;
-    if (plan.model.decoder_layers == 0) {
-        if (decoded > 0)
-            refuse("/training/decoder_seq", fmt::format("{}, but {} has no decoder beside an encoder", decoded, name),
-                   "leave it out");
-        return;
-    }
-    if (decoded == 0)
-        refuse("/training/decoder_seq", fmt::format("{} decodes a second sequence, whose tokens are not given", name),
-               "give them, such as 128 beside a seq_length of 512");
-    models::validate_sequence(plan.model, decoded, "/training/decoder_seq");
-    if (strategy.sequence_parallel && decoded % tensor != 0)
-        refuse("/training/decoder_seq",
-               fmt::format("{} tokens are not divisible by tensor {}, as sequence parallelism needs", decoded, tensor),
-               nearest_multiples(decoded, tensor) + "; or set sequence_parallel to false");
-    if (strategy.pipeline > 1)
-        refuse("/strategy/pipeline",
-               fmt::format("{} stages, but the two stacks of {} stand on one: Megatron-LM divides them no longer",
-                           strategy.pipeline, name),
-               "set it to 1, and tensor or data higher");
-    if (strategy.context > 1)
-        refuse("/strategy/context",
-               fmt::format("queries and keys of {} are of two sequences, which are not divided "
-                           "among context ranks",
-                           name),
-               "set it to 1, and tensor or data higher");
-    if (plan.training.lora_rank > 0)
-        refuse("/training/lora_rank", fmt::format("adapters of {}, an encoder-decoder, are not modelled", name),
-               "leave it out");
-}
-
-/// Tensor ranks have whole groups of a mixer's heads (mamba_mixer.py); context ranks exchange tokens for whole heads,
-/// and whole groups or repeated ones (mamba_context_parallel.py).
-void check_mixers(const Plan& plan) {
-    const models::MambaSpec& mamba = plan.model.mamba;
-    if (plan.model.layers_of('M') == 0) return;
-    const uint64_t tensor = plan.strategy.tensor, context = plan.strategy.context;
-    if (mamba.groups % tensor != 0)
-        refuse("/strategy/tensor",
-               fmt::format("{} does not divide the {} groups of a mixer's heads (n_groups)", tensor, mamba.groups),
-               nearest_divisors(tensor, mamba.groups));
-    const uint64_t heads = mamba.heads / tensor, groups = mamba.groups / tensor;
-    if (heads % context != 0 || (groups % context != 0 && context % groups != 0))
-        refuse("/strategy/context",
-               fmt::format("{} ranks do not divide the {} heads in {} groups of a tensor rank's mixers", context, heads,
-                           groups),
-               nearest_legal(context, heads,
-                             [=](uint64_t v) { return heads % v == 0 && (groups % v == 0 || v % groups == 0); }));
-    if (plan.training.lora_rank > 0)
-        refuse("/training/lora_rank", "adapters of state-space mixers are not modelled", "leave it out");
-}
-
-/// Networks over images, and Transformer-XL as its authors and NVIDIA train it, are divided among data ranks only.
-void check_data_ranks_alone(const Plan& plan) {
-    const bool images = plan.model.image.size > 0, recurrent = plan.model.family == models::Family::transfo_xl;
-    if (!images && !recurrent) return;
-    const Strategy& strategy = plan.strategy;
-    const auto only = [&](bool holds, std::string_view key, std::string_view what, std::string_view hint) {
-        if (!holds) refuse(key, fmt::format("{} of {} is not supported yet", what, plan.model.name), std::string(hint));
-    };
-    only(strategy.tensor == 1, "/strategy/tensor", "tensor parallelism", "set it to 1, and data to all GPUs");
-    only(strategy.context == 1, "/strategy/context", "context parallelism", "set it to 1, and data to all GPUs");
-    only(strategy.pipeline == 1, "/strategy/pipeline", "a pipeline", "set it to 1, and data to all GPUs");
-    only(strategy.recompute == Recompute::none, "/strategy/recompute", "recomputation", "set it to \"none\"");
-    only(strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers", "offloading", "set it to 0");
-    only(!is_narrow(plan.training.precision.compute), "/training/precision", name(plan.training.precision.compute),
-         images ? "set it to bf16 or fp16" : "set it to fp16, bf16 or fp32");
-    if (!recurrent) return;
-    only(strategy.sharding != Sharding::zero3, "/strategy/sharding", "sharding of weights", "set it to \"zero2\"");
-    only(!plan.training.fused_attention, "/training/fused_attention", "fused attention over relative positions",
-         "set it to false");
-    only(plan.training.lora_rank == 0, "/training/lora_rank", "an adapter", "leave it out");
-}
-
 /// Tensor parallelism splits heads, key-value heads and the MLP's width (Shoeybi et al. 2019, section 3).
 void check_tensor(const Plan& plan) {
     const models::ModelSpec& model = plan.model;
     const uint64_t tensor = plan.strategy.tensor;
     const auto splits = std::to_array<std::pair<uint64_t, std::string_view>>(
-        {{model.heads, "heads"}, {model.kv_heads, "key-value heads"}, {model.ffn, "columns of the MLP (ffn)"}});
+        {{model.heads, "heads"},
+         {model.kv_heads, "key-value heads"},
+         {model.ffn, "columns of the MLP (ffn)"},
+         {model.text.heads, "heads of the texts' tower"},
+         {model.text.ffn, "columns of the MLP in the texts' tower"}});
     uint64_t common = 0;
     for (const auto& [width, name] : splits) common = std::gcd(common, width);
     for (const auto& [width, name] : splits) {
@@ -342,7 +269,7 @@ void check_adapters(const Plan& plan) {
         refuse("/training/lora_rank",
                fmt::format("adapters of {}, which has experts, are not modelled yet", plan.model.name),
                "take a dense model, or leave it out");
-    if (plan.model.image.size > 0)
+    if (plan.model.takes_images())
         refuse("/training/lora_rank", "adapters of a network over images are not modelled", "leave it out");
 }
 
@@ -358,7 +285,8 @@ void check_extent(const Plan& plan) {
                            plan.training.seq, tokens),
                fmt::format("at most {:.3g} tokens: lower micro_batch_size or seq_length", most_tokens));
     }
-    const double passes = double{1} * plan.micro_batches() * (double{1} * model.layers + model.decoder_layers);
+    const double passes =
+        double{1} * plan.micro_batches() * (double{1} * model.layers + model.decoder_layers + model.text.layers);
     constexpr double most_passes = 1'000'000;  // about 30 operations each, 80 bytes an operation: 2.4 GB
     if (passes > most_passes) {
         refuse("/training/global_batch_size",
@@ -370,9 +298,10 @@ void check_extent(const Plan& plan) {
     const double taken = std::max(1.0, plan.training.expert_capacity) * model.experts_per_token;
     const double row =
         std::max({4.0 * model.hidden, 2.0 * static_cast<double>(model.mamba.inner() + model.mamba.convolved()),
-                  stem_channels_per_pixel * model.image.size * model.image.size,
-                  taken * std::max(model.hidden, model.expert_ffn), double{1} * model.ffn, double{1} * model.vocab,
-                  double{1} * model.heads * model.head_dim,
+                  (model.image.patch > 0 ? 0.0 : stem_channels_per_pixel) * model.image.size * model.image.size,
+                  double{1} * model.image.channels * model.image.patch * model.image.patch,
+                  4.0 * std::max(model.text.hidden, model.text.ffn), taken * std::max(model.hidden, model.expert_ffn),
+                  double{1} * model.ffn, double{1} * model.vocab, double{1} * model.heads * model.head_dim,
                   plan.training.fused_attention ? 0.0 : double{1} * model.heads * plan.training.seq});
     constexpr double most_elements = 1ULL << 55U;  // tens of tensors of 4 bytes stay below 2^63
     if (row * tokens * passes > most_elements) {
@@ -407,15 +336,15 @@ void validate(const Plan& plan) {
     check_sizes(plan);
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
-    check_stacks(plan);
-    check_data_ranks_alone(plan);
+    check_model_division(plan);
     check_tensor(plan);
-    check_mixers(plan);
+    check_tensor_overlap(plan);
     check_context(plan);
     plan.model.experts > 0 ? check_experts(plan) : check_dense(plan);
     check_stages(plan);
     check_schedule(plan);
     check_batch(plan);
+    check_comparison(plan);
     check_asynchronous(plan);
     check_passes(plan);
     check_optimizer(plan);

@@ -69,6 +69,9 @@ struct Strategy {
     /// micro-batch, and the other way round (layer_pairs.hpp).
     bool overlap_expert_exchanges = false;
     bool sequence_parallel = false;
+    /// tp-comm-overlap: tensor ranks' gathers and scatters run in parts beside parts of the products that take or leave
+    /// what they move (partition/overlapped.hpp).
+    bool tensor_comm_overlap = false;
     ScheduleKind schedule = ScheduleKind::one_f_one_b;
     Sharding sharding = Sharding::none;  ///< zero1: use-distributed-optimizer
     /// num-distributed-optimizer-instances: so many groups of data ranks each keep all that `sharding` divides.
@@ -149,8 +152,9 @@ enum class LoraTargets : std::uint8_t { all_linear, attention, qkv };
 
 /// The work of one step and how its kernels are written.
 struct Training {
-    std::uint32_t seq = 0;           ///< seq-length; beside a decoder encoder-seq-length
-    std::uint32_t decoder_seq = 0;   ///< decoder-seq-length: of what an encoder-decoder decodes; 0: one stack
+    std::uint32_t seq = 0;  ///< seq-length; beside a decoder encoder-seq-length
+    std::uint32_t decoder_seq =
+        0;  ///< decoder-seq-length: of what is decoded, or of a text beside an image; 0: one stack
     std::uint32_t micro_batch = 1;   ///< micro-batch-size, sequences per rank
     std::uint32_t global_batch = 0;  ///< global-batch-size, sequences per step
     Precision precision;
@@ -191,6 +195,7 @@ struct Training {
     LoraTargets lora_targets = LoraTargets::all_linear;
 
     [[nodiscard]] std::uint32_t seq_of(models::Sequence sequence) const {
+        if (sequence == models::Sequence::pooled) return 1;
         return sequence == models::Sequence::decoded ? decoder_seq : seq;
     }
     /// Tokens of a step, of both sequences where there are two.
@@ -265,6 +270,10 @@ struct Plan {
         return training.global_batch / (training.micro_batch * strategy.data);
     }
     [[nodiscard]] PipelineShape pipeline_shape() const;
+    /// Of a step, what budgets and rates count: tokens, or images where the model takes images.
+    [[nodiscard]] double examples() const {
+        return model.takes_images() ? static_cast<double>(training.global_batch) : training.tokens();
+    }
     /// Of the optimizer's states, the part that lies in host memory.
     [[nodiscard]] double offloaded_states() const {
         return strategy.optimizer_cpu_offload ? strategy.optimizer_offload_fraction : 0;

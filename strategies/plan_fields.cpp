@@ -124,6 +124,11 @@ constexpr std::array of_strategy{
     field<&Strategy::sequence_parallel>({.name = "sequence_parallel",
         .help = "Norms and dropouts are split over the tensor ranks too.",
         .origin = "Korthikanti et al. 2022, arXiv:2205.05198"}),
+    field<&Strategy::tensor_comm_overlap>({.name = "tp_comm_overlap",
+        .help = "What tensor ranks gather and scatter under sequence parallelism moves in parts, beside parts of the "
+                "products around it.",
+        .origin = "Megatron-LM; TransformerEngine (userbuffers)",
+        .published = "switches.tp-comm-overlap"}),
     field<&Strategy::schedule>({.name = "schedule", .words = schedule_words,
         .help = "The order of forward and backward passes; chimera and dualpipe run both ways through two copies of "
                 "the model; zb-h2, pipedream and pipedream-2bw have no flush between steps.",
@@ -229,10 +234,11 @@ static_assert(of_strategy.size() == documents::members_of<Strategy>, "a field wi
 
 constexpr std::array of_training{
     field<&Training::seq>({.name = "seq_length", .min = 1, .max = max_seq, .required = true,
-        .help = "Tokens of a sequence.",
+        .help = "Tokens of a sequence; of an image 1 in a ResNet, its patches and one more in a Transformer.",
         .published = "model.seq"}),
     field<&Training::decoder_seq>({.name = "decoder_seq", .min = 1, .max = max_seq,
-        .help = "Tokens of the sequence that an encoder-decoder decodes, beside seq_length encoded ones.",
+        .help = "Tokens of the sequence that an encoder-decoder decodes, beside seq_length encoded ones; of a text "
+                "in CLIP.",
         .when_absent = "none: a model of one stack",
         .others = {megatron("decoder_seq_length")}}),
     field<&Training::micro_batch>({.name = "micro_batch_size", .min = 1, .max = max_batch,

@@ -13,6 +13,7 @@
 #include "strategies/rounds.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/state_bytes.hpp"
+#include "strategies/tensor_overlap.hpp"
 #include "strategies/weight_gathers.hpp"
 
 namespace orrery::strategies {
@@ -130,6 +131,8 @@ void StageWriter::lasting_buffers() {
     versions.versions = static_cast<std::uint16_t>(schedule_.versions(plan_.pipeline_shape(), stage_.index));
     builder_.buffer(weights, Keep::weight, versions);
     builder_.buffer(states - offloaded(plan_, states), Keep::optimizer);
+    if (const std::uint64_t bytes = tensor_overlap_buffers(plan_); bytes > 0)
+        builder_.buffer(bytes, Keep::scratch, Lifetime{});
     if (plan_.compresses())
         builder_.buffer(compression_error_bytes(plan_, owned_parameters(plan_, stage_)), Keep::optimizer);
     if (plan_.compresses() || !is_fused_adam(plan_.training)) builder_.price_only();

@@ -213,8 +213,9 @@ std::uint64_t counted_layers(const Plan& plan) {
 }
 
 std::pair<std::uint32_t, std::uint32_t> chunk_sizes(const Plan& plan) {
-    if (plan.model.decoder_layers > 0) {  // one stage: both stacks, and the norm between them
-        const std::uint32_t all = plan.model.layers + 1 + plan.model.decoder_layers;
+    if (plan.model.two_stacks()) {  // one stage: both, and an encoder's norm between them
+        const std::uint32_t decoder = plan.model.decoder_layers;
+        const std::uint32_t all = plan.model.layers + plan.model.text.layers + decoder + (decoder > 0 ? 1 : 0);
         return {all, all};
     }
     if (!unequal_stages(plan)) {

@@ -148,6 +148,7 @@ struct Label {
     Phase phase = Phase::forward;
     bool routed = false;  ///< its work grows with the tokens that routers send to this rank's experts
     bool plain = false;   ///< an operator of the framework itself, beside the modules of an engine that layers are of
+    bool looped = false;  ///< handed out by a loop of an engine in C++, whose first product stands for the operator
 };
 
 inline constexpr std::uint16_t no_state = 0xffff;

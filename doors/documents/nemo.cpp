@@ -144,6 +144,7 @@ void read_parallelism(const Givens& given, Draft& draft) {
     if (const Given* const sequence = given.find("model.sequence_parallel"))
         draft.set("/strategy/sequence_parallel",
                   given.is_on("model.sequence_parallel") && draft.whole("/strategy/tensor", 1) > 1, sequence->origin);
+    if (given.is_on("model.ub_tp_comm_overlap")) overlap_tensor_comm(*given.find("model.ub_tp_comm_overlap"), draft);
 }
 
 void read_precision(const Givens& given, Draft& draft) {
@@ -188,8 +189,8 @@ void read_trainer(const Givens& given, Draft& draft) {
 void refuse_others(const Givens& given, Draft& draft) {
     for (const auto& [key, what] : {std::pair{"model.encoder", "encoder-decoders are not imported yet"},
                                     {"model.decoder", "encoder-decoders are not imported yet"},
-                                    {"model.vision", "models of images and text are not predicted yet"},
-                                    {"model.mm_cfg", "models of images and text are not predicted yet"},
+                                    {"model.vision", "models of images and text are not imported yet"},
+                                    {"model.mm_cfg", "models of images and text are not imported yet"},
                                     {"model.hybrid_override_pattern", "state-space models are not imported yet"},
                                     {"model.unet_config", "diffusion models are not predicted yet"}})
         for (const Given& each : given.all())

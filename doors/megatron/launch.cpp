@@ -44,9 +44,9 @@ constexpr std::array<Program, 9> programs{{{"pretrain_t5", "encoder-decoders are
                                            {"pretrain_retro", "retrieval is not predicted yet"},
                                            {"pretrain_realm", "retrieval is not predicted yet"},
                                            {"pretrain_ict", "retrieval is not predicted yet"},
-                                           {"pretrain_vision", "vision models are not predicted yet"},
-                                           {"pretrain_vlm", "models of images and text are not predicted yet"},
-                                           {"multimodal", "models of images and text are not predicted yet"}}};
+                                           {"pretrain_vision", "vision models are not imported yet"},
+                                           {"pretrain_vlm", "models of images and text are not imported yet"},
+                                           {"multimodal", "models of images and text are not imported yet"}}};
 
 constexpr std::array<std::string_view, 6> of_trainings{
     "num_layers", "hidden_size", "micro_batch_size", "global_batch_size", "seq_length", "tensor_model_parallel_size"};

@@ -255,6 +255,7 @@ void read_parallelism(const Givens& given, Draft& draft) {
 }
 
 void read_overlap(const Givens& given, Draft& draft) {
+    if (const Given* const products = given.find("tp_comm_overlap")) overlap_tensor_comm(*products, draft);
     if (const Given* const impl = given.find("DDP_impl"))  // PyTorch's own reduces beside the backward pass
         draft.set("/strategy/overlap_grad_reduce", text_of(impl->value) == "torch", impl->origin);
     if (const Given* const reduce = given.find("overlap_grad_reduce"))

@@ -148,7 +148,7 @@ void Bounds::shape(const Plan& plan) {
                                             (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) |
                                                 (s.scatter_gather ? 4U : 0U) | (s.overlap_p2p ? 8U : 0U) |
                                                 (s.placement.empty() ? 0U : 16U) | (s.embedding_as_layer ? 32U : 0U) |
-                                                (s.loss_as_layer ? 64U : 0U)};
+                                                (s.loss_as_layer ? 64U : 0U) | (s.tensor_comm_overlap ? 128U : 0U)};
     if (key == shape_.key) return;
     shape_.key = key;
     prices_.place(plan);

@@ -60,16 +60,17 @@ LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
     const strategies::Strategy& s = plan.strategy;
     const bool experts = plan.model.experts > 0;  // whose groups lie along the data axis
     const auto backwards = static_cast<std::uint32_t>(schedule_of(s.schedule).backwards);
-    const auto flags = static_cast<std::uint8_t>(
-        (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) | (backwards * 4) |
-        (s.placement.empty() ? 0U : 16U) | (ends_meet(plan) ? 32U : 0U));  // a tied head has then no words
+    const auto flags =
+        static_cast<std::uint8_t>((s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) |
+                                  (backwards * 4) | (s.placement.empty() ? 0U : 16U) | (ends_meet(plan) ? 32U : 0U) |
+                                  (s.tensor_comm_overlap ? 64U : 0U));  // a tied head has then no words
     return {s.tensor,
             s.context,
             static_cast<std::uint32_t>(s.context_exchange),
             plan.training.micro_batch,
             s.expert,
             s.expert_tensor,
-            experts || s.context > 1 ? s.data : 0,
+            experts || s.context > 1 || plan.model.text.layers > 0 ? s.data : 0,
             experts ? s.pipeline : 0,
             static_cast<std::uint32_t>(s.recompute),
             plan.training.seq,

@@ -30,10 +30,7 @@ struct ObjectiveRow {
 double hourly(const Site& site, const GpuPrices& prices);
 
 namespace detail {
-inline double tokens(const Site& site) {
-    const strategies::Training& training = site.scenario.plan.training;
-    return training.tokens();
-}
+inline double tokens(const Site& site) { return site.scenario.plan.examples(); }
 double watts(const Site& site);
 }  // namespace detail
 

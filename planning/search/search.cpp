@@ -48,6 +48,7 @@ std::vector<scenarios::Override> open_plan() {
                             "overlap_p2p",
                             "scatter_gather",
                             "async_tensor_allreduce",
+                            "tp_comm_overlap",
                             "placement",
                             "placement_file",
                             "num_distributed_optimizer_instances",

@@ -44,19 +44,21 @@ Values those(Values list, const Keep& keep) {
 
 Values off_and_on(bool may_be_on) { return may_be_on ? Values{0, 1} : Values{0}; }
 
-bool images(const Plan& plan) { return plan.model.image.size > 0; }
+/// Networks that are divided among data ranks alone.
+bool images(const Plan& plan) { return plan.model.family == models::Family::resnet; }
 bool experts(const Plan& plan) { return plan.model.experts > 0; }
 const strategies::Schedule& schedule(const Plan& plan) { return strategies::schedule_of(plan.strategy.schedule); }
 /// Of the fullest chunk.
 uint64_t layers_of_chunk(const Plan& plan) {
-    if (plan.model.decoder_layers > 0) return plan.model.layers + 1ULL + plan.model.decoder_layers;
+    if (plan.model.two_stacks()) return strategies::chunk_sizes(plan).second;
     return counted_layers(plan) / (uint64_t{plan.strategy.pipeline} * plan.strategy.virtual_pipeline);
 }
 
 Values tensors(const Plan& plan, const Room& room) {
     if (images(plan)) return {1};
     uint64_t common = 0;
-    for (const uint64_t width : {plan.model.heads, plan.model.kv_heads, plan.model.ffn, plan.model.mamba.groups})
+    for (const uint64_t width : {plan.model.heads, plan.model.kv_heads, plan.model.ffn, plan.model.mamba.groups,
+                                 plan.model.text.heads, plan.model.text.ffn})
         common = std::gcd(common, width);  // of 0 groups the others'
     return those(divisors(common), [&](uint64_t t) { return t <= room.gpus; });
 }
@@ -64,7 +66,7 @@ Values tensors(const Plan& plan, const Room& room) {
 /// The scenario's own, unless others are asked for: each would double the plans, and few sequences are so long.
 Values contexts(const Plan& plan, const Room&) { return {plan.strategy.context}; }
 
-bool stays_whole(const Plan& plan) { return images(plan) || plan.model.decoder_layers > 0; }
+bool stays_whole(const Plan& plan) { return images(plan) || plan.model.two_stacks(); }
 
 /// Equal stages, or a layer less on the first and on the last, which have the embedding and the loss.
 Values embedding_layers(const Plan& plan, const Room& room) { return off_and_on(!stays_whole(plan) && room.gpus > 1); }
@@ -157,7 +159,7 @@ Values recomputed_layers(const Plan& plan, const Room&) {
 
 Values sequence_parallels(const Plan& plan, const Room&) {
     const uint64_t tensor = plan.strategy.tensor;
-    if (tensor == 1) return {0};
+    if (tensor == 1 || plan.model.image.patch > 0) return {0};
     const bool divides =
         plan.rank_seq() % tensor == 0 && plan.rank_seq(models::Sequence::decoded) % tensor == 0;  // 0 of one stack
     if (experts(plan)) return divides ? Values{1} : Values{};
@@ -165,6 +167,9 @@ Values sequence_parallels(const Plan& plan, const Room&) {
 }
 
 Values tensor_overlaps(const Plan& plan, const Room&) { return plan.strategy.tensor > 1 ? Values{1, 0} : Values{1}; }
+
+/// Off, unless it is asked for: it needs a library of its own.
+Values product_overlaps(const Plan&, const Room&) { return {0}; }
 
 /// Under sequence parallelism boundary tensors are in parts anyway.
 Values scatter_gathers(const Plan& plan, const Room&) {
@@ -180,7 +185,7 @@ Values placements(const Plan& plan, const Room&) {
 
 /// None, and a quarter, half, three quarters and all of the layers of a chunk.
 Values offloaded_layers(const Plan& plan, const Room&) {
-    if (images(plan) || schedule(plan).splits_backward()) return {0};
+    if (images(plan) || plan.model.text.layers > 0 || schedule(plan).splits_backward()) return {0};
     constexpr uint64_t parts = 4;
     Values list{0};
     const uint64_t chunk = layers_of_chunk(plan) - (counted_layers(plan) > plan.model.layers ? 1 : 0);  // the first
@@ -280,6 +285,7 @@ constexpr std::array table{
     Row{"strategy.recompute", recomputes, set<&Strategy::recompute>, recompute_named},
     Row{"strategy.recompute_num_layers", recomputed_layers, set<&Strategy::recompute_num_layers>, number},
     Row{"strategy.sequence_parallel", sequence_parallels, set<&Strategy::sequence_parallel>, flag},
+    Row{"strategy.tp_comm_overlap", product_overlaps, set<&Strategy::tensor_comm_overlap>, flag},
     Row{"strategy.async_tensor_allreduce", tensor_overlaps, set<&Strategy::async_tensor_allreduce>, flag},
     Row{"strategy.scatter_gather", scatter_gathers, set<&Strategy::scatter_gather>, flag},
     Row{"strategy.overlap_p2p", message_overlaps, set<&Strategy::overlap_p2p>, flag},

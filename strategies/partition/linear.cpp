@@ -1,6 +1,8 @@
 // A linear layer: column-parallel (its outputs are split), row-parallel (its inputs are), or whole.
+#include "strategies/partition/overlapped.hpp"
 #include "strategies/partition/sharder.hpp"
 #include "strategies/stage_split.hpp"
+#include "strategies/tensor_overlap.hpp"
 
 namespace orrery::strategies {
 
@@ -21,6 +23,7 @@ bool split_by_tensor(Dim dim) { return dim != Dim::hidden && dim != Dim::latent 
 std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan) {
     const models::ModelSpec& spec = plan.model;
     if (op.second_input) return {op.out_features / 2, op.out_features / 2};
+    if (op.out == Dim::qkv && spec.text.layers > 0) return std::vector<std::uint64_t>(3, op.out_features / 3);
     if (op.out == Dim::qkv && spec.kv_lora_rank == 0) {
         const std::uint64_t kv = std::uint64_t{spec.kv_heads} * spec.head_dim;
         return {std::uint64_t{spec.heads} * spec.head_dim, kv, kv};
@@ -39,6 +42,10 @@ private:
     void parameters();
     void forward();
     void backward();
+    /// Both in parts, beside what tensor ranks exchange.
+    void overlapped_forward();
+    void overlapped_backward();
+    void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
     }
@@ -67,6 +74,7 @@ private:
     bool column_, row_;
     Dtype compute_;
     std::uint64_t rows_;
+    bool overlapped_;
     Gemm gemm_;
     Piece piece_;
     FlowBuilder::Weights weight_, bias_;
@@ -83,6 +91,7 @@ LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
       row_(split_by_tensor(op.in)),
       compute_(stream.plan.training.precision.compute),
       rows_(column_ || row_ ? stream.tokens : stream.residual_tokens),
+      overlapped_(overlaps_collectives(stream, op)),
       piece_{.name = op.name} {
     const std::uint64_t in = op.in_features / (row_ ? stream.tensor : 1);
     std::uint64_t out = op.out_features / (column_ ? stream.tensor : 1);
@@ -180,20 +189,23 @@ void LinearSharder::backward() {
     if (column_)
         stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.in_features, dx, dx_here,
                         asynchronous ? reduced_flag : std::uint8_t{0});
+    // What was cast in one orientation, by a norm or before it was gathered, has to be turned.
+    if (cast_by_norm_ || (column_ && gathers_narrow()))
+        add_turned(list, stream_, gemm_.m, gemm_.k, gathered_flag);
+    else if (local)
+        add_turned(list, stream_, gemm_.m, gemm_.n);
+    weight_gradients(dy, dy_rows, x);
+}
+
+void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
+    auto& list = piece_.backward;
+    auto& flow = stream_.flow;
     const bool fused = stream_.plan.training.gradient_accumulation_fusion;
     const ValueId separate = fused ? no_value : flow.gradient(stream_.sums(), std::uint64_t{gemm_.n} * gemm_.k);
     Work wgrad = weight_gradient(stream_, op_.name + " wgrad",
                                  {compute_, 1, gemm_.k, gemm_.n, gemm_.m, GemmPass::weight_gradient},
                                  {dy, x, weight_.gradient, separate});
     wgrad.needs = gathered_flag;
-    // What was cast in one orientation, by a norm or before it was gathered, has to be turned; blocks of MXFP8 are cast
-    // along either side, and gathered so.
-    const bool input = cast_by_norm_ || (column_ && gathers_narrow());
-    if ((input || local) && stream_.plan.training.fp8_recipe != Fp8Recipe::mxfp8)
-        list.push_back({.name = op_.name + " turn",
-                        .what = Pointwise{PointwiseKind::transpose, compute_, gemm_.m, input ? gemm_.k : gemm_.n},
-                        .needs = input ? gathered_flag : std::uint8_t{0},
-                        .of_weights = true});
     list.push_back(std::move(wgrad));
     if (op_.bias)  // behind a reduction the bias sees this rank's tokens alone
         list.push_back({.name = op_.name + " bias gradient",
@@ -209,11 +221,61 @@ void LinearSharder::backward() {
              .detail = {{{weight_.gradient}, {separate}, {weight_.gradient}}}});
 }
 
+/// What the ranks' products take or leave moves in parts; in fp8 as they take it.
+void LinearSharder::overlapped_forward() {
+    auto& list = piece_.forward;
+    const Product product{stream_, op_.name, gemm_};
+    x_ = stream_.value;
+    if (column_) {
+        if (!cast_by_norm()) quantise(list, gemm_.m / stream_.tensor, gemm_.k);
+        add_ring_product(list, product, gemm_.k);
+    } else {
+        quantise(list, gemm_.m, gemm_.k);
+        add_scattered_product(list, product, op_.out_features);
+    }
+    y_ = stream_.activation((column_ ? rows_ : stream_.residual_tokens) * gemm_.n);
+    stream_.value = y_;
+    stream_.width_split = column_;
+    stream_.late_bias = {};
+    stream_.layer.flow.complete = false;
+}
+
+/// A column-parallel layer's collectives run whole beside its two products ("bulk"); a row-parallel one's gradient is
+/// gathered in a ring beside the parts of its input's.
+void LinearSharder::overlapped_backward() {
+    auto& list = piece_.backward;
+    const ValueId dy = stream_.flow.gradient_of(y_);
+    const Gemm dgrad{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient};
+    if (row_) {
+        if (is_narrow(compute_))  // into the buffer at once
+            quantise(list, gemm_.m / stream_.tensor, gemm_.n);
+        else
+            add_copy_to_buffer(list, stream_, gemm_.n);
+        add_ring_product(list, {stream_, op_.name + " dgrad", dgrad}, gemm_.n);
+        add_turned(list, stream_, gemm_.m, gemm_.n);
+    } else {
+        quantise(list, gemm_.m, gemm_.n);
+        const std::uint64_t all = stream_.tokens * op_.in_features;
+        add_copy_to_buffer(list, stream_, op_.in_features);
+        list.push_back({.name = op_.name + " gather input",
+                        .what = LayerCollective{kernels::CollectiveKind::all_gather,
+                                                all * gathered_bytes(stream_.plan.training.precision)},
+                        .raises = gathered_flag,
+                        .of_weights = true});
+        list.push_back({.name = op_.name + " dgrad", .what = dgrad});
+        list.push_back({.name = op_.name + " reduce",
+                        .what = LayerCollective{kernels::CollectiveKind::reduce_scatter, all * stream_.bytes},
+                        .raises = reduced_flag});
+        add_turned(list, stream_, gemm_.m, gemm_.k, gathered_flag);
+    }
+    weight_gradients(dy, dy, x_);
+}
+
 void LinearSharder::shard() && {
     const std::uint64_t in = gemm_.k, out = gemm_.n;
     parameters();
-    forward();
-    backward();
+    overlapped_ ? overlapped_forward() : forward();
+    overlapped_ ? overlapped_backward() : backward();
     if (op_.second_input)  // every decoder layer's gradient is added to what the encoder gets
         piece_.backward.push_back({.name = "sum encoder gradients",
                                    .what = stream_.on_residual(PointwiseKind::add, op_.in_features),

@@ -138,6 +138,14 @@ void shard_relu(LayerStream& stream, const models::Relu& op);
 void shard_pooling(LayerStream& stream, const models::Pooling& op);
 void shard_join(LayerStream& stream, const models::Join& op);
 
+// Of Transformers over patches of images: what they begin with, the token that they end with, and what CLIP compares.
+// Every tensor rank does the same (Megatron-LM, clip_vit_model.py, vit_backbone.py). Priced, not executed.
+void shard_patch_embedding(LayerStream& stream, const models::PatchEmbedding& op);
+void shard_picked_token(LayerStream& stream, const models::PickToken& op);
+/// Vectors of all data ranks are gathered, and each rank compares its own with them (OpenCLIP's local_loss with
+/// gather_with_grad).
+void shard_contrast(LayerStream& stream, const models::ContrastiveLoss& op);
+
 // Transformer-XL's, as NVIDIA's code in PyTorch runs them, operator by operator; on data ranks alone (the plan's tensor
 // axis is 1). Priced, not executed.
 void shard_dropout(LayerStream& stream, const models::Dropout& op);

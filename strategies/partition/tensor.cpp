@@ -383,6 +383,9 @@ void shard(LayerStream& stream, const models::Operator& op) {
                    [&](const models::AdaptiveEmbedding& words) { shard_adaptive_embedding(stream, words); },
                    [&](const models::AdaptiveLoss& loss) { shard_adaptive_loss(stream, loss); },
                    [&](const models::Concatenation& two) { shard_concatenation(stream, two); },
+                   [&](const models::PatchEmbedding& patches) { shard_patch_embedding(stream, patches); },
+                   [&](const models::PickToken& token) { shard_picked_token(stream, token); },
+                   [&](const models::ContrastiveLoss& loss) { shard_contrast(stream, loss); },
                },
                op);
 }

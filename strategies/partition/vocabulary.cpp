@@ -112,12 +112,13 @@ class LossSharder {
 public:
     LossSharder(LayerStream& stream, const models::Loss& op)
         : stream_(stream),
+          divided_(op.dim != models::Dim::classes && stream.tensor > 1),
           classes_(op.dim == models::Dim::classes ? op.vocab : stream.plan.padded_vocab() / stream.tensor) {}
 
     void shard() && {
         rows_ = stream_.value;
         if (stream_.bytes == 2) widen();
-        stream_.tensor == 1 ? whole() : split();
+        divided_ ? split() : whole();
         if (stream_.bytes == 2)
             narrow();
         else
@@ -153,6 +154,7 @@ private:
     }
 
     LayerStream& stream_;
+    bool divided_;           ///< among tensor ranks
     std::uint64_t classes_;  ///< on this rank
     Piece piece_{.name = "loss"};
     ValueId rows_ = no_value;  ///< fp32 logits, then probabilities, then their gradient

@@ -65,7 +65,7 @@ const Arguments bare{"--num-layers",
                      "--bf16",
                      "--lr",
                      "1e-4",
-                     "--tp-comm-overlap",
+                     "--use-sharp",
                      "--fly"};
 
 Result import_bare(Arguments options, const Arguments& more = {}) {
@@ -84,7 +84,7 @@ TEST(Import, TakesBareArgumentsAndWritesToStandardOutput) {
     EXPECT_EQ(scenario.at("model").at("hidden_size"), 2048);
     EXPECT_EQ(scenario.at("training").at("global_batch_size"), 16);
     EXPECT_NE(result.err.find("note: arguments: no effect on time or memory: --lr"), std::string::npos) << result.err;
-    EXPECT_NE(result.err.find("arguments:16: not modelled: --tp-comm-overlap"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("arguments:16: not modelled: --use-sharp"), std::string::npos) << result.err;
     EXPECT_NE(result.err.find("arguments:17: unknown: --fly"), std::string::npos) << result.err;
 }
 
@@ -92,7 +92,7 @@ TEST(Import, StrictRefusesWhatIsNotModelledOrUnknown) {
     const Result result = import_bare({"--strict"});
     EXPECT_EQ(result.exit, 2);
     EXPECT_EQ(result.out, "");
-    EXPECT_NE(result.err.find("orrery: error: arguments:16: --tp-comm-overlap"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("orrery: error: arguments:16: --use-sharp"), std::string::npos) << result.err;
     EXPECT_NE(result.err.find("orrery: error: arguments:17: --fly"), std::string::npos) << result.err;
 }
 

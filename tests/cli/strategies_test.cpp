@@ -5,25 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/process.hpp"
+#include "tests/cli/predictions.hpp"
 
 namespace orrery::cli {
 namespace {
 
 using Json = nlohmann::json;
-
-Json predicted(const std::string& scenario, const std::vector<std::string>& changes = {}) {
-    std::vector<std::string> arguments{"simulate", scenario, "--json", "-"};
-    for (const std::string& change : changes) arguments.insert(arguments.end(), {"--set", change});
-    const Result result = orrery(arguments);
-    EXPECT_EQ(result.exit, 0) << result.err;
-    return result.exit == 0 ? Json::parse(result.out) : Json();
-}
-
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-    for (const std::string& word : words)
-        EXPECT_NE(text.find(word), std::string::npos) << word << " is missing from\n" << text;
-}
 
 const std::string offloaded = "scenarios/gpt-5b-offload-dgx-2.json", windowed = "scenarios/gpt-1.3b-2bw-dgx-1v.json";
 

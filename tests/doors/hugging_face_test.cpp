@@ -25,6 +25,20 @@ TEST(HuggingFace, TakesTheModelWhole) {
     EXPECT_EQ(at(read, "/cluster/nodes"), 8);
 }
 
+TEST(HuggingFace, KnowsHowManyTokensAnImageIs) {
+    const std::vector<std::string> batch{"training.global_batch_size=4096"};
+    const Imported vit = imported("hf", read_file("scenarios/models/vit-b16.json"), on_h100(), batch);
+    ASSERT_FALSE(vit.refused()) << refusals(vit);
+    EXPECT_EQ(at(vit, "/training/seq_length"), 197);
+    EXPECT_EQ(at(vit, "/training/decoder_seq"), nullptr);
+    const Imported clip = imported("hf", read_file("scenarios/models/clip-vit-l14.json"), on_h100(),
+                                   {"training.global_batch_size=4096", "training.micro_batch_size=64"});
+    ASSERT_FALSE(clip.refused()) << refusals(clip);
+    EXPECT_EQ(at(clip, "/training/seq_length"), 257);
+    EXPECT_EQ(at(clip, "/training/decoder_seq"), 77);
+    EXPECT_EQ(at(clip, "/model/text_hidden_size"), 768);
+}
+
 TEST(HuggingFace, AsksForTheTraining) {
     const Imported read = imported("hf", read_file("scenarios/models/gpt2.json"), on_h100());
     EXPECT_TRUE(says(read, Verdict::refused, "no sequence length")) << refusals(read);

@@ -162,12 +162,21 @@ TEST(Megatron, ReadsTheOptimizerInHostMemory) {
     EXPECT_EQ(at(with("--deepspeed --zero-stage 2 --cpu-optimizer"), "/strategy/optimizer_cpu_offload"), true);
 }
 
+TEST(Megatron, ReadsTheOverlapOfTensorParallelCollectives) {
+    const std::string flag = "--tp-comm-overlap --tp-comm-overlap-cfg some.yaml";
+    const Imported read = with("--tensor-model-parallel-size 2 --sequence-parallel " + flag);
+    EXPECT_EQ(at(read, "/strategy/tp_comm_overlap"), true) << refusals(read);
+    const Imported whole = with("--tensor-model-parallel-size 2 " + flag);
+    EXPECT_EQ(at(whole, "/strategy/tp_comm_overlap"), nullptr);
+    EXPECT_TRUE(says(whole, Verdict::harmless, "--tp-comm-overlap"));
+}
+
 TEST(Megatron, NamesWhatHasNoEffectWhatIsNotModelledAndWhatIsUnknown) {
-    const Imported read = with("--lr 1e-4 --tp-comm-overlap --num-lairs 3 --save some/path");
+    const Imported read = with("--lr 1e-4 --use-sharp --num-lairs 3 --save some/path");
     EXPECT_FALSE(read.refused()) << refusals(read);
     EXPECT_TRUE(says(read, Verdict::harmless, "--lr"));
     EXPECT_TRUE(says(read, Verdict::harmless, "--save"));
-    EXPECT_TRUE(says(read, Verdict::not_modelled, "--tp-comm-overlap"));
+    EXPECT_TRUE(says(read, Verdict::not_modelled, "--use-sharp"));
     EXPECT_TRUE(says(read, Verdict::unknown, "--num-lairs"));
 }
 

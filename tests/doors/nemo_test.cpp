@@ -59,10 +59,9 @@ TEST(NeMo, ReadsLlamasWords) {
 }
 
 TEST(NeMo, NamesKeysByTheirPointers) {
-    const Imported job =
-        read(small + "  context_parallel_size: two\n  ub_tp_comm_overlap: true\n  made_up: 3\n  hidden: 1\n");
+    const Imported job = read(small + "  context_parallel_size: two\n  sharp: true\n  made_up: 3\n  hidden: 1\n");
     EXPECT_TRUE(says(job, Verdict::refused, "/model/context_parallel_size")) << refusals(job);
-    EXPECT_TRUE(says(job, Verdict::not_modelled, "/model/ub_tp_comm_overlap"));
+    EXPECT_TRUE(says(job, Verdict::not_modelled, "/model/sharp"));
     EXPECT_TRUE(says(job, Verdict::unknown, "/model/made_up"));
     EXPECT_TRUE(says(read("model: {encoder: {num_layers: 12}}\n"), Verdict::refused, "encoder-decoders"));
 }

@@ -83,7 +83,7 @@ TEST_F(Families, NineteenLoadOrSayWhyNot) {
     const std::vector<std::string> load{"llama3.1-8b", "qwen2.5-7b",   "qwen3-8b",  "qwen1.5-moe-a2.7b", "mixtral-8x7b",
                                         "deepseek-v3", "gpt-oss-120b", "gemma2-9b", "phi-3-mini",        "t5-base",
                                         "gpt-j-6b",    "falcon-7b",    "opt-6.7b",  "bloom-176b",        "olmo2-7b",
-                                        "gpt2",        "bert-base"};
+                                        "gpt2",        "bert-base",    "vit-b16",   "clip-vit-l14"};
     for (const std::string& name : load)
         EXPECT_EQ(import_hugging_face("scenarios/models/" + name + ".json"), find(name));
     ModelSpec llama4 = import(scout());
@@ -91,9 +91,53 @@ TEST_F(Families, NineteenLoadOrSayWhyNot) {
     llama4.name = "llama4-scout";
     EXPECT_EQ(llama4, find("llama4-scout"));
 
-    const json vit{{"architectures", {"ViTForImageClassification"}}, {"model_type", "vit"}, {"image_size", 224}};
-    EXPECT_EQ(refusal(vit), "/model_type");
-    EXPECT_EQ(message_, "\"vit\" (Transformer over patches of images) is not supported");
+    const json masked{{"architectures", {"ViTMAEForPreTraining"}}, {"model_type", "vit_mae"}, {"image_size", 224}};
+    EXPECT_EQ(refusal(masked), "/model_type");
+    EXPECT_EQ(message_, "\"vit_mae\" (Transformer over patches of images, of another kind than ViT) is not supported");
+}
+
+TEST_F(Families, ImagesInPatches) {
+    json large = shipped("vit-b16");
+    large["image_size"] = 384;
+    large.erase("num_labels");
+    large["id2label"] = {{"0", "cat"}, {"1", "dog"}, {"2", "gnu"}};
+    ModelSpec spec = import(large);
+    EXPECT_EQ(spec.image.tokens(), 577U);
+    EXPECT_EQ(spec.max_positions, 577U);
+    EXPECT_EQ(spec.vocab, 3U);
+    large.erase("id2label");
+    EXPECT_EQ(import(large).vocab, 2U) << "transformers' default";
+    large["architectures"] = {"ViTModel"};
+    EXPECT_EQ(refusal(large), "/num_labels") << "google/vit-huge-patch14-224-in21k: no classifier";
+    large["num_labels"] = 21843;
+    EXPECT_EQ(import(large).vocab, 21843U);
+    EXPECT_EQ(refusal("vit-b16", "patch_size", 15), "/patch_size");
+    EXPECT_EQ(refusal("vit-b16", "num_attention_heads", 7), "/num_attention_heads");
+    EXPECT_EQ(refusal("vit-b16", "hidden_act", "silu"), "/hidden_act");
+    EXPECT_EQ(refusal("vit-b16", "attention_probs_dropout_prob", 0.1), "/attention_probs_dropout_prob");
+    json bare = shipped("vit-b16");
+    bare.erase("image_size");
+    bare.erase("num_channels");
+    bare["qkv_bias"] = false;
+    EXPECT_EQ(import(bare).image, find("vit-b16").image);
+    EXPECT_FALSE(import(bare).qkv_bias);
+}
+
+/// Sizes that transformers' classes have stay unsaid in old files.
+TEST_F(Families, ImagesBesideTexts) {
+    ModelSpec spec = import(json{{"architectures", {"CLIPModel"}},
+                                 {"model_type", "clip"},
+                                 {"projection_dim", 512},
+                                 {"text_config", {{"model_type", "clip_text_model"}}},
+                                 {"vision_config", {{"model_type", "clip_vision_model"}}}});
+    spec.name = "clip-vit-b32";
+    EXPECT_EQ(spec, find("clip-vit-b32"));
+    json broken = shipped("clip-vit-l14");
+    broken["text_config"]["num_attention_heads"] = 7;
+    EXPECT_EQ(refusal(broken), "/text_config/num_attention_heads");
+    broken = shipped("clip-vit-l14");
+    broken["vision_config"]["attention_dropout"] = 0.1;
+    EXPECT_EQ(refusal(broken), "/vision_config/attention_dropout");
 }
 
 /// nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, what says nothing of the structure left out.

@@ -33,6 +33,9 @@ struct Word {
     std::string operator()(const AdaptiveEmbedding&) const { return "adaptive embedding"; }
     std::string operator()(const AdaptiveLoss&) const { return "adaptive loss"; }
     std::string operator()(const Concatenation&) const { return "concatenation"; }
+    std::string operator()(const PatchEmbedding&) const { return "patches"; }
+    std::string operator()(const PickToken&) const { return "token"; }
+    std::string operator()(const ContrastiveLoss&) const { return "comparison"; }
 };
 
 std::string words(const Layer& layer) {
@@ -133,6 +136,22 @@ TEST(Operators, DropoutReachesEveryKernelThatHasIt) {
         EXPECT_EQ(only<AttentionCore>(model.layer("block"), "attention").dropout, rate > 0);
         EXPECT_EQ(only<ResidualAdd>(model.layer("block"), "residual").dropout, rate > 0);
     }
+}
+
+TEST(Operators, OfImagesAndTexts) {
+    const Model vit = build(find("vit-l16")), clip = build(find("clip-vit-l14"));
+    EXPECT_EQ(words(vit.layer("patch embedding")), "patches");
+    EXPECT_EQ(words(vit.layer("block")),
+              "attention_norm qkv attention projection residual mlp_norm up activation down residual");
+    EXPECT_EQ(words(vit.layer("class token")), "final_norm token");
+    EXPECT_EQ(words(vit.layer("classifier")), "classes loss");
+    EXPECT_EQ(words(clip.layer("patch embedding")), "patches embedding_norm");
+    EXPECT_EQ(words(clip.layer("image token")) + ", " + words(clip.layer("image features")),
+              "token, image_norm image_projection");
+    EXPECT_EQ(words(clip.layer("text token")) + ", " + words(clip.layer("text features")),
+              "text_norm token, text_projection");
+    EXPECT_TRUE(only<AttentionCore>(clip.layer("text block"), "attention").causal);
+    EXPECT_FALSE(only<AttentionCore>(clip.layer("image block"), "attention").causal);
 }
 
 TEST(Operators, WidthsChainThroughEveryModel) {

@@ -28,7 +28,8 @@ constexpr Card exact(const char* name, double parameters, double active = 0, dou
     return {name, "", parameters, 0, active, unit, "checkpoint"};
 }
 
-// Checkpoints: totals on huggingface.co, shared tensors once, without vision encoders.
+// Checkpoints: totals on huggingface.co (of ViTs torchvision's too), shared tensors once; of language models without
+// vision encoders.
 const std::vector<Card> cards{
     exact("opt-125m", 125'239'296),
     exact("opt-1.3b", 1'315'758'080),
@@ -92,6 +93,17 @@ const std::vector<Card> cards{
     {"m6-100b", "103.2B", 103.2, 0.2, 0, 0, "M6-T, table 2"},
     {"m6-1t", "1002.7B", 1002.7, 2, 0, 0, "M6-T, table 2"},
     {"m6-10t", "10T", 10'000, 200, 0, 0, "M6-10T, title"},
+    exact("vit-b16", 86'567'656),
+    exact("vit-b32", 88'224'232),
+    exact("vit-l16", 304'326'632),
+    exact("vit-l32", 306'535'400),
+    exact("vit-h14", 632'045'800),
+    exact("deit-tiny", 5'717'416),
+    exact("deit-small", 22'050'664),
+    exact("clip-vit-b32", 151'277'313),
+    exact("clip-vit-b16", 149'620'737),
+    exact("clip-vit-l14", 427'616'513),
+    exact("clip-vit-l14-336", 427'944'193),
 };
 
 std::string grouped(std::uint64_t value) {
@@ -136,6 +148,19 @@ TEST(Published, FlopsAreThoseOfDeepSeeksTable) {
     for (const auto& [name, gflops] : trainings) EXPECT_NEAR(causal_gflops(name) / gflops, 1, 0.15) << name;
 }
 
+/// torchvision's vit_*_weights (_ops): 10^9 multiply-adds of an image of 224 x 224, forward.
+const std::vector<Training> images{
+    {"vit-b16", 17.564}, {"vit-b32", 4.409}, {"vit-l16", 61.555}, {"vit-l32", 15.378}, {"vit-h14", 167.295}};
+
+double multiply_adds(const char* name) {
+    const Model model = build(find(name));
+    return model_flops(model, 1, model.spec.image.tokens()) / 6e9;
+}
+
+TEST(Published, OperationsOfImagesAreTorchvisions) {
+    for (const auto& [name, published] : images) EXPECT_NEAR(multiply_adds(name), published, 0.0006) << name;
+}
+
 std::string table() {
     std::string text = "| model | parameters | published | active | from |\n| --- | --- | --- | --- | --- |\n";
     for (const Card& card : cards) {
@@ -152,6 +177,9 @@ std::string table() {
     text += "\n| GFLOPs of a token in training, 4,096 tokens, causal | counted | published |\n| --- | --- | --- |\n";
     for (const auto& [name, gflops] : trainings)
         text += fmt::format("| {} | {:.0f} | {:g} |\n", name, causal_gflops(name), gflops);
+    text += "\n| G multiply-adds of an image, forward | counted | torchvision |\n| --- | --- | --- |\n";
+    for (const auto& [name, published] : images)
+        text += fmt::format("| {} | {:.3f} | {:.3f} |\n", name, multiply_adds(name), published);
     return text;
 }
 

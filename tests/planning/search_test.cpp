@@ -39,7 +39,8 @@ public:
             {"strategy.overlap_p2p", {"false", "true"}},
             {"strategy.placement", {"linear", "tp-cp-ep-pp-dp"}},
             {"strategy.recompute_num_layers", {"0", "1"}},
-            {"training.micro_batch_size", {"1", "2", "4"}}};
+            {"training.micro_batch_size", {"1", "2", "4"}},
+            {"strategy.tp_comm_overlap", {"false", "true"}}};
         for (const auto& [key, values] : choices) {
             const std::size_t first = random() % values.size();
             std::vector<std::string> held{values[first]};

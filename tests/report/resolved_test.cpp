@@ -53,9 +53,9 @@ TEST(Resolved, ModelsOfTheCatalogComeBack) {
     for (const models::ModelSpec& model : models::catalog()) {
         SCOPED_TRACE(model.name);
         document["model"] = {{"name", model.name}};
-        document["training"]["seq_length"] = model.image.size > 0 ? 1 : 128;
+        document["training"]["seq_length"] = model.takes_images() ? model.image.tokens() : 128;
         document["training"].erase("decoder_seq");
-        if (model.decoder_layers > 0) document["training"]["decoder_seq"] = 32;
+        if (model.two_stacks()) document["training"]["decoder_seq"] = 32;
         const scenarios::Scenario scenario = scenarios::from_json(document, "model.json");
         EXPECT_EQ(scenario.plan.model, model);
         expect_round_trip(scenario);
@@ -126,6 +126,8 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
                  "\"servers\": 4, \"server_nodes\": \"workers\", \"step_jitter\": 0.1, \"steps\": 10}"}),
         written("scenarios/lectures/slow-worker.json", {"synchrony={\"mode\": \"diloco\", \"local_steps\": 5}"}),
         written("scenarios/resnet-50-dgx-a100.json", {}),
+        written("scenarios/vit-h14-dgx-a100.json", {}),
+        written("scenarios/clip-vit-l14-superpod-a100.json", {}),
         written("scenarios/transformer-xl-base-dgx-a100.json", {}),
         written("scenarios/t5-11b-dgx-h100.json", {"model={\"name\": \"t5-3b\"}"}),
         written("scenarios/nemotron-h-56b-superpod-h100.json",

@@ -88,6 +88,8 @@ const Case model_cases[]{
          p.model.shared_expert_ffn = 8;
          p.model.shared_expert_gate = true;
      }},
+    {"/model/patch_size", [](Plan& p) { p.model.image = {.size = 224, .patch = 16, .channels = 3}; }},
+    {"/model", [](Plan& p) { p.model.image.size = 224; }},
     {"/model/position", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
     {"/training/precision",
      [](Plan& p) {
@@ -127,6 +129,7 @@ const Case model_cases[]{
 };
 
 const Case strategy_cases[]{
+    {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
     {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
     {"/strategy/sharding",
      [](Plan& p) {

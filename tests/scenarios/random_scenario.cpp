@@ -248,6 +248,17 @@ void draw_modules_and_tokens(Dice& dice, json& scenario) {
         scenario["model"]["num_nextn_predict_layers"] = tokens;
 }
 
+/// Collectives of tensor ranks in parts beside products, in half of the scenarios that they go with.
+void draw_tensor_overlap(Dice& dice, const Shape& shape, json& scenario) {
+    json& strategy = scenario["strategy"];
+    const std::string schedule = strategy.value("schedule", "1f1b");
+    const std::uint32_t tokens = shape.micro_batch * shape.seq / strategy.value("context", 1U);
+    if (!dice.coin() || shape.tensor == 1 || !strategy["sequence_parallel"].get<bool>()) return;
+    if (schedule.starts_with("zb") || schedule.starts_with("dualpipe") || scenario["training"].contains("lora_rank"))
+        return;
+    strategy["tp_comm_overlap"] = tokens % (4 * shape.tensor) == 0;
+}
+
 /// Layers of Transformer Engine, in one scenario of three; a host that waits at their ends, in half of those that it
 /// goes with.
 void draw_engine(Dice& dice, json& scenario) {
@@ -291,6 +302,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_ways(dice, shape, scenario);
     draw_optimizer(dice, scenario);
     draw_modules_and_tokens(dice, scenario);
+    draw_tensor_overlap(dice, shape, scenario);
     draw_engine(dice, scenario);
     return scenario;
 }

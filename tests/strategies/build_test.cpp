@@ -38,6 +38,9 @@ bool set_flags(Plan& plan, std::uint32_t bits) {
     s.scatter_gather = bit(4);
     s.overlap_p2p = bit(5);
     s.async_tensor_allreduce = bit(6);
+    // Under sequence parallelism boundary tensors are in parts anyway.
+    s.tensor_comm_overlap =
+        bit(3) && !bit(4) && bit(6) && s.tensor > 1 && schedule_of(s.schedule).backwards == Backwards::whole;
     if (s.overlap_param_gather && !(bit(0) && bit(1))) return false;
     return !s.overlap_p2p || s.virtual_pipeline > 1;
 }

@@ -1,0 +1,30 @@
+// Overlap of tensor-parallel collectives with the products around them, as Transformer Engine's userbuffers do it
+// (transformer_engine/pytorch/module/base.py, initialize_ub; Megatron-LM's --tp-comm-overlap), with its default
+// methods: before a column-parallel product and before the input gradient of a row-parallel one, tensor ranks pass
+// their parts of the tokens on in a ring, each beside the product of the part that is there; behind a row-parallel
+// product its outputs are scattered in four parts, each beside the next part's product.
+#pragma once
+
+#include <cstdint>
+
+#include "strategies/plan.hpp"
+
+namespace orrery::strategies {
+
+/// Parts in which the outputs of a row-parallel product are scattered: initialize_ub's num_splits.
+inline constexpr std::uint32_t scattered_parts = 4;
+
+/// Whether a micro-batch's tokens are so many that every tensor rank has the same of each part.
+bool tensor_overlap_divides(const Plan& plan);
+
+/// Bytes of an element that is gathered: one where products take fp8 (initialize_ub, fp8_buf), else an activation's.
+std::uint64_t gathered_bytes(const Precision& precision);
+
+/// Of the buffers that a rank registers for the whole training, each for all tokens of a micro-batch: six to gather in,
+/// four to scatter from (initialize_ub's names). 0 where the plan overlaps nothing.
+std::uint64_t tensor_overlap_buffers(const Plan& plan);
+
+/// Throws Error (pointer under "/strategy") where the plan overlaps what it cannot.
+void check_tensor_overlap(const Plan& plan);
+
+}  // namespace orrery::strategies
