@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "sim/run_step.hpp"
-#include "strategies/build.hpp"
 #include "strategies/stage_split.hpp"
 
 namespace orrery::sim {
@@ -98,10 +97,13 @@ Fullest fullest(const strategies::StepProgram& step, const MemoryUse& have) {
     return fullest(other);
 }
 
-/// That would be simulated if it folds like `folding`.
+/// That would be simulated if it folds like `folding` and all rounds were written.
 std::uint64_t operations(const strategies::StepProgram& step, const Folding& folding) {
     std::uint64_t sum = 0;
-    for (const RankClass& rank : folding.classes) sum += step.programs[rank.role].ops.size();
+    for (const RankClass& rank : folding.classes) {
+        const strategies::Program& program = step.programs[rank.role];
+        sum += program.ops.size() + std::uint64_t{program.rounds.left_out} * program.rounds.ops;
+    }
     return sum;
 }
 
@@ -112,7 +114,7 @@ Neighbour offload_enough(const Plan& plan, const MemoryUse& use) {
     while (fewest + 1 < most) {
         Plan other = plan;
         const std::uint32_t layers = other.strategy.cpu_offloading_num_layers = fewest + (most - fewest) / 2;
-        (fullest(strategies::build(other), use).spare >= 0 ? most : fewest) = layers;
+        (fullest(short_program(other), use).spare >= 0 ? most : fewest) = layers;
     }
     return {fmt::format("{} layers a chunk offloaded", most),
             [most](Plan& other) { other.strategy.cpu_offloading_num_layers = most; }};
@@ -134,7 +136,7 @@ Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use
     for (const Neighbour& neighbour : others) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
-        const Fullest now = fullest(strategies::build(*other), use);
+        const Fullest now = fullest(short_program(*other), use);
         if (now.spare <= worst.spare) continue;
         advice.push_back(fmt::format("{}: saves {}, peak {}{}", neighbour.name, format_bytes(now.spare - worst.spare),
                                      format_bytes(static_cast<double>(now.peak)), now.spare >= 0 ? ", fits" : ""));
@@ -146,7 +148,7 @@ Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use
 Advice advise_offloading(const Plan& plan, const MemoryUse& use) {
     Plan without = plan;
     without.strategy.cpu_offloading_num_layers = 0;
-    const Fullest now = fullest(use), then = fullest(strategies::build(without), use);
+    const Fullest now = fullest(use), then = fullest(short_program(without), use);
     if (then.spare < 0) return {};
     return {fmt::format("offloading is not needed: without it the peak is {}, {} more, and fits",
                         format_bytes(static_cast<double>(then.peak)),
@@ -164,10 +166,11 @@ Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Fold
     for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
-        const strategies::StepProgram program = strategies::build(*other);
+        const strategies::StepProgram program = short_program(*other);
         const Fullest then = fullest(program, use);
         if (then.spare < 0 || operations(program, folding) > most_operations) continue;
-        const double seconds = run_plan(*other, site.cluster, site.profiles, {.foldings = &site.foldings})->seconds();
+        const double seconds =
+            run_plan(*other, site.cluster, site.profiles, {.foldings = &site.foldings, .like = &folding})->seconds();
         if (seconds > step_time_s * (1 - worth_saying)) continue;
         const double more = now.spare - then.spare;
         better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),

@@ -27,14 +27,18 @@ Traffics traffic_of(Lane lane) {
 
 void Awaited::issue(const Op& op, std::uint32_t index) {
     const auto traffic = static_cast<std::size_t>(traffic_of(op.lane));
-    for (const BufferId id : program_.reads(op)) uses_[id].readers[traffic] = index;
-    for (const BufferId id : program_.writes(op)) uses_[id] = {.writer = index};
+    for (const BufferId id : program_.reads(op)) {
+        uses_[id].any = true;
+        uses_[id].readers[traffic] = index;
+    }
+    for (const BufferId id : program_.writes(op)) uses_[id] = {.any = true, .writer = index};
 }
 
 Causes Awaited::wait(const Op& op) {
     Causes causes;
     for (const BufferId id : program_.reads(op)) wait_for(uses_[id].writer, causes);
     for (const BufferId id : program_.writes(op)) {
+        if (!uses_[id].any) continue;
         wait_for(uses_[id].writer, causes);
         for (const std::uint32_t reader : uses_[id].readers) wait_for(reader, causes);
         uses_[id] = {};

@@ -38,6 +38,7 @@ private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
     /// By operations of other lanes.
     struct Use {
+        bool any = false;
         std::uint32_t writer = none;
         std::array<std::uint32_t, traffics> readers{none, none, none, none, none};
     };

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string_view>
 
@@ -14,20 +13,47 @@ namespace orrery::sim {
 
 namespace {
 
-using Seconds = std::map<std::string_view, double>;
+/// Seconds by what they are derived from, in one order.
+using Seconds = std::vector<double>;
+
+/// All that kernels may be derived from, each once, in the order of the alphabet.
+std::vector<std::string_view> origins_of(const KindCosts& costs) {
+    std::set<std::string_view> all;
+    for (std::uint32_t kind = 0; kind < costs.size(); ++kind)
+        for (const KernelCost& kernel : costs[kind].kernels())
+            if (!kernel.derived.empty()) all.insert(kernel.derived);
+    return {all.begin(), all.end()};
+}
+
+/// A kernel's seconds, and the number of what they are derived from.
+struct DerivedKernel {
+    double seconds;
+    std::size_t origin;
+};
+
+/// By kernel; of those that were measured one past the last.
+std::vector<DerivedKernel> derived_kernels(const std::vector<KernelCost>& kernels,
+                                           const std::vector<std::string_view>& origins) {
+    std::vector<DerivedKernel> list;
+    for (const KernelCost& kernel : kernels) {
+        const auto found = std::ranges::find(origins, kernel.derived);
+        list.push_back({kernel.seconds, static_cast<std::size_t>(found - origins.begin())});
+    }
+    return list;
+}
 
 /// Of one execution of a program; blocks: of each block.
-Seconds derived_in(const strategies::Program& program, const std::vector<KernelCost>& kernels,
+Seconds derived_in(const strategies::Program& program, const std::vector<DerivedKernel>& kernels, std::size_t origins,
                    const std::vector<Seconds>& blocks) {
-    Seconds seconds;
+    Seconds seconds(origins);
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         const strategies::Op& op = program.ops[i];
         const auto times = static_cast<double>(program.rounds.times(i));
         if (const auto* compute = std::get_if<strategies::Compute>(&op.what)) {
-            const KernelCost& kernel = kernels[compute->kernel];
-            if (!kernel.derived.empty()) seconds[kernel.derived] += times * kernel.seconds;
+            const DerivedKernel& kernel = kernels[compute->kernel];
+            if (kernel.origin < origins) seconds[kernel.origin] += times * kernel.seconds;
         } else if (const auto* call = std::get_if<strategies::Call>(&op.what)) {
-            for (const auto& [what, of_block] : blocks[call->block]) seconds[what] += times * of_block;
+            for (std::size_t what = 0; what < origins; ++what) seconds[what] += times * blocks[call->block][what];
         }
     }
     return seconds;
@@ -58,16 +84,20 @@ std::set<std::string> extrapolated(const RanStep& ran) {
 std::vector<Derived> derived_shares(const RanStep& ran, double step_time_s) {
     const strategies::StepProgram& step = ran.program;
     const auto stages = static_cast<std::uint32_t>(step.programs.size());
-    Seconds total;
+    const std::vector<std::string_view> origins = origins_of(ran.costs);
+    if (origins.empty()) return {};
+    Seconds total(origins.size());
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
-        const auto& kernels = ran.costs.of_rank(ran.slowest(stage).representative).kernels();
+        const auto kernels = derived_kernels(ran.costs.of_rank(ran.slowest(stage).representative).kernels(), origins);
         std::vector<Seconds> blocks;
-        for (const strategies::Program& block : step.blocks) blocks.push_back(derived_in(block, kernels, {}));
-        for (const auto& [what, seconds] : derived_in(step.programs[stage], kernels, blocks))
-            total[what] += seconds / stages / step.steps;
+        for (const strategies::Program& block : step.blocks)
+            blocks.push_back(derived_in(block, kernels, origins.size(), {}));
+        const Seconds of_stage = derived_in(step.programs[stage], kernels, origins.size(), blocks);
+        for (std::size_t what = 0; what < origins.size(); ++what) total[what] += of_stage[what] / stages / step.steps;
     }
     std::vector<Derived> shares;
-    for (const auto& [what, seconds] : total) shares.push_back({std::string(what), seconds / step_time_s});
+    for (std::size_t what = 0; what < origins.size(); ++what)
+        if (total[what] > 0) shares.push_back({std::string(origins[what]), total[what] / step_time_s});
     std::ranges::stable_sort(shares, std::ranges::greater{}, &Derived::share);
     return shares;
 }

@@ -77,11 +77,24 @@ public:
 };
 using MainLoop = void (*)(EventSource& events);
 
+/// Is told of the rates of flows as they change.
+class RateWatch {
+public:
+    virtual ~RateWatch() = default;
+    /// Bytes per second of the flow that bears the tag; 0 before it begins and when it has ended.
+    virtual void rate(std::uint64_t tag, double before, double now) = 0;
+    /// All of this moment have been told.
+    virtual void settled() = 0;
+};
+
 /// Our own model of links and delays: the fast path, as many at a time as there are threads. Capacities in bytes per
 /// second, all positive (infinity: never binds); throws Error otherwise.
 std::unique_ptr<Engine> make_fluid_engine(std::vector<double> capacity_bytes_per_second);
-/// The same under another loop, equal to the bit.
-std::unique_ptr<Engine> make_fluid_engine_under(MainLoop loop, std::vector<double> capacity_bytes_per_second);
+/// The same under another loop, equal to the bit. watch: must outlive the engine; null: nobody.
+std::unique_ptr<Engine> make_fluid_engine_under(MainLoop loop, std::vector<double> capacity_bytes_per_second,
+                                                RateWatch* watch = nullptr);
+/// Our own loop.
+void run_by_itself(EventSource& events);
 /// The same inside SimGrid's kernel, one at a time in a process. Throws Error where SimGrid cannot be opened.
 std::unique_ptr<Engine> make_fluid_engine_in_simgrid(std::vector<double> capacity_bytes_per_second);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +12,8 @@
 namespace orrery::sim {
 
 namespace {
+
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
 /// An edge seen from the end that reads `label`.
 struct Sight {
@@ -49,17 +52,15 @@ Rows seen_by(const ColouredGraph& graph) {
     return rows;
 }
 
-/// `values` renamed 0.. in the order in which they first occur.
-std::vector<std::uint32_t> numbered_by_first_member(std::span<const std::uint32_t> values) {
-    std::vector<std::uint32_t> order(values.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return values[a] < values[b]; });
-    std::vector<std::uint32_t> first(values.size());  // first member of each vertex's class
-    for (std::size_t i = 0; i < order.size(); ++i)
-        first[order[i]] = i > 0 && values[order[i]] == values[order[i - 1]] ? first[order[i - 1]] : order[i];
-    std::vector<std::uint32_t> number(values.size());
+/// `values`, all below `count`, renamed 0.. in the order in which they first occur.
+std::vector<std::uint32_t> numbered_by_first_member(std::span<const std::uint32_t> values, std::size_t count) {
+    std::vector<std::uint32_t> name(count, none), number;
+    number.reserve(values.size());
     std::uint32_t next = 0;
-    for (std::uint32_t v = 0; v < values.size(); ++v) number[v] = first[v] == v ? next++ : number[first[v]];
+    for (const std::uint32_t value : values) {
+        if (name[value] == none) name[value] = next++;
+        number.push_back(name[value]);
+    }
     return number;
 }
 
@@ -70,7 +71,7 @@ public:
 
     std::vector<std::uint32_t> classes() && {
         for (std::size_t next = 0; next < work_.size(); ++next) split_by(work_[next]);
-        return numbered_by_first_member(cell_of_);
+        return numbered_by_first_member(cell_of_, cells_.size());
     }
 
 private:
@@ -80,6 +81,7 @@ private:
         bool queued = true;
     };
 
+    void sort_by_colour(const std::vector<std::uint32_t>& colour);
     void number_labels();
     void add_cell(std::uint32_t begin, std::uint32_t end, bool queued);
     void enqueue(std::uint32_t cell);
@@ -106,9 +108,7 @@ Refinement::Refinement(const ColouredGraph& graph)
       cell_of_(graph.colour.size()),
       count_(graph.colour.size(), 0) {
     number_labels();
-    std::iota(members_.begin(), members_.end(), 0u);
-    std::stable_sort(members_.begin(), members_.end(),
-                     [&](auto a, auto b) { return graph.colour[a] < graph.colour[b]; });
+    sort_by_colour(graph.colour);
     const auto vertices = static_cast<std::uint32_t>(members_.size());
     for (std::uint32_t begin = 0, i = 0; i < vertices; ++i) {
         place_[members_[i]] = i;
@@ -118,17 +118,26 @@ Refinement::Refinement(const ColouredGraph& graph)
     }
 }
 
+/// Into members_, those of a colour in their order: a counting sort, as colours are few.
+void Refinement::sort_by_colour(const std::vector<std::uint32_t>& colour) {
+    if (colour.empty()) return;
+    std::vector<std::uint32_t> next(std::size_t{std::ranges::max(colour)} + 2);
+    for (const std::uint32_t each : colour) ++next[each + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (std::uint32_t vertex = 0; vertex < colour.size(); ++vertex) members_[next[colour[vertex]]++] = vertex;
+}
+
 /// Labels renamed 0.. in their order.
 void Refinement::number_labels() {
-    std::vector<std::uint32_t> labels;
-    for (const Sight& sight : rows_.sights)
-        if (labels.empty() || labels.back() != sight.label) labels.push_back(sight.label);
-    std::sort(labels.begin(), labels.end());
-    labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
-    for (Sight& sight : rows_.sights)
-        sight.label =
-            static_cast<std::uint32_t>(std::lower_bound(labels.begin(), labels.end(), sight.label) - labels.begin());
-    next_of_label_.resize(labels.size() + 1);
+    std::uint32_t most = 0;
+    for (const Sight& sight : rows_.sights) most = std::max(most, sight.label);
+    std::vector<std::uint32_t> number(std::size_t{most} + 1, none);
+    for (const Sight& sight : rows_.sights) number[sight.label] = 0;
+    std::uint32_t labels = 0;
+    for (std::uint32_t& each : number)
+        if (each != none) each = labels++;
+    for (Sight& sight : rows_.sights) sight.label = number[sight.label];
+    next_of_label_.resize(std::size_t{labels} + 1);
 }
 
 void Refinement::add_cell(std::uint32_t begin, std::uint32_t end, bool queued) {

@@ -10,7 +10,7 @@ namespace orrery::sim {
 /// Undirected graph with coloured vertices and labelled edges. The two ends of an edge may read different labels; an
 /// edge from a vertex to itself counts once for each label.
 struct ColouredGraph {
-    std::vector<std::uint32_t> colour;  ///< per vertex
+    std::vector<std::uint32_t> colour;  ///< per vertex; small numbers, as labels are: tables have a row for each
     struct Edge {
         std::uint32_t a, b;  ///< vertices
         std::uint32_t label_from_a, label_from_b;

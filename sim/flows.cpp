@@ -11,13 +11,13 @@ using strategies::Axis;
 using strategies::AxisSet;
 
 SharedFlows::SharedFlows(const std::vector<Traffic>& traffic, const std::vector<Columns>& columns,
-                         const topology::Cluster& cluster, const Network& network, const Marks& marks)
+                         const topology::Cluster& cluster, const Network& network, const Marks& marks, Binding binding)
     : hops(cluster, first_link_that_matters(cluster, network)) {
     for (std::size_t job = 0; job < traffic.size(); ++job)
         jobs.emplace_back(traffic[job], cluster, network, columns[job], hops);
     for (const scenarios::BackgroundFlow& flow : marks.background)
         background.push_back(hops.add(flow.from, flow.to, true, flow.fabric_only ? cluster.first_fabric_link() : 0));
-    hops.drop_links(slack_links(hops, cluster, network, marks));
+    hops.drop_links(binding == Binding::all ? slack_links(hops, cluster, network, marks) : not_of_nics(hops, cluster));
 }
 
 Flows::Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns,

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/binding.hpp"
 #include "sim/columns.hpp"
 #include "sim/hop_table.hpp"
 #include "sim/network.hpp"
@@ -72,13 +73,13 @@ private:
 
 /// The flows of all steps of a cluster and its background traffic, over one table of hops.
 struct SharedFlows {
-    HopTable hops;  ///< without slack links (link_pressure.hpp)
+    HopTable hops;  ///< without links that do not count, and slack ones (link_pressure.hpp)
     std::vector<Flows> jobs;
     std::vector<std::uint32_t> background;  ///< hop of each of marks.background
 
     /// columns: of each job.
     SharedFlows(const std::vector<Traffic>& jobs, const std::vector<Columns>& columns, const topology::Cluster& cluster,
-                const Network& network, const Marks& marks);
+                const Network& network, const Marks& marks, Binding binding = Binding::all);
     SharedFlows(const SharedFlows&) = delete;  // flows refer to its hops
     SharedFlows& operator=(const SharedFlows&) = delete;
 };

@@ -15,7 +15,8 @@ namespace {
 
 class FluidEngine final : public Engine, private EventSource {
 public:
-    FluidEngine(std::vector<double> capacity, MainLoop loop) : loop_(loop), flows_(std::move(capacity)) {}
+    FluidEngine(std::vector<double> capacity, MainLoop loop, RateWatch* watch)
+        : loop_(loop), flows_(std::move(capacity), watch) {}
 
     [[nodiscard]] double now() const override { return now_; }
 
@@ -97,19 +98,20 @@ private:
     std::vector<TimedEvent> due_;
 };
 
-void by_itself(EventSource& events) {
+}  // namespace
+
+void run_by_itself(EventSource& events) {
     for (double at = events.next(); at < std::numeric_limits<double>::infinity(); at = events.next()) events.happen(at);
 }
 
-}  // namespace
-
 std::unique_ptr<Engine> make_fluid_engine(std::vector<double> capacity_bytes_per_second) {
-    return make_fluid_engine_under(by_itself, std::move(capacity_bytes_per_second));
+    return make_fluid_engine_under(run_by_itself, std::move(capacity_bytes_per_second));
 }
 
-std::unique_ptr<Engine> make_fluid_engine_under(MainLoop loop, std::vector<double> capacity_bytes_per_second) {
+std::unique_ptr<Engine> make_fluid_engine_under(MainLoop loop, std::vector<double> capacity_bytes_per_second,
+                                                RateWatch* watch) {
     check_capacities(capacity_bytes_per_second);
-    return std::make_unique<FluidEngine>(std::move(capacity_bytes_per_second), loop);
+    return std::make_unique<FluidEngine>(std::move(capacity_bytes_per_second), loop, watch);
 }
 
 }  // namespace orrery::sim

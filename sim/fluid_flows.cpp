@@ -21,7 +21,7 @@ constexpr double same_moment = 1e-13;
 
 }  // namespace
 
-FluidFlows::FluidFlows(std::vector<double> capacity_bytes_per_second) {
+FluidFlows::FluidFlows(std::vector<double> capacity_bytes_per_second, RateWatch* watch) : watch_(watch) {
     links_.resize(capacity_bytes_per_second.size());
     for (std::size_t l = 0; l < links_.size(); ++l) links_[l].capacity = capacity_bytes_per_second[l];
 }
@@ -151,6 +151,7 @@ void FluidFlows::take_ended(double now, std::vector<Ended>& ended) {
     for (const std::uint32_t id : ending_) {
         const Flow& flow = flows_[id];
         leave_links(flow);
+        if (watch_ != nullptr) watch_->rate(flow.tag, flow.rate, 0);
         ended.push_back({flow.sequence, flow.tag});
         free(id);
     }
@@ -169,6 +170,7 @@ void FluidFlows::settle(double now) {
         }
     }
     dirty_links_.clear();
+    if (watch_ != nullptr) watch_->settled();
 }
 
 void FluidFlows::visit_flow(std::uint32_t flow) {
@@ -210,6 +212,7 @@ void FluidFlows::set_rate(std::uint32_t id, double rate, double now) {
     if (flow.bytes == infinity) carry(flow, now);
     if (flow.rate > 0.0) flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now - flow.since));
     flow.since = now;
+    if (watch_ != nullptr) watch_->rate(flow.tag, flow.rate, rate);
     flow.rate = rate;
     ends_.set(id, now + flow.remaining / rate);
 }

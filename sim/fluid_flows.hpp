@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/end_queue.hpp"
+#include "sim/engine.hpp"
 #include "sim/max_min.hpp"
 
 namespace orrery::sim {
@@ -21,7 +22,7 @@ public:
         std::uint64_t tag;
     };
 
-    explicit FluidFlows(std::vector<double> capacity_bytes_per_second);
+    explicit FluidFlows(std::vector<double> capacity_bytes_per_second, RateWatch* watch = nullptr);
     FluidFlows(const FluidFlows&) = delete;
     FluidFlows& operator=(const FluidFlows&) = delete;
 
@@ -87,6 +88,7 @@ private:
     void visit_flow(std::uint32_t flow);
     void set_rate(std::uint32_t flow, double rate, double now);
 
+    RateWatch* watch_;
     std::vector<Link> links_;
     std::vector<Flow> flows_;
     std::vector<Use> uses_;

@@ -219,17 +219,18 @@ private:
 Columns marked_columns(const Traffic& traffic, const topology::Cluster& cluster, const Marks& marks) {
     const strategies::Mesh& mesh = traffic.mesh;
     const Columns columns = tensor_columns(mesh, traffic.placement, cluster);
-    for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank)
+    for (std::uint32_t rank = 0; rank < marks.rank.size(); ++rank)
         if (marks.of_rank(rank) != marks.of_rank(columns.first_rank(columns.of(rank)))) return single_ranks(mesh);
     return marks.link.empty() && marks.background.empty() ? columns : single_ranks(mesh);
 }
 
 std::vector<std::shared_ptr<const Folding>> fold_traffic(std::vector<Traffic> traffic, const topology::Cluster& cluster,
-                                                         const Network& network, bool fold, const Marks& marks) {
+                                                         const Network& network, bool fold, const Marks& marks,
+                                                         Binding binding = Binding::all) {
     std::vector<Columns> columns;
     for (const Traffic& job : traffic)
         columns.push_back(fold && traffic.size() == 1 ? marked_columns(job, cluster, marks) : single_ranks(job.mesh));
-    const SharedFlows flows(traffic, columns, cluster, network, marks);
+    const SharedFlows flows(traffic, columns, cluster, network, marks, binding);
     const FlowClasses classes =
         fold ? equitable_classes(flows, traffic, cluster, network, marks) : single_classes(flows);
     EngineLinks links(flows.hops, classes.link, network, columns.front().width);
@@ -243,16 +244,17 @@ std::vector<std::shared_ptr<const Folding>> fold_traffic(std::vector<Traffic> tr
     for (Folding& folding : foldings) {
         links.write_to(folding);
         folding.folded = fold;
+        folding.binding = binding;
         shared.push_back(std::make_shared<const Folding>(std::move(folding)));
     }
     return shared;
 }
 
 std::shared_ptr<const Folding> fold_one(Traffic traffic, const topology::Cluster& cluster, const Network& network,
-                                        bool fold, const Marks& marks) {
+                                        bool fold, const Marks& marks, Binding binding = Binding::all) {
     std::vector<Traffic> one;
     one.push_back(std::move(traffic));
-    return fold_traffic(std::move(one), cluster, network, fold, marks).front();
+    return fold_traffic(std::move(one), cluster, network, fold, marks, binding).front();
 }
 
 }  // namespace
@@ -274,8 +276,8 @@ std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, c
 }
 
 std::shared_ptr<const Folding> fold_ranks(Traffic traffic, const topology::Cluster& cluster, const Network& network,
-                                          bool fold) {
-    return fold_one(std::move(traffic), cluster, network, fold, {});
+                                          bool fold, Binding binding) {
+    return fold_one(std::move(traffic), cluster, network, fold, {}, binding);
 }
 
 }  // namespace orrery::sim

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/binding.hpp"
 #include "sim/network.hpp"
 #include "sim/perturbed.hpp"
 #include "sim/step.hpp"
@@ -42,8 +43,9 @@ struct Folding {
 
     explicit Folding(Traffic what) : traffic(std::move(what)) {}
 
-    Traffic traffic;                             ///< that was folded
-    bool folded = false;                         ///< false: every rank and link for itself
+    Traffic traffic;      ///< that was folded
+    bool folded = false;  ///< false: every rank and link for itself
+    Binding binding = Binding::all;
     std::vector<RankClass> classes;              ///< spans still empty
     std::vector<std::uint32_t> class_of;         ///< rank -> class
     std::vector<double> capacities;              ///< of the engine's links
@@ -97,6 +99,6 @@ std::shared_ptr<const Folding> fold_ranks(const strategies::StepProgram& step, c
 
 /// The same for traffic that is known, with nothing marked.
 std::shared_ptr<const Folding> fold_ranks(Traffic traffic, const topology::Cluster& cluster, const Network& network,
-                                          bool fold);
+                                          bool fold, Binding binding = Binding::all);
 
 }  // namespace orrery::sim

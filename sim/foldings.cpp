@@ -13,17 +13,18 @@ constexpr std::size_t most_foldings = 256;
 
 }  // namespace
 
-std::shared_ptr<const Folding> Foldings::of(Traffic traffic, const Network& network, bool fold) {
-    if (auto known = find(traffic, fold)) return known;
-    auto folding = fold_ranks(std::move(traffic), network.cluster(), network, fold);
+std::shared_ptr<const Folding> Foldings::of(Traffic traffic, const Network& network, bool fold, Binding binding) {
+    if (auto known = find(traffic, fold, binding)) return known;
+    auto folding = fold_ranks(std::move(traffic), network.cluster(), network, fold, binding);
     if (fold) keep(folding);
     return folding;
 }
 
-std::shared_ptr<const Folding> Foldings::find(const Traffic& traffic, bool fold) {
+std::shared_ptr<const Folding> Foldings::find(const Traffic& traffic, bool fold, Binding binding) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find_if(
-        kept_, [&](const auto& folding) { return folding->folded == fold && folding->traffic == traffic; });
+    const auto found = std::ranges::find_if(kept_, [&](const auto& folding) {
+        return folding->folded == fold && folding->binding == binding && folding->traffic == traffic;
+    });
     if (found == kept_.end()) return nullptr;
     kept_.splice(kept_.begin(), kept_, found);
     return *found;

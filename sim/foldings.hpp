@@ -14,10 +14,11 @@ namespace orrery::sim {
 class Foldings {
 public:
     /// fold_ranks() of the traffic.
-    std::shared_ptr<const Folding> of(Traffic traffic, const Network& network, bool fold);
+    std::shared_ptr<const Folding> of(Traffic traffic, const Network& network, bool fold,
+                                      Binding binding = Binding::all);
 
 private:
-    [[nodiscard]] std::shared_ptr<const Folding> find(const Traffic& traffic, bool fold);
+    [[nodiscard]] std::shared_ptr<const Folding> find(const Traffic& traffic, bool fold, Binding binding);
     void keep(std::shared_ptr<const Folding> folding);
 
     std::mutex mutex_;

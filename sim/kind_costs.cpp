@@ -14,9 +14,11 @@ KindCosts::KindCosts(const strategies::StepProgram& step, const strategies::Plan
     const Kinds& kinds = network.kinds();
     const std::uint32_t ranks = step.mesh.ranks();
     std::vector<std::uint32_t> first(kinds.size(), none);
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    for (std::uint32_t rank = 0, missing = kinds.size(); rank < ranks && missing > 0; ++rank) {
         std::uint32_t& known = first[kinds.of(plan.placement.gpu(rank))];
-        known = std::min(known, rank);
+        if (known != none) continue;
+        known = rank;
+        --missing;
     }
     std::vector<std::uint16_t> number_of_kind(kinds.size());
     for (std::uint32_t kind = 0; kind < kinds.size(); ++kind) {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/binding.hpp"
+
 namespace orrery::sim {
 
 namespace {
@@ -21,7 +23,7 @@ struct Facts {
         for (std::uint32_t link = 0; link < hops.used_links(); ++link) {
             const topology::Link facts = cluster.link(hops.link(link));
             capacity.push_back(network.capacity(facts));
-            is_nic.push_back(facts.tier == 1);
+            is_nic.push_back(sim::is_nic(facts));
         }
     }
 };
@@ -117,6 +119,12 @@ std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& clu
         slack[link] = marks.of_link(hops.link(link), cluster.first_fabric_link()) == 0 &&
                       (senders.slack(link) || receivers.slack(link));
     return slack;
+}
+
+std::vector<bool> not_of_nics(const HopTable& hops, const topology::Cluster& cluster) {
+    std::vector<bool> others(hops.used_links());
+    for (std::uint32_t link = 0; link < others.size(); ++link) others[link] = !is_nic(cluster.link(hops.link(link)));
+    return others;
 }
 
 }  // namespace orrery::sim

@@ -18,6 +18,9 @@ namespace orrery::sim {
 std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& cluster, const Network& network,
                               const Marks& marks = {});
 
+/// For each used link of `hops`, whether it is no NIC's.
+std::vector<bool> not_of_nics(const HopTable& hops, const topology::Cluster& cluster);
+
 /// The first link that can matter: 0, or the first of the fabric where every link inside a node is slack whatever the
 /// traffic, because all NICs reached over it are together no faster.
 topology::LinkId first_link_that_matters(const topology::Cluster& cluster, const Network& network);

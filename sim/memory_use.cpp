@@ -14,12 +14,11 @@ namespace orrery::sim {
 namespace {
 
 /// Bytes of the smallest GPU that each stage runs on.
-std::vector<std::uint64_t> capacities(const RanStep& ran, const strategies::RankPlacement& placement) {
-    const Kinds& kinds = ran.network.kinds();
+std::vector<std::uint64_t> capacities(const RanStep& ran, const std::vector<Population>& ranks) {
     std::vector<std::uint64_t> smallest(ran.program.programs.size(), std::numeric_limits<std::uint64_t>::max());
-    for (std::uint32_t rank = 0; rank < ran.program.role.size(); ++rank) {
-        std::uint64_t& capacity = smallest[ran.program.role[rank]];
-        capacity = std::min(capacity, kinds[kinds.of(placement.gpu(rank))].gpu.memory_bytes);
+    for (const Population& each : ranks) {
+        std::uint64_t& capacity = smallest[each.role];
+        capacity = std::min(capacity, ran.network.kinds()[each.kind].gpu.memory_bytes);
     }
     return smallest;
 }
@@ -49,17 +48,15 @@ std::vector<std::uint32_t> groups_of(const strategies::StepProgram& step) {
 }
 
 /// By stage: on the GPU that it has least of, as capacities are.
-std::vector<hardware::FrameworkMemory> framework_of(const RanStep& ran, const strategies::RankPlacement& placement,
+std::vector<hardware::FrameworkMemory> framework_of(const RanStep& ran, const std::vector<Population>& ranks,
                                                     const strategies::Training& training) {
-    const Kinds& kinds = ran.network.kinds();
     std::vector<hardware::FrameworkMemory> framework(ran.program.programs.size());
     const std::vector<std::uint32_t> groups = groups_of(ran.program);
-    for (std::uint32_t rank = 0; rank < ran.program.role.size(); ++rank) {
-        const std::uint16_t role = ran.program.role[rank];
+    for (const Population& each : ranks) {
         const auto here =
-            hardware::framework_memory(training.software, kinds[kinds.of(placement.gpu(rank))].gpu.compute_capability,
-                                       training.deterministic, groups[role]);
-        if (here.total() > framework[role].total()) framework[role] = here;
+            hardware::framework_memory(training.software, ran.network.kinds()[each.kind].gpu.compute_capability,
+                                       training.deterministic, groups[each.role]);
+        if (here.total() > framework[each.role].total()) framework[each.role] = here;
     }
     return framework;
 }
@@ -83,17 +80,17 @@ HostUse fullest_host(const strategies::StepProgram& step, const std::vector<Stag
 
 }  // namespace
 
-MemoryUse memory_use(const RanStep& ran, const topology::Cluster& cluster, const strategies::Plan& plan) {
-    const strategies::RankPlacement& placement = plan.placement;
+MemoryUse memory_use(const RanStep& ran, const topology::Cluster& cluster, const strategies::Plan& plan,
+                     const std::vector<Population>& ranks) {
     MemoryUse use;
-    use.framework = framework_of(ran, placement, plan.training);
-    use.stage_capacity = capacities(ran, placement);
+    use.framework = framework_of(ran, ranks, plan.training);
+    use.stage_capacity = capacities(ran, ranks);
     use.memory_capacity = *std::ranges::min_element(use.stage_capacity);
     for (std::uint32_t stage = 0; stage < use.stage_capacity.size(); ++stage) {
         use.memory.push_back(strategies::memory(ran.program, stage));
         use.fits = use.fits && use.needed(stage) <= use.capacity(stage);
     }
-    const HostUse host = fullest_host(ran.program, use.memory, cluster, placement);
+    const HostUse host = fullest_host(ran.program, use.memory, cluster, plan.placement);
     use.host_memory = host.bytes;
     use.host_node = host.node;
     if (host.bytes > 0) use.host_capacity = cluster.plan_of(host.node).host_memory().bytes;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -58,10 +59,15 @@ std::vector<LinkUse> Network::path(GpuId from, GpuId to) const {
 }
 
 std::vector<LinkUse> Network::tightest(std::span<const LinkUse> path) const {
-    if (path.empty()) return {};
-    const auto rate = [this](const LinkUse& use) { return capacity(use.link) / use.weight; };
-    return {*std::min_element(path.begin(), path.end(),
-                              [&](const LinkUse& a, const LinkUse& b) { return rate(a) < rate(b); })};
+    const LinkUse* tightest = nullptr;
+    double least = std::numeric_limits<double>::infinity();
+    for (const LinkUse& use : path) {
+        const double rate = capacity(use.link) / use.weight;
+        if (tightest != nullptr && !(rate < least)) continue;
+        tightest = &use;
+        least = rate;
+    }
+    return tightest == nullptr ? std::vector<LinkUse>{} : std::vector{*tightest};
 }
 
 double Network::bottleneck(std::span<const LinkUse> path) const {

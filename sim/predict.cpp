@@ -20,6 +20,7 @@
 #include "sim/interval.hpp"
 #include "sim/link_levels.hpp"
 #include "sim/memory_use.hpp"
+#include "sim/populations.hpp"
 #include "sim/rates.hpp"
 #include "sim/replica_window.hpp"
 #include "sim/run_step.hpp"
@@ -71,12 +72,12 @@ std::vector<Breakdown> of_stages(const RanStep& ran, const std::map<const RankCl
 
 /// What each kind of GPU does; ranks of one stage on one kind are taken for alike.
 std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
+                              const std::vector<Population>& populations,
                               const std::map<const RankClass*, Breakdown>& breakdowns) {
     const Kinds& kinds = ran.network.kinds();
     const std::size_t roles = ran.program.programs.size();
     std::vector<std::uint32_t> ranks(ran.costs.size() * roles);
-    for (std::uint32_t rank = 0; rank < ran.program.role.size(); ++rank)
-        ++ranks[ran.costs.number(rank) * roles + ran.program.role[rank]];
+    for (const Population& each : populations) ranks[ran.costs.number(each.first) * roles + each.role] = each.ranks;
     std::vector<GpuUse> uses;
     for (std::uint32_t number = 0; number < ran.costs.size(); ++number) {
         const topology::Gpu& gpu = kinds[kinds.of(scenario.plan.placement.gpu(ran.costs.first_rank(number)))].gpu;
@@ -107,21 +108,18 @@ double mean_peak(const strategies::Plan& plan, const std::vector<GpuUse>& kinds)
 }
 
 Provenance provenance(const scenarios::Scenario& scenario, const topology::Cluster& cluster,
-                      const std::vector<GpuUse>& kinds, const RanStep& ran) {
+                      const std::vector<GpuUse>& kinds, const RanStep& ran, const std::vector<Population>& ranks) {
     std::vector<std::string> profiles;
     for (const GpuUse& use : kinds)
         if (std::ranges::find(profiles, use.profile) == profiles.end()) profiles.push_back(use.profile);
-    std::vector<std::uint64_t> ops;
-    for (std::uint32_t role = 0; role < ran.program.programs.size(); ++role)
-        ops.push_back(strategies::unrolled_ops(ran.program, role));
-    std::uint64_t all = 0;
-    for (const std::uint16_t role : ran.program.role) all += ops[role];
+    std::uint64_t ops = 0;
+    for (const Population& each : ranks) ops += each.ranks * strategies::unrolled_ops(ran.program, each.role);
     return {.version = version(),
             .profile = fmt::format("{}", fmt::join(profiles, ", ")),
             .cluster = cluster.name(),
             .seed = scenario.seed,
             .gpus = scenario.plan.ranks(),
-            .ops = all,
+            .ops = ops,
             .classes = static_cast<std::uint32_t>(ran.replayed.classes.size())};
 }
 
@@ -195,13 +193,14 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& sit
     d.derived = derived_shares(ran, seconds);
 
     const std::map<const RankClass*, Breakdown> of_classes = breakdowns(ran);
-    std::vector<GpuUse> kinds = gpu_kinds(scenario, cluster, ran, of_classes);
+    const std::vector<Population> ranks = populations(ran.program, scenario.plan.placement, ran.network.kinds());
+    std::vector<GpuUse> kinds = gpu_kinds(scenario, cluster, ran, ranks, of_classes);
     Rates made = rates(scenario, mean_peak(scenario.plan, kinds), ran.program, seconds);
     d.warm_up = warm_up(scenario, site, ran.program, seconds);
     const double mean_seconds = d.warm_up ? d.warm_up->mean_step_time_s() : seconds;
     for (double* const whole : {&made.training_time_s, &made.end_to_end_s}) *whole *= mean_seconds / seconds;
-    MemoryUse memory = memory_use(ran, cluster, scenario.plan);
-    Provenance origin = provenance(scenario, cluster, kinds, ran);
+    MemoryUse memory = memory_use(ran, cluster, scenario.plan, ranks);
+    Provenance origin = provenance(scenario, cluster, kinds, ran, ranks);
     append(d.warnings, host_doubts(ran, memory));
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
     append(d.warnings, doubts(made, origin.profile));

@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "sim/fold_like.hpp"
+#include "sim/link_loads.hpp"
+#include "sim/simgrid.hpp"
 #include "sim/whole_bytes.hpp"
 #include "strategies/build.hpp"
 
@@ -30,10 +33,11 @@ bool blocks_are_local(const strategies::Plan& plan, const Network& network) {
     return strategies::layer_groups_are_local(plan.mesh(), plan.placement, network.gpus_per_node());
 }
 
-std::unique_ptr<Engine> make_engine(EngineKind kind, const std::vector<double>& capacities) {
+std::unique_ptr<Engine> make_engine(EngineKind kind, const std::vector<double>& capacities,
+                                    RateWatch* watch = nullptr) {
     switch (kind) {
-        case EngineKind::fast: return make_fluid_engine(capacities);
-        case EngineKind::fast_in_simgrid: return make_fluid_engine_in_simgrid(capacities);
+        case EngineKind::fast: return make_fluid_engine_under(run_by_itself, capacities, watch);
+        case EngineKind::fast_in_simgrid: return make_fluid_engine_under(simgrid().main_loop, capacities, watch);
         case EngineKind::simgrid: return make_cm02_engine(capacities);
         case EngineKind::fast_in_whole_bytes: return make_whole_byte_engine(capacities);
     }
@@ -103,9 +107,12 @@ std::vector<RanBeside> beside(const strategies::StepProgram& own, const Running&
     return others;
 }
 
-std::shared_ptr<const Folding> fold_known(Traffic traffic, const Network& network, bool fold, const Running& how) {
-    if (how.foldings != nullptr) return how.foldings->of(std::move(traffic), network, fold);
-    return fold_ranks(std::move(traffic), network.cluster(), network, fold);
+std::shared_ptr<const Folding> fold_known(Traffic traffic, const Network& network, bool fold, const Running& how,
+                                          Binding binding = Binding::all) {
+    if (how.like != nullptr && fold && binding == Binding::all && how.like->traffic != traffic)
+        if (auto alike = fold_like(*how.like, traffic, network)) return alike;
+    if (how.foldings != nullptr) return how.foldings->of(std::move(traffic), network, fold, binding);
+    return fold_ranks(std::move(traffic), network.cluster(), network, fold, binding);
 }
 
 /// The folding of the step; those of the others are written into them.
@@ -190,6 +197,31 @@ void RanStep::find_rounds(const Tapes& tapes, const std::vector<RankClass>& clas
     if (shortened(program) && tapes.steady()) period = find_period(program, costs, classes);
 }
 
+Replayed RanStep::replay_alone(const Running& how, const Tapes& tapes, const Folding& by, const KnownStart* known,
+                               RateWatch* watch) {
+    const auto engine = make_engine(how.engine, by.capacities, watch);
+    const ReplayJob job{&program, &costs, &by, numbers(by.classes.size()), 0, &tapes, known};
+    ReplayedJobs ran = replay({&job, 1}, network, *engine, nullptr, how.progress);
+    link_bytes = std::move(ran.link_bytes);
+    return std::move(ran.jobs.front());
+}
+
+/// By the traffic before they meet: where NICs alone bind, by a folding that counts nothing else; no folding where none
+/// is much coarser than the step's own.
+RanStep::Replicas RanStep::replay_replicas(const Running& how, const Tapes& tapes) {
+    Traffic traffic = before_replicas_meet(program, folding->traffic);
+    if (traffic == folding->traffic) return {};
+    const auto all = fold_known(traffic, network, true, how);
+    const auto nics = fold_known(std::move(traffic), network, true, how, Binding::nics);
+    if (2 * nics->classes.size() <= all->classes.size() && LinkLoads::can_watch(*nics, *all)) {
+        LinkLoads loads(*nics, *all, network.cluster());
+        Replayed replayed_by_nics = replay_alone(how, tapes, *nics, nullptr, &loads);
+        if (loads.all_held()) return {nics, std::move(replayed_by_nics)};
+    }
+    if (2 * all->classes.size() > folding->classes.size()) return {};
+    return {all, replay_alone(how, tapes, *all, nullptr, nullptr)};
+}
+
 /// Until the first collective among replicas, by a folding that knows none of their groups; from there by the step's
 /// own. Whether it could be done, or a shortened step showed no period.
 bool RanStep::run_as_one(const Running& how, const Tapes& tapes) {
@@ -198,26 +230,14 @@ bool RanStep::run_as_one(const Running& how, const Tapes& tapes) {
     const bool alone = fluid && others.empty() && how.perturbed == nullptr && folding->folded &&
                        network.cluster().routing().policy != topology::RoutingPolicy::adaptive;
     if (!alone || !worth_folding_again(program, *folding)) return false;
-    Traffic traffic = before_replicas_meet(program, folding->traffic);
-    if (traffic == folding->traffic) return false;
-    const auto before_meeting = fold_known(std::move(traffic), network, true, how);
-    const Folding& coarse = *before_meeting;
-    if (2 * coarse.classes.size() > folding->classes.size()) return false;
-    const auto go = [&](const Folding& by, const KnownStart* known) {
-        const auto engine = make_engine(how.engine, by.capacities);
-        const ReplayJob job{&program, &costs, &by, numbers(by.classes.size()), 0, &tapes, known};
-        ReplayedJobs ran = replay({&job, 1}, network, *engine, nullptr, how.progress);
-        link_bytes = std::move(ran.link_bytes);
-        return std::move(ran.jobs.front());
-    };
-    const Replayed first = go(coarse, nullptr);
-    if (!std::isfinite(first.meets)) return false;
-    const KnownStart known{&coarse, &first.classes,
-                           last_quiet_moment(*folding, coarse, tapes, first.classes, first.meets)};
+    const auto [coarse, first] = replay_replicas(how, tapes);
+    if (coarse == nullptr || !std::isfinite(first.meets)) return false;
+    const KnownStart known{coarse.get(), &first.classes,
+                           last_quiet_moment(*folding, *coarse, tapes, first.classes, first.meets)};
     find_rounds(tapes, first.classes);
     if (period && period->at > known.until) period.reset();
     if (shortened(program) && !period) return true;
-    replayed = go(*folding, &known);
+    replayed = replay_alone(how, tapes, *folding, &known, nullptr);
     complete_spans(known, tapes);
     if (period) repeat(program, *period, replayed);
     return true;
@@ -256,6 +276,13 @@ const RankClass& RanStep::slowest(std::uint32_t role) const {
     }
     if (slowest == nullptr) throw std::logic_error("a role without ranks");
     return *slowest;
+}
+
+strategies::StepProgram short_program(const strategies::Plan& plan) {
+    if (strategies::schedule_of(plan.strategy.schedule).asynchronous) return strategies::build(plan);
+    for (const std::uint32_t length : lengths(plan))
+        if (auto program = strategies::build_shortened(plan, length)) return std::move(*program);
+    return strategies::build(plan);
 }
 
 std::unique_ptr<RanStep> run_plan(const strategies::Plan& plan, const topology::Cluster& cluster,

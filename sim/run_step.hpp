@@ -30,6 +30,7 @@ struct Running {
     /// slowest_of_kinds() alone: replicas are then simulated as one until they meet, which is exact.
     bool few_spans = false;
     Foldings* foldings = nullptr;                      ///< of the cluster and its profiles. Not kept
+    const Folding* like = nullptr;                     ///< of a step whose classes may do for this one. Not kept
     const Perturbed* perturbed = nullptr;              ///< null: all goes to plan. Not kept
     std::span<const scenarios::OtherJob> others = {};  ///< jobs on other GPUs of the cluster, at the same time
     ProgressCallback progress = {};                    ///< operations; from the beginning where it must run twice
@@ -77,9 +78,21 @@ private:
     void run_whole(const Running& how, const Tapes& tapes);
     void run_recording_few(const Running& how, const Tapes& tapes);
     void find_rounds(const Tapes& tapes, const std::vector<RankClass>& classes);
+    /// What replicas did that were one until they met.
+    struct Replicas {
+        std::shared_ptr<const Folding> folding;
+        Replayed replayed;
+    };
+    Replayed replay_alone(const Running& how, const Tapes& tapes, const Folding& by, const KnownStart* known,
+                          RateWatch* watch);
+    Replicas replay_replicas(const Running& how, const Tapes& tapes);
     bool run_as_one(const Running& how, const Tapes& tapes);
     void complete_spans(const KnownStart& known, const Tapes& tapes);
 };
+
+/// A program of the step with most rounds of its steady pipeline left out, where it has one (build_shortened()): stages
+/// need the same memory as in the whole. Under a schedule without flushes strategies::build().
+strategies::StepProgram short_program(const strategies::Plan& plan);
 
 /// The step of a plan, with no more rounds of a steady pipeline simulated than it takes to see their period
 /// (period.hpp); all of them where there is none, where something is perturbed or runs beside, and where all spans are

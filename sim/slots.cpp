@@ -1,7 +1,8 @@
 #include "sim/slots.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <numeric>
+#include <span>
 
 namespace orrery::sim {
 
@@ -9,6 +10,43 @@ namespace {
 
 /// How many operations of each lane have ended for certain.
 using Ended = std::array<std::uint32_t, all_lanes>;
+
+/// Places of those that need an operation's end: what waits for it, and behind a host sync all up to the next.
+class Readers {
+public:
+    Readers(const strategies::Program& program, const strategies::Hazards& hazards,
+            const std::vector<std::uint32_t>& place)
+        : first_(program.ops.size() + 1) {
+        each(hazards, place, [&](std::uint32_t read, std::uint32_t /*reader*/) { ++first_[read + 1]; });
+        std::partial_sum(first_.begin(), first_.end(), first_.begin());
+        places_.resize(first_.back());
+        std::vector<std::uint32_t> next = first_;
+        each(hazards, place, [&](std::uint32_t read, std::uint32_t reader) { places_[next[read]++] = place[reader]; });
+    }
+
+    [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t op) const {
+        return {places_.data() + first_[op], first_[op + 1] - first_[op]};
+    }
+
+private:
+    template <class Reads>
+    static void each(const strategies::Hazards& hazards, const std::vector<std::uint32_t>& place, const Reads& reads) {
+        std::uint32_t sync = Slots::none;
+        for (std::uint32_t i = 0; i < place.size(); ++i) {
+            for (const std::uint32_t other : hazards.of(i)) reads(other, i);
+            if (sync != Slots::none) reads(sync, i);
+            if (Place::lane(place[i]) == sync_lane) sync = i;
+        }
+    }
+
+    std::vector<std::uint32_t> first_, places_;
+};
+
+/// Operations of a lane whose slot is theirs, oldest first.
+struct Holders {
+    std::vector<std::uint32_t> all;
+    std::size_t oldest = 0;
+};
 
 /// The least that has ended when an operation begins: all before it in its lane, what it waits for, the host sync
 /// before it, and all that had ended when those began.
@@ -18,17 +56,23 @@ std::vector<Ended> ended_before(const strategies::Program& program, const strate
     std::array<std::uint32_t, all_lanes> last;
     last.fill(Slots::none);
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        Ended& now = ended[i];
         const auto after = [&](std::uint32_t other) {
             if (other == Slots::none) return;
-            for (std::size_t lane = 0; lane < all_lanes; ++lane)
-                ended[i][lane] = std::max(ended[i][lane], ended[other][lane]);
-            const std::uint32_t at = place[other];
-            ended[i][Place::lane(at)] = std::max(ended[i][Place::lane(at)], Place::number(at) + 1);
+            const std::size_t lane = Place::lane(place[other]);
+            const std::uint32_t so_far = Place::number(place[other]) + 1;
+            if (now[lane] >= so_far) return;  // and so has all that had ended when it began
+            for (std::size_t each = 0; each < all_lanes; ++each) now[each] = std::max(now[each], ended[other][each]);
+            now[lane] = so_far;
         };
-        for (const std::uint32_t other : hazards.of(i)) after(other);
-        after(last[lane_of(program.ops[i])]);
+        const std::size_t own = Place::lane(place[i]);
+        if (const std::uint32_t before = last[own]; before != Slots::none) {
+            now = ended[before];
+            now[own] = Place::number(place[i]);
+        }
         after(last[sync_lane]);
-        last[lane_of(program.ops[i])] = i;
+        for (const std::uint32_t other : hazards.of(i)) after(other);
+        last[own] = i;
     }
     return ended;
 }
@@ -43,33 +87,21 @@ Slots::Slots(const strategies::Program& program, const strategies::Hazards& haza
         const std::size_t lane = lane_of(program.ops[i]);
         place[i] = Place::of(lane, numbers[lane]++);
     }
-    // read[i]: how far each lane must have come until the end of operation i is no longer needed.
-    std::vector<Ended> read(operations, Ended{});
-    std::vector<bool> kept(operations);
-    std::uint32_t sync = none;
-    for (std::uint32_t i = 0; i < operations; ++i) {
-        const auto reads = [&](std::uint32_t other) {
-            kept[other] = true;
-            auto& lanes = read[other];
-            lanes[Place::lane(place[i])] = std::max(lanes[Place::lane(place[i])], Place::number(place[i]) + 1);
-        };
-        for (const std::uint32_t other : hazards.of(i)) reads(other);
-        if (sync != none) reads(sync);
-        if (Place::lane(place[i]) == sync_lane) sync = i;
-    }
+    const Readers readers(program, hazards, place);
     const std::vector<Ended> ended = ended_before(program, hazards, place);
-    std::array<std::deque<std::uint32_t>, all_lanes> holders;  // operations whose slot is theirs, oldest first
+    std::array<Holders, all_lanes> holders;
     std::uint32_t begun = beginning;
     for (std::uint32_t i = 0; i < operations; ++i) {
         start[i] = begun;
-        if (!kept[i]) continue;
-        auto& queue = holders[Place::lane(place[i])];
+        if (readers.of(i).empty()) continue;
+        auto& [queue, oldest] = holders[Place::lane(place[i])];
         const auto passed = [&](std::uint32_t holder) {
-            return std::equal(read[holder].begin(), read[holder].end(), ended[i].begin(), std::less_equal<>());
+            return std::ranges::all_of(readers.of(holder), [&](std::uint32_t reader) {
+                return Place::number(reader) < ended[i][Place::lane(reader)];
+            });
         };
-        if (!queue.empty() && passed(queue.front())) {
-            slot[i] = slot[queue.front()];
-            queue.pop_front();
+        if (oldest < queue.size() && passed(queue[oldest])) {
+            slot[i] = slot[queue[oldest++]];
         } else {
             slot[i] = count++;
         }

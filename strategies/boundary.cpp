@@ -48,26 +48,24 @@ BufferId Boundary::post_receive(const Slot& slot) {
     builder_.emit(receive_lane(forward, shape_.backwards(slot.chunk, stage_)),
                   label("receive activation", "receive gradient", slot),
                   Recv{Axis::pipeline, -ahead(slot), wire_bytes_}, {}, {buffer});
-    posted_[{forward, {slot.chunk, slot.micro_batch}}] = buffer;
-    return buffer;
+    return posted_.of(forward, slot.chunk, slot.micro_batch) = buffer;
 }
 
 BufferId Boundary::input(const Slot& slot) {
-    const Way way{slot.work == SlotWork::forward, {slot.chunk, slot.micro_batch}};
-    if (takes(slot)) return here_.extract(way).mapped();
-    const auto posted = posted_.extract(way);
-    if (!scattered()) return posted.mapped();
+    const bool forward = slot.work == SlotWork::forward;
+    if (takes(slot)) return here_.of(forward, slot.chunk, slot.micro_batch);
+    const BufferId posted = posted_.of(forward, slot.chunk, slot.micro_batch);
+    if (!scattered()) return posted;
     const BufferId whole = builder_.buffer(full_bytes_, Keep::scratch);
     builder_.emit(Lane::compute, label("gather boundary", "gather boundary", slot),
-                  Collective{kernels::CollectiveKind::all_gather, {Axis::tensor}, full_bytes_}, {posted.mapped()},
-                  {whole});
+                  Collective{kernels::CollectiveKind::all_gather, {Axis::tensor}, full_bytes_}, {posted}, {whole});
     return whole;
 }
 
 BufferId Boundary::output_here(const Slot& slot) {
     const bool forward = slot.work == SlotWork::forward;
     const std::uint32_t next = forward ? slot.chunk + 1 : slot.chunk - 1;
-    return here_[{forward, {next, slot.micro_batch}}] = output();
+    return here_.of(forward, next, slot.micro_batch) = output();
 }
 
 BufferId Boundary::send(const Slot& slot, BufferId what) {

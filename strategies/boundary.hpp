@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <utility>
 
 #include "strategies/intern.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/schedule/slot.hpp"
+#include "strategies/slot_table.hpp"
 
 namespace orrery::strategies {
 
@@ -58,8 +57,14 @@ private:
     Builder& builder_;
     Intern& intern_;
     std::uint64_t full_bytes_, wire_bytes_;
-    using Way = std::pair<bool, std::pair<std::uint32_t, std::uint32_t>>;  // forward, (chunk, micro-batch)
-    std::map<Way, BufferId> posted_, here_;
+    /// By the slot that takes them.
+    struct Inputs {
+        SlotTable<BufferId> forward, backward;
+        BufferId& of(bool ahead, std::uint32_t chunk, std::uint32_t micro_batch) {
+            return (ahead ? forward : backward).at(chunk, micro_batch);
+        }
+    };
+    Inputs posted_, here_;
 };
 
 }  // namespace orrery::strategies

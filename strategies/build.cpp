@@ -19,9 +19,11 @@ StepProgram build(const Plan& plan, std::uint32_t left_out) {
     const ModelBlocks blocks = add_model_blocks(step, intern, plan);
     for (std::uint32_t p = 0; p < plan.strategy.pipeline; ++p)
         step.programs.push_back(stage_program(plan, blocks, place_layers(blocks, plan, p), intern, left_out));
-    step.role.resize(step.mesh.ranks());
-    for (std::uint32_t rank = 0; rank < step.mesh.ranks(); ++rank)
-        step.role[rank] = static_cast<std::uint16_t>(step.mesh.coordinate(rank, Axis::pipeline));
+    // Ranks of a stage follow each other: no axis is slower than the pipeline's.
+    const std::uint32_t of_stage = step.mesh.ranks() / plan.strategy.pipeline;
+    step.role.reserve(step.mesh.ranks());
+    for (std::uint32_t p = 0; p < plan.strategy.pipeline; ++p)
+        step.role.insert(step.role.end(), of_stage, static_cast<std::uint16_t>(p));
     return step;
 }
 

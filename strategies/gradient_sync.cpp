@@ -16,6 +16,8 @@ GradientSync::GradientSync(const Plan& plan, const Stage& stage, std::span<const
       mesh_(plan.mesh()),
       dense_(ownership(plan, ParameterClass::dense)),
       experts_(ownership(plan, ParameterClass::expert)),
+      dense_scatters_(moves(mesh_, dense_.formed, dense_.gradients, dense_.replicas)),
+      expert_scatters_(moves(mesh_, experts_.formed, experts_.gradients, experts_.replicas)),
       buckets_(gradient_buckets(stage, plan)) {
     std::vector<const Slot*> inputs(stage.chunks.size()), weights(stage.chunks.size());
     for (const Slot& slot : slots_) {

@@ -46,9 +46,8 @@ private:
     [[nodiscard]] const Ownership& owners(std::uint32_t bucket) const {
         return buckets_.buckets[bucket].experts ? experts_ : dense_;
     }
-    [[nodiscard]] std::vector<Move> scatters(std::uint32_t bucket) const {
-        const Ownership& of = owners(bucket);
-        return moves(mesh_, of.formed, of.gradients, of.replicas);
+    [[nodiscard]] const std::vector<Move>& scatters(std::uint32_t bucket) const {
+        return buckets_.buckets[bucket].experts ? expert_scatters_ : dense_scatters_;
     }
     [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket) const;
     BufferId emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed);
@@ -66,6 +65,7 @@ private:
     Intern& intern_;
     Mesh mesh_;
     Ownership dense_, experts_;
+    std::vector<Move> dense_scatters_, expert_scatters_;
     GradientBuckets buckets_;
     std::set<const Slot*> last_;                       // of each chunk and step: the slots that complete gradients
     std::vector<BufferId> gradient_, reduced_;         // by bucket

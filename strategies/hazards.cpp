@@ -15,11 +15,17 @@ bool same_lane(const Op& earlier, const Op& later) {
 }  // namespace
 
 Hazards::Hazards(const Program& program) {
+    /// Readers of a buffer since its last write are a list, the last one first.
+    struct Reader {
+        std::uint32_t op, before;
+    };
     struct Use {
-        std::uint32_t writer = none;
-        std::vector<std::uint32_t> readers;  // since the last write
+        std::uint32_t writer = none, last_reader = none;
     };
     std::vector<Use> uses(program.buffers.size());
+    std::vector<Reader> readers;
+    readers.reserve(program.operands.size());
+    edges_.reserve(program.operands.size());
     begin_.reserve(program.ops.size() + 1);
     begin_.push_back(0);
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
@@ -29,17 +35,19 @@ Hazards::Hazards(const Program& program) {
         };
         for (const BufferId id : program.reads(op)) {
             wait_for(uses[id].writer);
-            uses[id].readers.push_back(i);
+            readers.push_back({i, uses[id].last_reader});
+            uses[id].last_reader = static_cast<std::uint32_t>(readers.size() - 1);
         }
         for (const BufferId id : program.writes(op)) {
             wait_for(uses[id].writer);
-            for (const std::uint32_t reader : uses[id].readers) wait_for(reader);
-            uses[id].readers.clear();
-            uses[id].writer = i;
+            for (std::uint32_t at = uses[id].last_reader; at != none; at = readers[at].before) wait_for(readers[at].op);
+            uses[id] = {.writer = i};
         }
         const auto first = edges_.begin() + static_cast<std::ptrdiff_t>(begin_.back());
-        std::sort(first, edges_.end());
-        edges_.erase(std::unique(first, edges_.end()), edges_.end());
+        if (edges_.end() - first > 1) {
+            std::sort(first, edges_.end());
+            edges_.erase(std::unique(first, edges_.end()), edges_.end());
+        }
         begin_.push_back(static_cast<std::uint32_t>(edges_.size()));
     }
 }

@@ -1,15 +1,17 @@
 #include "strategies/intern.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace orrery::strategies {
 
 std::uint32_t Intern::name(std::string_view text) {
-    if (const auto known = names_.find(text); known != names_.end()) return known->second;
-    const auto number = static_cast<std::uint32_t>(step_.names.size());
-    names_.emplace(text, number);
-    step_.names.emplace_back(text);
-    return number;
+    Recent& recent = recent_[reinterpret_cast<std::uintptr_t>(text.data()) / 8 % recent_.size()];
+    if (recent.text == text.data() && step_.names[recent.number] == text) return recent.number;
+    const auto [known, fresh] = names_.try_emplace(std::string(text), static_cast<std::uint32_t>(step_.names.size()));
+    if (fresh) step_.names.emplace_back(text);
+    recent = {text.data(), known->second};
+    return known->second;
 }
 
 Compute Intern::kernel(const kernels::Kernel& kernel) {

@@ -1,6 +1,7 @@
 // Names and kernels of a step program, each stored once.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ namespace orrery::strategies {
 class Intern {
 public:
     explicit Intern(StepProgram& step) : step_(step) {}
+    /// Fast where the same text is asked for again.
     std::uint32_t name(std::string_view text);
     Compute kernel(const kernels::Kernel& kernel);
     /// Collective::once.
@@ -30,8 +32,15 @@ private:
     };
     using Numbers = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
 
+    /// A name that was asked for by a text at this address: a literal's is always the same.
+    struct Recent {
+        const char* text = nullptr;
+        std::uint32_t number = 0;
+    };
+
     StepProgram& step_;
     Numbers names_, kernels_;
+    std::array<Recent, 64> recent_{};  // by address
 };
 
 }  // namespace orrery::strategies

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace orrery::strategies {
 
@@ -32,59 +31,51 @@ std::vector<Uses> uses(const Program& program) {
     return lives;
 }
 
-/// Buffers that begin or end at each operation, row by row.
-class Events {
+/// Buffers that come and go as a program is gone through in order: those that do not last the whole step.
+class Passing {
 public:
-    explicit Events(std::size_t ops) : first_(ops + 1) {}
-    void count(std::uint32_t op) { ++first_[op + 1]; }
-    void counted() {
-        std::partial_sum(first_.begin(), first_.end(), first_.begin());
-        buffers_.resize(first_.back());
-        next_ = first_;
+    explicit Passing(const Program& program) : program_(program), lives_(uses(program)) {}
+
+    /// born(buffer) for each whose first use is the operation; gone(buffer) for each whose last use it is.
+    template <class Born>
+    void begin(std::uint32_t op, const Born& born) {
+        each(op, [&](BufferId id) {
+            if (lives_[id].first != op) return;
+            lives_[id].first = told;
+            born(program_.buffers[id]);
+        });
     }
-    void add(std::uint32_t op, BufferId id) { buffers_[next_[op]++] = id; }
-    [[nodiscard]] std::span<const BufferId> at(std::uint32_t op) const {
-        return {buffers_.data() + first_[op], buffers_.data() + first_[op + 1]};
+    template <class Gone>
+    void end(std::uint32_t op, const Gone& gone) {
+        each(op, [&](BufferId id) {
+            if (lives_[id].last != op) return;
+            lives_[id].last = told;
+            gone(program_.buffers[id]);
+        });
     }
 
 private:
-    std::vector<std::uint32_t> first_, next_;
-    std::vector<BufferId> buffers_;
-};
+    static constexpr std::uint32_t told = std::numeric_limits<std::uint32_t>::max();  // an operation may name it twice
 
-/// Of buffers that do not last the whole step.
-struct Changes {
-    Events births, deaths;
-};
+    template <class Use>
+    void each(std::uint32_t number, const Use& use) {
+        const Op& op = program_.ops[number];
+        for (const auto list : {program_.reads(op), program_.writes(op)})
+            for (const BufferId id : list)
+                if (!lasting(program_.buffers[id])) use(id);
+    }
 
-Changes changes_of(const Program& program) {
-    Changes result{Events(program.ops.size()), Events(program.ops.size())};
-    const auto lives = uses(program);
-    const auto comes_and_goes = [&](BufferId id) {
-        return !lasting(program.buffers[id]) && lives[id].first <= lives[id].last;
-    };
-    for (BufferId id = 0; id < lives.size(); ++id) {
-        if (!comes_and_goes(id)) continue;
-        result.births.count(lives[id].first);
-        result.deaths.count(lives[id].last);
-    }
-    result.births.counted();
-    result.deaths.counted();
-    for (BufferId id = 0; id < lives.size(); ++id) {
-        if (!comes_and_goes(id)) continue;
-        result.births.add(lives[id].first, id);
-        result.deaths.add(lives[id].last, id);
-    }
-    return result;
-}
+    const Program& program_;
+    std::vector<Uses> lives_;
+};
 
 std::uint64_t block_peak(const Program& block) {
-    const Changes changes = changes_of(block);
+    Passing buffers(block);
     std::uint64_t now = 0, peak = 0;
     for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
-        for (const BufferId id : changes.births.at(i)) now += bytes_of(block.buffers[id]);
+        buffers.begin(i, [&](const Buffer& buffer) { now += bytes_of(buffer); });
         peak = std::max(peak, now);
-        for (const BufferId id : changes.deaths.at(i)) now -= bytes_of(block.buffers[id]);
+        buffers.end(i, [&](const Buffer& buffer) { now -= bytes_of(buffer); });
     }
     return peak;
 }
@@ -128,11 +119,12 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
     };
     for (const Buffer& buffer : program.buffers)
         if (lasting(buffer)) in_use(buffer) += bytes_of(buffer);
-    const Changes changes = changes_of(program);
+    Passing buffers(program);
     StageMemory result;
+    result.over_time.reserve(program.ops.size());
     Phase reached = Phase::forward;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        for (const BufferId id : changes.births.at(i)) in_use(program.buffers[id]) += bytes_of(program.buffers[id]);
+        buffers.begin(i, [&](const Buffer& buffer) { in_use(buffer) += bytes_of(buffer); });
         result.host = std::max(result.host, host);
         const auto* call = std::get_if<Call>(&program.ops[i].what);
         auto during = now;
@@ -147,7 +139,7 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
             result.peak = total;
             result.at_peak = during;
         }
-        for (const BufferId id : changes.deaths.at(i)) in_use(program.buffers[id]) -= bytes_of(program.buffers[id]);
+        buffers.end(i, [&](const Buffer& buffer) { in_use(buffer) -= bytes_of(buffer); });
     }
     thin(result.over_time);
     return result;

@@ -65,8 +65,11 @@ std::vector<std::uint32_t> Mesh::group(std::uint32_t rank, AxisSet set) const {
 }
 
 bool Mesh::leads(std::uint32_t rank, AxisSet set) const {
-    for (std::size_t i = 0; i < axes; ++i)
-        if (set.has(static_cast<Axis>(i)) && coordinate(rank, static_cast<Axis>(i)) != 0) return false;
+    std::uint32_t rest = rank;  // by the strides of the axes so far
+    for (std::size_t i = 0; i < axes; ++i) {
+        if (set.has(static_cast<Axis>(i)) && rest % extent[i] != 0) return false;
+        rest /= extent[i];
+    }
     return !doubles(*this, set) || coordinate(rank, Axis::opposite) == 0;
 }
 

@@ -12,6 +12,7 @@
 #include "strategies/ownership.hpp"
 #include "strategies/rounds.hpp"
 #include "strategies/schedule/schedule.hpp"
+#include "strategies/slot_table.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/tensor_overlap.hpp"
 #include "strategies/weight_gathers.hpp"
@@ -36,7 +37,8 @@ public:
           slots_(schedule_.slots(plan.pipeline_shape(), stage.index)),
           gradients_(plan, stage, slots_, builder_, intern),
           weights_(plan, stage, slots_, gradients_.buckets(), builder_, intern),
-          host_(plan, owned_parameters(plan, stage), gradients_.buckets(), builder_, intern) {}
+          host_(plan, owned_parameters(plan, stage), gradients_.buckets(), builder_, intern),
+          outputs_(slots_.size()) {}
 
     Program write() && {
         lasting_buffers();
@@ -59,7 +61,14 @@ private:
     /// What the call of a layer takes and makes. kept: what is left for those that come later.
     struct Use {
         std::vector<BufferId> reads, kept, writes;
+
+        void begin(const std::vector<BufferId>& first_reads) {
+            reads = first_reads;
+            kept.clear();
+            writes.clear();
+        }
     };
+    std::vector<Saved>& saved(const Slot& slot) { return saved_.at(slot.chunk, slot.micro_batch); }
     [[nodiscard]] std::size_t number(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
 
     [[nodiscard]] std::uint32_t slots_of_round() const {
@@ -78,17 +87,17 @@ private:
     void backward(const Slot& slot);
     void pair(const Slot& ahead, const Slot& back);
     std::vector<BufferId> input(const Slot& slot);
-    Use forward_use(const Slot& slot, std::size_t i, std::vector<BufferId> reads);
-    void forward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads);
+    Use& forward_use(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads);
+    void forward_layer(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads);
     void end_forward(const Slot& slot);
-    Use backward_use(const Slot& slot, std::size_t i, std::vector<BufferId> reads);
-    void backward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads);
+    Use& backward_use(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads);
+    void backward_layer(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads);
     void end_backward(const Slot& slot);
-    void pair_layers(const Slot& ahead, std::size_t i, std::vector<BufferId> of_i, const Slot& back, std::size_t j,
-                     std::vector<BufferId> of_j);
+    void pair_layers(const Slot& ahead, std::size_t i, const std::vector<BufferId>& of_i, const Slot& back,
+                     std::size_t j, const std::vector<BufferId>& of_j);
     [[nodiscard]] const std::uint32_t* pair_of(const PlacedLayer& ahead, const PlacedLayer& back) const;
     void weight_gradient(const Slot& slot);
-    void call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use use);
+    void call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use& use);
     void call_to_wait(std::uint32_t block, const Label& label, Use& use);
     void hand_on(const Slot& slot, std::vector<BufferId>& writes);
     void post_receives(std::size_t from, std::size_t to);
@@ -110,9 +119,10 @@ private:
     GradientSync gradients_;
     WeightGathers weights_;
     OptimizerOffload host_;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Saved>> saved_;  // (chunk, micro-batch)
-    std::map<std::size_t, BufferId> outputs_;                                      // slot -> boundary tensor it made
-    std::vector<BufferId> received_;                                               // by the exchange at hand
+    SlotTable<std::vector<Saved>> saved_;  // by layer
+    std::vector<BufferId> outputs_;        // slot -> boundary tensor it made
+    std::vector<BufferId> received_;       // by the exchange at hand
+    Use forward_use_, backward_use_;       // of the call at hand
 };
 
 void StageWriter::lasting_buffers() {
@@ -199,7 +209,7 @@ void StageWriter::post_receives(std::size_t from, std::size_t to) {
 std::vector<BufferId> StageWriter::send_outputs(std::size_t from, std::size_t to) {
     std::vector<BufferId> tokens;
     for (std::size_t i = from; i < to; ++i)
-        if (boundary_.sends(slots_[i])) tokens.push_back(boundary_.send(slots_[i], outputs_.extract(i).mapped()));
+        if (boundary_.sends(slots_[i])) tokens.push_back(boundary_.send(slots_[i], outputs_[i]));
     return tokens;
 }
 
@@ -220,7 +230,7 @@ void StageWriter::call_to_wait(std::uint32_t block, const Label& label, Use& use
 }
 
 /// A layer whose host waits inside it is called in two parts, which both add to what is kept.
-void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use use) {
+void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use& use) {
     if (to_wait != LayerBlocks::none) call_to_wait(to_wait, label, use);
     use.kept.insert(use.kept.end(), use.writes.begin(), use.writes.end());
     builder_.emit(Lane::compute, label, What{Call{block}}, use.reads, use.kept);
@@ -232,12 +242,15 @@ std::vector<BufferId> StageWriter::input(const Slot& slot) {
     return {};
 }
 
-StageWriter::Use StageWriter::forward_use(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
+StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads) {
     const auto& chunk = stage_.chunks[slot.chunk];
     const LayerBlocks& blocks = *chunk[i].blocks;
-    Saved& kept = saved_[{slot.chunk, slot.micro_batch}].emplace_back();
+    saved(slot).reserve(chunk.size());
+    Saved& kept = saved(slot).emplace_back();
     kept.all = builder_.buffer(blocks.saved_bytes - blocks.weight_saved_bytes, Keep::activation);
-    Use use{std::move(reads), {kept.all}, {}};
+    Use& use = forward_use_;
+    use.begin(reads);
+    use.kept.push_back(kept.all);
     if (blocks.weight_gradient != LayerBlocks::none)
         use.kept.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
     weights_.before(slot, i, use.reads, use.writes);
@@ -246,15 +259,15 @@ StageWriter::Use StageWriter::forward_use(const Slot& slot, std::size_t i, std::
     return use;
 }
 
-void StageWriter::forward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
+void StageWriter::forward_layer(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
     const Label label = intern_.label("forward", Phase::forward, mb, placed.layer);
-    Use use = forward_use(slot, i, std::move(reads));
+    Use& use = forward_use(slot, i, reads);
     checkpoints_.before(label, placed.runs_again, use.writes);
-    call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward, label, std::move(use));
+    call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward, label, use);
     checkpoints_.behind(label, placed.runs_again, {});
-    offload_.behind(slot, i, following(slot), saved_[{slot.chunk, slot.micro_batch}].back().all);
+    offload_.behind(slot, i, following(slot), saved(slot).back().all);
 }
 
 void StageWriter::end_forward(const Slot& slot) {
@@ -270,17 +283,18 @@ void StageWriter::forward(const Slot& slot) {
     end_forward(slot);
 }
 
-StageWriter::Use StageWriter::backward_use(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
+StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads) {
     const LayerBlocks& blocks = *stage_.chunks[slot.chunk][i].blocks;
-    Saved& saved = saved_.at({slot.chunk, slot.micro_batch})[i];
-    Use use{std::move(reads), {}, {}};
+    Saved& kept = saved(slot).at(i);
+    Use& use = backward_use_;
+    use.begin(reads);
     weights_.before(slot, i, use.reads, use.writes);
     offload_.before(slot, i, following(slot), use.reads, use.writes);
-    use.reads.push_back(offload_.back(slot, i, saved.all));
+    use.reads.push_back(offload_.back(slot, i, kept.all));
     if (blocks.weight_gradient != LayerBlocks::none) {
-        use.reads.push_back(saved.for_weights);
+        use.reads.push_back(kept.for_weights);
         if (slot.work == SlotWork::input_gradient)
-            use.writes.push_back(saved.output_gradient =
+            use.writes.push_back(kept.output_gradient =
                                      builder_.buffer(blocks.output_gradient_bytes, Keep::activation));
     }
     gradients_.formed(slot, i, use.writes);
@@ -288,17 +302,17 @@ StageWriter::Use StageWriter::backward_use(const Slot& slot, std::size_t i, std:
     return use;
 }
 
-void StageWriter::backward_layer(const Slot& slot, std::size_t i, std::vector<BufferId> reads) {
+void StageWriter::backward_layer(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
     const LayerBlocks& blocks = *placed.blocks;
     const bool whole = slot.work == SlotWork::backward;
     const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
     const Label label = intern_.label(whole ? "backward" : "input gradient", Phase::backward,
                                       static_cast<std::int32_t>(slot.micro_batch), placed.layer);
-    Use use = backward_use(slot, i, std::move(reads));
+    Use& use = backward_use(slot, i, reads);
     if (block != LayerBlocks::none) {
         checkpoints_.before(label, placed.runs_again, use.writes);
-        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block, label, std::move(use));
+        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block, label, use);
     }
     gradients_.behind(slot, i);
     checkpoints_.behind(label, placed.runs_again, gradients_.under_way());
@@ -306,7 +320,7 @@ void StageWriter::backward_layer(const Slot& slot, std::size_t i, std::vector<Bu
 
 void StageWriter::end_backward(const Slot& slot) {
     gradients_.behind(slot);
-    if (slot.work == SlotWork::backward) saved_.erase({slot.chunk, slot.micro_batch});
+    if (slot.work == SlotWork::backward) saved(slot) = {};
 }
 
 /// The backward of a chunk, or where it is in two parts the first of them.
@@ -323,14 +337,14 @@ const std::uint32_t* StageWriter::pair_of(const PlacedLayer& ahead, const Placed
 }
 
 /// The label is the backward's.
-void StageWriter::pair_layers(const Slot& ahead, std::size_t i, std::vector<BufferId> of_i, const Slot& back,
-                              std::size_t j, std::vector<BufferId> of_j) {
+void StageWriter::pair_layers(const Slot& ahead, std::size_t i, const std::vector<BufferId>& of_i, const Slot& back,
+                              std::size_t j, const std::vector<BufferId>& of_j) {
     const PlacedLayer &one = stage_.chunks[ahead.chunk][i], &other = stage_.chunks[back.chunk][j];
-    Use use = forward_use(ahead, i, std::move(of_i));
+    Use& use = forward_use(ahead, i, of_i);
     const auto mb = static_cast<std::int32_t>(ahead.micro_batch);
     if (one.blocks->forward_to_wait != LayerBlocks::none)
         call_to_wait(one.blocks->forward_to_wait, intern_.label("forward", Phase::forward, mb, one.layer), use);
-    const Use beside = backward_use(back, j, std::move(of_j));
+    const Use& beside = backward_use(back, j, of_j);
     use.reads.insert(use.reads.end(), beside.reads.begin(), beside.reads.end());
     use.kept.insert(use.kept.end(), use.writes.begin(), use.writes.end());
     use.kept.insert(use.kept.end(), beside.writes.begin(), beside.writes.end());
@@ -365,14 +379,14 @@ void StageWriter::pair(const Slot& ahead, const Slot& back) {
 
 void StageWriter::weight_gradient(const Slot& slot) {
     const auto& chunk = stage_.chunks[slot.chunk];
-    const auto saved = saved_.extract({slot.chunk, slot.micro_batch}).mapped();
+    const std::vector<Saved> kept = std::exchange(saved(slot), {});
     for (std::size_t i = chunk.size(); i-- > 0;) {
         if (const std::uint32_t block = chunk[i].blocks->weight_gradient; block != LayerBlocks::none) {
             std::vector<BufferId> writes;
             gradients_.formed(slot, i, writes);
             const auto mb = static_cast<std::int32_t>(slot.micro_batch);
             builder_.emit(Lane::compute, intern_.label("weight gradient", Phase::backward, mb, chunk[i].layer),
-                          What{Call{block}}, std::vector<BufferId>{saved[i].for_weights, saved[i].output_gradient},
+                          What{Call{block}}, std::vector<BufferId>{kept[i].for_weights, kept[i].output_gradient},
                           writes);
         }
         gradients_.behind(slot, i);
