@@ -160,22 +160,24 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
         if (reinterpret_cast<std::uintptr_t>(operand) % 16 != 0)
             throw DeviceError(fmt::format("{}: an operand is not at a multiple of 16 bytes", to_text(kernel)),
                               "allocate() returns such memory; parts of it must begin at multiples too");
-    std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
-                          [&](const Attention& attention) {
-                              if (!attention.plain())
-                                  refuse(attention, "as many keys as queries and no window run; the others on a CPU");
-                              launch_attention(place(stream, scratch_bytes(attention)), attention, operands,
-                                               settings.row_stride);
-                          },
-                          [&](const Pointwise& pointwise) {
-                              const std::uint64_t scratch = scratch_bytes(pointwise, settings, facts_.multiprocessors);
-                              launch_pointwise(place(stream, scratch), pointwise, Operands(operands, settings));
-                          },
-                          [](const Convolution& convolution) { refuse_image(convolution); },
-                          [](const Pooling& pooling) { refuse_image(pooling); },
-                          [](const BatchNorm& norm) { refuse_image(norm); },
-                          [](const StateSpace& scan) { refuse(scan, "scans are priced, not executed"); }},
-               kernel);
+    std::visit(
+        Overloaded{
+            [&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
+            [&](const Attention& attention) {
+                if (!attention.plain() || settings.key_stride + settings.dq_stride + settings.lse_stride != 0)
+                    refuse(attention,
+                           "as many keys as queries, in the same rows, and no window run; "
+                           "the others on a CPU");
+                launch_attention(place(stream, scratch_bytes(attention)), attention, operands, settings.row_stride);
+            },
+            [&](const Pointwise& pointwise) {
+                const std::uint64_t scratch = scratch_bytes(pointwise, settings, facts_.multiprocessors);
+                launch_pointwise(place(stream, scratch), pointwise, Operands(operands, settings));
+            },
+            [](const Convolution& convolution) { refuse_image(convolution); },
+            [](const Pooling& pooling) { refuse_image(pooling); }, [](const BatchNorm& norm) { refuse_image(norm); },
+            [](const StateSpace& scan) { refuse(scan, "scans are priced, not executed"); }},
+        kernel);
 }
 
 void CudaDevice::copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) {
@@ -183,6 +185,14 @@ void CudaDevice::copy(CopyKind kind, void* to, const void* from, std::uint64_t b
     constexpr std::array kinds{cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
     check(cudaMemcpyAsync(to, from, bytes, kinds[static_cast<std::size_t>(kind)], state(stream).stream),
           fmt::format("copying {} bytes", bytes));
+}
+
+void CudaDevice::copy_rows(void* to, std::uint64_t to_stride, const void* from, std::uint64_t from_stride,
+                           std::uint64_t bytes, std::uint64_t rows, Stream stream) {
+    use();
+    check(cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, rows, cudaMemcpyDeviceToDevice,
+                            state(stream).stream),
+          fmt::format("copying {} rows of {} bytes", rows, bytes));
 }
 
 void CudaDevice::wait(Stream waiting, Stream on) {
