@@ -30,6 +30,11 @@ std::string software(const std::string& driver) {
     throw Error(fmt::format("{} is not implemented on GPUs yet", to_text(kernel)), std::string(hint));
 }
 
+/// Queries and keys lie in rows as long as each other, log-sum-exps one behind the other.
+bool in_plain_rows(const Settings& settings) {
+    return settings.key_stride == 0 && settings.dq_stride == 0 && settings.lse_stride == 0;
+}
+
 [[noreturn]] void refuse_image(const Kernel& kernel) {
     refuse(kernel, "convolutions, pooling and batch norms run on a CPU (--device cpu)");
 }
@@ -160,24 +165,22 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
         if (reinterpret_cast<std::uintptr_t>(operand) % 16 != 0)
             throw DeviceError(fmt::format("{}: an operand is not at a multiple of 16 bytes", to_text(kernel)),
                               "allocate() returns such memory; parts of it must begin at multiples too");
-    std::visit(
-        Overloaded{
-            [&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
-            [&](const Attention& attention) {
-                if (!attention.plain() || settings.key_stride + settings.dq_stride + settings.lse_stride != 0)
-                    refuse(attention,
-                           "as many keys as queries, in the same rows, and no window run; "
-                           "the others on a CPU");
-                launch_attention(place(stream, scratch_bytes(attention)), attention, operands, settings.row_stride);
-            },
-            [&](const Pointwise& pointwise) {
-                const std::uint64_t scratch = scratch_bytes(pointwise, settings, facts_.multiprocessors);
-                launch_pointwise(place(stream, scratch), pointwise, Operands(operands, settings));
-            },
-            [](const Convolution& convolution) { refuse_image(convolution); },
-            [](const Pooling& pooling) { refuse_image(pooling); }, [](const BatchNorm& norm) { refuse_image(norm); },
-            [](const StateSpace& scan) { refuse(scan, "scans are priced, not executed"); }},
-        kernel);
+    std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
+                          [&](const Attention& attention) {
+                              if (!attention.plain() || !in_plain_rows(settings))
+                                  refuse(attention, "as many keys as queries and no window run; the others on a CPU");
+                              launch_attention(place(stream, scratch_bytes(attention)), attention, operands,
+                                               settings.row_stride);
+                          },
+                          [&](const Pointwise& pointwise) {
+                              const std::uint64_t scratch = scratch_bytes(pointwise, settings, facts_.multiprocessors);
+                              launch_pointwise(place(stream, scratch), pointwise, Operands(operands, settings));
+                          },
+                          [](const Convolution& convolution) { refuse_image(convolution); },
+                          [](const Pooling& pooling) { refuse_image(pooling); },
+                          [](const BatchNorm& norm) { refuse_image(norm); },
+                          [](const StateSpace& scan) { refuse(scan, "scans are priced, not executed"); }},
+               kernel);
 }
 
 void CudaDevice::copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) {
