@@ -62,6 +62,8 @@ Kind stand_in(Kind kind) {
         case Kind::dropout_backward:
         case Kind::bias_dropout_add:
         case Kind::bias_dropout_add_backward:
+        case Kind::log_add_exp:
+        case Kind::softmax_merge:
         case Kind::scale:
         case Kind::bias_gradient:
         case Kind::transpose:

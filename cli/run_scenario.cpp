@@ -14,6 +14,7 @@
 #include "report/lone_rank.hpp"
 #include "report/measured.hpp"
 #include "report/terminal.hpp"
+#include "run/measure.hpp"
 #include "run/plan_file.hpp"
 #include "run/support.hpp"
 #include "sim/predict.hpp"
@@ -78,10 +79,11 @@ Exit run_lone_rank(const RunScenarioOptions& options, const scenarios::Scenario&
 Exit run_scenario(RunScenarioOptions& options) {
     require_distinct({options.json, options.trace, options.plan, options.format.path()},
                      {options.scenario.file, options.execution.hosts, options.execution.settings.data});
-    const scenarios::Scenario scenario = options.scenario.load();
+    scenarios::Scenario scenario = options.scenario.load();
     options.execution.settings.seed = scenario.seed;
     options.execution.settings.warmup =
         std::min(options.execution.settings.warmup, options.execution.settings.steps - 1);
+    scenario.plan = run::in_one_window({scenario.name, scenario.plan, options.execution.settings}).plan;
     check_lone_rank(options, scenario);
     if (options.execution.settings.only_rank && options.plan.empty()) return run_lone_rank(options, scenario);
     Output json(options.json), trace(options.trace);

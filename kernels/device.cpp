@@ -20,6 +20,13 @@ CopyKind copy_from(std::string_view text) {
 DeviceError::DeviceError(std::string message, std::string hint)
     : text_(hint.empty() ? std::move(message) : std::move(message) + " (" + std::move(hint) + ")") {}
 
+void Device::copy_rows(void* to, std::uint64_t to_stride, const void* from, std::uint64_t from_stride,
+                       std::uint64_t bytes, std::uint64_t rows, Stream stream) {
+    for (std::uint64_t row = 0; row < rows; ++row)
+        copy(CopyKind::device_to_device, static_cast<std::byte*>(to) + row * to_stride,
+             static_cast<const std::byte*>(from) + row * from_stride, bytes, stream);
+}
+
 void Device::run(std::function<void()>, Stream) {
     throw Error("a " + facts().kind + " device does not run host work on its streams", "use its own launches");
 }

@@ -75,6 +75,9 @@ public:
     virtual void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
                         const Settings& settings = {}) = 0;
     virtual void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) = 0;
+    /// Rows of `bytes` from device memory to device memory; strides: bytes from one row to the next.
+    virtual void copy_rows(void* to, std::uint64_t to_stride, const void* from, std::uint64_t from_stride,
+                           std::uint64_t bytes, std::uint64_t rows, Stream stream);
     /// Whether streams are threads of the host (a CPU). What such a thread gives its own stream, by any call, is done
     /// at once: a thread may work through a whole list by itself.
     [[nodiscard]] virtual bool streams_are_threads() const { return false; }

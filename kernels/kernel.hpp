@@ -208,6 +208,8 @@ enum class PointwiseKind : std::uint8_t {
     layernorm, layernorm_backward,
     rmsnorm, rmsnorm_backward,
     softmax, softmax_backward,                    ///< scale and softmax fused
+    log_add_exp, softmax_merge,                   ///< sums of exponentials over two parts of the keys; a part's result
+                                                  ///< into that over all
     gelu, gelu_backward,                          ///< bias and GELU fused
     swiglu, swiglu_backward,                      ///< elements counts the outputs; inputs are twice as many
     relu, relu_backward,

@@ -134,6 +134,17 @@ List list_rope(const Pointwise& p) {
             out(forward ? "y" : "dx", d, n)};
 }
 
+List list_logarithms(const Pointwise& p) {
+    const std::uint64_t n = p.rows * p.cols;
+    return {in("a", Format::fp32, n), in("b", Format::fp32, n), out("c", Format::fp32, n)};
+}
+
+List list_merge(const Pointwise& p) {
+    const Format d = format_of(p.dtype), f = Format::fp32;
+    const std::uint64_t n = p.rows * p.cols, sums = n / rope_head(p.cols);
+    return {in("x", d, n), in("part", f, sums), in("whole", f, sums), in_out("y", d, n)};
+}
+
 List list_moe(const Pointwise& p) {
     const Format d = format_of(p.dtype), f = Format::fp32, i = Format::int32;
     const std::uint64_t n = p.rows * p.cols;
@@ -192,6 +203,8 @@ List list(const Pointwise& p) {
         case rmsnorm_backward: return list_norm(p);
         case softmax: return {x, y};
         case softmax_backward: return {in("y", d, n, Fill::probability, p.cols), dy, dx};
+        case log_add_exp: return list_logarithms(p);
+        case softmax_merge: return list_merge(p);
         case gelu: return {x, bias, y};
         case gelu_backward: return {x, bias, dy, dx};
         case swiglu: return {in("x", d, 2 * n), y};

@@ -74,6 +74,9 @@ struct Operand {
 ///   rmsnorm_backward    x gamma dy rstd -> dx dgamma fp32;  as layernorm's with mean 0 and without mean_c(g)
 ///   softmax             x -> y = softmax_c(softmax_scale x)
 ///   softmax_backward    y dy -> dx = softmax_scale y (dy - sum_c(y dy))
+///   log_add_exp         a b -> c = ln(e^a + e^b), all fp32
+///   softmax_merge       x part whole -> y (in_out): y += e^(part - whole) x.  Heads of H = rope_head(C) columns; part,
+///                       whole fp32 [C/H, R]: the lse of one sequence of R queries
 ///   gelu                x bias[C] -> y = G(x + bias), G(t) = t/2 (1 + tanh(sqrt(2/pi) (t + 0.044715 t^3)))
 ///   gelu_backward       x bias dy -> dx = dy G'(x + bias)
 ///   swiglu              x [R, 2C], the gate in the first C columns, the linear part behind it -> y = silu(gate) linear

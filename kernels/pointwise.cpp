@@ -25,6 +25,8 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {rmsnorm_backward, "rmsnorm-backward", {2, 1, 0, 0}},
     {softmax, "softmax", {1, 1, 0, 0}},
     {softmax_backward, "softmax-backward", {2, 1, 0, 0}},  // y, dy -> dx
+    {log_add_exp, "log-add-exp", {0, 0, 3, 0}},            // in fp32 whatever the format
+    {softmax_merge, "softmax-merge", {2, 1, 0, 0}},        // x, y -> y
     {gelu, "gelu", {1, 1, 0, 0}},
     {gelu_backward, "gelu-backward", {2, 1, 0, 0}},  // x, dy -> dx
     {swiglu, "swiglu", {2, 1, 0, 0}},                // gate, up -> y

@@ -31,11 +31,18 @@ struct Settings {
     /// Gemm: [batch, n] in its dtype: every product's row is added to every row of its c.
     const void* bias = nullptr;
     /// Elements from one token to the next in q, k, v, dq, dk and dv of Attention, or in both tensors of rope: heads
-    /// inside a packed row of queries, keys and values. 0: contiguous. Rope may then work in place.
+    /// inside a packed row of queries, keys and values. 0: contiguous. Rope may then work in place. From one row to the
+    /// next in all of log_add_exp.
     std::uint64_t row_stride = 0;
-    /// rope: columns of a head; 0: rope_head(cols).
+    /// Attention: in k, v, dk and dv, and in dq, where it is not row_stride. 0: row_stride.
+    std::uint64_t key_stride = 0, dq_stride = 0;
+    /// From one head to the next in lse of Attention, and in part and whole of softmax_merge. 0: as many as there are
+    /// queries.
+    std::uint64_t lse_stride = 0;
+    /// rope, softmax_merge: columns of a head; 0: rope_head(cols).
     std::uint64_t head = 0;
-    /// rope: rows of its tables; 0: min(rows, rope_positions).
+    /// rope: rows of its tables; 0: min(rows, rope_positions). softmax_merge: rows of one of several sequences, whose
+    /// part and whole follow each other; 0: all.
     std::uint64_t positions = 0;
     /// scale: none is kernels::scale_factor. cast: y = scale_factor x; none is 1.
     std::optional<double> scale_factor = std::nullopt;

@@ -153,14 +153,14 @@ MeasuredStep measured_step(const scenarios::Scenario& scenario, const run::Measu
     StepProgram step = strategies::unrolled(strategies::build(scenario.plan));
     require_same_program(step, measured);
     auto spans = clock == Clock::wall ? wall_spans(step, measured) : undisturbed_spans(step, measured);
-    const double seconds = clock == Clock::wall ? measured.step_seconds() : end_of(spans);
+    const double end = end_of(spans), seconds = clock == Clock::wall ? measured.step_seconds() : end / step.steps;
     const topology::Gpu gpu = topology::build(scenario.cluster).gpu();
     const double peak = calibrate::peak_flops(gpu, scenario.plan.training.precision.compute);
     const sim::Rates made = sim::rates(scenario, peak, step, seconds);
     sim::MemoryUse memory = memory_use(step, measured, gpu.memory_bytes);
     std::vector<sim::RankClass> trace = classes(step, measured, std::move(spans));
     sim::Recording recording{std::move(step), std::move(trace)};
-    std::vector<sim::Breakdown> stages = breakdowns(recording, seconds);
+    std::vector<sim::Breakdown> stages = breakdowns(recording, recording.program.steps == 1 ? seconds : end);
     return {{made,
              std::move(memory),
              provenance(scenario, measured, clock),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "run/interpreter.hpp"
@@ -51,6 +52,7 @@ private:
     Action bind_step_op(const Op& op);
     Action bind_message(const Op& op);
     Action bind_copy(const Op& op);
+    [[nodiscard]] bool updates(const Op& op) const;
     Action gather_boundary(const Op& op, const Collective& collective);
     Item& begin_item(const Op& op, std::uint32_t index, std::int32_t inner);
     void end_item(Item& item);
@@ -67,9 +69,10 @@ private:
     Hazards hazards_;
     std::vector<Hazards> block_hazards_;
     std::vector<std::uint32_t> last_use_;
-    std::map<BufferId, Tensor> boundary_;   ///< tensors between stages, by the program's buffer
-    std::vector<std::uint32_t> last_item_;  ///< operation -> its last item
-    Tensor value_, gradient_;               ///< what the last layer left: its output, or the gradient of its input
+    std::map<BufferId, Tensor> boundary_;     ///< tensors between stages, by the program's buffer
+    std::vector<std::uint32_t> last_item_;    ///< operation -> its last item
+    Tensor value_, gradient_;                 ///< what the last layer left: its output, or the gradient of its input
+    std::optional<std::uint32_t> last_host_;  ///< the last item in which the host waits
     BoundProgram bound_;
 };
 
@@ -159,8 +162,18 @@ Action Binder::bind_copy(const Op& op) {
                           program_.writes(op).front());
 }
 
+bool Binder::updates(const Op& op) const {
+    const auto* compute = std::get_if<Compute>(&op.what);
+    const auto* kernel =
+        compute == nullptr ? nullptr : std::get_if<kernels::Pointwise>(&step_.kernels[compute->kernel]);
+    return kernel != nullptr && kernel->kind == kernels::PointwiseKind::adam;
+}
+
 Action Binder::bind_step_op(const Op& op) {
-    if (op.state != no_state) return stage_.bind(op);
+    if (op.state != no_state) {
+        if (updates(op)) bound_.updates.push_back(static_cast<std::uint32_t>(bound_.items.size() - 1));
+        return stage_.bind(op);
+    }
     if (std::holds_alternative<Copy>(op.what)) return bind_copy(op);
     if (const auto* collective = std::get_if<Collective>(&op.what)) return gather_boundary(op, *collective);
     return bind_message(op);
@@ -175,6 +188,9 @@ BoundProgram Binder::bind() && {
             Item& item = begin_item(op, i, -1);
             for (const std::uint32_t other : hazards_.of(i)) item.waits.push_back(last_item_[other]);
             item.host = std::holds_alternative<HostSync>(op.what);
+            // What the host computes it begins behind what it has waited for.
+            if (std::holds_alternative<HostCompute>(op.what) && last_host_) item.waits.push_back(*last_host_);
+            if (item.host) last_host_ = static_cast<std::uint32_t>(bound_.items.size() - 1);
             if (!item.host) item.action = bind_step_op(op);
             end_item(item);
         }

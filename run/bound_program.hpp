@@ -22,8 +22,9 @@ struct Item {
 
 struct BoundProgram {
     std::vector<Item> items;
-    std::uint64_t peak_bytes = 0;                              ///< activations and scratch that were in use at once
-    std::uint64_t extent_bytes = 0;                            ///< what the arena needs
+    std::vector<std::uint32_t> updates;  ///< of these, those in which a device's optimizer writes new weights
+    std::uint64_t peak_bytes = 0;        ///< activations and scratch that were in use at once
+    std::uint64_t extent_bytes = 0;      ///< what the arena needs
     std::uint64_t host_peak_bytes = 0, host_extent_bytes = 0;  ///< the same of host memory
 };
 

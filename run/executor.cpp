@@ -64,17 +64,20 @@ Executor::~Executor() { device_.release_host(host_norm_); }
 
 RankMemory Executor::memory() const {
     const Parameters& p = model_->parameters();
-    return {p.weight_bytes(), p.gradient_bytes(), p.optimizer_bytes(), bound_.peak_bytes, bound_.host_peak_bytes};
+    return {p.weight_bytes(), p.gradient_bytes(), p.optimizer_bytes(), bound_.peak_bytes,
+            bound_.host_peak_bytes + p.host_bytes()};
 }
 
-/// Every sample of the global batch goes to one data rank and micro-batch.
+/// Every sample of a step's global batch goes to one data rank and micro-batch.
 void Executor::upload() {
     const strategies::Plan& plan = place_.plan;
     std::vector<std::vector<std::int32_t>> sequences;
-    for (std::uint32_t m = 0; m < plan.micro_batches(); ++m)
-        for (std::uint32_t i = 0; i < plan.training.micro_batch; ++i)
-            sequences.push_back(tokens_.sequence(
-                step_, (std::uint64_t{m} * plan.strategy.data + place_.data()) * plan.training.micro_batch + i));
+    const std::uint32_t of_step = plan.micro_batches(), all = plan.pipeline_shape().all_micro_batches();
+    for (std::uint32_t m = 0; m < all; ++m)
+        for (std::uint32_t i = 0; i < plan.training.micro_batch; ++i) {
+            const std::uint64_t slice = std::uint64_t{m % of_step} * plan.strategy.data + place_.data();
+            sequences.push_back(tokens_.sequence(step_ + m / of_step, slice * plan.training.micro_batch + i));
+        }
     model_->data().upload(sequences);
 }
 
@@ -123,15 +126,16 @@ StepResult Executor::step() {
     } catch (const kernels::DeviceError& error) {
         throw kernels::DeviceError(fmt::format("rank {}, step {}: {}", place_.rank, step_, error.what()), "");
     }
-    ++step_;
+    step_ += place_.plan.pipeline_shape().steps;
     StepResult result;
     read_times(result);
     if (has_loss_) {
-        result.loss = model_->data().loss();
-        if (!std::isfinite(*result.loss))
-            throw kernels::DeviceError(
-                fmt::format("rank {}, step {}: the loss is not a number", place_.rank, step_ - 1),
-                "lower the learning rate");
+        result.losses = model_->data().losses();
+        for (std::size_t i = 0; i < result.losses.size(); ++i)
+            if (!std::isfinite(result.losses[i]))
+                throw kernels::DeviceError(fmt::format("rank {}, step {}: the loss is not a number", place_.rank,
+                                                       step_ - result.losses.size() + i),
+                                           "lower the learning rate");
     }
     return result;
 }

@@ -19,10 +19,11 @@ struct Span {
 };
 
 struct StepResult {
-    double origin = 0;           ///< Device::moment() of the first operation's begin
-    double seconds = 0;          ///< from there until all lanes were done
-    std::optional<double> loss;  ///< mean over this rank's sequences, on the last stage of a real run
-    std::vector<Span> spans;     ///< of every item
+    double origin = 0;   ///< Device::moment() of the first operation's begin
+    double seconds = 0;  ///< from there until all lanes were done
+    /// Of each of the program's steps: mean over this rank's sequences, on the last stage of a real run; else empty.
+    std::vector<double> losses;
+    std::vector<Span> spans;  ///< of every item
 };
 
 /// Bytes of device memory that this rank holds, and of the host's.
@@ -30,7 +31,7 @@ struct RankMemory {
     std::uint64_t weights = 0, gradients = 0;
     std::uint64_t optimizer = 0;    ///< moments; with 16-bit weights their masters, with 16-bit gradients fp32 copies
     std::uint64_t activations = 0;  ///< the most that were in use at once, with scratch
-    std::uint64_t host = 0;         ///< the same of what is offloaded; no part of total()
+    std::uint64_t host = 0;         ///< the same of what is offloaded, and of the host's optimizer; no part of total()
     [[nodiscard]] std::uint64_t total() const { return weights + gradients + optimizer + activations; }
 };
 
@@ -42,11 +43,13 @@ public:
              const strategies::StepProgram& step, const RunSettings& settings);
     ~Executor();
 
-    /// The next step. Throws DeviceError, with the rank in its message, when the device fails or the loss is not a
-    /// number; the caller then aborts the world.
+    /// The next step, or all of a program of several. Throws DeviceError, with the rank in its message, when the device
+    /// fails or the loss is not a number; the caller then aborts the world.
     StepResult step();
 
     [[nodiscard]] const std::vector<Item>& items() const { return bound_.items; }
+    /// Of items(), those that update the parameters: in a program of several steps each ends one.
+    [[nodiscard]] const std::vector<std::uint32_t>& updates() const { return bound_.updates; }
     [[nodiscard]] const StageModel& model() const { return *model_; }
     [[nodiscard]] RankMemory memory() const;
     [[nodiscard]] std::uint32_t rank() const { return place_.rank; }

@@ -40,6 +40,9 @@ public:
                 }
         return list;
     }
+    /// By rank and token <- by position, rows of all heads.
+    [[nodiscard]] List by_rank() const { return back(ranks_); }
+    [[nodiscard]] List by_position() const { return inverse(by_rank()); }
     /// By token and head <- by rank, token and head of its share, behind `before` heads of every token.
     void join(List& list, std::uint64_t token, std::uint64_t heads, std::uint64_t before) const {
         const std::uint64_t share = heads / ranks_;
@@ -60,9 +63,7 @@ private:
     std::uint64_t ranks_, sequences_, local_, whole_;
 };
 
-}  // namespace
-
-std::map<Table, List> head_tables(const Place& place) {
+std::map<Table, List> exchanged_heads(const Place& place) {
     const strategies::Plan& plan = place.plan;
     const std::uint64_t heads = plan.model.heads / plan.strategy.tensor,
                         keys = plan.model.kv_heads / plan.strategy.tensor;
@@ -82,6 +83,20 @@ std::map<Table, List> head_tables(const Place& place) {
         rows.join(tables[Table::join_packed], token, keys, heads + keys);
     }
     return tables;
+}
+
+}  // namespace
+
+std::map<Table, List> head_tables(const Place& place) {
+    switch (place.plan.strategy.context_exchange) {
+        case strategies::ContextExchange::p2p: return {};
+        case strategies::ContextExchange::all_gather: {
+            const HeadRows rows(place);
+            return {{Table::by_position, rows.by_position()}, {Table::by_rank, rows.by_rank()}};
+        }
+        case strategies::ContextExchange::a2a: return exchanged_heads(place);
+    }
+    return {};
 }
 
 }  // namespace orrery::run

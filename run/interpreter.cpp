@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "strategies/shared_sequences.hpp"
 
 namespace orrery::run {
 
@@ -190,9 +191,81 @@ Action Interpreter::bind_kernel(const LayerCall& call, const Kernel& kernel, con
     if (launch.parts > 1) return bind_parts(call, kernel, detail);
     if (launch.by_position) return bind_by_position(call, std::get<Pointwise>(kernel), detail);
     if (launch.narrowed) return bind_narrowed(call, std::get<Pointwise>(kernel), detail);
+    if (launch.shared.step != SharedSequences::Step::none) return bind_shared(call, kernel, detail);
     std::vector<void*> operands;
     for (const View& view : detail.operands) operands.push_back(elements(call, view).memory);
     return bind_.launch(kernel, std::move(operands), settings(call, launch));
+}
+
+Action Interpreter::Addresses::around(Action work) {
+    if (before.empty() && behind.empty()) return work;
+    before.push_back(std::move(work));
+    before.insert(before.end(), behind.begin(), behind.end());
+    return in_order(std::move(before));
+}
+
+void Interpreter::add(Addresses& to, const LayerCall& call, const View& view, std::uint64_t count, bool reads,
+                      bool writes) {
+    const Elements lies = elements(call, view);
+    if (view.columns == 0) {
+        to.operands.push_back(lies);
+        return;
+    }
+    const Elements packed{bind_.at(to.packed.emplace_back(bind_.arena.take(lies.bytes(count)))), lies.dtype};
+    to.operands.push_back(packed);
+    const std::uint64_t row = lies.bytes(view.columns), stride = lies.bytes(view.stride), rows = count / view.columns;
+    const auto copy = [&](void* into, std::uint64_t into_stride, const void* from, std::uint64_t from_stride) {
+        return [&device = bind_.device, into, into_stride, from, from_stride, row, rows](kernels::Stream stream) {
+            device.copy_rows(into, into_stride, from, from_stride, row, rows, stream);
+        };
+    };
+    if (reads) to.before.emplace_back(copy(packed.memory, row, lies.memory, stride));
+    if (writes) to.behind.emplace_back(copy(lies.memory, stride, packed.memory, row));
+}
+
+Interpreter::Addresses Interpreter::addresses(const LayerCall& call, const Kernel& kernel, const Detail& detail) {
+    const std::vector<kernels::Operand> shapes = contract(kernel, detail.launch);
+    Addresses all;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        add(all, call, detail.operands[i], shapes[i].elements, shapes[i].role != kernels::Role::out,
+            shapes[i].role != kernels::Role::in);
+        if ((detail.launch.zeroed >> i & 1U) == 0) continue;
+        const Elements& zeros = all.operands.back();
+        all.before.push_back(
+            bind_.launch(Pointwise{kernels::PointwiseKind::fill, zeros.dtype, 1, shapes[i].elements}, {zeros.memory}));
+    }
+    return all;
+}
+
+/// Over the rows that the rank's place among the context ranks says.
+Action Interpreter::bind_shared(const LayerCall& call, const Kernel& kernel, const Detail& detail) {
+    const Launch& launch = detail.launch;
+    Addresses all = addresses(call, over_all_rows(kernel, launch.shared), detail);
+    if (launch.begins.given()) {
+        const Elements from = elements(call, launch.begins);
+        const std::uint64_t count = flow_of(call).values[launch.begins.value].elements;
+        all.before.push_back(bind_.copy(all.operands.back().memory, from.memory, from.bytes(count)));
+    }
+    const kernels::Settings given = settings(call, launch);
+    std::vector<Action> actions;
+    for (const SharedLaunch& each : shared_launches(kernel, launch, bind_.place.context())) {
+        std::vector<void*> operands;
+        for (std::size_t i = 0; i < all.operands.size(); ++i) operands.push_back(all.operands[i].at(each.offsets[i]));
+        actions.push_back(bind_.launch(each.kernel, std::move(operands), given));
+    }
+    return all.around(in_order(std::move(actions)));
+}
+
+Action Interpreter::bind_collective(const LayerCall& call, const Op& op, const Detail& detail) {
+    const auto& what = std::get<Collective>(op.what);
+    const View &sent = detail.operands.front(), &received = detail.operands.back();
+    const std::uint32_t size = kernels::size_of(flow_of(call).values[sent.value].format);
+    const std::uint64_t all = what.bytes / size, part = all / step_.mesh.group_size(what.group);
+    Addresses ends;
+    add(ends, call, sent, what.kind == kernels::CollectiveKind::all_gather ? part : all, true, false);
+    add(ends, call, received, what.kind == kernels::CollectiveKind::reduce_scatter ? part : all, false, true);
+    return ends.around(bind_.collective(what, op.lane, ends.operands.front().memory, ends.operands.back().memory,
+                                        ends.operands.front().dtype, detail.launch.reduction));
 }
 
 Action Interpreter::bind(const LayerCall& call, std::uint32_t index) {
@@ -203,10 +276,7 @@ Action Interpreter::bind(const LayerCall& call, std::uint32_t index) {
     if (const auto* compute = std::get_if<Compute>(&op.what)) {
         action = bind_kernel(call, launched(step_.kernels[compute->kernel], detail.launch), detail);
     } else {
-        const Elements sent = elements(call, detail.operands.front()),
-                       received = elements(call, detail.operands.back());
-        action = bind_.collective(std::get<Collective>(op.what), op.lane, sent.memory, received.memory, sent.dtype,
-                                  detail.launch.reduction);
+        action = bind_collective(call, op, detail);
     }
     const Needs& needs = needs_[call.block];
     Tensors& tensors = tensors_of(call);

@@ -58,7 +58,22 @@ private:
     Action bind_kernel(const LayerCall& call, const kernels::Kernel& kernel, const strategies::Detail& detail);
     Action bind_parts(const LayerCall& call, const kernels::Kernel& part, const strategies::Detail& detail);
     Action bind_by_position(const LayerCall& call, const kernels::Pointwise& whole, const strategies::Detail& detail);
+    Action bind_shared(const LayerCall& call, const kernels::Kernel& kernel, const strategies::Detail& detail);
+    Action bind_collective(const LayerCall& call, const strategies::Op& op, const strategies::Detail& detail);
     Action bind_narrowed(const LayerCall& call, const kernels::Pointwise& kernel, const strategies::Detail& detail);
+    /// Where an operation's operands lie, one behind the other where they are columns of packed rows: what is read so
+    /// is copied before it, what is written behind it.
+    struct Addresses {
+        std::vector<Elements> operands;
+        std::vector<Action> before{}, behind{};
+        std::vector<Tensor> packed{};
+        /// With `work` between the copies.
+        [[nodiscard]] Action around(Action work);
+    };
+    void add(Addresses& to, const LayerCall& call, const strategies::View& view, std::uint64_t elements, bool reads,
+             bool writes);
+    [[nodiscard]] Addresses addresses(const LayerCall& call, const kernels::Kernel& kernel,
+                                      const strategies::Detail& detail);
     [[nodiscard]] kernels::Settings settings(const LayerCall& call, const strategies::Launch& launch);
 
     const strategies::StepProgram& step_;

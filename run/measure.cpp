@@ -11,6 +11,7 @@
 #include "base/statistics.hpp"
 #include "run/clock.hpp"
 #include "strategies/build.hpp"
+#include "strategies/schedule/schedule.hpp"
 
 namespace orrery::run {
 
@@ -77,10 +78,10 @@ public:
     Measurement(kernels::Device& device, kernels::Communicator* world, const RunPlan& plan, const MeasureHooks& hooks)
         : device_(device),
           world_(plan.settings.only_rank ? nullptr : world),
-          plan_(plan),
+          plan_(in_one_window(plan)),
           hooks_(hooks),
-          program_(strategies::build(plan.plan)),
-          executor_(device, world, plan.plan, program_, plan.settings) {
+          program_(strategies::build(plan_.plan)),
+          executor_(device, world, plan_.plan, program_, plan_.settings) {
         executor_.follow(hooks.progress);
     }
 
@@ -111,28 +112,35 @@ private:
     void take_steps() {
         result_.warmup = plan_.settings.warmup;
         result_.alone = plan_.settings.only_rank.has_value();
-        for (std::uint32_t i = 0; i < plan_.settings.steps; ++i) {
+        for (std::uint32_t i = 0; i < plan_.settings.steps; i += program_.steps) {
             if (hooks_.progress != nullptr) hooks_.progress->record().step = i;
             StepResult step = executor_.step();
-            result_.steps.push_back({step.seconds, mean_loss(world_, step.loss)});
             taken_.push_back({step.origin, step.origin + step.seconds, std::move(step.spans)});
-            if (hooks_.on_step) hooks_.on_step(i, result_.steps.back());
+            for (std::uint32_t k = 0; k < program_.steps; ++k) {
+                const auto own = k < step.losses.size() ? std::optional(step.losses[k]) : std::nullopt;
+                result_.steps.push_back({step.seconds / program_.steps, mean_loss(world_, own)});
+                if (hooks_.on_step) hooks_.on_step(i + k, result_.steps.back());
+            }
         }
     }
 
     /// A step lasts from the first rank's start to the last rank's end. Returns the starts.
     std::vector<double> step_times() {
         std::vector<double> starts, ends;
-        for (const Taken& step : taken_) {
-            starts.push_back(step.start);
-            ends.push_back(step.end);
-        }
+        for (const Taken& step : taken_) starts.push_back(step.start);
+        for (const Taken& step : taken_)
+            if (program_.steps == 1) ends.push_back(step.end);
+        // Without flushes a step ends with its update.
+        if (program_.steps > 1)
+            for (const std::uint32_t update : executor_.updates())
+                ends.push_back(taken_.front().start + taken_.front().spans[update].end);
         const auto all_starts = gathered(world_, starts), all_ends = gathered(world_, ends);
-        for (std::size_t i = 0; i < taken_.size(); ++i) {
-            for (const auto& other : all_starts) starts[i] = std::min(starts[i], other[i]);
-            for (const auto& other : all_ends) ends[i] = std::max(ends[i], other[i]);
-            result_.steps[i].seconds = ends[i] - starts[i];
-        }
+        for (const auto& other : all_starts)
+            for (std::size_t i = 0; i < starts.size(); ++i) starts[i] = std::min(starts[i], other[i]);
+        for (const auto& other : all_ends)
+            for (std::size_t i = 0; i < ends.size(); ++i) ends[i] = std::max(ends[i], other[i]);
+        for (std::size_t i = 0; i < ends.size(); ++i)
+            result_.steps[i].seconds = ends[i] - (i < starts.size() ? starts[i] : ends[i - 1]);
         return starts;
     }
 
@@ -149,7 +157,7 @@ private:
         own.empty = marks.between;
         for (std::size_t op = 0; op < items; ++op) {
             std::vector<double> begins, ends, durations, device;
-            for (std::size_t i = result_.warmup; i < taken_.size(); ++i) {
+            for (std::size_t i = program_.steps > 1 ? 0 : result_.warmup; i < taken_.size(); ++i) {
                 const Span& span = taken_[i].spans[op];
                 const double shift = taken_[i].start - origins[i];
                 begins.push_back(span.begin + shift);
@@ -177,7 +185,7 @@ private:
 
     kernels::Device& device_;
     kernels::Communicator* world_;  ///< whom times are exchanged with: null for a rank alone
-    const RunPlan& plan_;
+    RunPlan plan_;
     const MeasureHooks& hooks_;
     StepProgram program_;
     Executor executor_;
@@ -186,6 +194,11 @@ private:
 };
 
 }  // namespace
+
+RunPlan in_one_window(RunPlan plan) {
+    if (strategies::schedule_of(plan.plan.strategy.schedule).asynchronous) plan.plan.window_steps = plan.settings.steps;
+    return plan;
+}
 
 MeasuredRun measure(kernels::Device& device, kernels::Communicator* world, const RunPlan& plan,
                     const MeasureHooks& hooks) {

@@ -9,6 +9,9 @@
 
 namespace orrery::run {
 
+/// The plan whose program is executed: where steps follow each other without a flush, all of the run's are one.
+RunPlan in_one_window(RunPlan plan);
+
 struct MeasureHooks {
     Progress* progress = nullptr;  ///< kept up to date when given
     /// After each step, on every rank: number from 0, seconds on this rank, loss over all ranks.

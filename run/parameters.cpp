@@ -12,6 +12,8 @@
 
 namespace orrery::run {
 
+using strategies::Holder;
+
 namespace {
 
 /// FNV-1a.
@@ -67,6 +69,16 @@ Parameters::~Parameters() {
     for (void* const memory :
          std::initializer_list<void*>{weights_.memory, gradients_.memory, moments_, masters_, main_gradients_})
         if (memory != nullptr) device_.release(memory);
+    const bool own_gradients = host_gradients_ != arrived_.memory, own_weights = host_masters_ != leaving_.memory;
+    for (void* const memory :
+         std::initializer_list<void*>{arrived_.memory, own_weights ? leaving_.memory : nullptr, host_moments_,
+                                      host_masters_, own_gradients ? host_gradients_ : nullptr})
+        if (memory != nullptr) device_.release_host(memory);
+}
+
+void Parameters::leave_to_host(std::vector<std::uint64_t> of_buckets, bool all) {
+    left_to_host_ = std::move(of_buckets);
+    all_to_host_ = all;
 }
 
 void Parameters::begin_layer(std::int32_t layer, std::uint32_t bucket, std::uint32_t experts_bucket) {
@@ -130,20 +142,44 @@ void Parameters::end_unit() {
     unit.end = cursor_;
     kept_weights_ += kept(State::weights, unit).elements();
     kept_gradients_ += kept(State::gradients, unit).elements();
-    owned_ += owned(unit).elements();
+    const std::uint64_t updated = owned(unit).elements();
+    if (unit.bucket < left_to_host_.size()) {
+        std::uint64_t& left = left_to_host_[unit.bucket];
+        unit.on_host = all_to_host_ ? updated : std::min(left, updated);
+        left -= std::min(left, unit.on_host);
+    }
+    unit.host_at = on_host_;
+    on_host_ += unit.on_host;
+    owned_ += updated - unit.on_host;
 }
 
-void Parameters::allocate(std::uint64_t seed) {
+void Parameters::allocate(std::uint64_t seed, std::uint32_t versions) {
     lay_out();
-    weights_ = allocate_elements(device_, place_.activations(), kept_weights_);
+    versions_ = versions;
+    weights_ = allocate_elements(device_, place_.activations(), versions * kept_weights_);
     gradients_ = allocate_elements(device_, place_.gradients(), kept_gradients_);
     moments_ = allocate_singles(device_, 2 * owned_);
-    if (weights_.dtype != kernels::Dtype::fp32) masters_ = allocate_singles(device_, owned_);
+    if (weights_.dtype != kernels::Dtype::fp32 || versions > 1) masters_ = allocate_singles(device_, owned_);
     if (gradients_.dtype != kernels::Dtype::fp32) main_gradients_ = allocate_singles(device_, owned_);
+    if (on_host_ > 0) allocate_on_host();
     fill_weights(seed);
     zero(device_, gradients_, kept_gradients_);
     zero(device_, {moments_}, 2 * owned_);
     device_.synchronize();
+}
+
+void Parameters::allocate_on_host() {
+    using kernels::Dtype;
+    const auto take = [&](Dtype dtype, std::uint64_t count) {
+        return Elements{device_.allocate_host(count * kernels::size_of(dtype)), dtype};
+    };
+    const auto singles = [&](std::uint64_t count) { return static_cast<float*>(take(Dtype::fp32, count).memory); };
+    host_moments_ = singles(2 * on_host_);
+    host_masters_ = singles(on_host_);
+    std::fill_n(host_moments_, 2 * on_host_, 0.0f);
+    arrived_ = take(gradients_.dtype, on_host_);
+    leaving_ = weights_.dtype == Dtype::fp32 ? Elements{host_masters_} : take(weights_.dtype, on_host_);
+    host_gradients_ = gradients_.dtype == Dtype::fp32 ? static_cast<float*>(arrived_.memory) : singles(on_host_);
 }
 
 /// Masters begin with the values themselves, their copies with these rounded.
@@ -156,13 +192,17 @@ void Parameters::fill_weights(std::uint64_t seed) {
         kernels::encode(kernels::format_of(weights_.dtype), static_cast<double>(values[i]), rounded.data() + i * size);
     for (const Unit& unit : units_) {
         const Range range = kept(strategies::State::weights, unit);
-        device_.copy(CopyKind::host_to_device, weights_.at(unit.weights_at), rounded.data() + range.begin * size,
-                     range.elements() * size, 0);
+        for (std::uint32_t version = 0; version < versions_; ++version)
+            device_.copy(CopyKind::host_to_device, at(strategies::State::weights, unit, range.begin, version),
+                         rounded.data() + range.begin * size, range.elements() * size, 0);
     }
-    for (const Share& share : shares())
-        if (share.master != share.weight && share.range.elements() > 0)
-            device_.copy(CopyKind::host_to_device, share.master, values.data() + share.range.begin,
-                         share.range.elements() * sizeof(float), 0);
+    for (const Unit& unit : units_) {
+        const Range here = owned(unit, Holder::device), there = owned(unit, Holder::host);
+        if (masters_ != nullptr && here.elements() > 0)
+            device_.copy(CopyKind::host_to_device, at(strategies::State::masters, unit, here.begin),
+                         values.data() + here.begin, here.elements() * sizeof(float), 0);
+        std::copy_n(values.data() + there.begin, there.elements(), host_masters_ + unit.host_at);
+    }
     device_.synchronize();
 }
 
@@ -178,10 +218,13 @@ std::vector<float> Parameters::initial_values(std::uint64_t seed) const {
     return values;
 }
 
-Range Parameters::owned(const Unit& unit) const {
+Range Parameters::owned(const Unit& unit, Holder holder) const {
     const auto [ranks, own] = place_.sharing(unit.experts);
     const std::uint64_t share = unit.elements() / ranks;
-    return {unit.begin + own * share, unit.begin + (own + 1) * share};
+    Range range{unit.begin + own * share, unit.begin + (own + 1) * share};
+    if (holder == Holder::host) range.end = range.begin + unit.on_host;
+    if (holder == Holder::device) range.begin += unit.on_host;
+    return range;
 }
 
 Range Parameters::kept(strategies::State state, const Unit& unit) const {
@@ -209,12 +252,16 @@ Range Parameters::bucket(std::uint32_t number) const {
     return range;
 }
 
-void* Parameters::at(strategies::State state, const Unit& unit, std::uint64_t element) const {
+void* Parameters::at(strategies::State state, const Unit& unit, std::uint64_t element, std::uint32_t version) const {
     using strategies::State;
     const std::uint64_t behind = element - kept(state, unit).begin;
-    const auto beside = [&](float* array) -> void* { return array + unit.owned_at + behind; };
+    const bool of_host = unit.on_host > 0 && element < owned(unit).begin + unit.on_host;
+    const bool array_of_host = state == State::arrived_gradients || state == State::leaving_weights;
+    const bool beside_weights = state != State::weights && state != State::gradients;
+    if (beside_weights && (of_host || array_of_host)) return on_host(state, unit.host_at + behind);
+    const auto beside = [&](float* array) -> void* { return array + unit.owned_at + (behind - unit.on_host); };
     switch (state) {
-        case State::weights: return weights_.at(unit.weights_at + behind);
+        case State::weights: return weights_.at(version % versions_ * kept_weights_ + unit.weights_at + behind);
         case State::gradients: return gradients_.at(unit.gradients_at + behind);
         case State::main_gradients:
             return main_gradients_ != nullptr ? beside(main_gradients_) : at(State::gradients, unit, element);
@@ -222,6 +269,19 @@ void* Parameters::at(strategies::State state, const Unit& unit, std::uint64_t el
         case State::first_moments: return beside(moments_);
         case State::second_moments: return beside(moments_ + owned_);
         default: throw std::logic_error("no array of parameters");
+    }
+}
+
+void* Parameters::on_host(strategies::State state, std::uint64_t element) const {
+    using strategies::State;
+    switch (state) {
+        case State::arrived_gradients: return arrived_.at(element);
+        case State::leaving_weights: return leaving_.at(element);
+        case State::main_gradients: return host_gradients_ + element;
+        case State::masters: return host_masters_ + element;
+        case State::first_moments: return host_moments_ + element;
+        case State::second_moments: return host_moments_ + on_host_ + element;
+        default: throw std::logic_error("no array of the host");
     }
 }
 
@@ -235,18 +295,27 @@ const void* Parameters::weight(std::uint64_t element) const {
 std::vector<Share> Parameters::shares() const {
     using strategies::State;
     std::vector<Share> all;
-    for (const Unit& unit : units_) {
-        const Range range = owned(unit);
-        const auto single = [&](State state) { return static_cast<float*>(at(state, unit, range.begin)); };
-        all.push_back({range, single(State::main_gradients), single(State::masters), single(State::first_moments),
-                       single(State::second_moments), at(State::weights, unit, range.begin)});
-    }
+    for (const Unit& unit : units_)
+        for (const Holder holder : {Holder::host, Holder::device}) {
+            const Range range = owned(unit, holder);
+            const auto single = [&](State state) { return static_cast<float*>(at(state, unit, range.begin)); };
+            if (range.elements() > 0)
+                all.push_back({range, single(State::main_gradients), single(State::masters),
+                               single(State::first_moments), single(State::second_moments),
+                               at(State::weights, unit, range.begin)});
+        }
     return all;
 }
 
 std::uint64_t Parameters::optimizer_bytes() const {
     const std::uint64_t copies = 2U + (masters_ != nullptr ? 1U : 0U) + (main_gradients_ != nullptr ? 1U : 0U);
     return copies * owned_ * sizeof(float);
+}
+
+std::uint64_t Parameters::host_bytes() const {
+    const bool own_gradients = host_gradients_ != arrived_.memory, own_weights = host_masters_ != leaving_.memory;
+    const std::uint64_t singles = 3U + (own_gradients ? 1U : 0U);
+    return on_host_ * singles * sizeof(float) + arrived_.bytes(on_host_) + (own_weights ? leaving_.bytes(on_host_) : 0);
 }
 
 bool Parameters::counts(const Slice& slice) const {
@@ -263,8 +332,8 @@ Range Parameters::range_of(const Slice& slice) const {
 /// Neighbours are one.
 std::vector<Range> Parameters::ranges(const strategies::StateView& view, const Unit& unit) const {
     using strategies::Portion;
-    if (view.portion == Portion::updated) return {owned(unit)};
-    const Range mine = kept(view.state, unit);
+    if (view.portion == Portion::updated) return {owned(unit, view.holder)};
+    const Range mine = view.holder == Holder::either ? kept(view.state, unit) : owned(unit, view.holder);
     if (view.portion == Portion::kept) return {mine};
     std::vector<Range> list;
     for (const Slice& slice : slices_) {
@@ -279,15 +348,16 @@ std::vector<Range> Parameters::ranges(const strategies::StateView& view, const U
 
 std::vector<Stretch> Parameters::stretches(const strategies::StateView& view) const {
     using strategies::State;
-    const kernels::Dtype dtype = view.state == State::weights     ? weights_.dtype
-                                 : view.state == State::gradients ? gradients_.dtype
-                                                                  : kernels::Dtype::fp32;
+    const bool as_weights = view.state == State::weights || view.state == State::leaving_weights,
+               as_sums = view.state == State::gradients || view.state == State::arrived_gradients;
+    const kernels::Dtype dtype = as_weights ? weights_.dtype : as_sums ? gradients_.dtype : kernels::Dtype::fp32;
     std::vector<Stretch> list;
     for (const Unit& unit : units_) {
         const bool of_layer = view.layer == strategies::StateView::all_layers || view.layer == unit.layer;
         if (!of_layer || !view.holds(unit.bucket, unit.experts)) continue;
         for (const Range& range : ranges(view, unit))
-            list.push_back({{at(view.state, unit, range.begin), dtype}, range.elements()});
+            if (range.elements() > 0)
+                list.push_back({{at(view.state, unit, range.begin, view.version), dtype}, range.elements()});
     }
     return list;
 }

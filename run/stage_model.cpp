@@ -4,6 +4,9 @@
 
 #include "run/slices.hpp"
 #include "strategies/gradient_buckets.hpp"
+#include "strategies/optimizer_offload.hpp"
+#include "strategies/optimizer_phase.hpp"
+#include "strategies/schedule/schedule.hpp"
 #include "strategies/stage.hpp"
 
 namespace orrery::run {
@@ -27,7 +30,12 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
             if (parameters_.elements() - before != placed.blocks->parameters)
                 throw std::logic_error("the slices of a layer hold other parameters than its blocks count");
         }
-    parameters_.allocate(settings.seed);
+    if (plan.offloaded_states() > 0)
+        parameters_.leave_to_host(
+            strategies::offloaded_of_buckets(plan, strategies::owned_parameters(plan, stage), buckets),
+            plan.offloaded_states() == 1);
+    parameters_.allocate(
+        settings.seed, strategies::schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), place.stage()));
     for (const auto& [layer, list] : names)
         for (const std::string& name : list) offsets_[layer].push_back(parameters_.offset(name));
 }

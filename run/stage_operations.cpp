@@ -71,15 +71,16 @@ Action StageOperations::bind_kernel(const Op& op, const Pointwise& kernel, const
     for (const StateView& view : detail.operands) operands.push_back(memory(op, view));
     kernels::Settings settings = detail.settings;
     std::vector<Action> actions;
-    if (kernel.kind == PointwiseKind::sum_of_squares) {
-        settings.accumulate = true;
+    const bool squares = kernel.kind == PointwiseKind::sum_of_squares;
+    if (squares && !std::exchange(settings.accumulate, true))
         actions.push_back(bind_.launch(Pointwise{PointwiseKind::fill, kernels::Dtype::fp32, 1, 1},
                                        {operands.back().front().at.memory}));
-    }
-    actions.push_back([&device = bind_.device, &numbers = numbers_, kernel, settings, most = detail.most_norm,
+    const int before = kernel.kind == PointwiseKind::adam ? updates_++ : 0;
+    actions.push_back([&device = bind_.device, &numbers = numbers_, kernel, settings, most = detail.most_norm, before,
                        list = pieces(operands)](kernels::Stream stream) {
         kernels::Settings now = settings;
         now.adam = numbers.adam;
+        now.adam.step += before;
         if (most > 0) now.scale_factor = clipping(most, *numbers.norm);
         Pointwise part = kernel;
         part.dtype = in_memory(kernel.dtype);
@@ -88,7 +89,50 @@ Action StageOperations::bind_kernel(const Op& op, const Pointwise& kernel, const
             device.launch(part, piece.operands, stream, now);
         }
     });
+    if (squares && settings.scale_factor) {  // of what is not scaled yet
+        void* const sum = operands.back().front().at.memory;
+        kernels::Settings scaling;
+        scaling.scale_factor = *settings.scale_factor * *settings.scale_factor;
+        actions.push_back(
+            bind_.launch(Pointwise{PointwiseKind::scale, kernels::Dtype::fp32, 1, 1}, {sum, sum}, scaling));
+    }
     return in_order(std::move(actions));
+}
+
+/// Between the device's memory and the host's, stretch by stretch.
+Action StageOperations::bind_copy(const Op& op, const StateDetail& detail) {
+    const std::vector<Stretch> from = memory(op, detail.operands.front()), to = memory(op, detail.operands.back());
+    const auto kind = std::get<Copy>(op.what).to == Copy::To::host ? kernels::CopyKind::device_to_host
+                                                                   : kernels::CopyKind::host_to_device;
+    std::vector<Action> actions;
+    for (std::size_t i = 0; i < from.size(); ++i)
+        actions.emplace_back([&device = bind_.device, kind, to = to[i].at.memory, from = from[i].at.memory,
+                              bytes = from[i].at.bytes(from[i].elements)](kernels::Stream stream) {
+            device.copy(kind, to, from, bytes, stream);
+        });
+    return in_order(std::move(actions));
+}
+
+/// The host's Adam: gradients as they arrived are scaled and clipped on the way to fp32.
+Action StageOperations::bind_host(const Op& op, const Pointwise& adam, const StateDetail& detail) {
+    std::vector<std::vector<Stretch>> widening{memory(op, detail.operands.front())};
+    StateView main = detail.operands.front();
+    main.state = State::main_gradients;
+    std::vector<std::vector<Stretch>> operands{memory(op, main)};
+    widening.push_back(operands.front());
+    for (std::size_t i = 1; i < detail.operands.size(); ++i) operands.push_back(memory(op, detail.operands[i]));
+    const kernels::Dtype sums = bind_.place.gradients();
+    const auto kind = sums == kernels::Dtype::fp32 ? PointwiseKind::scale : PointwiseKind::cast;
+    return [&device = bind_.device, &numbers = numbers_, kind, sums, adam, mean = detail.settings.scale_factor.value(),
+            most = detail.most_norm, widened = pieces(widening), list = pieces(operands)](kernels::Stream stream) {
+        kernels::Settings now;
+        now.scale_factor = mean * (most > 0 ? clipping(most, *numbers.norm) : 1.0);
+        for (const Piece& piece : widened)
+            device.launch(Pointwise{kind, sums, 1, piece.elements}, piece.operands, stream, now);
+        now.adam = numbers.adam;
+        for (const Piece& piece : list)
+            device.launch(Pointwise{adam.kind, in_memory(adam.dtype), 1, piece.elements}, piece.operands, stream, now);
+    };
 }
 
 /// Packed, summed, and put back.
@@ -158,6 +202,9 @@ Action StageOperations::bind(const Op& op) {
                     "run/support.cpp says what can be");
     if (const auto* compute = std::get_if<Compute>(&op.what))
         return bind_kernel(op, std::get<Pointwise>(step_.kernels[compute->kernel]), detail);
+    if (const auto* host = std::get_if<HostCompute>(&op.what))
+        return bind_host(op, std::get<Pointwise>(step_.kernels[host->kernel]), detail);
+    if (std::holds_alternative<Copy>(op.what)) return bind_copy(op, detail);
     const auto message = [&] { return memory(op, detail.operands.front()).front().at.memory; };
     if (const auto* send = std::get_if<Send>(&op.what)) return bind_.send(*send, op.lane, message());
     if (const auto* receive = std::get_if<Recv>(&op.what)) return bind_.receive(*receive, op.lane, message());

@@ -25,6 +25,8 @@ private:
     Action bind_scatter(const strategies::Collective& what, strategies::Lane lane, const std::vector<Stretch>& formed,
                         const std::vector<Stretch>& sums);
     Action bind_collective(const strategies::Op& op, const strategies::StateDetail& detail);
+    Action bind_copy(const strategies::Op& op, const strategies::StateDetail& detail);
+    Action bind_host(const strategies::Op& op, const kernels::Pointwise& adam, const strategies::StateDetail& detail);
     Action bind_packed(const strategies::Collective& what, strategies::Lane lane, const std::vector<Stretch>& pieces);
 
     const strategies::StepProgram& step_;
@@ -32,6 +34,7 @@ private:
     Bind& bind_;
     const StepNumbers& numbers_;
     Tensor norm_, received_words_;  ///< taken when they are first asked for, and kept
+    int updates_ = 0;               ///< bound so far: of each step one
 };
 
 }  // namespace orrery::run

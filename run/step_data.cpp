@@ -20,9 +20,9 @@ constexpr double rope_base = 10000;
 }  // namespace
 
 StepData::StepData(kernels::Device& device, const Place& place) : device_(device), place_(place) {
-    ids_ = DeviceMemory(device, step_tokens() * sizeof(std::int32_t));
-    targets_ = DeviceMemory(device, step_tokens() * sizeof(std::int32_t));
-    loss_ = DeviceMemory(device, 3 * step_tokens() * sizeof(float));
+    ids_ = DeviceMemory(device, all_tokens() * sizeof(std::int32_t));
+    targets_ = DeviceMemory(device, all_tokens() * sizeof(std::int32_t));
+    loss_ = DeviceMemory(device, 3 * all_tokens() * sizeof(float));
     make_rotations();
     const models::ModelSpec& spec = place.plan.model;
     const std::vector<float> zeros(std::max({spec.ffn, spec.expert_ffn, spec.shared_expert_ffn}));
@@ -88,8 +88,8 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::ids: return ids_.as<std::int32_t>() + row;
         case Table::targets: return targets_.as<std::int32_t>() + row;
         case Table::loss: return loss_.as<float>() + row;
-        case Table::loss_sum: return loss_.as<float>() + step_tokens() + row;
-        case Table::loss_picked: return loss_.as<float>() + 2 * step_tokens() + row;
+        case Table::loss_sum: return loss_.as<float>() + all_tokens() + row;
+        case Table::loss_picked: return loss_.as<float>() + 2 * all_tokens() + row;
         case Table::rope_cos: return rotations_.as<float>();
         case Table::rope_sin:
             return rotations_.as<float>() + std::uint64_t{place_.plan.rank_seq()} * (place_.plan.model.head_dim / 2);
@@ -108,7 +108,9 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::return_queries:
         case Table::return_keys:
         case Table::join_results:
-        case Table::join_packed: return heads_.at(table).as<std::int32_t>();
+        case Table::join_packed:
+        case Table::by_position:
+        case Table::by_rank: return heads_.at(table).as<std::int32_t>();
     }
     return nullptr;
 }
@@ -132,17 +134,18 @@ void StepData::upload(const std::vector<std::vector<std::int32_t>>& sequences) {
     device_.synchronize();
 }
 
-double StepData::loss() const {
-    const std::uint64_t all = step_tokens();
+std::vector<double> StepData::losses() const {
+    const std::uint64_t all = all_tokens(), steps = place_.plan.pipeline_shape().steps, of_step = all / steps;
     std::vector<float> values(3 * all);
     device_.copy(CopyKind::device_to_host, values.data(), loss_.as<float>(), values.size() * sizeof(float), 0);
     device_.synchronize();
-    double total = 0;
+    std::vector<double> losses(steps);
     for (std::uint64_t i = 0; i < all; ++i) {
         const double maximum = values[i], sum = values[all + i], picked = values[2 * all + i];
-        total += place_.plan.strategy.tensor == 1 ? maximum : maximum + std::log(sum) - picked;
+        losses[i / of_step] += (place_.plan.strategy.tensor == 1 ? maximum : maximum + std::log(sum) - picked) /
+                               static_cast<double>(of_step);
     }
-    return total / static_cast<double>(all);
+    return losses;
 }
 
 }  // namespace orrery::run

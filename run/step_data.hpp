@@ -19,21 +19,25 @@ public:
     /// Where a table lies for one micro-batch.
     [[nodiscard]] void* at(strategies::Table table, std::int32_t micro_batch) const;
 
-    /// Places the ids and targets of a step: whole sequences of seq + 1 tokens; the device is synchronised.
+    /// Places the ids and targets of the program's steps: whole sequences of seq + 1 tokens; the device is
+    /// synchronised.
     void upload(const std::vector<std::vector<std::int32_t>>& sequences);
-    /// The mean loss over this rank's tokens of the step, on the last stage, after it ended.
-    [[nodiscard]] double loss() const;
+    /// The mean loss over this rank's tokens of each step, on the last stage, after they ended.
+    [[nodiscard]] std::vector<double> losses() const;
 
 private:
     void make_rotations();
     void make_routes();
     void make_head_tables();
-    [[nodiscard]] std::uint64_t step_tokens() const { return place_.tokens() * place_.plan.micro_batches(); }
+    /// Of all steps.
+    [[nodiscard]] std::uint64_t all_tokens() const {
+        return place_.tokens() * place_.plan.pipeline_shape().all_micro_batches();
+    }
 
     kernels::Device& device_;
     const Place& place_;
     DeviceMemory ids_, targets_, loss_, rotations_, zeros_, routes_;
-    std::map<strategies::Table, DeviceMemory> heads_;  ///< where context ranks exchange them
+    std::map<strategies::Table, DeviceMemory> heads_;  ///< where context ranks exchange or gather them
     /// Elements of the routing tables before each, from Table::copy_expert on.
     std::vector<std::uint64_t> route_begin_;
 };

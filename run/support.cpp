@@ -133,19 +133,14 @@ void require_executable(const strategies::Plan& plan) {
     require(strategy.placement.empty() && strategy.placement_file.empty(), "/strategy/placement",
             "a run cannot place its ranks: mpirun does", "leave it out, and order --hosts");
     const strategies::Schedule& schedule = schedule_of(strategy.schedule);
-    require(!schedule.asynchronous && schedule.order == strategies::ChunkOrder::wraps, "/strategy/schedule",
+    require(schedule.order == strategies::ChunkOrder::wraps, "/strategy/schedule",
             fmt::format("{} cannot be executed yet", schedule.name),
-            "set it to \"1f1b\", \"interleaved\" or \"zb-h1\"");
+            "set it to \"1f1b\", \"interleaved\", \"zb-h1\" or \"pipedream-2bw\"");
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
             "collectives in parts beside products cannot be executed yet", "set it to false");
-    require(!strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
-            "an optimizer in host memory cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",
             "compressed momentum cannot be executed yet", "set it to \"none\"");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
-    require(strategy.context == 1 || strategy.context_exchange == strategies::ContextExchange::a2a,
-            "/strategy/cp_comm_type", "of context parallelism only exchanges of heads can be executed yet",
-            "set it to \"a2a\", or context to 1");
     require(strategy.context == 1 || plan.model.experts == 0, "/strategy/context",
             "experts beside context parallelism cannot be executed yet", "set it to 1");
     const strategies::Ownership words = ownership(plan, strategies::ParameterClass::embedding);
@@ -158,14 +153,17 @@ void require_executable(const strategies::Plan& plan) {
 }
 
 void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
-    require(step.steps == 1, "/strategy/schedule", fmt::format("a program of {} steps at once", step.steps),
-            "steps are executed one by one: take a schedule that is synchronous");
     for (const kernels::Kernel& kernel : step.kernels)
         require(
             device.supports(kernel), "/training/precision",
             fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
             "a CPU takes bf16 and fp32; a GPU tf32 too, with heads of up to 128 columns, in bf16 of 64, 80, 96 or 128");
     if (device.facts().kind != "cuda") return;
+    require(plan.strategy.context == 1 || plan.strategy.context_exchange == strategies::ContextExchange::a2a,
+            "/strategy/cp_comm_type", "a GPU runs no attention over a part of the keys",
+            "set it to \"a2a\", or context to 1");
+    require(!plan.strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
+            "the host of a GPU updates no parameters yet", "set it to false");
     const std::uint64_t aligned = vector_bytes / kernels::size_of(strategies::activation_dtype(plan));
     const std::uint64_t tokens = plan.rank_tokens();
     require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),

@@ -18,6 +18,7 @@ Transients::Transients(const Program& program, const Parameters& parameters, Are
 std::vector<Stretch> Transients::enter(const Op& call) {
     weights_.clear();
     gradients_.clear();
+    version_ = call.state == no_state ? 0 : program_.state_details[call.state].operands.front().version;
     std::vector<Stretch> zeros;
     for (const BufferId id : program_.reads(call))
         if (const auto found = gathered_.find(id); found != gathered_.end()) weights_[unit_of_.at(id)] = found->second;
@@ -39,7 +40,7 @@ std::vector<Stretch> Transients::enter(const Op& call) {
 void* Transients::weight(std::uint64_t element) {
     const std::uint32_t number = parameters_.unit_of(element);
     const Unit& unit = parameters_.units()[number];
-    if (!unit.shares_weights) return parameters_.at(State::weights, unit, element);
+    if (!unit.shares_weights) return parameters_.at(State::weights, unit, element, version_);
     const auto found = weights_.find(number);
     if (found == weights_.end()) throw std::logic_error("a call reads weights that nothing has gathered");
     return Elements{arena_.at(found->second), parameters_.weights().dtype}.at(element - unit.begin);

@@ -39,6 +39,7 @@ private:
     std::map<strategies::BufferId, std::uint32_t> unit_of_;
     std::map<strategies::BufferId, Tensor> gathered_, formed_;
     std::map<std::uint32_t, Tensor> weights_, gradients_;  ///< of the call at hand, by unit and by bucket
+    std::uint32_t version_ = 0;                            ///< of the weights that it reads
 };
 
 }  // namespace orrery::run

@@ -1,5 +1,6 @@
 #include "strategies/contract.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace orrery::strategies {
@@ -29,6 +30,14 @@ std::vector<Operand> operands_of_copies(const Pointwise& p, const Launch& launch
             {"y", format, tokens, out}};
 }
 
+/// That softmax_merge reads, up to the last.
+std::uint64_t log_sum_exps(const Pointwise& p, const kernels::Settings& settings) {
+    const std::uint64_t queries = settings.positions > 0 ? std::min(settings.positions, p.rows) : p.rows;
+    const std::uint64_t heads = p.cols / (settings.head > 0 ? settings.head : kernels::rope_head(p.cols));
+    const std::uint64_t sequences = (p.rows + queries - 1) / queries;
+    return (sequences * heads - 1) * (settings.lse_stride > 0 ? settings.lse_stride : queries) + queries;
+}
+
 void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
     const kernels::Settings& settings = launch.settings;
     const auto is = [&](std::string_view name) { return operand.name == name; };
@@ -46,6 +55,12 @@ void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
                 operand.elements = (p.rows - 1) * settings.row_stride + p.cols;
             }
             return;
+        case PointwiseKind::log_add_exp:
+            if (settings.row_stride > 0) operand.elements = (p.rows - 1) * settings.row_stride + p.cols;
+            return;
+        case PointwiseKind::softmax_merge:
+            if (is("part") || is("whole")) operand.elements = log_sum_exps(p, settings);
+            return;
         case PointwiseKind::moe_gate:
             if (is("expert") || is("weight")) operand.elements = p.rows * kernels::top_k_of(settings);
             return;
@@ -58,9 +73,17 @@ void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
 
 /// Heads inside packed rows reach from their first element to the end of their part of the last row.
 void adjust(Operand& operand, const kernels::Attention& a, const Launch& launch) {
-    const std::uint64_t stride = launch.settings.row_stride;
-    if (stride == 0 || operand.name == "o" || operand.name == "do" || operand.name == "lse") return;
+    const kernels::Settings& settings = launch.settings;
+    if (operand.name == "lse") {
+        if (settings.lse_stride > 0)
+            operand.elements = (std::uint64_t{a.batch} * a.heads - 1) * settings.lse_stride + a.seq;
+        return;
+    }
+    if (operand.name == "o" || operand.name == "do") return;
     const bool of_queries = operand.name == "q" || operand.name == "dq";
+    const std::uint64_t other = !of_queries ? settings.key_stride : operand.name == "dq" ? settings.dq_stride : 0;
+    const std::uint64_t stride = other > 0 ? other : settings.row_stride;
+    if (stride == 0) return;
     const std::uint64_t rows = std::uint64_t{a.batch} * (of_queries ? a.seq : a.keys());
     operand.elements = (rows - 1) * stride + operand.elements / rows;
 }
@@ -71,9 +94,10 @@ std::vector<Touched> touched_by(const Kernel& kernel, const Detail& detail) {
     std::vector<Touched> all;
     for (std::size_t i = 0; i < detail.operands.size(); ++i) {
         const kernels::Role role = i < operands.size() ? operands[i].role : kernels::Role::in;
-        all.push_back({detail.operands[i], role != kernels::Role::out, role != kernels::Role::in});
+        const bool reads = role != kernels::Role::out && (launch.zeroed >> i & 1U) == 0;
+        all.push_back({detail.operands[i], reads, role != kernels::Role::in});
     }
-    for (const View& view : {launch.bias, launch.experts, launch.unpermuted, launch.unpermuted_weight})
+    for (const View& view : {launch.bias, launch.experts, launch.unpermuted, launch.unpermuted_weight, launch.begins})
         if (view.given()) all.push_back({view, true, false});
     if (launch.unpermuted_dweight.given()) all.push_back({launch.unpermuted_dweight, false, true});
     return all;

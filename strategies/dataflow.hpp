@@ -56,6 +56,9 @@ enum class Table : std::uint8_t {
     return_keys,
     join_results,  ///< exchanged -> by token
     join_packed,   ///< exchanged queries, then keys, then values -> packed
+    // int32, where context ranks gather keys and values: of each token's row in a new order, its place in the old one.
+    by_position,  ///< by rank and token -> by position in the whole sequence
+    by_rank,      ///< the inverse
 };
 
 using ValueId = std::uint32_t;
@@ -74,10 +77,11 @@ struct Value {
     std::uint32_t of = 0;  ///< weight, weight_gradient: index into LayerFlow::parameters; table: the Table
 };
 
-/// An operand: a tensor from one of its elements on.
+/// An operand: a tensor from one of its elements on, or columns of its rows.
 struct View {
     ValueId value = no_value;
-    std::uint64_t offset = 0;  ///< elements
+    std::uint64_t offset = 0;               ///< elements
+    std::uint64_t columns = 0, stride = 0;  ///< of each row, and elements from one to the next; 0: all there is
     [[nodiscard]] bool given() const { return value != no_value; }
 };
 
@@ -103,6 +107,23 @@ struct Parameter {
     bool held = true;           ///< false: another layer of this rank holds it
 };
 
+/// A kernel over tokens of sequences that context ranks share, as far as they take part: the rank's place says which
+/// (shared_sequences.hpp).
+struct SharedSequences {
+    enum class Step : std::uint8_t {
+        none,      ///< no such kernel: over all its rows
+        ring,      ///< a rank's queries and the keys of the rank `number` before it
+        gathered,  ///< part `number` (0 or 1) of a rank's queries, and all keys
+    };
+    Step step = Step::none;
+    std::uint32_t number = 0;
+    bool of_keys = false;  ///< its rows are keys, not queries
+    bool causal = true;
+    std::uint32_t ranks = 1, batch = 1;
+    std::uint32_t seq = 0;     ///< tokens of a sequence that a rank holds
+    std::uint32_t window = 0;  ///< tokens that a query sees of gathered keys; 0: all
+};
+
 /// What a launch is told beyond its kernel and operands.
 struct Launch {
     kernels::Settings settings{};  ///< its pointers are null: the views below stand for them
@@ -116,6 +137,10 @@ struct Launch {
     bool real_classes = false;  ///< of the rank's part of the vocabulary, padding is no class
     bool narrowed = false;      ///< the last operand takes the result rounded to its format
     kernels::Reduction reduction = kernels::Reduction::sum;  ///< of a collective
+    SharedSequences shared{};
+    std::uint32_t zeroed =
+        0;          ///< bit i: operand i begins as zeros, of which a shared kernel may leave rows as they are
+    View begins{};  ///< what the last operand begins as a copy of, likewise
 };
 
 /// The operands of one operation, and how it is launched. A kernel's operands are those of its contract, in order; a

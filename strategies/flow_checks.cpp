@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "strategies/contract.hpp"
+#include "strategies/shared_sequences.hpp"
 
 namespace orrery::strategies {
 
@@ -36,6 +37,7 @@ private:
                                         fmt::format(format, std::forward<Args>(args)...)));
     }
     void check_kernel(std::size_t i, const kernels::Kernel& priced);
+    void check_launch(std::size_t i, const kernels::Kernel& kernel, const std::vector<std::uint64_t>& offsets);
     void check_collective(std::size_t i, const Collective& collective);
     void check_extent(std::size_t i, const View& view, std::string_view operand, std::uint64_t elements);
     [[nodiscard]] bool lasting(ValueId id) const {
@@ -51,15 +53,28 @@ private:
 
 void BlockChecker::check_extent(std::size_t i, const View& view, std::string_view operand, std::uint64_t elements) {
     const Value& value = flow_.values[view.value];
-    if (view.offset + elements > value.elements)
-        problem(i, "{} reaches to element {} of a {} of {}", operand, view.offset + elements, name(value.role),
+    const std::uint64_t reach =
+        view.columns == 0 ? elements : (elements / view.columns - 1) * view.stride + view.columns;
+    if (view.offset + reach > value.elements)
+        problem(i, "{} reaches to element {} of a {} of {}", operand, view.offset + reach, name(value.role),
                 value.elements);
 }
 
 void BlockChecker::check_kernel(std::size_t i, const kernels::Kernel& priced) {
+    const Launch& launch = block_.details[i].launch;
+    const kernels::Kernel kernel = launched(priced, launch);
+    if (launch.shared.step == SharedSequences::Step::none) return check_launch(i, kernel, {});
+    for (std::uint32_t rank = 0; rank < launch.shared.ranks; ++rank)
+        for (const SharedLaunch& each : shared_launches(kernel, launch, rank))
+            check_launch(i, each.kernel, each.offsets);
+}
+
+/// offsets: of each operand behind where its view begins; empty: none.
+void BlockChecker::check_launch(std::size_t i, const kernels::Kernel& kernel,
+                                const std::vector<std::uint64_t>& offsets) {
     const Detail& detail = block_.details[i];
     const Launch& launch = detail.launch;
-    const auto operands = contract(launched(priced, launch), launch);
+    const auto operands = contract(kernel, launch);
     if (operands.size() != detail.operands.size()) {
         problem(i, "{} operands, its kernel takes {}", detail.operands.size(), operands.size());
         return;
@@ -72,7 +87,8 @@ void BlockChecker::check_kernel(std::size_t i, const kernels::Kernel& priced) {
             problem(i, "{} is {}, its kernel takes {}", operands[k].name, kernels::name(value.format),
                     kernels::name(operands[k].format));
         const bool table = launch.by_position && lasting(view.value);  // the run of positions is the interpreter's
-        if (!table) check_extent(i, view, operands[k].name, operands[k].elements * launch.parts);
+        const std::uint64_t behind = offsets.empty() ? 0 : offsets[k];
+        if (!table) check_extent(i, view, operands[k].name, behind + operands[k].elements * launch.parts);
     }
 }
 

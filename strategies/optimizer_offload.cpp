@@ -12,11 +12,19 @@ kernels::Dtype weight_format(const Plan& plan) {
     return kernels::size_of(plan.training.precision.compute) == 4 ? kernels::Dtype::fp32 : kernels::Dtype::bf16;
 }
 
+StateView on_host(State state, std::uint32_t bucket) {
+    return {.state = state, .portion = Portion::updated, .bucket = bucket, .holder = Holder::host};
+}
+
 }  // namespace
 
 std::uint64_t offloaded(const Plan& plan, std::uint64_t amount) {
     const double part = plan.offloaded_states();
     return part == 1 ? amount : static_cast<std::uint64_t>(part * static_cast<double>(amount));
+}
+
+double mean_of_micro_batches(const Plan& plan) {
+    return 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data * plan.strategy.context);
 }
 
 std::uint32_t host_bytes_a_parameter(const Training& training) {
@@ -28,16 +36,15 @@ OptimizerOffload::OptimizerOffload(const Plan& plan, std::uint64_t owned, const 
                                    Builder& builder, Intern& intern)
     : plan_(plan), owned_(owned), buckets_(buckets), builder_(builder), intern_(intern) {}
 
-/// Rounded so that their sum is that of the whole.
-std::vector<std::uint64_t> OptimizerOffload::parts() const {
+std::vector<std::uint64_t> offloaded_of_buckets(const Plan& plan, std::uint64_t owned, const GradientBuckets& buckets) {
     std::vector<std::uint64_t> list;
     std::uint64_t parameters = 0, before = 0;
-    for (std::size_t b = 0; b < buckets_.buckets.size(); ++b) {
-        const GradientBucket& bucket = buckets_.buckets[b];
-        const Ownership of = ownership(plan_, class_of_bucket(bucket.experts));
-        parameters += share(plan_.mesh(), of, of.states, bucket.parameters);
-        if (b + 1 == buckets_.buckets.size()) parameters = owned_;
-        const std::uint64_t now = offloaded(plan_, parameters);
+    for (std::size_t b = 0; b < buckets.buckets.size(); ++b) {
+        const GradientBucket& bucket = buckets.buckets[b];
+        const Ownership of = ownership(plan, class_of_bucket(bucket.experts));
+        parameters += share(plan.mesh(), of, of.states, bucket.parameters);
+        if (b + 1 == buckets.buckets.size()) parameters = owned;
+        const std::uint64_t now = offloaded(plan, parameters);
         list.push_back(now - before);
         before = now;
     }
@@ -52,10 +59,11 @@ void OptimizerOffload::lasting_buffers() {
 void OptimizerOffload::gradients_leave(std::span<const BufferId> of_buckets, std::span<const BufferId> of_all) {
     pieces_.clear();
     if (plan_.offloaded_states() == 0) return;
-    const std::vector<std::uint64_t> parameters = parts();
-    for (std::size_t b = 0; b < parameters.size(); ++b) {
+    const std::vector<std::uint64_t> parameters = offloaded_of_buckets(plan_, owned_, buckets_);
+    for (std::uint32_t b = 0; b < parameters.size(); ++b) {
         const bool apart = plan_.strategy.overlap_optimizer_copies;
         if (apart || pieces_.empty()) pieces_.emplace_back().ready.assign(of_all.begin(), of_all.end());
+        if (apart) pieces_.back().bucket = b;
         pieces_.back().parameters += parameters[b];
         pieces_.back().ready.push_back(of_buckets[b]);
     }
@@ -66,6 +74,8 @@ void OptimizerOffload::gradients_leave(std::span<const BufferId> of_buckets, std
         builder_.emit(Lane::offload, intern_.label("gradients to host", Phase::optimizer),
                       What{Copy{Copy::To::host, piece.parameters * gradient}}, piece.ready,
                       std::span(&piece.arrived, 1));
+        builder_.state(
+            {.operands = {on_host(State::gradients, piece.bucket), on_host(State::arrived_gradients, piece.bucket)}});
     }
 }
 
@@ -75,14 +85,21 @@ std::vector<BufferId> OptimizerOffload::update(std::span<const BufferId> ready) 
     builder_.emit(Lane::compute, intern_.label("gradients on host", Phase::optimizer), What{HostSync{}}, ready,
                   std::span<const BufferId>{});
     const kernels::Dtype format = weight_format(plan_);
+    const kernels::Settings scaling{.scale_factor = mean_of_micro_batches(plan_)};
     for (const Piece& piece : pieces_) {
         const kernels::Pointwise adam{kernels::PointwiseKind::adam, format, 1, piece.parameters};
         const BufferId updated = builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::host, intern_.label("adam on host", Phase::optimizer),
                       HostCompute{intern_.kernel(adam).kernel}, {piece.arrived}, {updated});
+        const auto of = [&](State state) { return on_host(state, piece.bucket); };
+        builder_.state({.operands = {of(State::arrived_gradients), of(State::masters), of(State::first_moments),
+                                     of(State::second_moments), of(State::leaving_weights)},
+                        .settings = scaling,
+                        .most_norm = plan_.training.grad_clip});
         there.push_back(builder_.buffer(0, Keep::scratch));
         builder_.emit(Lane::reload, intern_.label("weights to device", Phase::optimizer),
                       Copy{Copy::To::device, piece.parameters * kernels::size_of(format)}, {updated}, {there.back()});
+        builder_.state({.operands = {of(State::leaving_weights), of(State::weights)}});
     }
     return there;
 }

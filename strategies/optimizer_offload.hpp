@@ -21,6 +21,14 @@ namespace orrery::strategies {
 /// Of so many parameters whose update falls to a rank, or of bytes of their states, those that its host has.
 std::uint64_t offloaded(const Plan& plan, std::uint64_t amount);
 
+/// Of each bucket's parameters, of those whose update falls to the rank, which are `owned`: rounded so that their sum
+/// is that of the whole.
+std::vector<std::uint64_t> offloaded_of_buckets(const Plan& plan, std::uint64_t owned, const GradientBuckets& buckets);
+
+/// What the sum of a step's gradients is multiplied by: every micro-batch's loss is the mean over a rank's tokens, and
+/// the step's is the mean over them and the ranks that have others.
+double mean_of_micro_batches(const Plan& plan);
+
 /// Bytes of host memory for each of these parameters: fp32 master and two moments, and the gradient as it arrives.
 std::uint32_t host_bytes_a_parameter(const Training& training);
 
@@ -43,11 +51,10 @@ private:
     /// What is copied and updated at once: a bucket, or everything.
     struct Piece {
         std::uint64_t parameters = 0;
+        std::uint32_t bucket = StateView::all;
         std::vector<BufferId> ready;
         BufferId arrived = 0;
     };
-    /// Of each bucket, what is offloaded of the rank's part of its update.
-    [[nodiscard]] std::vector<std::uint64_t> parts() const;
 
     const Plan& plan_;
     std::uint64_t owned_;

@@ -37,16 +37,36 @@ void count_zeros(const Plan& plan, const Stage& stage, std::uint64_t owned, Upda
     out.agree("zeros in gradients", agree_on_gradients(plan), {});
 }
 
+/// What the device updates of an array, or all of it.
+StateView on_device(State state, Portion portion, bool divided) {
+    return {.state = state, .portion = portion, .holder = divided ? Holder::device : Holder::either};
+}
+
+/// Of what the host updates, as it was summed, and of what the device does, which is scaled already.
+void gradient_norm(const Plan& plan, std::uint64_t owned, std::uint64_t here, Updates& out,
+                   std::span<const BufferId> first) {
+    const bool divided = here < owned;
+    if (divided)
+        out.kernel("gradient norm", PointwiseKind::sum_of_squares, plan.training.precision.grad_reduce, owned - here,
+                   {.operands = {{.state = State::gradients, .portion = Portion::counted, .holder = Holder::host},
+                                 {State::norm}},
+                    .settings = {.scale_factor = mean_of_micro_batches(plan)}},
+                   first);
+    out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, here,
+               {.operands = {on_device(State::main_gradients, Portion::counted, divided), {State::norm}},
+                .settings = {.accumulate = divided}},
+               first);
+}
+
 /// By their norm over all of them. PyTorch's loop takes the norm of each tensor, and scales each.
 void clip_gradients(const Plan& plan, const Stage& stage, std::uint64_t owned, std::uint64_t here, Updates& out,
                     std::span<const BufferId> first) {
-    constexpr StateView main{State::main_gradients, Portion::updated};
+    const StateView main = on_device(State::main_gradients, Portion::updated, here < owned);
     constexpr std::array norm{UpdateKernel{"gradient norm", 1}}, clip{UpdateKernel{"clip", 2}};
     const Training& training = plan.training;
     if (training.grad_clip == 0) return;
     if (training.fused_optimizer)
-        out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, owned,
-                   {.operands = {{State::main_gradients, Portion::counted}, {State::norm}}}, first);
+        gradient_norm(plan, owned, here, out, first);
     else
         out.by_parameter(stage, owned, norm, first);
     out.agree("gradient norm", agree_on_gradients(plan), {.operands = {{State::norm}, {State::norm}}});
@@ -124,11 +144,14 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
                      .sharing_experts = mesh.group_size(experts.states.split(experts.replicas)),
                      .sharing = mesh.group_size(dense.states.split(dense.replicas)),
                      .replicated = stage.replicated_parameters,
-                     .words = blocks.word_embedding_parameters};
+                     .words = blocks.word_embedding_parameters,
+                     .versions = schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index)};
+    const std::vector<std::uint64_t> parts = offloaded_of_buckets(plan, owned_parameters(plan, stage), buckets);
     for (const GradientBucket& bucket : buckets.buckets) {
         const Ownership& of = bucket.experts ? experts : dense;
+        const std::uint64_t on_host = parts[state.buckets.size()];
         state.buckets.push_back({bucket.parameters, share(mesh, of, of.gradients, bucket.parameters),
-                                 share(mesh, of, of.weights, bucket.parameters), bucket.experts});
+                                 share(mesh, of, of.weights, bucket.parameters), bucket.experts, on_host});
     }
     for (const auto& chunk : stage.chunks)
         for (const PlacedLayer& placed : chunk) {
@@ -140,16 +163,15 @@ StageState stage_state(const Plan& plan, const ModelBlocks& blocks, const Stage&
 }
 
 void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern,
-                    std::span<const BufferId> gradients, OptimizerOffload* host) {
+                    std::span<const BufferId> gradients, OptimizerOffload* host, std::uint32_t update) {
     const std::uint64_t owned = owned_parameters(plan, stage), here = owned - offloaded(plan, owned);
     const Dtype reduced = plan.training.precision.grad_reduce;
     const bool half_gradients = kernels::size_of(reduced) == 2;
     const AxisSet model_group = agree_on_gradients(plan);
-    constexpr StateView main{State::main_gradients, Portion::updated};
-    // Every micro-batch's loss is the mean over a rank's tokens: the step's is the mean over them and the ranks that
-    // have others.
-    const double mean = 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data * plan.strategy.context);
-    Updates out(builder, intern, here == owned);
+    const auto updated_here = [&](State state) { return on_device(state, Portion::updated, here < owned); };
+    const StateView main = updated_here(State::main_gradients);
+    const double mean = mean_of_micro_batches(plan);
+    Updates out(builder, intern, here < owned);
     const auto first = here == 0 ? gradients : std::span<const BufferId>{};  // else the kernel before has waited
     std::vector<BufferId> copies;                                            // none where gradients are fp32
     if (half_gradients && here > 0 && !keeps_gradient_copies(plan)) {
@@ -158,8 +180,8 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     }
     if (half_gradients)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
-                   {.operands = {{State::gradients, Portion::updated}, main}, .settings = {.scale_factor = mean}},
-                   gradients, copies);
+                   {.operands = {updated_here(State::gradients), main}, .settings = {.scale_factor = mean}}, gradients,
+                   copies);
     else
         out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .settings = {.scale_factor = mean}}, gradients);
@@ -171,15 +193,14 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     count_zeros(plan, stage, owned, out);
     if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);
     const BufferId updated = builder.buffer(0, Keep::scratch);
+    StateView weights = updated_here(State::weights);
+    if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
     if (!is_fused_adam(plan.training))
         update_priced(plan, stage, owned, out, copies, std::span(&updated, 1));
     else
         out.kernel("adam", PointwiseKind::adam, optimizer_copy(plan), here,
-                   {.operands = {main,
-                                 {State::masters, Portion::updated},
-                                 {State::first_moments, Portion::updated},
-                                 {State::second_moments, Portion::updated},
-                                 {State::weights, Portion::updated}}},
+                   {.operands = {main, updated_here(State::masters), updated_here(State::first_moments),
+                                 updated_here(State::second_moments), weights}},
                    copies, std::span(&updated, 1));
     std::vector<BufferId> there;
     if (host != nullptr) there = host->update(gradients);

@@ -36,7 +36,12 @@ bool same_buffers(const Program& program, std::span<const BufferId> one, std::sp
 
 bool same_state(const Program& program, const Op& one, const Op& other) {
     if (one.state == no_state || other.state == no_state) return one.state == other.state;
-    return program.state_details[one.state].operands == program.state_details[other.state].operands;
+    // Versions go on from round to round.
+    return std::ranges::equal(program.state_details[one.state].operands, program.state_details[other.state].operands,
+                              [](StateView view, const StateView& with) {
+                                  view.version = with.version;
+                                  return view == with;
+                              });
 }
 
 bool alike(const Program& program, const Op& one, const Op& other) {

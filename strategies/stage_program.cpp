@@ -103,6 +103,7 @@ private:
     void post_receives(std::size_t from, std::size_t to);
     std::vector<BufferId> send_outputs(std::size_t from, std::size_t to);
     void update();
+    void read_version(const Label& label);
 
     const Plan& plan_;
     std::uint32_t left_out_;
@@ -119,10 +120,12 @@ private:
     GradientSync gradients_;
     WeightGathers weights_;
     OptimizerOffload host_;
-    SlotTable<std::vector<Saved>> saved_;  // by layer
-    std::vector<BufferId> outputs_;        // slot -> boundary tensor it made
-    std::vector<BufferId> received_;       // by the exchange at hand
-    Use forward_use_, backward_use_;       // of the call at hand
+    SlotTable<std::vector<Saved>> saved_;              // by layer
+    std::vector<BufferId> outputs_;                    // slot -> boundary tensor it made
+    std::vector<BufferId> received_;                   // by the exchange at hand
+    Use forward_use_, backward_use_;                   // of the call at hand
+    std::map<std::uint32_t, std::uint16_t> versions_;  // of weights, and what calls take that read it
+    std::uint32_t updates_ = 0;                        // so far
 };
 
 void StageWriter::lasting_buffers() {
@@ -224,6 +227,7 @@ void StageWriter::call_to_wait(std::uint32_t block, const Label& label, Use& use
     const BufferId counts = builder_.buffer(0, Keep::scratch);
     use.kept.push_back(counts);
     builder_.emit(Lane::compute, label, What{Call{block}}, use.reads, use.kept);
+    read_version(label);
     use.kept.pop_back();
     builder_.emit(Lane::compute, intern_.label("counts on host", label.phase, label.micro_batch, label.layer),
                   What{HostSync{}}, {counts}, {});
@@ -234,6 +238,19 @@ void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, con
     if (to_wait != LayerBlocks::none) call_to_wait(to_wait, label, use);
     use.kept.insert(use.kept.end(), use.writes.begin(), use.writes.end());
     builder_.emit(Lane::compute, label, What{Call{block}}, use.reads, use.kept);
+    read_version(label);
+}
+
+/// Of weights that have several: the call emitted last reads its micro-batch's.
+void StageWriter::read_version(const Label& label) {
+    const PipelineShape shape = plan_.pipeline_shape();
+    if (schedule_.versions(shape, stage_.index) == 1) return;
+    const std::uint32_t version = schedule_.version(shape, stage_.index, static_cast<std::uint32_t>(label.micro_batch));
+    const auto [known, is_new] = versions_.try_emplace(version);
+    if (is_new)
+        known->second = builder_.state({.operands = {{.state = State::weights, .version = version}}});
+    else
+        builder_.state(known->second);
 }
 
 /// What the first call of a slot takes of another stage or chunk.
@@ -402,7 +419,7 @@ void StageWriter::update() {
     ready.push_back(exchanged);
     const auto added = std::span(ready).subspan(buckets, ready.size() - buckets - (exchanged == last ? 1 : 0));
     host_.gradients_leave(std::span(ready).first(buckets), added);
-    emit_optimizer(plan_, stage_, builder_, intern_, ready, &host_);
+    emit_optimizer(plan_, stage_, builder_, intern_, ready, &host_, ++updates_);
 }
 
 }  // namespace

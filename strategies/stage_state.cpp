@@ -5,8 +5,9 @@
 namespace orrery::strategies {
 
 std::string_view name(State state) {
-    constexpr EnumNames<State> names{"weights",        "gradients", "main gradients", "masters",  "first moments",
-                                     "second moments", "norm",      "received words", "gathered", "formed gradients"};
+    constexpr EnumNames<State> names{
+        "weights", "gradients",      "main gradients", "masters",          "first moments",     "second moments",
+        "norm",    "received words", "gathered",       "formed gradients", "arrived gradients", "leaving weights"};
     return names[state];
 }
 
@@ -24,10 +25,12 @@ bool StateView::holds(std::uint32_t number, bool experts) const {
 kernels::Format StageState::format_of(State state) const {
     switch (state) {
         case State::weights:
-        case State::gathered: return weight;
+        case State::gathered:
+        case State::leaving_weights: return weight;
         case State::gradients:
         case State::received_words:
-        case State::formed: return gradient;
+        case State::formed:
+        case State::arrived_gradients: return gradient;
         case State::main_gradients:
         case State::masters:
         case State::first_moments:
@@ -55,16 +58,20 @@ std::uint64_t StageState::elements(const StateView& view) const {
     if (view.layer != StateView::all_layers) return elements_of_layer(view);
     const bool whole = view.portion == Portion::kept &&
                        (view.state == State::weights || view.state == State::gradients || view.state == State::formed);
-    std::uint64_t kept = 0, parameters = 0, of_experts = 0;
+    std::uint64_t kept = 0, parameters = 0, of_experts = 0, on_host = 0;
     for (std::uint32_t b = 0; b < buckets.size(); ++b) {
         const BucketState& bucket = buckets[b];
         if (!view.holds(b, bucket.experts)) continue;
         kept += view.state == State::gradients ? bucket.gradients
                 : view.state == State::weights ? bucket.weights
                                                : bucket.parameters;
+        on_host += bucket.on_host;
         (bucket.experts ? of_experts : parameters) += bucket.parameters;
     }
-    return whole ? kept : parameters / sharing + of_experts / sharing_experts;
+    if (whole) return kept;
+    if (view.holder == Holder::host) return on_host;
+    const std::uint64_t updated = parameters / sharing + of_experts / sharing_experts;
+    return view.holder == Holder::device ? updated - on_host : updated;
 }
 
 }  // namespace orrery::strategies

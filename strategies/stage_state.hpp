@@ -12,7 +12,8 @@
 
 namespace orrery::strategies {
 
-/// Arrays with one number for each parameter, and four that stand beside them.
+/// Arrays with one number for each parameter, and some that stand beside them. The masters and moments of what the host
+/// updates lie in its memory.
 enum class State : std::uint8_t {
     weights,         ///< as products read them
     gradients,       ///< summed over micro-batches, in the format of these sums
@@ -26,8 +27,13 @@ enum class State : std::uint8_t {
     /// Where ranks keep shares of gradients: those of one micro-batch and one bucket, as its backward forms them. They
     /// are zeros when the first call that writes their buffer begins.
     formed,
+    arrived_gradients,  ///< in host memory: those that the host updates with, in the format of sums
+    leaving_weights,    ///< in host memory: those that it has updated, as products read them
 };
 std::string_view name(State state);
+
+/// Where an optimizer in host memory (optimizer_offload.hpp) leaves the update of a parameter.
+enum class Holder : std::uint8_t { either, device, host };
 
 /// Of such an array. A rank updates what the ownership table says (ownership.hpp); the parts of a program are the same
 /// for all ranks of its stage, the elements that they name are each rank's own.
@@ -50,6 +56,10 @@ struct StateView {
     std::uint32_t bucket = all;
     static constexpr std::int32_t all_layers = std::numeric_limits<std::int32_t>::min();
     std::int32_t layer = all_layers;
+    Holder holder = Holder::either;  ///< of updated and counted ones
+    /// Of weights that steps without a flush between them read: how often they have been updated since the program
+    /// began.
+    std::uint32_t version = 0;
 
     /// Whether it takes of a bucket.
     [[nodiscard]] bool holds(std::uint32_t number, bool experts) const;
@@ -59,7 +69,9 @@ struct StateView {
 /// The operands of one operation, and how it is launched. A kernel's operands are those of its contract, in order; it
 /// is launched once for each stretch of memory in which they all lie. A collective's are what it sends and what it
 /// receives, bucket by bucket, and where it accumulates is added to what lies there; a send's what it sends, a
-/// receive's what it receives. Empty: the operation is priced, and cannot be executed.
+/// receive's what it receives; a copy's what it copies, and where to. A sum of squares is of scale_factor times its
+/// operand, where that is given. The host's Adam takes gradients as they have arrived, and brings them to fp32, scaled
+/// and clipped, before it. Empty: the operation is priced, and cannot be executed.
 struct StateDetail {
     std::vector<StateView> operands{};
     kernels::Settings settings{};  ///< its pointers are null; Adam's are the run's
@@ -71,6 +83,7 @@ struct BucketState {
     std::uint64_t parameters = 0;              ///< as they are used
     std::uint64_t gradients = 0, weights = 0;  ///< kept of their gradients, and of themselves
     bool experts = false;
+    std::uint64_t on_host = 0;  ///< of those that a rank updates
 };
 
 /// Parameters of one layer, whose weights are gathered together.
@@ -88,6 +101,8 @@ struct StageState {
     /// Ranks among which the update of a bucket is divided: of experts, and of all others.
     std::uint32_t sharing_experts = 1, sharing = 1;
     std::uint64_t replicated = 0, words = 0;
+    std::uint32_t versions =
+        1;  ///< of weights that are there at once: a version takes the place of the one so many before
 
     [[nodiscard]] kernels::Format format_of(State state) const;
     /// Of a view; of Portion::counted at most so many.

@@ -27,7 +27,7 @@ public:
     void check() && {
         for (at_ = 0; at_ < program_.ops.size(); ++at_) {
             const Op& op = program_.ops[at_];
-            if (const auto* host = std::get_if<HostCompute>(&op.what)) check_host(step_.kernels[host->kernel]);
+            count_update(op);
             if (op.state == no_state) continue;
             if (op.state >= program_.state_details.size()) {
                 problem("operands {} do not exist", op.state);
@@ -35,7 +35,6 @@ public:
             }
             const StateDetail& detail = program_.state_details[op.state];
             if (!detail.operands.empty()) check(op, detail);
-            if (detail.operands.empty()) count_update(op);
         }
         check_updated();
         if (!state_.buckets.empty() && executable() && updates_ == 0)
@@ -57,19 +56,16 @@ private:
         return false;
     }
 
-    /// The host updates a part of the parameters, and kernels without operands the rest.
-    void check_host(const kernels::Kernel& kernel) {
-        const auto* adam = std::get_if<kernels::Pointwise>(&kernel);
-        if (adam == nullptr || adam->kind != kernels::PointwiseKind::adam)
-            return problem("the host's cores run {}", kernels::to_text(kernel));
-        on_host_ += adam->rows * adam->cols;
-        ++updates_;
-    }
+    /// The host may update a part of the parameters, and the device the rest.
     void count_update(const Op& op) {
         const auto* compute = std::get_if<Compute>(&op.what);
-        if (compute == nullptr) return;
-        const auto* adam = std::get_if<kernels::Pointwise>(&step_.kernels[compute->kernel]);
-        if (adam != nullptr && adam->kind == kernels::PointwiseKind::adam) on_device_ += adam->rows * adam->cols;
+        const auto* host = std::get_if<HostCompute>(&op.what);
+        if (compute == nullptr && host == nullptr) return;
+        const kernels::Kernel& kernel = step_.kernels[host != nullptr ? host->kernel : compute->kernel];
+        const auto* adam = std::get_if<kernels::Pointwise>(&kernel);
+        const bool updates = adam != nullptr && adam->kind == kernels::PointwiseKind::adam;
+        if (updates) (host != nullptr ? on_host_ : on_device_) += adam->rows * adam->cols;
+        if (!updates && host != nullptr) problem("the host's cores run {}", kernels::to_text(kernel));
     }
     void check_updated() {
         if (on_host_ == 0) return;
@@ -81,19 +77,28 @@ private:
 
     void check(const Op& op, const StateDetail& detail) {
         std::visit(Overloaded{[&](const Compute& compute) { check_kernel(step_.kernels[compute.kernel], detail); },
+                              [&](const HostCompute& host) { check_kernel(step_.kernels[host.kernel], detail); },
+                              [&](const Copy& copy) { check_copy(copy, detail); },
                               [&](const Collective& collective) { check_collective(collective, detail); },
                               [&](const Send& send) { check_message(send.bytes, detail, false); },
                               [&](const Recv& receive) { check_message(receive.bytes, detail, true); },
+                              [&](const Call&) { read(detail.operands.front()); },
                               [&](const auto&) { problem("takes operands, and is no operation that can"); }},
                    op.what);
     }
     void check_kernel(const kernels::Kernel& kernel, const StateDetail& detail);
     void check_collective(const Collective& collective, const StateDetail& detail);
     void check_message(std::uint64_t bytes, const StateDetail& detail, bool receives);
+    void check_copy(const Copy& copy, const StateDetail& detail);
     void read(const StateView& view) {
         if (!lies(view.state)) problem("reads the {} before anything wrote it", name(view.state));
+        if (view.state != State::weights || state_.versions == 1) return;
+        if (view.version > newest_ || view.version + state_.versions <= newest_)
+            problem("reads version {} of the weights, of which {} are there up to version {}", view.version,
+                    state_.versions, newest_);
     }
     void write(const StateView& view) {
+        if (view.state == State::weights) newest_ = view.version;
         lies(view.state) = true;
         updates_ += view.state == State::masters ? 1U : 0U;
     }
@@ -105,10 +110,11 @@ private:
     const Program& program_;
     const StageState& state_;
     std::vector<std::string>& problems_;
-    std::array<bool, 10> written_{};
+    std::array<bool, 12> written_{};
     std::size_t at_ = 0;
     unsigned updates_ = 0;
-    std::uint64_t on_host_ = 0, on_device_ = 0;  // parameters of updates that have no operands
+    std::uint32_t newest_ = 0;                   // version of the weights
+    std::uint64_t on_host_ = 0, on_device_ = 0;  // parameters that are updated
 };
 
 void StateChecker::check_kernel(const kernels::Kernel& kernel, const StateDetail& detail) {
@@ -125,7 +131,8 @@ void StateChecker::check_kernel(const kernels::Kernel& kernel, const StateDetail
         const kernels::Operand& operand = operands[i];
         const kernels::Format format = state_.format_of(view.state);
         const bool tf32 = operand.format == kernels::Format::tf32 && format == kernels::Format::fp32;
-        if (operand.format != format && !tf32)
+        const bool widened = view.state == State::arrived_gradients;  // by the host, ahead of its kernel
+        if (operand.format != format && !tf32 && !widened)
             problem("{} is {}, its kernel takes {}", operand.name, kernels::name(format),
                     kernels::name(operand.format));
         if (operand.elements != state_.elements(view))
@@ -161,6 +168,14 @@ void StateChecker::check_message(std::uint64_t moved, const StateDetail& detail,
     const StateView& view = detail.operands.front();
     if (bytes(view) != moved) problem("moves {} B, the {} are {}", moved, name(view.state), bytes(view));
     receives ? write(view) : read(view);
+}
+
+void StateChecker::check_copy(const Copy& copy, const StateDetail& detail) {
+    if (detail.operands.size() != 2) return problem("{} operands, a copy has two", detail.operands.size());
+    for (const StateView& view : detail.operands)
+        if (bytes(view) != copy.bytes) problem("copies {} B, the {} are {}", copy.bytes, name(view.state), bytes(view));
+    read(detail.operands.front());
+    write(detail.operands.back());
 }
 
 }  // namespace

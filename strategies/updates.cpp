@@ -20,17 +20,17 @@ std::uint64_t numbers_of_scale(double streams) { return static_cast<std::uint64_
 
 void Updates::kernel(const std::string& name, PointwiseKind kind, Dtype dtype, std::uint64_t parameters,
                      StateDetail state, std::span<const BufferId> reads, std::span<const BufferId> writes) {
-    if (!whole_ && parameters == 0) return;
+    if (divided_ && parameters == 0) return;
     builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                   What{intern_.kernel(Pointwise{kind, dtype, 1, parameters})}, reads, writes);
-    builder_.state(whole_ ? std::move(state) : StateDetail{});
+    builder_.state(std::move(state));
 }
 
 void Updates::agree(const std::string& name, AxisSet group, StateDetail state) {
     const BufferId number = builder_.buffer(4, Keep::scratch);
     builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                   Collective{CollectiveKind::all_reduce, group, 4}, {}, {number});
-    builder_.state(whole_ ? std::move(state) : StateDetail{});
+    builder_.state(std::move(state));
     builder_.emit(Lane::compute, intern_.label(name + " on host", Phase::optimizer), HostSync{}, {number}, {});
 }
 

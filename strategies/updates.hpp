@@ -11,14 +11,13 @@
 
 namespace orrery::strategies {
 
-/// Multi-tensor kernels run over all parameters as one row. Where the host has a part of them, views of all do not fit
-/// what is left: operations are priced then and cannot be executed.
+/// Multi-tensor kernels run over all parameters as one row.
 class Updates {
 public:
     static constexpr std::span<const BufferId> none{};
 
-    /// whole: the operations are executed, over all that the rank updates.
-    Updates(Builder& builder, Intern& intern, bool whole) : builder_(builder), intern_(intern), whole_(whole) {}
+    /// divided: the host updates a part of the parameters, and a kernel over none of them is left out.
+    Updates(Builder& builder, Intern& intern, bool divided) : builder_(builder), intern_(intern), divided_(divided) {}
 
     void kernel(const std::string& name, kernels::PointwiseKind kind, kernels::Dtype dtype, std::uint64_t parameters,
                 StateDetail state, std::span<const BufferId> reads = none, std::span<const BufferId> writes = none);
@@ -36,7 +35,7 @@ public:
 private:
     Builder& builder_;
     Intern& intern_;
-    bool whole_;
+    bool divided_;
 };
 
 /// Of a stage's tensors, those of which the rank has `owned` numbers.

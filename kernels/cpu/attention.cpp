@@ -16,8 +16,8 @@ constexpr std::size_t query_block = 128, key_block = 256;
 
 /// Sizes and strides that both directions use.
 struct Shape {
-    /// row_stride: of Settings; o and do are always contiguous.
-    Shape(const Attention& a, std::uint64_t row_stride)
+    /// o and do are always contiguous.
+    Shape(const Attention& a, const Settings& settings)
         : attention(&a),
           seq(a.seq),
           key_seq(a.keys()),
@@ -25,9 +25,13 @@ struct Shape {
           kv_heads(a.kv_heads),
           dim(a.head_dim),
           group(heads / kv_heads),
-          q_stride(row_stride != 0 ? row_stride : heads * dim),
-          kv_stride(row_stride != 0 ? row_stride : kv_heads * dim),
+          q_stride(settings.row_stride != 0 ? settings.row_stride : heads * dim),
+          dq_stride(settings.dq_stride != 0 ? settings.dq_stride : q_stride),
+          kv_stride(settings.key_stride != 0   ? settings.key_stride
+                    : settings.row_stride != 0 ? settings.row_stride
+                                               : kv_heads * dim),
           o_stride(heads * dim),
+          lse_stride(settings.lse_stride != 0 ? settings.lse_stride : seq),
           scale(1.0f / std::sqrt(static_cast<float>(a.head_dim))) {}
 
     [[nodiscard]] std::size_t query(std::size_t batch, std::size_t i, std::size_t head) const {
@@ -35,6 +39,9 @@ struct Shape {
     }
     [[nodiscard]] std::size_t output(std::size_t batch, std::size_t i, std::size_t head) const {
         return (batch * seq + i) * o_stride + head * dim;
+    }
+    [[nodiscard]] std::size_t lse(std::size_t batch, std::size_t i, std::size_t head) const {
+        return (batch * heads + head) * lse_stride + i;
     }
     [[nodiscard]] std::size_t key(std::size_t batch, std::size_t j, std::size_t kv_head) const {
         return (batch * key_seq + j) * kv_stride + kv_head * dim;
@@ -56,7 +63,7 @@ struct Shape {
     }
 
     const Attention* attention;
-    std::size_t seq, key_seq, heads, kv_heads, dim, group, q_stride, kv_stride, o_stride;
+    std::size_t seq, key_seq, heads, kv_heads, dim, group, q_stride, dq_stride, kv_stride, o_stride, lse_stride;
     float scale;
 };
 
@@ -81,12 +88,11 @@ void forward_unit(const Shape& s, const Memory& memory, std::size_t batch, std::
         multiply(whole(queries), whole(s.dim), whole(keys), 1.0f, block_of(scores), s.keys(memory[2] + from),
                  j == start ? 0.0f : 1.0f, o, whole(s.o_stride));
     }
-    finish_rows(queries, largest.data(), total.data(), o, s.o_stride, s.dim,
-                memory[4] + (batch * s.heads + head) * s.seq + first);
+    finish_rows(queries, largest.data(), total.data(), o, s.o_stride, s.dim, memory[4] + s.lse(batch, first, head));
 }
 
 void forward(const Attention& a, const Memory& memory) {
-    const Shape s(a, memory.settings().row_stride);
+    const Shape s(a, memory.settings());
     const std::size_t blocks = (s.seq + query_block - 1) / query_block;
     each_unit(a.batch * s.heads * blocks, [&](std::size_t unit) {
         // Blocks of a causal head grow with their position: the longest first shares them more evenly.
@@ -154,14 +160,13 @@ private:
         multiply(m, n, d, 1.0f, s_.outputs(memory_[5] + o), s_.keys(memory_[2] + k, true), 0.0f, gradients_.data(),
                  stride);
         score_gradients({probabilities_.data(), key_block, queries, keys, i, j, s_.attention}, gradients_.data(),
-                        memory_[4] + (batch_ * s_.heads + head(member)) * s_.seq + i,
-                        delta_.data() + member * s_.seq + i);
+                        memory_[4] + s_.lse(batch_, i, head(member)), delta_.data() + member * s_.seq + i);
         multiply(n, d, m, 1.0f, block_of(probabilities_, true), s_.outputs(memory_[5] + o), add, memory_[8] + k,
                  whole(s_.kv_stride));
         multiply(n, d, m, s_.scale, block_of(gradients_, true), s_.queries(memory_[0] + q), add, memory_[7] + k,
                  whole(s_.kv_stride));
         multiply(m, d, n, s_.scale, block_of(gradients_), s_.keys(memory_[1] + k), j == s_.first_block(i) ? 0.0f : 1.0f,
-                 memory_[6] + q, whole(s_.q_stride));
+                 memory_[6] + (batch_ * s_.seq + i) * s_.dq_stride + head(member) * s_.dim, whole(s_.dq_stride));
     }
 
     const Shape& s_;
@@ -175,7 +180,7 @@ private:
 void run_attention(const Attention& a, const Memory& memory) {
     if (a.dtype == Dtype::bf16) return run_half_attention(a, memory);
     if (!a.backward) return forward(a, memory);
-    const Shape s(a, memory.settings().row_stride);
+    const Shape s(a, memory.settings());
     each_unit(a.batch * s.kv_heads,
               [&](std::size_t unit) { BackwardUnit(s, memory, unit / s.kv_heads, unit % s.kv_heads).run(); });
 }

@@ -30,16 +30,20 @@ class HeadGroup {
 public:
     HeadGroup(const Attention& a, const Memory& memory, std::size_t batch, std::size_t kv_head)
         : memory_(memory), batch_(batch), one_(a) {
-        const std::size_t group = a.heads / a.kv_heads, packed = memory.settings().row_stride;
+        const std::size_t group = a.heads / a.kv_heads, packed = memory.settings().row_stride,
+                          keys = memory.settings().key_stride != 0 ? memory.settings().key_stride : packed;
         one_.dtype = Dtype::fp32;
         one_.batch = one_.kv_heads = 1;
         one_.heads = static_cast<std::uint32_t>(group);
-        lse_ = memory[4] + (batch * a.heads + kv_head * group) * a.seq;
+        contiguous_.lse_stride = memory.settings().lse_stride;
+        lse_ = memory[4] +
+               (batch * a.heads + kv_head * group) * (contiguous_.lse_stride != 0 ? contiguous_.lse_stride : a.seq);
         const std::size_t wide = group * a.head_dim, narrow = a.head_dim;
         output_ = {nullptr, std::size_t{a.heads} * a.head_dim, kv_head * wide, wide, a.seq};
         query_ = {nullptr, packed != 0 ? packed : output_.stride, kv_head * wide, wide, a.seq};
-        key_ = {nullptr, packed != 0 ? packed : std::size_t{a.kv_heads} * a.head_dim, kv_head * narrow, narrow,
-                a.keys()};
+        gradient_ = query_;
+        if (memory.settings().dq_stride != 0) gradient_.stride = memory.settings().dq_stride;
+        key_ = {nullptr, keys != 0 ? keys : std::size_t{a.kv_heads} * a.head_dim, kv_head * narrow, narrow, a.keys()};
     }
 
     void forward() {
@@ -63,11 +67,11 @@ public:
         pointers[5] = unpacked(5, output_, next);
         for (std::size_t i = 6; i < 9; ++i) {
             pointers[i] = next;
-            next += (i == 6 ? query_ : key_).elements();
+            next += (i == 6 ? gradient_ : key_).elements();
         }
         run(pointers);
         for (std::size_t i = 6; i < 9; ++i)
-            at(i == 6 ? query_ : key_, i).pack_from(static_cast<const float*>(pointers[i]));
+            at(i == 6 ? gradient_ : key_, i).pack_from(static_cast<const float*>(pointers[i]));
     }
 
 private:
@@ -84,15 +88,15 @@ private:
     }
     void run(std::span<void* const> pointers) const {
         const ThreadCount own(1);
-        const Settings contiguous;
-        run_attention(one_, Memory(pointers, contiguous));
+        run_attention(one_, Memory(pointers, contiguous_));
     }
 
     const Memory& memory_;
     std::size_t batch_;
     Attention one_;
+    Settings contiguous_{};
     float* lse_ = nullptr;
-    Columns query_{}, key_{}, output_{};
+    Columns query_{}, gradient_{}, key_{}, output_{};  ///< gradient_: of queries
 };
 
 }  // namespace

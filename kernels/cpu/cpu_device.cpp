@@ -101,6 +101,18 @@ void CpuDevice::copy(CopyKind, void* to, const void* from, std::uint64_t bytes, 
     run([to, from, bytes] { std::memcpy(to, from, bytes); }, stream);
 }
 
+void CpuDevice::copy_rows(void* to, std::uint64_t to_stride, const void* from, std::uint64_t from_stride,
+                          std::uint64_t bytes, std::uint64_t rows, Stream stream) {
+    run(
+        [=] {
+            auto* const out = static_cast<std::byte*>(to);
+            const auto* const in = static_cast<const std::byte*>(from);
+            for (std::uint64_t row = 0; row < rows; ++row)
+                std::memcpy(out + row * to_stride, in + row * from_stride, bytes);
+        },
+        stream);
+}
+
 void CpuDevice::wait(Stream waiting, Stream on) {
     if (on == waiting || on == 0) return;  // what stream 0 was given has ended
     if (is_callers(waiting)) return worker(on).finish();

@@ -24,6 +24,8 @@ constexpr std::array<Row, pointwise_kinds> table{{
     {rmsnorm_backward, run_rmsnorm_backward},
     {softmax, run_softmax},
     {softmax_backward, run_softmax_backward},
+    {log_add_exp, run_log_add_exp, true},
+    {softmax_merge, run_softmax_merge, true},
     {gelu, run_gelu},
     {gelu_backward, run_gelu_backward},
     {swiglu, run_swiglu},

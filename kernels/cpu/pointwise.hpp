@@ -56,6 +56,8 @@ void run_unpermute_any(const Pointwise& p, const Memory& memory);  ///< any numb
 void run_unpermute_backward(const Pointwise& p, const Memory& memory);
 void run_adam(const Pointwise& p, const Memory& memory);
 void run_sum_of_squares(const Pointwise& p, const Memory& memory);
+void run_log_add_exp(const Pointwise& p, const Memory& memory);
+void run_softmax_merge(const Pointwise& p, const Memory& memory);
 
 /// fp32 alone; half.hpp runs them on blocks of rows of other formats.
 

@@ -30,6 +30,11 @@ std::string software(const std::string& driver) {
     throw Error(fmt::format("{} is not implemented on GPUs yet", to_text(kernel)), std::string(hint));
 }
 
+/// Queries and keys lie in rows as long as each other, log-sum-exps one behind the other.
+bool in_plain_rows(const Settings& settings) {
+    return settings.key_stride == 0 && settings.dq_stride == 0 && settings.lse_stride == 0;
+}
+
 [[noreturn]] void refuse_image(const Kernel& kernel) {
     refuse(kernel, "convolutions, pooling and batch norms run on a CPU (--device cpu)");
 }
@@ -162,7 +167,7 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
                               "allocate() returns such memory; parts of it must begin at multiples too");
     std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
                           [&](const Attention& attention) {
-                              if (!attention.plain())
+                              if (!attention.plain() || !in_plain_rows(settings))
                                   refuse(attention, "as many keys as queries and no window run; the others on a CPU");
                               launch_attention(place(stream, scratch_bytes(attention)), attention, operands,
                                                settings.row_stride);
@@ -183,6 +188,14 @@ void CudaDevice::copy(CopyKind kind, void* to, const void* from, std::uint64_t b
     constexpr std::array kinds{cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
     check(cudaMemcpyAsync(to, from, bytes, kinds[static_cast<std::size_t>(kind)], state(stream).stream),
           fmt::format("copying {} bytes", bytes));
+}
+
+void CudaDevice::copy_rows(void* to, std::uint64_t to_stride, const void* from, std::uint64_t from_stride,
+                           std::uint64_t bytes, std::uint64_t rows, Stream stream) {
+    use();
+    check(cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, rows, cudaMemcpyDeviceToDevice,
+                            state(stream).stream),
+          fmt::format("copying {} rows of {} bytes", rows, bytes));
 }
 
 void CudaDevice::wait(Stream waiting, Stream on) {

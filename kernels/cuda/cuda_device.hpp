@@ -35,6 +35,8 @@ public:
     void launch(const Kernel& kernel, std::span<void* const> operands, Stream stream,
                 const Settings& settings = {}) override;
     void copy(CopyKind kind, void* to, const void* from, std::uint64_t bytes, Stream stream) override;
+    void copy_rows(void* to, std::uint64_t to_stride, const void* from, std::uint64_t from_stride, std::uint64_t bytes,
+                   std::uint64_t rows, Stream stream) override;
     void wait(Stream waiting, Stream on) override;
     void synchronize() override;
     [[nodiscard]] Mark mark(Stream stream) override;

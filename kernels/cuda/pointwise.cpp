@@ -28,6 +28,8 @@ constexpr std::array<Entry, pointwise_kinds> table{{
     {rmsnorm_backward, launch_norm_backward},
     {softmax, launch_softmax},
     {softmax_backward, launch_softmax},
+    {log_add_exp, launch_softmax_merge},
+    {softmax_merge, launch_softmax_merge},
     {gelu, launch_activation},
     {gelu_backward, launch_activation},
     {swiglu, launch_activation},

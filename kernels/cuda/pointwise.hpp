@@ -33,6 +33,7 @@ void with_result(const Settings& settings, F f) {
 void launch_norm(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_norm_backward(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_softmax(const Place& place, const Pointwise& kernel, Operands operands);
+void launch_softmax_merge(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_cross_entropy(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_cross_entropy_part(const Place& place, const Pointwise& kernel, Operands operands);
 void launch_activation(const Place& place, const Pointwise& kernel, Operands operands);

@@ -45,6 +45,11 @@ double softmax_backward(const Pointwise& p, Before v, std::uint64_t index) {
     return softmax_scale * v[0][index] * (v[1][index] - dot);
 }
 
+double softmax_merge(const Pointwise& p, Before v, std::uint64_t index) {
+    const std::uint64_t at = index % p.cols / rope_head(p.cols) * p.rows + index / p.cols;
+    return v[3][index] + std::exp(v[1][at] - v[2][at]) * v[0][index];
+}
+
 double adam(Before v, std::size_t operand, std::uint64_t i) {
     const Adam& s = adam_settings;
     const double g = v[0][i], m = s.b1 * v[2][i] + (1 - s.b1) * g, second = s.b2 * v[3][i] + (1 - s.b2) * g * g;
@@ -66,6 +71,8 @@ double reference_pointwise(const Pointwise& p, Before v, std::size_t operand, st
         case rmsnorm_backward: return reference_norm(p, v, operand, i);
         case softmax: return kernels::softmax(p, v, i);
         case softmax_backward: return kernels::softmax_backward(p, v, i);
+        case log_add_exp: return log_sum_exp(2, [&](std::uint64_t k) { return v[k][i]; });
+        case softmax_merge: return kernels::softmax_merge(p, v, i);
         case gelu: return 0.5 * (v[0][i] + v[1][c]) * (1 + gelu_inner(v[0][i] + v[1][c]));
         case gelu_backward: return v[2][i] * gelu_slope(v[0][i] + v[1][c]);
         case swiglu: {

@@ -3,11 +3,10 @@
 // C holds parts r and 2 C - 1 - r, so that all ranks have as much to do. One program stands for all ranks: where they
 // differ in shapes, not in work, it has those of a rank in the middle.
 //
-// Exchanges of heads can be executed: their copies are look-ups of rows of one head, by tables. The other two are
-// priced: their works have no operands.
-#include <array>
+// Copies are executed as look-ups of rows, by tables. A file of its own has the ring (ring.cpp).
+#include "strategies/partition/context.hpp"
 
-#include "strategies/partition/attention.hpp"
+#include <array>
 
 namespace orrery::strategies {
 
@@ -17,42 +16,15 @@ using kernels::Attention;
 using kernels::CollectiveKind;
 using kernels::PointwiseKind;
 
-class ContextSharder {
+class ExchangeSharder : ContextSharder {
 public:
-    ContextSharder(LayerStream& stream, const AttentionShape& shape, Piece& piece)
-        : stream_(stream),
-          s_(shape),
-          piece_(piece),
-          ranks_(stream.plan.strategy.context),
-          packed_(stream.value),
-          result_(stream.activation(shape.tokens() * shape.result_row())) {
-        stream.value = result_;
-    }
+    ExchangeSharder(LayerStream& stream, const AttentionShape& shape, Piece& piece)
+        : ContextSharder(stream, shape, piece) {}
 
-    void ring();
     void gathered();
     void by_heads();
 
 private:
-    using List = std::vector<Work>;
-
-    [[nodiscard]] Attention kernel(bool backward, std::uint32_t queries, std::uint32_t keys, bool causal) const {
-        Attention a{s_.dtype, backward, causal, s_.batch, queries, s_.heads, s_.kv_heads, s_.kernel_dim()};
-        a.key_seq = keys;
-        if (causal) a.window = s_.window_in(keys);
-        return a;
-    }
-    /// Over so many rows of all of a rank's heads.
-    void pass(List& list, const char* name, PointwiseKind kind, std::uint64_t rows, std::uint64_t cols) const {
-        list.push_back({name, stream_.pointwise(kind, rows, cols)});
-    }
-    void exchange(List& list, const char* name, CollectiveKind kind, std::uint64_t bytes,
-                  std::uint8_t raises = 0) const {
-        list.push_back({.name = name, .what = LayerCollective{kind, bytes, {Axis::context}}, .raises = raises});
-    }
-    [[nodiscard]] Attention step(bool backward, std::uint32_t number) const;
-    void ring_forward();
-    void ring_backward();
     /// Copies that bring parts of tokens, or of heads, next to each other; `whole` counts the tokens of all ranks.
     void copy(List& list, const char* name, std::uint64_t heads, bool whole = false) const {
         pass(list, name, PointwiseKind::transpose, s_.tokens() * (whole ? ranks_ : 1), heads * s_.kernel_dim());
@@ -97,105 +69,110 @@ private:
     void heads_forward();
     void heads_backward();
 
-    LayerStream& stream_;
-    const AttentionShape& s_;
-    Piece& piece_;
-    std::uint32_t ranks_;
-    ValueId packed_, result_;         ///< what the piece takes, and what it leaves
+    /// Of all ranks' keys, or values, where they are gathered.
+    [[nodiscard]] std::uint64_t all_keys() const { return s_.tokens() * ranks_ * keys_width(); }
+    [[nodiscard]] std::uint64_t gathered_bytes() const { return s_.kv_bytes() / 2 * ranks_; }
+    /// A rank's own keys, or values, in packed rows.
+    [[nodiscard]] View own(ValueId packed, bool values) const {
+        return {packed, s_.query_row() + (values ? keys_width() : 0), keys_width(), s_.row()};
+    }
+    [[nodiscard]] std::uint32_t parts_of_queries() const { return s_.causal ? 2 : 1; }
+    [[nodiscard]] Attention part_kernel(bool backward, std::uint32_t part) const;
+    std::array<View, 2> gather(List& list);
+    void scatter(List& list, ValueId gradients);
+    void order_parts(List& list, Table table, View from, View to);
+
     std::array<View, 5> attended_{};  ///< of exchanged heads: queries, keys, values, results, log-sum-exps
 };
 
-/// Step 0 is over a rank's own keys. Of the others, rank r sees in r steps the first part of another's keys with all of
-/// its queries, and else all keys with the second part of its queries. Without a mask every step is over all.
-Attention ContextSharder::step(bool backward, std::uint32_t number) const {
-    if (number == 0) return kernel(backward, s_.seq, s_.seq, s_.causal);
-    if (!s_.causal) return kernel(backward, s_.seq, s_.seq, false);
-    return number % 2 == 1 ? kernel(backward, s_.seq, s_.seq / 2, false) : kernel(backward, s_.seq / 2, s_.seq, false);
-}
-
-/// Exchange k brings the keys and values of step k, and waits for the kernel of step k - 3: two streams take turns.
-void ContextSharder::ring_forward() {
-    constexpr std::uint32_t ahead = 2;
-    const auto flag = [](std::uint32_t k) { return static_cast<std::uint8_t>(1U << (k % (ahead + 1))); };
-    List& list = piece_.forward;
-    const auto send = [&](std::uint32_t k) {
-        if (k < ranks_) exchange(list, "pass keys and values on", CollectiveKind::send_recv, s_.kv_bytes(), flag(k));
-    };
-    for (std::uint32_t k = 1; k <= ahead; ++k) send(k);
-    for (std::uint32_t k = 0; k < ranks_; ++k) {
-        Work attention{.name = "attention", .what = step(false, k)};
-        if (k > 0) attention.needs = flag(k);
-        list.push_back(std::move(attention));
-        if (k > 0)
-            list.push_back({"log-sum-exp correction",
-                            kernels::Pointwise{PointwiseKind::add, kernels::Dtype::fp32, s_.tokens(), s_.heads}});
-        send(k + ahead + 1);
-    }
-    const std::uint64_t width = s_.result_row();
-    for (std::uint32_t k = 0; k < ranks_; ++k)
-        pass(list, "correct and add", PointwiseKind::add, s_.tokens() * (k > 0 && k % 2 == 0 && s_.causal ? 1 : 2) / 2,
-             width);
-}
-
-/// Exchange k, beside step k, brings the keys and values of step k + 1 and the sum of gradients that the rank before
-/// has formed of those of step k. The last step's keys are a rank's own, and so are the gradients that it ends with.
-void ContextSharder::ring_backward() {
-    List& list = piece_.backward;
-    const std::uint64_t width = std::uint64_t{s_.heads} * s_.head_dim;
-    const auto flag = [](std::uint32_t k) { return static_cast<std::uint8_t>(1U << (k % 2)); };
-    for (std::uint32_t k = 0; k < ranks_; ++k) {
-        const bool more = k + 1 < ranks_, sums = k > 0;
-        exchange(list, "pass keys and their gradients on", CollectiveKind::send_recv,
-                 s_.kv_bytes() * ((more ? 1U : 0U) + (sums ? 1U : 0U)), flag(k));
-        Work attention{.name = "attention backward", .what = step(true, ranks_ - 1 - k)};
-        if (k == 1) attention.needs = flag(0);  // else the sum before has waited for it
-        list.push_back(std::move(attention));
-        if (!sums) continue;
-        pass(list, "add query gradients", PointwiseKind::add, s_.tokens(), width);
-        pass(list, "add key gradients", PointwiseKind::add, s_.tokens(), s_.kv_row());
-        list.back().needs = flag(k);
-    }
-}
-
-/// Ring attention (Liu et al. 2023, arXiv:2310.01889), with a result for each step until all are there.
-void ContextSharder::ring() {
-    ring_forward();
-    ring_backward();
-    piece_.saved_bytes = s_.qkv_bytes() + s_.lse_bytes();
-    piece_.working_bytes = s_.qkv_bytes() + 2 * s_.kv_bytes() + ranks_ * s_.result_bytes();
-}
-
 /// Llama 3 (arXiv:2407.21783, section 3.3.2): keys and values are gathered, in the backward once more; each of a rank's
 /// two parts of queries sees the keys up to its own.
-void ContextSharder::gathered() {
-    const std::uint64_t all_keys = s_.kv_bytes() / 2 * ranks_;
-    const std::uint32_t whole = s_.seq * ranks_, part = s_.seq / 2;
-    const auto gather = [&](List& list) {
-        for (const char* name : {"gather keys", "gather values"}) {
-            exchange(list, name, CollectiveKind::all_gather, all_keys);
-            copy(list, "order parts", s_.kv_heads, true);
-        }
-    };
-    const auto attend = [&](List& list, const char* name, bool backward) {
-        if (!s_.causal) return list.push_back({name, kernel(backward, s_.seq, whole, false)});
-        list.push_back({name, kernel(backward, part, part, true)});
-        list.push_back({name, kernel(backward, part, whole, true)});
-    };
-    gather(piece_.forward);
-    attend(piece_.forward, "attention", false);
-    gather(piece_.backward);
-    attend(piece_.backward, "attention backward", true);
-    if (s_.causal) pass(piece_.backward, "add key gradients", PointwiseKind::add, s_.tokens() * ranks_, s_.kv_row());
-    for (const char* name : {"scatter key gradients", "scatter value gradients"}) {
-        copy(piece_.backward, "order parts", s_.kv_heads, true);
-        exchange(piece_.backward, name, CollectiveKind::reduce_scatter, all_keys);
+void ExchangeSharder::gathered() {
+    const std::array<View, 2> in_forward = gather(piece_.forward);
+    const ValueId lse = executable() ? log_sum_exps() : no_value;
+    for (std::uint32_t part = 0; part < parts_of_queries(); ++part) {
+        piece_.forward.push_back({"attention", part_kernel(false, part)});
+        if (!executable()) continue;
+        piece_.forward.back().detail = {{{packed_}, in_forward[0], in_forward[1], {result_}, {lse}},
+                                        shared(SharedSequences::Step::gathered, part, keys_width())};
     }
+    const std::array<View, 2> in_backward = gather(piece_.backward);
+    std::vector<ValueId> formed;  // gradients of all keys, then of all values
+    for (std::uint32_t part = 0; part < parts_of_queries(); ++part) {
+        piece_.backward.push_back({"attention backward", part_kernel(true, part)});
+        if (!executable()) continue;
+        formed.push_back(stream_.flow.gradient(stream_.format(), 2 * all_keys()));
+        Launch launch = shared(SharedSequences::Step::gathered, part, keys_width());
+        launch.zeroed = 3U << 7U;
+        piece_.backward.back().detail = {{{packed_},
+                                          in_backward[0],
+                                          in_backward[1],
+                                          {result_},
+                                          {lse},
+                                          {stream_.flow.gradient_of(result_)},
+                                          {stream_.flow.gradient_of(packed_)},
+                                          {formed.back()},
+                                          {formed.back(), all_keys()}},
+                                         launch};
+    }
+    if (s_.causal) {
+        pass(piece_.backward, "add key gradients", PointwiseKind::add, s_.tokens() * ranks_, s_.kv_row());
+        if (executable()) piece_.backward.back().detail = {{{formed[1]}, {formed[0]}, {formed[1]}}};
+    }
+    scatter(piece_.backward, formed.empty() ? no_value : formed.back());
     piece_.saved_bytes = s_.qkv_bytes() + s_.lse_bytes();
     piece_.working_bytes = s_.result_bytes() + 2 * s_.kv_bytes() * ranks_;
 }
 
+/// Priced as the first rank's, whose parts are the sequence's first and its last.
+Attention ExchangeSharder::part_kernel(bool backward, std::uint32_t part) const {
+    const std::uint32_t whole = s_.seq * ranks_, half = s_.seq / 2;
+    if (!s_.causal) return kernel(backward, s_.seq, whole, false);
+    return kernel(backward, half, part == 0 ? half : whole, true);
+}
+
+/// Keys and values of all ranks, by position.
+std::array<View, 2> ExchangeSharder::gather(List& list) {
+    std::array<View, 2> whole{};
+    for (const bool values : {false, true}) {
+        exchange(list, values ? "gather values" : "gather keys", CollectiveKind::all_gather, gathered_bytes());
+        if (executable()) {
+            const View arrived{stream_.activation(all_keys())};
+            whole[values ? 1 : 0] = {stream_.activation(all_keys())};
+            list.back().detail = {{own(packed_, values), arrived}};
+            order_parts(list, Table::by_position, arrived, whole[values ? 1 : 0]);
+        } else {
+            copy(list, "order parts", s_.kv_heads, true);
+        }
+    }
+    return whole;
+}
+
+void ExchangeSharder::scatter(List& list, ValueId gradients) {
+    for (const bool values : {false, true}) {
+        const View sent{executable() ? stream_.flow.gradient(stream_.format(), all_keys()) : no_value};
+        if (executable())
+            order_parts(list, Table::by_rank, {gradients, values ? all_keys() : 0}, sent);
+        else
+            copy(list, "order parts", s_.kv_heads, true);
+        exchange(list, values ? "scatter value gradients" : "scatter key gradients", CollectiveKind::reduce_scatter,
+                 gathered_bytes());
+        if (executable()) list.back().detail = {{sent, own(stream_.flow.gradient_of(packed_), values)}};
+    }
+}
+
+/// Priced as a copy, and launched as a look-up of all heads' rows.
+void ExchangeSharder::order_parts(List& list, Table table, View from, View to) {
+    copy(list, "order parts", s_.kv_heads, true);
+    const std::uint64_t rows = s_.tokens() * ranks_;
+    Launch launch;
+    launch.settings.table_rows = rows;
+    launch.kernel = stream_.pointwise(PointwiseKind::embedding, rows, keys_width());
+    list.back().detail = {{{stream_.flow.table(table, kernels::Format::int32, rows)}, from, to}, launch};
+}
+
 /// A copy that is priced as what it moves, and launched as a look-up of rows.
-void ContextSharder::look_up(List& list, const char* name, std::uint64_t heads, View table, View from, View to) const {
+void ExchangeSharder::look_up(List& list, const char* name, std::uint64_t heads, View table, View from, View to) const {
     copy(list, name, heads);
     Launch launch;
     launch.settings.table_rows = (stream_.flow.value(from.value).elements - from.offset) / s_.head_dim;
@@ -203,7 +180,7 @@ void ContextSharder::look_up(List& list, const char* name, std::uint64_t heads, 
     list.back().detail = {{table, from, to}, launch};
 }
 
-void ContextSharder::heads_forward() {
+void ExchangeSharder::heads_forward() {
     List& list = piece_.forward;
     std::size_t number = 0;
     for (const Part& part : parts()) {
@@ -224,7 +201,7 @@ void ContextSharder::heads_forward() {
 }
 
 /// The copies that leave a packed row in its place come last: each has some of its heads.
-void ContextSharder::heads_backward() {
+void ExchangeSharder::heads_backward() {
     List& list = piece_.backward;
     const View sent = fresh(s_.heads, true), whole = fresh(s_.heads, true);
     look_up(list, "order heads", s_.heads, table(Table::spread_results, s_.heads), {stream_.flow.gradient_of(result_)},
@@ -253,7 +230,7 @@ void ContextSharder::heads_backward() {
 
 /// DeepSpeed-Ulysses (Jacobs et al. 2023, arXiv:2309.14509): each rank has all tokens of its share of the heads while
 /// attention runs, and brings results back. A copy makes the parts that leave contiguous, another orders what came.
-void ContextSharder::by_heads() {
+void ExchangeSharder::by_heads() {
     heads_forward();
     heads_backward();
     piece_.saved_bytes = s_.qkv_bytes() + s_.result_bytes() + s_.lse_bytes();  // as the kernel took them
@@ -263,11 +240,10 @@ void ContextSharder::by_heads() {
 }  // namespace
 
 void shard_over_context(LayerStream& stream, const AttentionShape& shape, Piece& piece) {
-    ContextSharder sharder(stream, shape, piece);
     switch (stream.plan.strategy.context_exchange) {
-        case ContextExchange::p2p: sharder.ring(); break;
-        case ContextExchange::all_gather: sharder.gathered(); break;
-        case ContextExchange::a2a: sharder.by_heads(); break;
+        case ContextExchange::p2p: return shard_as_ring(stream, shape, piece);
+        case ContextExchange::all_gather: return ExchangeSharder(stream, shape, piece).gathered();
+        case ContextExchange::a2a: return ExchangeSharder(stream, shape, piece).by_heads();
     }
 }
 

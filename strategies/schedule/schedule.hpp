@@ -93,6 +93,18 @@ constexpr std::uint32_t two_versions(const PipelineShape& shape, std::uint32_t /
     return shape.pipeline > 1 ? 2 : 1;
 }
 
+/// Which of them a micro-batch's forward and backward on a stage read, counted from the first: how often the stage has
+/// updated its weights before (Schedule::version). The newest that there is as its forward begins.
+constexpr std::uint32_t newest_version(const PipelineShape& shape, std::uint32_t stage, std::uint32_t micro_batch) {
+    const std::uint32_t ahead = shape.pipeline - 1 - stage;
+    return micro_batch < ahead ? 0 : (micro_batch - ahead) / shape.micro_batches;
+}
+/// All of a step's the same, on every stage: those of the step before (arXiv:2006.09503, equation 1).
+constexpr std::uint32_t version_before(const PipelineShape& shape, std::uint32_t stage, std::uint32_t micro_batch) {
+    const std::uint32_t step = micro_batch / shape.micro_batches;
+    return two_versions(shape, stage) == 1 || step == 0 ? step : step - 1;
+}
+
 /// What a schedule asks of the shape. stages, micro_batches: their number is a multiple of these; least: of
 /// micro-batches.
 struct Demand {
@@ -137,6 +149,8 @@ struct Schedule {
     /// its share of many.
     bool asynchronous = false;
     std::uint32_t (*versions)(const PipelineShape& shape, std::uint32_t stage) = one_version;
+    /// Of a schedule with several.
+    std::uint32_t (*version)(const PipelineShape& shape, std::uint32_t stage, std::uint32_t micro_batch) = nullptr;
 
     [[nodiscard]] constexpr bool splits_backward() const { return backwards != Backwards::whole; }
 };
@@ -168,10 +182,10 @@ inline constexpr std::array schedules{
              two_for_each_stage, /*pairs=*/true},
     Schedule{ScheduleKind::pipedream, "pipedream", "PipeDream", steady_one_f_one_b, no_bubble, every_step,
              /*chunked=*/false, Backwards::whole, /*overlaps_p2p=*/true, ChunkOrder::wraps, /*chunks=*/0, any_shape,
-             /*pairs=*/false, /*asynchronous=*/true, stashed_versions},
+             /*pairs=*/false, /*asynchronous=*/true, stashed_versions, newest_version},
     Schedule{ScheduleKind::pipedream_2bw, "pipedream-2bw", "PipeDream-2BW", steady_one_f_one_b, no_bubble, every_step,
              /*chunked=*/false, Backwards::whole, /*overlaps_p2p=*/true, ChunkOrder::wraps, /*chunks=*/0, any_shape,
-             /*pairs=*/false, /*asynchronous=*/true, two_versions},
+             /*pairs=*/false, /*asynchronous=*/true, two_versions, version_before},
 };
 
 /// In the order of the table, which is that of the enumeration.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <future>
@@ -61,7 +62,7 @@ TEST_F(RunTest, TwoRanksLearnWhatOneLearns) {
     ASSERT_EQ(expected.size(), 6U);
     EXPECT_LT(expected.back(), expected.front());
     EXPECT_GT(one.at("step_time_s"), 0);
-    for (const char* change : {"strategy.tensor=2", "strategy.pipeline=2", "strategy.data=2"}) {
+    for (const char* change : {"strategy.tensor=2", "strategy.pipeline=2", "strategy.data=2", "strategy.context=2"}) {
         SCOPED_TRACE(change);
         const Json two = run({"--set", change});
         EXPECT_EQ(two.at("measured").at("ranks").size(), 2U);
@@ -70,6 +71,41 @@ TEST_F(RunTest, TwoRanksLearnWhatOneLearns) {
         ASSERT_EQ(found.size(), expected.size());
         for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4 * expected[i]);
     }
+}
+
+TEST_F(RunTest, AnOptimizerInHostMemoryLearnsTheSame) {
+    const Json device = run();
+    for (const char* overlap : {"false", "true"}) {
+        const Json host = run({"--set", "strategy.optimizer_cpu_offload=true", "--set",
+                               std::string("strategy.overlap_cpu_optimizer_d2h_h2d=") + overlap});
+        const std::vector<double> expected = losses(device), found = losses(host);
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5 * expected[i]);
+        EXPECT_GT(host.at("memory_bytes")[0].at("host"), 0);
+        EXPECT_LT(host.at("peak_memory_bytes")[0], device.at("peak_memory_bytes")[0]);
+    }
+}
+
+TEST_F(RunTest, StepsWithoutFlushesAreOneProgram) {
+    const std::vector<std::string> stages{"--set", "strategy.pipeline=2",
+                                          "--set", "model.tie_word_embeddings=false",
+                                          "--set", "training.global_batch_size=8"};
+    std::vector<std::string> open = stages;
+    open.insert(open.end(), {"--set", "strategy.schedule=pipedream-2bw"});
+    const Json late = run(open, "8");
+    const std::vector<double> found = losses(late), flushed = losses(run(stages, "8"));
+    ASSERT_EQ(found.size(), 8U);
+    EXPECT_NEAR(found.front(), flushed.front(), 1e-5 * flushed.front()) << "the first weights are the same";
+    EXPECT_GT(std::abs(found.back() - flushed.back()), 1e-5 * flushed.back()) << "a step late";
+    EXPECT_LT(found.back(), found.front());
+    double longest = 0, shortest = 1e9;
+    for (const Json& step : late.at("measured").at("steps")) {
+        longest = std::max<double>(longest, step.at("seconds"));
+        shortest = std::min<double>(shortest, step.at("seconds"));
+    }
+    EXPECT_GT(shortest, 0);
+    EXPECT_GE(late.at("step_time_s").get<double>(), shortest);
+    EXPECT_LE(late.at("step_time_s").get<double>(), longest);
 }
 
 /// Experts divided over two ranks, over two that split each, and over one.

@@ -35,6 +35,7 @@ std::uint64_t extra_bytes(const Pointwise& p) {
         case cross_entropy:
         case unpermute: return 8 * rows;
         case moe_gate: return 8 * moe_top_k * rows;
+        case softmax_merge: return 8 * rows * (cols / rope_head(cols));
         case sum_of_squares: return 4;
         default: return 0;
     }

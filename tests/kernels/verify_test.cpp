@@ -59,7 +59,7 @@ std::size_t last_output(const Kernel& kernel) {
     const auto list = operands(kernel);
     std::size_t last = 0;
     for (std::size_t i = 0; i < list.size(); ++i)
-        if (list[i].role == Role::out) last = i;
+        if (list[i].role != Role::in) last = i;
     return last;
 }
 

@@ -29,7 +29,7 @@ TEST(Emulate, KernelsTakeAtLeastTheirTime) {
     const auto device = kernels::open_device("cpu");
     Executor executor(*device, nullptr, plan, step, settings);
     const StepResult result = executor.step();
-    EXPECT_FALSE(result.loss) << "nothing was computed";
+    EXPECT_TRUE(result.losses.empty()) << "nothing was computed";
     const strategies::StepProgram flat = strategies::unrolled(step);
     std::size_t kernels = 0;
     for (const strategies::Op& op : flat.programs[0].ops)

@@ -12,7 +12,7 @@ namespace orrery::run {
 namespace {
 
 struct RankRun {
-    std::vector<StepResult> steps;
+    std::vector<double> losses;
     RankMemory memory;
     Values gradients, masters, weights;
     std::exception_ptr failure;
@@ -48,7 +48,10 @@ void run_rank(kernels::Device& device, kernels::Communicator& world, const strat
               const strategies::StepProgram& program, const RunSettings& settings, std::uint32_t steps, RankRun& out) {
     try {
         Executor executor(device, &world, plan, program, settings);
-        for (std::uint32_t i = 0; i < steps; ++i) out.steps.push_back(executor.step());
+        for (std::uint32_t i = 0; i < steps; i += program.steps) {
+            const StepResult result = executor.step();
+            out.losses.insert(out.losses.end(), result.losses.begin(), result.losses.end());
+        }
         out.memory = executor.memory();
         read_parameters(executor.model().parameters(), out);
     } catch (const std::exception& error) {
@@ -113,8 +116,8 @@ Trained run_program(const strategies::Plan& plan, const strategies::StepProgram&
         double total = 0;
         int count = 0;
         for (const RankRun& run : runs)
-            if (const auto& loss = run.steps[step].loss) {
-                total += *loss;
+            if (!run.losses.empty()) {
+                total += run.losses[step];
                 ++count;
             }
         if (count > 0) trained.losses.push_back(total / count);

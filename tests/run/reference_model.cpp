@@ -136,11 +136,16 @@ private:
     std::map<std::string, M> parameters_;
 };
 
+/// Before each sample of the batch, counted over all steps.
+using Before = std::function<void(std::uint32_t sample)>;
+
 /// Gradients of the whole batch; returns the loss.
-double differentiate(ReferenceModel& model, const strategies::Plan& plan, const Tokens& tokens, std::uint32_t step) {
+double differentiate(ReferenceModel& model, const strategies::Plan& plan, const Tokens& tokens, std::uint32_t step,
+                     const Before& before = {}) {
     double loss = 0;
     const double share = 1.0 / plan.training.global_batch;
     for (std::uint32_t sample = 0; sample < plan.training.global_batch; ++sample) {
+        if (before) before(step * plan.training.global_batch + sample);
         Tape tape;
         const M one = model.loss(tape, tokens.sequence(step, sample), sample);
         loss += one->value[0] * share;
@@ -149,39 +154,74 @@ double differentiate(ReferenceModel& model, const strategies::Plan& plan, const 
     return loss;
 }
 
+/// Adam's moments of every parameter.
+class ReferenceAdam {
+public:
+    explicit ReferenceAdam(const kernels::Adam& settings) : s_(settings) {}
+
+    /// factor: of the gradient. step: from 0.
+    void update(const std::string& name, const std::vector<double>& gradient, double factor, std::uint32_t step,
+                std::vector<double>& values) {
+        auto& [m, v] = moments_[name];
+        m.resize(values.size());
+        v.resize(values.size());
+        for (std::size_t i = 0; i < m.size(); ++i) {
+            const double g = factor * gradient[i];
+            m[i] = s_.b1 * m[i] + (1 - s_.b1) * g;
+            v[i] = s_.b2 * v[i] + (1 - s_.b2) * g * g;
+            const double mean = m[i] / (1 - std::pow(s_.b1, step + 1)), square = v[i] / (1 - std::pow(s_.b2, step + 1));
+            values[i] -= s_.rate * (mean / (std::sqrt(square) + s_.epsilon) + s_.decay * values[i]);
+        }
+    }
+
+private:
+    kernels::Adam s_;
+    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> moments_;
+};
+
+double clipping(const strategies::Plan& plan, double norm) {
+    return plan.training.grad_clip > 0 ? std::min(1.0, plan.training.grad_clip / (norm + 1e-6)) : 1.0;
+}
+
 }  // namespace
 
 std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
                                            std::uint32_t steps) {
+    return train_reference(plan, settings, steps,
+                           {[of_step = plan.micro_batches()](const std::string&, std::uint32_t micro_batch) {
+                                return micro_batch / of_step;
+                            },
+                            [](const std::string&) { return 0U; }});
+}
+
+std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
+                                           std::uint32_t steps, const WithoutFlushes& as) {
     ReferenceModel model(plan, settings);
     const Tokens tokens(settings.data, plan.model.vocab, plan.training.seq, settings.seed);
-    std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> moments;
+    ReferenceAdam adam(settings.adam);
+    std::map<std::string, std::vector<std::vector<double>>> versions;
+    for (const auto& [name, p] : model.parameters()) versions[name] = {p->value};
+    const std::uint32_t slice = plan.training.micro_batch * plan.strategy.data;
+    const auto read_versions = [&](std::uint32_t sample) {
+        for (auto& [name, p] : model.parameters()) p->value = versions.at(name).at(as.version(name, sample / slice));
+    };
     std::vector<ReferenceStep> results;
     for (std::uint32_t step = 0; step < steps; ++step) {
         for (auto& [name, p] : model.parameters()) std::fill(p->gradient.begin(), p->gradient.end(), 0.0);
         ReferenceStep& result = results.emplace_back();
-        result.loss = differentiate(model, plan, tokens, step);
-        double squares = 0;
+        result.loss = differentiate(model, plan, tokens, step, read_versions);
+        std::map<std::uint32_t, double> squares;
+        double all = 0;
         for (auto& [name, p] : model.parameters()) {
             result.gradients[name] = p->gradient;
-            for (const double g : p->gradient) squares += g * g;
+            for (const double g : p->gradient) squares[as.stage(name)] += g * g;
         }
-        result.gradient_norm = std::sqrt(squares);
-        const double clip =
-            plan.training.grad_clip > 0 ? std::min(1.0, plan.training.grad_clip / (result.gradient_norm + 1e-6)) : 1.0;
-        const kernels::Adam& s = settings.adam;
+        for (const auto& [stage, sum] : squares) all += sum;
+        result.gradient_norm = std::sqrt(all);
         for (auto& [name, p] : model.parameters()) {
-            auto& [m, v] = moments[name];
-            m.resize(p->value.size());
-            v.resize(p->value.size());
-            for (std::size_t i = 0; i < m.size(); ++i) {
-                const double g = clip * p->gradient[i];
-                m[i] = s.b1 * m[i] + (1 - s.b1) * g;
-                v[i] = s.b2 * v[i] + (1 - s.b2) * g * g;
-                const double mean = m[i] / (1 - std::pow(s.b1, step + 1)),
-                             square = v[i] / (1 - std::pow(s.b2, step + 1));
-                p->value[i] -= s.rate * (mean / (std::sqrt(square) + s.epsilon) + s.decay * p->value[i]);
-            }
+            std::vector<double> next = versions.at(name).back();
+            adam.update(name, p->gradient, clipping(plan, std::sqrt(squares.at(as.stage(name)))), step, next);
+            versions.at(name).push_back(std::move(next));
         }
     }
     return results;

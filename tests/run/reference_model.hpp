@@ -2,6 +2,7 @@
 // whole matrices: written without anything of run/ but the initial values.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,6 +21,17 @@ struct ReferenceStep {
 /// Trains for `steps` steps with the plan's model, batch and clipping, and the settings' tokens and Adam.
 std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
                                            std::uint32_t steps);
+
+/// What steps that follow each other without a flush do: by parameter.
+struct WithoutFlushes {
+    /// How often it has been updated as a micro-batch, counted over all steps, reads it.
+    std::function<std::uint32_t(const std::string& parameter, std::uint32_t micro_batch)> version;
+    std::function<std::uint32_t(const std::string& parameter)>
+        stage;  ///< whose gradients are clipped by their own norm
+};
+/// gradient_norm: of all stages.
+std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
+                                           std::uint32_t steps, const WithoutFlushes& as);
 
 /// The loss of the first step's batch when one element of one parameter is moved by `delta` from its initial value.
 double reference_loss(const strategies::Plan& plan, const RunSettings& settings, const std::string& parameter,

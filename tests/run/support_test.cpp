@@ -143,12 +143,21 @@ const Case strategy_cases[]{
          p.strategy.pipeline = p.strategy.data = 2;
          p.strategy.sharding = strategies::Sharding::zero3;
      }},
-    {"/strategy/cp_comm_type", [](Plan& p) { p.strategy.context = 2; }},
     {"/strategy/context",
      [](Plan& p) {
          with_experts(p);
          p.strategy.context = 2;
          p.strategy.context_exchange = strategies::ContextExchange::a2a;
+     }},
+    {"/strategy/schedule",
+     [](Plan& p) {
+         p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
+         p.strategy.schedule = strategies::ScheduleKind::zb_v;
+     }},
+    {"/strategy/schedule",
+     [](Plan& p) {
+         p.strategy.pipeline = 2;
+         p.strategy.schedule = strategies::ScheduleKind::chimera;
      }},
     {"/training/lora_rank", [](Plan& p) { p.training.lora_rank = 4; }},
     {"/model/kv_lora_rank", [](Plan& p) { p.model.kv_lora_rank = 16; }},
@@ -225,6 +234,62 @@ TEST(Support, ADeviceRefusesKernelsThatItDoesNotRun) {
         ADD_FAILURE() << "a CPU took tf32";
     } catch (const Error& error) {
         EXPECT_EQ(error.pointer(), "/training/precision");
+    }
+}
+
+/// A GPU of which nothing is asked but whether it runs a kernel.
+class GpuOnPaper final : public kernels::Device {
+public:
+    [[nodiscard]] const kernels::DeviceFacts& facts() const override { return facts_; }
+    [[nodiscard]] bool supports(const kernels::Kernel&) const override { return true; }
+    void* allocate(std::uint64_t) override { return nullptr; }
+    void release(void*) noexcept override {}
+    void* allocate_host(std::uint64_t) override { return nullptr; }
+    void release_host(void*) noexcept override {}
+    void launch(const kernels::Kernel&, std::span<void* const>, kernels::Stream, const kernels::Settings&) override {}
+    void copy(kernels::CopyKind, void*, const void*, std::uint64_t, kernels::Stream) override {}
+    void wait(kernels::Stream, kernels::Stream) override {}
+    void synchronize() override {}
+    Mark mark(kernels::Stream) override { return 0; }
+    double seconds(Mark, Mark) override { return 0; }
+    void wait_for(kernels::Stream, Mark) override {}
+    void finish(Mark) override {}
+    double moment(Mark) override { return 0; }
+    void forget(std::span<const Mark>) override {}
+    kernels::ClockReading clocks() override { return {}; }
+
+private:
+    kernels::DeviceFacts facts_{.kind = "cuda", .name = "on paper"};
+};
+
+TEST(Support, AGpuRefusesByKeyWhatACpuTakes) {
+    const Case cases[]{
+        {"/strategy/cp_comm_type", [](Plan& p) { p.strategy.context = 2; }},
+        {"/strategy/cp_comm_type",
+         [](Plan& p) {
+             p.strategy.context = 2;
+             p.strategy.context_exchange = strategies::ContextExchange::all_gather;
+         }},
+        {"/strategy/optimizer_cpu_offload", [](Plan& p) { p.strategy.optimizer_cpu_offload = true; }},
+    };
+    GpuOnPaper gpu;
+    const auto cpu = kernels::open_device("cpu");
+    for (const Case& one : cases) {
+        Plan plan = executable();
+        plan.model = {
+            .name = "gpt", .layers = 1, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .ffn = 32, .vocab = 64};
+        plan.model.max_positions = plan.training.seq = 8;
+        one.change(plan);
+        const strategies::StepProgram step = strategies::build(plan);
+        EXPECT_NO_THROW(require_executable(plan));
+        EXPECT_NO_THROW(require_runs_on(*cpu, plan, step));
+        try {
+            require_runs_on(gpu, plan, step);
+            ADD_FAILURE() << one.pointer << " was taken";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.pointer(), one.pointer);
+            EXPECT_FALSE(error.hint().empty());
+        }
     }
 }
 

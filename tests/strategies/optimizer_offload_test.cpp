@@ -152,9 +152,9 @@ TEST(OptimizerOffload, ALostParameterIsFound) {
             op.what = HostCompute{static_cast<std::uint32_t>(step.kernels.size() - 1)};
         }
     const Problems problems = verify(step);
-    ASSERT_EQ(problems.size(), 1U);
-    EXPECT_NE(problems.front().find("7 parameters are updated by the host and 0 by the device"), std::string::npos)
-        << problems.front();
+    EXPECT_TRUE(std::ranges::any_of(problems, [](const std::string& problem) {
+        return problem.find("7 parameters are updated by the host and 0 by the device") != std::string::npos;
+    })) << testing::PrintToString(problems);
 }
 
 TEST(OptimizerOffload, KeysThatMeanNothingAreRefused) {
