@@ -20,6 +20,10 @@ CopyKind copy_from(std::string_view text) {
 DeviceError::DeviceError(std::string message, std::string hint)
     : text_(hint.empty() ? std::move(message) : std::move(message) + " (" + std::move(hint) + ")") {}
 
+void Device::hold(Stream) {}
+
+double Device::core_hertz_behind(Stream) { return 0; }
+
 void Device::run(std::function<void()>, Stream) {
     throw Error("a " + facts().kind + " device does not run host work on its streams", "use its own launches");
 }
