@@ -27,6 +27,10 @@ void Device::copy_rows(void* to, std::uint64_t to_stride, const void* from, std:
              static_cast<const std::byte*>(from) + row * from_stride, bytes, stream);
 }
 
+void Device::hold(Stream) {}
+
+double Device::core_hertz_behind(Stream) { return 0; }
+
 void Device::run(std::function<void()>, Stream) {
     throw Error("a " + facts().kind + " device does not run host work on its streams", "use its own launches");
 }

@@ -25,11 +25,14 @@ struct DeviceFacts {
     std::uint32_t multiprocessors = 0;  ///< streaming multiprocessors; threads used on a CPU
 };
 
+/// The reason of a device that draws as much power as it may.
+inline constexpr std::string_view power_cap = "power cap";
+
 /// Clocks at one moment (NVML on GPUs, /proc on CPUs). Zero: the device does not tell.
 struct ClockReading {
     double core_hertz = 0, memory_hertz = 0;
     double watts = 0, celsius = 0;
-    /// Reasons why the clock is held down now: "power cap", "thermal"; empty: none.
+    /// Reasons why the clock is held down now: power_cap, "hardware thermal"; empty: none.
     std::vector<std::string> throttled = {};
 };
 
@@ -104,6 +107,16 @@ public:
     [[nodiscard]] virtual double moment(Mark mark) = 0;
     /// Every mark is to be forgotten once.
     virtual void forget(std::span<const Mark> marks) = 0;
+
+    /// Work queued on a stream from now on begins when proceed() is called, so that a whole list of it lies ready and
+    /// no time passes between a mark and the kernel behind it. For lists of a few hundred kernels, each of which ran
+    /// before (what a first launch allocates would wait for the stream); after a second the stream goes on by itself.
+    /// A device that begins at once does.
+    virtual void hold(Stream stream);
+    virtual void proceed() {}
+    /// Hertz of the core's clock, counted on the device behind the work queued on the stream, when it has just ended:
+    /// the clock under that load. Waits for it. 0: the device does not tell.
+    [[nodiscard]] virtual double core_hertz_behind(Stream stream);
 
     /// Involuntary context switches between the two marks that seconds() took last: a time with one is no good sample
     /// of a short operation. 0 where work does not run on the host.

@@ -88,8 +88,8 @@ std::vector<std::byte> host_values(const Operand& operand, std::uint64_t seed, s
     return values;
 }
 
-OperandMemory::OperandMemory(Device& device, const Kernel& kernel)
-    : device_(&device), kernel_(kernel), operands_(kernels::operands(kernel)) {
+OperandMemory::OperandMemory(Device& device, const Kernel& kernel, const Settings& settings)
+    : device_(&device), kernel_(kernel), operands_(kernels::operands(kernel, settings)) {
     pointers_.reserve(operands_.size());
     try {
         for (const Operand& operand : operands_) pointers_.push_back(device.allocate(operand.bytes()));

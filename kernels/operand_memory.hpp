@@ -18,8 +18,9 @@ std::vector<std::byte> host_values(const Operand& operand, std::uint64_t seed, s
 /// The operands of a kernel in device memory, which is allocated here and released at the end.
 class OperandMemory {
 public:
-    /// Allocates only. Throws Error as operands() does and DeviceError when the device has too little memory.
-    OperandMemory(Device& device, const Kernel& kernel);
+    /// Allocates only, in the formats that the settings make the operands. Throws Error as operands() does and
+    /// DeviceError when the device has too little memory.
+    OperandMemory(Device& device, const Kernel& kernel, const Settings& settings = {});
     ~OperandMemory();
     OperandMemory(OperandMemory&& other) noexcept;
     OperandMemory& operator=(OperandMemory&&) = delete;

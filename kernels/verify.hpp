@@ -16,8 +16,10 @@ struct OutputCheck {
     std::uint64_t compared =
         0;  ///< elements held against the reference: all of a small output, a sample of a large one
     std::uint64_t unwritten = 0;  ///< of all elements: still poisoned, infinite or not a number
-    double error = 0;             ///< ||out - ref|| / ||ref|| over the compared; ||out - ref|| when ref is zero
-    double worst = 0;      ///< largest |out - ref| / max(|ref|, root mean square of ref): one wrong element shows here
+    /// ||out - ref|| / ||size|| over the compared, ||out - ref|| when all are zero. size: |ref|, or how large the terms
+    /// are that cancel in it (magnitude(), reference.hpp). out - ref: beyond half the format's smallest number.
+    double error = 0;
+    double worst = 0;      ///< largest |out - ref| / max(size, root mean square of size): one wrong element shows here
     double tolerance = 0;  ///< of error; worst may be 8 times as large
     [[nodiscard]] bool passed() const { return unwritten == 0 && error <= tolerance && worst <= 8 * tolerance; }
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -92,14 +93,61 @@ void Executor::queue(std::uint32_t index) {
             if (bound_.items[other].lane != item.lane) device_.wait_for(stream, marks_[other].end);
         if (progress_ != nullptr) progress_->record().item[static_cast<std::size_t>(item.lane)] = index + 1;
         marks_[index].begin = device_.mark(stream);
-        item.action(stream);
+        if (item.action) item.action(stream);
     }
     marks_[index].end = device_.mark(stream);
+}
+
+void Executor::time_steps_only() {
+    if (threads_) return;  // a thread's marks cost nothing on the device
+    needs_end_.assign(bound_.items.size(), false);
+    std::array<std::optional<std::uint32_t>, strategies::lanes> last;
+    for (std::uint32_t i = 0; i < bound_.items.size(); ++i) {
+        const Item& item = bound_.items[i];
+        for (const std::uint32_t other : item.waits)
+            if (item.host || bound_.items[other].lane != item.lane) needs_end_[other] = true;
+        last[static_cast<std::size_t>(item.lane)] = i;
+    }
+    for (const auto& index : last)
+        if (index) needs_end_[*index] = true;
+}
+
+/// As queue(), with no mark but the first operation's begin and those that needs_end_ names.
+void Executor::queue_unmarked(std::uint32_t index) {
+    const Item& item = bound_.items[index];
+    const kernels::Stream stream = stream_of(item.lane);
+    if (!item.host)
+        for (const std::uint32_t other : item.waits)
+            if (bound_.items[other].lane != item.lane) device_.wait_for(stream, marks_[other].end);
+    if (index == 0) marks_[index].begin = device_.mark(stream);
+    if (item.host) {
+        for (const std::uint32_t other : item.waits) device_.finish(marks_[other].end);
+    } else {
+        if (progress_ != nullptr) progress_->record().item[static_cast<std::size_t>(item.lane)] = index + 1;
+        if (item.action) item.action(stream);
+    }
+    if (needs_end_[index]) marks_[index].end = device_.mark(stream);
+}
+
+/// Marks of a step whose operations are not timed, the first one's begin in front.
+std::vector<kernels::Device::Mark> Executor::step_marks() const {
+    std::vector<kernels::Device::Mark> all{marks_.front().begin};
+    for (std::size_t i = 0; i < marks_.size(); ++i)
+        if (needs_end_[i]) all.push_back(marks_[i].end);
+    return all;
 }
 
 void Executor::read_times(StepResult& result) {
     result.origin = device_.moment(marks_.front().begin);
     std::vector<kernels::Device::Mark> all;
+    if (!needs_end_.empty()) {
+        all = step_marks();
+        for (const kernels::Device::Mark mark : all)
+            result.seconds = std::max(result.seconds, device_.moment(mark) - result.origin);
+        mark_count_ = all.size();
+        device_.forget(all);
+        return;
+    }
     for (const ItemMarks& marks : marks_) {
         Span span{device_.moment(marks.begin) - result.origin, device_.moment(marks.end) - result.origin, 0};
         result.seconds = std::max(result.seconds, span.end);
@@ -121,7 +169,7 @@ StepResult Executor::step() {
         if (threads_)
             threads_->step(marks_, progress_);
         else
-            for (std::uint32_t i = 0; i < bound_.items.size(); ++i) queue(i);
+            for (std::uint32_t i = 0; i < bound_.items.size(); ++i) needs_end_.empty() ? queue(i) : queue_unmarked(i);
         device_.synchronize();
     } catch (const kernels::DeviceError& error) {
         throw kernels::DeviceError(fmt::format("rank {}, step {}: {}", place_.rank, step_, error.what()), "");

@@ -53,6 +53,9 @@ public:
     [[nodiscard]] const StageModel& model() const { return *model_; }
     [[nodiscard]] RankMemory memory() const;
     [[nodiscard]] std::uint32_t rank() const { return place_.rank; }
+    /// From now on only the steps are timed, and StepResult::spans stays empty: marks stand where a lane waits for
+    /// another and at a step's ends. Two around every operation cost a GPU about a microsecond each.
+    void time_steps_only();
     /// Marks that the last step set.
     [[nodiscard]] std::size_t marks() const { return mark_count_; }
     /// Keeps a record of what every lane is doing from now on; null: none. It must outlive the executor's steps.
@@ -62,6 +65,8 @@ private:
     void upload();
     void fill_arena(std::uint64_t bytes, std::uint64_t seed);
     void queue(std::uint32_t index);
+    void queue_unmarked(std::uint32_t index);
+    [[nodiscard]] std::vector<kernels::Device::Mark> step_marks() const;
     void read_times(StepResult& result);
 
     kernels::Device& device_;
@@ -80,6 +85,8 @@ private:
     bool has_loss_ = true;  ///< false where numbers mean nothing: kernels sleep, or other ranks are not there
     Progress* progress_ = nullptr;
     std::vector<ItemMarks> marks_;
+    /// Where only steps are timed: of every item, whether its end is marked. Empty: every operation is timed.
+    std::vector<bool> needs_end_;
     std::optional<LaneThreads> threads_;  ///< where streams are threads
 };
 

@@ -83,6 +83,7 @@ public:
           program_(strategies::build(plan_.plan)),
           executor_(device, world, plan_.plan, program_, plan_.settings) {
         executor_.follow(hooks.progress);
+        if (hooks.steps_only) executor_.time_steps_only();
     }
 
     MeasuredRun run() && {
@@ -151,7 +152,7 @@ private:
         own.device = plan_.settings.kernel_seconds.empty() ? device_.facts().name : "emulated: kernels sleep";
         own.software = device_.facts().software;
         own.memory = executor_.memory();
-        const std::size_t items = executor_.items().size();
+        const std::size_t items = hooks_.steps_only ? 0 : executor_.items().size();
         const MarkCost marks = cost_of_marks(device_, 1);
         own.overhead = static_cast<double>(executor_.marks()) * marks.mean;
         own.empty = marks.between;

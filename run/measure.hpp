@@ -16,6 +16,7 @@ struct MeasureHooks {
     Progress* progress = nullptr;  ///< kept up to date when given
     /// After each step, on every rank: number from 0, seconds on this rank, loss over all ranks.
     std::function<void(std::uint32_t, const MeasuredStep&)> on_step = nullptr;
+    bool steps_only = false;  ///< operations are not timed (Executor::time_steps_only), and ranks have no ops
 };
 
 /// All ranks of the world call it together; world: null for a single rank. The result is whole on rank 0; other ranks'

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <numbers>
 #include <stdexcept>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -37,6 +38,19 @@ float* allocate_singles(kernels::Device& device, std::uint64_t count) {
 void zero(kernels::Device& device, const Elements& elements, std::uint64_t count) {
     if (count == 0) return;
     device.launch(kernels::Pointwise{kernels::PointwiseKind::fill, elements.dtype, 1, count}, {&elements.memory, 1}, 0);
+}
+
+/// work(begin, end) over pieces of [0, count), on all cores of the host where there is enough of it: a normal number
+/// takes some 70 ns, so that one core would be busy with 350 million weights for 25 s.
+template <class Work>
+void share_among_cores(std::uint64_t count, const Work& work) {
+    constexpr std::uint64_t least_piece = 1U << 18U;
+    const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const std::uint64_t pieces = std::clamp<std::uint64_t>(count / least_piece, 1, cores);
+    std::vector<std::jthread> others;
+    for (std::uint64_t i = 1; i < pieces; ++i)
+        others.emplace_back([&work, begin = count * i / pieces, end = count * (i + 1) / pieces] { work(begin, end); });
+    work(0, count / pieces);
 }
 
 /// Merges ranges that touch; they come in ascending order.
@@ -188,8 +202,11 @@ void Parameters::fill_weights(std::uint64_t seed) {
     const std::vector<float> values = initial_values(seed);
     const std::uint32_t size = kernels::size_of(weights_.dtype);
     std::vector<std::byte> rounded(weights_.bytes(cursor_));
-    for (std::uint64_t i = 0; i < cursor_; ++i)
-        kernels::encode(kernels::format_of(weights_.dtype), static_cast<double>(values[i]), rounded.data() + i * size);
+    share_among_cores(cursor_, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t i = begin; i < end; ++i)
+            kernels::encode(kernels::format_of(weights_.dtype), static_cast<double>(values[i]),
+                            rounded.data() + i * size);
+    });
     for (const Unit& unit : units_) {
         const Range range = kept(strategies::State::weights, unit);
         for (std::uint32_t version = 0; version < versions_; ++version)
@@ -210,10 +227,14 @@ std::vector<float> Parameters::initial_values(std::uint64_t seed) const {
     std::vector<float> values(cursor_);
     for (const Slice& slice : slices_) {
         std::uint64_t out = offset_.at(slice.name);
-        for (const auto& [first, count] : slice.rows)
-            for (std::uint64_t row = first; row < first + count; ++row)
-                for (std::uint64_t col = 0; col < slice.cols; ++col)
-                    values[out++] = static_cast<float>(initial_value(slice, seed, row, slice.first_col + col));
+        for (const auto& rows : slice.rows) {
+            share_among_cores(rows.second * slice.cols, [&](std::uint64_t begin, std::uint64_t end) {
+                for (std::uint64_t i = begin; i < end; ++i)
+                    values[out + i] = static_cast<float>(
+                        initial_value(slice, seed, rows.first + i / slice.cols, slice.first_col + i % slice.cols));
+            });
+            out += rows.second * slice.cols;
+        }
     }
     return values;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -23,9 +24,27 @@ using kernels::Gemm;
 using kernels::Kernel;
 using kernels::Pointwise;
 
-Provenance provenance(const Fingerprint& f) {
+/// "1980 MHz at the start, 1410 to 1980 MHz under load, power cap at 31 of 400 points".
+std::string clocks_of(const LogContent& log) {
+    if (log.fingerprint.core_hertz == 0) return "not told by the device";
+    std::string text = fmt::format("{:.0f} MHz at the start", log.fingerprint.core_hertz / 1e6);
+    std::size_t capped = 0;
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    for (const Record& r : log.records) {
+        if (r.capped > 0) ++capped;
+        if (r.core_hertz == 0) continue;
+        least = std::min(least, r.core_hertz);
+        most = std::max(most, r.core_hertz);
+    }
+    if (capped == 0) return text;
+    return text + fmt::format(", {:.0f} to {:.0f} MHz under load, power cap at {} of {} points", least / 1e6,
+                              most / 1e6, capped, log.records.size());
+}
+
+Provenance provenance(const LogContent& log) {
+    const Fingerprint& f = log.fingerprint;
     return {f.device,
-            f.core_hertz > 0 ? fmt::format("{:.0f} MHz at the start", f.core_hertz / 1e6) : "not told by the device",
+            clocks_of(log),
             f.date,
             f.communicator.empty() ? f.software : f.software + ", " + f.communicator,
             "measured by orrery calibrate",
@@ -44,7 +63,7 @@ double without_gap(double seconds, double gap) { return std::max(seconds - gap, 
 void add_batched(Profile& profile, const LogContent& log, const Gemm& g, const Record& r, double gap) {
     auto& tables = profile.batched_gemm;
     auto table = std::ranges::find_if(tables, [&](const auto& t) { return t.dtype == g.dtype && t.pass == g.pass; });
-    if (table == tables.end()) table = tables.insert(tables.end(), {g.dtype, provenance(log.fingerprint), {}, g.pass});
+    if (table == tables.end()) table = tables.insert(tables.end(), {g.dtype, provenance(log), {}, g.pass});
     auto& points = table->points;
     points.push_back(
         {g.batch, g.m, g.n, g.k, static_cast<float>(without_gap(r.seconds, gap)), static_cast<float>(r.half_width)});
@@ -68,7 +87,7 @@ void add_gemm(Profile& profile, const LogContent& log, double gap) {
     }
     for (auto& [key, table] : tables) {
         std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });
-        table.provenance = provenance(log.fingerprint);
+        table.provenance = provenance(log);
         profile.gemm.push_back(std::move(table));
     }
 }
@@ -90,7 +109,7 @@ void add_attention(Profile& profile, const LogContent& log, double gap) {
         std::ranges::sort(table.points, {}, [](const AttentionPoint& p) {
             return std::tuple(p.head_dim, p.heads, p.kv_heads, p.batch, p.seq);
         });
-        table.provenance = provenance(log.fingerprint);
+        table.provenance = provenance(log);
         profile.attention.push_back(std::move(table));
     }
 }
@@ -107,7 +126,7 @@ void add_convolution(Profile& profile, const LogContent& log, double gap) {
     }
     for (auto& [key, table] : tables) {
         std::ranges::sort(table.points, {}, [](const ConvolutionPoint& p) { return convolution_key(p.shape); });
-        table.provenance = provenance(log.fingerprint);
+        table.provenance = provenance(log);
         profile.convolution.push_back(std::move(table));
     }
 }
@@ -125,7 +144,7 @@ void add_pointwise(Profile& profile, const LogContent& log, double gap) {
     }
     for (auto& [key, table] : tables) {
         std::ranges::sort(table.points, {}, [](const PointwisePoint& p) { return std::tuple(p.cols, p.bytes); });
-        table.provenance = provenance(log.fingerprint);
+        table.provenance = provenance(log);
         profile.pointwise.push_back(std::move(table));
     }
 }
@@ -149,12 +168,12 @@ void add_transfers(Profile& profile, const LogContent& log) {
     }
     for (auto& [key, table] : collectives) {
         std::ranges::sort(table.points, {}, &CollectivePoint::bytes);
-        table.provenance = provenance(log.fingerprint);
+        table.provenance = provenance(log);
         profile.collectives.push_back(std::move(table));
     }
     for (auto& [key, table] : copies) {
         std::ranges::sort(table.points, {}, &CollectivePoint::bytes);
-        table.provenance = provenance(log.fingerprint);
+        table.provenance = provenance(log);
         profile.copies.push_back(std::move(table));
     }
 }

@@ -70,6 +70,7 @@ json to_json(const Record& r) {
                 {"disturbed", r.disturbed},
                 {"settled", r.settled},
                 {"core_hertz", r.core_hertz}});
+    if (r.capped > 0) out["capped"] = r.capped;
     if (r.kernel_slowdown > 0) {
         out["kernel_slowdown"] = r.kernel_slowdown;
         out["beside_slowdown"] = r.beside_slowdown;
@@ -87,7 +88,7 @@ Record record_from(const Value& line) {
         return r;
     }
     line.only({"suite", "subject", "seconds", "half_width", "noise", "samples", "throttled", "disturbed", "settled",
-               "core_hertz", "kernel_slowdown", "beside_slowdown"});
+               "core_hertz", "capped", "kernel_slowdown", "beside_slowdown"});
     r.seconds = line.at("seconds").number();
     r.half_width = line.at("half_width").number();
     r.noise = line.at("noise").number();
@@ -96,6 +97,7 @@ Record record_from(const Value& line) {
     r.disturbed = line.at("disturbed").count32();
     r.settled = line.at("settled").boolean();
     r.core_hertz = line.at("core_hertz").number();
+    if (line.has("capped")) r.capped = line.at("capped").count32();
     if (line.has("kernel_slowdown")) r.kernel_slowdown = line.at("kernel_slowdown").number();
     if (line.has("beside_slowdown")) r.beside_slowdown = line.at("beside_slowdown").number();
     return r;

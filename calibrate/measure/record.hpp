@@ -15,8 +15,9 @@ struct Record {
     double half_width = 0;  ///< relative: half of the way from hot to cold, at least the standard error
     double noise = 0;       ///< relative spread of one sample
     std::uint32_t samples = 0, throttled = 0, disturbed = 0;  ///< kept; dropped at a low clock; dropped as interrupted
+    std::uint32_t capped = 0;  ///< of the samples: at a clock that the power limit held down
     bool settled = true;
-    double core_hertz = 0;                            ///< highest clock seen; 0: not told
+    double core_hertz = 0;                            ///< the clock under the work, else the highest seen; 0: not told
     double kernel_slowdown = 0, beside_slowdown = 0;  ///< overlaps only
     std::string failure;                              ///< why there is no time; "" when there is one
 };

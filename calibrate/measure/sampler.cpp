@@ -23,6 +23,8 @@ using kernels::Kernel;
 /// less than a scheduler's time slice.
 constexpr double sample_seconds = 500e-6;
 constexpr std::uint32_t most_runs = 1000;
+/// What is held back until all of it is queued: some kernels are six launches, and a launch queue holds 1,024.
+constexpr std::uint32_t most_held = 100;
 /// Samples longer than this cannot avoid the scheduler's ticks: an involuntary switch does not drop them.
 constexpr double longest_undisturbed = 2e-3;
 /// A busy machine interrupts every sample: after so many, they count.
@@ -33,9 +35,9 @@ constexpr double first_pause = 1e-3, longest_pause = 0.25;
 /// A half-width of zero would mean that none was measured.
 constexpr double least_half_width = 1e-4;
 
-std::uint32_t runs_for(double seconds) {
+std::uint32_t runs_for(double seconds, std::uint32_t most = most_runs) {
     return static_cast<std::uint32_t>(
-        std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, static_cast<double>(most_runs)));
+        std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, static_cast<double>(most)));
 }
 
 std::string reasons(const ClockReading& reading) {
@@ -63,14 +65,19 @@ double Sampler::elapsed(kernels::Device::Mark from, kernels::Device::Mark to) {
     return seconds;
 }
 
-double Sampler::timed(Workload& work, std::uint32_t runs, bool cold, Clock clock) {
+double Sampler::timed(Workload& work, std::uint32_t runs, bool cold, Clock clock, bool warm) {
     const auto run_all = [&] {
         for (std::uint32_t i = 0; i < runs; ++i) work.run(cold ? next_set_++ % work.sets() : 0, 0);
     };
     if (clock == Clock::device) {
+        // Held back: else the time from the first mark to the first kernel's launch would be in the sample, and kernels
+        // shorter than a launch would be timed at the rate of launches.
+        const bool held = runs <= most_held && warm;
+        if (held) device_.hold(0);
         const auto from = device_.mark(0);
         run_all();
         const auto to = device_.mark(0);
+        if (held) device_.proceed();
         device_.synchronize();
         return elapsed(from, to) / runs;
     }
@@ -83,15 +90,15 @@ double Sampler::timed(Workload& work, std::uint32_t runs, bool cold, Clock clock
 
 /// Samples until the rule is content. Ranks that time a collective together drop a sample together.
 Summary Sampler::settle(const Take& take, Clock clock, Record& record) {
-    (void)take(1);  // warm-up: libraries choose their kernels, pages get their place
-    const std::uint32_t runs = runs_for(take(1));
+    (void)take(1, false);  // warm-up: libraries choose their kernels, pages get their place
+    const std::uint32_t runs = runs_for(take(1, true), is_cpu() ? most_runs : most_held);
     const auto any = [&](bool value) { return clock == Clock::wall ? agreed(value ? 1 : 0) > 0 : value; };
     Stopping stopping(rule_);
     std::uint32_t throttled_in_a_row = 0;
     while (!stopping.done()) {
         const ClockReading before = device_.clocks();
         const std::uint64_t switches = around_.involuntary_switches();
-        const double seconds = take(runs);
+        const double seconds = take(runs, true);
         const bool switched = is_cpu() && around_.involuntary_switches() != switches;
         const ClockReading after = device_.clocks();
         if (any(!clocks_.accept(before, after))) {
@@ -108,9 +115,11 @@ Summary Sampler::settle(const Take& take, Clock clock, Record& record) {
             ++record.disturbed;
             continue;
         }
+        if (any(ClockFilter::capped(before) || ClockFilter::capped(after))) ++record.capped;
         stopping.add(seconds);
     }
-    record.core_hertz = clocks_.highest_hertz();
+    const double under_load = clock == Clock::device ? device_.core_hertz_behind(0) : 0;
+    record.core_hertz = under_load > 0 ? under_load : clocks_.highest_hertz();
     return stopping.summary();
 }
 
@@ -118,7 +127,8 @@ Summary Sampler::settle(const Take& take, Clock clock, Record& record) {
 /// from memory.
 void Sampler::hot_and_cold(Workload& work, Clock clock, Record& record) {
     const auto mode = [&](bool cold) {
-        return settle([&](std::uint32_t runs) { return timed(work, runs, cold, clock); }, clock, record);
+        return settle([&](std::uint32_t runs, bool warm) { return timed(work, runs, cold, clock, warm); }, clock,
+                      record);
     };
     const Summary cold = mode(true);
     const bool both = is_cpu() && work.sets() > 1;
@@ -163,8 +173,9 @@ void Sampler::measure_overlap(const OverlapShape& shape, Record& record) {
     const auto other = beside_workload(device_, communicator_, shape.beside);
     const auto alone = [&](Workload& work) {
         if (communicator_ != nullptr) communicator_->barrier();
-        const double once = agreed(timed(work, 1, true, Clock::device));
-        return agreed(timed(work, runs_for(once), true, Clock::device));
+        const double once = agreed(timed(work, 1, true, Clock::device, false));
+        const std::uint32_t runs = runs_for(once, is_cpu() ? most_runs : most_held);
+        return agreed(timed(work, runs, true, Clock::device, true));
     };
     (void)alone(*kernel), (void)alone(*other);  // warm-up
     std::vector<double> seconds, kernel_ratio, beside_ratio;
@@ -222,19 +233,20 @@ void Sampler::measure_overhead(const OverheadShape& shape, Record& record) {
 /// Work without a pause; the second half of it is the sustained rate.
 void Sampler::measure_sustained(const SustainedShape& shape, Record& record) {
     const auto work = kernel_workload(device_, Kernel(shape.gemm));
-    (void)timed(*work, 1, true, Clock::device);
-    const double once = timed(*work, 1, true, Clock::device);
+    (void)timed(*work, 1, true, Clock::device, false);
+    const double once = timed(*work, 1, true, Clock::device, true);
     const auto runs = static_cast<std::uint32_t>(std::clamp(0.05 / once, 1.0, 10000.0));
     std::vector<double> samples;
     for (double spent = 0; spent < shape.seconds; spent += samples.back() * runs)
-        samples.push_back(timed(*work, runs, true, Clock::device));
+        samples.push_back(timed(*work, runs, true, Clock::device, false));  // without a pause before it
     samples.erase(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2));
     const MedianEstimate found = median_of(samples);
     record.samples = static_cast<std::uint32_t>(samples.size());
     record.seconds = found.median;
     record.half_width = std::max(least_half_width, found.standard_error / found.median);
     record.noise = record.half_width;
-    record.core_hertz = device_.clocks().core_hertz;
+    const double under_load = device_.core_hertz_behind(0);
+    record.core_hertz = under_load > 0 ? under_load : device_.clocks().core_hertz;
 }
 
 Record Sampler::measure(const Subject& subject) {

@@ -31,11 +31,12 @@ public:
 private:
     enum class Clock : std::uint8_t { device, wall };
     /// Seconds a run, of `runs` runs one after the other, on the operands of one set or of all in turn.
-    using Take = std::function<double(std::uint32_t runs)>;
+    /// warm: whether it ran before, so that nothing has to be allocated or chosen any more.
+    using Take = std::function<double(std::uint32_t runs, bool warm)>;
 
     /// Device seconds between two marks, which are forgotten.
     [[nodiscard]] double elapsed(kernels::Device::Mark from, kernels::Device::Mark to);
-    [[nodiscard]] double timed(Workload& work, std::uint32_t runs, bool cold, Clock clock);
+    [[nodiscard]] double timed(Workload& work, std::uint32_t runs, bool cold, Clock clock, bool warm);
     [[nodiscard]] Summary settle(const Take& take, Clock clock, Record& record);
     void hot_and_cold(Workload& work, Clock clock, Record& record);
     void measure_overlap(const OverlapShape& shape, Record& record);

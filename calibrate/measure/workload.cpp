@@ -49,10 +49,31 @@ void fill(Device& device, const kernels::Kernel& kernel, kernels::OperandMemory&
     }
 }
 
+/// Weight gradients are added to what is there, in fp32 beside 16-bit operands (grad_reduce_precision's default); fp8
+/// products cannot be.
+kernels::Settings as_training(const kernels::Kernel& kernel) {
+    kernels::Settings settings;
+    const auto* const gemm = std::get_if<kernels::Gemm>(&kernel);
+    if (gemm == nullptr || gemm->pass != kernels::GemmPass::weight_gradient) return settings;
+    settings.accumulate = gemm->dtype != kernels::Dtype::fp8;
+    if (kernels::size_of(gemm->dtype) == 2) settings.result = kernels::Dtype::fp32;
+    return settings;
+}
+
+std::uint64_t bytes_of(const kernels::Kernel& kernel) {
+    std::uint64_t bytes = 0;
+    for (const kernels::Operand& operand : kernels::operands(kernel, as_training(kernel))) bytes += operand.bytes();
+    return bytes;
+}
+
 class KernelWorkload final : public Workload {
 public:
     KernelWorkload(Device& device, const kernels::Kernel& kernel, std::size_t sets)
-        : Workload(sets), device_(&device), kernel_(kernel), first_(device, kernel) {
+        : Workload(sets),
+          device_(&device),
+          kernel_(kernel),
+          settings_(as_training(kernel)),
+          first_(device, kernel, settings_) {
         fill(device, kernel_, first_);
         std::uint64_t stride = 0;
         for (const auto& operand : first_.operands()) stride += aligned(operand.bytes());
@@ -67,7 +88,7 @@ public:
                 offset += aligned(bytes);
             }
         }
-        form_as_training();
+        transpose_weights();
         device.synchronize();
     }
     void run(std::size_t set, kernels::Stream stream) override {
@@ -76,16 +97,15 @@ public:
     }
 
 private:
-    /// Weight gradients as training forms them: weights lie as [outputs, inputs], so that the product of the program,
-    /// [inputs, outputs], is its transpose; and it is added to what is there (fp8 products cannot be).
-    void form_as_training() {
+    /// Weights lie as [outputs, inputs]: the weight gradient of the program, [inputs, outputs], is formed as its
+    /// transpose.
+    void transpose_weights() {
         auto* const gemm = std::get_if<kernels::Gemm>(&kernel_);
         if (gemm == nullptr || gemm->pass != kernels::GemmPass::weight_gradient) return;
         std::swap(gemm->m, gemm->n);
         const std::size_t operands = first_.operands().size();
         for (std::size_t first = 0; first < pointers_.size(); first += operands)
             std::swap(pointers_[first], pointers_[first + 1]);
-        settings_.accumulate = gemm->dtype != kernels::Dtype::fp8;
     }
 
     Device* device_;
@@ -149,7 +169,7 @@ std::size_t sets_for(std::uint64_t footprint, const kernels::DeviceFacts& facts)
 }
 
 std::unique_ptr<Workload> kernel_workload(Device& device, const kernels::Kernel& kernel) {
-    return std::make_unique<KernelWorkload>(device, kernel, sets_for(kernels::footprint(kernel), device.facts()));
+    return std::make_unique<KernelWorkload>(device, kernel, sets_for(bytes_of(kernel), device.facts()));
 }
 
 std::unique_ptr<Workload> copy_workload(Device& device, const CopyShape& copy) {

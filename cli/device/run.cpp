@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 struct RunOptions {
     std::string plan, device = "cpu", communication = "auto", out, progress;
+    bool steps_only = false;
 };
 
 std::string loss(const run::MeasuredStep& step) { return step.loss ? fmt::format("{:.5f}", *step.loss) : "-"; }
@@ -113,7 +114,7 @@ Exit execute(const RunOptions& options, kernels::Device& device, kernels::Commun
     const auto on_step = [&](std::uint32_t step, const run::MeasuredStep& measured) {
         if (results) results->add(step, measured);
     };
-    const run::MeasuredRun result = run::measure(device, world, plan, {progress, on_step});
+    const run::MeasuredRun result = run::measure(device, world, plan, {progress, on_step, options.steps_only});
     if (results) results->finish(result);
     if (progress != nullptr) progress->record().state = run::RankState::finished;
     return Exit::done;
@@ -157,6 +158,8 @@ void add_device_run(CLI::App& program, Exit& exit) {
         ->add_option("--out", options->out,
                      "what was measured (JSON); - for stdout, behind a line a step; without it, steps are printed")
         ->type_name("FILE");
+    command->add_flag("--steps-only", options->steps_only,
+                      "time the steps and not their operations, each of which costs two marks on a GPU");
     command->add_option("--progress", options->progress, "folder where every rank notes what it is doing")
         ->type_name("FOLDER");
     command->footer("Example:\n  mpirun -n 2 orrery-device run plan.json --device cpu --out measured.json");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 
 #include "base/error.hpp"
 #include "kernels/backends.hpp"
@@ -11,6 +12,10 @@
 namespace orrery::kernels {
 
 namespace {
+
+/// A rank has up to ten streams; with the 8 hardware queues that CUDA gives a process by itself, what waits for an
+/// event would keep back what another stream queued behind it. Read when CUDA starts.
+void want_queues() { ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0); }
 
 /// "cuda": the first GPU, or that of this process's rank on its host; "cuda:2": that one. ORRERY_GEMM_CANDIDATES: see
 /// cuda::GemmLibrary.
@@ -22,6 +27,7 @@ std::unique_ptr<Device> open(std::string_view detail) {
             throw Error(fmt::format("{} is \"{}\"", what, text), "give a whole number");
         return value;
     };
+    want_queues();
     int ordinal = 0;
     if (!detail.empty())
         ordinal = number(detail, "the GPU's number");

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <new>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/overloaded.hpp"
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/check.hpp"
+#include "kernels/cuda/pace.hpp"
 #include "kernels/cuda/pointwise.hpp"
 
 namespace orrery::kernels::cuda {
@@ -87,6 +90,7 @@ CudaDevice::~CudaDevice() {
     for (const cudaEvent_t event : events_) cudaEventDestroy(event);
     cudaEventDestroy(order_);
     cudaEventDestroy(origin_);
+    cudaFreeHost(host_words_);
     for (const StreamState& s : streams_) {
         cudaFree(s.scratch);
         if (s.stream != nullptr) cudaStreamDestroy(s.stream);
@@ -265,6 +269,34 @@ double CudaDevice::moment(Mark mark) {
 
 void CudaDevice::forget(std::span<const Mark> marks) {
     free_events_.insert(free_events_.end(), marks.begin(), marks.end());
+}
+
+/// What host and GPU tell each other.
+struct CudaDevice::HostWords {
+    std::uint32_t go = 0;
+    CountedCycles counted;
+};
+
+CudaDevice::HostWords& CudaDevice::host_words() {
+    if (host_words_ == nullptr) host_words_ = new (allocate_host(sizeof(HostWords))) HostWords;
+    return *host_words_;
+}
+
+void CudaDevice::hold(Stream stream) {
+    HostWords& words = host_words();
+    launch_wait_for_host(this->stream(stream), &words.go, ++ticket_);
+}
+
+void CudaDevice::proceed() {
+    if (host_words_ != nullptr) std::atomic_ref(host_words_->go).store(ticket_);
+}
+
+double CudaDevice::core_hertz_behind(Stream stream) {
+    HostWords& words = host_words();
+    const cudaStream_t on = this->stream(stream);
+    launch_count_cycles(on, &words.counted);
+    check(cudaStreamSynchronize(on), "counting the core's clock");
+    return static_cast<double>(words.counted.cycles) / static_cast<double>(words.counted.nanoseconds) * 1e9;
 }
 
 ClockReading CudaDevice::clocks() { return nvml_->read(); }

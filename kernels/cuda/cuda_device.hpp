@@ -46,6 +46,9 @@ public:
     [[nodiscard]] double moment(Mark mark) override;
     void forget(std::span<const Mark> marks) override;
     [[nodiscard]] ClockReading clocks() override;
+    void hold(Stream stream) override;
+    void proceed() override;
+    [[nodiscard]] double core_hertz_behind(Stream stream) override;
 
     /// CUDA calls of this thread go to this GPU from now on. From any thread.
     void use() const;
@@ -62,6 +65,8 @@ private:
     StreamState& state(Stream stream);
     Place place(Stream stream, std::uint64_t scratch_bytes);
     void move_origin();
+    struct HostWords;
+    HostWords& host_words();
 
     int ordinal_, capability_ = 0;
     DeviceFacts facts_;
@@ -74,6 +79,8 @@ private:
     cudaEvent_t origin_ = nullptr;  ///< of moment()
     double origin_seconds_ = 0;     ///< what moment() is there
     std::chrono::steady_clock::time_point anchored_;
+    HostWords* host_words_ = nullptr;  ///< pinned
+    std::uint32_t ticket_ = 0;         ///< of the latest hold()
 };
 
 }  // namespace orrery::kernels::cuda

@@ -63,7 +63,11 @@ NcclCommunicator::NcclCommunicator(CudaDevice& device, std::unique_ptr<HostGroup
 }
 
 NcclCommunicator::~NcclCommunicator() {
-    ending_ = true;
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+    }
+    ended_.notify_all();
     watchdog_.join();
     if (failure_.empty()) {
         // Non-blocking: finalize is waited for here, at most for the timeout; what is stuck then is aborted.
@@ -204,9 +208,8 @@ void NcclCommunicator::abort(const std::string& why) noexcept {
 
 void NcclCommunicator::watch() {
     device_.use();
-    while (!ending_) {
-        std::this_thread::sleep_for(glance);
-        const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, glance, [this] { return ending_; })) {
         if (!failure_.empty()) return;
         ncclResult_t state = ncclSuccess;
         if (ncclCommGetAsyncError(communicator_, &state) != ncclSuccess ||

@@ -3,8 +3,8 @@
 
 #include <nccl.h>
 
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -70,7 +70,8 @@ private:
     Clock::time_point queued_at_;
     bool queued_ = false;  ///< latest_ may still be ahead of the GPU
     std::string failure_;  ///< why the communicator was aborted
-    std::atomic<bool> ending_ = false;
+    bool ending_ = false;
+    std::condition_variable ended_;
     std::thread watchdog_;
 };
 

@@ -15,12 +15,12 @@ constexpr unsigned sensor_gpu = 0;                  // nvmlTemperatureSensors_t
 
 struct Reason {
     unsigned long long bit;
-    const char* name;
+    std::string_view name;
 };
 
 // nvmlClocksEventReasons. Left out: 0x1 idle, 0x2 applications' clocks setting, 0x100 display clocks.
 constexpr std::array<Reason, 6> reasons{{
-    {0x4, "power cap"},
+    {0x4, power_cap},
     {0x8, "hardware slowdown"},
     {0x10, "sync boost"},
     {0x20, "software thermal"},

@@ -26,6 +26,10 @@ public:
     [[nodiscard]] double dot(const Values& x, std::uint64_t at, const Values& y, std::uint64_t with) const {
         return sum(a_.head_dim, [&](std::uint64_t d) { return x[at + d] * y[with + d]; });
     }
+    /// How large the terms of such a product are.
+    [[nodiscard]] double size(const Values& x, std::uint64_t at, const Values& y, std::uint64_t with) const {
+        return root_of_squares(a_.head_dim, [&](std::uint64_t d) { return x[at + d] * y[with + d]; });
+    }
     [[nodiscard]] double score(Before v, std::uint64_t i, std::uint64_t j) const {
         return dot(v[0], query(i), v[1], key(j)) * scale();
     }
@@ -63,6 +67,13 @@ Pair pair(const Head& head, Before v, std::uint64_t i, std::uint64_t j) {
     return {p, p * (dp - head.dot(v[5], head.query(i), v[3], head.query(i)))};
 }
 
+/// How large the two terms of ds are.
+double size_of_ds(const Head& head, Before v, std::uint64_t i, std::uint64_t j) {
+    const std::uint64_t query = head.query(i);
+    return std::exp(head.score(v, i, j) - v[4][head.lse(i)]) *
+           (head.size(v[5], query, v[2], head.key(j)) + head.size(v[5], query, v[3], query));
+}
+
 double backward(const Attention& a, Before v, std::size_t operand, std::uint64_t index) {
     const bool of_query = operand == 6;
     const std::uint64_t d = index % a.head_dim, row = index / a.head_dim, heads = of_query ? a.heads : a.kv_heads;
@@ -86,7 +97,32 @@ double backward(const Attention& a, Before v, std::size_t operand, std::uint64_t
     });
 }
 
+/// Of dq = scale ds k and dk = scale ds^T q.
+double magnitude_of_backward(const Attention& a, Before v, bool of_query, std::uint64_t index) {
+    const std::uint64_t d = index % a.head_dim, row = index / a.head_dim, heads = of_query ? a.heads : a.kv_heads;
+    const std::uint64_t length = of_query ? a.seq : a.keys(), batch = row / heads / length, at = row / heads % length;
+    if (of_query) {
+        const Head head(a, batch, row % heads);
+        const std::uint64_t first = a.first_key(at);
+        return head.scale() * root_of_squares(a.end_key(at) - first, [&](std::uint64_t j) {
+                   return size_of_ds(head, v, at, first + j) * v[1][head.key(first + j) + d];
+               });
+    }
+    const std::uint64_t group = a.heads / a.kv_heads;
+    return root_of_squares(group, [&](std::uint64_t member) {
+        const Head head(a, batch, row % heads * group + member);
+        return head.scale() * root_of_squares(a.seq, [&](std::uint64_t i) {
+                   return head.sees(i, at) ? size_of_ds(head, v, i, at) * v[0][head.query(i) + d] : 0.0;
+               });
+    });
+}
+
 }  // namespace
+
+double magnitude_attention(const Attention& a, Before v, std::size_t operand, std::uint64_t index) {
+    const bool cancels = a.backward && (operand == 6 || operand == 7);
+    return cancels ? magnitude_of_backward(a, v, operand == 6, index) : 0.0;
+}
 
 double reference_attention(const Attention& a, Before v, std::size_t operand, std::uint64_t index) {
     return a.backward ? backward(a, v, operand, index) : forward(a, v, operand, index);

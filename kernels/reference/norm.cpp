@@ -48,7 +48,25 @@ double backward(const Pointwise& p, Before v, std::size_t operand, std::uint64_t
     return rstd[r] * (g(own) - mean_g - normal(r, own) * mean_gh);
 }
 
+/// Of dx = rstd (g - mean(g) - h mean(g h)).
+double magnitude_of_dx(const Pointwise& p, Before v, std::uint64_t index) {
+    const bool centred = p.kind == PointwiseKind::layernorm_backward;
+    const Values &x = v[0], &gamma = v[1], &dy = v[2], &rstd = v[centred ? 4 : 3];
+    const std::uint64_t r = index / p.cols, at = r * p.cols, own = index % p.cols;
+    const auto n = static_cast<double>(p.cols);
+    const auto g = [&](std::uint64_t c) { return dy[at + c] * gamma[c]; };
+    const auto h = [&](std::uint64_t c) { return (x[at + c] - (centred ? v[3][r] : 0.0)) * rstd[r]; };
+    const double mean_g = centred ? root_of_squares(p.cols, g) / n : 0.0;
+    const double mean_gh = root_of_squares(p.cols, [&](std::uint64_t c) { return g(c) * h(c); }) / n;
+    return rstd[r] * std::hypot(g(own), mean_g, h(own) * mean_gh);
+}
+
 }  // namespace
+
+double magnitude_norm(const Pointwise& p, Before v, std::size_t operand, std::uint64_t index) {
+    const std::size_t dx = p.kind == PointwiseKind::layernorm_backward ? 5 : 4;
+    return operand == dx ? magnitude_of_dx(p, v, index) : 0.0;
+}
 
 double reference_norm(const Pointwise& p, Before v, std::size_t operand, std::uint64_t index) {
     const bool is_forward = p.kind == PointwiseKind::layernorm || p.kind == PointwiseKind::rmsnorm;

@@ -65,6 +65,15 @@ double reference(const Kernel& kernel, Before before, std::size_t operand, std::
                       kernel);
 }
 
+double magnitude(const Kernel& kernel, Before before, std::size_t operand, std::uint64_t index) {
+    if (const auto* attention = std::get_if<Attention>(&kernel))
+        return magnitude_attention(*attention, before, operand, index);
+    const auto* const p = std::get_if<Pointwise>(&kernel);
+    const bool norm =
+        p != nullptr && (p->kind == PointwiseKind::layernorm_backward || p->kind == PointwiseKind::rmsnorm_backward);
+    return norm ? magnitude_norm(*p, before, operand, index) : 0.0;
+}
+
 std::uint64_t terms(const Kernel& kernel, std::size_t operand) {
     return std::visit(Overloaded{[](const Gemm& g) { return std::uint64_t{g.k}; },
                                  [](const Attention& a) {

@@ -29,6 +29,11 @@ struct Values {
 /// the backward of a norm takes mean and rstd, as they are given.
 double reference(const Kernel& kernel, std::span<const Values> before, std::size_t operand, std::uint64_t index);
 
+/// How large the terms are that an element is the sum of, where they may cancel: the root of the sum of their squares.
+/// Rounding errors of the terms follow it, however small the sum is: dq and dk of attention (all of it cancels where a
+/// query sees one key), dx of a norm (with two columns). Elsewhere 0: reference() says it.
+double magnitude(const Kernel& kernel, std::span<const Values> before, std::size_t operand, std::uint64_t index);
+
 /// How many terms are summed into one element of an output: k of a Gemm, seq of Attention, the length of a row or a
 /// column. It bounds what rounding can do to a result.
 std::uint64_t terms(const Kernel& kernel, std::size_t operand);

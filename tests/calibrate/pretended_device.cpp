@@ -37,12 +37,15 @@ void PretendedDevice::queue(double seconds, kernels::Stream stream) {
     if (throttled()) seconds *= 1.5;
     for (const auto& [other, until] : busy_until_)
         if (other != stream && until > busy_until_[stream]) seconds *= pretence_.slowed_beside;
+    if (idle_ && !held_) busy_until_[stream] += pretence_.launch;
+    idle_ = false;
     busy_until_[stream] += seconds + pretence_.gap;
 }
 
 void PretendedDevice::launch(const kernels::Kernel& kernel, std::span<void* const> operands, kernels::Stream stream,
-                             const kernels::Settings&) {
+                             const kernels::Settings& settings) {
     ++launches_;
+    settings_ = settings;
     const bool hot = operands[0] == last_operand_ && stays_cached(kernel);
     last_operand_ = operands[0];
     queue(seconds_of(kernel) * (hot ? 1 : pretence_.cold_factor), stream);
@@ -64,7 +67,14 @@ void PretendedDevice::forget(std::span<const Mark> marks) {
     for (const Mark mark : marks) marks_.erase(mark);
 }
 
+void PretendedDevice::hold(kernels::Stream) {
+    held_ = true;
+    ++holds_;
+}
+
 void PretendedDevice::synchronize() {
+    if (held_) throw kernels::DeviceError("waits for work that is held back", "");
+    idle_ = true;
     double last = 0;
     for (const auto& [stream, until] : busy_until_) last = std::max(last, until);
     for (auto& [stream, until] : busy_until_) until = last;
@@ -81,7 +91,7 @@ kernels::ClockReading PretendedDevice::clocks() {
     kernels::ClockReading reading{.core_hertz = 1.5e9};
     if (throttled()) {
         reading.core_hertz = 1.0e9;
-        reading.throttled = {"power cap"};
+        reading.throttled = {std::string(pretence_.reason)};
     }
     samples_ += first_reading_ ? 0 : 1;
     first_reading_ = !first_reading_;

@@ -17,8 +17,10 @@ struct Pretence {
     double cold_factor = 1;            ///< a run on operands that are not in the cache takes this much longer
     std::uint32_t throttled_from = 0;  ///< samples from this one ...
     std::uint32_t throttled_to = 0;    ///< ... to before this one are throttled, and take half as long again
-    double gap = 0;                    ///< seconds between kernels
-    double slowed_beside = 1;          ///< factor on a stream while the other has work
+    std::string_view reason = "hardware thermal";  ///< why
+    double gap = 0;                                ///< seconds between kernels
+    double launch = 0;         ///< seconds from a mark on an idle stream to the kernel launched behind it
+    double slowed_beside = 1;  ///< factor on a stream while the other has work
 };
 
 /// 10 TFLOP/s, 1 TB/s after 2 us; streams run at once. Its clock is its own.
@@ -49,7 +51,13 @@ public:
     [[nodiscard]] double moment(Mark mark) override { return marks_.at(mark); }
     void forget(std::span<const Mark> marks) override;
     [[nodiscard]] kernels::ClockReading clocks() override;
+    void hold(kernels::Stream stream) override;
+    void proceed() override { held_ = false; }
+    [[nodiscard]] double core_hertz_behind(kernels::Stream) override { return throttled() ? 1.1e9 : 0; }
 
+    /// Of the latest launch.
+    [[nodiscard]] const kernels::Settings& settings() const { return settings_; }
+    [[nodiscard]] std::uint32_t holds() const { return holds_; }
     [[nodiscard]] std::uint32_t launches() const { return launches_; }
     /// Wall time that goes with the device's, no involuntary switches, sleeping that only counts.
     Surroundings surroundings();
@@ -65,9 +73,11 @@ private:
     std::map<kernels::Stream, double> busy_until_;
     std::map<Mark, double> marks_;
     Mark next_mark_ = 1;
-    std::uint32_t samples_ = 0, launches_ = 0;  ///< samples: pairs of clock readings
+    bool held_ = false, idle_ = true;                       ///< idle: nothing was launched since all had ended
+    std::uint32_t samples_ = 0, launches_ = 0, holds_ = 0;  ///< samples: pairs of clock readings
     bool first_reading_ = true;
     const void* last_operand_ = nullptr;
+    kernels::Settings settings_;
     double slept_ = 0;
 };
 

@@ -37,7 +37,39 @@ TEST(Sampler, DropsAndCountsThrottledSamples) {
 TEST(Sampler, GivesUpOnADeviceThatIsAlwaysThrottled) {
     PretendedDevice device({.throttled_from = 0, .throttled_to = 1000000});
     const Record record = measure(device, kernel);
-    EXPECT_NE(record.failure.find("power cap"), std::string::npos) << record.failure;
+    EXPECT_NE(record.failure.find("hardware thermal"), std::string::npos) << record.failure;
+}
+
+TEST(Sampler, KeepsAndCountsWhatRunsAtThePowerLimit) {
+    PretendedDevice device({.noise = 0, .throttled_from = 0, .throttled_to = 1000000, .reason = kernels::power_cap});
+    const Record record = measure(device, kernel);
+    EXPECT_EQ(record.failure, "");
+    EXPECT_EQ(record.throttled, 0U);
+    EXPECT_EQ(record.capped, record.samples);
+    EXPECT_NEAR(record.seconds / PretendedDevice::seconds_of(kernel), 1.5, 1e-9);
+    EXPECT_EQ(record.core_hertz, 1.1e9) << "the clock under the work";
+}
+
+/// Into sums in fp32 that stand there, whatever the format of the operands.
+TEST(Sampler, FormsWeightGradientsAsTrainingDoes) {
+    using kernels::Dtype;
+    for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+        PretendedDevice device({.noise = 0});
+        (void)measure(device, kernels::Kernel(kernels::Gemm{dtype, 1, 64, 32, 16, kernels::GemmPass::weight_gradient}));
+        EXPECT_TRUE(device.settings().accumulate);
+        EXPECT_EQ(device.settings().result.value_or(Dtype::fp32), Dtype::fp32);
+        EXPECT_EQ(device.settings().result.has_value(), dtype == Dtype::bf16);
+    }
+    PretendedDevice device({.noise = 0});
+    (void)measure(device, kernel);
+    EXPECT_EQ(device.settings(), kernels::Settings{});
+}
+
+TEST(Sampler, LeavesTheLaunchOutOfAGpusSamples) {
+    PretendedDevice device({.noise = 0, .launch = 5e-6});
+    const Record record = measure(device, kernel);
+    EXPECT_GE(device.holds(), record.samples);
+    EXPECT_NEAR(record.seconds / PretendedDevice::seconds_of(kernel), 1, 1e-9);
 }
 
 TEST(Sampler, TakesTheMiddleOfHotAndColdOnACpu) {

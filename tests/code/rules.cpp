@@ -70,7 +70,7 @@ const std::vector<Door> doors{
     {"Boost.Graph", "boost/graph/.*", {"topology", "models"}},
     {"CUDA, NCCL, MPI and BLAS",
      "(cuda|cublas|nccl|nvml|cudnn|mpi|cblas|openblas|dnnl|oneapi/|oneapi/dnnl).*",
-     {"kernels"}},
+     {"kernels", "emulated"}},  // tests/emulated has headers of its own under these names
     {"CLI11", "CLI/.*", {"cli"}},
     {"pybind11", "pybind11/.*|Python\\.h", {"python"}},
     {"tomlplusplus and yaml-cpp", "(toml\\+\\+|yaml-cpp)/.*", {"doors"}},

@@ -171,6 +171,30 @@ TEST_F(GpuDevice, ClocksAreThoseOfAGpuOrUnknown) {
     EXPECT_LT(reading.watts, 3000);
 }
 
+TEST_F(GpuDevice, HeldWorkBeginsWhenItMay) {
+    void* const memory = device_memory(4096);
+    const Pointwise fill{PointwiseKind::fill, Dtype::fp32, 1, 1024};
+    for (int repeat = 0; repeat < 3; ++repeat) {
+        const Device::Mark before = gpu().mark(1);
+        gpu().hold(1);
+        const Device::Mark from = gpu().mark(1);
+        for (int i = 0; i < 100; ++i) gpu().launch(fill, std::array{memory}, 1);
+        const Device::Mark to = gpu().mark(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        gpu().proceed();
+        gpu().synchronize();
+        EXPECT_GE(gpu().seconds(before, from), 0.015);
+        EXPECT_LT(gpu().seconds(from, to), 0.015) << "100 kernels that lay ready";
+        gpu().forget(std::array{before, from, to});
+    }
+}
+
+TEST_F(GpuDevice, CountsItsClock) {
+    const double hertz = gpu().core_hertz_behind(0);
+    EXPECT_GT(hertz, 100e6);
+    EXPECT_LT(hertz, 5e9);
+}
+
 TEST_F(GpuDevice, GoesOnAfterAnAllocationThatFails) {
     EXPECT_THROW(static_cast<void>(gpu().allocate(1ull << 50)), DeviceError);
     expect_right(Pointwise{PointwiseKind::add, Dtype::fp32, 16, 64}, 1);

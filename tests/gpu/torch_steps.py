@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """The same training steps in plain PyTorch: an independent check of what a device does with a plan.
 
-    tests/gpu/torch_steps.py PLAN.json... [--device cuda:0] [--ours FOLDER]
+    tests/gpu/torch_steps.py PLAN.json... [--device cuda:0] [--ours FOLDER] [--json FILE]
 
 Takes plans of one rank as `orrery run --plan` writes them (GPT and Llama layers; fp32, tf32, bf16), trains on random
-tokens and prints the fastest and the median step. --ours: a folder where `orrery-device run --out` left NAME.json; the
-two are printed side by side. Attention is PyTorch's fused one where it has one, Adam the fused one on a GPU.
+tokens and prints the fastest and the median step. --ours: a folder where `orrery-device run --out` left NAME.json (or
+NAME.alone.json, of steps whose operations were not timed); the two are printed side by side. --json: every plan's
+seconds. Attention is PyTorch's fused one where it has one, Adam the fused one on a GPU.
 bf16 is mixed precision as Megatron-LM's: bf16 parameters and activations, Adam on fp32 masters whose rounded copies are
 the parameters, gradients summed over micro-batches in grad_reduce's format. They are summed by kernels of their own,
-where ours add inside the product."""
+where ours add inside the product. Every loop over parameters is one of PyTorch's _foreach_ functions."""
 import argparse
 import json
 import pathlib
@@ -134,6 +135,7 @@ def train(plan, device):
     half = t["precision"] == "bf16"
     parameters = list(model.parameters())
     weights = parameters
+    singles = None
     if half:
         parameters = [p.detach().clone() for p in weights]
         sums = torch.float32 if t["grad_reduce_precision"] == "fp32" else torch.bfloat16
@@ -153,19 +155,24 @@ def train(plan, device):
         for batch in ids:
             (model(batch[:, :-1], batch[:, 1:]) / count).backward()
             if half:
-                for total, weight in zip(totals, weights):
-                    total += weight.grad
+                torch._foreach_add_(totals, [weight.grad for weight in weights])
+                for weight in weights:
                     weight.grad = None
         if half:
-            for master, total in zip(parameters, totals):
-                master.grad = total.float()
+            if sums == torch.float32:
+                singles = totals
+            elif singles is None:
+                singles = [torch.empty_like(p) for p in parameters]
+            if singles is not totals:
+                torch._foreach_copy_(singles, totals)
+            for master, single in zip(parameters, singles):
+                master.grad = single
         if t["clip_grad"] > 0:
-            torch.nn.utils.clip_grad_norm_(parameters, t["clip_grad"])
+            torch.nn.utils.clip_grad_norm_(parameters, t["clip_grad"], foreach=True)
         adam.step()
         if half:
             with torch.no_grad():
-                for weight, master in zip(weights, parameters):
-                    weight.copy_(master)
+                torch._foreach_copy_(weights, parameters)
         synchronize()
         if step >= run["warmup"]:
             seconds.append(time.perf_counter() - begin)
@@ -174,8 +181,9 @@ def train(plan, device):
 
 def ours(folder, name):
     """Median seconds of our measured steps, if they are there."""
-    file = pathlib.Path(folder, name + ".json") if folder else None
-    if file is None or not file.exists():
+    files = [pathlib.Path(folder, name + end) for end in (".alone.json", ".json")] if folder else []
+    file = next((file for file in files if file.exists()), None)
+    if file is None:
         return None
     measured = json.loads(file.read_text())
     return statistics.median(s["seconds"] for s in measured["steps"][measured["warmup"]:])
@@ -186,6 +194,7 @@ def main():
     parser.add_argument("plans", nargs="+", metavar="PLAN")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--ours", metavar="FOLDER")
+    parser.add_argument("--json", metavar="FILE")
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
     if device.type == "cpu":
@@ -193,6 +202,7 @@ def main():
     elif not torch.cuda.is_available():
         print("torch_steps: PyTorch finds no GPU", file=sys.stderr)
         return 77
+    measured = {}
     for file in arguments.plans:
         plan = json.loads(pathlib.Path(file).read_text())
         reason = refuse(plan)
@@ -206,6 +216,9 @@ def main():
         if own:
             text += f"; ours {1e3 * own:.3f} ms, {statistics.median(seconds) / own:.2f} times as fast"
         print(text, flush=True)
+        measured[plan["name"]] = seconds
+        if arguments.json:
+            pathlib.Path(arguments.json).write_text(json.dumps(measured))
     return 0
 
 

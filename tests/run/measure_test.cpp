@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
 
 #include "base/error.hpp"
+#include "kernels/number_format.hpp"
 #include "run/clock.hpp"
 #include "strategies/build.hpp"
 #include "strategies/memory.hpp"
@@ -103,6 +105,46 @@ TEST(Progress, OutlivesItsRank) {
     EXPECT_EQ(trace->pid, ::getpid());
     std::ofstream(file) << "short";
     EXPECT_FALSE(read_progress(file));
+}
+
+TEST(Measure, TimesStepsAlone) {
+    const Here here;
+    const auto device = kernels::open_device("cpu");
+    const MeasuredRun run = measure(*device, nullptr, small(), {.steps_only = true});
+    EXPECT_EQ(run.steps.size(), 6U);
+    EXPECT_GT(run.step_seconds(), 0);
+    EXPECT_LT(run.steps.back().loss.value(), run.steps.front().loss.value());
+    EXPECT_TRUE(run.ranks.at(0).ops.empty());
+    save(run, here / "run.json");
+    EXPECT_EQ(load_measured(here / "run.json").step_seconds(), run.step_seconds());
+}
+
+/// Cores share the making of large parameters: each element is what it is by itself.
+TEST(Parameters, BeginAsTheirNamesAndPlacesSay) {
+    strategies::Plan plan = small_plan(1, 4);
+    plan.model.vocab = 4096;
+    plan.model.hidden = 256;
+    plan.model.head_dim = 128;
+    plan.training.precision.compute = kernels::Dtype::bf16;
+    const strategies::StepProgram program = strategies::build(plan);
+    const auto device = kernels::open_device("cpu");
+    const RunSettings settings;
+    Executor executor(*device, nullptr, plan, program, settings);
+    const Parameters& parameters = executor.model().parameters();
+    std::uint64_t largest = 0;
+    for (const Slice& slice : parameters.slices()) {
+        std::uint64_t at = parameters.offset(slice.name);
+        largest = std::max(largest, slice.elements());
+        for (const auto& [first, count] : slice.rows)
+            for (std::uint64_t i = 0; i < count * slice.cols; ++i, ++at) {
+                const auto value = static_cast<float>(
+                    initial_value(slice, settings.seed, first + i / slice.cols, slice.first_col + i % slice.cols));
+                std::uint16_t found = 0;
+                std::memcpy(&found, parameters.weight(at), sizeof found);
+                ASSERT_EQ(found, kernels::to_bf16(static_cast<double>(value))) << slice.name << " " << i;
+            }
+    }
+    EXPECT_GT(largest, std::uint64_t{1} << 19U) << "too small to be shared among cores";
 }
 
 TEST(Measure, TimesEveryOperationOfOneRank) {
