@@ -56,14 +56,6 @@ void require_model(const models::ModelSpec& model) {
             "take learned or rope");
 }
 
-void require_modules(const strategies::Strategy& strategy) {
-    const strategies::Again again = strategy.again();
-    require(again.whole || again.modules.empty() || again.modules == strategies::Module::core_attn,
-            "/strategy/recompute_modules",
-            fmt::format("recomputation of {} cannot be executed yet", strategy.recompute_modules),
-            "leave it out, which recomputes attention, or set recompute to \"full\"");
-}
-
 void require_formats(const strategies::Precision& precision) {
     using kernels::Dtype;
     const Dtype compute = precision.compute, sums = precision.grad_reduce;
@@ -112,7 +104,6 @@ void require_executable(const strategies::Plan& plan) {
     const strategies::Strategy& strategy = plan.strategy;
     const strategies::Training& training = plan.training;
     require_model(plan.model);
-    require_modules(plan.strategy);
     require_formats(training.precision);
     require_experts(plan);
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",

@@ -233,11 +233,28 @@ const Case tensor_cases[]{
      }},
 };
 
+void again(Plan& p, const char* modules) {
+    p.strategy.recompute = Recompute::selective;
+    p.strategy.recompute_modules = modules;
+}
+
+const Case module_cases[]{
+    {"Activations", [](Plan& p) { again(p, "moe_act"); }},
+    {"Experts", [](Plan& p) { again(p, "moe,core_attn"); }},
+    {"SharedExpertsAndNorms", [](Plan& p) { again(p, "shared_experts,layernorm,moe_act"); }},
+    {"Expert2Experts",
+     [](Plan& p) {
+         again(p, "moe,layernorm");
+         p.strategy.data = p.strategy.expert = 2;
+     }},
+};
+
 std::string name_of(const testing::TestParamInfo<Case>& one) { return one.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(OneRank, ExpertMeshes, testing::ValuesIn(one_rank_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Expert, ExpertMeshes, testing::ValuesIn(expert_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Sharded, ExpertMeshes, testing::ValuesIn(sharded_cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Modules, ExpertMeshes, testing::ValuesIn(module_cases), name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, ExpertMeshes, testing::ValuesIn(tensor_cases), name_of);
 
 }  // namespace
