@@ -84,8 +84,8 @@ void add_turned(std::vector<Work>& list, const LayerStream& stream, std::uint64_
     list.push_back({.name = "transpose fp8",
                     .what = stream.pointwise(kernels::PointwiseKind::transpose, rows, cols / 2),
                     .needs = needs,
-                    .of_weights = true,
-                    .looped = true});
+                    .looped = true,
+                    .of_weights = true});
 }
 
 }  // namespace orrery::strategies
