@@ -1,9 +1,7 @@
 // What commands predict and say, for tests of them.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -12,17 +10,8 @@
 namespace orrery::cli {
 
 /// The JSON of `orrery simulate` with so many --set; null where it fails, which fails the test.
-inline nlohmann::json predicted(const std::string& scenario, const std::vector<std::string>& changes = {}) {
-    std::vector<std::string> arguments{"simulate", scenario, "--json", "-"};
-    for (const std::string& change : changes) arguments.insert(arguments.end(), {"--set", change});
-    const Result result = orrery(arguments);
-    EXPECT_EQ(result.exit, 0) << result.err;
-    return result.exit == 0 ? nlohmann::json::parse(result.out) : nlohmann::json();
-}
+nlohmann::json predicted(const std::string& scenario, const std::vector<std::string>& changes = {});
 
-inline void expect_words(const std::string& text, const std::vector<std::string>& words) {
-    for (const std::string& word : words)
-        EXPECT_NE(text.find(word), std::string::npos) << word << " is missing from\n" << text;
-}
+void expect_words(const std::string& text, const std::vector<std::string>& words);
 
 }  // namespace orrery::cli
