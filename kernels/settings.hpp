@@ -19,6 +19,17 @@ struct Unpermuted {
     bool operator==(const Unpermuted&) const = default;
 };
 
+/// What an activation kernel applies: own is what its name says.
+enum class Function : std::uint8_t { own, gelu, silu, relu, squared_relu };
+
+/// Biases that Attention adds to its scaled scores, those of one sequence to all of a batch (T5, Raffel et al. 2020).
+struct PositionBias {
+    const void* values = nullptr;  ///< [seq, keys, heads] in the kernel's dtype; null: none
+    void* gradient = nullptr;      ///< backward: the same extents and dtype; what is formed is added to it
+
+    bool operator==(const PositionBias&) const = default;
+};
+
 struct Settings {
     /// Results are added to what is there: c of a Gemm, dw of a convolution, dgamma and dbeta of a norm, db of
     /// bias_gradient, the sum of sum_of_squares.
@@ -41,6 +52,18 @@ struct Settings {
     std::uint64_t lse_stride = 0;
     /// rope, softmax_merge: columns of a head; 0: rope_head(cols).
     std::uint64_t head = 0;
+    /// rope: of a head's columns the last so many rotate, by tables of [P, turned / 2], and the others are copied; 0:
+    /// all. The keys of latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1.3) have those columns in common:
+    /// with `shared` their operands are
+    ///   rope           x [R, C / head (head - turned)] s [R, turned] cos sin -> y [R, C]: every head x's and s rotated
+    ///   rope_backward  dy cos sin -> dx ds, summed over heads
+    std::uint64_t turned = 0;
+    bool shared = false;
+    /// Attention: columns of a head's values and results; 0: head_dim.
+    std::uint64_t value_dim = 0;
+    PositionBias position_bias{};
+    /// gelu, swiglu and their backward passes: what is applied instead, to x + bias, or to the gate.
+    Function function = Function::own;
     /// rope: rows of its tables; 0: min(rows, rope_positions). softmax_merge: rows of one of several sequences, whose
     /// part and whole follow each other; 0: all.
     std::uint64_t positions = 0;

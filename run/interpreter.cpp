@@ -128,6 +128,7 @@ kernels::Settings Interpreter::settings(const LayerCall& call, const Launch& lau
     settings.experts = static_cast<const std::int32_t*>(at(launch.experts));
     settings.unpermuted = {at(launch.unpermuted), static_cast<const float*>(at(launch.unpermuted_weight)),
                            static_cast<float*>(at(launch.unpermuted_dweight))};
+    settings.position_bias = {at(launch.position_bias), at(launch.position_gradient)};
     if (launch.real_classes) settings.classes = real_classes(bind_.place);
     return settings;
 }
@@ -274,7 +275,14 @@ Action Interpreter::bind(const LayerCall& call, std::uint32_t index) {
     const Detail& detail = block.details[index];
     Action action;
     if (const auto* compute = std::get_if<Compute>(&op.what)) {
-        action = bind_kernel(call, launched(step_.kernels[compute->kernel], detail.launch), detail);
+        const Kernel& priced = step_.kernels[compute->kernel];
+        action = bind_kernel(call, launched(priced, detail.launch), detail);
+        if (!detail.also.empty()) {
+            std::vector<Action> all{std::move(action)};
+            for (const Detail& more : detail.also)
+                all.push_back(bind_kernel(call, launched(priced, more.launch), more));
+            action = in_order(std::move(all));
+        }
     } else {
         action = bind_collective(call, op, detail);
     }

@@ -17,6 +17,11 @@ using strategies::Table;
 /// The base of rotary positions (Su et al. 2021, section 3.2.2).
 constexpr double rope_base = 10000;
 
+/// Columns of a head that rotate.
+std::uint64_t turned_columns(const models::ModelSpec& spec) {
+    return spec.kv_lora_rank > 0 ? spec.rope_head_dim : spec.head_dim;
+}
+
 }  // namespace
 
 StepData::StepData(kernels::Device& device, const Place& place) : device_(device), place_(place) {
@@ -44,11 +49,12 @@ void StepData::make_head_tables() {
 
 void StepData::make_rotations() {
     const models::ModelSpec& spec = place_.plan.model;
-    const std::uint64_t half = spec.head_dim / 2, seq = place_.plan.rank_seq(), count = seq * half;
+    const std::uint64_t turned = turned_columns(spec), half = turned / 2, seq = place_.plan.rank_seq(),
+                        count = seq * half;
     std::vector<float> values(2 * count);
     for (std::uint64_t p = 0; p < seq; ++p)
         for (std::uint64_t i = 0; i < half; ++i) {
-            const double turn = std::pow(rope_base, -2.0 * static_cast<double>(i) / spec.head_dim);
+            const double turn = std::pow(rope_base, -2.0 * static_cast<double>(i) / static_cast<double>(turned));
             const double angle = static_cast<double>(place_.position_of(p)) * turn;
             values[p * half + i] = static_cast<float>(std::cos(angle));
             values[count + p * half + i] = static_cast<float>(std::sin(angle));
@@ -92,7 +98,8 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::loss_picked: return loss_.as<float>() + 2 * all_tokens() + row;
         case Table::rope_cos: return rotations_.as<float>();
         case Table::rope_sin:
-            return rotations_.as<float>() + std::uint64_t{place_.plan.rank_seq()} * (place_.plan.model.head_dim / 2);
+            return rotations_.as<float>() +
+                   std::uint64_t{place_.plan.rank_seq()} * (turned_columns(place_.plan.model) / 2);
         case Table::zeros: return zeros_.as<void>();
         case Table::copy_expert:
         case Table::copy_source:
@@ -111,6 +118,14 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::join_packed:
         case Table::by_position:
         case Table::by_rank: return heads_.at(table).as<std::int32_t>();
+        case Table::decoded_ids:
+        case Table::images:
+        case Table::encoded_distances:
+        case Table::decoded_distances:
+        case Table::encoded_biases:
+        case Table::decoded_biases:
+        case Table::encoded_bias_gradients:
+        case Table::decoded_bias_gradients: break;
     }
     return nullptr;
 }

@@ -35,25 +35,40 @@ void require_model(const models::ModelSpec& model) {
             "take a GPT or Llama model, or predict it with orrery simulate");
     require(model.dropout == 0, "/model/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
             "set it to 0");
-    require(!model.post_norm && !model.mlm_head && model.token_types == 0, "/model",
-            "BERT's post-norm layers, segment table and head cannot be executed yet", "take a GPT or Llama model");
-    require(!model.parallel_residual, "/model/parallel_residual", "a parallel residual cannot be executed yet",
-            "set it to false");
-    require(!model.qk_norm, "/model/qk_norm", "norms of queries and keys cannot be executed yet", "set it to false");
-    require(model.input_norm && !model.output_norm, model.output_norm ? "/model/output_norm" : "/model/input_norm",
-            "norms behind branches cannot be executed yet", "take a GPT or Llama model");
-    require(model.activation == (model.gated ? models::ActivationKind::silu : models::ActivationKind::gelu),
-            "/model/hidden_act", "GEGLU, ReLU and a SiLU without gate cannot be executed yet",
-            model.gated ? "set it to \"silu\"" : "set it to \"gelu\"");
+    require(model.token_types == 0, "/model/type_vocab_size", "BERT's table of segments cannot be executed yet",
+            "set it to 0");
+    require(!model.post_norm || model.experts == 0, "/model/num_experts",
+            "experts in layers that norms stand behind cannot be executed yet", "take a dense model");
     require(model.further_tokens == 0, "/model/num_nextn_predict_layers",
             "the prediction of further tokens cannot be executed yet", "set it to 0");
-    require(!model.logits_bias, "/model/logits_bias", "a bias of the logits cannot be executed yet", "set it to false");
     require(!model.shared_expert_gate, "/model/moe_shared_expert_gate",
             "a gate of the expert that every token takes cannot be executed yet", "set it to false");
-    require(model.kv_lora_rank == 0, "/model/kv_lora_rank", "latent attention cannot be executed yet",
-            "take a model without");
     require(model.position != models::PositionKind::alibi, "/model/position", "ALiBi cannot be executed yet",
             "take learned or rope");
+}
+
+/// What layers of a model need of the ranks that share them.
+void require_layers(const strategies::Plan& plan) {
+    const models::ModelSpec& model = plan.model;
+    const strategies::Strategy& strategy = plan.strategy;
+    const bool normed = model.qk_norm && model.kv_lora_rank == 0;
+    require(!normed || !model.qk_norm_whole || strategy.tensor == 1, "/strategy/tensor",
+            "norms over all heads of queries and keys cannot be executed on several tensor ranks yet", "set it to 1");
+    require(!normed || strategy.tensor == 1 || strategy.sequence_parallel, "/strategy/sequence_parallel",
+            "norms of queries and keys on several tensor ranks are executed beside sequence parallelism alone: their "
+            "gradients are summed with those of other norms",
+            "set it to true, or tensor to 1");
+    require((!normed && model.kv_lora_rank == 0) || strategy.context == 1, "/strategy/context",
+            "context ranks exchange heads of packed queries, keys and values: norms of queries and keys, and latent "
+            "attention, cannot be executed there yet",
+            "set it to 1");
+    require(!model.parallel_residual || model.experts == 0, "/model/num_experts",
+            "experts beside a parallel residual cannot be executed yet", "set use_parallel_residual to false");
+    require(!model.parallel_residual || !model.output_norm, "/model/output_norm",
+            "norms behind the branches of a parallel residual cannot be executed yet",
+            "set use_parallel_residual to false");
+    require(model.input_norm || model.experts == 0, "/model/input_norm",
+            "experts that no norm stands before cannot be executed yet", "set it to true");
 }
 
 void require_formats(const strategies::Precision& precision) {
@@ -104,6 +119,7 @@ void require_executable(const strategies::Plan& plan) {
     const strategies::Strategy& strategy = plan.strategy;
     const strategies::Training& training = plan.training;
     require_model(plan.model);
+    require_layers(plan);
     require_formats(training.precision);
     require_experts(plan);
     require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
@@ -155,6 +171,8 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
             "set it to \"a2a\", or context to 1");
     require(!plan.strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
             "the host of a GPU updates no parameters yet", "set it to false");
+    require(plan.model.kv_lora_rank == 0, "/model/kv_lora_rank", "a GPU does not run latent attention yet",
+            "run it on CPUs");
     const std::uint64_t aligned = vector_bytes / kernels::size_of(strategies::activation_dtype(plan));
     const std::uint64_t tokens = plan.rank_tokens();
     require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),

@@ -49,8 +49,10 @@ void adjust(Operand& operand, const Pointwise& p, const Launch& launch) {
             return;
         case PointwiseKind::rope:
         case PointwiseKind::rope_backward:
+            if (settings.shared) return;
             if (is("cos") || is("sin")) {
-                if (settings.positions > 0) operand.elements = settings.positions * settings.head / 2;
+                const std::uint64_t turned = settings.turned > 0 ? settings.turned : settings.head;
+                if (settings.positions > 0) operand.elements = settings.positions * turned / 2;
             } else if (settings.row_stride > 0) {
                 operand.elements = (p.rows - 1) * settings.row_stride + p.cols;
             }
@@ -88,18 +90,38 @@ void adjust(Operand& operand, const kernels::Attention& a, const Launch& launch)
     operand.elements = (rows - 1) * stride + operand.elements / rows;
 }
 
+/// Of one launch. A product that is added to its own result reads it; sums of weights' gradients have a format given.
 std::vector<Touched> touched_by(const Kernel& kernel, const Detail& detail) {
     const Launch& launch = detail.launch;
     const std::vector<Operand> operands = contract(kernel, launch);
+    const bool added = std::holds_alternative<kernels::Gemm>(kernel) && launch.settings.accumulate &&
+                       !launch.settings.result.has_value();
     std::vector<Touched> all;
     for (std::size_t i = 0; i < detail.operands.size(); ++i) {
         const kernels::Role role = i < operands.size() ? operands[i].role : kernels::Role::in;
-        const bool reads = role != kernels::Role::out && (launch.zeroed >> i & 1U) == 0;
-        all.push_back({detail.operands[i], reads, role != kernels::Role::in});
+        const bool written = role != kernels::Role::in;
+        const bool reads = (role != kernels::Role::out && (launch.zeroed >> i & 1U) == 0) || (written && added);
+        all.push_back({detail.operands[i], reads, written});
     }
-    for (const View& view : {launch.bias, launch.experts, launch.unpermuted, launch.unpermuted_weight, launch.begins})
+    for (const View& view : {launch.bias, launch.experts, launch.unpermuted, launch.unpermuted_weight, launch.begins,
+                             launch.position_bias})
         if (view.given()) all.push_back({view, true, false});
-    if (launch.unpermuted_dweight.given()) all.push_back({launch.unpermuted_dweight, false, true});
+    for (const View& view : {launch.unpermuted_dweight, launch.position_gradient})
+        if (view.given()) all.push_back({view, false, true});
+    return all;
+}
+
+/// All launches of an operation: what an earlier one of them has written, a later one finds.
+std::vector<Touched> touched_by_all(const Kernel& priced, const Detail& detail) {
+    std::vector<Touched> all = touched_by(launched(priced, detail.launch), detail);
+    for (const Detail& more : detail.also)
+        for (Touched each : touched_by(launched(priced, more.launch), more)) {
+            const auto made = [&](const Touched& before) {
+                return before.writes && before.view.value == each.view.value;
+            };
+            each.reads = each.reads && std::ranges::none_of(all, made);
+            all.push_back(each);
+        }
     return all;
 }
 
@@ -125,7 +147,7 @@ std::vector<Operand> contract(const Kernel& kernel, const Launch& launch) {
 std::vector<Touched> touched(const StepProgram& step, const Op& op, const Detail& detail) {
     if (detail.operands.empty()) return {};
     if (const auto* compute = std::get_if<Compute>(&op.what))
-        return touched_by(launched(step.kernels[compute->kernel], detail.launch), detail);
+        return touched_by_all(step.kernels[compute->kernel], detail);
     return {{detail.operands.front(), true, false}, {detail.operands.back(), false, true}};  // a collective
 }
 

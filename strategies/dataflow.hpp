@@ -59,6 +59,16 @@ enum class Table : std::uint8_t {
     // int32, where context ranks gather keys and values: of each token's row in a new order, its place in the old one.
     by_position,  ///< by rank and token -> by position in the whole sequence
     by_rank,      ///< the inverse
+    decoded_ids,   ///< as ids, of the sequence that is decoded; targets are of that one too
+    images,        ///< of the micro-batch, in the format of activations
+    // Of an encoder, and of the decoder beside it: int32 [seq, seq], the bucket of the distance of each pair of
+    // positions; biases of the pairs' scores, [seq, seq, heads], and the sum of their gradients over a stack's layers
+    encoded_distances,
+    decoded_distances,
+    encoded_biases,
+    decoded_biases,
+    encoded_bias_gradients,
+    decoded_bias_gradients,
 };
 
 using ValueId = std::uint32_t;
@@ -128,6 +138,7 @@ struct SharedSequences {
 struct Launch {
     kernels::Settings settings{};  ///< its pointers are null: the views below stand for them
     View bias{}, experts{}, unpermuted{}, unpermuted_weight{}, unpermuted_dweight{};
+    View position_bias{}, position_gradient{};  ///< the members of Settings::position_bias
     /// What is launched instead of the kernel that is priced, where operands lie in another order: the gradient of a
     /// weight that lies as [outputs, inputs], or copies of tokens that are moved by a table.
     std::optional<kernels::Kernel> kernel{};
@@ -148,6 +159,7 @@ struct Launch {
 struct Detail {
     std::vector<View> operands{};
     Launch launch{};
+    std::vector<Detail> also{};  ///< launched behind it at no further price: each names its kernel
 };
 
 struct LayerFlow {
@@ -155,6 +167,10 @@ struct LayerFlow {
     std::vector<Parameter> parameters;
     ValueId input = no_value, output = no_value;  ///< none: an embedding has no input, a head no output
     ValueId input_gradient = no_value, output_gradient = no_value;  ///< what backward leaves and takes
+    ValueId second_input = no_value, second_gradient = no_value;    ///< of a layer of two inputs
+    /// What layers behind have left of the gradient of the same input, where backward adds to it: of the first, and of
+    /// the second.
+    ValueId gradient_before = no_value, second_gradient_before = no_value;
     bool complete = true;  ///< false: some operation has no operands, and the layer cannot be executed
 };
 

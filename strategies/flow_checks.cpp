@@ -27,7 +27,7 @@ public:
 
     /// `written`: what lies there before the first operation; returns what does behind the last.
     std::set<ValueId> check(std::set<ValueId> written);
-    /// Adds one for every operation that forms the gradient of a parameter, by its index.
+    /// Adds one for every operation that forms the gradient of a parameter, by its index; its launches count as one.
     void count_gradients(std::vector<int>& formed) const;
 
 private:
@@ -36,8 +36,9 @@ private:
         problems_.push_back(fmt::format("{} op {} ({}): {}", block_.name, op, step_.names[block_.ops[op].label.name],
                                         fmt::format(format, std::forward<Args>(args)...)));
     }
-    void check_kernel(std::size_t i, const kernels::Kernel& priced);
-    void check_launch(std::size_t i, const kernels::Kernel& kernel, const std::vector<std::uint64_t>& offsets);
+    void check_kernel(std::size_t i, const kernels::Kernel& priced, const Detail& detail);
+    void check_launch(std::size_t i, const kernels::Kernel& kernel, const Detail& detail,
+                      const std::vector<std::uint64_t>& offsets);
     void check_collective(std::size_t i, const Collective& collective);
     void check_extent(std::size_t i, const View& view, std::string_view operand, std::uint64_t elements);
     [[nodiscard]] bool lasting(ValueId id) const {
@@ -60,19 +61,20 @@ void BlockChecker::check_extent(std::size_t i, const View& view, std::string_vie
                 value.elements);
 }
 
-void BlockChecker::check_kernel(std::size_t i, const kernels::Kernel& priced) {
-    const Launch& launch = block_.details[i].launch;
+void BlockChecker::check_kernel(std::size_t i, const kernels::Kernel& priced, const Detail& detail) {
+    const Launch& launch = detail.launch;
     const kernels::Kernel kernel = launched(priced, launch);
-    if (launch.shared.step == SharedSequences::Step::none) return check_launch(i, kernel, {});
-    for (std::uint32_t rank = 0; rank < launch.shared.ranks; ++rank)
+    if (launch.shared.step == SharedSequences::Step::none) check_launch(i, kernel, detail, {});
+    for (std::uint32_t rank = 0; launch.shared.step != SharedSequences::Step::none && rank < launch.shared.ranks;
+         ++rank)
         for (const SharedLaunch& each : shared_launches(kernel, launch, rank))
-            check_launch(i, each.kernel, each.offsets);
+            check_launch(i, each.kernel, detail, each.offsets);
+    for (const Detail& more : detail.also) check_kernel(i, priced, more);
 }
 
 /// offsets: of each operand behind where its view begins; empty: none.
-void BlockChecker::check_launch(std::size_t i, const kernels::Kernel& kernel,
+void BlockChecker::check_launch(std::size_t i, const kernels::Kernel& kernel, const Detail& detail,
                                 const std::vector<std::uint64_t>& offsets) {
-    const Detail& detail = block_.details[i];
     const Launch& launch = detail.launch;
     const auto operands = contract(kernel, launch);
     if (operands.size() != detail.operands.size()) {
@@ -112,7 +114,7 @@ std::set<ValueId> BlockChecker::check(std::set<ValueId> written) {
         const Op& op = block_.ops[i];
         try {
             if (const auto* compute = std::get_if<Compute>(&op.what))
-                check_kernel(i, step_.kernels[compute->kernel]);
+                check_kernel(i, step_.kernels[compute->kernel], block_.details[i]);
             else
                 check_collective(i, std::get<Collective>(op.what));
             const auto all = touched(step_, op, block_.details[i]);
@@ -130,10 +132,13 @@ std::set<ValueId> BlockChecker::check(std::set<ValueId> written) {
 }
 
 void BlockChecker::count_gradients(std::vector<int>& formed) const {
-    for (std::size_t i = 0; i < block_.ops.size(); ++i)
+    for (std::size_t i = 0; i < block_.ops.size(); ++i) {
+        std::set<std::uint32_t> by_this;
         for (const Touched& each : touched(step_, block_.ops[i], block_.details[i]))
             if (const Value& value = flow_.values[each.view.value]; each.writes && value.role == Role::weight_gradient)
-                ++formed[value.of];
+                by_this.insert(value.of);
+        for (const std::uint32_t parameter : by_this) ++formed[parameter];
+    }
 }
 
 /// The blocks of one layer: its forward, then its backward, each in one part or several.

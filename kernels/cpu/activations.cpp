@@ -1,4 +1,5 @@
 #include "kernels/cpu/clones.hpp"
+#include "kernels/cpu/functions.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/cpu/vector_math.hpp"
@@ -55,6 +56,8 @@ ORRERY_CLONED void relu_backward_loop(const float* __restrict y, const float* __
 void run_gelu(const Pointwise& p, const Memory& memory) {
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         const std::size_t at = begin * p.cols;
+        if (const Function function = memory.settings().function; function != Function::own)
+            return apply(function, BiasedRows{memory[0] + at, memory[1], nullptr, memory[2] + at, end - begin, p.cols});
         gelu_loop(memory[0] + at, memory[1], memory[2] + at, end - begin, p.cols);
     });
 }
@@ -62,6 +65,9 @@ void run_gelu(const Pointwise& p, const Memory& memory) {
 void run_gelu_backward(const Pointwise& p, const Memory& memory) {
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         const std::size_t at = begin * p.cols;
+        if (const Function function = memory.settings().function; function != Function::own)
+            return apply(function,
+                         BiasedRows{memory[0] + at, memory[1], memory[2] + at, memory[3] + at, end - begin, p.cols});
         gelu_backward_loop(memory[0] + at, memory[1], memory[2] + at, memory[3] + at, end - begin, p.cols);
     });
 }
@@ -69,6 +75,8 @@ void run_gelu_backward(const Pointwise& p, const Memory& memory) {
 void run_swiglu(const Pointwise& p, const Memory& memory) {
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         const std::size_t at = begin * p.cols;
+        if (const Function function = memory.settings().function; function != Function::own)
+            return apply(function, GatedRows{memory[0] + 2 * at, nullptr, memory[1] + at, end - begin, p.cols});
         swiglu_loop(memory[0] + 2 * at, memory[1] + at, end - begin, p.cols);
     });
 }
@@ -76,6 +84,9 @@ void run_swiglu(const Pointwise& p, const Memory& memory) {
 void run_swiglu_backward(const Pointwise& p, const Memory& memory) {
     split_rows(p.rows, p.cols, [&](std::uint64_t begin, std::uint64_t end) {
         const std::size_t at = begin * p.cols;
+        if (const Function function = memory.settings().function; function != Function::own)
+            return apply(function,
+                         GatedRows{memory[0] + 2 * at, memory[1] + at, memory[2] + 2 * at, end - begin, p.cols});
         swiglu_backward_loop(memory[0] + 2 * at, memory[1] + at, memory[2] + 2 * at, end - begin, p.cols);
     });
 }

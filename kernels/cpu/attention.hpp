@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "kernels/cpu/pointwise.hpp"
 #include "kernels/kernel.hpp"
@@ -31,6 +33,34 @@ struct ScoreBlock {
     }
     /// Whether the block holds the first key that its row i sees.
     [[nodiscard]] bool begins(std::size_t i) const { return attention->first_key(first_query + i) >= first_key; }
+};
+
+/// Biases of one head's scores, among those of all heads.
+struct Biases {
+    const float* values;  ///< [queries, keys, heads]; null: none
+    std::size_t heads, head;
+    [[nodiscard]] std::size_t at(const ScoreBlock& block, std::size_t i, std::size_t j) const {
+        return ((block.first_query + i) * block.attention->keys() + block.first_key + j) * heads + head;
+    }
+};
+void add_biases(const ScoreBlock& block, const Biases& biases);
+/// gradients: of scores. to: as the biases.
+void bias_gradients(const ScoreBlock& block, const float* gradients, const Biases& biases, float* to);
+
+/// Where the gradients of position biases are summed, one array for each sequence, since threads share these.
+class BiasGradients {
+public:
+    BiasGradients(const Attention& a, const Settings& settings);
+    /// [seq, keys, heads] of one sequence; null: there are no biases.
+    [[nodiscard]] float* of(std::size_t batch);
+    /// Adds them to what Settings::position_bias says.
+    void finish() const;
+
+private:
+    void* to_;
+    Format format_;
+    std::size_t elements_ = 0;
+    std::vector<float> sums_;
 };
 
 /// Online softmax: turns scores into exp(score - new largest), and updates each row's largest score, sum of

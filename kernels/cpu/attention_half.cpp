@@ -29,62 +29,88 @@ struct Columns {
 class HeadGroup {
 public:
     HeadGroup(const Attention& a, const Memory& memory, std::size_t batch, std::size_t kv_head)
-        : memory_(memory), batch_(batch), one_(a) {
-        const std::size_t group = a.heads / a.kv_heads, packed = memory.settings().row_stride,
-                          keys = memory.settings().key_stride != 0 ? memory.settings().key_stride : packed;
+        : memory_(memory), batch_(batch), kv_head_(kv_head), all_heads_(a.heads), one_(a) {
+        const std::size_t group = a.heads / a.kv_heads, packed = memory.settings().row_stride, keys = a.head_dim,
+                          values = memory.settings().value_dim != 0 ? memory.settings().value_dim : keys;
         one_.dtype = Dtype::fp32;
         one_.batch = one_.kv_heads = 1;
         one_.heads = static_cast<std::uint32_t>(group);
+        contiguous_.value_dim = memory.settings().value_dim;
         contiguous_.lse_stride = memory.settings().lse_stride;
         lse_ = memory[4] +
                (batch * a.heads + kv_head * group) * (contiguous_.lse_stride != 0 ? contiguous_.lse_stride : a.seq);
-        const std::size_t wide = group * a.head_dim, narrow = a.head_dim;
-        output_ = {nullptr, std::size_t{a.heads} * a.head_dim, kv_head * wide, wide, a.seq};
-        query_ = {nullptr, packed != 0 ? packed : output_.stride, kv_head * wide, wide, a.seq};
+        const std::size_t of_keys = memory.settings().key_stride != 0 ? memory.settings().key_stride : packed;
+        const auto columns = [&](std::size_t heads, std::size_t width, std::size_t all, std::size_t rows,
+                                 std::size_t given) {
+            return Columns{nullptr, given != 0 ? given : all * width, kv_head * heads * width, heads * width, rows};
+        };
+        query_ = columns(group, keys, a.heads, a.seq, packed);
         gradient_ = query_;
         if (memory.settings().dq_stride != 0) gradient_.stride = memory.settings().dq_stride;
-        key_ = {nullptr, keys != 0 ? keys : std::size_t{a.kv_heads} * a.head_dim, kv_head * narrow, narrow, a.keys()};
+        key_ = columns(1, keys, a.kv_heads, a.keys(), of_keys);
+        value_ = columns(1, values, a.kv_heads, a.keys(), of_keys);
+        output_ = columns(group, values, a.heads, a.seq, 0);
     }
 
     void forward() {
-        std::vector<float> values(2 * query_.elements() + 2 * key_.elements());
+        take_biases(nullptr);
+        std::vector<float> values(query_.elements() + key_.elements() + value_.elements() + output_.elements());
         float* next = values.data();
         std::array<void*, 5> pointers{};
-        for (std::size_t i = 0; i < 3; ++i) pointers[i] = unpacked(i, i == 0 ? query_ : key_, next);
+        for (std::size_t i = 0; i < 3; ++i) pointers[i] = unpacked(i, next);
         pointers[3] = next;
         pointers[4] = lse_;
         run(pointers);
-        at(output_, 3).pack_from(static_cast<const float*>(pointers[3]));
+        at(3).pack_from(static_cast<const float*>(pointers[3]));
     }
 
-    void backward() {
-        std::vector<float> values(4 * query_.elements() + 4 * key_.elements());
+    /// biases: of the sequence, for all heads; null: there are none.
+    void backward(float* biases) {
+        take_biases(biases);
+        std::vector<float> values(2 * (query_.elements() + key_.elements() + value_.elements() + output_.elements()));
         float* next = values.data();
         std::array<void*, 9> pointers{};
-        for (std::size_t i = 0; i < 3; ++i) pointers[i] = unpacked(i, i == 0 ? query_ : key_, next);
-        pointers[3] = unpacked(3, output_, next);
+        for (const std::size_t i : {0, 1, 2, 3, 5}) pointers[i] = unpacked(i, next);
         pointers[4] = lse_;
-        pointers[5] = unpacked(5, output_, next);
         for (std::size_t i = 6; i < 9; ++i) {
             pointers[i] = next;
-            next += (i == 6 ? gradient_ : key_).elements();
+            next += at(i).elements();
         }
         run(pointers);
-        for (std::size_t i = 6; i < 9; ++i)
-            at(i == 6 ? gradient_ : key_, i).pack_from(static_cast<const float*>(pointers[i]));
+        for (std::size_t i = 6; i < 9; ++i) at(i).pack_from(static_cast<const float*>(pointers[i]));
+        for (std::size_t i = 0; i < bias_gradients_.size(); ++i) biases[of_all(i)] += bias_gradients_[i];
     }
 
 private:
     /// These columns of operand i, from the sequence's first token on.
-    [[nodiscard]] Columns at(Columns columns, std::size_t i) const {
+    [[nodiscard]] Columns at(std::size_t i) const {
+        Columns columns = value_;
+        if (i == 0 || i == 6) columns = i == 0 ? query_ : gradient_;
+        if (i == 1 || i == 7) columns = key_;
+        if (i == 3 || i == 5) columns = output_;
         columns.memory = memory_.as<Bfloat16>(i) + batch_ * columns.rows * columns.stride;
         return columns;
     }
-    float* unpacked(std::size_t i, const Columns& columns, float*& next) const {
+    float* unpacked(std::size_t i, float*& next) const {
         float* const to = next;
-        at(columns, i).unpack_to(to);
-        next += columns.elements();
+        at(i).unpack_to(to);
+        next += at(i).elements();
         return to;
+    }
+    /// An element of [seq, keys, the group's heads] among those of all heads.
+    [[nodiscard]] std::size_t of_all(std::size_t i) const {
+        return i / one_.heads * all_heads_ + kv_head_ * one_.heads + i % one_.heads;
+    }
+    void take_biases(const float* gradients) {
+        contiguous_.position_bias = memory_.settings().position_bias;
+        PositionBias& bias = contiguous_.position_bias;
+        if (bias.values == nullptr) return;
+        bias_.resize(std::size_t{one_.seq} * one_.keys() * one_.heads);
+        for (std::size_t i = 0; i < bias_.size(); ++i)
+            unpack(static_cast<const Bfloat16*>(bias.values) + of_all(i), bias_.data() + i, 1);
+        bias.values = bias_.data();
+        if (gradients != nullptr) bias_gradients_.resize(bias_.size());
+        bias.gradient = gradients != nullptr ? bias_gradients_.data() : nullptr;
     }
     void run(std::span<void* const> pointers) const {
         const ThreadCount own(1);
@@ -92,20 +118,24 @@ private:
     }
 
     const Memory& memory_;
-    std::size_t batch_;
+    std::size_t batch_, kv_head_, all_heads_;
     Attention one_;
     Settings contiguous_{};
     float* lse_ = nullptr;
-    Columns query_{}, gradient_{}, key_{}, output_{};  ///< gradient_: of queries
+    Columns query_{}, gradient_{}, key_{}, value_{}, output_{};  ///< gradient_: of queries
+    std::vector<float> bias_, bias_gradients_;
 };
 
 }  // namespace
 
 void run_half_attention(const Attention& a, const Memory& memory) {
+    BiasGradients biases(a, memory.settings());
     each_unit(std::size_t{a.batch} * a.kv_heads, [&](std::size_t unit) {
-        HeadGroup heads(a, memory, unit / a.kv_heads, unit % a.kv_heads);
-        a.backward ? heads.backward() : heads.forward();
+        const std::size_t batch = unit / a.kv_heads;
+        HeadGroup heads(a, memory, batch, unit % a.kv_heads);
+        a.backward ? heads.backward(biases.of(batch)) : heads.forward();
     });
+    biases.finish();
 }
 
 }  // namespace orrery::kernels::cpu

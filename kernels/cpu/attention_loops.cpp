@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/clones.hpp"
+#include "kernels/cpu/half.hpp"
 #include "kernels/cpu/vector_math.hpp"
 
 namespace orrery::kernels::cpu {
@@ -53,6 +54,36 @@ void blank(float* row, std::size_t begin, std::size_t end, std::size_t keys) {
 }
 
 }  // namespace
+
+void add_biases(const ScoreBlock& block, const Biases& biases) {
+    if (biases.values == nullptr) return;
+    for (std::size_t i = 0; i < block.queries; ++i)
+        for (std::size_t j = block.begin(i); j < block.end(i); ++j)
+            block.scores[i * block.stride + j] += biases.values[biases.at(block, i, j)];
+}
+
+void bias_gradients(const ScoreBlock& block, const float* gradients, const Biases& biases, float* to) {
+    for (std::size_t i = 0; i < block.queries; ++i)
+        for (std::size_t j = block.begin(i); j < block.end(i); ++j)
+            to[biases.at(block, i, j)] += gradients[i * block.stride + j];
+}
+
+BiasGradients::BiasGradients(const Attention& a, const Settings& settings)
+    : to_(settings.position_bias.gradient), format_(format_of(a.dtype)) {
+    if (to_ == nullptr) return;
+    elements_ = std::size_t{a.seq} * a.keys() * a.heads;
+    sums_.resize(a.batch * elements_);
+}
+
+float* BiasGradients::of(std::size_t batch) { return sums_.empty() ? nullptr : sums_.data() + batch * elements_; }
+
+void BiasGradients::finish() const {
+    if (sums_.empty()) return;
+    std::vector<float> total(elements_);
+    load(format_, to_, 0, total.data(), elements_);
+    for (std::size_t i = 0; i < sums_.size(); ++i) total[i % elements_] += sums_[i];
+    store(format_, total.data(), to_, 0, elements_);
+}
 
 void absorb(const ScoreBlock& block, float* largest, float* total, float* o, std::size_t o_stride,
             std::size_t head_dim) {

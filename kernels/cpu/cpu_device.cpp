@@ -89,9 +89,9 @@ void CpuDevice::launch(const Kernel& kernel, std::span<void* const> operands, St
     if (settings.result.value_or(Dtype::fp32) != Dtype::fp32 && settings.result != dtype_of(kernel))
         throw Error(fmt::format("{} cannot write {}", to_text(kernel), name(*settings.result)),
                     "fp32, or its own format");
-    if (operands.size() != kernels::operands(kernel).size())
+    if (const std::size_t count = kernels::operands(kernel, settings).size(); operands.size() != count)
         throw Error(fmt::format("{} was given {} operands", to_text(kernel), operands.size()),
-                    fmt::format("it has {}", kernels::operands(kernel).size()));
+                    fmt::format("it has {}", count));
     if (is_callers(stream)) return run_kernel(kernel, Memory(operands, settings), facts_.multiprocessors);
     worker(stream).queue([kernel, given = std::vector<void*>(operands.begin(), operands.end()), settings,
                           threads = facts_.multiprocessors] { run_kernel(kernel, Memory(given, settings), threads); });

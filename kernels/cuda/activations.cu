@@ -1,4 +1,4 @@
-// GELU with its bias, SwiGLU, and ReLU.
+// GELU with its bias, SwiGLU, what may stand in their place (Settings::function), and ReLU.
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/pointwise.hpp"
 
@@ -14,8 +14,36 @@ __device__ __forceinline__ float tanh_of(float u) { return 1.0f - 2.0f / (__expf
 
 __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
 
-template <class T, int W>
-struct Gelu {
+/// Functions: their values and slopes.
+struct GeluOf {
+    __device__ static float value(float t) {
+        return 0.5f * t * (1.0f + tanh_of(root_2_over_pi * (t + cubic * t * t * t)));
+    }
+    __device__ static float slope(float t) {
+        const float tanh = tanh_of(root_2_over_pi * (t + cubic * t * t * t));
+        const float inner = root_2_over_pi * (1.0f + 3.0f * cubic * t * t);
+        return 0.5f * (1.0f + tanh) + 0.5f * t * (1.0f - tanh * tanh) * inner;
+    }
+};
+struct SiluOf {
+    __device__ static float value(float t) { return t * sigmoid(t); }
+    __device__ static float slope(float t) {
+        const float s = sigmoid(t), silu = t * s;
+        return s + silu * (1.0f - s);
+    }
+};
+struct ReluOf {
+    __device__ static float value(float t) { return fmaxf(t, 0.0f); }
+    __device__ static float slope(float t) { return t > 0.0f ? 1.0f : 0.0f; }
+};
+struct SquaredReluOf {
+    __device__ static float value(float t) { return t > 0.0f ? t * t : 0.0f; }
+    __device__ static float slope(float t) { return t > 0.0f ? 2.0f * t : 0.0f; }
+};
+
+/// y = F(x + bias).
+template <class T, int W, class F>
+struct Biased {
     const T *x, *bias;
     T* y;
     std::uint32_t cols;
@@ -24,16 +52,13 @@ struct Gelu {
         load(x + r * cols + c, v);
         load(bias + c, b);
 #pragma unroll
-        for (int e = 0; e < W; ++e) {
-            const float t = v[e] + b[e];
-            v[e] = 0.5f * t * (1.0f + tanh_of(root_2_over_pi * (t + cubic * t * t * t)));
-        }
+        for (int e = 0; e < W; ++e) v[e] = F::value(v[e] + b[e]);
         store(y + r * cols + c, v);
     }
 };
 
-template <class T, int W>
-struct GeluBackward {
+template <class T, int W, class F>
+struct BiasedBackward {
     const T *x, *bias, *dy;
     T* dx;
     std::uint32_t cols;
@@ -43,19 +68,14 @@ struct GeluBackward {
         load(dy + r * cols + c, g);
         load(bias + c, b);
 #pragma unroll
-        for (int e = 0; e < W; ++e) {
-            const float t = v[e] + b[e];
-            const float tanh = tanh_of(root_2_over_pi * (t + cubic * t * t * t));
-            const float slope = root_2_over_pi * (1.0f + 3.0f * cubic * t * t);
-            g[e] *= 0.5f * (1.0f + tanh) + 0.5f * t * (1.0f - tanh * tanh) * slope;
-        }
+        for (int e = 0; e < W; ++e) g[e] *= F::slope(v[e] + b[e]);
         store(dx + r * cols + c, g);
     }
 };
 
 /// x is [rows, 2 cols]: the gate, then the linear part.
-template <class T, int W>
-struct Swiglu {
+template <class T, int W, class F>
+struct Gated {
     const T* x;
     T* y;
     std::uint32_t cols;
@@ -64,13 +84,13 @@ struct Swiglu {
         load(x + 2 * r * cols + c, gate);
         load(x + (2 * r + 1) * cols + c, up);
 #pragma unroll
-        for (int e = 0; e < W; ++e) up[e] *= gate[e] * sigmoid(gate[e]);
+        for (int e = 0; e < W; ++e) up[e] *= F::value(gate[e]);
         store(y + r * cols + c, up);
     }
 };
 
-template <class T, int W>
-struct SwigluBackward {
+template <class T, int W, class F>
+struct GatedBackward {
     const T *x, *dy;
     T* dx;
     std::uint32_t cols;
@@ -81,9 +101,9 @@ struct SwigluBackward {
         load(dy + r * cols + c, g);
 #pragma unroll
         for (int e = 0; e < W; ++e) {
-            const float s = sigmoid(gate[e]), silu = gate[e] * s;
-            gate[e] = g[e] * up[e] * (s + silu * (1.0f - s));
-            up[e] = g[e] * silu;
+            const float slope = F::slope(gate[e]), value = F::value(gate[e]);
+            gate[e] = g[e] * up[e] * slope;
+            up[e] = g[e] * value;
         }
         store(dx + 2 * r * cols + c, gate);
         store(dx + (2 * r + 1) * cols + c, up);
@@ -119,22 +139,36 @@ struct ReluBackward {
     }
 };
 
-template <class T, int W>
-void launch(const Place& place, const Pointwise& p, Operands o) {
+template <class T, int W, class F>
+void launch_with(const Place& place, const Pointwise& p, Operands o) {
     const auto cols = static_cast<std::uint32_t>(p.cols);
     const auto run = [&](auto f) { map_rows<W>(place, f, p.rows, p.cols); };
     if (p.kind == PointwiseKind::gelu)
-        run(Gelu<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), cols});
+        run(Biased<T, W, F>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), cols});
     else if (p.kind == PointwiseKind::gelu_backward)
-        run(GeluBackward<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), at<T>(o, 3), cols});
+        run(BiasedBackward<T, W, F>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), at<T>(o, 3), cols});
     else if (p.kind == PointwiseKind::swiglu)
-        run(Swiglu<T, W>{at<T>(o, 0), at<T>(o, 1), cols});
+        run(Gated<T, W, F>{at<T>(o, 0), at<T>(o, 1), cols});
     else if (p.kind == PointwiseKind::swiglu_backward)
-        run(SwigluBackward<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), cols});
+        run(GatedBackward<T, W, F>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), cols});
     else if (p.kind == PointwiseKind::relu)
         run(Relu<T, W>{at<T>(o, 0), at<T>(o, 1), cols});
     else
         run(ReluBackward<T, W>{at<T>(o, 0), at<T>(o, 1), at<T>(o, 2), cols});
+}
+
+/// By its name, or what the launch is told.
+template <class T, int W>
+void launch(const Place& place, const Pointwise& p, Operands o) {
+    const bool gated = p.kind == PointwiseKind::swiglu || p.kind == PointwiseKind::swiglu_backward;
+    switch (o.settings().function) {
+        case Function::own: break;
+        case Function::gelu: return launch_with<T, W, GeluOf>(place, p, o);
+        case Function::silu: return launch_with<T, W, SiluOf>(place, p, o);
+        case Function::relu: return launch_with<T, W, ReluOf>(place, p, o);
+        case Function::squared_relu: return launch_with<T, W, SquaredReluOf>(place, p, o);
+    }
+    gated ? launch_with<T, W, SiluOf>(place, p, o) : launch_with<T, W, GeluOf>(place, p, o);
 }
 
 }  // namespace

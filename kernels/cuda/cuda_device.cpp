@@ -171,12 +171,16 @@ void CudaDevice::launch(const Kernel& kernel, std::span<void* const> operands, S
                               "allocate() returns such memory; parts of it must begin at multiples too");
     std::visit(Overloaded{[&](const Gemm& gemm) { gemm_->launch(place(stream, 0), gemm, operands, settings); },
                           [&](const Attention& attention) {
-                              if (!attention.plain() || !in_plain_rows(settings))
-                                  refuse(attention, "as many keys as queries and no window run; the others on a CPU");
+                              const bool usual = settings.value_dim == 0 && settings.position_bias.values == nullptr;
+                              if (!attention.plain() || !usual || !in_plain_rows(settings))
+                                  refuse(attention,
+                                         "as many keys as queries and no window, values as wide as keys, and no "
+                                         "biases of positions run; the others on a CPU");
                               launch_attention(place(stream, scratch_bytes(attention)), attention, operands,
                                                settings.row_stride);
                           },
                           [&](const Pointwise& pointwise) {
+                              if (settings.turned != 0) refuse(pointwise, "whole heads rotate; parts of them on a CPU");
                               const std::uint64_t scratch = scratch_bytes(pointwise, settings, facts_.multiprocessors);
                               launch_pointwise(place(stream, scratch), pointwise, Operands(operands, settings));
                           },

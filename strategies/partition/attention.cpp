@@ -1,5 +1,5 @@
-// The attention core on one tensor rank: fused, or as batched products with a softmax over seq x seq; and the rotation
-// of queries and keys before it. Heads are split over the tensor axis; nothing is communicated.
+// The attention core on one tensor rank: fused, or as batched products with a softmax over seq x seq. Heads are split
+// over the tensor axis; nothing is communicated.
 #include "strategies/partition/attention.hpp"
 
 #include <algorithm>
@@ -16,10 +16,29 @@ using kernels::Gemm;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 
-/// Queries, keys and values of a token are one packed row.
-std::array<View, 3> heads_of(const Shape& s, ValueId packed) {
-    return {View{packed}, View{packed, std::uint64_t{s.heads} * s.head_dim},
-            View{packed, std::uint64_t{s.heads + s.kv_heads} * s.head_dim}};
+/// Queries, keys and values of a token are one packed row, or lie apart.
+struct Heads {
+    std::array<View, 3> views;
+    std::uint64_t row_stride;
+};
+
+Heads heads_of(const Shape& s, const LayerStream& stream) {
+    if (!stream.apart.empty()) return {{View{stream.apart[0]}, View{stream.apart[1]}, View{stream.apart[2]}}, 0};
+    const ValueId packed = stream.value;
+    return {{View{packed}, View{packed, std::uint64_t{s.heads} * s.head_dim},
+             View{packed, std::uint64_t{s.heads + s.kv_heads} * s.head_dim}},
+            s.row()};
+}
+
+/// Kernels are priced with heads of one width, and launched with those that there are.
+Launch launch_of(const Shape& s, kernels::Attention kernel, std::uint64_t row_stride) {
+    Launch launch;
+    launch.settings.row_stride = row_stride;
+    if (s.value_dim == s.head_dim) return launch;
+    kernel.head_dim = s.head_dim;
+    launch.kernel = kernel;
+    launch.settings.value_dim = s.value_dim;
+    return launch;
 }
 
 void fused(LayerStream& stream, const Shape& s, Piece& piece) {
@@ -31,14 +50,15 @@ void fused(LayerStream& stream, const Shape& s, Piece& piece) {
     auto& flow = stream.flow;
     const std::uint64_t rows = s.tokens() * s.heads;
     const View o{stream.activation(rows * s.value_dim)}, lse{flow.activation(kernels::Format::fp32, rows)};
-    const auto [q, k, v] = heads_of(s, stream.value);
-    const auto [dq, dk, dv] = heads_of(s, flow.gradient_of(stream.value));
-    Launch packed;
-    packed.settings.row_stride = s.row();
-    piece.forward.push_back({.name = "attention", .what = forward, .detail = {{q, k, v, o, lse}, packed}});
+    const Heads heads = heads_of(s, stream);
+    const auto [q, k, v] = heads.views;
+    const auto gradient = [&](const View& view) { return View{flow.gradient_of(view.value), view.offset}; };
+    piece.forward.push_back(
+        {.name = "attention", .what = forward, .detail = {{q, k, v, o, lse}, launch_of(s, forward, heads.row_stride)}});
     piece.backward.push_back({.name = "attention backward",
                               .what = backward,
-                              .detail = {{q, k, v, o, lse, {flow.gradient_of(o.value)}, dq, dk, dv}, packed}});
+                              .detail = {{q, k, v, o, lse, gradient(o), gradient(q), gradient(k), gradient(v)},
+                                         launch_of(s, backward, heads.row_stride)}});
     stream.value = o.value;
     piece.saved_bytes = s.qkv_bytes() + s.tokens() * s.heads * 4;  // Q, K, V and the row's log-sum-exp in fp32
     piece.working_bytes = s.qkv_bytes();
@@ -123,6 +143,7 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
     Piece piece{.name = "attention core", .part_of = Module::core_attn};
     const Shape shape = attention_shape(op, stream);
     if (stream.plan.strategy.context > 1) {
+        if (!stream.apart.empty()) stream.layer.flow.complete = false;  // heads are exchanged out of packed rows
         shard_over_context(stream, shape, piece);
     } else if (stream.plan.training.fused_attention) {
         fused(stream, shape, piece);
@@ -131,6 +152,7 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
         stream.value = stream.activation(shape.tokens() * shape.result_row());
     }
     piece.input_bytes = shape.qkv_bytes();
+    stream.apart.clear();
     stream.layer.pieces.push_back(std::move(piece));
 }
 
@@ -145,62 +167,6 @@ void shard_relative_positions(LayerStream& stream, const models::RelativePositio
     piece.saved_bytes = piece.working_bytes = pairs * heads * stream.bytes;
     piece.parameters = piece.replicated_parameters = op.buckets * op.heads;
     stream.layer.flow.complete = false;
-    stream.layer.pieces.push_back(std::move(piece));
-}
-
-namespace {
-
-/// By PyTorch's operators, as Llama's, GPT-NeoX's and Megatron-LM's own code of before its fused kernel have it:
-/// x cos + rotate_half(x) sin, where rotate_half negates one half and joins the two.
-void rope_by_operators(Piece& piece, const Cells& over) {
-    const Cells half{over.element, over.rows, over.cols / 2};
-    add_passes(piece.forward, "rope half", half, 1, 0);
-    add_passes(piece.forward, "rope", over, 3, 1);
-    add_passes(piece.backward, "rope half backward", half, 1, 0);
-    // Products with cos and sin; each half back into zeros of the whole; the halves, and the two products, summed.
-    add_passes(piece.backward, "rope backward", over, 4, 2);
-}
-
-}  // namespace
-
-/// In place, inside the packed rows.
-void shard_rope(LayerStream& stream, const models::Rope& op) {
-    const std::uint64_t width = op.heads * op.head_dim / stream.tensor, tokens = stream.tokens;
-    const std::uint64_t norm_rows = op.norm_whole ? tokens : tokens * op.heads / stream.tensor,
-                        norm_width = op.norm_whole ? width : op.head_dim;
-    const std::uint64_t seq = stream.seq(), table = seq * op.head_dim / 2;
-    Piece piece{.name = "rope"};
-    const View cos{stream.flow.table(Table::rope_cos, kernels::Format::fp32, table)},
-        sin{stream.flow.table(Table::rope_sin, kernels::Format::fp32, table)};
-    Launch packed;
-    const models::ModelSpec& spec = stream.plan.model;
-    packed.settings.row_stride = std::uint64_t{spec.heads + 2 * spec.kv_heads} * spec.head_dim / stream.tensor;
-    packed.settings.head = op.head_dim;
-    packed.settings.positions = seq;
-    const auto turn = [&](const char* name, PointwiseKind kind, View rows) {
-        return Work{
-            .name = name, .what = stream.pointwise(kind, tokens, width), .detail = {{rows, cos, sin, rows}, packed}};
-    };
-    if (op.norm)
-        piece.forward.push_back({"query key norm", stream.pointwise(PointwiseKind::rmsnorm, norm_rows, norm_width)});
-    const bool summed = op.norm_whole && stream.tensor > 1;  // squares of a token's queries, and of its keys
-    const Work sums{.name = "query key norm sum",
-                    .what = LayerCollective{kernels::CollectiveKind::all_reduce, tokens * 2 * sizeof(float)}};
-    if (summed) piece.forward.push_back(sums);
-    if (stream.plan.training.kernel_fusion != KernelFusion::full) {
-        rope_by_operators(piece, {stream.element, tokens, width});
-    } else {
-        piece.forward.push_back(turn("rope", PointwiseKind::rope, {stream.value}));
-        piece.backward.push_back(
-            turn("rope backward", PointwiseKind::rope_backward, {stream.flow.gradient_of(stream.value)}));
-    }
-    if (op.norm)
-        piece.backward.push_back(
-            {"query key norm backward", stream.pointwise(PointwiseKind::rmsnorm_backward, norm_rows, norm_width)});
-    if (summed) piece.backward.push_back(sums);
-    piece.saved_bytes = op.norm ? tokens * width * stream.bytes : 0;
-    piece.working_bytes = tokens * width * stream.bytes;
-    piece.parameters = op.norm ? (op.norm_whole ? width : 2 * op.head_dim) : 0;
     stream.layer.pieces.push_back(std::move(piece));
 }
 

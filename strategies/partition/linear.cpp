@@ -1,4 +1,5 @@
 // A linear layer: column-parallel (its outputs are split), row-parallel (its inputs are), or whole.
+#include "strategies/partition/linear_parts.hpp"
 #include "strategies/partition/overlapped.hpp"
 #include "strategies/partition/sharder.hpp"
 #include "strategies/stage_split.hpp"
@@ -19,19 +20,12 @@ constexpr std::uint8_t gathered_flag = 1, reduced_flag = 2;
 
 bool split_by_tensor(Dim dim) { return dim != Dim::hidden && dim != Dim::latent && dim != Dim::classes; }
 
-/// The sizes of the parts of a layer's outputs.
-std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan) {
-    const models::ModelSpec& spec = plan.model;
-    if (op.second_input) return {op.out_features / 2, op.out_features / 2};
-    if (op.out == Dim::qkv && spec.text.layers > 0) return std::vector<std::uint64_t>(3, op.out_features / 3);
-    if (op.out == Dim::qkv && spec.kv_lora_rank == 0) {
-        const std::uint64_t kv = std::uint64_t{spec.kv_heads} * spec.head_dim;
-        return {std::uint64_t{spec.heads} * spec.head_dim, kv, kv};
-    }
-    if (op.out == Dim::ffn && spec.gated) return {op.out_features / 2, op.out_features / 2};
-    if (op.out == Dim::vocab) return {plan.padded_vocab()};
-    return {op.out_features};
-}
+/// A product that leaves all outputs, or one part of them.
+struct Launched {
+    std::uint64_t first;  ///< of its outputs, on this rank
+    std::uint32_t outputs;
+    ValueId y;
+};
 
 class LinearSharder {
 public:
@@ -40,12 +34,18 @@ public:
 
 private:
     void parameters();
+    void find_products();
     void forward();
+    void hand_on();
     void backward();
     /// Both in parts, beside what tensor ranks exchange.
     void overlapped_forward();
     void overlapped_backward();
+    void begin_branch();
+    void input_gradient(bool asynchronous, ValueId dy);
     void weight_gradients(ValueId dy, ValueId dy_rows, ValueId x);
+    void sum_input_gradients();
+    void account();
     void quantise(std::vector<Work>& list, std::uint64_t rows, std::uint64_t cols) const {
         if (is_narrow(compute_)) add_quantisation(stream_.plan, list, rows, cols);
     }
@@ -62,12 +62,25 @@ private:
     }
     ValueId gather(std::vector<Work>& list, const std::string& name, std::uint64_t width, ValueId moved,
                    std::uint8_t raises = 0, bool of_weights = false) const;
+    [[nodiscard]] const models::ModelSpec& spec() const { return stream_.plan.model; }
     /// With a parallel residual the ranks' terms of attention and MLP are added first and reduced once, and the
     /// gradient of the sum is gathered once (GPT-NeoX, megatron/model/transformer.py, gpt_j_residual).
-    [[nodiscard]] bool summed_with_mlp() const {
-        return stream_.plan.model.parallel_residual && op_.in == Dim::attention;
-    }
+    [[nodiscard]] bool summed_with_mlp() const { return spec().parallel_residual && op_.in == Dim::attention; }
     [[nodiscard]] bool reduces() const { return row_ && !summed_with_mlp(); }
+    /// Whether a product of its own leaves each part of the outputs, where what takes them wants them contiguous:
+    /// normed queries and keys, latent attention, keys and values of another sequence.
+    [[nodiscard]] bool apart() const {
+        const bool normed = op_.out == Dim::qkv && spec().qk_norm && spec().kv_lora_rank == 0;
+        return op_.second_input || normed || is_latent(op_) || makes_keys(op_);
+    }
+    [[nodiscard]] ValueId input() const;
+    /// Another linear layer behind this one takes the same input, and leaves its gradient first.
+    [[nodiscard]] bool joins_gradient() const {
+        return op_.out == Dim::qkv && op_.in == Dim::hidden &&
+               (spec().shared_norm || (spec().kv_lora_rank > 0 && spec().q_lora_rank == 0));
+    }
+    /// One launch for each product, of a kernel of as many outputs.
+    void add(std::vector<Work>& list, Work priced, const auto& detail_of);
 
     LayerStream& stream_;
     const models::Linear& op_;
@@ -78,10 +91,14 @@ private:
     Gemm gemm_;
     Piece piece_;
     FlowBuilder::Weights weight_, bias_;
-    bool bias_later_ = false;    ///< the GELU behind it adds the bias
-    bool cast_by_norm_ = false;  ///< the norm before it writes its input in fp8
-    ValueId x_ = no_value;       ///< its input, as the residual stream holds it where that is split
-    ValueId y_ = no_value;       ///< its output, likewise
+    std::vector<Launched> products_;
+    bool bias_later_ = false;          ///< the GELU behind it adds the bias
+    bool cast_by_norm_ = false;        ///< the norm before it writes its input in fp8
+    bool begins_branch_ = false;       ///< no norm stands before it
+    ValueId added_to_ = no_value;      ///< what another product left, to which this one's is added
+    ValueId x_ = no_value;             ///< its input, as the residual stream holds it where that is split
+    ValueId y_ = no_value;             ///< its output, likewise; of several products the first one's
+    ValueId own_gradient_ = no_value;  ///< of its input, where another's is added
 };
 
 LinearSharder::LinearSharder(LayerStream& stream, const models::Linear& op)
@@ -142,77 +159,152 @@ void LinearSharder::parameters() {
     if (!column_) piece_.replicated_parameters = row_ ? (op_.bias ? out : 0) : piece_.parameters;
 }
 
+ValueId LinearSharder::input() const {
+    if (op_.shares_input || (is_latent(op_) && spec().q_lora_rank == 0)) return stream_.normed;
+    if (makes_keys(op_)) return stream_.latent.of_keys;
+    return op_.in == Dim::latent ? stream_.latent.of_queries : stream_.value;
+}
+
+void LinearSharder::find_products() {
+    if (!apart()) {
+        added_to_ = op_.in == Dim::ffn ? std::exchange(stream_.partial, no_value) : no_value;
+        products_ = {{0, gemm_.n, added_to_ != no_value ? added_to_ : stream_.activation(rows_ * gemm_.n)}};
+        return;
+    }
+    std::uint64_t first = 0;
+    for (const std::uint64_t part : output_parts(op_, stream_.plan)) {
+        const auto outputs = static_cast<std::uint32_t>(part / (column_ ? stream_.tensor : 1));
+        products_.push_back({first, outputs, stream_.activation(rows_ * outputs)});
+        first += outputs;
+    }
+}
+
+void LinearSharder::add(std::vector<Work>& list, Work priced, const auto& detail_of) {
+    for (const Launched& product : products_) {
+        Detail detail = detail_of(product);
+        if (&product == &products_.front())
+            priced.detail = std::move(detail);
+        else
+            priced.detail.also.push_back(std::move(detail));
+    }
+    list.push_back(std::move(priced));
+}
+
+/// Without a norm before it.
+void LinearSharder::begin_branch() {
+    begins_branch_ = stream_.in_body && stream_.branch == no_value && op_.in == Dim::hidden && !op_.second_input;
+    if (!begins_branch_) return;
+    stream_.branch = x_;
+    stream_.branch_begin = stream_.layer.pieces.size();
+}
+
 void LinearSharder::forward() {
     auto& list = piece_.forward;
-    x_ = stream_.value;
+    x_ = input();
+    begin_branch();
     ValueId read = x_;
     const bool local = column_ && gathers_narrow();
     cast_by_norm_ = cast_by_norm();
     if (local && !cast_by_norm_) quantise(list, stream_.residual_tokens, gemm_.k);
     if (column_) read = gather(list, op_.name + " gather", op_.in_features, x_);
     if (!local && !cast_by_norm_) quantise(list, gemm_.m, gemm_.k);
-    y_ = stream_.activation(rows_ * gemm_.n);
-    Work product{.name = op_.name, .what = gemm_, .detail = {{{read}, {weight_.weight}, {y_}}}};
+    find_products();
+    y_ = products_.front().y;
     const auto* activation = stream_.next == nullptr ? nullptr : std::get_if<models::Activation>(stream_.next);
     bias_later_ =
         op_.bias && activation != nullptr && !activation->gated && activation->kind != models::ActivationKind::relu;
-    if (op_.bias && !bias_later_) product.detail.launch.bias = {bias_.weight};
-    product.detail.launch.first_bias = row_;  // behind a sum over ranks on one of them only
-    list.push_back(std::move(product));
-    if (summed_with_mlp() || stream_.plan.model.kv_lora_rank > 0) stream_.layer.flow.complete = false;
+    add(list, {.name = op_.name, .what = gemm_}, [&](const Launched& product) {
+        Detail detail{{{read}, {weight_.weight, product.first * gemm_.k}, {product.y}}, {}};
+        Launch& launch = detail.launch;
+        launch.settings.accumulate = added_to_ != no_value;
+        if (op_.bias && !bias_later_) launch.bias = {bias_.weight, product.first};
+        launch.first_bias = row_;  // behind a sum over ranks on one of them only
+        if (apart()) launch.kernel = Gemm{compute_, 1, gemm_.m, product.outputs, gemm_.k};
+        return detail;
+    });
     if (reduces())
         y_ = stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.out_features, y_);
+    hand_on();
+}
+
+void LinearSharder::hand_on() {
     stream_.value = y_;
     stream_.width_split = column_;
     stream_.late_bias = bias_later_ ? View{bias_.weight} : View{};
+    stream_.apart.clear();
+    if (apart())
+        for (const Launched& product : products_) stream_.apart.push_back(product.y);
+    if (summed_with_mlp()) {
+        stream_.partial = y_;
+        stream_.partial_sum = stream_.activation(stream_.residual_tokens * op_.out_features);
+    }
+    LayerStream::Latent& latent = stream_.latent;
+    if (is_latent(op_)) latent.turned = products_.back().y;
+    if (makes_keys(op_)) {
+        latent.plain = products_.front().y;
+        latent.values = products_.back().y;
+    } else if (op_.out == Dim::qkv && spec().kv_lora_rank > 0) {
+        latent.queries = y_;
+    }
 }
 
-void LinearSharder::backward() {
-    const bool asynchronous = column_ && stream_.plan.strategy.async_tensor_allreduce;
-    auto& list = piece_.backward;
+/// Of the second product on, what it forms is added to what the first has.
+void LinearSharder::input_gradient(bool asynchronous, ValueId dy) {
     auto& flow = stream_.flow;
-    const ValueId dy_rows = flow.gradient_of(y_);
-    ValueId dy = dy_rows, x = x_;
-    const bool gathered = row_ && !summed_with_mlp(), local = gathered && gathers_narrow();
-    if (local) quantise(list, stream_.residual_tokens, gemm_.n);
-    if (gathered) dy = gather(list, op_.name + " gather gradient", op_.out_features, dy_rows);
-    if (!local) quantise(list, gemm_.m, gemm_.n);
-    if (column_)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
-        x = gather(list, op_.name + " gather input", op_.in_features, x_,
-                   asynchronous ? gathered_flag : std::uint8_t{0}, true);
     const bool scattered = column_ && stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
-    const ValueId dx_here = flow.gradient_of(x_);
+    if (joins_gradient()) own_gradient_ = flow.gradient(stream_.format(), flow.value(x_).elements);
+    const ValueId dx_here = own_gradient_ != no_value ? own_gradient_ : flow.gradient_of(x_);
     const ValueId dx = scattered ? flow.gradient(stream_.format(), rows_ * gemm_.k) : dx_here;
-    list.push_back({.name = op_.name + " dgrad",
-                    .what = Gemm{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient},
-                    .detail = {{{dy}, {weight_.weight}, {dx}}}});
+    add(piece_.backward,
+        {.name = op_.name + " dgrad", .what = Gemm{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient}},
+        [&](const Launched& product) {
+            const ValueId from = apart() ? flow.gradient_of(product.y) : dy;
+            Detail detail{{{from}, {weight_.weight, product.first * gemm_.k}, {dx}}, {}};
+            detail.launch.settings.accumulate = product.first > 0;
+            if (apart())
+                detail.launch.kernel = Gemm{compute_, 1, gemm_.m, gemm_.k, product.outputs, GemmPass::data_gradient};
+            return detail;
+        });
     if (column_)
-        stream_.convert(list, op_.name + " reduce", Placement::partial, stream_.residual, op_.in_features, dx, dx_here,
-                        asynchronous ? reduced_flag : std::uint8_t{0});
-    // What was cast in one orientation, by a norm or before it was gathered, has to be turned.
-    if (cast_by_norm_ || (column_ && gathers_narrow()))
-        add_turned(list, stream_, gemm_.m, gemm_.k, gathered_flag);
-    else if (local)
-        add_turned(list, stream_, gemm_.m, gemm_.n);
-    weight_gradients(dy, dy_rows, x);
+        stream_.convert(piece_.backward, op_.name + " reduce", Placement::partial, stream_.residual, op_.in_features,
+                        dx, dx_here, asynchronous ? reduced_flag : std::uint8_t{0});
 }
 
+/// dy_rows: the gradient as the residual stream holds it.
 void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
     auto& list = piece_.backward;
     auto& flow = stream_.flow;
+    const auto gradient_of = [&](const Launched& product, ValueId whole) {
+        return apart() ? flow.gradient_of(product.y) : whole;
+    };
     const bool fused = stream_.plan.training.gradient_accumulation_fusion;
     const ValueId separate = fused ? no_value : flow.gradient(stream_.sums(), std::uint64_t{gemm_.n} * gemm_.k);
     Work wgrad = weight_gradient(stream_, op_.name + " wgrad",
                                  {compute_, 1, gemm_.k, gemm_.n, gemm_.m, GemmPass::weight_gradient},
                                  {dy, x, weight_.gradient, separate});
     wgrad.needs = gathered_flag;
-    list.push_back(std::move(wgrad));
-    if (op_.bias)  // behind a reduction the bias sees this rank's tokens alone
-        list.push_back({.name = op_.name + " bias gradient",
-                        .what = stream_.pointwise(PointwiseKind::bias_gradient,
-                                                  column_ ? gemm_.m : stream_.residual_tokens, gemm_.n),
-                        .of_weights = true,
-                        .detail = {{{column_ ? dy : dy_rows}, {bias_.gradient}}, stream_.into_gradients()}});
+    const Launch launch = wgrad.detail.launch;
+    add(list, std::move(wgrad), [&](const Launched& product) {
+        Detail detail{{{gradient_of(product, dy)}, {x}, {fused ? weight_.gradient : separate, product.first * gemm_.k}},
+                      launch};
+        if (apart())
+            detail.launch.kernel = Gemm{compute_, 1, product.outputs, gemm_.k, gemm_.m, GemmPass::weight_gradient};
+        return detail;
+    });
+    if (op_.bias) {  // behind a reduction the bias sees this rank's tokens alone
+        const std::uint64_t seen = column_ ? gemm_.m : stream_.residual_tokens;
+        add(list,
+            {.name = op_.name + " bias gradient",
+             .what = stream_.pointwise(PointwiseKind::bias_gradient, seen, gemm_.n),
+             .of_weights = true},
+            [&](const Launched& product) {
+                Detail detail{{{gradient_of(product, column_ ? dy : dy_rows)}, {bias_.gradient, product.first}},
+                              stream_.into_gradients()};
+                if (apart())
+                    detail.launch.kernel = stream_.pointwise(PointwiseKind::bias_gradient, seen, product.outputs);
+                return detail;
+            });
+    }
     if (!fused)
         list.push_back(
             {.name = op_.name + " accumulate",
@@ -221,11 +313,54 @@ void LinearSharder::weight_gradients(ValueId dy, ValueId dy_rows, ValueId x) {
              .detail = {{{weight_.gradient}, {separate}, {weight_.gradient}}}});
 }
 
+/// What else is summed where the input's gradient is known.
+void LinearSharder::sum_input_gradients() {
+    auto& list = piece_.backward;
+    const auto sum = [&](const char* name, std::vector<View> operands) {
+        list.push_back({.name = name,
+                        .what = stream_.on_residual(PointwiseKind::add, op_.in_features),
+                        .needs = reduced_flag,
+                        .detail = {std::move(operands)}});
+    };
+    const View dx{stream_.flow.gradient_of(x_)};
+    if (op_.second_input) sum("sum encoder gradients", {});  // of every decoder layer
+    if (joins_gradient()) sum("sum input gradients", {dx, {own_gradient_}, dx});
+    if (begins_branch_) sum("sum branch gradients", {});  // known where the branch ends
+}
+
+void LinearSharder::backward() {
+    const bool asynchronous = column_ && stream_.plan.strategy.async_tensor_allreduce;
+    auto& list = piece_.backward;
+    auto& flow = stream_.flow;
+    const ValueId dy_rows = flow.gradient_of(summed_with_mlp() ? stream_.partial_sum : y_);
+    ValueId dy = summed_with_mlp() ? flow.gradient_of(y_) : dy_rows, x = x_;
+    const bool local = reduces() && gathers_narrow();
+    if (local) quantise(list, stream_.residual_tokens, gemm_.n);
+    if (reduces()) dy = gather(list, op_.name + " gather gradient", op_.out_features, dy_rows);
+    if (added_to_ != no_value) {  // of both terms
+        flow.set_gradient(added_to_, dy);
+        flow.set_gradient(stream_.partial_sum, dy_rows);
+    }
+    if (!local) quantise(list, gemm_.m, gemm_.n);
+    if (column_)  // sequence parallelism keeps only its part of the input: gather it again for the weight gradient
+        x = gather(list, op_.name + " gather input", op_.in_features, x_,
+                   asynchronous ? gathered_flag : std::uint8_t{0}, true);
+    input_gradient(asynchronous, dy);
+    // What was cast in one orientation, by a norm or before it was gathered, has to be turned.
+    if (cast_by_norm_ || (column_ && gathers_narrow()))
+        add_turned(list, stream_, gemm_.m, gemm_.k, gathered_flag);
+    else if (local)
+        add_turned(list, stream_, gemm_.m, gemm_.n);
+    weight_gradients(dy, dy_rows, x);
+    sum_input_gradients();
+}
+
 /// What the ranks' products take or leave moves in parts; in fp8 as they take it.
 void LinearSharder::overlapped_forward() {
     auto& list = piece_.forward;
     const Product product{stream_, op_.name, gemm_};
-    x_ = stream_.value;
+    x_ = input();
+    begin_branch();
     if (column_) {
         if (!cast_by_norm()) quantise(list, gemm_.m / stream_.tensor, gemm_.k);
         add_ring_product(list, product, gemm_.k);
@@ -234,8 +369,8 @@ void LinearSharder::overlapped_forward() {
         add_scattered_product(list, product, op_.out_features);
     }
     y_ = stream_.activation((column_ ? rows_ : stream_.residual_tokens) * gemm_.n);
-    stream_.value = y_;
-    stream_.width_split = column_;
+    products_ = {{0, gemm_.n, y_}};
+    hand_on();
     stream_.late_bias = {};
     stream_.layer.flow.complete = false;
 }
@@ -269,20 +404,12 @@ void LinearSharder::overlapped_backward() {
         add_turned(list, stream_, gemm_.m, gemm_.k, gathered_flag);
     }
     weight_gradients(dy, dy, x_);
+    sum_input_gradients();
 }
 
-void LinearSharder::shard() && {
+void LinearSharder::account() {
     const std::uint64_t in = gemm_.k, out = gemm_.n;
-    parameters();
-    overlapped_ ? overlapped_forward() : forward();
-    overlapped_ ? overlapped_backward() : backward();
-    if (op_.second_input)  // every decoder layer's gradient is added to what the encoder gets
-        piece_.backward.push_back({.name = "sum encoder gradients",
-                                   .what = stream_.on_residual(PointwiseKind::add, op_.in_features),
-                                   .needs = reduced_flag});
-    if (op_.shares_input)  // its gradient meets the other's
-        piece_.backward.push_back({"sum branch gradients", stream_.on_residual(PointwiseKind::add, op_.in_features)});
-    else
+    if (!op_.shares_input)
         piece_.saved_bytes = piece_.weight_saved_bytes =
             (column_ ? stream_.residual_tokens : rows_) * in * stream_.bytes;
     // The encoder's output is kept once for all decoder layers: each counts its share.
@@ -291,6 +418,13 @@ void LinearSharder::shard() && {
     piece_.input_bytes = piece_.weight_saved_bytes;
     piece_.output_gradient_bytes = rows_ * out * stream_.bytes;
     piece_.working_bytes = rows_ * (out + in) * stream_.bytes;
+}
+
+void LinearSharder::shard() && {
+    parameters();
+    overlapped_ ? overlapped_forward() : forward();
+    overlapped_ ? overlapped_backward() : backward();
+    account();
     stream_.layer.pieces.push_back(std::move(piece_));
 }
 
@@ -305,6 +439,7 @@ void shard_linear(LayerStream& stream, const models::Linear& op) {
     LinearSharder(stream, op).shard();
     stream.take(own);
     stream.value = left;
+    stream.apart.insert(stream.apart.begin(), left);
 }
 
 }  // namespace orrery::strategies

@@ -38,4 +38,12 @@ void add_dropout(const LayerStream& stream, Piece& piece, const std::string& nam
     add_passes(piece.backward, name + " backward", over, 1, 1);
 }
 
+void add_casts(const LayerStream& stream, Piece& piece, const Cells& cells) {
+    const bool widens = cells.element != stream.element;
+    if (!widens || stream.plan.training.kernel_fusion != KernelFusion::primitives) return;
+    const auto cast = stream.pointwise(PointwiseKind::cast, cells.rows, cells.cols);
+    piece.forward.push_back({piece.name + " cast", cast});
+    piece.backward.push_back({piece.name + " backward cast", cast});
+}
+
 }  // namespace orrery::strategies

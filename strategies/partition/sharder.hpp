@@ -31,14 +31,29 @@ struct LayerStream {
     kernels::Dtype residual_element;  ///< of the residual stream
     kernels::Dtype function_element;  ///< of what activation functions take and leave
 
-    ValueId value = no_value;     ///< what the last operator left
-    ValueId branch = no_value;    ///< the input of the open branch
-    std::size_t branch_norm = 0;  ///< the piece that began it
-    std::size_t norm = 0;         ///< the piece of the last norm, and what it left
+    ValueId value = no_value;   ///< what the last operator left
+    ValueId branch = no_value;  ///< the input of the open branch
+    /// The piece that began it, a norm or a linear layer: its backward ends in the sum of both ways' gradients.
+    std::size_t branch_begin = 0;
+    std::size_t norm = 0;  ///< the piece of the last norm, and what it left
     ValueId normed = no_value;
     const models::Operator* next = nullptr;  ///< behind the operator at hand; null: none
     bool width_split = false;                ///< the last linear layer's output is split over the tensor axis
     View late_bias{};  ///< of the linear layer before, when the activation behind it adds the bias
+    /// What the last linear layer left of each part of its outputs, where a product of its own leaves each; else empty.
+    std::vector<ValueId> apart;
+    /// Of a parallel residual: what the attention's projection left, to which the MLP's last product is added, and the
+    /// sum that the residual stream takes. Behind two norms: the piece of the second, and the gradient of its input.
+    ValueId partial = no_value, partial_sum = no_value;
+    std::size_t second_norm = 0;
+    ValueId second_gradient = no_value;
+    /// Of latent attention: queries; normed, what queries and what keys and values are made of; the keys' part that is
+    /// rotated, and the others', and values.
+    struct Latent {
+        ValueId queries = no_value, of_queries = no_value, of_keys = no_value, turned = no_value, plain = no_value,
+                values = no_value;
+    } latent;
+    bool in_body = false;  ///< of a layer of the body: residual connections
 
     /// How activations, weights and gradients of these lie in memory; and the sums of weights' gradients.
     [[nodiscard]] kernels::Format format() const { return kernels::format_of(in_memory(element)); }
@@ -101,11 +116,13 @@ void add_quantisation(const Plan& plan, std::vector<Work>& list, std::uint64_t r
 /// So many elements of fp8, or of fp4 with a scale of a byte for each 16 (NVFP4), as they are moved.
 std::uint64_t narrow_bytes(kernels::Dtype format, std::uint64_t elements);
 
+/// Where each operation is a kernel, what is fp32 between 16-bit products is cast there and its gradient back.
+void add_casts(const LayerStream& stream, Piece& piece, const Cells& cells);
+
 /// A dropout that nothing is fused with, and its backward.
 void add_dropout(const LayerStream& stream, Piece& piece, const std::string& name, const Cells& over);
 
-/// An activation of `rows` x op.width outputs. Gated ones move the same whatever they are of, and only SwiGLU is
-/// executed. routed: of experts.
+/// An activation of `rows` x op.width outputs. Gated ones move the same whatever they are of. routed: of experts.
 void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows,
                     bool routed = false);
 /// "gelu", "relu", "swiglu", ...
@@ -116,6 +133,7 @@ void name_modules(const models::Layer& layer, const models::Operator& op, std::s
 
 // One function an operator; each appends its pieces to stream.layer.
 void shard_linear(LayerStream& stream, const models::Linear& op);
+void shard_activation(LayerStream& stream, const models::Activation& op);
 void shard_embedding(LayerStream& stream, const models::Embedding& op);
 void shard_loss(LayerStream& stream, const models::Loss& op);
 void shard_attention(LayerStream& stream, const models::AttentionCore& op);

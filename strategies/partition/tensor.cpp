@@ -32,15 +32,6 @@ void add_gain(LayerStream& stream, const models::Norm& op, FlowBuilder::Weights&
             {.name = op.name + ".bias", .parts = {op.width}, .initial = Initial::zeros, .replicated = true}, op.width);
 }
 
-/// Where each operation is a kernel, what is fp32 between 16-bit products is cast there and its gradient back.
-void add_casts(const LayerStream& stream, Piece& piece, const Cells& cells) {
-    const bool widens = cells.element != stream.element;
-    if (!widens || stream.plan.training.kernel_fusion != KernelFusion::primitives) return;
-    const auto cast = stream.pointwise(PointwiseKind::cast, cells.rows, cells.cols);
-    piece.forward.push_back({piece.name + " cast", cast});
-    piece.backward.push_back({piece.name + " backward cast", cast});
-}
-
 /// A dropout, its backward, and the sum of the residual connection, each by itself: TensorFlow draws numbers, compares,
 /// scales and multiplies (tf.nn.dropout); others have one kernel (dropout).
 void separate_dropout_add(const LayerStream& stream, Piece& piece, std::uint64_t cols, bool biased) {
@@ -73,62 +64,93 @@ void separate_norm(const LayerStream& stream, Piece& piece, std::uint64_t rows, 
     repeat(piece.backward, piece.name + " backward", in_fp32(PointwiseKind::add), 4);
 }
 
-void shard_norm(LayerStream& stream, const models::Norm& op) {
+/// Columns of the weights that one launch of a norm takes, and what it does to what.
+struct NormPart {
+    std::uint64_t first, width;
+    ValueId x, y, dx;
+};
+
+/// The norm of what queries, and what keys and values are made of in latent attention is one of each, of one weight.
+std::vector<NormPart> norm_parts(LayerStream& stream, const models::Norm& op) {
+    auto& flow = stream.flow;
+    std::vector<NormPart> parts;
+    const bool latent = stream.latent.turned != no_value && !stream.apart.empty();
+    for (std::size_t i = 0; latent && i + 1 < stream.apart.size(); ++i) {
+        const ValueId x = stream.apart[i];
+        const std::uint64_t elements = flow.value(x).elements, first = parts.empty() ? 0 : parts.back().width;
+        parts.push_back(
+            {first, elements / stream.residual_tokens, x, stream.activation(elements), flow.gradient_of(x)});
+        (i + 2 < stream.apart.size() ? stream.latent.of_queries : stream.latent.of_keys) = parts.back().y;
+    }
+    if (latent) return parts;
+    // Of a parallel residual the second norm takes the branch's input as well.
+    const bool second = stream.partial != no_value && stream.branch != no_value;
+    const std::uint64_t elements = stream.residual_tokens * op.width;
+    const ValueId x = second ? stream.branch : stream.value, y = stream.activation(elements);
+    if (second) stream.second_gradient = flow.gradient(stream.format(), elements);
+    return {{0, op.width, x, y, second ? stream.second_gradient : flow.gradient_of(x)}};
+}
+
+/// A norm forward and back, launched once for each part.
+void add_norm(LayerStream& stream, const models::Norm& op, const std::vector<NormPart>& parts, Piece& piece) {
     const bool centred = op.kind == models::NormKind::layernorm;
     auto& flow = stream.flow;
     const std::uint64_t rows = stream.residual_tokens;
-    // Norms of queries and keys stand between products.
-    const bool in_stream = op.width == stream.plan.model.hidden;
-    const auto of_norm = [&](PointwiseKind kind) {
-        return in_stream ? stream.on_residual(kind, op.width) : stream.pointwise(kind, rows, op.width);
+    const auto of_norm = [&](PointwiseKind kind, std::uint64_t width) {  // those of latent attention between products
+        const bool in_stream = op.width == stream.plan.model.hidden;
+        return in_stream ? stream.on_residual(kind, width) : stream.pointwise(kind, rows, width);
     };
-    Piece piece{.name = op.name};
     FlowBuilder::Weights gamma, beta;
     add_gain(stream, op, gamma, beta);
-    const View x{stream.value}, y{stream.activation(rows * op.width)};
-    const View mean{centred ? flow.activation(Format::fp32, rows) : no_value},
-        rstd{flow.activation(Format::fp32, rows)};
     const auto forward = centred ? PointwiseKind::layernorm : PointwiseKind::rmsnorm;
-    piece.forward.push_back({.name = op.name, .what = of_norm(forward)});
-    piece.forward.back().detail.operands = centred ? std::vector<View>{x, {gamma.weight}, {beta.weight}, y, mean, rstd}
-                                                   : std::vector<View>{x, {gamma.weight}, y, rstd};
-
-    const View dy{flow.gradient_of(y.value)}, dx{flow.gradient_of(x.value)};
     const auto backward = centred ? PointwiseKind::layernorm_backward : PointwiseKind::rmsnorm_backward;
-    piece.backward.push_back({.name = op.name + " backward", .what = of_norm(backward)});
-    piece.backward.back().detail = {
-        centred ? std::vector<View>{x, {gamma.weight}, dy, mean, rstd, dx, {gamma.gradient}, {beta.gradient}}
-                : std::vector<View>{x, {gamma.weight}, dy, rstd, dx, {gamma.gradient}},
-        stream.into_gradients()};
-    if (stream.plan.training.kernel_fusion == KernelFusion::primitives) separate_norm(stream, piece, rows, op.width);
-    stream.norm = stream.layer.pieces.size();
-    stream.normed = y.value;
-    if (op.begins_branch) {
-        // The gradients of the two branches meet where the branch began: the residual's is known where it ends.
-        stream.branch = x.value;
-        stream.branch_norm = stream.norm;
-        piece.backward.push_back(
-            {.name = "sum branch gradients", .what = stream.on_residual(PointwiseKind::add, op.width)});
+    Work there{.name = op.name, .what = of_norm(forward, op.width)};
+    Work back{.name = op.name + " backward", .what = of_norm(backward, op.width)};
+    for (const NormPart& part : parts) {
+        const View x{part.x}, y{part.y}, dy{flow.gradient_of(part.y)}, dx{part.dx}, weight{gamma.weight, part.first},
+            dweight{gamma.gradient, part.first};
+        const View mean{centred ? flow.activation(Format::fp32, rows) : no_value},
+            rstd{flow.activation(Format::fp32, rows)};
+        Detail ahead{centred ? std::vector<View>{x, weight, {beta.weight, part.first}, y, mean, rstd}
+                             : std::vector<View>{x, weight, y, rstd},
+                     {}};
+        Detail behind{centred ? std::vector<View>{x, weight, dy, mean, rstd, dx, dweight, {beta.gradient, part.first}}
+                              : std::vector<View>{x, weight, dy, rstd, dx, dweight},
+                      stream.into_gradients()};
+        if (parts.size() > 1) {
+            ahead.launch.kernel = of_norm(forward, part.width);
+            behind.launch.kernel = of_norm(backward, part.width);
+        }
+        const bool first = &part == &parts.front();
+        first ? void(there.detail = std::move(ahead)) : there.detail.also.push_back(std::move(ahead));
+        first ? void(back.detail = std::move(behind)) : back.detail.also.push_back(std::move(behind));
     }
-    stream.value = y.value;
+    piece.forward.push_back(std::move(there));
+    piece.backward.push_back(std::move(back));
+    if (stream.plan.training.kernel_fusion == KernelFusion::primitives) separate_norm(stream, piece, rows, op.width);
+}
+
+void shard_norm(LayerStream& stream, const models::Norm& op) {
+    Piece piece{.name = op.name};
+    const std::vector<NormPart> parts = norm_parts(stream, op);
+    add_norm(stream, op, parts, piece);
+    stream.norm = stream.layer.pieces.size();
+    stream.normed = stream.value = parts.front().y;
+    // The gradients of the two branches meet where the branch began: the residual's is known where it ends.
+    const Work sum{.name = "sum branch gradients", .what = stream.on_residual(PointwiseKind::add, op.width)};
+    if (op.begins_branch) {
+        stream.branch = parts.front().x;
+        stream.branch_begin = stream.norm;
+        piece.backward.push_back(sum);
+    }
+    if (stream.second_gradient != no_value) {
+        stream.second_norm = stream.norm;
+        piece.backward.push_back(sum);
+    }
+    const bool centred = op.kind == models::NormKind::layernorm;
     piece.saved_bytes = piece.input_bytes = stream.residual_bytes(op.width);
     piece.working_bytes = 2 * stream.residual_bytes(op.width);
     piece.parameters = piece.replicated_parameters = op.width * (centred ? 2 : 1);
-    stream.layer.pieces.push_back(std::move(piece));
-}
-
-void shard_activation(LayerStream& stream, const models::Activation& op) {
-    // Inside the MLP the width is split; in BERT's head it is the residual stream's.
-    const bool split = stream.width_split;
-    const std::uint64_t rows = split ? stream.tokens : stream.residual_tokens,
-                        width = op.width / (split ? stream.tensor : 1);
-    Piece piece{.name = name_of(op)};
-    add_activation(stream, piece, {.gated = op.gated, .width = width, .kind = op.kind}, rows);
-    // Its input; a ReLU needs its output, which the layer behind it keeps.
-    const bool keeps = op.gated || op.kind != models::ActivationKind::relu;
-    const std::uint64_t bytes = kernels::size_of(stream.function_element);
-    piece.saved_bytes = piece.input_bytes = keeps ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
-    piece.working_bytes = rows * width * bytes;
     stream.layer.pieces.push_back(std::move(piece));
 }
 
@@ -147,11 +169,21 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
         piece.forward.push_back({.name = "residual add", .what = add, .detail = {{sum, {stream.branch}, sum}}});
     }
     if (stream.branch != no_value) {
-        const View dx{stream.flow.gradient_of(stream.branch)}, skip{stream.flow.gradient_of(sum.value)};
-        stream.layer.pieces[stream.branch_norm].backward.back().detail.operands = {dx, skip, dx};
+        const View dx{stream.flow.gradient_of(stream.branch)}, second{stream.second_gradient};
+        View other{stream.flow.gradient_of(sum.value)};
+        const auto sum_of = [&](std::size_t index) -> auto& {
+            return stream.layer.pieces[index].backward.back().detail.operands;
+        };
+        if (second.given()) {
+            sum_of(stream.second_norm) = {second, other, second};
+            other = second;
+        }
+        sum_of(stream.branch_begin) = {dx, other, dx};
+    } else {  // it begins with experts, which no norm stands before
+        piece.backward.push_back({"sum branch gradients", add});
     }
-    // Without a norm before it, a branch begins with a linear layer: its input gradient is added here.
-    if (stream.branch == no_value) piece.backward.push_back({"sum branch gradients", add});
+    if (stream.partial != no_value) stream.layer.flow.complete = false;  // whose results are not added to it
+    stream.branch = stream.second_gradient = no_value;
     piece.saved_bytes = op.dropout ? stream.residual_tokens * op.width : 0;  // the mask
     piece.working_bytes = stream.residual_bytes(op.width);
     stream.layer.pieces.push_back(std::move(piece));
@@ -222,75 +254,6 @@ Work weight_gradient(const LayerStream& stream, std::string name, const Gemm& pr
     return work;
 }
 
-std::string name_of(const models::Activation& op) {
-    switch (op.kind) {
-        case models::ActivationKind::gelu: return op.gated ? "geglu" : "gelu";
-        case models::ActivationKind::silu: return op.gated ? "swiglu" : "silu";
-        case models::ActivationKind::relu: return op.gated ? "reglu" : "relu";
-        case models::ActivationKind::squared_relu: return "squared relu";
-    }
-    throw std::logic_error("no such activation");
-}
-
-namespace {
-
-struct ActivationKernels {
-    PointwiseKind forward, backward;
-};
-
-/// Of the same traffic: a gated one reads two halves and writes one, a SiLU or a squared ReLU reads and writes what a
-/// GELU does.
-ActivationKernels kernels_of(const models::Activation& op) {
-    if (op.gated) return {PointwiseKind::swiglu, PointwiseKind::swiglu_backward};
-    if (op.kind == models::ActivationKind::relu) return {PointwiseKind::relu, PointwiseKind::relu_backward};
-    return {PointwiseKind::gelu, PointwiseKind::gelu_backward};
-}
-
-/// What a framework runs that does not fuse a bias with the activation behind it. TensorFlow's GELU is
-/// x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): eight operations, and their gradients (BERT, modeling.py,
-/// gelu).
-void separate_activation(const LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows) {
-    const auto [forward, backward] = kernels_of(op);
-    const Cells cells{stream.function_element, rows, op.width};
-    add_casts(stream, piece, cells);
-    add_passes(piece.forward, "bias", cells, 1, 0);
-    if (stream.plan.training.kernel_fusion == KernelFusion::primitives && op.kind == models::ActivationKind::gelu) {
-        add_passes(piece.forward, piece.name, cells, 6, 2);
-        add_passes(piece.backward, piece.name + " backward", cells, 5, 5);
-    } else {
-        piece.forward.push_back({piece.name, cells.by(forward)});
-        piece.backward.push_back({piece.name + " backward", cells.by(backward)});
-    }
-    add_casts(stream, piece, cells);
-}
-
-}  // namespace
-
-void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows, bool routed) {
-    const bool relu = op.kind == models::ActivationKind::relu && !op.gated;
-    const View x{stream.value}, y{stream.activation(rows * op.width)};
-    const View dy{stream.flow.gradient_of(y.value)}, dx{stream.flow.gradient_of(x.value)};
-    View bias = stream.late_bias;
-    if (!bias.given() && !relu) bias = {stream.flow.table(Table::zeros, stream.format(), op.width)};
-    stream.late_bias = {};
-    stream.value = y.value;
-    if (!op.gated && stream.plan.training.kernel_fusion != KernelFusion::full)
-        return separate_activation(stream, piece, op, rows);
-    const auto [forward, backward] = kernels_of(op);
-    const Cells cells{stream.function_element, rows, op.width};
-    Work there{.name = piece.name, .what = cells.by(forward), .routed = routed};
-    Work back{.name = piece.name + " backward", .what = cells.by(backward), .routed = routed};
-    there.detail.operands = op.gated || relu ? std::vector<View>{x, y} : std::vector<View>{x, bias, y};
-    back.detail.operands = relu       ? std::vector<View>{y, dy, dx}
-                           : op.gated ? std::vector<View>{x, dy, dx}
-                                      : std::vector<View>{x, bias, dy, dx};
-    // Kernels of these names compute SwiGLU, GELU and ReLU; what only moves as much is priced, not executed.
-    const bool squared = op.kind == models::ActivationKind::squared_relu;
-    if (squared || op.gated != (op.kind == models::ActivationKind::silu)) stream.layer.flow.complete = false;
-    piece.forward.push_back(std::move(there));
-    piece.backward.push_back(std::move(back));
-}
-
 Dtype activation_dtype(const Plan& plan) {
     const Dtype compute = plan.training.precision.compute;
     return is_narrow(compute) ? Dtype::bf16 : compute;
@@ -353,9 +316,13 @@ void finish(LayerStream& stream) {
     LayerFlow& flow = stream.layer.flow;
     flow.output = stream.value;
     if (stream.value != no_value) flow.output_gradient = stream.flow.gradient_of(stream.value);
+    const auto resolve = [&](Detail& detail) {
+        for (View& view : detail.operands) view.value = stream.flow.resolved(view.value);
+    };
     each_detail(stream.layer, [&](Detail& detail) {
         if (detail.operands.empty()) flow.complete = false;
-        for (View& view : detail.operands) view.value = stream.flow.resolved(view.value);
+        resolve(detail);
+        for (Detail& more : detail.also) resolve(more);
     });
     for (ValueId* gradient : {&flow.input_gradient, &flow.output_gradient}) *gradient = stream.flow.resolved(*gradient);
 }
@@ -412,6 +379,7 @@ ShardedLayer shard_as_planned(const models::Layer& layer, const Plan& plan) {
     const models::Shape& first = layer.inputs.empty() ? layer.output : layer.inputs.front();
     LayerStream stream(plan, out, sequence_of(first), sequence_of(layer.inputs.size() < 2 ? first : layer.inputs[1]));
     if (plan.model.decoder_layers > 0) out.flow.complete = false;
+    stream.in_body = layer.part == models::Part::body;
     if (!layer.inputs.empty()) {
         out.flow.input = stream.value = stream.activation(elements_of(layer.inputs.front(), stream));
         out.flow.input_gradient = stream.flow.gradient_of(out.flow.input);

@@ -4,7 +4,8 @@
 #include <array>
 #include <random>
 
-#include "tests/run/reference_model.hpp"
+#include "tests/run/layer_models.hpp"
+#include "tests/run/small_models.hpp"
 
 namespace orrery::run {
 namespace {
@@ -48,10 +49,7 @@ strategies::Plan tiny(Kind kind) {
     return plan;
 }
 
-class FiniteDifferences : public testing::TestWithParam<Kind> {};
-
-TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
-    const strategies::Plan plan = tiny(GetParam());
+void expect_agreement(const strategies::Plan& plan) {
     const RunSettings settings;
     const ReferenceStep step = train_reference(plan, settings, 1).front();
     constexpr std::uint64_t seed = 7;
@@ -68,6 +66,25 @@ TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
             const double down = reference_loss(plan, settings, name, i, -delta);
             EXPECT_NEAR((up - down) / (2 * delta), gradient[i], 1e-5 * largest + 1e-10) << name << " element " << i;
         }
+    }
+}
+
+class FiniteDifferences : public testing::TestWithParam<Kind> {};
+
+TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) { expect_agreement(tiny(GetParam())); }
+
+/// Of two layers of each other kind.
+TEST(FiniteDifferencesOf, AgreeInOtherLayers) {
+    std::vector<models::ModelSpec> specs = layer_models();
+    for (const models::ModelSpec& spec : {small_latent(), small_latent_lite(), small_latent_experts()})
+        specs.push_back(spec);
+    for (models::ModelSpec& spec : specs) {
+        SCOPED_TRACE(spec.name);
+        spec.layers = 2;
+        strategies::Plan plan = plan_of(spec);
+        plan.training.micro_batch = 1;
+        plan.training.global_batch = 2;
+        expect_agreement(plan);
     }
 }
 

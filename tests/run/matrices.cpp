@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 namespace orrery::run {
 
@@ -95,36 +94,26 @@ M Tape::norm(const M& x, const M& gamma, const M& beta) {
     return y;
 }
 
-M Tape::gelu(const M& x) {
+M Tape::applied(const M& x, const Curve& f) {
     const M y = fresh(x->rows, x->cols);
-    const double rate = std::sqrt(2 / std::numbers::pi);
-    for (std::size_t i = 0; i < x->value.size(); ++i) {
-        const double t = x->value[i];
-        y->value[i] = t / 2 * (1 + std::tanh(rate * (t + 0.044715 * t * t * t)));
-    }
-    backward_.emplace_back([x, y, rate] {
-        for (std::size_t i = 0; i < x->value.size(); ++i) {
-            const double t = x->value[i], tanh = std::tanh(rate * (t + 0.044715 * t * t * t));
-            x->gradient[i] +=
-                y->gradient[i] * ((1 + tanh) / 2 + t / 2 * (1 - tanh * tanh) * rate * (1 + 3 * 0.044715 * t * t));
-        }
+    for (std::size_t i = 0; i < x->value.size(); ++i) y->value[i] = f.value(x->value[i]);
+    backward_.emplace_back([x, y, f] {
+        for (std::size_t i = 0; i < x->value.size(); ++i) x->gradient[i] += y->gradient[i] * f.slope(x->value[i]);
     });
     return y;
 }
 
-M Tape::swiglu(const M& x) {
+M Tape::gated(const M& x, const Curve& f) {
     const std::size_t half = x->cols / 2;
     const M y = fresh(x->rows, half);
-    const auto sigmoid = [](double t) { return 1 / (1 + std::exp(-t)); };
     for (std::size_t r = 0; r < x->rows; ++r)
-        for (std::size_t c = 0; c < half; ++c)
-            y->value[r * half + c] = x->at(r, c) * sigmoid(x->at(r, c)) * x->at(r, half + c);
+        for (std::size_t c = 0; c < half; ++c) y->value[r * half + c] = f.value(x->at(r, c)) * x->at(r, half + c);
     backward_.emplace_back([=] {
         for (std::size_t r = 0; r < x->rows; ++r)
             for (std::size_t c = 0; c < half; ++c) {
-                const double gate = x->at(r, c), s = sigmoid(gate), g = y->gradient[r * half + c];
-                x->gradient[r * x->cols + c] += g * x->at(r, half + c) * (s + gate * s * (1 - s));
-                x->gradient[r * x->cols + half + c] += g * gate * s;
+                const double gate = x->at(r, c), g = y->gradient[r * half + c];
+                x->gradient[r * x->cols + c] += g * x->at(r, half + c) * f.slope(gate);
+                x->gradient[r * x->cols + half + c] += g * f.value(gate);
             }
     });
     return y;
@@ -173,60 +162,6 @@ M Tape::rope(const M& x, std::size_t heads, std::size_t head_dim) {
             x->gradient[at] += y->gradient[at] * cos + y->gradient[at + 1] * sin;
             x->gradient[at + 1] += -y->gradient[at] * sin + y->gradient[at + 1] * cos;
         });
-    });
-    return y;
-}
-
-/// window: so many keys, the query's own included; 0: all.
-M Tape::attention(const M& x, std::size_t heads, std::size_t kv_heads, std::size_t head_dim, bool causal,
-                  std::size_t window) {
-    const std::size_t seq = x->rows, group = heads / kv_heads;
-    const M y = fresh(seq, heads * head_dim);
-    auto p = std::make_shared<std::vector<double>>(heads * seq * seq);
-    const double scale = 1 / std::sqrt(static_cast<double>(head_dim));
-    const auto q = [=](std::size_t i, std::size_t h) { return i * x->cols + h * head_dim; };
-    const auto k = [=](std::size_t j, std::size_t h) { return j * x->cols + (heads + h / group) * head_dim; };
-    const auto v = [=](std::size_t j, std::size_t h) {
-        return j * x->cols + (heads + kv_heads + h / group) * head_dim;
-    };
-    const auto first = [=](std::size_t i) { return window == 0 || i < window ? 0 : i + 1 - window; };
-    const auto last = [=](std::size_t i) { return causal ? i + 1 : seq; };
-    for (std::size_t h = 0; h < heads; ++h)
-        for (std::size_t i = 0; i < seq; ++i) {
-            double* const row = p->data() + (h * seq + i) * seq;
-            double total = 0;
-            for (std::size_t j = first(i); j < last(i); ++j) {
-                double dot = 0;
-                for (std::size_t d = 0; d < head_dim; ++d) dot += x->value[q(i, h) + d] * x->value[k(j, h) + d];
-                total += row[j] = std::exp(scale * dot);
-            }
-            for (std::size_t j = first(i); j < last(i); ++j) {
-                row[j] /= total;
-                for (std::size_t d = 0; d < head_dim; ++d)
-                    y->value[i * y->cols + h * head_dim + d] += row[j] * x->value[v(j, h) + d];
-            }
-        }
-    backward_.emplace_back([=] {
-        for (std::size_t h = 0; h < heads; ++h)
-            for (std::size_t i = 0; i < seq; ++i) {
-                const double* const row = p->data() + (h * seq + i) * seq;
-                const double* const dy = y->gradient.data() + i * y->cols + h * head_dim;
-                std::vector<double> dp(seq);
-                double mean = 0;
-                for (std::size_t j = first(i); j < last(i); ++j) {
-                    for (std::size_t d = 0; d < head_dim; ++d) {
-                        dp[j] += dy[d] * x->value[v(j, h) + d];
-                        x->gradient[v(j, h) + d] += row[j] * dy[d];
-                    }
-                    mean += row[j] * dp[j];
-                }
-                for (std::size_t j = first(i); j < last(i); ++j)
-                    for (std::size_t d = 0; d < head_dim; ++d) {
-                        const double ds = scale * row[j] * (dp[j] - mean);
-                        x->gradient[q(i, h) + d] += ds * x->value[k(j, h) + d];
-                        x->gradient[k(j, h) + d] += ds * x->value[q(i, h) + d];
-                    }
-            }
     });
     return y;
 }

@@ -17,6 +17,24 @@ struct Matrix {
 };
 using M = std::shared_ptr<Matrix>;
 
+/// A function of one number and its derivative.
+struct Curve {
+    double (*value)(double);
+    double (*slope)(double);
+};
+/// GELU is its approximation by tanh.
+extern const Curve gelu, silu, relu, squared_relu;
+
+/// Of attention. window: so many keys, the query's own included; 0: all.
+struct Heads {
+    std::size_t heads = 1, kv_heads = 1;
+    bool causal = true;
+    std::size_t window = 0;
+    /// Added to the score of query i and key j: an element of row bucket(j - i); null: nothing is. [buckets, heads]
+    M bias = nullptr;
+    std::function<std::size_t(std::ptrdiff_t)> bucket = nullptr;
+};
+
 /// Remembers every operation; backward() runs them in reverse.
 class Tape {
 public:
@@ -25,8 +43,8 @@ public:
     M plus_row(const M& x, const M& row);
     M layernorm(const M& x, const M& gamma, const M& beta);
     M rmsnorm(const M& x, const M& gamma);
-    M gelu(const M& x);
-    M swiglu(const M& x);
+    M applied(const M& x, const Curve& f);
+    M gated(const M& x, const Curve& f);  ///< of the first half of the columns, times the other
     M rows_of(const M& table, const std::vector<std::int32_t>& ids);
     M first_rows(const M& table, std::size_t count);
     /// Part `index` of `parts` equal runs of rows.
@@ -38,9 +56,14 @@ public:
     M weighed(const M& x, const M& probabilities, std::size_t own, const std::vector<std::size_t>& chosen);
     /// Rotates the first `heads` heads of every row, whose number is its position.
     M rope(const M& x, std::size_t heads, std::size_t head_dim);
-    /// x holds queries, keys and values side by side.
-    M attention(const M& x, std::size_t heads, std::size_t kv_heads, std::size_t head_dim, bool causal,
-                std::size_t window = 0);
+    /// Columns [first, first + count).
+    M columns(const M& x, std::size_t first, std::size_t count);
+    /// The columns of a, then those of b.
+    M beside(const M& a, const M& b);
+    /// The same elements in rows of `cols`.
+    M in_rows_of(const M& x, std::size_t cols);
+    /// Queries [n, heads d], keys [m, kv_heads d], values [m, kv_heads v] -> [n, heads v].
+    M attention(const M& queries, const M& keys, const M& values, const Heads& heads);
     /// Mean over the rows, of the first `classes` columns.
     M cross_entropy(const M& logits, const std::vector<std::int32_t>& targets, std::size_t classes);
 

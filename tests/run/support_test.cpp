@@ -75,13 +75,18 @@ TEST(Support, TakesAPlainPlan) { EXPECT_NO_THROW(require_executable(executable()
 
 const Case model_cases[]{
     {"/model/dropout", [](Plan& p) { p.model.dropout = 0.1; }},
-    {"/model", [](Plan& p) { p.model.post_norm = true; }},
-    {"/model/parallel_residual", [](Plan& p) { p.model.parallel_residual = true; }},
-    {"/model/qk_norm", [](Plan& p) { p.model.qk_norm = true; }},
-    {"/model/output_norm", [](Plan& p) { p.model.output_norm = true; }},
-    {"/model/hidden_act", [](Plan& p) { p.model.activation = models::ActivationKind::relu; }},
-    {"/model/hidden_act", [](Plan& p) { p.model.gated = true; }},
-    {"/model/logits_bias", [](Plan& p) { p.model.logits_bias = true; }},
+    {"/model/type_vocab_size", [](Plan& p) { p.model.token_types = 2; }},
+    {"/model/output_norm", [](Plan& p) { p.model.parallel_residual = p.model.output_norm = true; }},
+    {"/model/num_experts",
+     [](Plan& p) {
+         with_experts(p);
+         p.model.parallel_residual = true;
+     }},
+    {"/model/input_norm",
+     [](Plan& p) {
+         with_experts(p);
+         p.model.input_norm = false;
+     }},
     {"/model/moe_shared_expert_gate",
      [](Plan& p) {
          with_experts(p);
@@ -160,7 +165,29 @@ const Case strategy_cases[]{
          p.strategy.schedule = strategies::ScheduleKind::chimera;
      }},
     {"/training/lora_rank", [](Plan& p) { p.training.lora_rank = 4; }},
-    {"/model/kv_lora_rank", [](Plan& p) { p.model.kv_lora_rank = 16; }},
+    {"/strategy/context",
+     [](Plan& p) {
+         p.model.kv_lora_rank = 16;
+         p.strategy.context = 2;
+         p.strategy.context_exchange = strategies::ContextExchange::a2a;
+     }},
+    {"/strategy/tensor",
+     [](Plan& p) {
+         p.model.qk_norm = p.model.qk_norm_whole = true;
+         p.strategy.tensor = 2;
+         p.strategy.sequence_parallel = true;
+     }},
+    {"/strategy/sequence_parallel",
+     [](Plan& p) {
+         p.model.qk_norm = true;
+         p.strategy.tensor = 2;
+     }},
+    {"/strategy/context",
+     [](Plan& p) {
+         p.model.qk_norm = true;
+         p.strategy.context = 2;
+         p.strategy.context_exchange = strategies::ContextExchange::a2a;
+     }},
     {"/strategy/moe_token_dispatcher_type",
      [](Plan& p) {
          with_experts(p);

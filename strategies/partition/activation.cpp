@@ -1,0 +1,106 @@
+// Activation functions, alone or with what a framework runs that does not fuse them.
+#include <stdexcept>
+
+#include "strategies/partition/sharder.hpp"
+
+namespace orrery::strategies {
+
+using kernels::PointwiseKind;
+
+std::string name_of(const models::Activation& op) {
+    switch (op.kind) {
+        case models::ActivationKind::gelu: return op.gated ? "geglu" : "gelu";
+        case models::ActivationKind::silu: return op.gated ? "swiglu" : "silu";
+        case models::ActivationKind::relu: return op.gated ? "reglu" : "relu";
+        case models::ActivationKind::squared_relu: return "squared relu";
+    }
+    throw std::logic_error("no such activation");
+}
+
+namespace {
+
+struct ActivationKernels {
+    PointwiseKind forward, backward;
+};
+
+/// Of the same traffic: a gated one reads two halves and writes one, a SiLU or a squared ReLU reads and writes what a
+/// GELU does.
+ActivationKernels kernels_of(const models::Activation& op) {
+    if (op.gated) return {PointwiseKind::swiglu, PointwiseKind::swiglu_backward};
+    if (op.kind == models::ActivationKind::relu) return {PointwiseKind::relu, PointwiseKind::relu_backward};
+    return {PointwiseKind::gelu, PointwiseKind::gelu_backward};
+}
+
+/// What those kernels are told to apply.
+kernels::Function function_of(const models::Activation& op) {
+    using kernels::Function;
+    switch (op.kind) {
+        case models::ActivationKind::gelu: return op.gated ? Function::gelu : Function::own;
+        case models::ActivationKind::silu: return op.gated ? Function::own : Function::silu;
+        case models::ActivationKind::relu: return op.gated ? Function::relu : Function::own;
+        case models::ActivationKind::squared_relu: return Function::squared_relu;
+    }
+    throw std::logic_error("no such activation");
+}
+
+/// What a framework runs that does not fuse a bias with the activation behind it. TensorFlow's GELU is
+/// x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): eight operations, and their gradients (BERT, modeling.py,
+/// gelu).
+void separate_activation(const LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows) {
+    const auto [forward, backward] = kernels_of(op);
+    const Cells cells{stream.function_element, rows, op.width};
+    add_casts(stream, piece, cells);
+    add_passes(piece.forward, "bias", cells, 1, 0);
+    if (stream.plan.training.kernel_fusion == KernelFusion::primitives && op.kind == models::ActivationKind::gelu) {
+        add_passes(piece.forward, piece.name, cells, 6, 2);
+        add_passes(piece.backward, piece.name + " backward", cells, 5, 5);
+    } else {
+        piece.forward.push_back({piece.name, cells.by(forward)});
+        piece.backward.push_back({piece.name + " backward", cells.by(backward)});
+    }
+    add_casts(stream, piece, cells);
+}
+
+}  // namespace
+
+void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows, bool routed) {
+    const bool relu = op.kind == models::ActivationKind::relu && !op.gated;
+    const View x{stream.value}, y{stream.activation(rows * op.width)};
+    const View dy{stream.flow.gradient_of(y.value)}, dx{stream.flow.gradient_of(x.value)};
+    Launch launch;
+    launch.settings.function = function_of(op);
+    View bias = stream.late_bias;
+    if (!bias.given() && !relu) bias = {stream.flow.table(Table::zeros, stream.format(), op.width)};
+    stream.late_bias = {};
+    stream.value = y.value;
+    if (!op.gated && stream.plan.training.kernel_fusion != KernelFusion::full)
+        return separate_activation(stream, piece, op, rows);
+    const auto [forward, backward] = kernels_of(op);
+    const Cells cells{stream.function_element, rows, op.width};
+    Work there{.name = piece.name, .what = cells.by(forward), .routed = routed};
+    Work back{.name = piece.name + " backward", .what = cells.by(backward), .routed = routed};
+    there.detail = {op.gated || relu ? std::vector<View>{x, y} : std::vector<View>{x, bias, y}, launch};
+    back.detail = {relu       ? std::vector<View>{y, dy, dx}
+                   : op.gated ? std::vector<View>{x, dy, dx}
+                              : std::vector<View>{x, bias, dy, dx},
+                   launch};
+    piece.forward.push_back(std::move(there));
+    piece.backward.push_back(std::move(back));
+}
+
+void shard_activation(LayerStream& stream, const models::Activation& op) {
+    // Inside the MLP the width is split; in BERT's head it is the residual stream's.
+    const bool split = stream.width_split;
+    const std::uint64_t rows = split ? stream.tokens : stream.residual_tokens,
+                        width = op.width / (split ? stream.tensor : 1);
+    Piece piece{.name = name_of(op)};
+    add_activation(stream, piece, {.gated = op.gated, .width = width, .kind = op.kind}, rows);
+    // Its input; a ReLU needs its output, which the layer behind it keeps.
+    const bool kept = op.gated || op.kind != models::ActivationKind::relu;
+    const std::uint64_t bytes = kernels::size_of(stream.function_element);
+    piece.saved_bytes = piece.input_bytes = kept ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
+    piece.working_bytes = rows * width * bytes;
+    stream.layer.pieces.push_back(std::move(piece));
+}
+
+}  // namespace orrery::strategies

@@ -1,0 +1,30 @@
+#include "strategies/partition/linear_parts.hpp"
+
+namespace orrery::strategies {
+
+using models::Dim;
+
+bool is_latent(const models::Linear& op) { return op.out == Dim::latent; }
+
+bool makes_keys(const models::Linear& op) { return op.in == Dim::latent && op.name == "keys_values"; }
+
+std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan) {
+    const models::ModelSpec& spec = plan.model;
+    if (op.second_input) return {op.out_features / 2, op.out_features / 2};
+    if (op.out == Dim::qkv && spec.text.layers > 0) return std::vector<std::uint64_t>(3, op.out_features / 3);
+    if (is_latent(op) && spec.q_lora_rank == 0) return {spec.kv_lora_rank, spec.rope_head_dim};
+    if (is_latent(op)) return {spec.q_lora_rank, spec.kv_lora_rank, spec.rope_head_dim};
+    if (makes_keys(op)) {
+        const std::uint64_t heads = spec.heads;
+        return {heads * (spec.head_dim - spec.rope_head_dim), heads * spec.v_head_dim};
+    }
+    if (op.out == Dim::qkv && spec.kv_lora_rank == 0) {
+        const std::uint64_t kv = std::uint64_t{spec.kv_heads} * spec.head_dim;
+        return {std::uint64_t{spec.heads} * spec.head_dim, kv, kv};
+    }
+    if (op.out == Dim::ffn && spec.gated) return {op.out_features / 2, op.out_features / 2};
+    if (op.out == Dim::vocab) return {plan.padded_vocab()};
+    return {op.out_features};
+}
+
+}  // namespace orrery::strategies

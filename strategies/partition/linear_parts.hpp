@@ -1,0 +1,20 @@
+// The parts of a linear layer's outputs, such as queries, keys and values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/operators.hpp"
+#include "strategies/plan.hpp"
+
+namespace orrery::strategies {
+
+/// Of latent attention: the product that leaves what all heads' queries, keys and values are made of, and the one that
+/// makes keys and values of it.
+bool is_latent(const models::Linear& op);
+bool makes_keys(const models::Linear& op);
+
+/// Their sizes, over all tensor ranks.
+std::vector<std::uint64_t> output_parts(const models::Linear& op, const Plan& plan);
+
+}  // namespace orrery::strategies
