@@ -9,7 +9,7 @@
 
 #include "strategies/build.hpp"
 #include "strategies/hazards.hpp"
-#include "strategies/verify.hpp"
+#include "strategies/step_program.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
 namespace orrery::strategies {
