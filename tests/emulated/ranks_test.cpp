@@ -75,8 +75,8 @@ Ran train(const Plan& plan, std::uint64_t seed, double eagerness, std::uint32_t 
         double total = 0;
         int with_loss = 0;
         for (const OfRank& rank : ranks)
-            if (rank.results[step].loss) {
-                total += *rank.results[step].loss;
+            if (const std::vector<double>& losses = rank.results[step].losses; !losses.empty()) {
+                total += losses.front();  // these programs are of one step each
                 ++with_loss;
             }
         ran.losses.push_back(total / with_loss);

@@ -176,6 +176,27 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return told(machine.wait(lock, [stream] { return stream->queue.empty(); }));
 }
 
+/// Between places of a device alone.
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                              std::size_t bytes, std::size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
+    Machine& machine = Machine::get();
+    const auto lock = machine.lock();
+    if (!machine.knows(stream)) return told(cudaErrorInvalidResourceHandle);
+    if (bytes > to_stride || bytes > from_stride) return misuse("copies rows wider than their distance");
+    if (kind != cudaMemcpyDeviceToDevice) return misuse("copies rows to or from the host");
+    auto* const begin = static_cast<std::byte*>(to);
+    const auto* const source = static_cast<const std::byte*>(from);
+    for (std::size_t row = 0; row < rows; ++row)
+        if (const auto wrong = wrong_copy(begin + row * to_stride, source + row * from_stride, bytes, kind);
+            !wrong.empty())
+            return misuse(wrong);
+    machine.queue(stream, {"copy of rows", [=] {
+                               for (std::size_t row = 0; row < rows; ++row)
+                                   std::memcpy(begin + row * to_stride, source + row * from_stride, bytes);
+                           }});
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
     Machine& machine = Machine::get();
     const auto lock = machine.lock();
