@@ -368,10 +368,9 @@ void LinearSharder::overlapped_forward() {
         quantise(list, gemm_.m, gemm_.k);
         add_scattered_product(list, product, op_.out_features);
     }
-    y_ = stream_.activation((column_ ? rows_ : stream_.residual_tokens) * gemm_.n);
-    products_ = {{0, gemm_.n, y_}};
+    find_products();
+    y_ = column_ ? products_.front().y : stream_.activation(stream_.residual_tokens * gemm_.n);
     hand_on();
-    stream_.late_bias = {};
     stream_.layer.flow.complete = false;
 }
 
@@ -380,6 +379,8 @@ void LinearSharder::overlapped_forward() {
 void LinearSharder::overlapped_backward() {
     auto& list = piece_.backward;
     const ValueId dy = stream_.flow.gradient_of(y_);
+    if (added_to_ != no_value) stream_.flow.set_gradient(stream_.partial_sum, dy);
+    if (joins_gradient()) own_gradient_ = stream_.flow.gradient(stream_.format(), stream_.flow.value(x_).elements);
     const Gemm dgrad{compute_, 1, gemm_.m, gemm_.k, gemm_.n, GemmPass::data_gradient};
     if (row_) {
         if (is_narrow(compute_))  // into the buffer at once

@@ -37,6 +37,7 @@ void offload(json& s, bool all) {
     const std::uint32_t chunk =
         s["model"]["num_hidden_layers"].get<std::uint32_t>() / (of("pipeline") * of("virtual_pipeline"));
     s["strategy"]["cpu_offloading_num_layers"] = all ? chunk : (chunk + 1) / 2;
+    s["strategy"].erase("synchronize_checkpoint_boundary");
 }
 
 void twice(json& value) { value = 2 * value.get<std::uint64_t>(); }
@@ -115,12 +116,14 @@ void without_offloading(json& s) {
     with_equal_stages(s);
     with_whole_backwards(s);
     s["strategy"].erase("cpu_offloading_num_layers");
+    s["strategy"].erase("synchronize_checkpoint_boundary");  // which nothing is offloaded beside
 }
 
 void without_recomputation(json& s) {
     s["strategy"]["recompute"] = "none";
     s["strategy"].erase("recompute_num_layers");
     s["strategy"].erase("recompute_modules");
+    s["strategy"].erase("synchronize_checkpoint_boundary");
 }
 
 void with_large_kernels(json& s) {

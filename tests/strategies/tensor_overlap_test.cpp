@@ -57,6 +57,21 @@ TEST(TensorOverlap, ForwardPassesOnInRingsAndScattersInParts) {
     EXPECT_FALSE(forward.contains(CollectiveKind::all_gather));
 }
 
+/// Norms of queries and keys, and rotations, take each of a product's parts; a parallel residual has one sum.
+TEST(TensorOverlap, LayersThatTakeAProductApartAreWritten) {
+    for (const bool parallel : {false, true}) {
+        Plan plan = overlapped(2);
+        plan.model = tiny_llama();
+        plan.model.qk_norm = !parallel;
+        plan.model.parallel_residual = parallel;
+        const StepProgram step = build(plan);
+        EXPECT_TRUE(verify(step).empty()) << parallel;
+        EXPECT_GT(moved(block(step, "block forward")).at(CollectiveKind::send_recv).calls, 0U);
+        plan.strategy.tensor_comm_overlap = false;
+        EXPECT_DOUBLE_EQ(kernel_flops(step), kernel_flops(build(plan)));
+    }
+}
+
 /// Rings for the gradients behind the row-parallel products; the inputs of the column-parallel ones are gathered, and
 /// their gradients scattered, whole. The last of a layer has nothing behind it.
 TEST(TensorOverlap, BackwardPassesGradientsOnAndGathersInputsWhole) {
