@@ -59,7 +59,7 @@ void require_layers(const strategies::Plan& plan) {
             "gradients are summed with those of other norms",
             "set it to true, or tensor to 1");
     require((!normed && model.kv_lora_rank == 0) || strategy.context == 1, "/strategy/context",
-            "context ranks exchange heads of packed queries, keys and values: norms of queries and keys, and latent "
+            "context ranks take queries, keys and values as packed rows: norms of queries and keys, and latent "
             "attention, cannot be executed there yet",
             "set it to 1");
     require(!model.parallel_residual || model.experts == 0, "/model/num_experts",
