@@ -25,6 +25,7 @@ void add_explain(CLI::App& program, Exit& exit);
 void add_collective(CLI::App& program, Exit& exit);
 void add_validate(CLI::App& program, Exit& exit);
 void add_placement(CLI::App& program, Exit& exit);
+void add_partition(CLI::App& program, Exit& exit);
 void add_sweep(CLI::App& program, Exit& exit);
 void add_merge(CLI::App& program, Exit& exit);
 void add_search(CLI::App& program, Exit& exit);

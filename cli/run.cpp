@@ -9,10 +9,10 @@ namespace orrery::cli {
 
 namespace {
 
-constexpr std::array<AddCommand, 19> table{add_simulate,  add_explain,  add_placement, add_sweep,      add_merge,
-                                           add_search,    add_capacity, add_topology,  add_collective, add_run,
-                                           add_compare,   add_diff,     add_validate,  add_list,       add_profile,
-                                           add_calibrate, add_import,   add_init,      add_export};
+constexpr std::array<AddCommand, 20> table{add_simulate, add_explain,   add_placement, add_partition, add_sweep,
+                                           add_merge,    add_search,    add_capacity,  add_topology,  add_collective,
+                                           add_run,      add_compare,   add_diff,      add_validate,  add_list,
+                                           add_profile,  add_calibrate, add_import,    add_init,      add_export};
 
 constexpr const char* run_footer = R"(Examples:
   orrery simulate scenarios/gpt3-175b-superpod-a100.json

@@ -20,7 +20,7 @@ std::vector<ModelSpec> all_families() {
     std::vector<ModelSpec> all = gpt_models();
     for (const auto& family :
          {opt_models(), llama_models(), gemma_models(), bert_models(), moe_models(), mamba_models(), t5_models(),
-          resnet_models(), transformer_xl_models(), vit_models(), clip_models()})
+          resnet_models(), vgg_models(), transformer_xl_models(), vit_models(), clip_models()})
         all.insert(all.end(), family.begin(), family.end());
     return all;
 }

@@ -14,6 +14,7 @@ std::vector<ModelSpec> gemma_models();
 std::vector<ModelSpec> bert_models();
 std::vector<ModelSpec> moe_models();
 std::vector<ModelSpec> resnet_models();
+std::vector<ModelSpec> vgg_models();
 std::vector<ModelSpec> vit_models();
 std::vector<ModelSpec> clip_models();
 std::vector<ModelSpec> t5_models();
@@ -22,6 +23,8 @@ std::vector<ModelSpec> transformer_xl_models();
 
 /// A ResNet of a spec's classes, images and depths; of all that only Transformers have, what says nothing.
 ModelSpec with_resnet_structure(ModelSpec spec);
+/// The same of VGG: of a spec's classes, images and layers.
+ModelSpec with_vgg_structure(ModelSpec spec);
 
 /// A Transformer over patches of images of a spec's sizes; of all that its structure decides, what that is.
 ModelSpec with_vit_structure(ModelSpec spec);
@@ -31,6 +34,7 @@ ModelSpec with_clip_structure(ModelSpec spec);
 /// The graphs of families, of checked specs.
 Model build_transformer(const ModelSpec& spec);
 Model build_resnet(const ModelSpec& spec);
+Model build_vgg(const ModelSpec& spec);
 Model build_vit(const ModelSpec& spec);
 Model build_clip(const ModelSpec& spec);
 Model build_t5(const ModelSpec& spec);

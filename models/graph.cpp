@@ -21,6 +21,7 @@ Model graph(const ModelSpec& spec) {
         case Family::bert: return build_transformer(spec);
         case Family::t5: return build_t5(spec);
         case Family::resnet: return build_resnet(spec);
+        case Family::vgg: return build_vgg(spec);
         case Family::mamba: return build_hybrid(spec);
         case Family::transfo_xl: return build_transformer_xl(spec);
         case Family::vit: return build_vit(spec);
@@ -38,6 +39,7 @@ std::string_view name(Family family) {
         case Family::bert: return "bert";
         case Family::t5: return "t5";
         case Family::resnet: return "resnet";
+        case Family::vgg: return "vgg";
         case Family::mamba: return "mamba";
         case Family::transfo_xl: return "transfo-xl";
         case Family::vit: return "vit";

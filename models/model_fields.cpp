@@ -29,7 +29,8 @@ constexpr std::array families{word("gpt", Family::gpt),
                               word("mamba", Family::mamba),
                               word("transfo-xl", Family::transfo_xl),
                               word("vit", Family::vit),
-                              word("clip", Family::clip)};
+                              word("clip", Family::clip),
+                              word("vgg", Family::vgg)};
 constexpr std::array norms{word("layernorm", NormKind::layernorm), word("rmsnorm", NormKind::rmsnorm),
                            word("LayerNorm", NormKind::layernorm), word("RMSNorm", NormKind::rmsnorm)};
 constexpr std::array positions{word("learned", PositionKind::learned),

@@ -12,8 +12,8 @@
 
 namespace orrery::models {
 
-enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet, mamba, transfo_xl, vit, clip };
-/// "gpt", "llama", "bert", "t5", "resnet", "mamba", "transfo-xl", "vit", "clip".
+enum class Family : std::uint8_t { gpt, llama, bert, t5, resnet, mamba, transfo_xl, vit, clip, vgg };
+/// "gpt", "llama", "bert", "t5", "resnet", "mamba", "transfo-xl", "vit", "clip", "vgg".
 std::string_view name(Family family);
 
 enum class NormKind : std::uint8_t { layernorm, rmsnorm };
@@ -169,6 +169,8 @@ struct ModelSpec {
     RecurrenceSpec recurrence{};
 
     [[nodiscard]] bool takes_images() const { return image.size > 0; }
+    /// Whether it is a network of convolutions over images.
+    [[nodiscard]] bool convolves() const { return family == Family::resnet || family == Family::vgg; }
     /// Whether two stacks stand beside each other, each over tokens of its own.
     [[nodiscard]] bool two_stacks() const { return decoder_layers > 0 || text.layers > 0; }
 

@@ -153,7 +153,7 @@ struct ContrastiveLoss {
     std::uint64_t width = 0;
 };
 
-/// A square kernel over an image, without bias: a batch norm follows.
+/// A square kernel over an image. Without bias where a batch norm follows.
 struct Convolution {
     std::string name;
     Image in;
@@ -161,6 +161,7 @@ struct Convolution {
     bool reads_data = false;     ///< its input is the data: nobody takes its gradient
     bool begins_branch = false;  ///< its input goes another way too: the gradients of both are summed here
     bool shares_input = false;   ///< its input is one that another convolution keeps for its backward as well
+    bool bias = false;
     [[nodiscard]] Image out() const {
         return {outputs, (in.rows + 2 * padding - kernel) / stride + 1,
                 (in.columns + 2 * padding - kernel) / stride + 1};

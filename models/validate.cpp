@@ -266,9 +266,21 @@ void check_patches(const ModelSpec& spec) {
              "only sizes, classes, dropout and the bias of queries, keys and values can be changed");
 }
 
+/// Thirteen layers with weights, and three more for each convolution more in the last three stages.
+void check_vgg(const ModelSpec& spec) {
+    constexpr std::uint32_t least = 13, step = 3, largest = 64;
+    check_range("image_size", spec.image.size, least_image, most_image);
+    if (spec.layers < least || spec.layers > largest || (spec.layers - least) % step != 0)
+        fail("num_hidden_layers", fmt::format("{} layers are no such network", spec.layers), "13, 16 or 19");
+    if (spec != with_vgg_structure(spec))
+        fail("name", fmt::format("{} has a key that only Transformers have, or another width", spec.name),
+             "of a network of the catalog only vocab_size, its classes, can be changed");
+}
+
 void check_images(const ModelSpec& spec) {
     check_text_tower(spec);
     if (spec.family == Family::vit || spec.family == Family::clip) return check_patches(spec);
+    if (spec.family == Family::vgg) return check_vgg(spec);
     if (spec.family != Family::resnet) {
         if (spec.image != ImageSpec{}) fail("image_size", "a Transformer has no images", "leave it out");
         return;

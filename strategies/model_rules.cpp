@@ -110,8 +110,7 @@ void check_patches(const Plan& plan) {
 
 /// Networks over images, and Transformer-XL as its authors and NVIDIA train it, are divided among data ranks only.
 void check_data_ranks_alone(const Plan& plan) {
-    const bool images = plan.model.family == models::Family::resnet,
-               recurrent = plan.model.family == models::Family::transfo_xl;
+    const bool images = plan.model.convolves(), recurrent = plan.model.family == models::Family::transfo_xl;
     if (!images && !recurrent) return;
     const Strategy& strategy = plan.strategy;
     const auto only = [&](bool holds, std::string_view key, std::string_view what, std::string_view hint) {
@@ -131,9 +130,24 @@ void check_data_ranks_alone(const Plan& plan) {
     only(plan.training.lora_rank == 0, "/training/lora_rank", "an adapter", "leave it out");
 }
 
+void check_class_split(const Plan& plan) {
+    const std::uint32_t ranks = plan.strategy.split_classes;
+    constexpr const char* key = "/strategy/split_classes";
+    if (ranks == 1) return;
+    if (!plan.model.convolves())
+        refuse(key, fmt::format("{} has no classifier of images that data ranks divide", plan.model.name),
+               "leave it out; tensor ranks divide a vocabulary");
+    if (plan.strategy.data % ranks != 0)
+        refuse(key, fmt::format("{} ranks do not divide the {} data ranks", ranks, plan.strategy.data),
+               nearest_divisors(ranks, plan.strategy.data));
+    if (plan.model.vocab < ranks)
+        refuse(key, fmt::format("{} ranks divide {} classes", ranks, plan.model.vocab), "give fewer ranks");
+}
+
 }  // namespace
 
 void check_model_division(const Plan& plan) {
+    check_class_split(plan);
     check_stacks(plan);
     check_patches(plan);
     check_data_ranks_alone(plan);

@@ -4,6 +4,13 @@
 
 namespace orrery::strategies {
 
+std::string to_text(ModuleSet modules) {
+    std::string text;
+    for (std::size_t i = 0; i < module_names.size(); ++i)
+        if (modules.has(static_cast<Module>(i))) text.append(text.empty() ? "" : ",").append(module_names.at(i));
+    return text;
+}
+
 std::optional<ModuleSet> modules_named(std::string_view text) {
     constexpr std::string_view between = " ,";
     ModuleSet named;

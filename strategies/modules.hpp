@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace orrery::strategies {
@@ -29,6 +30,8 @@ public:
     [[nodiscard]] constexpr bool has(Module module) const { return meets(ModuleSet(module)); }
     [[nodiscard]] constexpr bool meets(ModuleSet other) const { return (bits_ & other.bits_) != 0; }
     [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+    /// A number for each set, 0 for none.
+    [[nodiscard]] constexpr std::uint8_t bits() const { return bits_; }
     constexpr ModuleSet& operator|=(ModuleSet other) {
         bits_ |= other.bits_;
         return *this;
@@ -48,6 +51,9 @@ private:
 /// Modules whose results are thrown away as well, and brought back with what they keep inside (Megatron-LM,
 /// CheckpointWithoutOutput): of the others the input alone is kept, and the result goes on.
 inline constexpr ModuleSet without_output = ModuleSet(Module::mla_up_proj) | Module::layernorm | Module::moe_act;
+
+/// "layernorm,moe_act".
+std::string to_text(ModuleSet modules);
 
 /// "layernorm,moe_act": names between commas or blanks, in any order; nothing where one is unknown, or there is none.
 std::optional<ModuleSet> modules_named(std::string_view text);

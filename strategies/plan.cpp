@@ -294,11 +294,12 @@ void check_extent(const Plan& plan) {
                            plan.training.global_batch, plan.micro_batches(), model.layers),
                fmt::format("at most {:.0f} micro-batches: raise data or micro_batch_size", most_passes / model.layers));
     }
-    constexpr double stem_channels_per_pixel = 64.0 / 4;  // a ResNet's largest image: half the rows, half the columns
+    // The largest image of a VGG; of a ResNet, whose stem leaves half the rows and half the columns.
+    const double channels_per_pixel = model.family == models::Family::vgg ? 64 : 64.0 / 4;
     const double taken = std::max(1.0, plan.training.expert_capacity) * model.experts_per_token;
     const double row =
         std::max({4.0 * model.hidden, 2.0 * static_cast<double>(model.mamba.inner() + model.mamba.convolved()),
-                  (model.image.patch > 0 ? 0.0 : stem_channels_per_pixel) * model.image.size * model.image.size,
+                  (model.image.patch > 0 ? 0.0 : channels_per_pixel) * model.image.size * model.image.size,
                   double{1} * model.image.channels * model.image.patch * model.image.patch,
                   4.0 * std::max(model.text.hidden, model.text.ffn), taken * std::max(model.hidden, model.expert_ffn),
                   double{1} * model.ffn, double{1} * model.vocab, double{1} * model.heads * model.head_dim,

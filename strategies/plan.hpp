@@ -76,6 +76,9 @@ struct Strategy {
     Sharding sharding = Sharding::none;  ///< zero1: use-distributed-optimizer
     /// num-distributed-optimizer-instances: so many groups of data ranks each keep all that `sharding` divides.
     std::uint32_t optimizer_instances = 1;
+    /// Of a network over images: so many neighbouring data ranks divide its classes (partition/class_split.cpp); they
+    /// lie along Axis::expert.
+    std::uint32_t split_classes = 1;
     Compression compression = Compression::none;
     static constexpr std::uint32_t usual_freeze_step = 100'000;  ///< DeepSpeed's
     std::uint32_t freeze_step = usual_freeze_step;               ///< steps of the warm-up, which is Adam as ever
@@ -240,6 +243,7 @@ struct Plan {
     }
     /// Of the mesh's axis `expert`: data ranks are those along it, along `data` and along `replica`.
     [[nodiscard]] std::uint32_t expert_extent() const {
+        if (strategy.split_classes > 1) return strategy.split_classes;
         return expert_cover() > strategy.expert ? strategy.expert : strategy.expert / expert_cover();
     }
     /// Groups that exchange tokens, and those that hold the same parameters: of the experts, and all others.

@@ -144,6 +144,10 @@ constexpr std::array of_strategy{
         .help = "Groups of data ranks that each keep all that sharding divides; with zero3 hybrid sharding (HSDP).",
         .origin = "Megatron-LM; Zhao et al. 2023, arXiv:2304.11277",
         .published = "switches.num-distributed-optimizer-instances"}),
+    field<&Strategy::split_classes>({.name = "split_classes", .min = 1, .max = max_data,
+        .help = "Networks over images: so many neighbouring data ranks divide the classes of the classifier, which "
+                "gathers their features (Whale's split beside a replicated backbone).",
+        .origin = "Jia et al., USENIX ATC'22; An et al. 2021 (Partial FC)"}),
     field<&Strategy::compression>({.name = "compression", .words = compressions,
         .help = "onebit-adam: behind freeze_step steps data ranks exchange signs of their momentum, not gradients.",
         .origin = "Tang et al. 2021, arXiv:2102.02888; DeepSpeed (OneBitAdam)"}),

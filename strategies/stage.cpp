@@ -119,7 +119,7 @@ Stage place_layers(const ModelBlocks& blocks, const Plan& plan, std::uint32_t in
             stage.replicated_parameters += layer.blocks->replicated_parameters;
             stage.expert_parameters += layer.blocks->expert_parameters;
             stage.frozen_parameters += layer.blocks->frozen_parameters;
-            const std::uint32_t experts = plan.model.experts / strategy.expert;
+            const std::uint32_t experts = strategy.split_classes > 1 ? 1 : plan.model.experts / strategy.expert;
             stage.tensors += layer.blocks->tensors + experts * layer.blocks->expert_tensors;
         }
     }

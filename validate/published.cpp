@@ -92,6 +92,7 @@ constexpr std::array table{
     FieldRule{"strategy", "recompute", of_words},
     FieldRule{"strategy", "recompute_modules", of_words},
     FieldRule{"strategy", "recompute_num_layers", of_words},
+    FieldRule{"strategy", "split_classes", never},
     FieldRule{"strategy", "synchronize_checkpoint_boundary", never},
     FieldRule{"strategy", "cpu_offloading_num_layers", "DeepSpeed's checkpoints in host memory, all layers"},
     FieldRule{"strategy", "optimizer_cpu_offload", of_words},

@@ -143,7 +143,7 @@ void Bounds::shape(const Plan& plan) {
                                             plan.training.micro_batch,
                                             static_cast<std::uint32_t>(s.schedule),
                                             s.virtual_pipeline,
-                                            static_cast<std::uint32_t>(s.recompute),
+                                            again_key(s),
                                             s.recompute_num_layers,
                                             (s.sequence_parallel ? 1U : 0U) | (s.async_tensor_allreduce ? 2U : 0U) |
                                                 (s.scatter_gather ? 4U : 0U) | (s.overlap_p2p ? 8U : 0U) |

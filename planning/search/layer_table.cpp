@@ -56,6 +56,11 @@ void append(std::vector<Sum>& sums, const Sum& next) {
 
 }  // namespace
 
+std::uint32_t again_key(const strategies::Strategy& strategy) {
+    const strategies::Again again = strategy.again();
+    return again.whole ? 1 : std::uint32_t{again.modules.bits()} << 1U;
+}
+
 LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
     const strategies::Strategy& s = plan.strategy;
     const bool experts = plan.model.experts > 0;  // whose groups lie along the data axis
@@ -72,7 +77,7 @@ LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
             s.expert_tensor,
             experts || s.context > 1 || plan.model.text.layers > 0 ? s.data : 0,
             experts ? s.pipeline : 0,
-            static_cast<std::uint32_t>(s.recompute),
+            again_key(s),
             plan.training.seq,
             plan.mesh().ranks(),  // of whose boards the slowest is waited for
             flags};

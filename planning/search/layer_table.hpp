@@ -28,6 +28,9 @@ struct Run {
     std::uint32_t first = 0, last = 0, again_until = 0;
 };
 
+/// A number for each way to run layers again.
+std::uint32_t again_key(const strategies::Strategy& strategy);
+
 class LayerTable {
 public:
     /// Everything that decides it.
@@ -73,6 +76,10 @@ public:
     [[nodiscard]] std::uint64_t replicated_parameters(const Run& run) const {
         return replicated_parameters_[run.last] - replicated_parameters_[run.first];
     }
+    /// The model's nodes; those of its body, which stages divide, are [body_begin, body_end).
+    [[nodiscard]] std::uint32_t nodes() const { return end_; }
+    [[nodiscard]] std::uint32_t body_begin() const { return body_; }
+    [[nodiscard]] std::uint32_t body_end() const { return output_; }
     /// Parameters of node `node` by itself.
     [[nodiscard]] Run single(std::uint32_t node) const { return {node, node + 1, node}; }
     /// The types of layer, and which node is of which.

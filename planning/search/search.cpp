@@ -52,6 +52,7 @@ std::vector<scenarios::Override> open_plan() {
                             "placement",
                             "placement_file",
                             "num_distributed_optimizer_instances",
+                            "split_classes",
                             "num_layers_in_first_pipeline_stage",
                             "num_layers_in_last_pipeline_stage",
                             "account_for_embedding_in_pipeline_split",

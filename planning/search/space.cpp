@@ -18,6 +18,8 @@ namespace {
 
 using std::uint64_t;
 using strategies::counted_layers;
+using strategies::Module;
+using strategies::ModuleSet;
 using strategies::Plan;
 using strategies::Recompute;
 using strategies::ScheduleKind;
@@ -45,7 +47,7 @@ Values those(Values list, const Keep& keep) {
 Values off_and_on(bool may_be_on) { return may_be_on ? Values{0, 1} : Values{0}; }
 
 /// Networks that are divided among data ranks alone.
-bool images(const Plan& plan) { return plan.model.family == models::Family::resnet; }
+bool images(const Plan& plan) { return plan.model.convolves(); }
 bool experts(const Plan& plan) { return plan.model.experts > 0; }
 const strategies::Schedule& schedule(const Plan& plan) { return strategies::schedule_of(plan.strategy.schedule); }
 /// Of the fullest chunk.
@@ -150,6 +152,30 @@ Values recomputes(const Plan& plan, const Room&) {
     return list;
 }
 
+/// Attention's core, as the key's absence means.
+Values recomputed_modules(const Plan&, const Room&) { return {0}; }
+
+/// Every set of modules that the model's layers have, none of them inside another.
+Values sets_of_modules(const Plan& plan, const Room&) {
+    if (plan.strategy.recompute != Recompute::selective || schedule(plan).splits_backward()) return {0};
+    const models::ModelSpec& model = plan.model;
+    const bool sparse = experts(plan), dense = !sparse || model.layers > model.moe_layers();
+    std::vector<Module> there{Module::core_attn, Module::layernorm};
+    if (model.kv_lora_rank > 0) there.push_back(Module::mla_up_proj);
+    if (dense) there.push_back(Module::mlp);
+    if (sparse) there.insert(there.end(), {Module::moe_act, Module::moe});
+    if (model.shared_expert_ffn > 0) there.push_back(Module::shared_experts);
+    Values list;
+    for (uint64_t chosen = 1; chosen < uint64_t{1} << there.size(); ++chosen) {
+        ModuleSet set;
+        for (std::size_t i = 0; i < there.size(); ++i)
+            if ((chosen >> i & 1) != 0) set |= there[i];
+        const bool nested = set.has(Module::moe) && set.meets(ModuleSet(Module::moe_act) | Module::shared_experts);
+        if (!nested) list.push_back(set.bits());
+    }
+    return list;
+}
+
 Values recomputed_layers(const Plan& plan, const Room&) {
     Values list{0};  // all
     if (plan.strategy.recompute == Recompute::full)
@@ -229,6 +255,12 @@ void set_optimizer_offload(Plan& plan, uint64_t value) {
     plan.strategy.optimizer_cpu_offload = plan.strategy.overlap_optimizer_copies = value != 0;
     plan.strategy.optimizer_offload_fraction = 1;
 }
+void set_modules(Plan& plan, uint64_t value) {
+    ModuleSet set;
+    for (std::size_t i = 0; i < strategies::module_names.size(); ++i)
+        if ((value >> i & 1) != 0) set |= static_cast<Module>(i);
+    plan.strategy.recompute_modules = to_text(set);
+}
 void set_placement(Plan& plan, uint64_t value) { plan.strategy.placement = value == 0 ? "" : pipelines_first; }
 
 std::optional<uint64_t> number(std::string_view text) {
@@ -257,6 +289,10 @@ std::optional<uint64_t> recompute_named(std::string_view text) {
     if (found == names.end()) return std::nullopt;
     return static_cast<uint64_t>(found - names.begin());
 }
+std::optional<uint64_t> modules_of(std::string_view text) {
+    const auto named = strategies::modules_named(text);
+    return named ? std::optional<uint64_t>(named->bits()) : std::nullopt;
+}
 std::optional<uint64_t> sharding_named(std::string_view text) {
     for (const strategies::ShardingRow& row : strategies::shardings)
         if (row.name == text) return static_cast<uint64_t>(row.kind);
@@ -283,6 +319,7 @@ constexpr std::array table{
     Row{"strategy.schedule", schedules, set<&Strategy::schedule>, schedule_named},
     Row{"strategy.virtual_pipeline", chunks, set<&Strategy::virtual_pipeline>, positive},
     Row{"strategy.recompute", recomputes, set<&Strategy::recompute>, recompute_named},
+    Row{"strategy.recompute_modules", recomputed_modules, set_modules, modules_of, sets_of_modules},
     Row{"strategy.recompute_num_layers", recomputed_layers, set<&Strategy::recompute_num_layers>, number},
     Row{"strategy.sequence_parallel", sequence_parallels, set<&Strategy::sequence_parallel>, flag},
     Row{"strategy.tp_comm_overlap", product_overlaps, set<&Strategy::tensor_comm_overlap>, flag},
@@ -315,6 +352,11 @@ void Space::give(std::string_view key, const std::vector<std::string>& texts) {
         for (const Row& each : table) names.push_back(each.key);
         throw Error(fmt::format("\"{}\" is no axis of plans", documents::printable(key)),
                     fmt::format("those are {}", join(names)));
+    }
+    if (texts.size() == 1 && texts.front() == "any" && table[row].every != nullptr) {
+        offers_[row] = table[row].every;
+        unusual_ = true;  // a given row before may lead to values that are not legal
+        return;
     }
     Values values;
     for (const std::string& text : texts) {

@@ -29,6 +29,8 @@ struct Row {
     void (*set)(strategies::Plan& plan, std::uint64_t value);
     /// The value that a text means; nothing: it means none.
     std::optional<std::uint64_t> (*parse)(std::string_view text);
+    /// Those that the word "any" stands for, more than the row offers by itself; null: it offers all.
+    Values (*every)(const strategies::Plan& plan, const Room& room) = nullptr;
 };
 
 /// In the order in which they are chosen: what decides kernels and the shape of the pipeline first, what only adds to
@@ -38,10 +40,12 @@ std::span<const Row> rows();
 /// The rows of a question, some of them held to given values.
 class Space {
 public:
-    explicit Space(Room room) : room_(room), given_(rows().size()) {}
+    explicit Space(Room room) : room_(room), given_(rows().size()), offers_(rows().size()) {
+        for (std::size_t row = 0; row < offers_.size(); ++row) offers_[row] = rows()[row].values;
+    }
 
-    /// Holds a row to these values: those of them that are legal, whether the row offers them by itself or not. Throws
-    /// Error for a key without a row, and a text that is no value of it.
+    /// Holds a row to these values: those of them that are legal, whether the row offers them by itself or not. "any",
+    /// alone, stands for Row::every. Throws Error for a key without a row, and a text that is no value of it.
     void give(std::string_view key, const std::vector<std::string>& texts);
     [[nodiscard]] static bool has_row(std::string_view key);
 
@@ -62,7 +66,7 @@ private:
             if (end < rows().size() || !unusual_ || legal(plan)) found();
             return;
         }
-        const Values values = given_[row].empty() ? rows()[row].values(plan, room_) : given_[row];
+        const Values values = given_[row].empty() ? offers_[row](plan, room_) : given_[row];
         for (const std::uint64_t value : values) {
             rows()[row].set(plan, value);
             walk(plan, row + 1, end, found);
@@ -71,8 +75,9 @@ private:
     [[nodiscard]] bool legal(const strategies::Plan& plan) const;
 
     Room room_;
-    std::vector<Values> given_;  // by row; empty: what it offers
-    bool unusual_ = false;       // some row is held to values that may not be legal
+    std::vector<Values> given_;                                                       // by row; empty: what it offers
+    std::vector<Values (*)(const strategies::Plan& plan, const Room& room)> offers_;  // by row
+    bool unusual_ = false;  // some row is held to values that may not be legal
 };
 
 }  // namespace orrery::planning

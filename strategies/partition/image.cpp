@@ -37,6 +37,18 @@ kernels::Convolution kernel(const LayerStream& stream, const models::Convolution
             .padding = narrow(op.padding)};
 }
 
+/// Added where the result stands, by a kernel of its own (PyTorch, aten/src/ATen/native/cudnn/ConvShared.cpp,
+/// cudnn_convolution's add_), or one with the ReLU behind it.
+void add_bias(LayerStream& stream, const models::Convolution& op, Piece& piece) {
+    stream.parameter({.name = op.name + ".bias", .parts = {op.outputs}, .initial = Initial::zeros, .replicated = true},
+                     op.outputs);
+    piece.forward.push_back({op.name + " bias", over(stream, PointwiseKind::scale, op.out())});
+    piece.backward.push_back({.name = op.name + " bias gradient",
+                              .what = over(stream, PointwiseKind::bias_gradient, op.out()),
+                              .of_weights = true});
+    piece.parameters += op.outputs;
+}
+
 }  // namespace
 
 void shard_convolution(LayerStream& stream, const models::Convolution& op) {
@@ -54,9 +66,11 @@ void shard_convolution(LayerStream& stream, const models::Convolution& op) {
                                   .what = Pointwise{PointwiseKind::add, stream.sum_dtype(), 1, weights},
                                   .of_weights = true});
     if (op.begins_branch) piece.backward.push_back({"sum branch gradients", over(stream, PointwiseKind::add, op.in)});
+    if (op.bias) add_bias(stream, op, piece);
     piece.saved_bytes = op.shares_input ? 0 : bytes(stream, op.in);
     piece.working_bytes = bytes(stream, op.in) + bytes(stream, op.out());
-    piece.parameters = piece.replicated_parameters = weights;
+    piece.parameters += weights;
+    piece.replicated_parameters = piece.parameters;
     stream.value = stream.activation(elements(stream, op.out()));
     stream.layer.pieces.push_back(std::move(piece));
 }

@@ -136,6 +136,10 @@ void shard_linear(LayerStream& stream, const models::Linear& op);
 void shard_activation(LayerStream& stream, const models::Activation& op);
 void shard_embedding(LayerStream& stream, const models::Embedding& op);
 void shard_loss(LayerStream& stream, const models::Loss& op);
+/// Of a classifier whose classes data ranks divide (class_split.cpp).
+bool divides_classes(const Plan& plan);
+void shard_split_classifier(LayerStream& stream, const models::Linear& op);
+void shard_split_loss(LayerStream& stream, const models::Loss& op);
 void shard_attention(LayerStream& stream, const models::AttentionCore& op);
 void shard_rope(LayerStream& stream, const models::Rope& op);
 void shard_relative_positions(LayerStream& stream, const models::RelativePositions& op);

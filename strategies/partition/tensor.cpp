@@ -329,7 +329,10 @@ void finish(LayerStream& stream) {
 
 void shard(LayerStream& stream, const models::Operator& op) {
     std::visit(Overloaded{
-                   [&](const models::Linear& linear) { shard_linear(stream, linear); },
+                   [&](const models::Linear& linear) {
+                       const bool split = linear.out == models::Dim::classes && divides_classes(stream.plan);
+                       split ? shard_split_classifier(stream, linear) : shard_linear(stream, linear);
+                   },
                    [&](const models::Embedding& embedding) { shard_embedding(stream, embedding); },
                    [&](const models::RelativePositions& table) { shard_relative_positions(stream, table); },
                    [&](const models::Norm& norm) { shard_norm(stream, norm); },
@@ -339,7 +342,9 @@ void shard(LayerStream& stream, const models::Operator& op) {
                    [&](const models::Experts& experts) { shard_experts(stream, experts); },
                    [&](const models::StateMixer& mixer) { shard_state_mixer(stream, mixer); },
                    [&](const models::ResidualAdd& add) { shard_residual(stream, add); },
-                   [&](const models::Loss& loss) { shard_loss(stream, loss); },
+                   [&](const models::Loss& loss) {
+                       divides_classes(stream.plan) ? shard_split_loss(stream, loss) : shard_loss(stream, loss);
+                   },
                    [&](const models::Convolution& convolution) { shard_convolution(stream, convolution); },
                    [&](const models::BatchNorm& norm) { shard_batch_norm(stream, norm); },
                    [&](const models::Relu& relu) { shard_relu(stream, relu); },

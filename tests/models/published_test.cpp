@@ -93,6 +93,12 @@ const std::vector<Card> cards{
     {"m6-100b", "103.2B", 103.2, 0.2, 0, 0, "M6-T, table 2"},
     {"m6-1t", "1002.7B", 1002.7, 2, 0, 0, "M6-T, table 2"},
     {"m6-10t", "10T", 10'000, 200, 0, 0, "M6-10T, title"},
+    exact("resnet-50", 25'557'032),
+    exact("resnet-101", 44'549'160),
+    exact("resnet-152", 60'192'808),
+    exact("vgg-13", 133'047'848),
+    exact("vgg-16", 138'357'544),
+    exact("vgg-19", 143'667'240),
     exact("vit-b16", 86'567'656),
     exact("vit-b32", 88'224'232),
     exact("vit-l16", 304'326'632),
@@ -148,9 +154,11 @@ TEST(Published, FlopsAreThoseOfDeepSeeksTable) {
     for (const auto& [name, gflops] : trainings) EXPECT_NEAR(causal_gflops(name) / gflops, 1, 0.15) << name;
 }
 
-/// torchvision's vit_*_weights (_ops): 10^9 multiply-adds of an image of 224 x 224, forward.
-const std::vector<Training> images{
-    {"vit-b16", 17.564}, {"vit-b32", 4.409}, {"vit-l16", 61.555}, {"vit-l32", 15.378}, {"vit-h14", 167.295}};
+/// torchvision's *_weights (_ops): 10^9 multiply-adds of an image of 224 x 224, forward.
+const std::vector<Training> images{{"resnet-50", 4.089}, {"resnet-101", 7.801}, {"resnet-152", 11.514},
+                                   {"vgg-13", 11.308},   {"vgg-16", 15.470},    {"vgg-19", 19.632},
+                                   {"vit-b16", 17.564},  {"vit-b32", 4.409},    {"vit-l16", 61.555},
+                                   {"vit-l32", 15.378},  {"vit-h14", 167.295}};
 
 double multiply_adds(const char* name) {
     const Model model = build(find(name));

@@ -104,5 +104,21 @@ TEST(Clip, CountsTheTokensOfEitherTower) {
     EXPECT_NEAR(causal_attention_flops(model, 1, 50, 77) / (3 * 12 * 4 * 77.0 * 77 * 512), 1, 1e-12);
 }
 
+TEST(Vgg, IsAChainOfLayersWithWeights) {
+    const Model model = build(find("vgg-16"));
+    check_graph(model);
+    ASSERT_EQ(model.nodes.size(), 16U);
+    EXPECT_EQ(std::get<Image>(model.layer("conv5_3").output), (Image{512, 7, 7}));
+    EXPECT_EQ(parameters(model.layer("fc6")), 25088U * 4096 + 4096);
+}
+
+TEST(Vgg, ContradictionsAreRefused) {
+    EXPECT_EQ(refused_at("vgg-16", [](ModelSpec& s) { s.layers = 17; }), "/model/num_hidden_layers");
+    EXPECT_EQ(refused_at("vgg-16", [](ModelSpec& s) { s.layers = 10; }), "/model/num_hidden_layers");
+    EXPECT_EQ(refused_at("vgg-16", [](ModelSpec& s) { s.image.depths = {3, 4, 6, 3}; }), "/model/name");
+    EXPECT_EQ(refused_at("vgg-16", [](ModelSpec& s) { s.image.size = 16; }), "/model/image_size");
+    EXPECT_EQ(refused_at("vgg-16", [](ModelSpec& s) { s.vocab = 100; }), "accepted");
+}
+
 }  // namespace
 }  // namespace orrery::models

@@ -39,6 +39,7 @@ public:
             {"strategy.overlap_p2p", {"false", "true"}},
             {"strategy.placement", {"linear", "tp-cp-ep-pp-dp"}},
             {"strategy.recompute_num_layers", {"0", "1"}},
+            {"strategy.recompute_modules", {"any"}},
             {"training.micro_batch_size", {"1", "2", "4"}},
             {"strategy.tp_comm_overlap", {"false", "true"}}};
         for (const auto& [key, values] : choices) {

@@ -123,6 +123,11 @@ std::string kept_pace(const Case& of) {
                        window.most_stale());
 }
 
+const std::vector<std::string> data_alone{"strategy.pipeline=1", "strategy.data=64", "strategy.schedule=1f1b",
+                                          "training.micro_batch_size=24", "training.global_batch_size=1536"};
+const std::vector<std::string> classes_whole{"strategy.split_classes=1"};
+
+/// shown: null where it is the throughput over that of the same scenario changed by `against`.
 struct Figure {
     const char *what, *scenario;
     std::vector<std::string> set;
@@ -130,10 +135,8 @@ struct Figure {
     std::string (*shown)(const Case&);
     const char* reason = "";
     bool network = false;
+    const std::vector<std::string>* against = &data_alone;
 };
-
-const std::vector<std::string> data_alone{"strategy.pipeline=1", "strategy.data=64", "strategy.schedule=1f1b",
-                                          "training.micro_batch_size=24", "training.global_batch_size=1536"};
 
 std::vector<Figure> figures_of_memory() {
     const char* layers = "200e9 x 4 bytes are 745 GiB; the paper's table 1 has 207B";
@@ -231,6 +234,43 @@ std::vector<Figure> figures_of_time() {
     };
 }
 
+/// Of wide classifiers and of networks whose weights are more than their work.
+std::vector<Figure> figures_of_images() {
+    const char *wide = "whale-100k-classes", *vgg = "pipedream-vgg-16";
+    const auto on = [](int gpus, int nodes) {
+        return std::vector<std::string>{fmt::format("cluster.nodes={}", nodes), fmt::format("strategy.data={}", gpus),
+                                        fmt::format("strategy.split_classes={}", gpus),
+                                        fmt::format("training.global_batch_size={}", 64 * gpus)};
+    };
+    std::vector<std::string> ethernet = on(64, 8), million = on(32, 4), whole = million;
+    ethernet.emplace_back("cluster.nic_rate=35 Gb/s");
+    million.emplace_back("model.name=resnet-50-1m");
+    whole = million;
+    whole.emplace_back("strategy.split_classes=1");
+    const char* horovod = "Horovod's own costs are not modelled";
+    return {
+        {"Whale: 100,000 classes divided, over data alone, 8 GPUs", wide, on(8, 1), "1.13", nullptr, "", false,
+         &classes_whole},
+        {"16 GPUs", wide, on(16, 2), "1.66", nullptr, "", false, &classes_whole},
+        {"32 GPUs", wide, on(32, 4), "2.43", nullptr, "", false, &classes_whole},
+        {"64 GPUs, 35 Gb/s", wide, ethernet, "14.8 over Horovod", nullptr, horovod, false, &classes_whole},
+        {"1,000,000 classes, divided", wide, million, "fits", peak},
+        {"not divided", wide, whole, "does not fit", peak},
+        {"VGG-16 on 64 V100, 100 Gb/s: scale factor",
+         "network-resnet-50",
+         {"model.name=vgg-16"},
+         "56 to 75%",
+         scaling,
+         "as for ResNet-50"},
+        {"VGG-16 on 16 V100, 10 Gb/s: scale factor of data parallelism",
+         vgg,
+         {},
+         "–",
+         scaling,
+         "PipeDream takes 5.28 times less; `orrery partition` says by what stages"},
+    };
+}
+
 std::vector<Figure> figures_of_exchanges() {
     const char *onebit = "onebit-adam-bert-large", *slow = "slow-worker";
     const char* iperf = "cluster.nic_rate=4.1 Gb/s";
@@ -279,14 +319,14 @@ std::vector<Figure> figures_of_exchanges() {
 std::vector<Figure> figures() {
     std::vector<Figure> all = figures_of_memory();
     for (Figure& figure : figures_of_time()) all.push_back(std::move(figure));
+    for (Figure& figure : figures_of_images()) all.push_back(std::move(figure));
     for (Figure& figure : figures_of_exchanges()) all.push_back(std::move(figure));
     return all;
 }
 
-/// Throughput of the pipeline over that of data parallelism alone.
 std::string speedup(const Figure& figure) {
-    std::vector<std::string> alone = data_alone;
-    alone.insert(alone.end(), figure.set.begin(), figure.set.end());
+    std::vector<std::string> alone = figure.set;
+    alone.insert(alone.end(), figure.against->begin(), figure.against->end());
     return fmt::format("{:.2f}", predicted(figure.scenario, {}, false).prediction.tokens_per_s /
                                      predicted(figure.scenario, alone, false).prediction.tokens_per_s);
 }

@@ -1,0 +1,123 @@
+#include "planning/partition/partition.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "planning/partition/balanced_stages.hpp"
+#include "strategies/stage_split.hpp"
+
+namespace orrery::planning {
+
+namespace {
+
+using strategies::Plan;
+using strategies::Strategy;
+
+Strategy with_layers(Strategy strategy, const std::vector<std::uint32_t>& layers) {
+    strategy.first_stage_layers = strategy.last_stage_layers = 0;
+    strategy.embedding_as_layer = strategy.loss_as_layer = false;
+    strategy.pipeline_layers = fmt::format("{}", fmt::join(layers, ","));
+    return strategy;
+}
+
+std::vector<std::uint32_t> own_layers(const Plan& plan, const LayerTable& table) {
+    std::vector<std::uint32_t> layers;
+    for (std::uint32_t at = 0; at < plan.strategy.pipeline * plan.strategy.virtual_pipeline; ++at)
+        layers.push_back(strategies::layers_of(plan, table.body_end() - table.body_begin(), at).count);
+    return layers;
+}
+
+Division division(const Site& site, const Strategy& strategy, std::vector<std::uint32_t> layers,
+                  const LayerTable& table, calibrate::ProfileStore& profiles) {
+    const scenarios::Scenario scenario = site.under(strategy, site.scenario.plan.training.micro_batch);
+    return {std::move(layers), stage_seconds(scenario.plan, table), evaluate(scenario, profiles)};
+}
+
+/// Nodes that are filled, or a part of one.
+std::vector<WorkerLevel> levels_of(const Plan& plan, const topology::Cluster& cluster, std::uint32_t gpus_of_worker) {
+    const std::uint32_t ranks = plan.ranks(), node = cluster.gpus_per_node();
+    const std::uint32_t inside = std::min(ranks, node);
+    if (ranks % inside != 0 || inside % gpus_of_worker != 0)
+        throw Error("", "/strategy",
+                    fmt::format("{} ranks, {} of which are one worker, do not fill nodes of {} GPUs", ranks,
+                                gpus_of_worker, node),
+                    "give ranks that fill their nodes, and tensor and context ranks that fit into one");
+    const double network = cluster.nic_bytes_per_second() * cluster.nics_per_node() / gpus_of_worker;
+    return {{inside / gpus_of_worker, cluster.intra_node_bytes_per_second()}, {ranks / inside, network}};
+}
+
+/// All workers behind the slowest link: a ring of neighbours crosses each node's once. So a stage may end inside a
+/// node.
+WorkerLevel one_level(const std::vector<WorkerLevel>& levels) {
+    WorkerLevel all{1, levels.front().bytes_per_second};
+    for (const WorkerLevel& level : levels) {
+        all.units *= level.units;
+        all.bytes_per_second = std::min(all.bytes_per_second, level.bytes_per_second);
+    }
+    return all;
+}
+
+Replication replication(const Site& site, const Chain& chain) {
+    const Plan& plan = site.scenario.plan;
+    if (plan.model.experts > 0)
+        throw Error("", "/model/experts", "experts lie on data ranks, of which each stage would have others",
+                    "take a model without experts");
+    const std::uint32_t gpus = plan.strategy.tensor * plan.strategy.context;
+    Replication result{{}, 0, levels_of(plan, site.cluster, gpus), gpus};
+    result.best = replicated_stages(chain, result.levels);
+    result.data_parallel = data_parallel_seconds(chain, result.levels);
+    const WorkerLevel flat = one_level(result.levels);
+    if (flat.units > most_units || result.levels.back().units == 1) return result;
+    if (ReplicatedStages other = replicated_stages(chain, {&flat, 1}); other.seconds < result.best.seconds) {
+        result.best = std::move(other);
+        result.levels = {flat};
+    }
+    return result;
+}
+
+/// Runs a part of the answer; what makes it impossible is its text.
+template <class Part>
+std::string attempt(const Part& part) {
+    try {
+        part();
+        return "";
+    } catch (const Error& error) {
+        return error.message();
+    }
+}
+
+}  // namespace
+
+double Division::slowest() const { return std::ranges::max(seconds); }
+
+std::string pipeline_layers(const Division& division) { return fmt::format("{}", fmt::join(division.layers, ",")); }
+
+Partition partition(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
+    const Site site(scenario, 0, profiles);
+    const Plan& plan = site.scenario.plan;
+    Prices prices(site);
+    prices.place(plan);
+    const LayerTable table(plan, prices);
+    Partition result;
+    result.not_divided = attempt([&] {
+        const std::vector<std::uint32_t> layers = balanced_layers(plan, table);
+        result.planned = division(site, plan.strategy, own_layers(plan, table), table, profiles);
+        result.balanced = division(site, with_layers(plan.strategy, layers), layers, table, profiles);
+    });
+    result.not_replicated = attempt([&] {
+        const Chain chain(plan, table);
+        result.layers = chain.size();
+        result.seconds = chain.seconds(0, chain.size());
+        for (std::uint32_t layer = 0; layer < chain.size(); ++layer) result.names.push_back(chain[layer].name);
+        result.replicated = replication(site, chain);
+    });
+    if (!result.balanced && !result.replicated)
+        throw Error("", "", fmt::format("nothing can be divided: {}; {}", result.not_divided, result.not_replicated),
+                    "");
+    return result;
+}
+
+}  // namespace orrery::planning

@@ -1,0 +1,48 @@
+// How a scenario's layers are best divided among stages.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/profile_store.hpp"
+#include "planning/evaluate.hpp"
+#include "planning/partition/replicated_stages.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace orrery::planning {
+
+/// Stages of equally many ranks, in the scenario's own plan.
+struct Division {
+    std::vector<std::uint32_t> layers;  ///< of each chunk, in the order in which a micro-batch meets them
+    std::vector<double> seconds;        ///< of a micro-batch on each stage
+    Outcome outcome;                    ///< simulated
+    [[nodiscard]] double slowest() const;
+};
+
+/// What PipeDream would do with the same GPUs: its stages may have different numbers of workers, which no plan says.
+struct Replication {
+    ReplicatedStages best;
+    double data_parallel = 0;          ///< seconds a micro-batch of one stage on all workers, node by node
+    std::vector<WorkerLevel> levels;   ///< GPUs of a node and nodes; or one, where that is better
+    std::uint32_t gpus_of_worker = 1;  ///< tensor and context ranks are one worker
+};
+
+struct Partition {
+    std::uint32_t layers = 0;        ///< of the whole chain, ends among them
+    double seconds = 0;              ///< of a micro-batch through all of them on one worker
+    std::vector<std::string> names;  ///< by layer
+    std::optional<Division> planned, balanced;
+    std::string not_divided;  ///< why neither is there
+    std::optional<Replication> replicated;
+    std::string not_replicated;
+};
+
+/// Throws Error for scenarios that no plan is looked for in (Site), and where neither answer can be given.
+Partition partition(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles);
+
+/// "3,4,4,3", as strategy.pipeline_layers has it.
+std::string pipeline_layers(const Division& division);
+
+}  // namespace orrery::planning

@@ -1,0 +1,164 @@
+// Divisions of layers: as good as the best of all that there are, on small chains; as published, on PipeDream's models.
+#include "planning/partition/partition.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/error.hpp"
+#include "planning/partition/balanced_stages.hpp"
+#include "tests/sim/bench.hpp"
+
+namespace orrery::planning {
+namespace {
+
+Chain random_chain(std::mt19937_64& random, std::uint32_t layers) {
+    std::uniform_real_distribution<double> uniform(0, 1);
+    std::vector<ChainLayer> list;
+    for (std::uint32_t layer = 0; layer < layers; ++layer)
+        list.push_back({fmt::format("layer {}", layer), 0.1 + uniform(random), 3 * uniform(random) * uniform(random),
+                        uniform(random)});
+    return Chain(std::move(list));
+}
+
+/// Calls `found` with every way to put layers [first, end) on `units` units, as counts of layers and units.
+using Stages = std::vector<std::array<std::uint32_t, 3>>;  // first, end, units
+void each_pipeline(std::uint32_t first, std::uint32_t end, std::uint32_t units, Stages& stages,
+                   const std::function<void(const Stages&)>& found) {
+    for (std::uint32_t cut = first + 1; cut <= end; ++cut)
+        for (std::uint32_t m = 1; m <= units; ++m) {
+            if ((cut == end) != (m == units)) continue;
+            stages.push_back({first, cut, m});
+            cut == end ? found(stages) : each_pipeline(cut, end, units - m, stages, found);
+            stages.pop_back();
+        }
+}
+
+/// By definition: the least over all pipelines of what takes longest in each.
+double exhaustive(const Chain& chain, std::span<const WorkerLevel> levels, std::uint32_t first, std::uint32_t end) {
+    if (levels.empty()) return chain.seconds(first, end);
+    const WorkerLevel& level = levels.back();
+    const auto inner = levels.first(levels.size() - 1);
+    double best = std::numeric_limits<double>::infinity();
+    Stages stages;
+    each_pipeline(first, end, level.units, stages, [&](const Stages& all) {
+        double longest = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const auto [begin, stop, m] = all[i];
+            const double sums = 2.0 * (m - 1) / m * chain.gradients(begin, stop) / level.bytes_per_second;
+            longest = std::max(longest, std::max(exhaustive(chain, inner, begin, stop), sums) / m);
+            if (i == 0) continue;
+            const double sent = chain[begin - 1].sent / level.bytes_per_second;
+            longest = std::max({longest, sent / m, sent / all[i - 1][2]});
+        }
+        best = std::min(best, longest);
+    });
+    return best;
+}
+
+TEST(ReplicatedStages, AreTheBestOfAllPartitions) {
+    std::size_t replicated = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        std::mt19937_64 random(seed);
+        const Chain chain = random_chain(random, 2 + random() % 4);
+        std::vector<WorkerLevel> levels{{static_cast<std::uint32_t>(1 + random() % 4), 2}};
+        if (seed % 2 == 0) levels.push_back({static_cast<std::uint32_t>(2 + random() % 2), 0.5});
+        const ReplicatedStages found = replicated_stages(chain, levels);
+        const double best = exhaustive(chain, levels, 0, chain.size());
+        ASSERT_NEAR(found.seconds, best, 1e-12 * best) << "seed " << seed;
+        std::uint32_t workers = 0, next = 0, all = 1;
+        for (const WorkerLevel& level : levels) all *= level.units;
+        for (const ReplicatedStage& stage : found.stages) {
+            ASSERT_EQ(stage.first, next) << "seed " << seed;
+            ASSERT_LE(stage.seconds, found.seconds * (1 + 1e-12)) << "seed " << seed;
+            next = stage.end;
+            workers += stage.workers;
+        }
+        ASSERT_EQ(next, chain.size()) << "seed " << seed;
+        ASSERT_EQ(workers, all) << "seed " << seed;
+        replicated += found.stages.size() > 1 && found.stages.size() < all ? 1 : 0;
+    }
+    EXPECT_GT(replicated, 40) << "the seeds should meet more than pipelines and data parallelism alone";
+}
+
+TEST(ReplicatedStages, OneStageOnAllWorkersIsDataParallelism) {
+    const Chain chain({{"a", 1, 0.01, 10}, {"b", 1, 0.01, 10}});
+    const std::vector<WorkerLevel> levels{{4, 1}, {2, 1}};
+    const ReplicatedStages found = replicated_stages(chain, levels);
+    ASSERT_EQ(found.stages.size(), 1U);
+    EXPECT_EQ(found.stages.front(), (ReplicatedStage{0, 2, 8, 0.25}));
+    EXPECT_EQ(data_parallel_seconds(chain, levels), 0.25);
+}
+
+TEST(ReplicatedStages, RefusesLevelsBeyondItsReach) {
+    const Chain chain({{"a", 1, 0, 0}});
+    EXPECT_THROW((void)replicated_stages(chain, std::vector<WorkerLevel>{{257, 1}}), Error);
+}
+
+/// What is looked for in a scenario of eight layers.
+struct Small {
+    explicit Small(const std::string& patch)
+        : scenario(sim::small_scenario(patch)), site(scenario, 0, sim::profiles()), prices(site) {
+        prices.place(plan());
+        table.emplace(plan(), prices);
+    }
+    [[nodiscard]] const strategies::Plan& plan() const { return site.scenario.plan; }
+    scenarios::Scenario scenario;
+    Site site;
+    Prices prices;
+    std::optional<LayerTable> table;
+};
+
+double slowest(const Small& small, std::vector<std::uint32_t> layers) {
+    strategies::Plan plan = small.plan();
+    plan.strategy.pipeline_layers = pipeline_layers({std::move(layers), {}, {}});
+    return std::ranges::max(stage_seconds(plan, *small.table));
+}
+
+TEST(BalancedStages, AreTheBestOfAllDivisions) {
+    // A vocabulary whose logits take as long as some layers.
+    const Small small(R"({"strategy": {"pipeline": 4, "data": 2}, "model": {"vocab_size": 500000}})");
+    const std::vector<std::uint32_t> found = balanced_layers(small.plan(), *small.table);
+    double best = std::numeric_limits<double>::infinity();
+    for (std::uint32_t a = 0; a <= 8; ++a)
+        for (std::uint32_t b = 1; a + b <= 8; ++b)
+            for (std::uint32_t c = 1; a + b + c <= 8; ++c)
+                best = std::min(best, slowest(small, {a, b, c, 8 - a - b - c}));
+    EXPECT_EQ(slowest(small, found), best);
+    EXPECT_LT(best, 0.95 * slowest(small, {2, 2, 2, 2}));
+}
+
+TEST(BalancedStages, OfSeveralChunksTakeNoLongerThanEqualOnes) {
+    const Small small(
+        R"({"strategy": {"pipeline": 2, "schedule": "interleaved", "virtual_pipeline": 2}, "model": {"vocab_size": 500000}})");
+    const std::vector<std::uint32_t> found = balanced_layers(small.plan(), *small.table);
+    ASSERT_EQ(found.size(), 4U);
+    EXPECT_LT(slowest(small, found), slowest(small, {2, 2, 2, 2}));
+}
+
+TEST(BalancedStages, RefuseWhatTheyCannotDivide) {
+    for (const char* const patch :
+         {R"({"strategy": {"pipeline": 1, "data": 8}})", R"({"strategy": {"schedule": "zb-v", "virtual_pipeline": 2}})",
+          R"({"strategy": {"recompute": "full", "recompute_num_layers": 1}})"}) {
+        const Small small(patch);
+        EXPECT_THROW((void)balanced_layers(small.plan(), *small.table), Error) << patch;
+    }
+}
+
+TEST(Partition, TheBalancedPlanIsSimulatedBesideThePlannedOne) {
+    const scenarios::Scenario scenario =
+        sim::small_scenario(R"({"strategy": {"pipeline": 4, "data": 2}, "model": {"vocab_size": 500000}})");
+    const Partition found = partition(scenario, sim::profiles());
+    ASSERT_TRUE(found.balanced);
+    EXPECT_LT(found.balanced->slowest(), found.planned->slowest());
+    EXPECT_LT(found.balanced->outcome.step_s, found.planned->outcome.step_s);
+    ASSERT_TRUE(found.replicated);
+    EXPECT_LE(found.replicated->best.seconds, found.replicated->data_parallel);
+}
+
+}  // namespace
+}  // namespace orrery::planning
