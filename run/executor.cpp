@@ -27,7 +27,8 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
     : device_(device),
       world_(world),
       place_{checked(plan), step.mesh, world == nullptr ? 0 : world->rank()},
-      tokens_(settings.data, plan.model.vocab, plan.training.seq, settings.seed) {
+      tokens_(settings.data, plan.model.vocab, std::uint64_t{plan.training.seq} + plan.training.decoder_seq,
+              settings.seed) {
     require_runs_on(device, plan, step);
     groups_ = std::make_unique<Groups>(world, step);
     host_norm_ = static_cast<float*>(device.allocate_host(sizeof(float)));

@@ -57,6 +57,11 @@ double clipping(const strategies::Plan& plan, double norm) {
 
 }  // namespace
 
+std::unique_ptr<ReferenceModel> reference_of_model(const strategies::Plan& plan, const RunSettings& settings) {
+    return plan.model.decoder_layers > 0 ? reference_encoder_decoder(plan, settings)
+                                         : reference_transformer(plan, settings);
+}
+
 std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
                                            std::uint32_t steps) {
     return train_reference(plan, settings, steps,
@@ -68,7 +73,7 @@ std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const R
 
 std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
                                            std::uint32_t steps, const WithoutFlushes& as) {
-    const auto built = reference_transformer(plan, settings);
+    const auto built = reference_of_model(plan, settings);
     ReferenceModel& model = *built;
     ReferenceAdam adam(settings.adam);
     std::map<std::string, std::vector<std::vector<double>>> versions;
@@ -101,7 +106,7 @@ std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const R
 
 double reference_loss(const strategies::Plan& plan, const RunSettings& settings, const std::string& parameter,
                       std::size_t element, double delta) {
-    const auto model = reference_transformer(plan, settings);
+    const auto model = reference_of_model(plan, settings);
     model->parameters().at(parameter)->value.at(element) += delta;
     return differentiate(*model, 0);
 }
