@@ -47,6 +47,11 @@ struct Place {
     [[nodiscard]] std::uint64_t tokens(models::Sequence of = models::Sequence::only) const {
         return plan.rank_tokens(of);
     }
+    /// Numbers of a micro-batch's images, each of three colours.
+    [[nodiscard]] std::uint64_t image_elements() const {
+        const std::uint64_t size = plan.model.image.size;
+        return plan.training.micro_batch * 3 * size * size;
+    }
     /// The sequence whose tokens are predicted.
     [[nodiscard]] models::Sequence predicted() const {
         return plan.model.decoder_layers > 0 ? models::Sequence::decoded : models::Sequence::only;

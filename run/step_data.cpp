@@ -30,6 +30,9 @@ StepData::StepData(kernels::Device& device, const Place& place) : device_(device
     targets_ = DeviceMemory(device, predicted_tokens() * sizeof(std::int32_t));
     if (place.predicted() == models::Sequence::decoded)
         decoded_ids_ = DeviceMemory(device, predicted_tokens() * sizeof(std::int32_t));
+    if (place.plan.model.takes_images())
+        images_ = DeviceMemory(
+            device, place.plan.pipeline_shape().all_micro_batches() * place.image_elements() * sizeof(float));
     loss_ = DeviceMemory(device, 3 * predicted_tokens() * sizeof(float));
     make_rotations();
     const models::ModelSpec& spec = place.plan.model;
@@ -157,9 +160,26 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::decoded_biases:
         case Table::encoded_bias_gradients:
         case Table::decoded_bias_gradients: return others_.at(table).as<void>();
-        case Table::images: break;
+        case Table::images:
+            return images_.as<float>() + static_cast<std::uint64_t>(micro_batch) * place_.image_elements();
     }
     return nullptr;
+}
+
+void StepData::put(const DeviceMemory& to, const void* values, std::uint64_t bytes) {
+    device_.copy(CopyKind::host_to_device, to.as<void>(), values, bytes, 0);
+}
+
+void StepData::upload(const std::vector<Images::Example>& examples) {
+    std::vector<float> pixels;
+    std::vector<std::int32_t> labels;
+    for (const Images::Example& example : examples) {
+        pixels.insert(pixels.end(), example.pixels.begin(), example.pixels.end());
+        labels.push_back(example.label);
+    }
+    put(images_, pixels.data(), pixels.size() * sizeof(float));
+    put(targets_, labels);
+    device_.synchronize();
 }
 
 void StepData::upload(const std::vector<std::vector<std::int32_t>>& sequences) {
@@ -177,10 +197,6 @@ void StepData::upload(const std::vector<std::vector<std::int32_t>>& sequences) {
             targets.push_back(sequence[position + 1] - before);
         }
     }
-    const auto put = [&](const DeviceMemory& to, const std::vector<std::int32_t>& values) {
-        device_.copy(CopyKind::host_to_device, to.as<std::int32_t>(), values.data(),
-                     values.size() * sizeof(std::int32_t), 0);
-    };
     put(decodes ? decoded_ids_ : ids_, ids);
     if (decodes) put(ids_, first);
     put(targets_, targets);

@@ -25,8 +25,6 @@ void require_model(const models::ModelSpec& model) {
     require(model.image.patch == 0, "/model/patch_size",
             fmt::format("{}, a Transformer over patches of images, cannot be executed yet", model.name),
             "take a GPT or Llama model, or predict it with orrery simulate");
-    require(!model.takes_images(), "/model", fmt::format("{} cannot be executed yet", model.name),
-            "take a GPT or Llama model, or predict it with orrery simulate");
     require(model.relative_buckets == 0 || (model.relative_buckets >= models::fewest_relative_buckets &&
                                             model.relative_buckets <= models::most_relative_buckets),
             "/model/relative_attention_num_buckets",
@@ -79,6 +77,15 @@ void require_layers(const strategies::Plan& plan) {
             "set it to 0");
 }
 
+/// Batch norms take their weights in fp32, which are all in one format.
+void require_images(const strategies::Plan& plan) {
+    if (!plan.model.takes_images()) return;
+    require(strategies::activation_dtype(plan) == kernels::Dtype::fp32, "/training/precision",
+            fmt::format("{} in {} cannot be executed yet: weights of batch norms stay in fp32", plan.model.name,
+                        kernels::name(plan.training.precision.compute)),
+            "set it to fp32");
+}
+
 void require_formats(const strategies::Precision& precision) {
     using kernels::Dtype;
     const Dtype compute = precision.compute, sums = precision.grad_reduce;
@@ -128,10 +135,11 @@ void require_executable(const strategies::Plan& plan) {
     const strategies::Training& training = plan.training;
     require_model(plan.model);
     require_layers(plan);
+    require_images(plan);
     require_formats(training.precision);
     require_experts(plan);
-    require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
-            "set it to true");
+    require(training.fused_attention || plan.model.takes_images(), "/training/fused_attention",
+            "unfused attention cannot be executed yet", "set it to true");
     require(training.optimizer == strategies::Optimizer::adam, "/training/optimizer",
             "only Adam can be executed so far", "set it to \"adam\"");
     require(training.fused_optimizer, "/training/fused_optimizer",
@@ -168,6 +176,8 @@ void require_executable(const strategies::Plan& plan) {
 }
 
 void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
+    require(device.facts().kind != "cuda" || !plan.model.takes_images(), "/model/name",
+            "a GPU runs no convolutions, poolings and batch norms yet", "run it on CPUs");
     for (const kernels::Kernel& kernel : step.kernels)
         require(
             device.supports(kernel), "/training/precision",

@@ -171,6 +171,25 @@ TEST_F(RunTest, RefusesWhatAnEncoderAndADecoderCannot) {
     }
 }
 
+/// All of ResNet-50; both ranks take statistics of as many images as the one does at once.
+TEST_F(RunTest, AResidualNetworkRunsAloneAndOnTwoRanks) {
+    const auto of = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"run", "scenarios/resnet-50-tiny-cpu.json", "--steps", "4", "--json", "-"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Result result = orrery(all);
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return losses(Json::parse(result.out));
+    };
+    const std::vector<double> one = of({});
+    ASSERT_EQ(one.size(), 4U);
+    const std::vector<double> two = of({"--set", "strategy.data=2", "--set", "strategy.sharding=zero1"});
+    EXPECT_NEAR(two.front(), one.front(), 1e-5 * one.front());
+    const Result half = orrery({"run", "scenarios/resnet-50-tiny-cpu.json", "--set", "training.precision=bf16"});
+    EXPECT_EQ(half.exit, 2);
+    EXPECT_NE(half.err.find("/training/precision"), std::string::npos) << half.err;
+    EXPECT_NE(half.err.find("hint:"), std::string::npos) << half.err;
+}
+
 TEST_F(RunTest, RefusesExpertsThatItCannotBalance) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"training.seq_length=63", "/training/micro_batch_size"},

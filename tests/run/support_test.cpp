@@ -94,7 +94,11 @@ const Case model_cases[]{
          p.model.shared_expert_gate = true;
      }},
     {"/model/patch_size", [](Plan& p) { p.model.image = {.size = 224, .patch = 16, .channels = 3}; }},
-    {"/model", [](Plan& p) { p.model.image.size = 224; }},
+    {"/training/precision",
+     [](Plan& p) {
+         p.model.image.size = 224;
+         p.training.precision.compute = kernels::Dtype::bf16;
+     }},
     {"/model/relative_attention_num_buckets", [](Plan& p) { p.model.relative_buckets = 3; }},
     {"/model/relative_attention_num_buckets", [](Plan& p) { p.model.relative_buckets = 255; }},
     {"/model/position", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
