@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "run/interpreter.hpp"
+#include "run/layer_tensors.hpp"
 #include "run/offloaded.hpp"
 #include "run/stage_operations.hpp"
 #include "strategies/hazards.hpp"
@@ -38,6 +39,8 @@ public:
           transients_(program_, model.parameters(), arena_),
           bind_{device, place, model.parameters(), groups, arena_, transients_},
           interpreter_(step, bind_, model),
+          model_(model),
+          between_(model.model()),
           stage_(step, program_, bind_, numbers),
           hazards_(program_),
           last_use_(last_uses(program_)) {
@@ -65,13 +68,14 @@ private:
     Transients transients_;
     Bind bind_;
     Interpreter interpreter_;
+    const StageModel& model_;
+    LayerTensors between_;
     StageOperations stage_;
     Hazards hazards_;
     std::vector<Hazards> block_hazards_;
     std::vector<std::uint32_t> last_use_;
     std::map<BufferId, Tensor> boundary_;     ///< tensors between stages, by the program's buffer
     std::vector<std::uint32_t> last_item_;    ///< operation -> its last item
-    Tensor value_, gradient_;                 ///< what the last layer left: its output, or the gradient of its input
     std::optional<std::uint32_t> last_host_;  ///< the last item in which the host waits
     BoundProgram bound_;
 };
@@ -96,12 +100,14 @@ void Binder::end_item(Item& item) {
 void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
     const Program& block = step_.blocks[call.block];
     const LayerCall layer{call.block, op.label.layer, op.label.micro_batch};
-    Tensor& flowing = op.label.phase == Phase::forward ? value_ : gradient_;
+    const bool forward = op.label.phase == Phase::forward;
+    const std::uint32_t node = model_.node(op.label.layer);
+    Taken taken = forward ? between_.taken_forward(node) : between_.taken_backward(node);
     for (const BufferId id : program_.reads(op))
-        if (const auto found = boundary_.find(id); found != boundary_.end()) flowing = found->second;
+        if (const auto found = boundary_.find(id); found != boundary_.end()) taken.first = found->second;
     for (const BufferId id : program_.reads(op))
         if (last_use_[id] == index) boundary_.erase(id);
-    interpreter_.enter(layer, std::exchange(flowing, nullptr));
+    interpreter_.enter(layer, std::exchange(taken, {}));
     const auto base = static_cast<std::uint32_t>(bound_.items.size());
     std::vector<Action> zeros;
     for (std::uint32_t inner = 0; inner < block.ops.size(); ++inner) {
@@ -119,10 +125,11 @@ void Binder::bind_call(std::uint32_t index, const Op& op, const Call& call) {
         }
         end_item(item);
     }
-    flowing = interpreter_.leave(layer);
+    forward ? between_.left_forward(node, interpreter_.leave(layer))
+            : between_.left_backward(node, interpreter_.leave(layer));
     for (const BufferId id : program_.writes(op))
         if (program_.buffers[id].keep == Keep::scratch && program_.buffers[id].bytes > 0)
-            boundary_[id] = std::exchange(flowing, nullptr);
+            boundary_[id] = forward ? between_.output(node) : between_.input_gradient(node);
 }
 
 /// Gradients that ranks keep shares of are formed in memory of their own.

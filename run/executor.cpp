@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/error.hpp"
 #include "kernels/number_format.hpp"
 #include "run/emulate.hpp"
 #include "run/support.hpp"
@@ -15,8 +16,10 @@ namespace orrery::run {
 
 namespace {
 
-const strategies::Plan& checked(const strategies::Plan& plan) {
+const strategies::Plan& checked(const strategies::Plan& plan, const RunSettings& settings) {
     require_executable(plan);
+    if (plan.model.takes_images() && !settings.data.empty())
+        throw Error(settings.data, "", "a text, but " + plan.model.name + " takes images", "leave --data out");
     return plan;
 }
 
@@ -26,8 +29,10 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
                    const strategies::StepProgram& step, const RunSettings& settings)
     : device_(device),
       world_(world),
-      place_{checked(plan), step.mesh, world == nullptr ? 0 : world->rank()},
-      tokens_(settings.data, plan.model.vocab, plan.training.seq, settings.seed) {
+      place_{checked(plan, settings), step.mesh, world == nullptr ? 0 : world->rank()},
+      tokens_(settings.data, plan.model.vocab, std::uint64_t{plan.training.seq} + plan.training.decoder_seq,
+              settings.seed),
+      images_(plan.model, settings.seed) {
     require_runs_on(device, plan, step);
     groups_ = std::make_unique<Groups>(world, step);
     host_norm_ = static_cast<float*>(device.allocate_host(sizeof(float)));
@@ -70,16 +75,26 @@ RankMemory Executor::memory() const {
 }
 
 /// Every sample of a step's global batch goes to one data rank and micro-batch.
-void Executor::upload() {
+template <class Sample>
+auto Executor::samples(const Sample& sample) const {
     const strategies::Plan& plan = place_.plan;
-    std::vector<std::vector<std::int32_t>> sequences;
+    std::vector<decltype(sample(std::uint64_t{0}, std::uint64_t{0}))> all_samples;
     const std::uint32_t of_step = plan.micro_batches(), all = plan.pipeline_shape().all_micro_batches();
     for (std::uint32_t m = 0; m < all; ++m)
         for (std::uint32_t i = 0; i < plan.training.micro_batch; ++i) {
             const std::uint64_t slice = std::uint64_t{m % of_step} * plan.strategy.data + place_.data();
-            sequences.push_back(tokens_.sequence(step_ + m / of_step, slice * plan.training.micro_batch + i));
+            all_samples.push_back(sample(step_ + m / of_step, slice * plan.training.micro_batch + i));
         }
-    model_->data().upload(sequences);
+    return all_samples;
+}
+
+void Executor::upload() {
+    const auto text = [&](std::uint64_t step, std::uint64_t number) { return tokens_.sequence(step, number); };
+    const auto image = [&](std::uint64_t step, std::uint64_t number) { return images_.example(step, number); };
+    if (place_.plan.model.takes_images())
+        model_->data().upload(samples(image));
+    else
+        model_->data().upload(samples(text));
 }
 
 void Executor::queue(std::uint32_t index) {

@@ -63,6 +63,9 @@ public:
 
 private:
     void upload();
+    /// Every rank's share of the steps' batches, in the order of its micro-batches.
+    template <class Sample>
+    [[nodiscard]] auto samples(const Sample& sample) const;
     void fill_arena(std::uint64_t bytes, std::uint64_t seed);
     void queue(std::uint32_t index);
     void queue_unmarked(std::uint32_t index);
@@ -73,6 +76,7 @@ private:
     kernels::Communicator* world_;
     Place place_;
     Tokens tokens_;
+    Images images_;
     StepNumbers numbers_;
     float* host_norm_ = nullptr;
     std::unique_ptr<StageModel> model_;

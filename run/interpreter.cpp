@@ -1,6 +1,7 @@
 #include "run/interpreter.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "base/error.hpp"
@@ -61,33 +62,45 @@ void Interpreter::find_ends(const std::vector<std::uint32_t>& blocks) {
     const LayerFlow& flow = step_.flows[step_.blocks[blocks.front()].flow];
     const auto forwards = static_cast<std::size_t>(
         std::ranges::count_if(blocks, [&](std::uint32_t block) { return step_.blocks[block].is_forward(); }));
-    needs_[blocks.front()].takes = flow.input;
-    needs_[blocks[forwards - 1]].leaves = flow.output;
-    if (forwards < blocks.size()) needs_[blocks[forwards]].takes = flow.output_gradient;
+    needs_[blocks.front()].takes = {flow.input, flow.second_input, no_value, no_value};
+    needs_[blocks[forwards - 1]].leaves[0] = flow.output;
+    if (forwards < blocks.size())
+        needs_[blocks[forwards]].takes = {flow.output_gradient, no_value, flow.gradient_before,
+                                          flow.second_gradient_before};
     for (std::size_t part = forwards; part < blocks.size(); ++part) {
-        const auto& all = needs_[blocks[part]].touched;
-        const bool forms = std::ranges::any_of(all, [&](const auto& of_op) {
-            return std::ranges::any_of(
-                of_op, [&](const Touched& each) { return each.writes && each.view.value == flow.input_gradient; });
-        });
-        if (forms) needs_[blocks[part]].leaves = flow.input_gradient;
+        if (forms(blocks[part], flow.input_gradient)) needs_[blocks[part]].leaves[0] = flow.input_gradient;
+        if (forms(blocks[part], flow.second_gradient)) needs_[blocks[part]].leaves[1] = flow.second_gradient;
     }
 }
 
-void Interpreter::enter(const LayerCall& call, const Tensor& taken) {
+bool Interpreter::forms(std::uint32_t block, ValueId gradient) const {
+    return std::ranges::any_of(needs_[block].touched, [&](const auto& of_op) {
+        return std::ranges::any_of(of_op,
+                                   [&](const Touched& each) { return each.writes && each.view.value == gradient; });
+    });
+}
+
+void Interpreter::enter(const LayerCall& call, const Taken& taken) {
     const LayerFlow& flow = flow_of(call);
     if (!flow.complete)
         throw Error(step_.blocks[call.block].name + " holds operations without operands: it cannot be executed",
                     "run/support.cpp says what can be");
     const Needs& needs = needs_[call.block];
     if (needs.begins) tensors_[{call.layer, call.micro_batch}].resize(flow.values.size());
-    if (needs.takes != no_value) tensors_of(call)[needs.takes] = taken;
+    const std::array<Tensor, 4> lies{taken.first, taken.second, taken.before, taken.second_before};
+    for (std::size_t i = 0; i < lies.size(); ++i) {
+        if (needs.takes[i] != no_value)
+            tensors_of(call)[needs.takes[i]] = lies[i];
+        else if (i >= 2 && lies[i])
+            throw std::logic_error(step_.blocks[call.block].name + " does not add to a gradient that there is");
+    }
 }
 
-Tensor Interpreter::leave(const LayerCall& call) {
+Left Interpreter::leave(const LayerCall& call) {
     const Needs& needs = needs_[call.block];
     Tensors& tensors = tensors_of(call);
-    Tensor left = needs.leaves == no_value ? nullptr : tensors[needs.leaves];
+    const auto left_of = [&](ValueId id) { return id == no_value ? nullptr : tensors[id]; };
+    Left left{left_of(needs.leaves[0]), left_of(needs.leaves[1])};
     for (ValueId id = 0; id < tensors.size(); ++id)
         if (!needs.later[id]) tensors[id].reset();
     if (needs.ends) tensors_.erase({call.layer, call.micro_batch});
@@ -151,11 +164,12 @@ Action Interpreter::bind_parts(const LayerCall& call, const Kernel& part, const 
 Action Interpreter::bind_by_position(const LayerCall& call, const Pointwise& whole, const Detail& detail) {
     const Place& place = bind_.place;
     const kernels::Settings given = settings(call, detail.launch);
-    const std::uint64_t run_length = place.plan.rank_seq() / (place.plan.strategy.context > 1 ? 2 : 1);
-    const std::uint64_t first = place.first_residual_token();
+    const models::Sequence of = detail.launch.sequence;
+    const std::uint64_t seq = place.plan.rank_seq(of), run_length = seq / (place.plan.strategy.context > 1 ? 2 : 1);
+    const std::uint64_t first = place.first_residual_token(of);
     std::vector<Action> actions;
     for (std::uint64_t row = 0; row < whole.rows;) {
-        const std::uint64_t token = (first + row) % place.plan.rank_seq(), position = place.position_of(token);
+        const std::uint64_t token = (first + row) % seq, position = place.position_of(token);
         const std::uint64_t count = std::min(run_length - token % run_length, whole.rows - row);
         std::vector<void*> operands;
         for (const View& view : detail.operands) {
@@ -269,30 +283,43 @@ Action Interpreter::bind_collective(const LayerCall& call, const Op& op, const D
                                         ends.operands.front().dtype, detail.launch.reduction));
 }
 
+Action Interpreter::bind_operation(const LayerCall& call, const Op& op, const Detail& detail) {
+    const auto* compute = std::get_if<Compute>(&op.what);
+    if (compute == nullptr) return bind_collective(call, op, detail);
+    const Kernel& priced = step_.kernels[compute->kernel];
+    Action action = bind_kernel(call, launched(priced, detail.launch), detail);
+    if (detail.also.empty()) return action;
+    std::vector<Action> all{std::move(action)};
+    for (const Detail& more : detail.also) all.push_back(bind_kernel(call, launched(priced, more.launch), more));
+    return in_order(std::move(all));
+}
+
+/// A gradient that an operation adds to and that no other layer has left any of begins as zeros.
+std::vector<Action> Interpreter::zero_before(const LayerCall& call, std::uint32_t op) {
+    const LayerFlow& flow = flow_of(call);
+    std::vector<Action> zeros;
+    for (const Touched& each : needs_[call.block].touched[op]) {
+        const ValueId id = each.view.value;
+        if ((id != flow.gradient_before && id != flow.second_gradient_before) || tensors_of(call)[id]) continue;
+        const Elements all = elements(call, {id});
+        zeros.push_back(bind_.launch(Pointwise{kernels::PointwiseKind::fill, all.dtype, 1, flow.values[id].elements},
+                                     {all.memory}));
+    }
+    return zeros;
+}
+
 Action Interpreter::bind(const LayerCall& call, std::uint32_t index) {
     const Program& block = step_.blocks[call.block];
-    const Op& op = block.ops[index];
-    const Detail& detail = block.details[index];
-    Action action;
-    if (const auto* compute = std::get_if<Compute>(&op.what)) {
-        const Kernel& priced = step_.kernels[compute->kernel];
-        action = bind_kernel(call, launched(priced, detail.launch), detail);
-        if (!detail.also.empty()) {
-            std::vector<Action> all{std::move(action)};
-            for (const Detail& more : detail.also)
-                all.push_back(bind_kernel(call, launched(priced, more.launch), more));
-            action = in_order(std::move(all));
-        }
-    } else {
-        action = bind_collective(call, op, detail);
-    }
+    std::vector<Action> all = zero_before(call, index);
+    all.push_back(bind_operation(call, block.ops[index], block.details[index]));
     const Needs& needs = needs_[call.block];
     Tensors& tensors = tensors_of(call);
     for (const Touched& each : needs.touched[index]) {
         const ValueId id = each.view.value;
-        if (needs.last[id] == index && !needs.later[id] && id != needs.leaves) tensors[id].reset();
+        const bool left = std::ranges::find(needs.leaves, id) != needs.leaves.end();
+        if (needs.last[id] == index && !needs.later[id] && !left) tensors[id].reset();
     }
-    return action;
+    return all.size() == 1 ? std::move(all.front()) : in_order(std::move(all));
 }
 
 }  // namespace orrery::run

@@ -44,7 +44,18 @@ struct Place {
     [[nodiscard]] std::uint32_t stage() const { return along(strategies::Axis::pipeline); }
     [[nodiscard]] std::uint32_t context() const { return along(strategies::Axis::context); }
     /// Of a micro-batch, those that this rank holds: of every sequence as many.
-    [[nodiscard]] std::uint64_t tokens() const { return plan.rank_tokens(); }
+    [[nodiscard]] std::uint64_t tokens(models::Sequence of = models::Sequence::only) const {
+        return plan.rank_tokens(of);
+    }
+    /// Numbers of a micro-batch's images, each of three colours.
+    [[nodiscard]] std::uint64_t image_elements() const {
+        const std::uint64_t size = plan.model.image.size;
+        return plan.training.micro_batch * 3 * size * size;
+    }
+    /// The sequence whose tokens are predicted.
+    [[nodiscard]] models::Sequence predicted() const {
+        return plan.model.decoder_layers > 0 ? models::Sequence::decoded : models::Sequence::only;
+    }
     /// Where in its sequence the token number `token` lies that a context rank holds of it: rank r of C holds parts r
     /// and 2 C - 1 - r of 2 C, so that under a causal mask all have as much to do (strategies/partition/context.cpp).
     [[nodiscard]] std::uint64_t position_of(std::uint32_t context, std::uint64_t token) const {
@@ -55,11 +66,11 @@ struct Place {
     [[nodiscard]] std::uint64_t position_of(std::uint64_t token) const { return position_of(context(), token); }
     [[nodiscard]] bool sequence_split() const { return plan.strategy.sequence_parallel && plan.strategy.tensor > 1; }
     /// Rows of the residual stream that this rank holds, and the first of them.
-    [[nodiscard]] std::uint64_t residual_tokens() const {
-        return sequence_split() ? tokens() / plan.strategy.tensor : tokens();
+    [[nodiscard]] std::uint64_t residual_tokens(models::Sequence of = models::Sequence::only) const {
+        return sequence_split() ? tokens(of) / plan.strategy.tensor : tokens(of);
     }
-    [[nodiscard]] std::uint64_t first_residual_token() const {
-        return sequence_split() ? tensor() * residual_tokens() : 0;
+    [[nodiscard]] std::uint64_t first_residual_token(models::Sequence of = models::Sequence::only) const {
+        return sequence_split() ? tensor() * residual_tokens(of) : 0;
     }
     /// The format, in memory, of activations, their gradients and the weights that products read: fp32 (tf32 too) or
     /// bf16. Losses, and the statistics of norms and of attention, are fp32 in any case.

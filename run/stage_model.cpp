@@ -1,5 +1,6 @@
 #include "run/stage_model.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "run/slices.hpp"
@@ -12,7 +13,7 @@
 namespace orrery::run {
 
 StageModel::StageModel(kernels::Device& device, const Place& place, const RunSettings& settings)
-    : place_(place), parameters_(device, place), data_(device, place) {
+    : place_(place), parameters_(device, place), data_(device, place), model_(models::build(place.plan.model)) {
     const strategies::Plan& plan = place.plan;
     strategies::StepProgram program;
     strategies::Intern intern(program);
@@ -40,9 +41,17 @@ StageModel::StageModel(kernels::Device& device, const Place& place, const RunSet
         for (const std::string& name : list) offsets_[layer].push_back(parameters_.offset(name));
 }
 
+std::int32_t StageModel::index_of(models::Part part) const {
+    const auto first = [&](models::Part of) {
+        return std::ranges::find_if(model_.nodes,
+                                    [&](const models::Node& node) { return model_.layers[node.layer].part >= of; });
+    };
+    return static_cast<std::int32_t>(first(part) - first(models::Part::body));
+}
+
 std::vector<std::string> StageModel::add_layer(std::int32_t layer,
                                                const std::vector<strategies::Parameter>& parameters) {
-    const bool block = layer >= 0 && layer < static_cast<std::int32_t>(place_.plan.model.layers);
+    const bool block = model_.layers[model_.nodes[node(layer)].layer].part == models::Part::body;
     const std::string prefix = block ? "layer." + std::to_string(layer) + "." : "";
     std::vector<std::string> names;
     for (const strategies::Parameter& parameter : parameters) {

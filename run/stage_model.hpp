@@ -4,12 +4,13 @@
 #include <map>
 #include <vector>
 
+#include "models/operators.hpp"
 #include "run/parameters.hpp"
 #include "run/step_data.hpp"
 
 namespace orrery::run {
 
-/// Layers by their index in the model: -1 the embedding, spec.layers the head.
+/// Layers by their index among the model's nodes, from 0 for the first of the body: -1 is the embedding of one stack.
 class StageModel {
 public:
     StageModel(kernels::Device& device, const Place& place, const RunSettings& settings);
@@ -22,11 +23,16 @@ public:
     [[nodiscard]] std::uint64_t offset(std::int32_t layer, std::uint32_t parameter) const {
         return offsets_.at(layer)[parameter];
     }
-    [[nodiscard]] bool last_stage() const {
-        return offsets_.contains(static_cast<std::int32_t>(place_.plan.model.layers));
+    [[nodiscard]] bool last_stage() const { return offsets_.contains(index_of(models::Part::output)); }
+    [[nodiscard]] const models::Model& model() const { return model_; }
+    /// Of a layer among the model's nodes.
+    [[nodiscard]] std::uint32_t node(std::int32_t layer) const {
+        return static_cast<std::uint32_t>(layer - index_of(models::Part::input));
     }
 
 private:
+    /// The first layer of a part.
+    [[nodiscard]] std::int32_t index_of(models::Part part) const;
     /// The names that a layer's parameters have in the model.
     [[nodiscard]] std::vector<std::string> add_layer(std::int32_t layer,
                                                      const std::vector<strategies::Parameter>& parameters);
@@ -34,6 +40,7 @@ private:
     const Place& place_;
     Parameters parameters_;
     StepData data_;
+    models::Model model_;
     std::map<std::int32_t, std::vector<std::uint64_t>> offsets_;
 };
 

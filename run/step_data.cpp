@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "models/relative_positions.hpp"
 #include "run/head_tables.hpp"
 #include "run/routing.hpp"
 
@@ -25,9 +26,14 @@ std::uint64_t turned_columns(const models::ModelSpec& spec) {
 }  // namespace
 
 StepData::StepData(kernels::Device& device, const Place& place) : device_(device), place_(place) {
-    ids_ = DeviceMemory(device, all_tokens() * sizeof(std::int32_t));
-    targets_ = DeviceMemory(device, all_tokens() * sizeof(std::int32_t));
-    loss_ = DeviceMemory(device, 3 * all_tokens() * sizeof(float));
+    ids_ = DeviceMemory(device, all_tokens(models::Sequence::only) * sizeof(std::int32_t));
+    targets_ = DeviceMemory(device, predicted_tokens() * sizeof(std::int32_t));
+    if (place.predicted() == models::Sequence::decoded)
+        decoded_ids_ = DeviceMemory(device, predicted_tokens() * sizeof(std::int32_t));
+    if (place.plan.model.takes_images())
+        images_ = DeviceMemory(
+            device, place.plan.pipeline_shape().all_micro_batches() * place.image_elements() * sizeof(float));
+    loss_ = DeviceMemory(device, 3 * predicted_tokens() * sizeof(float));
     make_rotations();
     const models::ModelSpec& spec = place.plan.model;
     const std::vector<float> zeros(std::max({spec.ffn, spec.expert_ffn, spec.shared_expert_ffn}));
@@ -36,15 +42,41 @@ StepData::StepData(kernels::Device& device, const Place& place) : device_(device
     device.synchronize();
     if (spec.experts > 0) make_routes();
     if (place.plan.strategy.context > 1) make_head_tables();
+    if (spec.relative_buckets > 0) make_position_biases();
 }
 
 void StepData::make_head_tables() {
     for (const auto& [which, rows] : head_tables(place_)) {
         const std::uint64_t bytes = rows.size() * sizeof(std::int32_t);
-        heads_[which] = DeviceMemory(device_, bytes);
-        device_.copy(CopyKind::host_to_device, heads_.at(which).as<std::int32_t>(), rows.data(), bytes, 0);
+        others_[which] = DeviceMemory(device_, bytes);
+        device_.copy(CopyKind::host_to_device, others_.at(which).as<std::int32_t>(), rows.data(), bytes, 0);
     }
     device_.synchronize();
+}
+
+/// Gradients begin as zeros, which a micro-batch's backward leaves behind as well.
+void StepData::make_position_biases() {
+    using models::Sequence;
+    const models::ModelSpec& spec = place_.plan.model;
+    const auto make = [&](Sequence of, Table distances, Table biases, Table gradients) {
+        const std::int64_t seq = place_.plan.rank_seq(of);
+        std::vector<std::int32_t> buckets;
+        for (std::int64_t query = 0; query < seq; ++query)
+            for (std::int64_t key = 0; key < seq; ++key)
+                buckets.push_back(static_cast<std::int32_t>(
+                    models::relative_bucket(key - query, spec.relative_buckets, of == Sequence::only)));
+        const std::uint64_t bytes =
+            buckets.size() * (spec.heads / place_.plan.strategy.tensor) * kernels::size_of(place_.activations());
+        const std::vector<std::byte> zeros(bytes);
+        others_[distances] = DeviceMemory(device_, buckets.size() * sizeof(std::int32_t));
+        for (const Table which : {biases, gradients}) others_[which] = DeviceMemory(device_, bytes);
+        device_.copy(CopyKind::host_to_device, others_.at(distances).as<void>(), buckets.data(),
+                     buckets.size() * sizeof(std::int32_t), 0);
+        device_.copy(CopyKind::host_to_device, others_.at(gradients).as<void>(), zeros.data(), bytes, 0);
+        device_.synchronize();
+    };
+    make(Sequence::only, Table::encoded_distances, Table::encoded_biases, Table::encoded_bias_gradients);
+    make(Sequence::decoded, Table::decoded_distances, Table::decoded_biases, Table::decoded_bias_gradients);
 }
 
 void StepData::make_rotations() {
@@ -85,17 +117,21 @@ void StepData::make_routes() {
 }
 
 void* StepData::at(Table table, std::int32_t micro_batch) const {
-    const std::uint64_t row = static_cast<std::uint64_t>(micro_batch) * place_.tokens();
+    const auto row = [&](models::Sequence of) { return static_cast<std::uint64_t>(micro_batch) * place_.tokens(of); };
+    const auto loss_of = [&](std::uint64_t part) {
+        return loss_.as<float>() + part * predicted_tokens() + row(place_.predicted());
+    };
     const auto routes = [&](Table from) {
         return routes_.as<std::int32_t>() +
                route_begin_[static_cast<std::size_t>(from) - static_cast<std::size_t>(Table::copy_expert)];
     };
     switch (table) {
-        case Table::ids: return ids_.as<std::int32_t>() + row;
-        case Table::targets: return targets_.as<std::int32_t>() + row;
-        case Table::loss: return loss_.as<float>() + row;
-        case Table::loss_sum: return loss_.as<float>() + all_tokens() + row;
-        case Table::loss_picked: return loss_.as<float>() + 2 * all_tokens() + row;
+        case Table::ids: return ids_.as<std::int32_t>() + row(models::Sequence::only);
+        case Table::decoded_ids: return decoded_ids_.as<std::int32_t>() + row(models::Sequence::decoded);
+        case Table::targets: return targets_.as<std::int32_t>() + row(place_.predicted());
+        case Table::loss: return loss_of(0);
+        case Table::loss_sum: return loss_of(1);
+        case Table::loss_picked: return loss_of(2);
         case Table::rope_cos: return rotations_.as<float>();
         case Table::rope_sin:
             return rotations_.as<float>() +
@@ -117,40 +153,58 @@ void* StepData::at(Table table, std::int32_t micro_batch) const {
         case Table::join_results:
         case Table::join_packed:
         case Table::by_position:
-        case Table::by_rank: return heads_.at(table).as<std::int32_t>();
-        case Table::decoded_ids:
-        case Table::images:
+        case Table::by_rank:
         case Table::encoded_distances:
         case Table::decoded_distances:
         case Table::encoded_biases:
         case Table::decoded_biases:
         case Table::encoded_bias_gradients:
-        case Table::decoded_bias_gradients: break;
+        case Table::decoded_bias_gradients: return others_.at(table).as<void>();
+        case Table::images:
+            return images_.as<float>() + static_cast<std::uint64_t>(micro_batch) * place_.image_elements();
     }
     return nullptr;
+}
+
+void StepData::put(const DeviceMemory& to, const void* values, std::uint64_t bytes) {
+    device_.copy(CopyKind::host_to_device, to.as<void>(), values, bytes, 0);
+}
+
+void StepData::upload(const std::vector<Images::Example>& examples) {
+    std::vector<float> pixels;
+    std::vector<std::int32_t> labels;
+    for (const Images::Example& example : examples) {
+        pixels.insert(pixels.end(), example.pixels.begin(), example.pixels.end());
+        labels.push_back(example.label);
+    }
+    put(images_, pixels.data(), pixels.size() * sizeof(float));
+    put(targets_, labels);
+    device_.synchronize();
 }
 
 void StepData::upload(const std::vector<std::vector<std::int32_t>>& sequences) {
     const strategies::Plan& plan = place_.plan;
     const auto before = static_cast<std::int32_t>(place_.tensor() * (plan.padded_vocab() / plan.strategy.tensor));
-    std::vector<std::int32_t> ids, targets;
-    for (const auto& sequence : sequences)
-        for (std::uint64_t token = 0; token < plan.rank_seq(); ++token) {
-            const std::uint64_t position = place_.position_of(token);
+    const models::Sequence predicted = place_.predicted();
+    const bool decodes = predicted == models::Sequence::decoded;
+    const std::uint64_t encoded = decodes ? plan.training.seq : 0;
+    std::vector<std::int32_t> ids, targets, first;
+    for (const auto& sequence : sequences) {
+        for (std::uint64_t token = 0; token < encoded; ++token) first.push_back(sequence[token] - before);
+        for (std::uint64_t token = 0; token < plan.rank_seq(predicted); ++token) {
+            const std::uint64_t position = encoded + place_.position_of(token);
             ids.push_back(sequence[position] - before);
             targets.push_back(sequence[position + 1] - before);
         }
-    const auto put = [&](const DeviceMemory& to, const std::vector<std::int32_t>& values) {
-        device_.copy(CopyKind::host_to_device, to.as<std::int32_t>(), values.data(),
-                     values.size() * sizeof(std::int32_t), 0);
-    };
-    put(ids_, ids);
+    }
+    put(decodes ? decoded_ids_ : ids_, ids);
+    if (decodes) put(ids_, first);
     put(targets_, targets);
     device_.synchronize();
 }
 
 std::vector<double> StepData::losses() const {
-    const std::uint64_t all = all_tokens(), steps = place_.plan.pipeline_shape().steps, of_step = all / steps;
+    const std::uint64_t all = predicted_tokens(), steps = place_.plan.pipeline_shape().steps, of_step = all / steps;
     std::vector<float> values(3 * all);
     device_.copy(CopyKind::device_to_host, values.data(), loss_.as<float>(), values.size() * sizeof(float), 0);
     device_.synchronize();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "models/relative_positions.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
 
@@ -24,9 +25,11 @@ void require_model(const models::ModelSpec& model) {
     require(model.image.patch == 0, "/model/patch_size",
             fmt::format("{}, a Transformer over patches of images, cannot be executed yet", model.name),
             "take a GPT or Llama model, or predict it with orrery simulate");
-    require(!model.takes_images() && model.decoder_layers == 0, "/model",
-            fmt::format("{} cannot be executed yet", model.name),
-            "take a GPT or Llama model, or predict it with orrery simulate");
+    require(model.relative_buckets == 0 || (model.relative_buckets >= models::fewest_relative_buckets &&
+                                            model.relative_buckets <= models::most_relative_buckets),
+            "/model/relative_attention_num_buckets",
+            fmt::format("distances do not divide into {} buckets as T5's formula has it", model.relative_buckets),
+            fmt::format("take {} to {}", models::fewest_relative_buckets, models::most_relative_buckets));
     require(model.family != models::Family::transfo_xl, "/model/mem_len",
             "attention over a memory, and clusters of words, cannot be executed yet",
             "take a GPT or Llama model, or predict it with orrery simulate");
@@ -69,6 +72,18 @@ void require_layers(const strategies::Plan& plan) {
             "set use_parallel_residual to false");
     require(model.input_norm || model.experts == 0, "/model/input_norm",
             "experts that no norm stands before cannot be executed yet", "set it to true");
+    require(model.decoder_layers == 0 || strategy.cpu_offloading_num_layers == 0, "/strategy/cpu_offloading_num_layers",
+            "layers of a decoder share what they keep of the encoder: they cannot be offloaded one by one yet",
+            "set it to 0");
+}
+
+/// Batch norms take their weights in fp32, which are all in one format.
+void require_images(const strategies::Plan& plan) {
+    if (!plan.model.takes_images()) return;
+    require(strategies::activation_dtype(plan) == kernels::Dtype::fp32, "/training/precision",
+            fmt::format("{} in {} cannot be executed yet: weights of batch norms stay in fp32", plan.model.name,
+                        kernels::name(plan.training.precision.compute)),
+            "set it to fp32");
 }
 
 void require_formats(const strategies::Precision& precision) {
@@ -120,10 +135,11 @@ void require_executable(const strategies::Plan& plan) {
     const strategies::Training& training = plan.training;
     require_model(plan.model);
     require_layers(plan);
+    require_images(plan);
     require_formats(training.precision);
     require_experts(plan);
-    require(training.fused_attention, "/training/fused_attention", "unfused attention cannot be executed yet",
-            "set it to true");
+    require(training.fused_attention || plan.model.takes_images(), "/training/fused_attention",
+            "unfused attention cannot be executed yet", "set it to true");
     require(training.optimizer == strategies::Optimizer::adam, "/training/optimizer",
             "only Adam can be executed so far", "set it to \"adam\"");
     require(training.fused_optimizer, "/training/fused_optimizer",
@@ -160,6 +176,8 @@ void require_executable(const strategies::Plan& plan) {
 }
 
 void require_runs_on(const kernels::Device& device, const strategies::Plan& plan, const strategies::StepProgram& step) {
+    require(device.facts().kind != "cuda" || !plan.model.takes_images(), "/model/name",
+            "a GPU runs no convolutions, poolings and batch norms yet", "run it on CPUs");
     for (const kernels::Kernel& kernel : step.kernels)
         require(
             device.supports(kernel), "/training/precision",
@@ -173,6 +191,8 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
             "the host of a GPU updates no parameters yet", "set it to false");
     require(plan.model.kv_lora_rank == 0, "/model/kv_lora_rank", "a GPU does not run latent attention yet",
             "run it on CPUs");
+    require(plan.model.relative_buckets == 0, "/model/relative_attention_num_buckets",
+            "a GPU adds no biases of positions to scores yet", "run it on CPUs");
     const std::uint64_t aligned = vector_bytes / kernels::size_of(strategies::activation_dtype(plan));
     const std::uint64_t tokens = plan.rank_tokens();
     require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),

@@ -15,6 +15,7 @@
 #include "kernels/collective.hpp"
 #include "kernels/number_format.hpp"
 #include "kernels/settings.hpp"
+#include "models/model_spec.hpp"
 
 namespace orrery::strategies {
 
@@ -59,8 +60,8 @@ enum class Table : std::uint8_t {
     // int32, where context ranks gather keys and values: of each token's row in a new order, its place in the old one.
     by_position,  ///< by rank and token -> by position in the whole sequence
     by_rank,      ///< the inverse
-    decoded_ids,   ///< as ids, of the sequence that is decoded; targets are of that one too
-    images,        ///< of the micro-batch, in the format of activations
+    decoded_ids,  ///< as ids, of the sequence that is decoded; targets are of that one too
+    images,       ///< of the micro-batch, in the format of activations
     // Of an encoder, and of the decoder beside it: int32 [seq, seq], the bucket of the distance of each pair of
     // positions; biases of the pairs' scores, [seq, seq, heads], and the sum of their gradients over a stack's layers
     encoded_distances,
@@ -142,8 +143,9 @@ struct Launch {
     /// What is launched instead of the kernel that is priced, where operands lie in another order: the gradient of a
     /// weight that lies as [outputs, inputs], or copies of tokens that are moved by a table.
     std::optional<kernels::Kernel> kernel{};
-    std::uint32_t parts = 1;    ///< launched once for each of as many equal parts of its rows, one result for each
-    bool by_position = false;   ///< weights are indexed by position in the sequence, the rest by row
+    std::uint32_t parts = 1;   ///< launched once for each of as many equal parts of its rows, one result for each
+    bool by_position = false;  ///< weights are indexed by position in the sequence, the rest by row
+    models::Sequence sequence = models::Sequence::only;  ///< by_position: whose tokens the rows are
     bool first_bias = false;    ///< the first tensor rank alone adds the bias: the ranks' results are summed
     bool real_classes = false;  ///< of the rank's part of the vocabulary, padding is no class
     bool narrowed = false;      ///< the last operand takes the result rounded to its format

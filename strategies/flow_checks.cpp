@@ -92,6 +92,11 @@ void BlockChecker::check_launch(std::size_t i, const kernels::Kernel& kernel, co
         const std::uint64_t behind = offsets.empty() ? 0 : offsets[k];
         if (!table) check_extent(i, view, operands[k].name, behind + operands[k].elements * launch.parts);
     }
+    if (const auto* attention = std::get_if<kernels::Attention>(&kernel))
+        for (const View& view : {launch.position_bias, launch.position_gradient})
+            if (view.given())
+                check_extent(i, view, "position biases",
+                             std::uint64_t{attention->seq} * attention->keys() * attention->heads);
 }
 
 void BlockChecker::check_collective(std::size_t i, const Collective& collective) {
@@ -146,7 +151,8 @@ void check_layer(const StepProgram& step, const std::vector<const Program*>& blo
                  std::vector<std::string>& problems) {
     const LayerFlow& flow = step.flows[blocks.front()->flow];
     std::set<ValueId> lies;
-    if (flow.input != no_value) lies.insert(flow.input);
+    for (const ValueId input : {flow.input, flow.second_input})
+        if (input != no_value) lies.insert(input);
     std::vector<int> formed(flow.parameters.size(), 0);
     const auto forwards = std::ranges::count_if(blocks, [](const Program* block) { return block->is_forward(); });
     std::ptrdiff_t done = 0;
@@ -157,11 +163,14 @@ void check_layer(const StepProgram& step, const std::vector<const Program*>& blo
         if (++done != std::max(forwards, std::ptrdiff_t{1})) continue;
         if (flow.output != no_value && !lies.contains(flow.output))
             problems.push_back(block->name + ": nothing writes its output");
-        if (flow.output_gradient != no_value) lies.insert(flow.output_gradient);
+        for (const ValueId gradient : {flow.output_gradient, flow.gradient_before, flow.second_gradient_before})
+            if (gradient != no_value) lies.insert(gradient);
     }
     const std::string& last = blocks.back()->name;
     if (flow.input_gradient != no_value && !lies.contains(flow.input_gradient))
         problems.push_back(last + ": nothing writes the gradient of its input");
+    if (flow.second_gradient != no_value && !lies.contains(flow.second_gradient))
+        problems.push_back(last + ": nothing writes the gradient of its second input");
     for (std::size_t p = 0; p < formed.size(); ++p)
         if (formed[p] != 1)
             problems.push_back(fmt::format("{}: the gradient of {} is formed by {} operations", last,

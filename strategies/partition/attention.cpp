@@ -30,10 +30,32 @@ Heads heads_of(const Shape& s, const LayerStream& stream) {
             s.row()};
 }
 
+/// A stack's biases of pairs of positions, as many as scores of a sequence, and the sum of their gradients over its
+/// layers.
+struct PositionBiases {
+    View distances, values, gradients;
+};
+
+PositionBiases position_biases(LayerStream& stream, std::uint64_t heads) {
+    const bool decodes = stream.sequence == models::Sequence::decoded;
+    const std::uint64_t pairs = std::uint64_t{stream.seq()} * stream.seq();
+    const auto table = [&](Table encoded, Table decoded, kernels::Format format, std::uint64_t elements) {
+        return View{stream.flow.table(decodes ? decoded : encoded, format, elements)};
+    };
+    return {table(Table::encoded_distances, Table::decoded_distances, kernels::Format::int32, pairs),
+            table(Table::encoded_biases, Table::decoded_biases, stream.format(), pairs * heads),
+            table(Table::encoded_bias_gradients, Table::decoded_bias_gradients, stream.format(), pairs * heads)};
+}
+
 /// Kernels are priced with heads of one width, and launched with those that there are.
-Launch launch_of(const Shape& s, kernels::Attention kernel, std::uint64_t row_stride) {
+Launch launch_of(LayerStream& stream, const Shape& s, kernels::Attention kernel, std::uint64_t row_stride) {
     Launch launch;
     launch.settings.row_stride = row_stride;
+    if (s.biased) {
+        const PositionBiases biases = position_biases(stream, s.heads);
+        launch.position_bias = biases.values;
+        if (kernel.backward) launch.position_gradient = biases.gradients;
+    }
     if (s.value_dim == s.head_dim) return launch;
     kernel.head_dim = s.head_dim;
     launch.kernel = kernel;
@@ -53,12 +75,13 @@ void fused(LayerStream& stream, const Shape& s, Piece& piece) {
     const Heads heads = heads_of(s, stream);
     const auto [q, k, v] = heads.views;
     const auto gradient = [&](const View& view) { return View{flow.gradient_of(view.value), view.offset}; };
-    piece.forward.push_back(
-        {.name = "attention", .what = forward, .detail = {{q, k, v, o, lse}, launch_of(s, forward, heads.row_stride)}});
+    piece.forward.push_back({.name = "attention",
+                             .what = forward,
+                             .detail = {{q, k, v, o, lse}, launch_of(stream, s, forward, heads.row_stride)}});
     piece.backward.push_back({.name = "attention backward",
                               .what = backward,
                               .detail = {{q, k, v, o, lse, gradient(o), gradient(q), gradient(k), gradient(v)},
-                                         launch_of(s, backward, heads.row_stride)}});
+                                         launch_of(stream, s, backward, heads.row_stride)}});
     stream.value = o.value;
     piece.saved_bytes = s.qkv_bytes() + s.tokens() * s.heads * 4;  // Q, K, V and the row's log-sum-exp in fp32
     piece.working_bytes = s.qkv_bytes();
@@ -157,16 +180,33 @@ void shard_attention(LayerStream& stream, const models::AttentionCore& op) {
 }
 
 /// A stack's biases of all pairs of positions, looked up by their distance once a micro-batch; fused attention reads
-/// them beside its operands, which is left out: they are one sequence's scores, read for all of a micro-batch's.
+/// them beside its operands, which is left out: they are one sequence's scores, read for all of a micro-batch's. A rank
+/// holds its heads' columns of the table, where Megatron-LM holds all of it (relative_pos_embedding.py) and takes
+/// these. What the stack's layers have added up begins as zeros again once the table's gradient has taken it.
 void shard_relative_positions(LayerStream& stream, const models::RelativePositions& op) {
     const std::uint64_t pairs = std::uint64_t{stream.seq()} * stream.seq(), heads = op.heads / stream.tensor;
+    const PositionBiases biases = position_biases(stream, heads);
+    const FlowBuilder::Weights table = stream.parameter(
+        {.name = stream.sequence == models::Sequence::decoded ? "decoder.position_biases" : "encoder.position_biases",
+         .parts = {op.buckets},
+         .cols = op.heads,
+         .split = Parameter::Split::cols},
+        op.buckets * heads);
     Piece piece{.name = "position biases"};
-    piece.forward.push_back({"position biases", stream.pointwise(PointwiseKind::embedding, pairs, heads)});
-    piece.backward.push_back(
-        {"position biases backward", stream.pointwise(PointwiseKind::embedding_backward, pairs, heads)});
+    Work lookup{.name = "position biases",
+                .what = stream.pointwise(PointwiseKind::embedding, pairs, heads),
+                .detail = {{biases.distances, {table.weight}, biases.values}}};
+    Work scatter{.name = "position biases backward",
+                 .what = stream.pointwise(PointwiseKind::embedding_backward, pairs, heads),
+                 .detail = {{biases.distances, biases.gradients, {table.gradient}}, stream.into_gradients()}};
+    for (Work* work : {&lookup, &scatter}) work->detail.launch.settings.table_rows = op.buckets;
+    Detail zeros{{biases.gradients}, {}};
+    zeros.launch.kernel = stream.pointwise(PointwiseKind::fill, pairs, heads);
+    scatter.detail.also.push_back(std::move(zeros));
+    piece.forward.push_back(std::move(lookup));
+    piece.backward.push_back(std::move(scatter));
     piece.saved_bytes = piece.working_bytes = pairs * heads * stream.bytes;
-    piece.parameters = piece.replicated_parameters = op.buckets * op.heads;
-    stream.layer.flow.complete = false;
+    piece.parameters = op.buckets * heads;
     stream.layer.pieces.push_back(std::move(piece));
 }
 

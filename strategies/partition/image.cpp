@@ -37,6 +37,7 @@ kernels::Convolution kernel(const LayerStream& stream, const models::Convolution
             .padding = narrow(op.padding)};
 }
 
+<<<<<<< HEAD
 /// Added where the result stands, by a kernel of its own (PyTorch, aten/src/ATen/native/cudnn/ConvShared.cpp,
 /// cudnn_convolution's add_), or one with the ReLU behind it.
 void add_bias(LayerStream& stream, const models::Convolution& op, Piece& piece) {
@@ -47,16 +48,44 @@ void add_bias(LayerStream& stream, const models::Convolution& op, Piece& piece) 
                               .what = over(stream, PointwiseKind::bias_gradient, op.out()),
                               .of_weights = true});
     piece.parameters += op.outputs;
+=======
+/// A launch of another kernel than the priced one.
+Detail launched_as(const kernels::Kernel& kernel, std::vector<View> operands) {
+    Detail detail{std::move(operands), {}};
+    detail.launch.kernel = kernel;
+    return detail;
+}
+
+/// Into the gradient itself, or into memory of its own that a kernel behind it adds.
+void form_weight_gradient(LayerStream& stream, const models::Convolution& op, Piece& piece, View x, View dy,
+                          View gradient) {
+    const std::uint64_t weights = stream.flow.value(gradient.value).elements;
+    const bool fused = stream.plan.training.gradient_accumulation_fusion;
+    const View formed = fused ? gradient : View{stream.flow.gradient(stream.sums(), weights)};
+    Work wgrad{.name = op.name + " wgrad",
+               .what = kernel(stream, op, GemmPass::weight_gradient),
+               .of_weights = true,
+               .detail = {{x, dy, formed}, stream.into_gradients()}};
+    wgrad.detail.launch.settings.accumulate = fused;
+    piece.backward.push_back(std::move(wgrad));
+    if (!fused)
+        piece.backward.push_back({.name = op.name + " accumulate",
+                                  .what = Pointwise{PointwiseKind::add, stream.sum_dtype(), 1, weights},
+                                  .of_weights = true,
+                                  .detail = {{gradient, formed, gradient}}});
+>>>>>>> c8c7f520a89621b77af57d48439a71e1b7ee8ac5
 }
 
 }  // namespace
 
 void shard_convolution(LayerStream& stream, const models::Convolution& op) {
     Piece piece{.name = op.name};
+    auto& flow = stream.flow;
     const std::uint64_t weights = kernel(stream, op, GemmPass::forward).weights();
-    stream.parameter(
+    const FlowBuilder::Weights weight = stream.parameter(
         {.name = op.name + ".weight", .parts = {op.outputs}, .cols = weights / op.outputs, .replicated = true},
         weights);
+<<<<<<< HEAD
     piece.forward.push_back({op.name, kernel(stream, op, GemmPass::forward)});
     if (!op.reads_data) piece.backward.push_back({op.name + " dgrad", kernel(stream, op, GemmPass::data_gradient)});
     piece.backward.push_back(
@@ -72,20 +101,61 @@ void shard_convolution(LayerStream& stream, const models::Convolution& op) {
     piece.parameters += weights;
     piece.replicated_parameters = piece.parameters;
     stream.value = stream.activation(elements(stream, op.out()));
+=======
+    const View x{op.reads_data ? flow.table(Table::images, stream.format(), elements(stream, op.in)) : stream.value};
+    const View y{stream.activation(elements(stream, op.out()))}, dy{flow.gradient_of(y.value)};
+    piece.forward.push_back(
+        {.name = op.name, .what = kernel(stream, op, GemmPass::forward), .detail = {{x, {weight.weight}, y}}});
+    if (!op.reads_data)
+        piece.backward.push_back({.name = op.name + " dgrad",
+                                  .what = kernel(stream, op, GemmPass::data_gradient),
+                                  .detail = {{dy, {weight.weight}, {flow.gradient_of(x.value)}}}});
+    form_weight_gradient(stream, op, piece, x, dy, {weight.gradient});
+    if (op.begins_branch) {  // what goes around the branch has left its gradient before
+        ValueId& before = stream.layer.flow.gradient_before;
+        before = flow.gradient(stream.format(), elements(stream, op.in));
+        const View dx{flow.gradient_of(x.value)};
+        piece.backward.push_back({.name = "sum branch gradients",
+                                  .what = over(stream, PointwiseKind::add, op.in),
+                                  .detail = {{{before}, dx, dx}}});
+    }
+    piece.saved_bytes = op.shares_input ? 0 : bytes(stream, op.in);
+    piece.working_bytes = bytes(stream, op.in) + bytes(stream, op.out());
+    piece.parameters = piece.replicated_parameters = weights;
+    stream.value = y.value;
+>>>>>>> c8c7f520a89621b77af57d48439a71e1b7ee8ac5
     stream.layer.pieces.push_back(std::move(piece));
 }
 
+/// Its weights and statistics are fp32: beside 16-bit weights it is not executed.
 void shard_batch_norm(LayerStream& stream, const models::BatchNorm& op) {
     Piece piece{.name = op.name};
+    auto& flow = stream.flow;
     const std::uint64_t channels = op.shape.channels;
-    stream.parameter({.name = op.name + ".weight", .parts = {channels}, .initial = Initial::ones, .replicated = true},
-                     channels);
-    stream.parameter({.name = op.name + ".bias", .parts = {channels}, .initial = Initial::zeros, .replicated = true},
-                     channels);
+    const auto parameter = [&](const char* name, Initial initial) {
+        return stream.parameter({.name = op.name + name, .parts = {channels}, .initial = initial, .replicated = true},
+                                channels);
+    };
+    const FlowBuilder::Weights gamma = parameter(".weight", Initial::ones), beta = parameter(".bias", Initial::zeros);
+    const View x{stream.value}, y{stream.activation(elements(stream, op.shape))},
+        mean{flow.activation(kernels::Format::fp32, channels)}, rstd{flow.activation(kernels::Format::fp32, channels)};
     kernels::BatchNorm norm{stream.element, false, elements(stream, op.shape) / channels, channels};
-    piece.forward.push_back({op.name, norm});
+    piece.forward.push_back(
+        {.name = op.name, .what = norm, .detail = {{x, {gamma.weight}, {beta.weight}, y, mean, rstd}}});
     norm.backward = true;
-    piece.backward.push_back({op.name + " backward", norm});
+    piece.backward.push_back({.name = op.name + " backward",
+                              .what = norm,
+                              .detail = {{x,
+                                          {gamma.weight},
+                                          {flow.gradient_of(y.value)},
+                                          mean,
+                                          rstd,
+                                          {flow.gradient_of(x.value)},
+                                          {gamma.gradient},
+                                          {beta.gradient}},
+                                         stream.into_gradients()}});
+    if (stream.bytes == 2) stream.layer.flow.complete = false;
+    stream.value = y.value;
     piece.saved_bytes = bytes(stream, op.shape) + 2 * sizeof(float) * channels;  // and its statistics
     piece.working_bytes = 2 * bytes(stream, op.shape);
     piece.parameters = piece.replicated_parameters = 2 * channels;
@@ -99,16 +169,29 @@ namespace {
 /// written.
 bool fuses_norms(const LayerStream& stream) { return stream.plan.training.kernel_fusion == KernelFusion::full; }
 
+/// Launched with the norm or the sum that it costs nothing behind: behind its result, and before its gradient.
+void launch_within(Piece& piece, Detail relu, Detail backward) {
+    piece.forward.back().detail.also.push_back(std::move(relu));
+    Detail& own = piece.backward.front().detail;
+    if (!own.operands.empty()) backward.also.push_back(std::move(own));
+    own = std::move(backward);
+}
+
 }  // namespace
 
+/// Where it stands: what it leaves is kept by what takes it.
 void shard_relu(LayerStream& stream, const models::Relu& op) {
     Piece piece{.name = "relu"};
+    const View y{stream.value}, dy{stream.flow.gradient_of(stream.value)};
+    const Pointwise forward = over(stream, PointwiseKind::relu, op.shape),
+                    backward = over(stream, PointwiseKind::relu_backward, op.shape);
     if (fuses_norms(stream)) {
+        launch_within(stream.layer.pieces.back(), launched_as(forward, {y, y}), launched_as(backward, {y, dy, dy}));
         stream.layer.pieces.push_back(std::move(piece));
         return;
     }
-    piece.forward.push_back({"relu", over(stream, PointwiseKind::relu, op.shape)});
-    piece.backward.push_back({"relu backward", over(stream, PointwiseKind::relu_backward, op.shape)});
+    piece.forward.push_back({.name = "relu", .what = forward, .detail = {{y, y}}});
+    piece.backward.push_back({.name = "relu backward", .what = backward, .detail = {{y, dy, dy}}});
     piece.working_bytes = bytes(stream, op.shape);
     stream.layer.pieces.push_back(std::move(piece));
 }
@@ -127,24 +210,37 @@ void shard_pooling(LayerStream& stream, const models::Pooling& op) {
                              .window_columns = narrow(global ? op.in.columns : op.kernel),
                              .stride = narrow(op.stride),
                              .padding = narrow(op.padding)};
-    piece.forward.push_back({"pooling", pooling});
+    const View x{stream.value}, y{stream.activation(pooling.output_elements())};
+    const View dx{stream.flow.gradient_of(x.value)}, dy{stream.flow.gradient_of(y.value)};
+    piece.forward.push_back({.name = "pooling", .what = pooling, .detail = {{x, y}}});
     pooling.backward = true;
-    piece.backward.push_back({"pooling backward", pooling});
+    piece.backward.push_back({.name = "pooling backward",
+                              .what = pooling,
+                              .detail = {global ? std::vector<View>{dy, dx} : std::vector<View>{x, dy, dx}}});
     piece.saved_bytes = piece.working_bytes = bytes(stream, op.in);
-    stream.value = stream.activation(pooling.output_elements());
+    stream.value = y.value;
     stream.layer.pieces.push_back(std::move(piece));
 }
 
 /// Its gradient goes both ways as it is, unless the norm before it writes one of its own.
 void shard_join(LayerStream& stream, const models::Join& op) {
     Piece piece{.name = "join"};
+    const LayerFlow& flow = stream.layer.flow;
+    const View sum{stream.activation(elements(stream, op.shape))};
+    const Pointwise add = over(stream, PointwiseKind::add, op.shape);
+    const std::vector<View> operands{{flow.input}, {flow.second_input}, sum};
+    for (const ValueId input : {flow.input, flow.second_input})
+        stream.flow.set_gradient(input, stream.flow.gradient_of(sum.value));
+    stream.value = sum.value;
     if (fuses_norms(stream)) {
-        piece.forward.push_back({"read by the norm", over(stream, PointwiseKind::sum_of_squares, op.shape)});
+        piece.forward.push_back({.name = "read by the norm",
+                                 .what = over(stream, PointwiseKind::sum_of_squares, op.shape),
+                                 .detail = launched_as(add, operands)});
         piece.backward.push_back({"written by the norm", over(stream, PointwiseKind::fill, op.shape)});
         stream.layer.pieces.push_back(std::move(piece));
         return;
     }
-    piece.forward.push_back({"join", over(stream, PointwiseKind::add, op.shape)});
+    piece.forward.push_back({.name = "join", .what = add, .detail = {operands}});
     piece.working_bytes = bytes(stream, op.shape);
     stream.layer.pieces.push_back(std::move(piece));
 }

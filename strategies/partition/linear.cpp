@@ -323,7 +323,11 @@ void LinearSharder::sum_input_gradients() {
                         .detail = {std::move(operands)}});
     };
     const View dx{stream_.flow.gradient_of(x_)};
-    if (op_.second_input) sum("sum encoder gradients", {});  // of every decoder layer
+    if (op_.second_input) {  // of every decoder layer
+        LayerFlow& flow = stream_.layer.flow;
+        flow.second_gradient_before = stream_.flow.gradient(stream_.format(), stream_.flow.value(x_).elements);
+        sum("sum encoder gradients", {{flow.second_gradient_before}, dx, dx});
+    }
     if (joins_gradient()) sum("sum input gradients", {dx, {own_gradient_}, dx});
     if (begins_branch_) sum("sum branch gradients", {});  // known where the branch ends
 }
@@ -436,7 +440,7 @@ void shard_linear(LayerStream& stream, const models::Linear& op) {
     const models::Sequence own = stream.sequence;
     const ValueId left = stream.value;
     stream.take(stream.second_sequence);
-    stream.value = stream.activation(stream.residual_tokens * op.in_features);
+    stream.value = stream.layer.flow.second_input;
     LinearSharder(stream, op).shard();
     stream.take(own);
     stream.value = left;

@@ -153,7 +153,7 @@ void shard_concatenation(LayerStream& stream, const models::Concatenation& op);
 
 // Operators over images: a rank holds whole images and all weights (the plan's tensor axis is 1). What a backward needs
 // is kept once: a convolution, a batch norm and a pooling keep their inputs, as PyTorch's do, and a ReLU works where it
-// stands and needs what the next one keeps. Priced, not yet executed: their operations have no operands.
+// stands and needs what the next one keeps. Beside 16-bit weights batch norms are priced and not executed.
 void shard_convolution(LayerStream& stream, const models::Convolution& op);
 void shard_batch_norm(LayerStream& stream, const models::BatchNorm& op);
 void shard_relu(LayerStream& stream, const models::Relu& op);

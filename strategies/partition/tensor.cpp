@@ -324,7 +324,8 @@ void finish(LayerStream& stream) {
         resolve(detail);
         for (Detail& more : detail.also) resolve(more);
     });
-    for (ValueId* gradient : {&flow.input_gradient, &flow.output_gradient}) *gradient = stream.flow.resolved(*gradient);
+    for (ValueId* gradient : {&flow.input_gradient, &flow.output_gradient, &flow.second_gradient})
+        *gradient = stream.flow.resolved(*gradient);
 }
 
 void shard(LayerStream& stream, const models::Operator& op) {
@@ -379,16 +380,26 @@ models::Sequence sequence_of(const models::Shape& shape) {
 
 namespace {
 
+/// Of tokens of its own.
+void take_second_input(LayerStream& stream, const models::Shape& shape) {
+    LayerFlow& flow = stream.layer.flow;
+    const models::Sequence own = stream.sequence;
+    stream.take(stream.second_sequence);
+    flow.second_input = stream.activation(elements_of(shape, stream));
+    flow.second_gradient = stream.flow.gradient_of(flow.second_input);
+    stream.take(own);
+}
+
 ShardedLayer shard_as_planned(const models::Layer& layer, const Plan& plan) {
     ShardedLayer out{.name = layer.name};
     const models::Shape& first = layer.inputs.empty() ? layer.output : layer.inputs.front();
     LayerStream stream(plan, out, sequence_of(first), sequence_of(layer.inputs.size() < 2 ? first : layer.inputs[1]));
-    if (plan.model.decoder_layers > 0) out.flow.complete = false;
     stream.in_body = layer.part == models::Part::body;
     if (!layer.inputs.empty()) {
         out.flow.input = stream.value = stream.activation(elements_of(layer.inputs.front(), stream));
         out.flow.input_gradient = stream.flow.gradient_of(out.flow.input);
     }
+    if (layer.inputs.size() > 1) take_second_input(stream, layer.inputs[1]);
     for (std::size_t i = 0; i < layer.operators.size(); ++i) {
         stream.next = i + 1 < layer.operators.size() ? &layer.operators[i + 1] : nullptr;
         const std::size_t from = out.pieces.size();

@@ -41,7 +41,10 @@ private:
         return op_.shared && !held;
     }
     [[nodiscard]] Pointwise over_rows(PointwiseKind kind) const { return stream_.on_residual(kind, op_.hidden); }
-    [[nodiscard]] View ids() const { return {stream_.flow.table(Table::ids, Format::int32, stream_.tokens)}; }
+    [[nodiscard]] View ids() const {
+        const bool decodes = stream_.sequence == models::Sequence::decoded;
+        return {stream_.flow.table(decodes ? Table::decoded_ids : Table::ids, Format::int32, stream_.tokens)};
+    }
 
     LayerStream& stream_;
     const models::Embedding& op_;
@@ -60,9 +63,12 @@ void EmbeddingSharder::parameters() {
                                 .held = !elsewhere_},
                                rows_ * op_.hidden);
     if (op_.positions > 0)
-        positions_ = stream_.parameter(
-            {.name = "embedding.positions", .parts = {op_.positions}, .cols = op_.hidden, .replicated = true},
-            op_.positions * op_.hidden);
+        positions_ = stream_.parameter({.name = "embedding.positions",
+                                        .parts = {op_.positions},
+                                        .cols = op_.hidden,
+                                        .replicated = true,
+                                        .held = !elsewhere_},
+                                       op_.positions * op_.hidden);
     if (op_.token_types > 0) stream_.layer.flow.complete = false;
 }
 
@@ -78,9 +84,10 @@ void EmbeddingSharder::forward() {
         stream_.convert(list, "embedding reduce", Placement::partial, stream_.residual, op_.hidden, looked_up);
     const View rows{stream_.value};
     if (op_.positions > 0)
-        list.push_back({.name = "add positions",
-                        .what = over_rows(PointwiseKind::add),
-                        .detail = {{rows, {positions_.weight}, rows}, {.by_position = true}}});
+        list.push_back(
+            {.name = "add positions",
+             .what = over_rows(PointwiseKind::add),
+             .detail = {{rows, {positions_.weight}, rows}, {.by_position = true, .sequence = stream_.sequence}}});
     if (op_.token_types > 0) list.push_back({"add token types", over_rows(PointwiseKind::add)});
     if (op_.dropout) list.push_back({"dropout", over_rows(PointwiseKind::dropout)});
 }
@@ -92,7 +99,8 @@ void EmbeddingSharder::backward() {
     if (op_.positions > 0) {
         Work sum{.name = "position gradient",
                  .what = over_rows(PointwiseKind::add),
-                 .detail = {{{positions_.gradient}, {rows}, {positions_.gradient}}, {.by_position = true}}};
+                 .detail = {{{positions_.gradient}, {rows}, {positions_.gradient}},
+                            {.by_position = true, .sequence = stream_.sequence}}};
         sum.detail.launch.settings.result = stream_.into_gradients().settings.result;
         list.push_back(std::move(sum));
     }

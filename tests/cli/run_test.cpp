@@ -132,6 +132,64 @@ TEST_F(RunTest, ExpertsLearnTheSameOnEveryMesh) {
     }
 }
 
+constexpr const char* tiny_t5 = "scenarios/t5-tiny-cpu.json";
+
+TEST_F(RunTest, AnEncoderAndADecoderLearnTheSameOnEveryMesh) {
+    const auto of = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"run", tiny_t5, "--steps", "6", "--json", "-"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Result result = orrery(all);
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return losses(Json::parse(result.out));
+    };
+    const std::vector<double> expected = of({});
+    ASSERT_EQ(expected.size(), 6U);
+    EXPECT_LT(expected.back(), expected.front());
+    const std::vector<std::vector<std::string>> meshes{
+        {"--set", "strategy.data=2", "--set", "strategy.sharding=zero3"},
+        {"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"},
+    };
+    for (const auto& mesh : meshes) {
+        const std::vector<double> found = of(mesh);
+        for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4 * expected[i]);
+    }
+}
+
+TEST_F(RunTest, RefusesWhatAnEncoderAndADecoderCannot) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"model.dropout=0.1", "/model/dropout"},
+        {"model.relative_attention_num_buckets=2", "/model/relative_attention_num_buckets"},
+        {"strategy.cpu_offloading_num_layers=1", "/strategy/cpu_offloading_num_layers"},
+        {"strategy.pipeline=2", "/strategy/pipeline"},
+        {"training.fused_attention=false", "/training/fused_attention"},
+    };
+    for (const auto& [change, pointer] : cases) {
+        const Result result = orrery({"run", tiny_t5, "--set", change});
+        EXPECT_EQ(result.exit, 2) << result.err;
+        EXPECT_NE(result.err.find(pointer), std::string::npos) << result.err;
+        EXPECT_NE(result.err.find("hint:"), std::string::npos) << result.err;
+    }
+}
+
+/// All of ResNet-50; both ranks take statistics of as many images as the one does at once.
+TEST_F(RunTest, AResidualNetworkRunsAloneAndOnTwoRanks) {
+    const auto of = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"run", "scenarios/resnet-50-tiny-cpu.json", "--steps", "4", "--json", "-"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Result result = orrery(all);
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return losses(Json::parse(result.out));
+    };
+    const std::vector<double> one = of({});
+    ASSERT_EQ(one.size(), 4U);
+    const std::vector<double> two = of({"--set", "strategy.data=2", "--set", "strategy.sharding=zero1"});
+    EXPECT_NEAR(two.front(), one.front(), 1e-5 * one.front());
+    const Result half = orrery({"run", "scenarios/resnet-50-tiny-cpu.json", "--set", "training.precision=bf16"});
+    EXPECT_EQ(half.exit, 2);
+    EXPECT_NE(half.err.find("/training/precision"), std::string::npos) << half.err;
+    EXPECT_NE(half.err.find("hint:"), std::string::npos) << half.err;
+}
+
 TEST_F(RunTest, RefusesExpertsThatItCannotBalance) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"training.seq_length=63", "/training/micro_batch_size"},

@@ -9,13 +9,13 @@ namespace orrery::run {
 
 namespace {
 
-/// The trained and the expected value of every element of one parameter; empty where one is nowhere.
+/// The trained and the expected value of the elements of one parameter that are looked at; empty where one is nowhere.
 std::vector<std::pair<double, double>> pairs_of(const Trained& trained, const std::string& name,
                                                 const std::vector<double>& expected, double clip) {
     const auto found = trained.gradients.find(name);
     if (found == trained.gradients.end()) return {};
     std::vector<std::pair<double, double>> pairs;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
+    for (std::size_t i = 0; i < expected.size(); i += one_of(expected.size())) {
         const auto element = found->second.find(i);
         if (element == found->second.end()) return {};
         pairs.emplace_back(element->second, clip * expected[i]);
@@ -29,7 +29,8 @@ void for_each_gradient(const Trained& trained, const ReferenceStep& reference, d
     for (const auto& [name, expected] : reference.gradients) {
         SCOPED_TRACE(name);
         const auto pairs = pairs_of(trained, name, expected, clip);
-        ASSERT_EQ(pairs.size(), expected.size()) << "elements are nowhere";
+        const std::uint64_t looked_at = one_of(expected.size());
+        ASSERT_EQ(pairs.size(), (expected.size() + looked_at - 1) / looked_at) << "elements are nowhere";
         judge(pairs);
     }
 }

@@ -73,9 +73,10 @@ class FiniteDifferences : public testing::TestWithParam<Kind> {};
 
 TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) { expect_agreement(tiny(GetParam())); }
 
-/// Of two layers of each other kind.
+/// Of two layers of each other kind, in an encoder and in a decoder.
 TEST(FiniteDifferencesOf, AgreeInOtherLayers) {
     std::vector<models::ModelSpec> specs = layer_models();
+    for (const models::ModelSpec& spec : {small_t5(), small_megatron_t5()}) specs.push_back(spec);
     for (const models::ModelSpec& spec : {small_latent(), small_latent_lite(), small_latent_experts()})
         specs.push_back(spec);
     for (models::ModelSpec& spec : specs) {

@@ -35,6 +35,12 @@ struct Heads {
     std::function<std::size_t(std::ptrdiff_t)> bucket = nullptr;
 };
 
+/// Square windows that move over square images.
+struct Windows {
+    std::size_t size;  ///< rows of an image
+    std::size_t kernel = 1, stride = 1, padding = 0;
+};
+
 /// Remembers every operation; backward() runs them in reverse.
 class Tape {
 public:
@@ -64,6 +70,11 @@ public:
     M in_rows_of(const M& x, std::size_t cols);
     /// Queries [n, heads d], keys [m, kv_heads d], values [m, kv_heads v] -> [n, heads v].
     M attention(const M& queries, const M& keys, const M& values, const Heads& heads);
+    /// Images [images rows columns, channels], weights [outputs, window channels].
+    M convolution(const M& x, const M& weights, const Windows& windows);
+    M batch_norm(const M& x, const M& gamma, const M& beta);  ///< of each column over all rows
+    M largest(const M& x, const Windows& windows);
+    M mean_of(const M& x, std::size_t rows);  ///< of each run of so many rows
     /// Mean over the rows, of the first `classes` columns.
     M cross_entropy(const M& logits, const std::vector<std::int32_t>& targets, std::size_t classes);
 

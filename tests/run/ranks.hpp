@@ -12,6 +12,9 @@ namespace orrery::run {
 /// Parameter -> element of the whole tensor -> value.
 using Values = std::map<std::string, std::map<std::uint64_t, double>>;
 
+/// Of parameters of many elements one of so many is looked at.
+inline std::uint64_t one_of(std::uint64_t elements) { return elements / 10000 + 1; }
+
 struct Trained {
     std::vector<double> losses;  ///< mean over the data ranks, by step; empty where none has one
     std::vector<RankMemory> memory;

@@ -57,23 +57,29 @@ double clipping(const strategies::Plan& plan, double norm) {
 
 }  // namespace
 
+std::unique_ptr<ReferenceModel> reference_of_model(const strategies::Plan& plan, const RunSettings& settings) {
+    if (plan.model.takes_images()) return reference_resnet(plan, settings);
+    return plan.model.decoder_layers > 0 ? reference_encoder_decoder(plan, settings)
+                                         : reference_transformer(plan, settings);
+}
+
 std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
                                            std::uint32_t steps) {
     return train_reference(plan, settings, steps,
                            {[of_step = plan.micro_batches()](const std::string&, std::uint32_t micro_batch) {
                                 return micro_batch / of_step;
                             },
-                            [](const std::string&) { return 0U; }});
+                            [](const std::string&) { return 0U; }, 1});
 }
 
 std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,
                                            std::uint32_t steps, const WithoutFlushes& as) {
-    const auto built = reference_transformer(plan, settings);
+    const auto built = reference_of_model(plan, settings);
     ReferenceModel& model = *built;
     ReferenceAdam adam(settings.adam);
     std::map<std::string, std::vector<std::vector<double>>> versions;
     for (const auto& [name, p] : model.parameters()) versions[name] = {p->value};
-    const std::uint32_t slice = plan.training.micro_batch * plan.strategy.data;
+    const std::uint32_t slice = model.parts() / plan.micro_batches();
     const auto read_versions = [&](std::uint32_t sample) {
         for (auto& [name, p] : model.parameters()) p->value = versions.at(name).at(as.version(name, sample / slice));
     };
@@ -85,7 +91,7 @@ std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const R
         std::map<std::uint32_t, double> squares;
         double all = 0;
         for (auto& [name, p] : model.parameters()) {
-            result.gradients[name] = p->gradient;
+            if (step == 0) result.gradients[name] = p->gradient;
             for (const double g : p->gradient) squares[as.stage(name)] += g * g;
         }
         for (const auto& [stage, sum] : squares) all += sum;
@@ -93,7 +99,9 @@ std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const R
         for (auto& [name, p] : model.parameters()) {
             std::vector<double> next = versions.at(name).back();
             adam.update(name, p->gradient, clipping(plan, std::sqrt(squares.at(as.stage(name)))), step, next);
-            versions.at(name).push_back(std::move(next));
+            auto& list = versions.at(name);
+            list.push_back(std::move(next));
+            if (list.size() > as.versions) std::vector<double>().swap(list[list.size() - 1 - as.versions]);
         }
     }
     return results;
@@ -101,7 +109,7 @@ std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const R
 
 double reference_loss(const strategies::Plan& plan, const RunSettings& settings, const std::string& parameter,
                       std::size_t element, double delta) {
-    const auto model = reference_transformer(plan, settings);
+    const auto model = reference_of_model(plan, settings);
     model->parameters().at(parameter)->value.at(element) += delta;
     return differentiate(*model, 0);
 }

@@ -15,7 +15,7 @@ namespace orrery::run {
 struct ReferenceStep {
     double loss = 0;                                       ///< mean over all tokens of the global batch
     double gradient_norm = 0;                              ///< before clipping
-    std::map<std::string, std::vector<double>> gradients;  ///< before clipping, by parameter, whole
+    std::map<std::string, std::vector<double>> gradients;  ///< before clipping, by parameter, whole; of the first step
 };
 
 /// Trains for `steps` steps with the plan's model, batch and clipping, and the settings' tokens and Adam.
@@ -27,7 +27,8 @@ struct WithoutFlushes {
     /// How often it has been updated as a micro-batch, counted over all steps, reads it.
     std::function<std::uint32_t(const std::string& parameter, std::uint32_t micro_batch)> version;
     std::function<std::uint32_t(const std::string& parameter)>
-        stage;  ///< whose gradients are clipped by their own norm
+        stage;                  ///< whose gradients are clipped by their own norm
+    std::size_t versions = 16;  ///< the last so many are asked for
 };
 /// gradient_norm: of all stages.
 std::vector<ReferenceStep> train_reference(const strategies::Plan& plan, const RunSettings& settings,

@@ -49,5 +49,11 @@ private:
 
 /// GPT, Llama and what differs from them in details, dense or with experts.
 std::unique_ptr<ReferenceModel> reference_transformer(const strategies::Plan& plan, const RunSettings& settings);
+/// T5.
+std::unique_ptr<ReferenceModel> reference_encoder_decoder(const strategies::Plan& plan, const RunSettings& settings);
+/// ResNets.
+std::unique_ptr<ReferenceModel> reference_resnet(const strategies::Plan& plan, const RunSettings& settings);
+/// That of the plan's model.
+std::unique_ptr<ReferenceModel> reference_of_model(const strategies::Plan& plan, const RunSettings& settings);
 
 }  // namespace orrery::run

@@ -31,10 +31,35 @@ models::ModelSpec small_llama() {
     return spec;
 }
 
+models::ModelSpec small_t5() {
+    models::ModelSpec spec = small_gpt();
+    spec.name = "t5";
+    spec.family = models::Family::t5;
+    spec.layers = spec.decoder_layers = 2;
+    spec.relative_buckets = 8;
+    spec.norm = models::NormKind::rmsnorm;
+    spec.position = models::PositionKind::none;
+    spec.max_positions = 0;
+    spec.linear_bias = spec.qkv_bias = spec.causal = false;
+    spec.activation = models::ActivationKind::relu;
+    return spec;
+}
+
+models::ModelSpec small_megatron_t5() {
+    models::ModelSpec spec = small_gpt();
+    spec.name = "t5 (Megatron-LM)";
+    spec.family = models::Family::t5;
+    spec.layers = spec.decoder_layers = 2;
+    spec.logits_bias = true;
+    spec.causal = false;
+    return spec;
+}
+
 strategies::Plan plan_of(const models::ModelSpec& spec) {
     strategies::Plan plan;
     plan.model = spec;
     plan.training.seq = 8;
+    plan.training.decoder_seq = spec.decoder_layers > 0 ? 6 : 0;
     plan.training.micro_batch = 2;
     plan.training.global_batch = 8;
     plan.training.precision = {kernels::Dtype::fp32, kernels::Dtype::fp32};

@@ -13,8 +13,13 @@ models::ModelSpec small_gpt();
 /// Rotary positions, grouped heads, SwiGLU, RMSNorm, untied logits, no biases.
 models::ModelSpec small_llama();
 
-/// One rank, fp32, four micro-batches of two sequences of eight tokens; clipped below the norm of these gradients, so
-/// that clipping acts.
+/// Two layers of an encoder and two of a decoder: biases of positions by distance, ReLU, RMSNorm, tied logits.
+models::ModelSpec small_t5();
+/// As Megatron-LM has it: learned positions, biases, one of the logits too, GELU, LayerNorm.
+models::ModelSpec small_megatron_t5();
+
+/// One rank, fp32, four micro-batches of two sequences of eight tokens, and six that are decoded; clipped below the
+/// norm of these gradients, so that clipping acts.
 strategies::Plan plan_of(const models::ModelSpec& spec);
 /// Ten steps at this rate lower the loss clearly.
 RunSettings fast();

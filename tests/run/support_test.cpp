@@ -94,7 +94,13 @@ const Case model_cases[]{
          p.model.shared_expert_gate = true;
      }},
     {"/model/patch_size", [](Plan& p) { p.model.image = {.size = 224, .patch = 16, .channels = 3}; }},
-    {"/model", [](Plan& p) { p.model.image.size = 224; }},
+    {"/training/precision",
+     [](Plan& p) {
+         p.model.image.size = 224;
+         p.training.precision.compute = kernels::Dtype::bf16;
+     }},
+    {"/model/relative_attention_num_buckets", [](Plan& p) { p.model.relative_buckets = 3; }},
+    {"/model/relative_attention_num_buckets", [](Plan& p) { p.model.relative_buckets = 255; }},
     {"/model/position", [](Plan& p) { p.model.position = models::PositionKind::alibi; }},
     {"/training/precision",
      [](Plan& p) {
@@ -165,6 +171,11 @@ const Case strategy_cases[]{
          p.strategy.schedule = strategies::ScheduleKind::chimera;
      }},
     {"/training/lora_rank", [](Plan& p) { p.training.lora_rank = 4; }},
+    {"/strategy/cpu_offloading_num_layers",
+     [](Plan& p) {
+         p.model.decoder_layers = 2;
+         p.strategy.cpu_offloading_num_layers = 1;
+     }},
     {"/strategy/context",
      [](Plan& p) {
          p.model.kv_lora_rank = 16;

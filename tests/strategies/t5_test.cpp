@@ -7,6 +7,7 @@
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
 #include "strategies/build.hpp"
+#include "strategies/flow_checks.hpp"
 #include "strategies/stage.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
@@ -95,6 +96,52 @@ TEST(T5, TheEncodersOutputIsKeptOnceForAllDecoderLayers) {
     const std::uint64_t self = rows * 3 * token + 4ULL * 12 * decoded * decoded * 2;
     const std::uint64_t cross = rows * token + 2 * of_encoder + 4ULL * 12 * decoded * encoded * 2;
     EXPECT_EQ(blocks.of("decoder block").plain.saved_bytes, streams + self + cross + of_encoder / 12);
+}
+
+Plan fused(std::uint32_t tensor) {
+    Plan plan = t5(tensor);
+    plan.training.fused_attention = true;
+    return plan;
+}
+
+TEST(T5, EveryOperandFitsItsKernelsContract) {
+    for (const std::uint32_t tensor : {1U, 2U})
+        for (const bool sequence : {false, true})
+            for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
+                for (const auto compute : {kernels::Dtype::bf16, kernels::Dtype::fp32, kernels::Dtype::tf32}) {
+                    Plan plan = fused(tensor);
+                    plan.strategy.sequence_parallel = sequence && tensor > 1;
+                    plan.strategy.recompute = recompute;
+                    plan.training.precision = {compute, kernels::Dtype::fp32};
+                    validate(plan);
+                    const StepProgram step = build(plan);
+                    for (const LayerFlow& flow : step.flows) EXPECT_TRUE(flow.complete);
+                    EXPECT_EQ(flow_problems(step), std::vector<std::string>{});
+                }
+}
+
+/// Faults of what two stacks have beside one are found.
+TEST(T5, PlantedFaultsOfItsFlowAreFound) {
+    const auto problems_of = [](const char* layer, const char* operation, auto change) {
+        StepProgram step = build(fused(2));
+        Program& of = *std::ranges::find(step.blocks, layer, &Program::name);
+        for (std::size_t i = 0; i < of.ops.size(); ++i)
+            if (step.names[of.ops[i].label.name] == operation) change(of.details[i], step.flows[of.flow]);
+        std::string all;
+        for (const std::string& problem : flow_problems(step)) all += problem + "\n";
+        return all;
+    };
+    const std::string beyond = problems_of("encoder block forward", "attention",
+                                           [](Detail& detail, LayerFlow&) { detail.launch.position_bias.offset = 1; });
+    EXPECT_NE(beyond.find("position biases reaches to element"), std::string::npos) << beyond;
+    const std::string nowhere = problems_of("decoder block backward", "cross_kv dgrad", [](Detail&, LayerFlow& flow) {
+        flow.second_gradient = static_cast<ValueId>(flow.values.size());
+        flow.values.push_back({Role::gradient, kernels::Format::bf16, 1});
+    });
+    EXPECT_NE(nowhere.find("nothing writes the gradient of its second input"), std::string::npos) << nowhere;
+    const std::string unread = problems_of("decoder block backward", "cross_kv dgrad",
+                                           [](Detail&, LayerFlow& flow) { flow.second_gradient_before = no_value; });
+    EXPECT_NE(unread.find("(sum encoder gradients): reads gradient"), std::string::npos) << unread;
 }
 
 TEST(T5, WhatIsNotSupportedIsRefusedByKey) {
