@@ -80,6 +80,11 @@ void require_layers(const strategies::Plan& plan) {
 /// Batch norms take their weights in fp32, which are all in one format.
 void require_images(const strategies::Plan& plan) {
     if (!plan.model.takes_images()) return;
+    require(plan.model.family == models::Family::resnet, "/model/name",
+            fmt::format("{} cannot be executed yet: its convolutions have biases", plan.model.name),
+            "take a ResNet, such as resnet-50");
+    require(plan.strategy.split_classes == 1, "/strategy/split_classes",
+            "classes that data ranks divide cannot be executed yet", "set it to 1");
     require(strategies::activation_dtype(plan) == kernels::Dtype::fp32, "/training/precision",
             fmt::format("{} in {} cannot be executed yet: weights of batch norms stay in fp32", plan.model.name,
                         kernels::name(plan.training.precision.compute)),

@@ -37,7 +37,6 @@ kernels::Convolution kernel(const LayerStream& stream, const models::Convolution
             .padding = narrow(op.padding)};
 }
 
-<<<<<<< HEAD
 /// Added where the result stands, by a kernel of its own (PyTorch, aten/src/ATen/native/cudnn/ConvShared.cpp,
 /// cudnn_convolution's add_), or one with the ReLU behind it.
 void add_bias(LayerStream& stream, const models::Convolution& op, Piece& piece) {
@@ -48,7 +47,8 @@ void add_bias(LayerStream& stream, const models::Convolution& op, Piece& piece) 
                               .what = over(stream, PointwiseKind::bias_gradient, op.out()),
                               .of_weights = true});
     piece.parameters += op.outputs;
-=======
+}
+
 /// A launch of another kernel than the priced one.
 Detail launched_as(const kernels::Kernel& kernel, std::vector<View> operands) {
     Detail detail{std::move(operands), {}};
@@ -73,7 +73,6 @@ void form_weight_gradient(LayerStream& stream, const models::Convolution& op, Pi
                                   .what = Pointwise{PointwiseKind::add, stream.sum_dtype(), 1, weights},
                                   .of_weights = true,
                                   .detail = {{gradient, formed, gradient}}});
->>>>>>> c8c7f520a89621b77af57d48439a71e1b7ee8ac5
 }
 
 }  // namespace
@@ -85,23 +84,6 @@ void shard_convolution(LayerStream& stream, const models::Convolution& op) {
     const FlowBuilder::Weights weight = stream.parameter(
         {.name = op.name + ".weight", .parts = {op.outputs}, .cols = weights / op.outputs, .replicated = true},
         weights);
-<<<<<<< HEAD
-    piece.forward.push_back({op.name, kernel(stream, op, GemmPass::forward)});
-    if (!op.reads_data) piece.backward.push_back({op.name + " dgrad", kernel(stream, op, GemmPass::data_gradient)});
-    piece.backward.push_back(
-        {.name = op.name + " wgrad", .what = kernel(stream, op, GemmPass::weight_gradient), .of_weights = true});
-    if (!stream.plan.training.gradient_accumulation_fusion)
-        piece.backward.push_back({.name = op.name + " accumulate",
-                                  .what = Pointwise{PointwiseKind::add, stream.sum_dtype(), 1, weights},
-                                  .of_weights = true});
-    if (op.begins_branch) piece.backward.push_back({"sum branch gradients", over(stream, PointwiseKind::add, op.in)});
-    if (op.bias) add_bias(stream, op, piece);
-    piece.saved_bytes = op.shares_input ? 0 : bytes(stream, op.in);
-    piece.working_bytes = bytes(stream, op.in) + bytes(stream, op.out());
-    piece.parameters += weights;
-    piece.replicated_parameters = piece.parameters;
-    stream.value = stream.activation(elements(stream, op.out()));
-=======
     const View x{op.reads_data ? flow.table(Table::images, stream.format(), elements(stream, op.in)) : stream.value};
     const View y{stream.activation(elements(stream, op.out()))}, dy{flow.gradient_of(y.value)};
     piece.forward.push_back(
@@ -119,11 +101,12 @@ void shard_convolution(LayerStream& stream, const models::Convolution& op) {
                                   .what = over(stream, PointwiseKind::add, op.in),
                                   .detail = {{{before}, dx, dx}}});
     }
+    if (op.bias) add_bias(stream, op, piece);
     piece.saved_bytes = op.shares_input ? 0 : bytes(stream, op.in);
     piece.working_bytes = bytes(stream, op.in) + bytes(stream, op.out());
-    piece.parameters = piece.replicated_parameters = weights;
+    piece.parameters += weights;
+    piece.replicated_parameters = piece.parameters;
     stream.value = y.value;
->>>>>>> c8c7f520a89621b77af57d48439a71e1b7ee8ac5
     stream.layer.pieces.push_back(std::move(piece));
 }
 
