@@ -94,8 +94,20 @@ const Case model_cases[]{
          p.model.shared_expert_gate = true;
      }},
     {"/model/patch_size", [](Plan& p) { p.model.image = {.size = 224, .patch = 16, .channels = 3}; }},
+    {"/model/name",
+     [](Plan& p) {
+         p.model.family = models::Family::vgg;
+         p.model.image.size = 224;
+     }},
+    {"/strategy/split_classes",
+     [](Plan& p) {
+         p.model.family = models::Family::resnet;
+         p.model.image.size = 224;
+         p.strategy.split_classes = 2;
+     }},
     {"/training/precision",
      [](Plan& p) {
+         p.model.family = models::Family::resnet;
          p.model.image.size = 224;
          p.training.precision.compute = kernels::Dtype::bf16;
      }},
