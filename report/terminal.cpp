@@ -36,8 +36,12 @@ std::string schedule_text(const strategies::Plan& plan) {
 std::string sharding_text(const strategies::Strategy& s) {
     const std::string_view divided = strategies::row_of(s.sharding).title;
     if (divided.empty()) return "";
-    return s.optimizer_instances == 1 ? fmt::format("{}, ", divided)
-                                      : fmt::format("{} in {} groups, ", divided, s.optimizer_instances);
+    if (s.optimizer_instances > 1) return fmt::format("{} in {} groups, ", divided, s.optimizer_instances);
+    std::vector<std::string> more;
+    if (s.quantized_weights) more.emplace_back("qwZ");
+    if (s.secondary_partition > 1) more.push_back(fmt::format("hpZ of {}", s.secondary_partition));
+    if (s.quantized_gradients) more.emplace_back("qgZ");
+    return more.empty() ? fmt::format("{}, ", divided) : fmt::format("ZeRO++ ({}), ", fmt::join(more, ", "));
 }
 
 /// "CP2 ", with how its ranks exchange what attention needs.

@@ -168,6 +168,12 @@ void require_executable(const strategies::Plan& plan) {
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",
             "compressed momentum cannot be executed yet", "set it to \"none\"");
+    require(!strategy.quantized_weights, "/strategy/zero_quantized_weights", "quantized weights cannot be gathered yet",
+            "set it to false");
+    require(strategy.secondary_partition == 1, "/strategy/zero_hpz_partition_size",
+            "a secondary partition of weights cannot be kept yet", "set it to 1");
+    require(!strategy.quantized_gradients, "/strategy/zero_quantized_gradients",
+            "quantized gradients cannot be exchanged yet", "set it to false");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
     require(strategy.context == 1 || plan.model.experts == 0, "/strategy/context",
             "experts beside context parallelism cannot be executed yet", "set it to 1");

@@ -17,7 +17,6 @@ constexpr std::string_view zero_instead =
 constexpr std::string_view hybrid_instead =
     "\"sharding\": \"zero3\" with \"num_distributed_optimizer_instances\": the number of groups that share";
 constexpr std::string_view bubble_instead = "\"zb-h1\", \"zb-h2\", or \"zb-v\" with virtual_pipeline 2";
-constexpr std::string_view muon_instead = "\"momentum\", which keeps as much, without Muon's products";
 
 constexpr std::array table{
     NotModelled{strategy, "context_parallel", "", "the number of context ranks has another name here",
@@ -47,7 +46,6 @@ constexpr std::array table{
     NotModelled{strategy, "sharding", "hybrid_shard", "HSDP has another name here", hybrid_instead},
     NotModelled{strategy, "sharding", "shard_grad_op", "ZeRO-2 has another name here", zero_instead},
     NotModelled{strategy, "schedule", "zero_bubble", "zero-bubble schedules have names of their own", bubble_instead},
-    NotModelled{training, "optimizer", "muon", "Muon is not modelled yet", muon_instead},
     NotModelled{training, "precision", "mxfp8", "fp8 with block scales is not modelled yet",
                 "\"fp8\", whose scales are of whole tensors"},
 };

@@ -135,6 +135,11 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const st
     }
 }
 
+/// DeepSpeed takes as many ranks as a process sees devices for those of a node.
+void fill_node_ranks(strategies::Strategy& strategy, const topology::Cluster& cluster) {
+    if (strategy.quantized_gradients && strategy.node_ranks == 0) strategy.node_ranks = cluster.gpus_per_node();
+}
+
 /// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper, for fp4 with Blackwell; CPUs have
 /// instructions for bf16: the device's table says which it has.
 bool offers(const topology::Gpu& gpu, Dtype dtype) {
@@ -270,6 +275,7 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     scenario.profile = scenario.more_profiles.extract(cluster.gpu().name).mapped();
     const char* have = gpus == cluster.gpus() ? "the cluster has {} GPUs" : "{} GPUs of the cluster are left";
     fit_to_cluster(scenario.plan.strategy, gpus, fmt::format(fmt::runtime(have), gpus), sections);
+    fill_node_ranks(scenario.plan.strategy, cluster);
     for (const topology::NodeGroup& group : cluster.groups())
         check_precision(scenario.plan.training.precision.compute, group.gpu, sections);
     strategies::validate(scenario.plan);

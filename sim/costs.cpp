@@ -113,8 +113,8 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         const calibrate::Estimate estimate = predictor.kernel(kernel);
         const double scale = is_memory_bound(kernel) ? memory : slowest / relative_rate(kernel, attention);
         const Launches launches = routed_dispatch_ > 0 ? launches_of(kernel, plan, launch) : Launches{};
-        kernels_.push_back(
-            {caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived, launches});
+        kernels_.push_back({caches.seconds(estimate) * scale + gap_, estimate.extrapolated, estimate.derived, launches,
+                            std::holds_alternative<kernels::Gemm>(kernel)});
     }
     const topology::GpuId own = plan.placement.gpu(rank);
     if (has<strategies::Copy>(step))

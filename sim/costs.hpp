@@ -18,6 +18,7 @@
 #include "sim/network.hpp"
 #include "sim/step.hpp"
 #include "strategies/hazards.hpp"
+#include "strategies/optimizers.hpp"
 #include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
 
@@ -63,6 +64,7 @@ struct KernelCost {
     bool extrapolated = false;
     std::string_view derived = {};  ///< as calibrate::Estimate says it
     Launches launches = {};         ///< where it is on routed tokens
+    bool product = false;
 };
 
 class Costs {
@@ -93,8 +95,11 @@ public:
                std::vector<Span>& spans) const;
     /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph; an
     /// update and operators that layers leave to the framework (Label::plain) are the framework's own, whoever wrote
-    /// the layers. What an engine's loop hands out (Label::looped) costs a turn of it.
+    /// the layers; a product of an update (Muon's) is one plain kernel. What an engine's loop hands out (Label::looped)
+    /// costs a turn of it.
     [[nodiscard]] double dispatch(const strategies::Op& op) const {
+        if (op.label.phase == strategies::Phase::optimizer && is_product(op))
+            return plain_dispatch_ / strategies::plain_kernels_per_dispatch;
         if (op.label.phase == strategies::Phase::optimizer || op.label.plain) return plain_dispatch_;
         if (op.label.looped)
             return std::min(dispatch_,
@@ -117,6 +122,10 @@ public:
     [[nodiscard]] const std::optional<HostCores>& host_cores() const { return cores_; }
 
 private:
+    [[nodiscard]] bool is_product(const strategies::Op& op) const {
+        const auto* const compute = std::get_if<strategies::Compute>(&op.what);
+        return compute != nullptr && kernels_[compute->kernel].product;
+    }
     [[nodiscard]] OpCost cost(const strategies::StepProgram& step, const strategies::Op& op) const;
     [[nodiscard]] OpCost kernel_cost(const strategies::Op& op, double seconds) const {
         return {seconds, issue(op), dispatch(op), soonest_end(op, seconds, 0)};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "strategies/state_bytes.hpp"
+#include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
 
@@ -115,7 +116,22 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
 /// One micro-batch's gradients, formed whole, go to the shares that are summed.
 void GradientSync::scatter(std::uint32_t bucket, std::uint32_t micro_batch) {
     const auto formed = formed_.extract({bucket, micro_batch});
-    if (!formed.empty()) reduced_[bucket] = emit(scatters(bucket), bucket, formed.mapped(), false);
+    if (formed.empty()) return;
+    reduced_[bucket] = quantizes_gradients(plan_) ? exchange_quantized(bucket, formed.mapped())
+                                                  : emit(scatters(bucket), bucket, formed.mapped(), false);
+}
+
+/// Parameter by parameter, in the order in which backward forms them.
+BufferId GradientSync::exchange_quantized(std::uint32_t bucket, BufferId formed) {
+    QuantizedExchange exchange(plan_, builder_, intern_);
+    BufferId last = formed;
+    for (std::size_t c = stage_.chunks.size(); c-- > 0;)
+        for (std::size_t i = stage_.chunks[c].size(); i-- > 0;) {
+            if (buckets_.of_layer[c][i] != bucket) continue;
+            for (const ParameterShape& shape : stage_.chunks[c][i].blocks->shapes) last = exchange.write(shape, formed);
+        }
+    under_way_ = {last};
+    return last;
 }
 
 void GradientSync::reduce(std::uint32_t bucket) {

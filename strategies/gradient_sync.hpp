@@ -53,6 +53,7 @@ private:
     BufferId emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed);
     void forms(std::uint32_t bucket, std::uint32_t micro_batch, std::vector<BufferId>& writes);
     void scatter(std::uint32_t bucket, std::uint32_t micro_batch);
+    BufferId exchange_quantized(std::uint32_t bucket, BufferId formed);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
     /// Whether no later slot of its chunk and step adds to gradients, of inputs or of weights.

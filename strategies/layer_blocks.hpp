@@ -1,7 +1,10 @@
 // One sharded layer as blocks, forward and backward (or its two gradients apart), under a mode of recomputation.
 #pragma once
 
+#include <vector>
+
 #include "strategies/intern.hpp"
+#include "strategies/parameter_shape.hpp"
 #include "strategies/partition/tensor.hpp"
 #include "strategies/schedule/slot.hpp"
 
@@ -25,6 +28,7 @@ struct LayerBlocks {
     std::uint64_t frozen_parameters = 0;      ///< beside `parameters`: without gradients and states
     std::uint32_t tensors = 0;                ///< of this rank's trained parameters, those of experts not among them
     std::uint32_t expert_tensors = 0;         ///< the same of one expert
+    std::vector<ParameterShape> shapes{};     ///< of this rank's parameters (add_model_blocks)
     bool borrows_words = false;  ///< reads the word embedding of the rank's first layer, and forms its gradient
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/enum_table.hpp"
+#include "strategies/muon.hpp"
 #include "strategies/refusal.hpp"
 
 namespace orrery::strategies {
@@ -74,6 +75,7 @@ constexpr std::array table{
     OptimizerRow{Optimizer::lamb, "LAMB", 8, lamb_kernels, lamb_loop, true, true},
     OptimizerRow{Optimizer::adafactor, "Adafactor", 0, {}, adafactor_loop, false, false},
     OptimizerRow{Optimizer::adam8bit, "8-bit Adam", 2, {}, adam8bit_loop, false, false},
+    OptimizerRow{Optimizer::muon, "Muon", 4, {}, {}, false, false},  // of matrices (muon.hpp)
 };
 
 constexpr bool in_order() {
@@ -91,7 +93,9 @@ void check_optimizer(const Plan& plan) {
     const Training& training = plan.training;
     const OptimizerRow& row = row_of(training.optimizer);
     const bool adam = training.optimizer == Optimizer::adam;
-    if (training.fused_optimizer && !adam && row.fused.empty())
+    check_muon(plan);
+    const bool of_the_rest = training.optimizer == Optimizer::muon;  // Adam, which has such kernels
+    if (training.fused_optimizer && !adam && !of_the_rest && row.fused.empty())
         refuse("/training/fused_optimizer", fmt::format("true, but {} has no kernels over all parameters", row.title),
                "set it to false");
     if (is_fused_adam(training)) return;

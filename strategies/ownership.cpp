@@ -42,11 +42,13 @@ Ownership ownership(const Plan& plan, ParameterClass of) {
         result.formed[Axis::tensor] = result.gradients[Axis::tensor] = Placement::partial;
     if (of == ParameterClass::embedding && result.used[Axis::pipeline] == Placement::replicated)
         result.formed[Axis::pipeline] = result.gradients[Axis::pipeline] = Placement::partial;
-    const bool shared = plan.mesh().group_size((plan.data_group() | plan.copies()).without(Axis::replica)) > 1;
+    const bool copies = plan.strategy.optimizer_instances > 1;  // along the axis; else it parts ranks that share
+    const AxisSet all = plan.data_group() | plan.copies(), sharing = copies ? all.without(Axis::replica) : all;
+    const bool shared = plan.mesh().group_size(sharing) > 1;
     const Kept& shares = row_of(shared ? plan.strategy.sharding : Sharding::none).kept;
     for (const Axis axis : all_axes) {
         if (!result.replicas.has(axis)) continue;
-        const Kept& kept = axis == Axis::replica ? keeps_all : shares;
+        const Kept& kept = copies && axis == Axis::replica ? keeps_all : shares;
         result.formed[axis] = Placement::partial;
         result.weights[axis] = kept.weights;
         result.gradients[axis] = kept.gradients;

@@ -79,6 +79,14 @@ struct Strategy {
     /// Of a network over images: so many neighbouring data ranks divide its classes (partition/class_split.cpp); they
     /// lie along Axis::expert.
     std::uint32_t split_classes = 1;
+    /// ZeRO++ (zero_plus_plus.hpp), DeepSpeed's zero_quantized_weights, zero_hpz_partition_size and
+    /// zero_quantized_gradients: weights are gathered in blocks of int8; so many ranks keep all weights among them from
+    /// their first use in a step on, 1 for none; gradients are exchanged in blocks of int4, among `node_ranks` ranks
+    /// first.
+    bool quantized_weights = false;
+    std::uint32_t secondary_partition = 1;
+    bool quantized_gradients = false;
+    std::uint32_t node_ranks = 0;  ///< 0: of quantized gradients the scenario's, GPUs of a node
     Compression compression = Compression::none;
     static constexpr std::uint32_t usual_freeze_step = 100'000;  ///< DeepSpeed's
     std::uint32_t freeze_step = usual_freeze_step;               ///< steps of the warm-up, which is Adam as ever
@@ -148,6 +156,7 @@ enum class Optimizer : std::uint8_t {
     lamb,       ///< Adam's step, scaled by norms of each parameter and its step
     adafactor,  ///< without a first moment
     adam8bit,   ///< bitsandbytes: moments in 8 bits, block by block
+    muon,       ///< momentum made orthogonal, of matrices between embedding and head; Adam of the rest (muon.hpp)
 };
 
 /// Which linear layers have adapters when the rest of a model is frozen (LoRA, Hu et al. 2021).
@@ -186,6 +195,7 @@ struct Training {
     hardware::AttentionKernel attention_kernel = hardware::AttentionKernel::newest;  ///< of fused attention
     double grad_clip = 1.0;                                                          ///< clip-grad; 0: no gradient norm
     Optimizer optimizer = Optimizer::adam;
+    std::uint32_t muon_steps = 5;  ///< muon-num-ns-steps: Newton-Schulz iterations, of three products each
     /// Gradients and weights are worked on by kernels over all parameters (apex, Megatron-LM); false: parameter by
     /// parameter, as PyTorch code does.
     bool fused_optimizer = true;
@@ -223,8 +233,21 @@ struct Plan {
     [[nodiscard]] std::uint32_t ranks() const {
         return strategy.tensor * strategy.context * strategy.pipeline * strategy.data;
     }
+    /// Groups of data ranks along Axis::replica: copies of what is shared, or of ZeRO++ parts of nodes that share too.
+    [[nodiscard]] std::uint32_t groups_of_data() const {
+        return strategy.optimizer_instances > 1 ? strategy.optimizer_instances : parts_of_nodes();
+    }
+    /// Of the ranks that share all, so many parts of neighbours: a secondary partition is kept, and quantized gradients
+    /// are exchanged first, in each. 1 where one holds all ranks.
+    [[nodiscard]] std::uint32_t parts_of_nodes() const {
+        const std::uint32_t ranks = strategy.data * strategy.context;
+        const std::uint32_t part = strategy.secondary_partition > 1 ? strategy.secondary_partition
+                                   : strategy.quantized_gradients   ? strategy.node_ranks
+                                                                    : 0;
+        return part == 0 || ranks % part != 0 ? 1 : ranks / part;
+    }
     [[nodiscard]] Mesh mesh() const {
-        const std::uint32_t expert = expert_extent(), copies = strategy.optimizer_instances;
+        const std::uint32_t expert = expert_extent(), copies = groups_of_data();
         return {
             {strategy.tensor, strategy.context, expert, strategy.data / expert / copies, copies, strategy.pipeline}};
     }
@@ -254,12 +277,12 @@ struct Plan {
     }
     [[nodiscard]] AxisSet expert_data_group() const {
         AxisSet group{Axis::data};
-        if (strategy.optimizer_instances > 1) group = group | AxisSet{Axis::replica};
+        if (groups_of_data() > 1) group = group | AxisSet{Axis::replica};
         return strategy.context > 1 && strategy.expert == 1 ? group | AxisSet{Axis::context} : group;
     }
     [[nodiscard]] AxisSet data_group() const {
         AxisSet group{Axis::data};
-        if (strategy.optimizer_instances > 1) group = group | AxisSet{Axis::replica};
+        if (groups_of_data() > 1) group = group | AxisSet{Axis::replica};
         if (strategy.context > 1) group = group | AxisSet{Axis::context};
         return expert_extent() > 1 ? group | AxisSet{Axis::expert} : group;
     }

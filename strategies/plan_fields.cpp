@@ -45,7 +45,7 @@ constexpr std::array recomputes{word("none", Recompute::none), word("selective",
 constexpr std::array optimizers{word("adam", Optimizer::adam),         word("sgd", Optimizer::sgd),
                                 word("momentum", Optimizer::momentum), word("lion", Optimizer::lion),
                                 word("lamb", Optimizer::lamb),         word("adafactor", Optimizer::adafactor),
-                                word("adam8bit", Optimizer::adam8bit)};
+                                word("adam8bit", Optimizer::adam8bit), word("muon", Optimizer::muon)};
 static_assert(optimizers.size() == enumerators<Optimizer>);
 constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam)};
 static_assert(compressions.size() == enumerators<Compression>);
@@ -148,6 +148,20 @@ constexpr std::array of_strategy{
         .help = "Networks over images: so many neighbouring data ranks divide the classes of the classifier, which "
                 "gathers their features (Whale's split beside a replicated backbone).",
         .origin = "Jia et al., USENIX ATC'22; An et al. 2021 (Partial FC)"}),
+    field<&Strategy::quantized_weights>({.name = "zero_quantized_weights",
+        .help = "ZeRO++'s qwZ: weights that zero3 gathers move in blocks of int8.",
+        .origin = "Wang et al. 2023, arXiv:2306.10209; DeepSpeed"}),
+    field<&Strategy::secondary_partition>({.name = "zero_hpz_partition_size", .min = 1, .max = max_data,
+        .help = "ZeRO++'s hpZ: so many ranks, those of a node, keep all weights among them behind their first use, and "
+                "gather later ones there; 1: none do.",
+        .origin = "arXiv:2306.10209; DeepSpeed"}),
+    field<&Strategy::quantized_gradients>({.name = "zero_quantized_gradients",
+        .help = "ZeRO++'s qgZ: gradients are exchanged in blocks of int4, within nodes and then across them.",
+        .origin = "arXiv:2306.10209; DeepSpeed"}),
+    field<&Strategy::node_ranks>({.name = "zero_ranks_per_node", .min = 0, .max = max_data,
+        .help = "Ranks among which quantized gradients are exchanged first.",
+        .when_absent = "GPUs of a node",
+        .origin = "DeepSpeed (coalesced_collectives.py)"}),
     field<&Strategy::compression>({.name = "compression", .words = compressions,
         .help = "onebit-adam: behind freeze_step steps data ranks exchange signs of their momentum, not gradients.",
         .origin = "Tang et al. 2021, arXiv:2102.02888; DeepSpeed (OneBitAdam)"}),
@@ -312,8 +326,11 @@ constexpr std::array of_training{
         .others = {deepspeed("gradient_clipping")}}),
     field<&Training::optimizer>({.name = "optimizer", .words = optimizers,
         .help = "What turns gradients into new weights: AdamW, SGD without and with momentum, Lion, LAMB, Adafactor "
-                "without a first moment, or bitsandbytes' 8-bit Adam (strategies/README.md).",
-        .origin = "apex; PyTorch; transformers; bitsandbytes"}),
+                "without a first moment, bitsandbytes' 8-bit Adam, or Muon (strategies/README.md).",
+        .origin = "apex; PyTorch; transformers; bitsandbytes; Megatron-LM"}),
+    field<&Training::muon_steps>({.name = "muon_num_ns_steps", .min = 1, .max = 100,
+        .help = "Newton-Schulz iterations of Muon, of three products each.",
+        .origin = "Jordan et al. 2024; Megatron-LM"}),
     field<&Training::fused_optimizer>({.name = "fused_optimizer",
         .help = "Norm, clipping and update by kernels over all parameters; false: parameter by parameter, as PyTorch's "
                 "loops do.",

@@ -86,6 +86,7 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
         type.recomputed = runs_again(layer, plan.strategy)
                               ? add_blocks(step, intern, sharded, Recompute::full, backwards)
                               : type.plain;
+        type.plain.shapes = type.recomputed.shapes = parameter_shapes(sharded, plan);
     }
     if (plan.strategy.overlap_expert_exchanges) add_pairs(step, intern, plan, blocks);
     blocks.word_embedding_parameters = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;

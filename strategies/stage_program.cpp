@@ -5,6 +5,7 @@
 #include "strategies/checkpoint_boundary.hpp"
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/gradient_sync.hpp"
+#include "strategies/muon.hpp"
 #include "strategies/offload.hpp"
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/optimizer_phase.hpp"
@@ -16,6 +17,7 @@
 #include "strategies/state_bytes.hpp"
 #include "strategies/tensor_overlap.hpp"
 #include "strategies/weight_gathers.hpp"
+#include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
 
@@ -140,15 +142,18 @@ void StageWriter::lasting_buffers() {
     }
     const Ownership dense = ownership(plan_, ParameterClass::dense);
     weights += share(mesh, dense, dense.weights, stage_.frozen_parameters * state.weight);
+    weights += secondary_bytes(plan_, (stage_.parameters + stage_.frozen_parameters) * 2);
     Lifetime versions = usual_lifetime(Keep::weight);
     versions.versions = static_cast<std::uint16_t>(schedule_.versions(plan_.pipeline_shape(), stage_.index));
     builder_.buffer(weights, Keep::weight, versions);
+    states += muon_more_bytes(plan_, stage_, owned_parameters(plan_, stage_));
     builder_.buffer(states - offloaded(plan_, states), Keep::optimizer);
     if (const std::uint64_t bytes = tensor_overlap_buffers(plan_); bytes > 0)
         builder_.buffer(bytes, Keep::scratch, Lifetime{});
     if (plan_.compresses())
         builder_.buffer(compression_error_bytes(plan_, owned_parameters(plan_, stage_)), Keep::optimizer);
-    if (plan_.compresses() || !is_fused_adam(plan_.training)) builder_.price_only();
+    if (plan_.compresses() || !is_fused_adam(plan_.training) || is_zero_plus_plus(plan_.strategy))
+        builder_.price_only();
     host_.lasting_buffers();
 }
 
@@ -284,6 +289,7 @@ void StageWriter::forward_layer(const Slot& slot, std::size_t i, const std::vect
     checkpoints_.before(label, placed.runs_again, use.writes);
     call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward, label, use);
     checkpoints_.behind(label, placed.runs_again, {});
+    weights_.behind();
     offload_.behind(slot, i, following(slot), saved(slot).back().all);
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "strategies/muon.hpp"
 #include "strategies/ownership.hpp"
 
 namespace orrery::strategies {
@@ -38,6 +39,24 @@ void Updates::sum(const std::string& name, AxisSet group, std::uint64_t bytes) {
     builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
                   What{Collective{CollectiveKind::all_reduce, group, bytes}}, none, none);
     builder_.state(StateDetail{});
+}
+
+void Updates::streams(const std::string& name, double streams, std::uint64_t numbers, std::span<const BufferId> reads,
+                      std::span<const BufferId> writes) {
+    kernel(name, PointwiseKind::scale, Dtype::fp32, numbers_of_scale(streams * static_cast<double>(numbers)), {}, reads,
+           writes);
+}
+
+void Updates::product(const kernels::Gemm& gemm) {
+    builder_.emit(Lane::compute, intern_.label("orthogonalize", Phase::optimizer), What{intern_.kernel(gemm)}, none,
+                  none);
+    builder_.state({});
+}
+
+void Updates::gather(const std::string& name, AxisSet group, std::uint64_t bytes) {
+    builder_.emit(Lane::compute, intern_.label(name, Phase::optimizer),
+                  What{Collective{CollectiveKind::all_gather, group, bytes}}, none, none);
+    builder_.state({});
 }
 
 void Updates::by_parameter(const Stage& stage, std::uint64_t owned, std::span<const UpdateKernel> kernels,
@@ -79,7 +98,9 @@ void update_priced(const Plan& plan, const Stage& stage, std::uint64_t owned, Up
     const bool narrow = copy != Dtype::fp32;
     const auto last = narrow ? Updates::none : updated;
     if (row.norms) agree_on_norms(plan, stage, out);
-    if (!plan.training.fused_optimizer)
+    if (row.optimizer == Optimizer::muon)
+        update_by_muon(plan, stage, out, copies, last);
+    else if (!plan.training.fused_optimizer)
         out.by_parameter(stage, owned, row.by_parameter, copies, last);
     else
         for (const UpdateKernel& kernel : row.fused)

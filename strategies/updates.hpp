@@ -28,6 +28,14 @@ public:
     /// Of bytes that the host does not wait for.
     void sum(const std::string& name, AxisSet group, std::uint64_t bytes);
 
+    /// Of plain kernels, as many as cost the host what one of a layer's does, over so many fp32 numbers.
+    void streams(const std::string& name, double streams, std::uint64_t numbers, std::span<const BufferId> reads = none,
+                 std::span<const BufferId> writes = none);
+    /// Of Newton-Schulz iterations, in bf16.
+    void product(const kernels::Gemm& gemm);
+    /// The kernel behind waits for it.
+    void gather(const std::string& name, AxisSet group, std::uint64_t bytes);
+
     /// PyTorch's kernels for each of the parameters of which the rank has `owned` numbers, all as if of the mean size.
     void by_parameter(const Stage& stage, std::uint64_t owned, std::span<const UpdateKernel> kernels,
                       std::span<const BufferId> reads = none, std::span<const BufferId> writes = none);

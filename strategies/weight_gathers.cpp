@@ -1,6 +1,9 @@
 #include "strategies/weight_gathers.hpp"
 
 #include <algorithm>
+#include <set>
+
+#include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
 
@@ -50,14 +53,15 @@ void WeightGathers::find_uses(std::span<const Slot> slots) {
         for (std::size_t i = 0; i < layers; ++i)
             uses_.push_back({&slot, slot.work == SlotWork::forward ? i : layers - 1 - i});
     }
+    std::set<std::int32_t> met;
+    for (Use& use : uses_) use.first = keeps_secondary(plan_) && met.insert(layer_of(use).layer).second;
     gathered_.resize(uses_.size());
 }
 
 /// The weights for the call number `use`, when the call two before it has ended.
 void WeightGathers::gather(std::size_t use) {
-    const auto& [slot, position] = uses_[use];
-    const PlacedLayer& layer = stage_.chunks[slot->chunk][position];
-    if (lends_ && slot->chunk == 0 && position == 0) return lend(use, layer);
+    const PlacedLayer& layer = layer_of(uses_[use]);
+    if (lends_ && uses_[use].slot->chunk == 0 && uses_[use].position == 0) return lend(use, layer);
     gather(use, layer);
     if (layer.blocks->borrows_words) gathered_[use].insert(gathered_[use].end(), lent_.begin(), lent_.end());
 }
@@ -85,16 +89,47 @@ void WeightGathers::gather(std::size_t use, const PlacedLayer& layer) {
                     : layer.blocks->parameters + layer.blocks->frozen_parameters - layer.blocks->expert_parameters;
         if (parameters == 0) continue;
         for (const Move& move : moves(mesh_, of.weights, of.used, of.replicas)) {
-            const std::uint64_t bytes = move.size(mesh_, parameters * weight_bytes(plan_));
-            const BufferId whole = builder_.buffer(bytes, Keep::weight, {.span = Lifetime::Span::use});
-            std::vector<BufferId> waits;
-            if (use >= 2) waits.push_back(done_[use - 2]);
-            builder_.emit(Lane::data, label, What{Collective{move.kind, move.group, bytes}}, waits,
-                          std::span(&whole, 1));
+            gathered_[use].push_back(gather(use, label, move, parameters));
             takes(layer.layer, experts);
-            gathered_[use].push_back(whole);
         }
     }
+}
+
+BufferId WeightGathers::gather(std::size_t use, const Label& label, const Move& move, std::uint64_t parameters) {
+    const std::uint64_t bytes = move.size(mesh_, parameters * weight_bytes(plan_));
+    const BufferId whole = builder_.buffer(bytes, Keep::weight, {.span = Lifetime::Span::use});
+    std::vector<BufferId> waits;
+    if (use >= 2) waits.push_back(done_[use - 2]);
+    AxisSet group = move.group;
+    if (const auto kept = secondary_.find(label.layer); kept != secondary_.end()) {
+        waits.push_back(kept->second);
+        group = secondary_group(plan_);
+    }
+    if (plan_.strategy.quantized_weights)
+        QuantizedGather(plan_, group, builder_, intern_).write(label, parameters, waits, whole);
+    else
+        builder_.emit(Lane::data, label, What{Collective{move.kind, group, bytes}}, waits, std::span(&whole, 1));
+    return whole;
+}
+
+void WeightGathers::behind() {
+    if (uses_.empty() || !uses_[done_.size() - 1].first) return;
+    const Use& use = uses_[done_.size() - 1];
+    const PlacedLayer& layer = layer_of(use);
+    const std::uint64_t kept =
+        secondary_bytes(plan_, (layer.blocks->parameters + layer.blocks->frozen_parameters) * weight_bytes(plan_));
+    if (kept == 0) return;
+    const auto micro_batch = static_cast<std::int32_t>(use.slot->micro_batch);
+    const auto label = [&](std::string_view name) {
+        return intern_.label(name, Phase::forward, micro_batch, layer.layer);
+    };
+    const BufferId copied = builder_.buffer(0, Keep::scratch);
+    const std::vector<BufferId>& weights = gathered_[done_.size() - 1];
+    builder_.emit(Lane::compute, label("keep secondary partition"), What{intern_.kernel(copying(kept))}, weights,
+                  std::span(&copied, 1));
+    builder_.state({});
+    builder_.emit(Lane::compute, label("secondary partition there"), HostSync{}, {copied}, {});
+    secondary_[layer.layer] = copied;
 }
 
 /// The operation that was emitted last gathers a layer's weights.
@@ -115,7 +150,10 @@ void WeightGathers::before(const Slot& slot, std::size_t position, std::vector<B
     if (use == 0) gather(0);
     done_.push_back(builder_.buffer(0, Keep::scratch));
     writes.push_back(done_.back());
-    if (use + 1 < uses_.size()) gather(use + 1);
+    if (use + 1 < uses_.size()) {
+        const bool stays = uses_[use].first && layer_of(uses_[use + 1]).layer == layer_of(uses_[use]).layer;
+        stays ? void(gathered_[use + 1] = gathered_[use]) : gather(use + 1);
+    }
     reads.insert(reads.end(), gathered_[use].begin(), gathered_[use].end());
 }
 

@@ -20,7 +20,9 @@ namespace orrery::strategies {
 /// layer's weights are gathered for each of its calls, beside the call before, into buffers that are gone behind it
 /// (FSDP's backward_prefetch and limit_all_gathers; DeepSpeed's stage 3): two layers' are there at once at most. Where
 /// logits read the word embedding too, its layer's stay from its forward to its backward (FSDP's root is not freed
-/// behind the forward: torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard).
+/// behind the forward: torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard). Under ZeRO++ they move
+/// quantized or come from a secondary partition (zero_plus_plus.hpp); what its forward leaves to the backward that
+/// follows at once is then not gathered again, as DeepSpeed does not release what its trace needs next.
 class WeightGathers {
 public:
     WeightGathers(const Plan& plan, const Stage& stage, std::span<const Slot> slots, const GradientBuckets& buckets,
@@ -29,18 +31,27 @@ public:
     void begin();
     /// To be told of each call before it is written, in program order; adds to what it reads and writes.
     void before(const Slot& slot, std::size_t position, std::vector<BufferId>& reads, std::vector<BufferId>& writes);
+    /// And of a forward's call behind it: what is kept of a layer's weights is copied when they are used first, and the
+    /// host waits for that (partition_parameters.py, _partition_param_sec).
+    void behind();
 
 private:
     struct Use {
         const Slot* slot;
         std::size_t position;
+        bool first = false;  ///< of a step, and a secondary partition is kept
     };
+    using LayerPart = std::pair<std::int32_t, bool>;  // layer, experts
     [[nodiscard]] bool shares_weights() const {
         return !moves(mesh_, dense_.weights, dense_.used, dense_.replicas).empty();
     }
     void find_uses(std::span<const Slot> slots);
     void gather(std::size_t use);
     void gather(std::size_t use, const PlacedLayer& layer);
+    BufferId gather(std::size_t use, const Label& label, const Move& move, std::uint64_t parameters);
+    [[nodiscard]] const PlacedLayer& layer_of(const Use& use) const {
+        return stage_.chunks[use.slot->chunk][use.position];
+    }
     void lend(std::size_t use, const PlacedLayer& layer);
     void takes(std::int32_t layer, bool experts);
 
@@ -58,7 +69,8 @@ private:
     std::vector<BufferId> lent_;                   // where they are gathered
     std::uint32_t borrowers_ = 0;                  // micro-batches that went forward and not yet back
     std::vector<BufferId> done_;                   // by use: what its call writes
-    std::map<std::pair<std::int32_t, bool>, std::uint16_t> details_;  // by layer, experts: what its gatherings take
+    std::map<LayerPart, std::uint16_t> details_;   // what their gatherings take
+    std::map<std::int32_t, BufferId> secondary_;   // by layer: what says that its part is kept
 };
 
 }  // namespace orrery::strategies

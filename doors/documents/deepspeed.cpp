@@ -28,12 +28,13 @@ constexpr Row rows[] = {
     rule("zero_optimization.offload_param.device"), harmless("zero_optimization.offload_param.*"),
     rule("zero_optimization.cpu_offload"),
     refused("zero_optimization.cpu_offload_params", "weights in host memory are not modelled yet", "false"),
-    refused("zero_optimization.zero_hpz_partition_size", "ZeRO-3 within parts of the data ranks is not modelled yet",
-        "1", Takes::one, "1"),
+    rule("zero_optimization.zero_hpz_partition_size"), rule("zero_optimization.zero_quantized_weights"),
+    rule("zero_optimization.zero_quantized_gradients"),
+    refused("zero_optimization.zero_quantized_nontrainable_weights", "frozen weights kept in int8 are not modelled yet",
+        "false"),
+    noted("zero_optimization.zeropp_loco_param", "what quantizing gradients loses is not kept", estimate),
     refused("zero_optimization.mics_shard_size", "ZeRO-3 within parts of the data ranks is not modelled yet",
         "leave it out", Takes::one, "-1"),
-    noted("zero_optimization.zero_quantized_weights", "weights are gathered in 16 bits", estimate),
-    noted("zero_optimization.zero_quantized_gradients", "gradients are reduced in full", estimate),
     noted("zero_optimization.stage3_max_live_parameters", "every layer's weights are given back after use", estimate,
         Takes::one, "auto"),
     noted("zero_optimization.stage3_max_reuse_distance", "every layer's weights are given back after use", estimate,
@@ -142,6 +143,19 @@ void read_zero(const Givens& given, Draft& draft) {
     draft.set("/strategy/bucket_size", fmt::format("{} B", std::min(*elements, most) * bytes), bucket->origin);
 }
 
+/// ZeRO++. Gradients are then of the format that is trained in (communication_data_type's default).
+void read_zero_plus_plus(const Givens& given, Draft& draft) {
+    if (const Given* const part = given.find("zero_optimization.zero_hpz_partition_size"))
+        set_key("/strategy/zero_hpz_partition_size", *part, draft);
+    for (const char* const name : {"zero_quantized_weights", "zero_quantized_gradients"}) {
+        const Given* const said = given.find(fmt::format("zero_optimization.{}", name));
+        if (said != nullptr) set_key(fmt::format("/strategy/{}", name), *said, draft);
+    }
+    if (!given.is_on("zero_optimization.zero_quantized_gradients")) return;
+    if (const auto* const precision = draft.find("/training/precision"))
+        draft.set_default("/training/grad_reduce_precision", *precision, draft.whole_file());
+}
+
 /// ZeRO-Offload, in whole or (ZeRO-Offload++) in part; its gradients leave as they are reduced.
 void read_offloaded_optimizer(const Givens& given, Draft& draft) {
     const Given* const device = given.find("zero_optimization.offload_optimizer.device");
@@ -181,6 +195,7 @@ void read_deepspeed(const Request& request, Draft& draft) {
     draft.set_default("/training/clip_grad", 0, draft.whole_file());  // DeepSpeed clips where it is told to
     read_precision(given, draft);
     read_zero(given, draft);
+    read_zero_plus_plus(given, draft);
     read_offloaded_optimizer(given, draft);
     refuse_offloaded_weights(given, draft);
     if (const Given* const optimizer = given.find("optimizer.type")) {

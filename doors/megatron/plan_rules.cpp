@@ -299,6 +299,10 @@ void read_optimizer(const Givens& given, Draft& draft) {
     const bool moves_on = momentum == nullptr || std::strtod(text_of(momentum->value).c_str(), nullptr) != 0;
     if (text_of(optimizer->value) == "sgd" && moves_on)
         return draft.set("/training/optimizer", "momentum", optimizer->origin);
+    if (text_of(optimizer->value) == "dist_muon") {  // an older name of Muon with --use-distributed-optimizer
+        draft.set("/training/optimizer", "muon", optimizer->origin);
+        return draft.set_default("/strategy/sharding", "zero1", optimizer->origin);
+    }
     set_key("/training/optimizer", *optimizer, draft);
 }
 

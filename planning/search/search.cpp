@@ -58,6 +58,10 @@ std::vector<scenarios::Override> open_plan() {
                             "account_for_embedding_in_pipeline_split",
                             "account_for_loss_in_pipeline_split",
                             "pipeline_layers",
+                            "zero_quantized_weights",
+                            "zero_hpz_partition_size",
+                            "zero_quantized_gradients",
+                            "zero_ranks_per_node",
                             "compression",
                             "freeze_step"})
         changes.push_back({std::string("strategy.") + key, "null"});

@@ -94,6 +94,32 @@ TEST(DeepSpeed, ReadsOneBitAdam) {
     EXPECT_TRUE(says(usual, Verdict::refused, "not compatible with ZeRO")) << refusals(usual);
 }
 
+/// The example of its tutorial (docs/_tutorials/zeropp.md), on nodes of eight GPUs.
+TEST(DeepSpeed, ReadsZeroPlusPlus) {
+    const auto read = [](const std::string& part) {
+        return imported("deepspeed",
+                        R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1,
+            "fp16": {"enabled": true}, "zero_optimization": {"stage": 3, "reduce_bucket_size": 10000000,
+            "reduce_scatter": true, "zero_quantized_weights": true, "zero_hpz_partition_size": )" +
+                            part + R"(, "zero_quantized_gradients": true,
+            "contiguous_gradients": true, "overlap_comm": true}})",
+                        on(64), gpt2);
+    };
+    const Imported all = read("8");
+    EXPECT_FALSE(all.refused()) << refusals(all);
+    EXPECT_EQ(at(all, "/strategy/sharding"), "zero3");
+    EXPECT_EQ(at(all, "/strategy/zero_quantized_weights"), true);
+    EXPECT_EQ(at(all, "/strategy/zero_hpz_partition_size"), 8);
+    EXPECT_EQ(at(all, "/strategy/zero_quantized_gradients"), true);
+    EXPECT_EQ(at(all, "/training/grad_reduce_precision"), "fp16");
+    const Imported odd = read("6");
+    EXPECT_TRUE(says(odd, Verdict::refused, "6 ranks do not divide the 64")) << refusals(odd);
+    const Imported frozen = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
+        "fp16": {"enabled": true}, "zero_optimization": {"stage": 3, "zero_quantized_nontrainable_weights": true}})",
+                                     on(8), gpt2);
+    EXPECT_TRUE(says(frozen, Verdict::refused, "frozen weights")) << refusals(frozen);
+}
+
 TEST(DeepSpeed, ReadsLamb) {
     const Imported read = imported("deepspeed", R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 8,
         "optimizer": {"type": "Lamb", "params": {"lr": 11e-3, "max_coeff": 0.3}}, "fp16": {"enabled": true}})",
@@ -102,14 +128,27 @@ TEST(DeepSpeed, ReadsLamb) {
     EXPECT_EQ(at(read, "/training/optimizer"), "lamb");
 }
 
+TEST(DeepSpeed, ReadsMuon) {
+    const auto read = [](const std::string& stage) {
+        return imported("deepspeed",
+                        R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 8,
+            "optimizer": {"type": "Muon", "params": {"lr": 2e-4}}, "bf16": {"enabled": true},
+            "zero_optimization": {"stage": )" +
+                            stage + "}}",
+                        on(8), gpt2);
+    };
+    EXPECT_EQ(at(read("1"), "/training/optimizer"), "muon") << refusals(read("1"));
+    EXPECT_TRUE(says(read("3"), Verdict::refused, "Muon under zero3")) << refusals(read("3"));
+}
+
 TEST(DeepSpeed, RefusesWeightsOnTheHostAndOtherOptimizersWithTheirPointers) {
     const Imported read = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
-        "optimizer": {"type": "Muon"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
-        "offload_optimizer": {"device": "none"}, "zero_hpz_partition_size": 8}, "made_up": 1})",
+        "optimizer": {"type": "Shampoo"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
+        "offload_optimizer": {"device": "none"}, "mics_shard_size": 8}, "made_up": 1})",
                                    on(8), gpt2);
     EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/offload_param/device")) << refusals(read);
-    EXPECT_TRUE(says(read, Verdict::refused, "Muon is not modelled"));
-    EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/zero_hpz_partition_size"));
+    EXPECT_TRUE(says(read, Verdict::refused, "/optimizer/type"));
+    EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/mics_shard_size"));
     EXPECT_FALSE(says(read, Verdict::refused, "offload_optimizer"));
     EXPECT_TRUE(says(read, Verdict::unknown, "made_up"));
 }

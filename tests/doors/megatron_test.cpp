@@ -112,7 +112,9 @@ TEST(Megatron, ReadsOptimizers) {
     EXPECT_EQ(at(with("--optimizer sgd"), "/training/optimizer"), "momentum");
     EXPECT_EQ(at(with("--optimizer sgd --sgd-momentum 0"), "/training/optimizer"), "sgd");
     EXPECT_EQ(at(with("--sgd-momentum 0.9"), "/training/optimizer"), nullptr);
-    EXPECT_TRUE(says(with("--optimizer muon"), Verdict::refused, "Muon is not modelled"));
+    EXPECT_EQ(at(with("--optimizer muon --muon-num-ns-steps 10"), "/training/optimizer"), "muon");
+    EXPECT_EQ(at(with("--optimizer muon --muon-num-ns-steps 10"), "/training/muon_num_ns_steps"), 10);
+    EXPECT_EQ(at(with("--optimizer dist_muon"), "/strategy/sharding"), "zero1");
 }
 
 TEST(Megatron, ReadsExperts) {

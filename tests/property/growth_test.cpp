@@ -121,8 +121,9 @@ TEST(Growth, ADistributedOptimizerNeedsNoMoreMemory) {
     for_each_pair(
         [](json& s) {
             s["strategy"]["sharding"] = "none";
-            for (const char* key :
-                 {"num_distributed_optimizer_instances", "overlap_param_gather", "compression", "freeze_step"})
+            for (const char* key : {"num_distributed_optimizer_instances", "overlap_param_gather", "compression",
+                                    "freeze_step", "zero_quantized_weights", "zero_hpz_partition_size",
+                                    "zero_quantized_gradients", "zero_ranks_per_node"})
                 s["strategy"].erase(key);
         },
         [](json& s) { s["strategy"]["sharding"] = "zero1"; }, expect_no_more_memory);

@@ -169,6 +169,28 @@ void draw_sharding(Dice& dice, json& strategy) {
         strategy["num_distributed_optimizer_instances"] = 2;
 }
 
+/// ZeRO++, in half of the scenarios that it goes with; what the draw above may have set of groups is left out.
+void draw_zero_plus_plus(Dice& dice, json& scenario) {
+    json& strategy = scenario["strategy"];
+    json& training = scenario["training"];
+    const std::string precision = training["precision"];
+    const bool weights = dice.coin(), gradients = dice.coin();
+    const std::uint32_t part = dice.one_of<std::uint32_t>({1, 2, 4}), context = strategy.value("context", 1U);
+    if (!dice.coin() || strategy["sharding"] != "zero3" || strategy["pipeline"] != 1 ||
+        training.contains("lora_rank") || scenario["model"].contains("num_experts"))
+        return;
+    strategy.erase("num_distributed_optimizer_instances");
+    const bool narrow = !precision.ends_with("32");
+    strategy["zero_quantized_weights"] = weights && narrow;
+    if (strategy["tensor"] != 1) return;
+    const std::uint32_t ranks = strategy["data"].get<std::uint32_t>() * context;
+    if (part > 1 && ranks % part == 0 && part % context == 0) strategy["zero_hpz_partition_size"] = part;
+    if (!gradients || !narrow || ranks % context != 0) return;
+    strategy["zero_quantized_gradients"] = true;
+    strategy["zero_ranks_per_node"] = strategy.contains("zero_hpz_partition_size") ? part : 2 * context;
+    training["grad_reduce_precision"] = precision == "fp8" ? "bf16" : precision;
+}
+
 /// The first stage hands a layer to the last, or both count what else they do as one, in one scenario of three.
 void draw_stages(Dice& dice, const Shape& shape, json& strategy) {
     const std::uint32_t each = shape.layers / (shape.pipeline * shape.chunks);
@@ -214,6 +236,18 @@ void draw_optimizer(Dice& dice, json& scenario) {
     training["optimizer"] = optimizer;
     const bool fused = dice.coin();
     training["fused_optimizer"] = fused && optimizer != "adafactor" && optimizer != "adam8bit";
+}
+
+/// Muon, in one scenario of six that it goes with.
+void draw_muon(Dice& dice, json& scenario) {
+    const json& strategy = scenario["strategy"];
+    json& training = scenario["training"];
+    const std::uint32_t steps = dice.between(1, 6);
+    const bool sharded = strategy["sharding"] == "zero2" || strategy["sharding"] == "zero3";
+    if (dice.between(0, 5) != 0 || sharded || strategy.contains("compression") || training.contains("lora_rank"))
+        return;
+    training["optimizer"] = "muon";
+    training["muon_num_ns_steps"] = steps;
 }
 
 /// Schedules that split backwards, turn around or run both ways, in one scenario of three that they go with.
@@ -304,6 +338,8 @@ json random_scenario(std::mt19937_64& random) {
     draw_modules_and_tokens(dice, scenario);
     draw_tensor_overlap(dice, shape, scenario);
     draw_engine(dice, scenario);
+    draw_zero_plus_plus(dice, scenario);
+    draw_muon(dice, scenario);
     return scenario;
 }
 

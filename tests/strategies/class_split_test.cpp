@@ -86,6 +86,10 @@ TEST(ClassSplit, IsRefusedWhereNothingCanBeDivided) {
     Plan gpt = tiny_plan(1, 1, 2);
     gpt.strategy.split_classes = 2;
     EXPECT_EQ(refused_at(gpt), "/strategy/split_classes");
+    Plan quantized = wide(8, 8);
+    quantized.strategy.sharding = Sharding::zero3;
+    quantized.strategy.quantized_weights = true;
+    EXPECT_EQ(refused_at(quantized), "/strategy/split_classes");
     Plan few = wide(8, 8);
     few.model.vocab = 4;
     EXPECT_EQ(refused_at(few), "/strategy/split_classes");
