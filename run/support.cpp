@@ -36,7 +36,7 @@ void require_model(const models::ModelSpec& model) {
     require(model.layer_pattern.empty(), "/model/hybrid_override_pattern",
             "state-space mixers and layers of one branch cannot be executed yet",
             "take a GPT or Llama model, or predict it with orrery simulate");
-    require(model.dropout == 0, "/model/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
+    require(model.dropout == 0, "/training/dropout", fmt::format("dropout {} cannot be executed yet", model.dropout),
             "set it to 0");
     require(model.token_types == 0, "/model/type_vocab_size", "BERT's table of segments cannot be executed yet",
             "set it to 0");
@@ -205,9 +205,13 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
     require(plan.model.relative_buckets == 0, "/model/relative_attention_num_buckets",
             "a GPU adds no biases of positions to scores yet", "run it on CPUs");
     const std::uint64_t aligned = vector_bytes / kernels::size_of(strategies::activation_dtype(plan));
-    const std::uint64_t tokens = plan.rank_tokens();
-    require(tokens % aligned == 0, "/training/seq", fmt::format("micro-batches of {} tokens", tokens),
+    const auto require_tokens = [&](std::uint64_t tokens, const char* key) {
+        require(
+            tokens % aligned == 0, key, fmt::format("micro-batches of {} tokens", tokens),
             fmt::format("a GPU needs a multiple of {} in {}", aligned, kernels::name(plan.training.precision.compute)));
+    };
+    require_tokens(plan.rank_tokens(), "/training/seq");
+    require_tokens(plan.rank_tokens(models::Sequence::decoded), "/training/decoder_seq");
     const models::ModelSpec& model = plan.model;
     require(plan.padded_vocab() / plan.strategy.tensor % aligned == 0, "/model/make_vocab_size_divisible_by",
             fmt::format("{} words on a rank", plan.padded_vocab() / plan.strategy.tensor),

@@ -157,7 +157,7 @@ TEST_F(RunTest, AnEncoderAndADecoderLearnTheSameOnEveryMesh) {
 
 TEST_F(RunTest, RefusesWhatAnEncoderAndADecoderCannot) {
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"model.dropout=0.1", "/model/dropout"},
+        {"training.dropout=0.1", "/training/dropout"},
         {"model.relative_attention_num_buckets=2", "/model/relative_attention_num_buckets"},
         {"strategy.cpu_offloading_num_layers=1", "/strategy/cpu_offloading_num_layers"},
         {"strategy.pipeline=2", "/strategy/pipeline"},
@@ -234,7 +234,7 @@ TEST_F(RunTest, RefusesWhatCannotRun) {
                                                       {"--steps", "1"},
                                                       {"--hosts", folder_ / "absent"},
                                                       {"--hosts", hosts},
-                                                      {"--set", "model.dropout=0.1"},
+                                                      {"--set", "training.dropout=0.1"},
                                                       {"--set", "training.precision=fp16"},
                                                       {"--set", "training.fused_attention=false"},
                                                       {"--data", folder_ / "absent"},

@@ -8,15 +8,17 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "models/catalog.hpp"
 #include "run/plan_file.hpp"
 #include "strategies/build.hpp"
+#include "tests/run/small_models.hpp"
 
 namespace orrery::run {
 namespace {
 
 using strategies::Plan;
 
-struct Case {
+struct Refusal {
     const char* pointer;
     void (*change)(Plan&);
 };
@@ -73,8 +75,8 @@ TEST(Support, NamesMicroBatchesThatExpertsShare) {
 
 TEST(Support, TakesAPlainPlan) { EXPECT_NO_THROW(require_executable(executable())); }
 
-const Case model_cases[]{
-    {"/model/dropout", [](Plan& p) { p.model.dropout = 0.1; }},
+const Refusal model_cases[]{
+    {"/training/dropout", [](Plan& p) { p.model.dropout = 0.1; }},
     {"/model/type_vocab_size", [](Plan& p) { p.model.token_types = 2; }},
     {"/model/output_norm", [](Plan& p) { p.model.parallel_residual = p.model.output_norm = true; }},
     {"/model/num_experts",
@@ -151,7 +153,7 @@ const Case model_cases[]{
      }},
 };
 
-const Case strategy_cases[]{
+const Refusal strategy_cases[]{
     {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
     {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
     {"/strategy/sharding",
@@ -218,7 +220,7 @@ const Case strategy_cases[]{
      }},
 };
 
-void expect_refused(const Case& one) {
+void expect_refused(const Refusal& one) {
     Plan plan = executable();
     one.change(plan);
     try {
@@ -231,8 +233,8 @@ void expect_refused(const Case& one) {
 }
 
 TEST(Support, RefusesByKey) {
-    for (const Case& one : model_cases) expect_refused(one);
-    for (const Case& one : strategy_cases) expect_refused(one);
+    for (const Refusal& one : model_cases) expect_refused(one);
+    for (const Refusal& one : strategy_cases) expect_refused(one);
 }
 
 TEST(Support, NamesBf16WhereItRefusesAnotherFormat) {
@@ -313,7 +315,7 @@ private:
 };
 
 TEST(Support, AGpuRefusesByKeyWhatACpuTakes) {
-    const Case cases[]{
+    const Refusal cases[]{
         {"/strategy/cp_comm_type", [](Plan& p) { p.strategy.context = 2; }},
         {"/strategy/cp_comm_type",
          [](Plan& p) {
@@ -321,10 +323,21 @@ TEST(Support, AGpuRefusesByKeyWhatACpuTakes) {
              p.strategy.context_exchange = strategies::ContextExchange::all_gather;
          }},
         {"/strategy/optimizer_cpu_offload", [](Plan& p) { p.strategy.optimizer_cpu_offload = true; }},
+        {"/model/relative_attention_num_buckets", [](Plan& p) { p = plan_of(small_t5()); }},
+        {"/training/decoder_seq",
+         [](Plan& p) {
+             p = plan_of(small_megatron_t5());
+             p.training.decoder_seq = 7;
+         }},
+        {"/model/name",
+         [](Plan& p) {
+             p.model = models::find("resnet-50");
+             p.training.seq = 1;
+         }},
     };
     GpuOnPaper gpu;
     const auto cpu = kernels::open_device("cpu");
-    for (const Case& one : cases) {
+    for (const Refusal& one : cases) {
         Plan plan = executable();
         plan.model = {
             .name = "gpt", .layers = 1, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .ffn = 32, .vocab = 64};
