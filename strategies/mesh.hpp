@@ -10,7 +10,7 @@
 namespace orrery::strategies {
 
 /// From the fastest-varying to the slowest, as Megatron-LM numbers its ranks. Data ranks lie along expert, data and
-/// replica: those that share their parameters' states along the first two, copies of such groups along the third.
+/// replica: those that share states along the first two, along the third copies of such groups, or ZeRO++'s nodes.
 ///
 /// opposite: no axis of its own, but two ranks along `pipeline` that stand opposite each other, s and p - 1 - s of an
 /// even number p: stages of pipelines in two directions that hold the same layers. Beside `pipeline` it adds nothing.

@@ -22,7 +22,8 @@ struct ShardingRow {
     Sharding kind;
     std::string_view name;   ///< the value of a strategy's key `sharding`
     std::string_view title;  ///< in reports; empty: nothing to say
-    /// Along the axes of ranks that share. Along Axis::replica lie copies of such groups, each of which keeps all.
+    /// Along the axes of ranks that share. Along Axis::replica lie copies of such groups, each of which keeps all, or
+    /// under ZeRO++ nodes, which share too.
     Kept kept;
 };
 
