@@ -18,6 +18,11 @@ constexpr std::string_view hybrid_instead =
     "\"sharding\": \"zero3\" with \"num_distributed_optimizer_instances\": the number of groups that share";
 constexpr std::string_view bubble_instead = "\"zb-h1\", \"zb-h2\", or \"zb-v\" with virtual_pipeline 2";
 
+constexpr std::string_view cycles =
+                               "what is ready at each cycle of Horovod depends on times, which a plan does not know",
+                           cycles_instead =
+                               "\"bucket_size\", as much as the threshold, with \"overlap_grad_reduce\": true";
+
 constexpr std::array table{
     NotModelled{strategy, "context_parallel", "", "the number of context ranks has another name here",
                 "\"context\": N"},
@@ -45,6 +50,8 @@ constexpr std::array table{
     NotModelled{strategy, "sharding", "full_shard", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "sharding", "hybrid_shard", "HSDP has another name here", hybrid_instead},
     NotModelled{strategy, "sharding", "shard_grad_op", "ZeRO-2 has another name here", zero_instead},
+    NotModelled{strategy, "horovod_fusion_threshold", "", cycles, cycles_instead},
+    NotModelled{strategy, "horovod_cycle_time", "", cycles, cycles_instead},
     NotModelled{strategy, "schedule", "zero_bubble", "zero-bubble schedules have names of their own", bubble_instead},
     NotModelled{training, "precision", "mxfp8", "fp8 with block scales is not modelled yet",
                 "\"fp8\", whose scales are of whole tensors"},

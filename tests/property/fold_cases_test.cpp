@@ -54,6 +54,10 @@ constexpr const char* heads = R"({"strategy": {"data": 2, "context": 2, "cp_comm
 constexpr const char* instances =
     R"({"strategy": {"sharding": "zero1", "num_distributed_optimizer_instances": 2, "overlap_grad_reduce": true}})";
 constexpr const char* hybrid = R"({"strategy": {"sharding": "zero3", "num_distributed_optimizer_instances": 4}})";
+constexpr const char* plus_plus =
+    R"({"strategy": {"tensor": 1, "pipeline": 1, "data": 8, "sharding": "zero3", "zero_quantized_weights": true,
+        "zero_hpz_partition_size": 2,
+        "zero_quantized_gradients": true, "zero_ranks_per_node": 2}, "training": {"grad_reduce_precision": "bf16"}})";
 constexpr const char* unequal =
     R"({"strategy": {"pipeline": 4, "data": 2, "pipeline_layers": "2,3,2,1", "overlap_grad_reduce": true}})";
 constexpr const char* interleaved =
@@ -83,6 +87,7 @@ const Case cases[] = {
     {"RailsHeadsExchanged", preset("dgx-a100", 4), 1, 1, 16, 1, heads},
     {"RailsInstances", preset("dgx-a100", 16), 8, 2, 8, 2, instances},
     {"RailsHybridSharding", preset("dgx-a100", 4), 1, 1, 32, 1, hybrid},
+    {"RailsZeroPlusPlus", preset("dgx-a100", 4), 1, 1, 32, 1, plus_plus},
     {"RailsUnequalStages", preset("dgx-a100", 16), 8, 4, 4, 4, unequal},
     {"RailsTwoWays", preset("dgx-a100", 16), 8, 4, 4, 4, two_ways},
     {"RailsTwoWaysInPairs", preset("dgx-a100", 4), 8, 2, 2, 2, in_pairs},

@@ -118,6 +118,17 @@ TEST(Scenario, GradientsAreReducedInTheFormatOfMegatron) {
     EXPECT_EQ(reduce("fp8"), Dtype::fp32);
 }
 
+TEST(Scenario, QuantizedGradientsAreExchangedWithinNodesFirst) {
+    json document = minimal();
+    document["training"]["precision"] = "fp16";
+    document["strategy"] = {{"sharding", "zero3"}, {"zero_quantized_gradients", true}};
+    EXPECT_EQ(read(document).plan.strategy.node_ranks, 8U);
+    document["strategy"]["zero_ranks_per_node"] = 4;
+    EXPECT_EQ(read(document).plan.strategy.node_ranks, 4U);
+    document["strategy"].erase("zero_quantized_gradients");
+    expect_error([&] { (void)read(document); }, "/strategy/zero_ranks_per_node", "not quantized", "leave it out");
+}
+
 TEST(Scenario, ChunksImplyTheInterleavedSchedule) {
     json document = minimal();
     document["strategy"] = {{"pipeline", 2}, {"virtual_pipeline", 2}};

@@ -59,6 +59,13 @@ TEST(Rounds, StandForThoseThatAreLeftOut) {
     Plan sharded = plan_of(ScheduleKind::one_f_one_b, 1, 40);
     sharded.strategy.sharding = Sharding::zero3;
     expect_the_same_step(sharded, 8);
+    Plan plus_plus = tiny_plan(1, 1, 4);
+    plus_plus.training.precision = {.compute = kernels::Dtype::fp16, .grad_reduce = kernels::Dtype::fp16};
+    plus_plus.training.global_batch = plus_plus.training.micro_batch * 4 * 40;
+    plus_plus.strategy.sharding = Sharding::zero3;
+    plus_plus.strategy.quantized_weights = plus_plus.strategy.quantized_gradients = true;
+    plus_plus.strategy.secondary_partition = plus_plus.strategy.node_ranks = 2;
+    expect_the_same_step(plus_plus, 8);
     Plan offloaded = plan_of(ScheduleKind::one_f_one_b, 1, 40);
     offloaded.strategy.cpu_offloading_num_layers = 1;
     expect_the_same_step(offloaded, 8);
