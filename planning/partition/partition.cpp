@@ -71,6 +71,7 @@ Replication replication(const Site& site, const Chain& chain) {
     result.data_parallel = data_parallel_seconds(chain, result.levels);
     const WorkerLevel flat = one_level(result.levels);
     if (flat.units > most_units || result.levels.back().units == 1) return result;
+    result.data_parallel = std::min(result.data_parallel, data_parallel_seconds(chain, {&flat, 1}));
     if (ReplicatedStages other = replicated_stages(chain, {&flat, 1}); other.seconds < result.best.seconds) {
         result.best = std::move(other);
         result.levels = {flat};

@@ -24,7 +24,7 @@ struct Division {
 /// What PipeDream would do with the same GPUs: its stages may have different numbers of workers, which no plan says.
 struct Replication {
     ReplicatedStages best;
-    double data_parallel = 0;          ///< seconds a micro-batch of one stage on all workers, node by node
+    double data_parallel = 0;          ///< seconds a micro-batch of one stage on all workers, by nodes or all at once
     std::vector<WorkerLevel> levels;   ///< GPUs of a node and nodes; or one, where that is better
     std::uint32_t gpus_of_worker = 1;  ///< tensor and context ranks are one worker
 };
