@@ -6,6 +6,7 @@ SECONDS  ?= 60
 CASES    ?= 1000000
 FROM     ?= 0
 COUNT    ?= 1000
+PART     ?= 16
 PREFIX   ?= /usr/local
 THREADED := kernels_test tcp_test cpu_device_test run_test sim_engine_test reentrant_test planning_test
 FOLDERS  := base hardware kernels models topology strategies reliability synchrony scenarios calibrate run sim \
@@ -43,10 +44,11 @@ asan: sanitizers ## run the tests that are not slow under AddressSanitizer and U
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --preset asan --parallel $(JOBS)
 
-tsan: setup ## run what has threads under ThreadSanitizer: devices, runs, engines, predictions beside each other
+tsan: setup ## run what has threads under ThreadSanitizer: devices, engines, predictions, one in PART (16) of 900 runs
 	cmake --preset tsan
 	cmake --build --preset tsan --parallel $(JOBS) --target $(THREADED)
-	set -e; for each in $(THREADED); do build/tsan/tests/$$each --gtest_brief=1; done
+	set -e; for each in $(THREADED); do GTEST_TOTAL_SHARDS=$$([ $$each = run_test ] && echo $(PART) || echo 1) \
+	    GTEST_SHARD_INDEX=0 build/tsan/tests/$$each --gtest_brief=1; done
 
 fuzz: sanitizers ## attack every reader with libFuzzer, SECONDS (60) each: tests/fuzz/README.md
 	cmake --preset asan

@@ -62,11 +62,6 @@ void check_task(const Row& row) {
     if (contains(task, "infer") || contains(task, "generat")) throw Skip("not a training step");
 }
 
-void check_optimizer(const Row& row) {
-    const std::string optimizer = row.words("switches.optimizer");
-    if (contains(optimizer, "muon")) throw Skip("optimizer not supported: Muon");
-}
-
 /// Weights in host memory are not modelled. A row's own columns say what was offloaded; where it has none, "full" is
 /// weights too (DeepSpeed's ZeRO-Infinity).
 void check_offload(const Row& row) {
@@ -100,7 +95,6 @@ void check_supported(const Row& row) {
     check_family(row);
     for (const Unmodelled& argument : arguments)
         if (is_set(row, argument.path)) throw Skip(argument.reason);
-    check_optimizer(row);
     check_offload(row);
 }
 

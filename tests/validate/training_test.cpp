@@ -64,6 +64,7 @@ TEST(MapTraining, OptimizersAreThoseOfTheScripts) {
     EXPECT_EQ(updated(elsewhere), std::pair(Optimizer::adam, true));
     EXPECT_EQ(updated(examples), std::pair(Optimizer::lamb, true));
     EXPECT_EQ(updated({{"switches", {{"optimizer", "bnb 8-bit Adam"}}}}), std::pair(Optimizer::adam8bit, false));
+    EXPECT_EQ(updated({{"switches", {{"optimizer", "muon"}}}}), std::pair(Optimizer::muon, true));
 }
 
 TEST(MapTraining, KernelsAreThoseOfTheFramework) {
