@@ -74,8 +74,10 @@ std::uint32_t derived_micro(const Row& row, const Parallelism& degrees, std::uin
 Dtype map_grad_reduce(Software software, Dtype compute) {
     if (kernels::size_of(compute) == 4) return Dtype::fp32;
     if (compute == Dtype::fp16) return Dtype::fp16;
-    // --accumulate-allreduce-grads-in-fp32 is forced by --bf16 in Megatron-LM; NeMo's recipes reduce in bf16.
-    return software == Software::megatron_core || software == Software::megatron_deepspeed ? Dtype::fp32 : Dtype::bf16;
+    // --accumulate-allreduce-grads-in-fp32 is forced by --bf16 in Megatron-LM; NeMo's recipes reduce in bf16. MaxText's
+    // grad_dtype is float32 (configs/base.yml).
+    const bool wide = software == Software::megatron_core || software == Software::megatron_deepspeed;
+    return wide || software == Software::jax ? Dtype::fp32 : Dtype::bf16;
 }
 
 /// FlashAttention needs Ampere (arXiv 2205.14135); Megatron-LM's own core ("local") and everything before it multiply
