@@ -45,7 +45,9 @@ struct Parameters {
     }
     std::uint64_t operator()(const ResidualAdd&) const { return 0; }
     std::uint64_t operator()(const Loss&) const { return 0; }
-    std::uint64_t operator()(const Convolution& c) const { return c.outputs * (c.kernel * c.kernel * c.in.channels + (c.bias ? 1 : 0)); }
+    std::uint64_t operator()(const Convolution& c) const {
+        return c.outputs * (c.kernel * c.kernel * c.in.channels + (c.bias ? 1 : 0));
+    }
     std::uint64_t operator()(const BatchNorm& norm) const { return 2 * norm.shape.channels; }
     std::uint64_t operator()(const Relu&) const { return 0; }
     std::uint64_t operator()(const Pooling&) const { return 0; }

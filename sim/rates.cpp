@@ -6,12 +6,14 @@ namespace orrery::sim {
 
 namespace {
 
-/// Floating-point operations of the matrix products that one step really executes, over all ranks.
+/// Floating-point operations of the matrix products that one step really executes, over all ranks; but for those of
+/// an optimizer (Muon), which are not in the format of the layers.
 double executed_flops(const strategies::StepProgram& step) {
     std::vector<double> of_block;
     const auto kernel_flops = [&](const strategies::Op& op) {
         const auto* compute = std::get_if<strategies::Compute>(&op.what);
-        return compute != nullptr ? kernels::flops(step.kernels[compute->kernel]) : 0.0;
+        const bool of_layers = op.label.phase != strategies::Phase::optimizer;
+        return compute != nullptr && of_layers ? kernels::flops(step.kernels[compute->kernel]) : 0.0;
     };
     for (const auto& block : step.blocks) {
         of_block.push_back(0);

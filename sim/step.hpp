@@ -69,7 +69,7 @@ struct GpuUse {
 struct Rates {
     double tokens_per_s = 0;
     double model_flops_per_gpu = 0;     ///< FLOP/s, no recomputation counted
-    double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in matrix products
+    double hardware_flops_per_gpu = 0;  ///< FLOP/s that the devices really execute in layers' matrix products
     double mfu = 0, hfu = 0;            ///< of the datasheet's dense peak at the compute precision
     double mfu_causal = 0;              ///< mfu with the causal half of attention's square alone; mfu if not causal
     double training_time_s = 0;         ///< for outputs.token_budget; 0 when not asked

@@ -46,7 +46,7 @@ struct Dealt {
     std::vector<MuonMatrix> matrices;
 };
 std::vector<Dealt> dealt(std::vector<MuonMatrix> matrices, std::uint32_t ranks) {
-    std::ranges::stable_sort(matrices, std::ranges::greater{}, &MuonMatrix::cost);
+    if (ranks > 1) std::ranges::stable_sort(matrices, std::ranges::greater{}, &MuonMatrix::cost);
     std::vector<Dealt> hands(ranks);
     using Place = std::pair<double, std::uint32_t>;  // cost, rank
     std::priority_queue<Place, std::vector<Place>, std::greater<>> least;

@@ -82,6 +82,8 @@ void check_memory(const Row& row) {
         throw Skip("memory of OneFlow's pipeline is not supported");
     if (contains(row.words("switches.optimizer"), "8-bit"))
         throw Skip("memory of bitsandbytes' optimizer is not supported");
+    if (contains(row.words("switches.optimizer"), "muon"))
+        throw Skip("memory of Muon's updates is not supported");  // 7 to 18% too low
     if (row.flag("switches.cross-entropy-loss-fusion").value_or(false))
         throw Skip("memory of a compiled loss is not supported");
     if (row.flag("switches.defer-embedding-wgrad-compute").value_or(false))

@@ -134,7 +134,8 @@ TEST(BalancedStages, AreTheBestOfAllDivisions) {
 
 TEST(BalancedStages, OfSeveralChunksTakeNoLongerThanEqualOnes) {
     const Small small(
-        R"({"strategy": {"pipeline": 2, "schedule": "interleaved", "virtual_pipeline": 2}, "model": {"vocab_size": 500000}})");
+        R"({"strategy": {"pipeline": 2, "schedule": "interleaved", "virtual_pipeline": 2},
+            "model": {"vocab_size": 500000}})");
     const std::vector<std::uint32_t> found = balanced_layers(small.plan(), *small.table);
     ASSERT_EQ(found.size(), 4U);
     EXPECT_LT(slowest(small, found), slowest(small, {2, 2, 2, 2}));

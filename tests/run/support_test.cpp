@@ -75,6 +75,27 @@ TEST(Support, NamesMicroBatchesThatExpertsShare) {
 
 TEST(Support, TakesAPlainPlan) { EXPECT_NO_THROW(require_executable(executable())); }
 
+const Refusal image_cases[]{
+    {"/model/patch_size", [](Plan& p) { p.model.image = {.size = 224, .patch = 16, .channels = 3}; }},
+    {"/model/name",
+     [](Plan& p) {
+         p.model.family = models::Family::vgg;
+         p.model.image.size = 224;
+     }},
+    {"/strategy/split_classes",
+     [](Plan& p) {
+         p.model.family = models::Family::resnet;
+         p.model.image.size = 224;
+         p.strategy.split_classes = 2;
+     }},
+    {"/training/precision",
+     [](Plan& p) {
+         p.model.family = models::Family::resnet;
+         p.model.image.size = 224;
+         p.training.precision.compute = kernels::Dtype::bf16;
+     }},
+};
+
 const Refusal model_cases[]{
     {"/training/dropout", [](Plan& p) { p.model.dropout = 0.1; }},
     {"/model/type_vocab_size", [](Plan& p) { p.model.token_types = 2; }},
@@ -94,24 +115,6 @@ const Refusal model_cases[]{
          with_experts(p);
          p.model.shared_expert_ffn = 8;
          p.model.shared_expert_gate = true;
-     }},
-    {"/model/patch_size", [](Plan& p) { p.model.image = {.size = 224, .patch = 16, .channels = 3}; }},
-    {"/model/name",
-     [](Plan& p) {
-         p.model.family = models::Family::vgg;
-         p.model.image.size = 224;
-     }},
-    {"/strategy/split_classes",
-     [](Plan& p) {
-         p.model.family = models::Family::resnet;
-         p.model.image.size = 224;
-         p.strategy.split_classes = 2;
-     }},
-    {"/training/precision",
-     [](Plan& p) {
-         p.model.family = models::Family::resnet;
-         p.model.image.size = 224;
-         p.training.precision.compute = kernels::Dtype::bf16;
      }},
     {"/model/relative_attention_num_buckets", [](Plan& p) { p.model.relative_buckets = 3; }},
     {"/model/relative_attention_num_buckets", [](Plan& p) { p.model.relative_buckets = 255; }},
@@ -234,6 +237,7 @@ void expect_refused(const Refusal& one) {
 
 TEST(Support, RefusesByKey) {
     for (const Refusal& one : model_cases) expect_refused(one);
+    for (const Refusal& one : image_cases) expect_refused(one);
     for (const Refusal& one : strategy_cases) expect_refused(one);
 }
 
