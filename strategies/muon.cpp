@@ -30,9 +30,11 @@ MuonMatrix matrix_of(const ParameterShape& shape, std::uint64_t rows, std::uint6
     return matrix;
 }
 
-/// Of one of the layer's parameters; none where Adam updates it.
+/// Whether Muon updates a parameter; Adam does the others.
+bool is_orthogonal(const ParameterShape& shape) { return shape.is_matrix() && !shape.words; }
+
 void add_matrices(const ParameterShape& shape, std::uint64_t tensor, std::vector<MuonMatrix>& list) {
-    if (!shape.is_matrix() || shape.words) return;
+    if (!is_orthogonal(shape)) return;
     for (std::uint64_t copy = 0; copy < shape.copies; ++copy) {
         if (shape.parts.empty()) list.push_back(matrix_of(shape, shape.rows, tensor));
         for (const std::uint64_t part : shape.parts) list.push_back(matrix_of(shape, part, tensor));
@@ -121,10 +123,14 @@ void check_muon(const Plan& plan) {
 
 MuonShare muon_share(const Plan& plan, const Stage& stage) {
     std::array<std::vector<MuonMatrix>, 2> lists;  // of experts, or of all others
+    std::array<std::uint64_t, 2> others{};         // parameters that are no such matrices
     for (const auto& chunk : stage.chunks)
         for (const PlacedLayer& placed : chunk)
-            for (const ParameterShape& shape : placed.blocks->shapes)
-                add_matrices(shape, plan.strategy.tensor, lists[shape.experts ? 1 : 0]);
+            for (const ParameterShape& shape : placed.blocks->shapes) {
+                const std::size_t of = shape.experts ? 1 : 0;
+                add_matrices(shape, plan.strategy.tensor, lists[of]);
+                if (!is_orthogonal(shape)) others[of] += shape.copies;
+            }
     MuonShare share;
     for (const bool experts : {false, true}) {
         std::vector<MuonMatrix>& list = lists[experts ? 1 : 0];
@@ -132,6 +138,7 @@ MuonShare muon_share(const Plan& plan, const Stage& stage) {
         for (const MuonMatrix& matrix : list) rest -= matrix.held;
         const std::uint32_t ranks = sharing(plan, experts);
         share.rest += rest / ranks;
+        share.rest_tensors += (others[experts ? 1 : 0] + ranks - 1) / ranks;
         std::vector<Dealt> hands = dealt(std::move(list), ranks);
         share.most += std::ranges::max_element(hands, {}, &Dealt::numbers)->numbers;
         Dealt& slowest = *std::ranges::max_element(hands, {}, &Dealt::cost);
@@ -155,7 +162,7 @@ void update_by_muon(const Plan& plan, const Stage& stage, Updates& out, std::spa
     if (plan.training.fused_optimizer)
         out.streams("adam of the rest", 7, share.rest, reads, writes);
     else
-        out.by_parameter(stage, share.rest, row_of(Optimizer::adam).by_parameter, reads, writes);
+        out.by_parameter(share.rest_tensors, share.rest, row_of(Optimizer::adam).by_parameter, reads, writes);
 }
 
 }  // namespace orrery::strategies

@@ -38,7 +38,8 @@ struct MuonMatrix {
 struct MuonShare {
     std::vector<MuonMatrix> matrices;  ///< of the rank that has most to do
     std::uint64_t most = 0;            ///< numbers of the matrices of the rank that has most of them
-    std::uint64_t rest = 0;            ///< parameters that Adam updates on a rank
+    std::uint64_t rest = 0;            ///< numbers that Adam updates on a rank,
+    std::uint64_t rest_tensors = 0;    ///< of so many parameters
 };
 MuonShare muon_share(const Plan& plan, const Stage& stage);
 

@@ -68,9 +68,9 @@ void clip_gradients(const Plan& plan, const Stage& stage, std::uint64_t owned, s
     if (training.fused_optimizer)
         gradient_norm(plan, owned, here, out, first);
     else
-        out.by_parameter(stage, owned, norm, first);
+        out.by_parameter(owned_tensors(stage, owned), owned, norm, first);
     out.agree("gradient norm", agree_on_gradients(plan), {.operands = {{State::norm}, {State::norm}}});
-    if (!training.fused_optimizer) return out.by_parameter(stage, owned, clip);
+    if (!training.fused_optimizer) return out.by_parameter(owned_tensors(stage, owned), owned, clip);
     if (!row_of(training.optimizer).clips)
         out.kernel("clip", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .most_norm = training.grad_clip});

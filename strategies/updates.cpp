@@ -59,9 +59,9 @@ void Updates::gather(const std::string& name, AxisSet group, std::uint64_t bytes
     builder_.state({});
 }
 
-void Updates::by_parameter(const Stage& stage, std::uint64_t owned, std::span<const UpdateKernel> kernels,
+void Updates::by_parameter(std::uint64_t tensors, std::uint64_t owned, std::span<const UpdateKernel> kernels,
                            std::span<const BufferId> reads, std::span<const BufferId> writes) {
-    const std::uint64_t launched = owned_tensors(stage, owned) * kernels.size();
+    const std::uint64_t launched = tensors * kernels.size();
     const std::uint64_t dispatched = (launched + plain_kernels_per_dispatch - 1) / plain_kernels_per_dispatch;
     double streams = 0;
     for (const UpdateKernel& one : kernels) streams += one.streams;
@@ -101,7 +101,7 @@ void update_priced(const Plan& plan, const Stage& stage, std::uint64_t owned, Up
     if (row.optimizer == Optimizer::muon)
         update_by_muon(plan, stage, out, copies, last);
     else if (!plan.training.fused_optimizer)
-        out.by_parameter(stage, owned, row.by_parameter, copies, last);
+        out.by_parameter(owned_tensors(stage, owned), owned, row.by_parameter, copies, last);
     else
         for (const UpdateKernel& kernel : row.fused)
             out.kernel(kernel.name, PointwiseKind::scale, Dtype::fp32,

@@ -36,8 +36,8 @@ public:
     /// The kernel behind waits for it.
     void gather(const std::string& name, AxisSet group, std::uint64_t bytes);
 
-    /// PyTorch's kernels for each of the parameters of which the rank has `owned` numbers, all as if of the mean size.
-    void by_parameter(const Stage& stage, std::uint64_t owned, std::span<const UpdateKernel> kernels,
+    /// PyTorch's kernels for each of so many parameters, of `owned` numbers in all, as if they were of the mean size.
+    void by_parameter(std::uint64_t tensors, std::uint64_t owned, std::span<const UpdateKernel> kernels,
                       std::span<const BufferId> reads = none, std::span<const BufferId> writes = none);
 
 private:
