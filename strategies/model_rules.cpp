@@ -7,6 +7,7 @@
 
 #include "models/operators.hpp"
 #include "strategies/refusal.hpp"
+#include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
 
@@ -140,8 +141,7 @@ void check_class_split(const Plan& plan) {
     if (plan.strategy.data % ranks != 0)
         refuse(key, fmt::format("{} ranks do not divide the {} data ranks", ranks, plan.strategy.data),
                nearest_divisors(ranks, plan.strategy.data));
-    const Strategy& s = plan.strategy;
-    if (s.quantized_weights || s.quantized_gradients || s.secondary_partition > 1)
+    if (is_zero_plus_plus(plan.strategy))
         refuse(key, fmt::format("{} beside ZeRO++, whose ranks hold all the same parameters", ranks),
                "set it to 1, or leave ZeRO++'s keys out");
     if (plan.model.vocab < ranks)

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "planning/partition/chain.hpp"
 #include "strategies/schedule/schedule.hpp"
 
 namespace orrery::planning {
@@ -13,13 +14,6 @@ namespace orrery::planning {
 namespace {
 
 using strategies::Plan;
-
-double seconds(const LayerTable& table, const Run& run) {
-    CallSums all = table.forward(run);
-    all += table.backward(run);
-    all += table.weight_gradient(run);
-    return all.device;
-}
 
 /// Layers [first, first + count) of the body on virtual stage `at` of `stages`, with what stands at the ends.
 class Stages {
@@ -30,7 +24,7 @@ public:
     [[nodiscard]] double operator()(std::uint32_t at, std::uint32_t first, std::uint32_t count) const {
         const std::uint32_t begin = at == 0 ? 0 : table_.body_begin() + first;
         const std::uint32_t end = at + 1 == stages_ ? table_.nodes() : table_.body_begin() + first + count;
-        return seconds(table_, {begin, end, end});
+        return table_.pass({begin, end, end}).device;
     }
     /// The first chunk may hold the embedding alone, the last the loss.
     [[nodiscard]] std::uint32_t fewest(std::uint32_t at) const { return at == 0 || at + 1 == stages_ ? 0 : 1; }
@@ -94,10 +88,7 @@ void check(const Plan& plan, const Stages& of) {
     if (schedule_of(s.schedule).order != strategies::ChunkOrder::wraps)
         throw Error("", "/strategy/schedule", "chunks of one stage lie at both ends of the model",
                     "take a schedule whose chunks go round: 1f1b, interleaved or zb-h1");
-    if (s.recompute_num_layers > 0)
-        throw Error("", "/strategy/recompute_num_layers",
-                    "which layers run again depends on the stages that are looked for",
-                    "leave it out (all run again), or set recompute to \"none\"");
+    require_layers_alike(s);
     if (of.layers() + 2 < of.count())
         throw Error("", "/strategy/pipeline",
                     fmt::format("{} layers for {} chunks between the first and the last", of.layers(), of.count() - 2),
@@ -111,7 +102,7 @@ std::vector<double> stage_seconds(const Plan& plan, const LayerTable& table) {
     for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage) {
         all.push_back(0);
         for (std::uint32_t chunk = 0; chunk < plan.strategy.virtual_pipeline; ++chunk)
-            all.back() += seconds(table, table.run(plan, stage, chunk));
+            all.back() += table.pass(table.run(plan, stage, chunk)).device;
     }
     return all;
 }

@@ -36,27 +36,27 @@ std::vector<double> sent(const models::Model& model, const Plan& plan) {
 }
 
 std::vector<ChainLayer> layers_of(const Plan& plan, const LayerTable& table) {
-    const strategies::Strategy& s = plan.strategy;
-    if (s.recompute_num_layers > 0)
-        throw Error("", "/strategy/recompute_num_layers",
-                    "which layers run again depends on the stages that are looked for",
-                    "leave it out (all run again), or set recompute to \"none\"");
+    require_layers_alike(plan.strategy);
     const models::Model model = models::build(plan.model);
     const std::vector<double> cuts = sent(model, plan);
     const double gradient = strategies::state_bytes(plan.training).gradient;
     std::vector<ChainLayer> layers;
     for (std::uint32_t node = 0; node < cuts.size(); ++node) {
         const Run run{node, node + 1, node + 1};
-        CallSums all = table.forward(run);
-        all += table.backward(run);
-        all += table.weight_gradient(run);
-        layers.push_back({model.layers[model.nodes[node].layer].name, all.device,
+        layers.push_back({model.layers[model.nodes[node].layer].name, table.pass(run).device,
                           gradient * static_cast<double>(table.parameters(run)), cuts[node]});
     }
     return layers;
 }
 
 }  // namespace
+
+void require_layers_alike(const strategies::Strategy& strategy) {
+    if (strategy.recompute_num_layers > 0)
+        throw Error("", "/strategy/recompute_num_layers",
+                    "which layers run again depends on the stages that are looked for",
+                    "leave it out (all run again), or set recompute to \"none\"");
+}
 
 Chain::Chain(std::vector<ChainLayer> layers) : layers_(std::move(layers)), seconds_{0}, gradients_{0} {
     for (const ChainLayer& layer : layers_) {

@@ -10,6 +10,10 @@
 
 namespace orrery::planning {
 
+/// Throws Error (pointer under "/strategy") where only some layers run again: which ones depends on the stages that are
+/// looked for.
+void require_layers_alike(const strategies::Strategy& strategy);
+
 struct ChainLayer {
     std::string name;
     double seconds = 0;    ///< of one micro-batch, forward and backward
@@ -20,8 +24,8 @@ struct ChainLayer {
 class Chain {
 public:
     explicit Chain(std::vector<ChainLayer> layers);
-    /// Every node of a model's graph, as one rank of each tensor and context group has it. Throws Error (pointer under
-    /// "/strategy") where only some layers run again: which ones depends on the stages that are looked for.
+    /// Every node of a model's graph, as one rank of each tensor and context group has it. Throws what
+    /// require_layers_alike() does.
     Chain(const strategies::Plan& plan, const LayerTable& table);
 
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(layers_.size()); }

@@ -19,7 +19,7 @@ using strategies::Strategy;
 Strategy with_layers(Strategy strategy, const std::vector<std::uint32_t>& layers) {
     strategy.first_stage_layers = strategy.last_stage_layers = 0;
     strategy.embedding_as_layer = strategy.loss_as_layer = false;
-    strategy.pipeline_layers = fmt::format("{}", fmt::join(layers, ","));
+    strategy.pipeline_layers = pipeline_layers({layers, {}, {}});
     return strategy;
 }
 
@@ -65,17 +65,13 @@ Replication replication(const Site& site, const Chain& chain) {
     if (plan.model.experts > 0)
         throw Error("", "/model/experts", "experts lie on data ranks, of which each stage would have others",
                     "take a model without experts");
-    const std::uint32_t gpus = plan.strategy.tensor * plan.strategy.context;
-    Replication result{{}, 0, levels_of(plan, site.cluster, gpus), gpus};
-    result.best = replicated_stages(chain, result.levels);
-    result.data_parallel = data_parallel_seconds(chain, result.levels);
-    const WorkerLevel flat = one_level(result.levels);
-    if (flat.units > most_units || result.levels.back().units == 1) return result;
+    const std::vector<WorkerLevel> levels = levels_of(plan, site.cluster, plan.strategy.tensor * plan.strategy.context);
+    Replication result{replicated_stages(chain, levels), data_parallel_seconds(chain, levels)};
+    const WorkerLevel flat = one_level(levels);
+    if (flat.units > most_units || levels.back().units == 1) return result;
     result.data_parallel = std::min(result.data_parallel, data_parallel_seconds(chain, {&flat, 1}));
-    if (ReplicatedStages other = replicated_stages(chain, {&flat, 1}); other.seconds < result.best.seconds) {
-        result.best = std::move(other);
-        result.levels = {flat};
-    }
+    ReplicatedStages other = replicated_stages(chain, {&flat, 1});
+    if (other.seconds < result.best.seconds) result.best = std::move(other);
     return result;
 }
 
@@ -112,8 +108,6 @@ Partition partition(const scenarios::Scenario& scenario, calibrate::ProfileStore
     });
     result.not_replicated = attempt([&] {
         const Chain chain(plan, table);
-        result.layers = chain.size();
-        result.seconds = chain.seconds(0, chain.size());
         for (std::uint32_t layer = 0; layer < chain.size(); ++layer) result.names.push_back(chain[layer].name);
         result.replicated = replication(site, chain);
     });

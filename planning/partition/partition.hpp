@@ -21,18 +21,15 @@ struct Division {
     [[nodiscard]] double slowest() const;
 };
 
-/// What PipeDream would do with the same GPUs: its stages may have different numbers of workers, which no plan says.
+/// What PipeDream would do with the same GPUs, tensor and context ranks being one worker: its stages may have different
+/// numbers of workers, which no plan says.
 struct Replication {
     ReplicatedStages best;
-    double data_parallel = 0;          ///< seconds a micro-batch of one stage on all workers, by nodes or all at once
-    std::vector<WorkerLevel> levels;   ///< GPUs of a node and nodes; or one, where that is better
-    std::uint32_t gpus_of_worker = 1;  ///< tensor and context ranks are one worker
+    double data_parallel = 0;  ///< seconds a micro-batch of one stage on all workers, by nodes or all at once
 };
 
 struct Partition {
-    std::uint32_t layers = 0;        ///< of the whole chain, ends among them
-    double seconds = 0;              ///< of a micro-batch through all of them on one worker
-    std::vector<std::string> names;  ///< by layer
+    std::vector<std::string> names;  ///< of the whole chain's layers, ends among them
     std::optional<Division> planned, balanced;
     std::string not_divided;  ///< why neither is there
     std::optional<Replication> replicated;

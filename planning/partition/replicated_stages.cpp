@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -16,6 +17,12 @@ struct Piece {
     std::uint32_t first = 0, end = 0, units = 0;
 };
 
+/// m units of a level, each of which takes a micro-batch in `unit` seconds and all of which sum so many bytes of
+/// gradients: T_k, for each micro-batch.
+double replicated(double unit, double gradients, double m, const WorkerLevel& level) {
+    return std::max(unit, 2 * (m - 1) / m * gradients / level.bytes_per_second) / m;
+}
+
 /// The best pipelines on the units of one level; layers on one unit take `unit(first, end)`.
 class Level {
 public:
@@ -23,9 +30,7 @@ public:
         : chain_(chain), level_(level), unit_(std::move(unit)) {}
 
     [[nodiscard]] double stage(const Piece& piece) const {
-        const double m = piece.units;
-        const double sums = 2 * (m - 1) / m * chain_.gradients(piece.first, piece.end) / level_.bytes_per_second;
-        return std::max(unit_[piece.first][piece.end], sums) / m;
+        return replicated(unit_[piece.first][piece.end], chain_.gradients(piece.first, piece.end), piece.units, level_);
     }
 
     /// A_k of layers [first, end) for every end.
@@ -36,11 +41,12 @@ public:
         return all;
     }
 
-    /// Its stages.
-    [[nodiscard]] std::vector<Piece> stages(std::uint32_t first, std::uint32_t end) const {
+    /// The best pipeline of layers [first, end), and its time.
+    [[nodiscard]] std::pair<std::vector<Piece>, double> pipeline(std::uint32_t first, std::uint32_t end) const {
         const Prefixes prefixes(*this, first);
         std::vector<Piece> pieces;
         Choice choice = prefixes.last(end);
+        const double seconds = choice.seconds;
         std::uint32_t units = level_.units;
         while (true) {
             pieces.push_back({choice.begin, end, choice.units});
@@ -50,7 +56,7 @@ public:
             choice = prefixes.of(end, units);
         }
         std::ranges::reverse(pieces);
-        return pieces;
+        return {std::move(pieces), seconds};
     }
 
 private:
@@ -141,7 +147,7 @@ std::vector<ReplicatedStage> inner(const std::vector<Level>& levels, std::size_t
     const std::uint32_t all = copies * piece.units;
     if (level == 0) return {{piece.first, piece.end, all, seconds}};
     std::vector<ReplicatedStage> stages;
-    const std::vector<Piece> pieces = levels[level - 1].stages(piece.first, piece.end);
+    const std::vector<Piece> pieces = levels[level - 1].pipeline(piece.first, piece.end).first;
     for (const Piece& part : pieces) {
         // A node's pipeline of one stage sums over nodes as well, which may be what binds it.
         const double own = pieces.size() == 1 ? seconds : levels[level - 1].stage(part) / all;
@@ -157,20 +163,18 @@ ReplicatedStages replicated_stages(const Chain& chain, std::span<const WorkerLev
     if (real.empty()) return {{{0, chain.size(), 1, chain.seconds(0, chain.size())}}, chain.seconds(0, chain.size())};
     const std::vector<Level> levels = solve(chain, real);
     ReplicatedStages result;
-    for (const Piece& piece : levels.back().stages(0, chain.size()))
+    const auto [pieces, seconds] = levels.back().pipeline(0, chain.size());
+    result.seconds = seconds;
+    for (const Piece& piece : pieces)
         for (const ReplicatedStage& stage : inner(levels, levels.size() - 1, piece, 1, levels.back().stage(piece)))
             result.stages.push_back(stage);
-    result.seconds = levels.back().seconds_from(0).back();
     return result;
 }
 
 double data_parallel_seconds(const Chain& chain, std::span<const WorkerLevel> given) {
     double seconds = chain.seconds(0, chain.size());
-    for (const WorkerLevel& level : real_levels(given)) {
-        const double m = level.units;
-        const double sums = 2 * (m - 1) / m * chain.gradients(0, chain.size()) / level.bytes_per_second;
-        seconds = std::max(seconds, sums) / m;
-    }
+    for (const WorkerLevel& level : real_levels(given))
+        seconds = replicated(seconds, chain.gradients(0, chain.size()), level.units, level);
     return seconds;
 }
 

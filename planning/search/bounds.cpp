@@ -50,10 +50,7 @@ public:
     }
     [[nodiscard]] double host(std::uint32_t stage) const {
         double seconds = 0;
-        for (std::uint32_t c = 0; c < chunks_; ++c) {
-            const Run of = run(stage, c);
-            seconds += layers_.forward(of).host + layers_.backward(of).host + layers_.weight_gradient(of).host;
-        }
+        for (std::uint32_t c = 0; c < chunks_; ++c) seconds += layers_.pass(run(stage, c)).host;
         return seconds * passes_;
     }
     /// Of activations to the next stage, of gradients to the one before.

@@ -53,6 +53,12 @@ public:
     [[nodiscard]] CallSums weight_gradient(const Run& run) const {
         return weight_gradient_[run.last] - weight_gradient_[run.first];
     }
+    /// All three.
+    [[nodiscard]] CallSums pass(const Run& run) const {
+        CallSums sums = forward(run);
+        sums += backward(run);
+        return sums += weight_gradient(run);
+    }
     /// Bytes kept of one micro-batch.
     [[nodiscard]] std::uint64_t saved(const Run& run) const {
         return again_.saved[run.again_until] - again_.saved[run.first] + plain_.saved[run.last] -

@@ -9,17 +9,9 @@ namespace orrery::strategies {
 namespace {
 
 using kernels::CollectiveKind;
-using kernels::Dtype;
 using kernels::Gemm;
 using kernels::GemmPass;
 using kernels::PointwiseKind;
-
-/// Examples of all ranks that divide the classes.
-std::uint64_t examples(const LayerStream& stream) { return stream.tokens * stream.plan.strategy.split_classes; }
-std::uint64_t own_classes(const LayerStream& stream, std::uint64_t classes) {
-    const std::uint64_t ranks = stream.plan.strategy.split_classes;
-    return (classes + ranks - 1) / ranks;
-}
 
 Work among(const LayerStream& stream, std::string name, CollectiveKind kind, std::uint64_t bytes) {
     return {.name = std::move(name), .what = LayerCollective{kind, bytes, stream.plan.expert_group()}};
@@ -39,6 +31,13 @@ void gather_features(LayerStream& stream, std::uint64_t width) {
 }  // namespace
 
 bool divides_classes(const Plan& plan) { return plan.strategy.split_classes > 1; }
+
+std::uint64_t examples(const LayerStream& stream) { return stream.tokens * stream.plan.strategy.split_classes; }
+
+std::uint64_t own_classes(const LayerStream& stream, std::uint64_t classes) {
+    const std::uint64_t ranks = stream.plan.strategy.split_classes;
+    return (classes + ranks - 1) / ranks;
+}
 
 void shard_split_classifier(LayerStream& stream, const models::Linear& op) {
     gather_features(stream, op.in_features);
@@ -66,29 +65,7 @@ void shard_split_classifier(LayerStream& stream, const models::Linear& op) {
     piece.working_bytes = std::uint64_t{rows} * (std::uint64_t{in} + out) * stream.bytes;
     piece.parameters = piece.expert_parameters = out * (std::uint64_t{in} + (op.bias ? 1 : 0));
     stream.layer.flow.complete = false;
-    stream.value = no_value;
-    stream.layer.pieces.push_back(std::move(piece));
-}
-
-/// As over a vocabulary that tensor ranks divide: the largest logit, the target's and the sum of exponentials, of every
-/// example, in fp32.
-void shard_split_loss(LayerStream& stream, const models::Loss& op) {
-    Piece piece{.name = "loss"};
-    const std::uint64_t rows = examples(stream), classes = own_classes(stream, op.vocab), numbers = rows * 4;
-    const auto over = [&](PointwiseKind kind) { return kernels::Pointwise{kind, Dtype::fp32, rows, classes}; };
-    const bool narrow = stream.bytes == 2;
-    const kernels::Pointwise cast = stream.pointwise(PointwiseKind::cast, rows, classes);
-    if (narrow) piece.forward.push_back({"logits to fp32", cast});
-    piece.forward.push_back({"largest logits", over(PointwiseKind::cross_entropy_maximum)});
-    piece.forward.push_back(among(stream, "loss maximum", CollectiveKind::all_reduce, numbers));
-    piece.forward.push_back({"cross entropy", over(PointwiseKind::cross_entropy_part)});
-    piece.forward.push_back(among(stream, "loss target", CollectiveKind::all_reduce, numbers));
-    piece.forward.push_back(among(stream, "loss sum", CollectiveKind::all_reduce, numbers));
-    piece.backward.push_back({"cross entropy backward", over(PointwiseKind::cross_entropy_part_backward)});
-    if (narrow) piece.backward.push_back({"logits gradient to 16 bits", cast});
-    piece.saved_bytes = rows * classes * sizeof(float);
-    piece.working_bytes = narrow ? rows * classes * 2 : 0;
-    stream.value = no_value;
+    stream.value = stream.activation(std::uint64_t{rows} * out);
     stream.layer.pieces.push_back(std::move(piece));
 }
 

@@ -136,10 +136,12 @@ void shard_linear(LayerStream& stream, const models::Linear& op);
 void shard_activation(LayerStream& stream, const models::Activation& op);
 void shard_embedding(LayerStream& stream, const models::Embedding& op);
 void shard_loss(LayerStream& stream, const models::Loss& op);
-/// Of a classifier whose classes data ranks divide (class_split.cpp).
+/// Of a classifier whose classes data ranks divide (class_split.cpp): all their examples, which each has logits of, and
+/// how many of so many classes are a rank's.
 bool divides_classes(const Plan& plan);
+std::uint64_t examples(const LayerStream& stream);
+std::uint64_t own_classes(const LayerStream& stream, std::uint64_t classes);
 void shard_split_classifier(LayerStream& stream, const models::Linear& op);
-void shard_split_loss(LayerStream& stream, const models::Loss& op);
 void shard_attention(LayerStream& stream, const models::AttentionCore& op);
 void shard_rope(LayerStream& stream, const models::Rope& op);
 void shard_relative_positions(LayerStream& stream, const models::RelativePositions& op);

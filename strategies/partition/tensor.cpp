@@ -343,9 +343,7 @@ void shard(LayerStream& stream, const models::Operator& op) {
                    [&](const models::Experts& experts) { shard_experts(stream, experts); },
                    [&](const models::StateMixer& mixer) { shard_state_mixer(stream, mixer); },
                    [&](const models::ResidualAdd& add) { shard_residual(stream, add); },
-                   [&](const models::Loss& loss) {
-                       divides_classes(stream.plan) ? shard_split_loss(stream, loss) : shard_loss(stream, loss);
-                   },
+                   [&](const models::Loss& loss) { shard_loss(stream, loss); },
                    [&](const models::Convolution& convolution) { shard_convolution(stream, convolution); },
                    [&](const models::BatchNorm& norm) { shard_batch_norm(stream, norm); },
                    [&](const models::Relu& relu) { shard_relu(stream, relu); },

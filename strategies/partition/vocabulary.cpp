@@ -120,8 +120,11 @@ class LossSharder {
 public:
     LossSharder(LayerStream& stream, const models::Loss& op)
         : stream_(stream),
-          divided_(op.dim != models::Dim::classes && stream.tensor > 1),
-          classes_(op.dim == models::Dim::classes ? op.vocab : stream.plan.padded_vocab() / stream.tensor) {}
+          group_(op.dim == models::Dim::classes ? stream.plan.expert_group() : AxisSet{Axis::tensor}),
+          divided_(op.dim == models::Dim::classes ? divides_classes(stream.plan) : stream.tensor > 1),
+          tokens_(examples(stream)),
+          classes_(op.dim == models::Dim::classes ? own_classes(stream, op.vocab)
+                                                  : stream.plan.padded_vocab() / stream.tensor) {}
 
     void shard() && {
         rows_ = stream_.value;
@@ -132,9 +135,9 @@ public:
         else
             stream_.flow.set_gradient(logits_of_model(), rows_);
         stream_.value = no_value;
-        piece_.saved_bytes = stream_.tokens * classes_ * 4;
+        piece_.saved_bytes = tokens_ * classes_ * 4;
         // The 16-bit logits beside them, then their 16-bit gradient; fp32 ones are overwritten where they stand.
-        piece_.working_bytes = stream_.bytes == 2 ? stream_.tokens * classes_ * 2 : 0;
+        piece_.working_bytes = stream_.bytes == 2 ? tokens_ * classes_ * 2 : 0;
         stream_.layer.pieces.push_back(std::move(piece_));
     }
 
@@ -144,9 +147,7 @@ private:
     void whole();
     void split();
     [[nodiscard]] ValueId logits_of_model() const { return stream_.value; }
-    [[nodiscard]] Pointwise over_logits(PointwiseKind kind) const {
-        return {kind, Dtype::fp32, stream_.tokens, classes_};
-    }
+    [[nodiscard]] Pointwise over_logits(PointwiseKind kind) const { return {kind, Dtype::fp32, tokens_, classes_}; }
     void add(std::vector<Work>& list, const char* name, PointwiseKind kind, std::vector<View> operands) const {
         list.push_back(
             {.name = name, .what = over_logits(kind), .detail = {std::move(operands), {.real_classes = true}}});
@@ -154,30 +155,32 @@ private:
     /// Vocabulary-parallel loss (Megatron-LM, tensor_parallel/cross_entropy.py): fp32 numbers of every token.
     void agree(const char* name, View of, kernels::Reduction reduction = kernels::Reduction::sum) {
         piece_.forward.push_back({.name = name,
-                                  .what = LayerCollective{kernels::CollectiveKind::all_reduce, stream_.tokens * 4},
+                                  .what = LayerCollective{kernels::CollectiveKind::all_reduce, tokens_ * 4, group_},
                                   .detail = {{of, of}, {.reduction = reduction}}});
     }
     [[nodiscard]] View table(Table which) const {
-        return {stream_.flow.table(which, which == Table::targets ? Format::int32 : Format::fp32, stream_.tokens)};
+        return {stream_.flow.table(which, which == Table::targets ? Format::int32 : Format::fp32, tokens_)};
     }
 
     LayerStream& stream_;
-    bool divided_;           ///< among tensor ranks
+    AxisSet group_;          ///< of ranks among which the classes may be divided: tensor ranks divide a vocabulary
+    bool divided_;           ///< whether they are
+    std::uint64_t tokens_;   ///< or examples, whose logits the rank has
     std::uint64_t classes_;  ///< on this rank
     Piece piece_{.name = "loss"};
     ValueId rows_ = no_value;  ///< fp32 logits, then probabilities, then their gradient
 };
 
 void LossSharder::widen() {
-    rows_ = stream_.flow.activation(Format::fp32, stream_.tokens * classes_);
+    rows_ = stream_.flow.activation(Format::fp32, tokens_ * classes_);
     piece_.forward.push_back({.name = "logits to fp32",
-                              .what = stream_.pointwise(PointwiseKind::cast, stream_.tokens, classes_),
+                              .what = stream_.pointwise(PointwiseKind::cast, tokens_, classes_),
                               .detail = {{{stream_.value}, {rows_}}}});
 }
 
 void LossSharder::narrow() {
     Work cast{.name = "logits gradient to 16 bits",
-              .what = stream_.pointwise(PointwiseKind::cast, stream_.tokens, classes_),
+              .what = stream_.pointwise(PointwiseKind::cast, tokens_, classes_),
               .detail = {{{rows_}, {stream_.flow.gradient_of(logits_of_model())}}}};
     cast.detail.launch.settings.result = stream_.element;
     piece_.backward.push_back(std::move(cast));
