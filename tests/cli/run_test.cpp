@@ -22,6 +22,8 @@ using std::chrono::steady_clock;
 
 constexpr const char* tiny = "scenarios/gpt-tiny-cpu.json";
 
+using Words = std::vector<std::string>;
+
 class RunTest : public testing::Test {
 protected:
     [[nodiscard]] Json run(const std::vector<std::string>& more = {}, const std::string& steps = "6") const {
@@ -36,6 +38,28 @@ protected:
         std::vector<double> all;
         for (const Json& step : report.at("measured").at("steps")) all.push_back(step.at("loss"));
         return all;
+    }
+    /// Losses of so many steps of a scenario, changed so.
+    static std::vector<double> losses_of(const char* scenario, const char* steps, const Words& more) {
+        Words all{"run", scenario, "--steps", steps, "--json", "-"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Result result = orrery(all);
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return losses(Json::parse(result.out));
+    }
+
+    /// Six steps of a scenario on one rank learn, and take the same losses on every mesh.
+    static void expect_the_same(const char* scenario, const Words& changes, const std::vector<Words>& meshes) {
+        const std::vector<double> expected = losses_of(scenario, "6", changes);
+        ASSERT_EQ(expected.size(), 6U);
+        EXPECT_LT(expected.back(), expected.front());
+        for (const Words& mesh : meshes) {
+            Words more = changes;
+            more.insert(more.end(), mesh.begin(), mesh.end());
+            const std::vector<double> found = losses_of(scenario, "6", more);
+            ASSERT_EQ(found.size(), expected.size());
+            for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4 * expected[i]);
+        }
     }
 
     Folder folder_;
@@ -110,49 +134,18 @@ TEST_F(RunTest, StepsWithoutFlushesAreOneProgram) {
 
 /// Experts divided over two ranks, over two that split each, and over one.
 TEST_F(RunTest, ExpertsLearnTheSameOnEveryMesh) {
-    const auto of = [&](std::vector<std::string> more) {
-        for (const char* word : {"run", "scenarios/mixtral-tiny-cpu.json", "--steps", "6", "--json", "-", "--set",
-                                 "model.hidden_size=64", "--set", "model.num_hidden_layers=2"})
-            more.emplace_back(word);
-        std::rotate(more.begin(), more.end() - 10, more.end());
-        const Result result = orrery(more);
-        EXPECT_EQ(result.exit, 0) << result.err;
-        return losses(Json::parse(result.out));
-    };
-    const std::vector<double> expected = of({});
-    ASSERT_EQ(expected.size(), 6U);
-    EXPECT_LT(expected.back(), expected.front());
-    const std::vector<std::vector<std::string>> meshes{
-        {"--set", "strategy.data=2", "--set", "strategy.expert=2"},
-        {"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"},
-    };
-    for (const auto& mesh : meshes) {
-        const std::vector<double> found = of(mesh);
-        for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4 * expected[i]);
-    }
+    expect_the_same("scenarios/mixtral-tiny-cpu.json",
+                    {"--set", "model.hidden_size=64", "--set", "model.num_hidden_layers=2"},
+                    {{"--set", "strategy.data=2", "--set", "strategy.expert=2"},
+                     {"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"}});
 }
 
 constexpr const char* tiny_t5 = "scenarios/t5-tiny-cpu.json";
 
 TEST_F(RunTest, AnEncoderAndADecoderLearnTheSameOnEveryMesh) {
-    const auto of = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> all{"run", tiny_t5, "--steps", "6", "--json", "-"};
-        all.insert(all.end(), more.begin(), more.end());
-        const Result result = orrery(all);
-        EXPECT_EQ(result.exit, 0) << result.err;
-        return losses(Json::parse(result.out));
-    };
-    const std::vector<double> expected = of({});
-    ASSERT_EQ(expected.size(), 6U);
-    EXPECT_LT(expected.back(), expected.front());
-    const std::vector<std::vector<std::string>> meshes{
-        {"--set", "strategy.data=2", "--set", "strategy.sharding=zero3"},
-        {"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"},
-    };
-    for (const auto& mesh : meshes) {
-        const std::vector<double> found = of(mesh);
-        for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4 * expected[i]);
-    }
+    expect_the_same(tiny_t5, {},
+                    {{"--set", "strategy.data=2", "--set", "strategy.sharding=zero3"},
+                     {"--set", "strategy.tensor=2", "--set", "strategy.sequence_parallel=true"}});
 }
 
 TEST_F(RunTest, RefusesWhatAnEncoderAndADecoderCannot) {
@@ -173,13 +166,7 @@ TEST_F(RunTest, RefusesWhatAnEncoderAndADecoderCannot) {
 
 /// All of ResNet-50; both ranks take statistics of as many images as the one does at once.
 TEST_F(RunTest, AResidualNetworkRunsAloneAndOnTwoRanks) {
-    const auto of = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> all{"run", "scenarios/resnet-50-tiny-cpu.json", "--steps", "4", "--json", "-"};
-        all.insert(all.end(), more.begin(), more.end());
-        const Result result = orrery(all);
-        EXPECT_EQ(result.exit, 0) << result.err;
-        return losses(Json::parse(result.out));
-    };
+    const auto of = [](const Words& more) { return losses_of("scenarios/resnet-50-tiny-cpu.json", "4", more); };
     const std::vector<double> one = of({});
     ASSERT_EQ(one.size(), 4U);
     const std::vector<double> two = of({"--set", "strategy.data=2", "--set", "strategy.sharding=zero1"});
