@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
+#include "calibrate/chips.hpp"
 #include "calibrate/clean_gemm.hpp"
 #include "calibrate/gpu_facts.hpp"
 #include "calibrate/import_formats.hpp"
@@ -20,12 +22,9 @@ namespace {
 constexpr double largest_latency_bound = 1e6;
 
 const GpuFacts& facts_of(std::string_view name) {
-    std::string known;
-    for (const auto& facts : gpu_facts()) {
+    for (const auto& facts : gpu_facts())
         if (facts.name == name) return facts;
-        known += (known.empty() ? "" : ", ") + std::string(facts.name);
-    }
-    throw Error(fmt::format("no published tables of \"{}\"", name), "one of " + known);
+    throw Error(fmt::format("no published tables of \"{}\"", name), "one of " + join(importable()));
 }
 
 /// Of either socket; its tables have files of their own.
@@ -184,10 +183,12 @@ void round_times(Profile& profile) {
 std::vector<std::string_view> importable() {
     std::vector<std::string_view> names;
     for (const auto& facts : gpu_facts()) names.push_back(facts.name);
+    names.insert(names.end(), chips().begin(), chips().end());
     return names;
 }
 
 Profile import_tables(std::string_view name, const path& measurements) {
+    if (std::ranges::find(chips(), name) != chips().end()) return as_read(chip_profile(name));
     const GpuFacts& facts = facts_of(name);
     Profile profile;
     profile.name = facts.name;

@@ -18,6 +18,7 @@
 #include "report/html/collective_page.hpp"
 #include "report/html/page.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/collective/chip_grid.hpp"
 #include "sim/predict.hpp"
 #include "topology/catalog.hpp"
 
@@ -146,7 +147,8 @@ void collective(const CollectiveOptions& options) {
     const sim::Profiles timing = sim::profiles_of(cluster, options.profile, profiles);
     std::vector<topology::GpuId> gpus(ranks);
     std::iota(gpus.begin(), gpus.end(), 0U);
-    const sim::Group group(gpus, cluster.gpus_per_node(), parse_grid(options.grid, ranks));
+    const sim::Grid grid = options.grid.empty() ? sim::grid_of(cluster, gpus) : parse_grid(options.grid, ranks);
+    const sim::Group group(gpus, cluster.gpus_per_node(), grid);
     CollectiveTable table{cluster.name(),
                           profile_names(options, cluster, gpus),
                           kind,
@@ -185,7 +187,9 @@ void add_collective(CLI::App& program, Exit&) {
     command->add_option("--factor", options->factor, "from one size to the next")->capture_default_str();
     command->add_option("--algorithm", options->algorithm, "auto, or a name as below")->capture_default_str();
     command->add_option("--protocol", options->protocol, "auto, ll, ll128 or simple")->capture_default_str();
-    command->add_option("--grid", options->grid, "extents of the group for torus_ring, as in 4x4x8")
+    command
+        ->add_option("--grid", options->grid,
+                     "extents of the group for torus_ring, as in 4x4x8; without it, those that chips fill")
         ->type_name("AxBxC");
     command->add_option("--profile", options->profile, "shipped profile or file; without it, the GPU's");
     command->add_option("--json", options->json, "write the table as JSON; - for standard output")->type_name("FILE");

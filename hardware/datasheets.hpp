@@ -22,6 +22,10 @@ inline constexpr double nvlink_c2c_bytes_per_second = 450e9;  ///< GB200 datashe
 // Inter-chip interconnect of a TPU, one link in one direction: Jouppi et al., "TPU v4", ISCA 2023, table 4.
 inline constexpr double tpu_v3_link_bytes_per_second = 70e9;
 inline constexpr double tpu_v4_link_bytes_per_second = 50e9;
+/// Google Cloud documentation, TPU v5e: 400 GB/s a chip over four links, both directions together.
+inline constexpr double tpu_v5e_link_bytes_per_second = 400e9 / 4 / 2;
+/// Google Cloud documentation, TPU v5p: 4,800 Gb/s a chip over six links.
+inline constexpr double tpu_v5p_link_bytes_per_second = gigabits(4800) / 6;
 
 // PCIe x16 in one direction: GT/s x 16 lanes x 128/130 (PCI-SIG base specifications 3.0, 4.0, 5.0).
 inline constexpr double pcie3_bytes_per_second = 8e9 * 16 / 8 * 128 / 130;
@@ -87,8 +91,12 @@ inline constexpr Adapter omni_path_adapter{"Omni-Path", roce_adapter.send_receiv
 /// those of RoCE.
 inline constexpr Adapter efa_adapter{"EFA", 20e-6, roce_adapter.payload_share};
 
-/// A chip with its own links has no adapter to pay for.
-inline constexpr Adapter chip_adapter{"on chip", 0, 1};
+/// A chip with its own links has no adapter to pay for. Its payload: an all-gather of 33.6 MB along four TPU v5e in a
+/// row, without a way round the end, takes 680 us, and 8 us where it is small, so that the farthest three quarters of
+/// it cross the last link at 37.5 of 50 GB/s (How to Scale Your Model, part 3, case 2: profiles of both).
+inline constexpr Adapter chip_adapter{"on chip", 0, 0.75 * 33.6e6 / (680e-6 - 8e-6) / tpu_v5e_link_bytes_per_second};
+/// The same small one: three hops, one after another.
+inline constexpr double chip_hop_seconds = 8e-6 / 3;
 
 struct Switch {
     std::string_view name;

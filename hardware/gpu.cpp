@@ -225,7 +225,7 @@ constexpr Row rows[] = {
      0,
      123,
      0,
-     Socket::tpu_v3,
+     Socket::chip,
      0,
      0,
      Host::none,
@@ -239,11 +239,41 @@ constexpr Row rows[] = {
      0,
      275,
      0,
-     Socket::tpu_v4,
+     Socket::chip,
      0,
      0,
      Host::none,
      {"TPUv4"}},
+    // Cloud TPU documentation, a chip: 197 TFLOP/s in bf16, 16 GB of HBM2 at 819 GB/s.
+    {"TPU-v5e",
+     "tpu-v5e",
+     "Google Cloud documentation, TPU v5e",
+     16,
+     819,
+     0,
+     0,
+     197,
+     0,
+     Socket::chip,
+     0,
+     0,
+     Host::none,
+     {"TPUv5e", "v5litepod"}},
+    // The same, of v5p: 459 TFLOP/s, 95 GB of HBM2e at 2,765 GB/s.
+    {"TPU-v5p",
+     "tpu-v5p",
+     "Google Cloud documentation, TPU v5p",
+     95,
+     2765,
+     0,
+     0,
+     459,
+     0,
+     Socket::chip,
+     0,
+     0,
+     Host::none,
+     {"TPUv5p"}},
     // A core of an AMD EPYC 9755: 4.1 GHz boost (product page), two 512-bit fused multiply-adds a cycle (Software
     // Optimization Guide for family 1Ah), each of which adds twice as many products of bf16 (VDPBF16PS); no fp16. Its
     // share of bandwidth is the profile's; memory of a vCPU of AWS's m6a hosts.
@@ -319,8 +349,7 @@ constexpr EnumNames<Socket> socket_names{"SXM with NVLink 1",
                                          "SXM with NVLink 5",
                                          "Grace superchip",
                                          "PCIe",
-                                         "TPU v3 chip",
-                                         "TPU v4 chip",
+                                         "chip with links of its own",
                                          "core of a host"};
 
 }  // namespace
@@ -349,7 +378,7 @@ std::span<const std::string_view> names() {
 
 std::string_view name(Socket socket) { return socket_names[socket]; }
 
-bool is_chip(Socket socket) { return socket == Socket::tpu_v3 || socket == Socket::tpu_v4; }
+bool is_chip(Socket socket) { return socket == Socket::chip; }
 
 std::string gpus_with(Socket socket) {
     std::string text;

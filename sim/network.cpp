@@ -8,7 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "sim/collective/chip_grid.hpp"
 #include "sim/collective/ring.hpp"
+#include "sim/collective/torus_ring.hpp"
 
 namespace orrery::sim {
 
@@ -105,11 +107,13 @@ Network::Spread Network::spread_of(std::span<const GpuId> group) const {
 }
 
 std::vector<Network::Hop> Network::hops(std::span<const GpuId> gpus) const {
-    const Group group(gpus, gpus_per_node());
+    const Group group(gpus, gpus_per_node(), grid_of(cluster_, gpus));
     std::vector<Hop> list;
     if (group.nodes() <= 1) return list;
     list.reserve(std::size_t{group.nodes()} * group.rails());
-    for (const Leg& t : ring_hops(group, 1.0, false)) list.push_back({t.via, t.to, t.bytes});
+    const bool torus = !group.grid().empty();
+    for (const Leg& t : torus ? torus_ring_hops(group, 1.0) : ring_hops(group, 1.0, false))
+        list.push_back({t.via, t.to, t.bytes});
     return list;
 }
 
@@ -163,7 +167,7 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
     const std::uint32_t nodes = tokens != nullptr ? spread_of(gpus).nodes : 1;
     const double once =
         nodes > 1 ? std::min(1.0, models::expected_parts(tokens->routing, nodes) / tokens->copies) : 1.0;
-    const Group group(gpus, gpus_per_node(), {}, once);
+    const Group group(gpus, gpus_per_node(), grid_of(cluster_, gpus), once);
     const auto& [launch, pricer] = mixture(gpus);
     if (group.nodes() == 1) return {.latency = launch + pricer.inside_node(kind, group.ranks(), bytes)};
     if (kind == CollectiveKind::send_recv) return message(gpus.front(), gpus.back(), bytes);
@@ -178,7 +182,7 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
 std::string Network::explain(CollectiveKind kind, std::span<const GpuId> gpus, double bytes) const {
     const auto ranks = static_cast<std::uint32_t>(gpus.size());
     if (ranks <= 1) return "one rank: nothing to move";
-    const Group group(gpus, gpus_per_node());
+    const Group group(gpus, gpus_per_node(), grid_of(cluster_, gpus));
     if (group.nodes() == 1) return predictor(gpus.front()).explain(kind, ranks, bytes);
     const auto uses = path(gpus);
     if (const auto known = measured(kind, group, bytes, uses))

@@ -61,7 +61,7 @@ public:
         double share;
     };
     /// The hops between nodes of a collective of these GPUs (ascending), for one byte of ring traffic; none inside a
-    /// node.
+    /// node. Chips that fill a grid of their torus send along all of its dimensions at once (torus_ring.hpp).
     [[nodiscard]] std::vector<Hop> hops(std::span<const topology::GpuId> group) const;
     /// Links that a collective of these GPUs (ascending) uses for one byte of ring traffic, empty inside a node. Ranks
     /// of one node run that many rings side by side, each entering and leaving the node through its own GPU's NIC.

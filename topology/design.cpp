@@ -156,9 +156,9 @@ std::vector<NodeGroup> more_nodes(const Design& design, const ClusterSpec& spec,
 /// Chips by themselves: nothing inside a node can be chosen.
 Cluster build_chips(const Design& design, const ClusterSpec& spec) {
     const Gpu& gpu = choose_gpu(design, spec);
-    if (gpu.socket != find_gpu(design.gpu).socket) {
+    if (gpu.name != design.gpu) {
         refuse("gpu", fmt::format("{} is not the chip of {}", gpu.name, design.preset.name),
-               "GPUs that fit: " + gpus_with(find_gpu(design.gpu).socket));
+               fmt::format("leave it out: the chip is {}", design.gpu));
     }
     if (spec.gpus_per_node > 1 || spec.nics_per_node > 1) {
         refuse(spec.gpus_per_node > 1 ? "gpus_per_node" : "nics_per_node",

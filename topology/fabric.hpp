@@ -72,6 +72,9 @@ public:
     /// Layers of routers from the nodes outwards.
     [[nodiscard]] virtual std::vector<Layer> layers() const = 0;
     [[nodiscard]] std::uint32_t routers() const;
+    /// Where routers stand on a grid and each is joined to the next in every dimension: its extents, the first varying
+    /// fastest along the routers' numbers; several such grids stand behind one another. Empty for other fabrics.
+    [[nodiscard]] virtual std::vector<std::uint32_t> grid() const { return {}; }
 
     [[nodiscard]] std::uint32_t links() const { return port_links() + trunks(); }
     [[nodiscard]] virtual Link link(std::uint32_t id) const;

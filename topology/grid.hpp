@@ -17,6 +17,7 @@ public:
     explicit Grid(std::vector<std::uint32_t> sizes);
 
     [[nodiscard]] std::size_t dimensions() const { return sizes_.size(); }
+    [[nodiscard]] const std::vector<std::uint32_t>& sizes() const { return sizes_; }
     [[nodiscard]] std::uint32_t size(std::size_t dimension) const { return sizes_[dimension]; }
     [[nodiscard]] std::uint32_t points() const { return points_; }
     [[nodiscard]] Point at(std::uint32_t number) const;

@@ -24,6 +24,7 @@ public:
 
     [[nodiscard]] std::string describe() const override;
     [[nodiscard]] std::vector<Layer> layers() const override { return {{VertexKind::router, grid_.points()}}; }
+    [[nodiscard]] std::vector<std::uint32_t> grid() const override { return grid_.sizes(); }
     /// Every order of the dimensions, and both ways round where they are equally long.
     [[nodiscard]] std::uint32_t paths(Port from, Port to) const override;
     /// Dimension order; where both ways round are equal, upwards from even places.

@@ -31,6 +31,12 @@ std::span<const Design> tpu_designs() {
         torus({"tpu-v4", "TPU v4 chips in a 3-D torus of optically joined 4x4x4 cubes, 6 links of 50 GB/s",
                "Jouppi et al., ISCA 2023, table 4", 4096, 4096},
               "TPU-v4", "16x16x16", 3, tpu_v4_link_bytes_per_second),
+        torus({"tpu-v5e", "TPU v5e chips in a 2-D torus, 4 links of 50 GB/s", "Google Cloud documentation, TPU v5e",
+               256, 256},
+              "TPU-v5e", "16x16", 2, tpu_v5e_link_bytes_per_second),
+        torus({"tpu-v5p", "TPU v5p chips in a 3-D torus, 6 links of 100 GB/s", "Google Cloud documentation, TPU v5p",
+               8960, 8960},
+              "TPU-v5p", "16x20x28", 3, tpu_v5p_link_bytes_per_second),
     };
     return designs;
 }

@@ -1,5 +1,6 @@
 // Which machine a row ran on: its GPU, the node it is usually built into, and the network the row prints.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -36,6 +37,13 @@ const Gpu* catalog_gpu(const std::string& word, const std::string& words) {
     } catch (const Error&) {
         return nullptr;
     }
+}
+
+/// "TPU v5e"; nullptr for another chip.
+const Gpu* catalog_chip(std::string words) {
+    std::ranges::replace(words, ' ', '-');
+    const Gpu* gpu = hardware::find(words);
+    return gpu != nullptr && hardware::is_chip(gpu->socket) ? gpu : nullptr;
 }
 
 /// "A100X", "V100S", "H100 NVL", "H100 CNX", a slice of one: other boards than those that nodes are built of.
@@ -114,6 +122,23 @@ ClusterSpec racks(std::uint32_t gpus, const Gpu& gpu) {
     return spec;
 }
 
+/// Slices of a pod. On a 3-D torus they are made of cubes of 4 x 4 x 4, as even as they can be (Google Cloud
+/// documentation, TPU v4 and v5p: topologies). Tensor ranks, which exchange most, take a whole dimension of their size
+/// where there is one (JAX, mesh_utils.create_device_mesh): the first, along which ranks are numbered here.
+ClusterSpec slices(const Row& row, const Gpu& chip, std::uint32_t chips) {
+    const std::uint32_t count = std::max(1U, row.count("nodes").value_or(1));
+    if (count > 1) throw Skip("slices joined by a data centre's network");
+    ClusterSpec spec{.preset = chip.profile, .nodes = chips, .gpu = chip.name};
+    constexpr std::uint32_t side = 4, cube = side * side * side;
+    if (chip.name == "TPU-v5e" || chips % cube != 0) return spec;
+    std::vector<std::uint32_t> shape = topology::even_shape(chips / cube, 3);
+    for (std::uint32_t& extent : shape) extent *= side;
+    const std::uint32_t tensor = row.count("tp").value_or(1);
+    std::ranges::stable_partition(shape, [&](std::uint32_t extent) { return extent == tensor; });
+    spec.fabric.shape = fmt::format("{}", fmt::join(shape, "x"));
+    return spec;
+}
+
 /// Amazon's nodes with EFA: p3dn, p4d and p4de, p5, p5en, p6-b200 (EC2 user guide, accelerated computing instances:
 /// network specifications).
 Nics usual_efa(const std::string& gpu) {
@@ -169,7 +194,7 @@ void set_network(ClusterSpec& spec, const Row& row, const Class& kind, std::uint
 const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile) {
     const std::string words = row.words("gpu");
     if (words.empty() || words == "any" || words.starts_with("not stated")) throw Skip("GPU not published");
-    const Gpu* found = nullptr;
+    const Gpu* found = catalog_chip(words);
     std::size_t kinds = 0;
     for (const std::string_view word : gpu_words) {
         if (!begins_word(words, word)) continue;
@@ -187,6 +212,7 @@ const topology::Gpu& map_gpu(const Row& row, const HasProfile& has_profile) {
 
 topology::ClusterSpec map_cluster(const Row& row, const topology::Gpu& gpu, std::uint32_t gpus) {
     if (lower(gpu.name).starts_with("gb")) return racks(gpus, gpu);
+    if (hardware::is_chip(gpu.socket)) return slices(row, gpu, gpus);
     const std::string node = row.words("node"), network = row.words("network");
     const std::uint32_t reference = contains(node, "dgx-2") ? 16 : class_of(gpu, 0).per_node;
     const std::uint32_t size = per_node(row, gpus, reference);

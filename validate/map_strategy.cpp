@@ -78,7 +78,7 @@ std::string recomputed_modules(const std::string& words) {
     std::string modules;
     for (std::sregex_token_iterator word(words.begin(), words.end(), separator, -1), end; word != end; ++word) {
         const std::string name = *word;
-        if (name.empty() || name == "selective") continue;
+        if (name.empty() || name == "selective" || name == "minimal") continue;
         if (!strategies::modules_named(name)) throw Skip(fmt::format("recompute not understood: {}", label(words)));
         modules += (modules.empty() ? "" : ",") + name;
     }
@@ -86,8 +86,8 @@ std::string recomputed_modules(const std::string& words) {
 }
 
 /// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike. MaxText's
-/// minimal_with_context keeps what every product leaves and attention's results with their statistics
-/// (maxtext, layers/decoders.py, minimal_policy): what is recomputed has no product. What vTrain's rows
+/// minimal keeps what every product leaves (maxtext, layers/decoders.py, minimal_policy), so that attention runs again;
+/// minimal_with_context keeps its results and their statistics too: what is recomputed has no product. What vTrain's rows
 /// say (use_checkpoint) is what its simulator was told; the steps that it is held against have no time for it: their
 /// products would exceed the A100's peak.
 void map_recompute(Strategy& strategy, const Row& row) {
@@ -97,7 +97,7 @@ void map_recompute(Strategy& strategy, const Row& row) {
         R"(^(not (stated|published|known|given)|unknown|n/a|\?|full \(config use_checkpoint))"),
         none(R"(^((none|no|off|false)\b|minimal_(with_context|flash)$))"), full(R"(^(full\b|on$|yes$|true$))");
     if (words.empty() || std::regex_search(words, unstated) || std::regex_search(words, none)) return;
-    if (words.starts_with("selective")) {
+    if (words.starts_with("selective") || words == "minimal") {
         strategy.recompute = Recompute::selective;
         strategy.recompute_modules = recomputed_modules(words + " " + row.words("switches.recompute-modules"));
         return;
@@ -132,9 +132,11 @@ bool map_overlap_grad_reduce(const Row& row, Software software) {
     return software == Software::nemo || software == Software::data_parallel || software == Software::jax;
 }
 
-/// Sequence parallelism where it is not printed: NeMo's recipes switch it on with tensor parallelism.
+/// Sequence parallelism where it is not printed: NeMo's recipes switch it on with tensor parallelism; MaxText divides
+/// what stands between its products among the tensor ranks too (configs/base.yml, logical_axis_rules, activation_embed),
+/// along another dimension: gathers and scatters of the same bytes.
 bool map_sequence_parallel(const Row& row, Software software, const Strategy& strategy) {
-    const bool stated = row.flag("sp").value_or(software == Software::nemo);
+    const bool stated = row.flag("sp").value_or(software == Software::nemo || software == Software::jax);
     return stated && strategy.tensor > 1;
 }
 

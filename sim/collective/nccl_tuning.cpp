@@ -121,6 +121,7 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
         machine.nvls = machine.nvls && other.nvls;
         machine.post_seconds = std::max(machine.post_seconds, other.post_seconds);
     }
+    if (cluster.fabric().parts().on_chip) machine.chip_hop_seconds = hardware::chip_hop_seconds;
     if (cluster.node_of(from) == cluster.node_of(to)) return machine;
     // aws-ofi-nccl sets NCCL_PROTO=simple where EFA does not keep 128 bytes in order: before the p5's generation of it.
     machine.simple_only =
@@ -136,13 +137,15 @@ Machine machine_of(const topology::Cluster& cluster, topology::GpuId from, topol
 
 std::span<const Protocol> protocols_of(const Algorithm& algorithm, CollectiveKind, const Machine& machine) {
     const std::span all(all_protocols);
-    const bool several = algorithm.protocols && !machine.simple_only && machine.host_message_seconds == 0;
+    const bool nccl = machine.host_message_seconds == 0 && machine.chip_hop_seconds == 0;
+    const bool several = algorithm.protocols && !machine.simple_only && nccl;
     return several ? all : all.last(1);
 }
 
 double latency_seconds(const Algorithm& algorithm, Protocol protocol, CollectiveKind kind, const Outline& outline,
                        const Shape& shape, const Machine& machine) {
     if (shape.ranks <= 1) return 0;
+    if (machine.chip_hop_seconds > 0) return (outline.inner_steps + outline.outer_steps) * machine.chip_hop_seconds;
     // The first message waits for the next rank's word that it is there.
     if (machine.host_message_seconds > 0)
         return (1 + outline.inner_steps + outline.outer_steps) * machine.host_message_seconds;
@@ -162,6 +165,7 @@ double latency_seconds(const Algorithm& algorithm, Protocol protocol, Collective
 }
 
 double send_latency_seconds(const Machine& machine) {
+    if (machine.chip_hop_seconds > 0) return machine.chip_hop_seconds + machine.extra_latency_seconds;
     // The receiver's word that it is there, then the message.
     if (machine.host_message_seconds > 0) return 2 * machine.host_message_seconds;
     return (base.ring[2] + net.ring[2]) * us + machine.extra_latency_seconds;

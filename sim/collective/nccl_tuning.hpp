@@ -31,6 +31,9 @@ struct Machine {
     /// Of one message between hosts, without its bytes, measured (a profile's host_message_seconds). Positive: no NCCL,
     /// but kernels/tcp's rings of messages, each step one message. Zero: NCCL.
     double host_message_seconds = 0;
+    /// Of one hop between neighbours among chips with links of their own. Positive: no NCCL, but a compiled program
+    /// whose chips write into each other's memory, each step one hop. Zero: NCCL.
+    double chip_hop_seconds = 0;
 };
 /// `from`, `to`: GPUs of different nodes whose distance counts (the same GPU: one node). nodes: one of each kind that
 /// takes part; of several kinds what they have in common counts, as in NCCL, whose ranks exchange it (src/init.cc: the

@@ -93,6 +93,10 @@ bool Pricer::automatic(const Algorithm& algorithm, CollectiveKind kind, const Sh
         const bool forwards = machine_.nvlink && shape.nodes > 1 && shape.ranks > shape.nodes;
         return algorithm.name == (forwards ? "pxn" : "direct");
     }
+    if (machine_.chip_hop_seconds > 0) {
+        const bool rings = kind != CollectiveKind::broadcast && !shape.grid.empty();
+        return algorithm.name == (rings ? "torus_ring" : "ring");
+    }
     if (algorithm.name == "ring") return true;
     if (machine_.host_message_seconds > 0) return false;
     if (kind != CollectiveKind::all_reduce) return false;

@@ -55,7 +55,7 @@ public:
                             double seconds_per_byte) const;
 
     /// What NCCL weighs for the kind: ring, tree and NVLS tree; direct or PXN messages for all_to_all, DeepEP's of
-    /// tokens.
+    /// tokens. Chips with links of their own take rings along the dimensions of the grid that they fill.
     [[nodiscard]] bool automatic(const Algorithm& algorithm, kernels::CollectiveKind kind, const Shape& shape) const;
 
     /// Seconds of a collective among `ranks` GPUs of one node, of the slowest kind.

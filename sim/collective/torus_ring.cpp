@@ -42,14 +42,19 @@ void around(const Group& group, std::size_t dimension, bool forward, double byte
     }
 }
 
-}  // namespace
-
-Schedule torus_ring_schedule(CollectiveKind kind, const Group& group, double bytes) {
+const Grid& checked_grid(const Group& group) {
     const Grid& grid = group.grid();
     const auto cells = std::accumulate(grid.begin(), grid.end(), std::uint64_t{1}, std::multiplies<>{});
     if (cells != group.ranks() || grid.empty())
         throw Error(fmt::format("a grid of {} for {} ranks", fmt::join(grid, " x "), group.ranks()),
                     "its extents multiply to the number of ranks");
+    return grid;
+}
+
+}  // namespace
+
+Schedule torus_ring_schedule(CollectiveKind kind, const Group& group, double bytes) {
+    const Grid& grid = checked_grid(group);
     const std::size_t m = grid.size();
     std::vector<Phase> halves(m);
     for (std::size_t part = 0; part < 2 * m; ++part) {
@@ -65,6 +70,25 @@ Schedule torus_ring_schedule(CollectiveKind kind, const Group& group, double byt
     if (kind != CollectiveKind::reduce_scatter)
         for (std::size_t turn = m; turn > 0; --turn) schedule.phases.push_back(halves[turn - 1]);
     return schedule;
+}
+
+std::vector<Leg> torus_ring_hops(const Group& group, double bytes) {
+    const Grid& grid = checked_grid(group);
+    const std::size_t m = grid.size();
+    std::vector<double> along(m, 0.0);  // what a rank sends one way, by dimension
+    for (std::size_t part = 0; part < m; ++part) {
+        double left =
+            bytes / kernels::bus_factor(CollectiveKind::all_gather, group.ranks()) / static_cast<double>(2 * m);
+        for (std::size_t turn = 0; turn < m; ++turn) {
+            const std::size_t dimension = (part + turn) % m;
+            along[dimension] += left * (grid[dimension] - 1.0) / grid[dimension];
+            left /= grid[dimension];
+        }
+    }
+    Phase phase;
+    for (std::size_t dimension = 0; dimension < m; ++dimension)
+        for (const bool forward : {true, false}) around(group, dimension, forward, along[dimension], phase);
+    return phase.legs;
 }
 
 }  // namespace orrery::sim

@@ -16,4 +16,7 @@ Outline torus_ring_outline(kernels::CollectiveKind kind, const Shape& shape);
 /// Throws Error when the grid's extents do not multiply to the group's ranks.
 Schedule torus_ring_schedule(kernels::CollectiveKind kind, const Group& group, double bytes);
 
+/// The hops of `bytes` that every rank sends in all, along every dimension and both ways. Throws Error as the schedule.
+std::vector<Leg> torus_ring_hops(const Group& group, double bytes);
+
 }  // namespace orrery::sim

@@ -1,0 +1,91 @@
+#include "calibrate/chips.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "hardware/gpu.hpp"
+
+namespace orrery::calibrate {
+
+namespace {
+
+/// A product on a TPU v2 core: 8,192 x 16,384 x 8,192 in 96 ms, of 95.6 at its peak of 23 TFLOP/s.
+constexpr kernels::Gemm read_product{kernels::Dtype::bf16, 1, 8192, 16384, 8192};
+constexpr double product_share = 95.6 / 96;
+constexpr std::string_view product_origin =
+    "share of the peak that a product of a Transformer's MLP reached on TPU v2: 96 ms of 95.6 (How to Scale Your "
+    "Model, "
+    "part 9); carried over by the datasheets' peaks";
+
+/// Ragged paged attention, of which prompts are the causal case, in its best case; its length is not in the abstract.
+constexpr kernels::Attention read_attention{kernels::Dtype::bf16, false, true, 1, 8192, 32, 8, 128};
+constexpr double attention_share = 0.73;
+constexpr std::string_view attention_origin =
+    "73% of the peak: prompts of Llama 3 8B on TPU7x (Jiang et al., arXiv 2604.15464), of 8,192 tokens as we assume; "
+    "carried over by the datasheets' peaks";
+
+constexpr std::string_view compiled = "a compiled program: no host calls its operations one by one";
+
+std::map<std::string, Constant> constants_of(const hardware::Gpu& chip) {
+    return {
+        {"peak_half_flops", {chip.half_flops, "flop/s", chip.datasheet}},
+        {"memory_bytes_per_second", {chip.memory_bytes_per_second, "B/s", chip.datasheet}},
+        {"sustained_gemm", {1, "1", "its product is one of a running training step"}},
+        {"attention_backward_rate",
+         {0.863, "1", "63% of the peak backward, 73% forward on A100 (FlashAttention-2); no reading on a TPU"}},
+        {"kernel_gap_seconds", {0, "s", std::string(compiled)}},
+        {"launch_seconds", {0, "s", std::string(compiled)}},
+        {"collective_launch_seconds", {0, "s", std::string(compiled)}},
+        {"overlap_slowdown",
+         {1, "1",
+          "chips write into each other's memory by copy engines of their own, not by their cores (Pallas "
+          "documentation, Distributed computing for TPUs)"}},
+    };
+}
+
+Provenance read_on(const hardware::Gpu& chip, std::string_view origin) {
+    return {
+        .device = chip.name, .clocks = "", .date = "", .software = "XLA", .origin = std::string(origin), .licence = ""};
+}
+
+const hardware::Gpu& chip_named(std::string_view name) {
+    for (const hardware::Gpu& gpu : hardware::gpus())
+        if (hardware::is_chip(gpu.socket) && gpu.profile == name) return gpu;
+    throw Error(fmt::format("no chip \"{}\"", name), "one of " + join(chips()));
+}
+
+}  // namespace
+
+std::span<const std::string_view> chips() {
+    static const std::vector<std::string_view> names = [] {
+        std::vector<std::string_view> all;
+        for (const hardware::Gpu& gpu : hardware::gpus())
+            if (hardware::is_chip(gpu.socket)) all.emplace_back(gpu.profile);
+        return all;
+    }();
+    return names;
+}
+
+Profile chip_profile(std::string_view name) {
+    const hardware::Gpu& chip = chip_named(name);
+    Profile profile;
+    profile.name = chip.profile;
+    profile.device = "Google " + chip.name;
+    profile.made_by = fmt::format("orrery profile import {}", chip.profile);
+    profile.constants = constants_of(chip);
+    const kernels::Gemm& p = read_product;
+    const double product = kernels::flops(p) / (product_share * chip.half_flops);
+    profile.gemm.push_back({p.dtype, read_on(chip, product_origin), {{p.m, p.n, p.k, static_cast<float>(product)}}});
+    const kernels::Attention& a = read_attention;
+    const double attention = kernels::flops(a) / (attention_share * chip.half_flops);
+    profile.attention.push_back({a.backward,
+                                 a.causal,
+                                 read_on(chip, attention_origin),
+                                 {{a.batch, a.seq, a.heads, a.kv_heads, a.head_dim, static_cast<float>(attention)}}});
+    return profile;
+}
+
+}  // namespace orrery::calibrate
