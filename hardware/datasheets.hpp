@@ -26,6 +26,9 @@ inline constexpr double tpu_v4_link_bytes_per_second = 50e9;
 inline constexpr double tpu_v5e_link_bytes_per_second = 400e9 / 4 / 2;
 /// Google Cloud documentation, TPU v5p: 4,800 Gb/s a chip over six links.
 inline constexpr double tpu_v5p_link_bytes_per_second = gigabits(4800) / 6;
+/// A TPU host's port of the data centre's network: two NICs of 100 Gb/s (Google Cloud documentation, TPU v5e; How to
+/// Scale Your Model, part 2: typically 25 GB/s a host), and a chip's way to it, PCIe (the same: 15 GB/s a chip).
+inline constexpr double tpu_host_bytes_per_second = gigabits(200), tpu_pcie_bytes_per_second = 15e9;
 
 // PCIe x16 in one direction: GT/s x 16 lanes x 128/130 (PCI-SIG base specifications 3.0, 4.0, 5.0).
 inline constexpr double pcie3_bytes_per_second = 8e9 * 16 / 8 * 128 / 130;

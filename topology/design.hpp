@@ -27,6 +27,7 @@ struct Design {
     std::string_view fabric = {};        ///< of fabric_kinds(); "": leaves, spines and cores
     std::string_view shape = {};         ///< that fabric's at the default size
     std::uint32_t dimensions = 0;        ///< that fabric's at other sizes
+    std::uint32_t chips_per_host = 0;    ///< of chips by themselves
 };
 
 std::span<const Design> superpod_designs();

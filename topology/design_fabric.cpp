@@ -122,7 +122,7 @@ std::shared_ptr<const Fabric> named(const Design& design, const ClusterSpec& spe
     const bool own = spec.fabric.kind.empty();
     const FabricKind& kind = find_fabric(own ? design.fabric : std::string_view(spec.fabric.kind));
     check_keys(kind, spec);
-    const std::string_view direct[] = {"torus", "tofu", "hyperx", "full-mesh", "dragonfly"};
+    const std::string_view direct[] = {"torus", "multislice", "tofu", "hyperx", "full-mesh", "dragonfly"};
     if (design.node.empty() &&
         (std::ranges::find(direct, kind.name) == std::end(direct) || spec.fabric.terminals > 1)) {
         refuse(spec.fabric.terminals > 1 ? "terminals" : "fabric",
@@ -132,6 +132,7 @@ std::shared_ptr<const Fabric> named(const Design& design, const ClusterSpec& spe
     const bool sized = own || !keys_given(spec).empty() || (kind.name == "k-ary-fat-tree" && spec.switch_ports > 0);
     parts.nodes = spec.nodes > 0 ? spec.nodes + more : sized ? 0 : design.preset.default_nodes + more;
     parts.on_chip = design.node.empty();
+    parts.chips_per_host = std::max(1U, design.chips_per_host);
     const FabricSpec shaped = own ? resized(design, spec) : spec.fabric;
     if (shaped.link_bytes_per_second > 0) parts.trunk_bytes_per_second = shaped.link_bytes_per_second;
     auto fabric = kind.make(shaped, parts);

@@ -34,8 +34,9 @@ struct FabricParts {
     double trunk_bytes_per_second = 0;  ///< one cable between routers
     Adapter adapter = {};
     Switch fabric_switch = {};
-    bool on_chip = false;         ///< every port is its own router
-    double oversubscription = 1;  ///< leaf down : up, for kinds that plan their leaves
+    bool on_chip = false;              ///< every port is its own router
+    std::uint32_t chips_per_host = 1;  ///< chips that share a host and its port of the data centre's network
+    double oversubscription = 1;       ///< leaf down : up, for kinds that plan their leaves
 };
 
 /// Routers of one layer, numbered one layer after the other.

@@ -6,6 +6,7 @@
 #include "topology/dragonfly.hpp"
 #include "topology/dragonfly_plus.hpp"
 #include "topology/hyperx.hpp"
+#include "topology/multislice.hpp"
 #include "topology/rail_only.hpp"
 #include "topology/star.hpp"
 #include "topology/torus.hpp"
@@ -23,6 +24,8 @@ std::span<const FabricKind> fabric_kinds() {
          "Wang et al., HOTI 2024", make_rail_only},
         {"torus", "shape, terminals", "each router joined to its neighbours in every dimension",
          "Dally and Towles 2004; Jouppi et al., ISCA 2023", make_torus},
+        {"multislice", "shape, groups", "tori of chips whose hosts a data centre's network joins",
+         "Google Cloud documentation, Cloud TPU Multislice", make_multislice},
         {"tofu", "shape, terminals", "6-D torus of cubes of 2 x 3 x 2", "Ajima et al., IEEE Computer 2009", make_tofu},
         {"dragonfly", "terminals, routers, global_links, groups", "groups of routers joined pairwise, groups too",
          "Kim et al., ISCA 2008", make_dragonfly},

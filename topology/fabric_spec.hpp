@@ -15,13 +15,13 @@ namespace orrery::topology {
 /// Keys of /cluster that describe a fabric; what is absent has a default that its kind documents.
 struct FabricSpec {
     std::string kind = {};             ///< "": the preset's own; "torus", "dragonfly", ...
-    std::string shape = {};            ///< "4x4x8": sizes of the dimensions; XGFT: children by level
+    std::string shape = {};            ///< "4x4x8": sizes of the dimensions (of one slice); XGFT: children by level
     std::string parents = {};          ///< XGFT: parents by level
     std::uint32_t terminals = 0;       ///< ports of nodes on a router or leaf
     std::uint32_t routers = 0;         ///< of a dragonfly group; leaves of a dragonfly+ group
     std::uint32_t spines = 0;          ///< of a dragonfly+ group
     std::uint32_t global_links = 0;    ///< of a router (dragonfly) or spine (dragonfly+)
-    std::uint32_t groups = 0;          ///< of a dragonfly
+    std::uint32_t groups = 0;          ///< of a dragonfly; slices of a multislice fabric
     double link_bytes_per_second = 0;  ///< of a cable between routers; 0: the NIC's
     bool operator==(const FabricSpec&) const = default;
 };

@@ -35,6 +35,11 @@ public:
     [[nodiscard]] std::uint32_t router_of(Port p) const override { return port(p) / terminals_; }
     [[nodiscard]] std::uint32_t trunks() const override { return grid_.points() * degree_; }
     [[nodiscard]] Trunk trunk(std::uint32_t id) const override;
+    /// route() for a fabric that this torus is a part of.
+    void route_inside(Port from, Port to, std::uint32_t path, std::uint32_t first,
+                      std::vector<std::uint32_t>& out) const {
+        route_trunks(from, to, path, first, out);
+    }
 
 protected:
     void route_trunks(Port from, Port to, std::uint32_t path, std::uint32_t first,

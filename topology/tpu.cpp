@@ -6,8 +6,9 @@ using namespace hardware;
 
 namespace {
 
+/// Chips of a host: How to Scale Your Model, part 2 (host size).
 constexpr Design torus(const Preset& preset, std::string_view chip, std::string_view shape, std::uint32_t dimensions,
-                       double link) {
+                       double link, std::uint32_t chips_per_host) {
     return {.preset = preset,
             .node = "",
             .gpu = chip,
@@ -18,7 +19,8 @@ constexpr Design torus(const Preset& preset, std::string_view chip, std::string_
             .adapter = chip_adapter,
             .fabric = "torus",
             .shape = shape,
-            .dimensions = dimensions};
+            .dimensions = dimensions,
+            .chips_per_host = chips_per_host};
 }
 
 }  // namespace
@@ -27,16 +29,16 @@ std::span<const Design> tpu_designs() {
     static constexpr Design designs[] = {
         torus({"tpu-v3", "TPU v3 chips in a 2-D torus, 4 links of 70 GB/s", "Jouppi et al., ISCA 2023, table 4", 1024,
                1024},
-              "TPU-v3", "32x32", 2, tpu_v3_link_bytes_per_second),
+              "TPU-v3", "32x32", 2, tpu_v3_link_bytes_per_second, 4),
         torus({"tpu-v4", "TPU v4 chips in a 3-D torus of optically joined 4x4x4 cubes, 6 links of 50 GB/s",
                "Jouppi et al., ISCA 2023, table 4", 4096, 4096},
-              "TPU-v4", "16x16x16", 3, tpu_v4_link_bytes_per_second),
+              "TPU-v4", "16x16x16", 3, tpu_v4_link_bytes_per_second, 4),
         torus({"tpu-v5e", "TPU v5e chips in a 2-D torus, 4 links of 50 GB/s", "Google Cloud documentation, TPU v5e",
                256, 256},
-              "TPU-v5e", "16x16", 2, tpu_v5e_link_bytes_per_second),
+              "TPU-v5e", "16x16", 2, tpu_v5e_link_bytes_per_second, 8),
         torus({"tpu-v5p", "TPU v5p chips in a 3-D torus, 6 links of 100 GB/s", "Google Cloud documentation, TPU v5p",
                8960, 8960},
-              "TPU-v5p", "16x20x28", 3, tpu_v5p_link_bytes_per_second),
+              "TPU-v5p", "16x20x28", 3, tpu_v5p_link_bytes_per_second, 4),
     };
     return designs;
 }

@@ -126,13 +126,19 @@ ClusterSpec racks(std::uint32_t gpus, const Gpu& gpu) {
 /// documentation, TPU v4 and v5p: topologies). Tensor ranks, which exchange most, take a whole dimension of their size
 /// where there is one (JAX, mesh_utils.create_device_mesh): the first, along which ranks are numbered here.
 ClusterSpec slices(const Row& row, const Gpu& chip, std::uint32_t chips) {
-    const std::uint32_t count = std::max(1U, row.count("nodes").value_or(1));
-    if (count > 1) throw Skip("slices joined by a data centre's network");
+    const std::uint32_t count = std::max(1U, row.count("nodes").value_or(1)), each = chips / count;
     ClusterSpec spec{.preset = chip.profile, .nodes = chips, .gpu = chip.name};
+    if (count > 1) {
+        if (chips % count != 0) throw Skip("slices of several sizes");
+        spec.fabric.kind = "multislice";
+        spec.fabric.groups = count;
+    }
     constexpr std::uint32_t side = 4, cube = side * side * side;
-    if (chip.name == "TPU-v5e" || chips % cube != 0) return spec;
-    std::vector<std::uint32_t> shape = topology::even_shape(chips / cube, 3);
-    for (std::uint32_t& extent : shape) extent *= side;
+    const bool flat = chip.name == "TPU-v5e";
+    std::vector<std::uint32_t> shape =
+        topology::even_shape(flat || each % cube != 0 ? each : each / cube, flat ? 2 : 3);
+    if (!flat && each % cube == 0)
+        for (std::uint32_t& extent : shape) extent *= side;
     const std::uint32_t tensor = row.count("tp").value_or(1);
     std::ranges::stable_partition(shape, [&](std::uint32_t extent) { return extent == tensor; });
     spec.fabric.shape = fmt::format("{}", fmt::join(shape, "x"));
