@@ -47,8 +47,12 @@ std::map<std::string, Constant> constants_of(const hardware::Gpu& chip) {
 }
 
 Provenance read_on(const hardware::Gpu& chip, std::string_view origin) {
-    return {
-        .device = chip.name, .clocks = "", .date = "", .software = "XLA", .origin = std::string(origin), .licence = ""};
+    return {.device = chip.name,
+            .clocks = "",
+            .date = "",
+            .software = "XLA",
+            .origin = std::string(origin),
+            .licence = "a figure quoted"};
 }
 
 const hardware::Gpu& chip_named(std::string_view name) {

@@ -92,7 +92,7 @@ constexpr std::array of_cluster{
     Key{.name = "global_links", .kind = integer, .min = 1, .max = 512,
         .help = "Of a dragonfly's router or a dragonfly+'s spine."},
     Key{.name = "groups", .kind = integer, .min = 1, .max = 262145,
-        .help = "Of a dragonfly."},
+        .help = "Of a dragonfly; slices of a multislice fabric."},
     Key{.name = "link_rate", .kind = rate, .min = 1e6, .max = 1e13,
         .help = "Of the links between switches of the fabric, each way; the NICs' when absent."},
     Key{.name = "node_file", .kind = text,

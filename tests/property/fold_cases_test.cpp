@@ -38,6 +38,11 @@ topology::ClusterSpec fabric(const char* kind, std::uint32_t nodes, const char* 
     spec.fabric.shape = shape;
     return spec;
 }
+topology::ClusterSpec chips(std::uint32_t count, const char* shape, std::uint32_t slices = 0) {
+    topology::ClusterSpec spec{.preset = "tpu-v4", .nodes = count};
+    spec.fabric = {.kind = slices > 0 ? "multislice" : "torus", .shape = shape, .groups = slices};
+    return spec;
+}
 topology::ClusterSpec routed(topology::ClusterSpec spec, const char* policy) {
     spec.routing = policy;
     return spec;
@@ -47,6 +52,7 @@ topology::ClusterSpec failed(topology::ClusterSpec spec, const char* what) {
     return spec;
 }
 
+constexpr const char* zero3 = R"({"strategy": {"sharding": "zero3"}})";
 constexpr const char* zero1 = R"({"strategy": {"sharding": "zero1"}})";
 constexpr const char* overlap = R"({"strategy": {"overlap_grad_reduce": true}})";
 constexpr const char* ring = R"({"strategy": {"data": 2, "context": 2, "sharding": "zero1"}})";
@@ -54,6 +60,7 @@ constexpr const char* heads = R"({"strategy": {"data": 2, "context": 2, "cp_comm
 constexpr const char* instances =
     R"({"strategy": {"sharding": "zero1", "num_distributed_optimizer_instances": 2, "overlap_grad_reduce": true}})";
 constexpr const char* hybrid = R"({"strategy": {"sharding": "zero3", "num_distributed_optimizer_instances": 4}})";
+constexpr const char* slices = R"({"strategy": {"sharding": "zero3", "num_distributed_optimizer_instances": 2}})";
 constexpr const char* plus_plus =
     R"({"strategy": {"tensor": 1, "pipeline": 1, "data": 8, "sharding": "zero3", "zero_quantized_weights": true,
         "zero_hpz_partition_size": 2,
@@ -112,6 +119,11 @@ const Case cases[] = {
      R"({"training": {"precision": "fp16", "fused_attention": false}})"},
     {"FourGpuNodes", preset("hgx-a100-4", 8), 4, 2, 4, 2},
     {"Torus", fabric("torus", 8, "2x2x2"), 8, 2, 4, 2},
+    {"Chips", chips(64, "4x4x4"), 4, 1, 16, 1, zero3},
+    {"ChipsInStages", chips(32, "4x4x2"), 4, 2, 4, 2},
+    {"ChipsOfPartsOfADimension", chips(32, "8x4"), 2, 2, 8, 2, overlap},
+    {"Slices", chips(32, "4x4", 2), 1, 1, 32, 1, slices},
+    {"SlicesInStages", chips(32, "4x4", 2), 4, 2, 4, 2},
     {"Dragonfly", fabric("dragonfly", 16), 8, 2, 8, 2},
     {"RailOnly", fabric("rail-only", 16), 8, 2, 8, 2},
 };
@@ -155,7 +167,9 @@ TEST(Agreement, FastEngineEqualsSimGrid) {
     for (const char* patch :
          {"{}", R"({"cluster": {"nodes": 4}, "strategy": {"tensor": 8, "pipeline": 1, "data": 4}})",
           R"({"cluster": {"nodes": 4}, "strategy": {"tensor": 8, "pipeline": 4, "data": 1}})",
-          R"({"cluster": {"nodes": 8}, "strategy": {"tensor": 4, "pipeline": 2, "data": 8, "sharding": "zero1"}})"}) {
+          R"({"cluster": {"nodes": 8}, "strategy": {"tensor": 4, "pipeline": 2, "data": 8, "sharding": "zero1"}})",
+          R"({"cluster": {"preset": "tpu-v4", "nodes": 16, "fabric": "torus", "shape": "4x4"}, "profile": "tpu-v4",
+              "strategy": {"tensor": 4, "pipeline": 1, "data": 4, "sharding": "zero3"}})"}) {
         SCOPED_TRACE(patch);
         for (const bool fold : {true, false}) {
             const Agreement agreement = check_engine(small_scenario(patch), profiles(), fold);

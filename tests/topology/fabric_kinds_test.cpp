@@ -71,6 +71,9 @@ const std::vector<Case>& cases() {
         {"rail-only with spines", spec({.kind = "rail-only"}, 40, 8), 40, 5, 20},
         {"tpu-v3", {.preset = "tpu-v3", .nodes = 16}, 16, 4, 8},
         {"tpu-v4", {.preset = "tpu-v4", .nodes = 64}, 64, 6, 32},
+        {"tpu-v5e", {.preset = "tpu-v5e"}, 256, 16, 32},
+        {"tpu-v5p", {.preset = "tpu-v5p", .nodes = 128}, 128, 8, 32},
+        {"two slices", {.preset = "tpu-v5e", .fabric = {.kind = "multislice", .shape = "4x4", .groups = 2}}, 32, 4, 1},
     };
     return all;
 }
@@ -187,6 +190,32 @@ TEST(FabricKinds, TpuPodsHaveTheirPublishedSizes) {
     const Cluster v3 = build({.preset = "tpu-v3"});
     EXPECT_EQ(v3.nodes(), 1024u);
     EXPECT_EQ(v3.fabric().trunks(), 1024u * 4);
+    const Cluster v5e = build({.preset = "tpu-v5e"});
+    EXPECT_DOUBLE_EQ(v5e.fabric().bisection_bytes_per_second(), 1.6e12) << "Google Cloud documentation, TPU v5e";
+    EXPECT_EQ(build({.preset = "tpu-v5p"}).nodes(), 8960u);
+}
+
+/// A slice's routes are its torus's; what leaves it crosses both chips' ways to their hosts, the hosts' cables and
+/// nothing of either torus.
+TEST(FabricKinds, SlicesMeetAtTheirHosts) {
+    const Cluster one = build({.preset = "tpu-v5p", .fabric = {.kind = "torus", .shape = "4x4x8"}});
+    const Cluster two = build({.preset = "tpu-v5p", .fabric = {.kind = "multislice", .shape = "4x4x8", .groups = 3}});
+    ASSERT_EQ(two.nodes(), 3u * 128);
+    for (const GpuId from : {0u, 17u, 90u})
+        for (const GpuId to : {1u, 64u, 127u}) {
+            const auto own = one.route(from, to);
+            auto behind = two.route(128 + from, 128 + to);
+            for (LinkId& link : behind) link -= one.fabric().trunks();
+            EXPECT_EQ(two.route(from, to), own);
+            EXPECT_EQ(behind, own) << from << " to " << to;
+        }
+    const auto across = two.route(5, 300);
+    ASSERT_EQ(across.size(), 4u);
+    EXPECT_DOUBLE_EQ(two.link(across[0]).bytes_per_second, 15e9) << "chip to host";
+    EXPECT_DOUBLE_EQ(two.link(across[1]).bytes_per_second, 25e9) << "host to core";
+    EXPECT_EQ(two.route(6, 300)[1], across[1]) << "chips 4 to 7 share a host";
+    EXPECT_NE(two.route(8, 300)[1], across[1]);
+    EXPECT_DOUBLE_EQ(two.fabric().bisection_bytes_per_second(), 3 * 128 / 4 / 2 * 25e9);
 }
 
 TEST(FabricKinds, RailsMeetInsideNodesOnly) {
@@ -248,6 +277,12 @@ TEST(FabricKinds, RefuseBadParametersWithPlaceAndRemedy) {
         {{.preset = "tpu-v4", .gpu = "A100"}, "/cluster/gpu", "TPU-v4"},
         {{.preset = "tpu-v4", .nodes = 63, .fabric = {.kind = "torus", .shape = "4x4x4"}}, "/cluster/nodes", "shape"},
         {{.preset = "tpu-v4", .gpus_per_node = 4}, "/cluster/gpus_per_node", "leave it out"},
+        {{.preset = "tpu-v4", .gpu = "TPU-v5e"}, "/cluster/gpu", "TPU-v4"},
+        {spec({.kind = "multislice", .groups = 2}), "/cluster/fabric", "tpu-v4"},
+        {{.preset = "tpu-v4", .nodes = 65, .fabric = {.kind = "multislice"}}, "/cluster/nodes", "groups the slices"},
+        {{.preset = "tpu-v4", .nodes = 64, .fabric = {.kind = "multislice", .shape = "4x4x4", .groups = 2}},
+         "/cluster/nodes",
+         "128 nodes"},
         {{.preset = "dgx-1v", .more_nodes = {"P100"}}, "/cluster/more_nodes/0", "4 x P100"},
         {{.preset = "dgx-1v", .more_nodes = {"2 x P100", "2 x P101"}}, "/cluster/more_nodes/1", "P100"},
         {{.preset = "dgx-1v", .more_nodes = {"2 x TPU-v4"}}, "/cluster/more_nodes/0", "orrery list"},

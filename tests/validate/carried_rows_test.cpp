@@ -151,7 +151,7 @@ TEST(CarriedRows, RowsThatSayNotToUseThemAreLeftOut) {
 }
 
 TEST(CarriedRows, SourcesOutOfReachAreNamed) {
-    EXPECT_EQ(reason("google_maxtext", "maxtext/v4/22B/1x-128"), "gpu TPU v4 has no profile");
+    EXPECT_EQ(reason("google_maxtext", "maxtext/v5e/128B/1x"), "recompute not understood: qkv_proj_offloaded");
     EXPECT_EQ(reason("bmtrain", "bmtrain/BMTrain/8"), "framework not understood: bmtrain");
     EXPECT_EQ(reason("torchgpipe", "torchgpipe/unet-5-64/baseline"), "model family not supported: u-net");
     EXPECT_EQ(reason("moe_papers", "dsmoe_6.7B_dense"), "pipeline not published");

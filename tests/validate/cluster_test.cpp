@@ -108,9 +108,33 @@ TEST(MapCluster, GpusByNameAndMemory) {
     EXPECT_EQ(gpu("V100 (memory not stated)"), "V100-SXM2-16GB");
 }
 
+/// Slices of cubes of 4 x 4 x 4, the dimension that tensor ranks fill first; several behind hosts.
+TEST(MapCluster, ChipsStandInSlices) {
+    const auto slice = [](const char* gpu, int chips, int slices, int tensor) {
+        return mapped({{"gpu", gpu},
+                       {"gpus", chips},
+                       {"nodes", slices},
+                       {"tp", tensor},
+                       {"dp", chips / tensor},
+                       {"pp", 1}})
+            .cluster;
+    };
+    const topology::ClusterSpec one = slice("TPU v5p", 128, 1, 8);
+    EXPECT_EQ(one.preset, "tpu-v5p");
+    EXPECT_EQ(one.fabric.shape, "8x4x4");
+    EXPECT_EQ(one.fabric.kind, "");
+    EXPECT_EQ(slice("TPU v5p", 64, 1, 4).fabric.shape, "4x4x4");
+    EXPECT_EQ(slice("TPU v4", 192, 1, 1).fabric.shape, "4x4x12") << "not 4 x 6 x 8";
+    const topology::ClusterSpec two = slice("TPU v5e", 512, 2, 1);
+    EXPECT_EQ(two.fabric.kind, "multislice");
+    EXPECT_EQ(two.fabric.shape, "16x16");
+    EXPECT_EQ(two.fabric.groups, 2u);
+    EXPECT_EQ(topology::build(two).nodes(), 512u);
+}
+
 TEST(MapCluster, UnknownGpusAreNamed) {
     const auto gpu = [](const char* text) { return reason({{"gpu", text}}); };
-    EXPECT_EQ(gpu("TPU v5e"), "gpu TPU v5e has no profile");
+    EXPECT_EQ(gpu("TPU v2"), "gpu TPU v2 has no profile");
     EXPECT_EQ(gpu("P40"), "gpu P40 has no profile");
     EXPECT_EQ(gpu("A100-PCIe-40GB"), "gpu A100-PCIe-40GB has no profile");
     EXPECT_EQ(gpu("8x V100-32GB + 8x P100-16GB"), "GPUs of several kinds are not supported");

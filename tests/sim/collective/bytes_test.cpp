@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 #include <set>
@@ -162,6 +163,13 @@ TEST(Bytes, GridsMoveTheLeast) {
                 expect_near(sent, kernels::bus_factor(kind, n) * 1e6, "sent");
             expect_near(torus_ring_outline(kind, members.shape()).node_bytes, kernels::bus_factor(kind, n), "outline");
         }
+        std::map<std::pair<GpuId, GpuId>, double> hops, legs;
+        for (const Leg& hop : torus_ring_hops(members, kernels::bus_factor(all_gather, n)))
+            hops[{hop.from, hop.to}] += hop.bytes;
+        for (const Phase& phase : torus_ring_schedule(all_gather, members, 1.0).phases)
+            for (const Leg& leg : phase.legs) legs[{leg.from, leg.to}] += leg.bytes;
+        ASSERT_EQ(hops.size(), legs.size());
+        for (const auto& [pair, bytes] : legs) expect_near(hops[pair], bytes, "hops are the schedule's");
     }
     EXPECT_THROW((void)torus_ring_schedule(all_reduce, group(4, 1), 1e6), Error) << "no grid";
 }

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "sim/collective/chip_grid.hpp"
 #include "sim/network.hpp"
 #include "tests/sim/bench.hpp"
 #include "topology/catalog.hpp"
@@ -187,6 +188,55 @@ TEST(Times, TorusRingsUseTheTorus) {
         const double ring = timer.seconds(all_reduce, bytes, {&find_algorithm("ring", all_reduce), Protocol::simple});
         EXPECT_LT(torus, ring / 2) << bytes;
         EXPECT_GE(torus, 2.0 * 511 / 512 * bytes / (6 * 50e9)) << "six links of 50 GB/s";
+    }
+}
+
+/// Chips that fill a grid of their torus, in whichever places of it.
+TEST(Times, ChipsFindTheirGrid) {
+    const topology::Cluster pod = topology::build({.preset = "tpu-v5p", .fabric = {.kind = "torus", .shape = "4x4x8"}});
+    const auto grid = [&](std::vector<GpuId> gpus) { return grid_of(pod, gpus); };
+    EXPECT_EQ(grid(first(128)), (Grid{4, 4, 8}));
+    EXPECT_EQ(grid(first(8)), (Grid{4, 2}));
+    EXPECT_EQ(grid({1, 5, 9, 13}), (Grid{4})) << "along the second dimension";
+    EXPECT_EQ(grid({0, 2, 64, 66}), (Grid{2, 2})) << "every second place";
+    EXPECT_EQ(grid(first(6)), Grid{}) << "six of two rows fill no box";
+    EXPECT_EQ(grid({7}), Grid{});
+    const topology::Cluster slices =
+        topology::build({.preset = "tpu-v5e", .fabric = {.kind = "multislice", .shape = "4x4", .groups = 2}});
+    EXPECT_EQ(grid_of(slices, std::vector<GpuId>{16, 17, 18, 19}), (Grid{4}));
+    EXPECT_EQ(grid_of(slices, std::vector<GpuId>{0, 16}), Grid{}) << "not on one torus";
+    EXPECT_EQ(grid_of(topology::build({.preset = "dgx-h100", .nodes = 4, .fabric = {.kind = "torus"}}), first(32)),
+              Grid{})
+        << "nodes with NCCL";
+}
+
+/// "How to Scale Your Model", part 3, case 2: 680 us for an all-gather of 33.6 MB along four TPU v5e in a row, 8 us for
+/// one of 32 KB a chip. Payload and hop of hardware/datasheets.hpp come from these two; that a row without a way round
+/// its end takes 3/4 of the bytes across its links is the torus's doing.
+TEST(Times, OfARowOfChipsAreThoseRead) {
+    const Bed pod({.preset = "tpu-v5e"});
+    const auto of = [&](double bytes) {
+        CollectiveTimer timer(pod.cluster, pod.predictor, Group(first(4), 1, grid_of(pod.cluster, first(4))));
+        return timer.time(all_gather, bytes);
+    };
+    EXPECT_NEAR(of(33.6e6).seconds, 680e-6, 1e-6);
+    EXPECT_NEAR(of(4 * 32e3).seconds, 8e-6 + 2.6e-6, 0.2e-6);
+    EXPECT_EQ(of(33.6e6).algorithm, "torus_ring");
+}
+
+/// What a step is charged is what is printed of the collective by itself.
+TEST(Times, OfChipsAreTheSimulatedOnes) {
+    const Bed pod({.preset = "tpu-v4", .nodes = 64});
+    const Network network(pod.cluster, pod.predictor);
+    for (const std::uint32_t ranks : {4u, 16u, 64u}) {
+        const auto gpus = first(ranks);
+        const auto path = network.path(gpus);
+        CollectiveTimer timer(pod.cluster, pod.predictor, Group(gpus, 1, grid_of(pod.cluster, gpus)));
+        for (const CollectiveKind kind : {all_reduce, all_gather, reduce_scatter})
+            for (const double bytes : {1e4, 1e7, 1e9}) {
+                const double alone = network.alone(network.collective(kind, gpus, bytes, path), path);
+                EXPECT_NEAR(timer.seconds(kind, bytes), alone, 1e-6 * alone) << ranks << ' ' << kernels::name(kind);
+            }
     }
 }
 
