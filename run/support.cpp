@@ -151,6 +151,8 @@ void require_executable(const strategies::Plan& plan) {
             "an update parameter by parameter cannot be executed yet", "set it to true");
     require(!training.broadcast_data, "/training/broadcast_data", "ranks read their data themselves",
             "set it to false");
+    require(training.cross_entropy_fusion, "/training/cross_entropy_loss_fusion",
+            "a loss of one kernel an operator cannot be executed yet", "set it to true");
     require(!training.log_num_zeros_in_grad, "/training/log_num_zeros_in_grad", "zeros cannot be counted yet",
             "set it to false");
     require(!training.fp32_residual_connection, "/training/fp32_residual_connection",

@@ -99,6 +99,9 @@ void check_patches(const Plan& plan) {
     if (plan.training.broadcast_data)
         refuse("/training/broadcast_data", fmt::format("Megatron-LM does so with tokens, and {} takes images", name),
                "set it to false");
+    if (!plan.training.cross_entropy_fusion)
+        refuse("/training/cross_entropy_loss_fusion",
+               fmt::format("Megatron-LM's loss is one over words, and {} takes images", name), "set it to true");
     if (plan.model.text.layers == 0) return;
     if (strategy.cpu_offloading_num_layers > 0)
         refuse("/strategy/cpu_offloading_num_layers",

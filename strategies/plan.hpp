@@ -192,6 +192,9 @@ struct Training {
     bool log_num_zeros_in_grad = false;  ///< zeros among the gradients are counted in each step (optimizer_phase)
     /// Each micro-batch's sizes are broadcast among tensor ranks and read by the host (batch_input.hpp).
     bool broadcast_data = false;
+    /// cross-entropy-loss-fusion: passes over the logits are joined into few kernels; false: Megatron-LM's own
+    /// operators, one kernel each (partition/vocabulary.cpp).
+    bool cross_entropy_fusion = true;
     hardware::AttentionKernel attention_kernel = hardware::AttentionKernel::newest;  ///< of fused attention
     double grad_clip = 1.0;                                                          ///< clip-grad; 0: no gradient norm
     Optimizer optimizer = Optimizer::adam;

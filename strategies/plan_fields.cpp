@@ -309,6 +309,9 @@ constexpr std::array of_training{
         .help = "Before each micro-batch its sizes are broadcast among tensor ranks and read by the host, which waits "
                 "for the device (Megatron-LM until November 2023, Megatron-DeepSpeed).",
         .origin = "Megatron-LM"}),
+    field<&Training::cross_entropy_fusion>({.name = "cross_entropy_loss_fusion",
+        .help = "Passes over the logits are joined into few kernels; false: one kernel an operator, Megatron-LM's default.",
+        .origin = "Megatron-LM, NeMo"}),
     field<&Training::cuda_graph>({.name = "cuda_graph",
         .help = "Kernels are replayed, not dispatched one by one by the host.",
         .others = {megatron("enable_cuda_graph")}}),

@@ -80,6 +80,14 @@ Dtype map_grad_reduce(Software software, Dtype compute) {
     return wide || software == Software::jax ? Dtype::fp32 : Dtype::bf16;
 }
 
+/// Megatron-LM's losses are joined where a flag says so (cross-entropy-loss-fusion, since 2024; never in its fork on
+/// DeepSpeed); NeMo's recipes set it (launcher_scripts/conf/training, GPTConfig), Megatron-Bridge's providers too.
+bool fuses_loss(const Row& row, Software software) {
+    const bool megatron = software == Software::megatron_2021 || software == Software::megatron_deepspeed ||
+                          software == Software::megatron_core;
+    return !megatron || row.flag("switches.cross-entropy-loss-fusion").value_or(false);
+}
+
 /// FlashAttention needs Ampere (arXiv 2205.14135); Megatron-LM's own core ("local") and everything before it multiply
 /// and mask one after the other.
 bool map_fused_attention(const Row& row, Software software, const topology::Gpu& gpu) {
@@ -202,6 +210,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.attention_kernel = attention_kernel_of(row, software);
     training.broadcast_data = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
     training.kernel_fusion = kernel_fusion_of(row, software);
+    training.cross_entropy_fusion = fuses_loss(row, software);
     training.fp32_residual_connection = training.fp32_activation_function =
         widens_activations(row, software) && kernels::size_of(training.precision.compute) == 2;
     map_adapters(training, row);

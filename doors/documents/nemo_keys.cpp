@@ -83,7 +83,7 @@ constexpr Row rows[] = {
     key("model.gradient_accumulation_fusion"), rule("model.transformer_engine"), rule("model.mcore_gpt"),
     rule("model.use_flash_attention"),
     noted("model.fp16_lm_cross_entropy", "the loss is timed in fp32", estimate),
-    noted("model.cross_entropy_loss_fusion", "the loss is timed as Megatron-LM's own kernels", estimate),
+    key("model.cross_entropy_loss_fusion"),
     harmless("model.bias_activation_fusion"), harmless("model.bias_dropout_add_fusion"),
     harmless("model.bias_gelu_fusion"), harmless("model.masked_softmax_fusion"), harmless("model.apply_rope_fusion"),
     harmless("model.get_attention_mask_from_fusion"), harmless("model.grad_div_ar_fusion"),

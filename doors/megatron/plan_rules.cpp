@@ -222,6 +222,13 @@ void read_attention(const Givens& given, Draft& draft) {
         draft.set("/training/fused_attention", false, own->origin);
 }
 
+/// The flag was new in 2024 and is off without it.
+void read_loss(const Givens& given, Draft& draft) {
+    const Given* const joined = given.find("cross_entropy_loss_fusion");
+    draft.set("/training/cross_entropy_loss_fusion", joined != nullptr,
+              joined != nullptr ? joined->origin : draft.whole_file());
+}
+
 /// Parts of a layer that are captured one by one leave experts out, unless they are named ("moe").
 void read_graph_scope(const Givens& given, Draft& draft) {
     const Given* const said = given.find("cuda_graph_scope");
@@ -328,6 +335,7 @@ void read_training(const Givens& given, Draft& draft) {
     read_precision(given, draft);
     read_wide_ends(given, draft);
     read_attention(given, draft);
+    read_loss(given, draft);
     if (const Given* const graphs = given.find("cuda_graph_impl"))
         draft.set("/training/cuda_graph", text_of(graphs->value) != "none", graphs->origin);
     read_graph_scope(given, draft);

@@ -129,7 +129,10 @@ public:
     void shard() && {
         rows_ = stream_.value;
         if (stream_.bytes == 2) widen();
-        divided_ ? split() : whole();
+        if (stream_.plan.training.cross_entropy_fusion)
+            divided_ ? split() : whole();
+        else
+            one_by_one();
         if (stream_.bytes == 2)
             narrow();
         else
@@ -146,6 +149,8 @@ private:
     void narrow();
     void whole();
     void split();
+    void one_by_one();
+    void over_tokens(std::vector<Work>& list, std::initializer_list<const char*> names) const;
     [[nodiscard]] ValueId logits_of_model() const { return stream_.value; }
     [[nodiscard]] Pointwise over_logits(PointwiseKind kind) const { return {kind, Dtype::fp32, tokens_, classes_}; }
     void add(std::vector<Work>& list, const char* name, PointwiseKind kind, std::vector<View> operands) const {
@@ -203,6 +208,36 @@ void LossSharder::split() {
     agree("loss sum", sum);
     add(piece_.backward, "cross entropy backward", PointwiseKind::cross_entropy_part_backward,
         {rows, sum, targets, rows});
+}
+
+/// Megatron-LM's loss without fusion (core/tensor_parallel/cross_entropy.py, VocabParallelCrossEntropy): each operator
+/// is a kernel. Eleven of its forward and six of its backward see a number a token.
+void LossSharder::one_by_one() {
+    auto& list = piece_.forward;
+    const auto pass = [&](const char* name, PointwiseKind kind = PointwiseKind::scale) {
+        piece_.forward.push_back({name, over_logits(kind)});
+    };
+    pass("largest logits", PointwiseKind::cross_entropy_maximum);
+    if (divided_) agree("loss maximum", {}, kernels::Reduction::maximum);
+    pass("logits less the largest");
+    over_tokens(list, {"below the rank's words", "above them", "words elsewhere", "copy of targets", "targets here",
+                       "no target elsewhere", "rows", "logits of targets", "their copy", "none elsewhere"});
+    pass("exponentials");
+    pass("sum of exponentials", PointwiseKind::cross_entropy_maximum);
+    if (divided_) {
+        agree("loss target", {});
+        agree("loss sum", {});
+    }
+    over_tokens(list, {"logarithm", "loss"});
+    pass("probabilities");
+    over_tokens(piece_.backward, {"rows", "words elsewhere in fp32", "words here", "probabilities of targets",
+                                  "their gradient", "gradient of targets"});
+    piece_.backward.push_back({"gradient of logits", over_logits(PointwiseKind::scale)});
+    stream_.layer.flow.complete = false;
+}
+
+void LossSharder::over_tokens(std::vector<Work>& list, std::initializer_list<const char*> names) const {
+    for (const char* name : names) list.push_back({name, Pointwise{PointwiseKind::scale, Dtype::fp32, 1, tokens_}});
 }
 
 }  // namespace

@@ -340,6 +340,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_engine(dice, scenario);
     draw_zero_plus_plus(dice, scenario);
     draw_muon(dice, scenario);
+    if (dice.between(0, 2) == 0) scenario["training"]["cross_entropy_loss_fusion"] = false;
     return scenario;
 }
 

@@ -53,6 +53,34 @@ TEST(KernelFusion, LessOfItMovesMoreBytesAndComputesTheSame) {
     EXPECT_EQ(primitives.saved_bytes(), full.saved_bytes());
 }
 
+/// Megatron-LM's cross_entropy.py: 6 bytes of a cast, 4 + 8 + 8 + 4 + 8 forward, 8 + 6 backward for each logit; joined
+/// 12 of casts and 8 each way. What is a number a token comes to nothing beside them.
+TEST(KernelFusion, ALossOfOperatorsPassesOverItsLogitsAgain) {
+    for (const std::uint32_t tensor : {1U, 2U}) {
+        Plan plan = tiny_plan(tensor, 1, 2);
+        plan.training.precision.compute = kernels::Dtype::bf16;
+        const auto bytes = [&](bool fused) {
+            plan.training.cross_entropy_fusion = fused;
+            const ShardedLayer head = shard(models::build(plan.model).layer("head"), plan);
+            const auto loss = std::ranges::find(head.pieces, "loss", &Piece::name);
+            EXPECT_NE(loss, head.pieces.end());
+            double bytes = 0, collectives = 0;
+            for (const auto* list : {&loss->forward, &loss->backward})
+                for (const Work& work : *list) {
+                    const auto* kernel = std::get_if<kernels::Kernel>(&work.what);
+                    kernel != nullptr ? bytes += kernels::bytes(*kernel) : ++collectives;
+                }
+            EXPECT_EQ(collectives, tensor > 1 ? 3 : 0);
+            const double tokens = double{1} * plan.training.micro_batch * plan.training.seq;
+            return bytes / tokens / (plan.padded_vocab() / tensor);
+        };
+        EXPECT_NEAR(bytes(true), tensor > 1 ? 32 : 28, 0.1) << "divided, the largest logits are a pass of their own";
+        EXPECT_NEAR(bytes(false), 52, 0.7) << tensor;
+        plan.training.cross_entropy_fusion = false;
+        EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+    }
+}
+
 /// BERT's modeling.py: x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) is eight operations.
 TEST(KernelFusion, PrimitivesOfGeluAreEightBehindTheBias) {
     const ShardedLayer primitives = layer(KernelFusion::primitives);

@@ -104,6 +104,8 @@ TEST(Vit, WhatDividesTokensIsRefusedByKey) {
     EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.context = 2; }), "/strategy/context");
     EXPECT_EQ(pointer_of([](Plan& p) { p.training.seq = 196; }), "/training/seq_length");
     EXPECT_EQ(pointer_of([](Plan& p) { p.training.broadcast_data = true; }), "/training/broadcast_data");
+    EXPECT_EQ(pointer_of([](Plan& p) { p.training.cross_entropy_fusion = false; }),
+              "/training/cross_entropy_loss_fusion");
     EXPECT_EQ(pointer_of([](Plan& p) { p.training.lora_rank = 8; }), "/training/lora_rank");
     EXPECT_EQ(pointer_of([](Plan& p) { p.training.decoder_seq = 77; }), "/training/decoder_seq");
     EXPECT_EQ(pointer_of([](Plan& p) { p.strategy.tensor = 8; }), "/strategy/tensor") << "12 heads";
