@@ -34,13 +34,15 @@ struct SquaredRelu {
 template <class F>
 [[gnu::always_inline]] inline void biased(const BiasedRows& a) {
     for (std::size_t r = 0; r < a.rows; ++r) {
-        const float *x = a.x + r * a.cols, *dy = a.dy + r * a.cols;
+        const float* x = a.x + r * a.cols;
         float* __restrict y = a.y + r * a.cols;
         const float* __restrict bias = a.bias;
-        if (a.dy == nullptr)
+        if (a.dy == nullptr) {
             for (std::size_t c = 0; c < a.cols; ++c) y[c] = F::value(x[c] + bias[c]);
-        else
+        } else {
+            const float* dy = a.dy + r * a.cols;
             for (std::size_t c = 0; c < a.cols; ++c) y[c] = dy[c] * F::slope(x[c] + bias[c]);
+        }
     }
 }
 
@@ -48,12 +50,13 @@ template <class F>
 template <class F>
 [[gnu::always_inline]] inline void gated(const GatedRows& a) {
     for (std::size_t r = 0; r < a.rows; ++r) {
-        const float *gate = a.x + 2 * r * a.cols, *up = gate + a.cols, *dy = a.dy + r * a.cols;
+        const float *gate = a.x + 2 * r * a.cols, *up = gate + a.cols;
         float* __restrict y = a.y + (a.dy == nullptr ? 1 : 2) * r * a.cols;
-        float* __restrict d_up = y + a.cols;
         if (a.dy == nullptr) {
             for (std::size_t c = 0; c < a.cols; ++c) y[c] = F::value(gate[c]) * up[c];
         } else {
+            const float* dy = a.dy + r * a.cols;
+            float* __restrict d_up = y + a.cols;
             for (std::size_t c = 0; c < a.cols; ++c) {
                 y[c] = dy[c] * up[c] * F::slope(gate[c]);
                 d_up[c] = dy[c] * F::value(gate[c]);

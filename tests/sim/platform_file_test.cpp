@@ -50,26 +50,27 @@ private:
     SimgridKernel kernel_;
 };
 
-TEST(SimgridPlatform, OfAClusterHasItsRoutes) {
-    for (const char* kind : {"", "torus", "dragonfly"}) {
-        SCOPED_TRACE(kind);
-        const topology::Cluster cluster =
-            topology::build({.preset = "dgx-a100", .nodes = 4, .fabric = {.kind = kind}, .routing = "ecmp"});
-        const Loaded simgrid(topology::to_simgrid_xml(cluster));
-        for (topology::GpuId from = 0; from < cluster.gpus(); ++from) {
-            for (topology::GpuId to = 0; to < cluster.gpus(); ++to) {
-                if (from == to) continue;
-                std::multiset<double> rates;
-                for (const topology::LinkId id : cluster.route(from, to)) {
-                    rates.insert(cluster.link(id).bytes_per_second);
-                }
-                const Loaded::Way way = Loaded::way("gpu" + std::to_string(from), "gpu" + std::to_string(to));
-                EXPECT_NEAR(way.seconds, cluster.latency_seconds(from, to), 1e-15);
-                EXPECT_EQ(way.bytes_per_second, rates);
-            }
+/// A platform a process (ctest's): of a second engine SimGrid 3.32 readies the first one's models, which are gone.
+class SimgridPlatformOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(SimgridPlatformOf, AClusterHasItsRoutes) {
+    const topology::Cluster cluster =
+        topology::build({.preset = "dgx-a100", .nodes = 4, .fabric = {.kind = GetParam()}, .routing = "ecmp"});
+    const Loaded simgrid(topology::to_simgrid_xml(cluster));
+    for (topology::GpuId from = 0; from < cluster.gpus(); ++from) {
+        for (topology::GpuId to = 0; to < cluster.gpus(); ++to) {
+            if (from == to) continue;
+            std::multiset<double> rates;
+            for (const topology::LinkId id : cluster.route(from, to)) rates.insert(cluster.link(id).bytes_per_second);
+            const Loaded::Way way = Loaded::way("gpu" + std::to_string(from), "gpu" + std::to_string(to));
+            EXPECT_NEAR(way.seconds, cluster.latency_seconds(from, to), 1e-15);
+            EXPECT_EQ(way.bytes_per_second, rates);
         }
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Fabrics, SimgridPlatformOf, testing::Values("", "torus", "dragonfly"),
+                         [](const auto& fabric) { return *fabric.param == 0 ? "own" : fabric.param; });
 
 /// Sends `bytes` from every host to the one 9 places on, all at once; seconds until the last arrives.
 double shift(std::uint32_t gpus, std::uint64_t bytes) {

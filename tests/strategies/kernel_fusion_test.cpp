@@ -59,7 +59,7 @@ TEST(KernelFusion, ALossOfOperatorsPassesOverItsLogitsAgain) {
     for (const std::uint32_t tensor : {1U, 2U}) {
         Plan plan = tiny_plan(tensor, 1, 2);
         plan.training.precision.compute = kernels::Dtype::bf16;
-        const auto bytes = [&](bool fused) {
+        const auto of_logit = [&](bool fused) {
             plan.training.cross_entropy_fusion = fused;
             const ShardedLayer head = shard(models::build(plan.model).layer("head"), plan);
             const auto loss = std::ranges::find(head.pieces, "loss", &Piece::name);
@@ -72,10 +72,10 @@ TEST(KernelFusion, ALossOfOperatorsPassesOverItsLogitsAgain) {
                 }
             EXPECT_EQ(collectives, tensor > 1 ? 3 : 0);
             const double tokens = double{1} * plan.training.micro_batch * plan.training.seq;
-            return bytes / tokens / (plan.padded_vocab() / tensor);
+            return bytes / tokens / static_cast<double>(plan.padded_vocab() / tensor);
         };
-        EXPECT_NEAR(bytes(true), tensor > 1 ? 32 : 28, 0.1) << "divided, the largest logits are a pass of their own";
-        EXPECT_NEAR(bytes(false), 52, 0.7) << tensor;
+        EXPECT_NEAR(of_logit(true), tensor > 1 ? 32 : 28, 0.1) << "divided, the largest logits are a pass of their own";
+        EXPECT_NEAR(of_logit(false), 52, 0.7) << tensor;
         plan.training.cross_entropy_fusion = false;
         EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
     }
