@@ -66,7 +66,7 @@ std::string offload_text(const strategies::Strategy& s) {
         text += s.optimizer_offload_fraction == 1
                     ? "optimizer on the host, "
                     : fmt::format("{:.0f}% of the optimizer on the host, ", 100 * s.optimizer_offload_fraction);
-    if (s.optimizer_device == strategies::OffloadDevice::nvme) text += "its states on NVMe, ";
+    if (s.optimizer_device == strategies::OptimizerDevice::nvme) text += "its states on NVMe, ";
     if (s.param_device != strategies::OffloadDevice::none)
         text += s.param_device == strategies::OffloadDevice::cpu ? "weights on the host, " : "weights on NVMe, ";
     if (s.cpu_offloading_num_layers == 0) return text;

@@ -52,9 +52,10 @@ enum class Compression : std::uint8_t {
     onebit_adam,  ///< behind its warm-up signs of their momentum, with error feedback (compressed_momentum.hpp)
 };
 
-/// What lies beside a device's memory: in its host's, or on its node's own drives, from where it goes through the
-/// host's.
+/// Where weights lie beside a device's memory, and states of an offloaded optimizer: in its host's, or on its node's
+/// own drives, from where they go through the host's.
 enum class OffloadDevice : std::uint8_t { none, cpu, nvme };
+enum class OptimizerDevice : std::uint8_t { cpu, nvme };
 
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {
@@ -108,7 +109,7 @@ struct Strategy {
     bool overlap_optimizer_copies = false;
     /// DeepSpeed's offload_optimizer.device, pipeline_read and pipeline_write: states on drives are read before each
     /// update, beside the one before it, and written behind it, beside the next one (optimizer_offload.hpp).
-    OffloadDevice optimizer_device = OffloadDevice::cpu;
+    OptimizerDevice optimizer_device = OptimizerDevice::cpu;
     bool pipeline_read = false, pipeline_write = false;
     /// DeepSpeed's offload_param.device: where a rank's shares of weights lie (weight_offload.hpp).
     OffloadDevice param_device = OffloadDevice::none;
@@ -324,7 +325,7 @@ struct Plan {
     }
     [[nodiscard]] bool offloads_weights() const { return strategy.param_device != OffloadDevice::none; }
     [[nodiscard]] bool states_on_drives() const {
-        return strategy.optimizer_cpu_offload && strategy.optimizer_device == OffloadDevice::nvme;
+        return strategy.optimizer_cpu_offload && strategy.optimizer_device == OptimizerDevice::nvme;
     }
     [[nodiscard]] bool uses_drives() const {
         return states_on_drives() || strategy.param_device == OffloadDevice::nvme;

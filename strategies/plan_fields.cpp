@@ -52,7 +52,8 @@ static_assert(compressions.size() == enumerators<Compression>);
 constexpr std::array param_devices{word("none", OffloadDevice::none), word("cpu", OffloadDevice::cpu),
                                    word("nvme", OffloadDevice::nvme)};
 static_assert(param_devices.size() == enumerators<OffloadDevice>);
-constexpr std::array optimizer_devices{word("cpu", OffloadDevice::cpu), word("nvme", OffloadDevice::nvme)};
+constexpr std::array optimizer_devices{word("cpu", OptimizerDevice::cpu), word("nvme", OptimizerDevice::nvme)};
+static_assert(optimizer_devices.size() == enumerators<OptimizerDevice>);
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
                              word("bf16", Dtype::bf16), word("fp8", Dtype::fp8),   word("fp4", Dtype::fp4),
                              word("nvfp4", Dtype::fp4)};

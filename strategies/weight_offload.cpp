@@ -44,7 +44,7 @@ void check_weights(const Plan& plan) {
 }
 
 void check_drives(const Strategy& strategy) {
-    const bool nvme = strategy.optimizer_device == OffloadDevice::nvme;
+    const bool nvme = strategy.optimizer_device == OptimizerDevice::nvme;
     if (nvme && !strategy.optimizer_cpu_offload)
         refuse(of_states, "nvme, but nothing is offloaded", "set optimizer_cpu_offload to true, or leave it out");
     if (nvme && strategy.sharding != Sharding::zero3)

@@ -28,7 +28,7 @@ Plan offloading(OffloadDevice weights, OffloadDevice states = OffloadDevice::non
     plan.strategy.param_device = weights;
     if (states == OffloadDevice::none) return plan;
     plan.strategy.optimizer_cpu_offload = plan.strategy.overlap_optimizer_copies = true;
-    plan.strategy.optimizer_device = states;
+    plan.strategy.optimizer_device = states == OffloadDevice::nvme ? OptimizerDevice::nvme : OptimizerDevice::cpu;
     return plan;
 }
 
@@ -241,14 +241,14 @@ TEST(WeightOffload, WhatDoesNotCombineIsRefused) {
     EXPECT_EQ(pointer([](Plan& p) { p.strategy.sharding = Sharding::zero2; }), states);
     EXPECT_EQ(pointer([](Plan& p) {
                   p.strategy.sharding = Sharding::zero2;
-                  p.strategy.optimizer_device = OffloadDevice::cpu;
+                  p.strategy.optimizer_device = OptimizerDevice::cpu;
               }),
               weights);
     EXPECT_EQ(pointer([](Plan& p) { p.strategy.overlap_optimizer_copies = false; }), states);
     EXPECT_EQ(pointer([](Plan& p) { p.strategy.optimizer_cpu_offload = p.strategy.overlap_optimizer_copies = false; }),
               states);
     EXPECT_EQ(pointer([](Plan& p) {
-                  p.strategy.optimizer_device = OffloadDevice::cpu;
+                  p.strategy.optimizer_device = OptimizerDevice::cpu;
                   p.strategy.pipeline_write = true;
               }),
               "/strategy/offload_optimizer_pipeline_write");
