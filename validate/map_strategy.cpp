@@ -112,12 +112,9 @@ void map_recompute(Strategy& strategy, const Row& row) {
 }
 
 /// DeepSpeed's optimizer in host memory, whose buckets of gradients leave as they are reduced; and its activation
-/// checkpoints there ("PA_CPU": --checkpoint-in-cpu), of every layer. "Full CPU offload" is of weights and optimizer,
-/// but where columns of their own tell. Megatron-Bridge's recipes offload so many layers.
+/// checkpoints there ("PA_CPU": --checkpoint-in-cpu), of every layer. Megatron-Bridge's recipes offload so many layers.
 void map_offload(Strategy& strategy, const Row& row, std::uint32_t layers) {
-    const bool full = !row.flag("switches.Opt Offl") && contains(row.words("switches.offload"), "full");
-    strategy.optimizer_cpu_offload = row.flag("switches.Opt Offl").value_or(full);
-    if (row.flag("switches.Par Offl").value_or(full)) strategy.param_device = strategies::OffloadDevice::cpu;
+    strategy.optimizer_cpu_offload = row.flag("switches.Opt Offl").value_or(false);
     strategy.overlap_optimizer_copies = strategy.optimizer_cpu_offload;
     strategy.cpu_offloading_num_layers = row.count("switches.cpu-offloading-num-layers").value_or(0);
     if (row.flag("switches.PA_CPU").value_or(false))

@@ -133,13 +133,6 @@ TEST(MapStrategy, WhatLiesOnTheHost) {
     const auto checkpoints = strategy(with(zero, {{"switches", {{"PA_CPU", "Y"}}}, {"model", {{"layers", 12}}}}));
     EXPECT_EQ(checkpoints.cpu_offloading_num_layers, 12U);
     EXPECT_FALSE(checkpoints.optimizer_cpu_offload);
-    const auto full = strategy(with(zero, {{"switches", {{"offload", "full CPU offload"}}}}));
-    EXPECT_TRUE(full.optimizer_cpu_offload);
-    EXPECT_EQ(full.param_device, strategies::OffloadDevice::cpu);
-    const auto weights = strategy(with(zero, {{"switches", {{"Opt Offl", "N"}, {"Par Offl", "Y"}}}}));
-    EXPECT_FALSE(weights.optimizer_cpu_offload);
-    EXPECT_EQ(weights.param_device, strategies::OffloadDevice::cpu);
-    EXPECT_EQ(optimizer.param_device, strategies::OffloadDevice::none);
 }
 
 TEST(MapStrategy, StagesOfUnequalDepth) {
