@@ -325,9 +325,11 @@ private:
                     return out.text();
                 },
                 [&](const strategies::Copy& copy) {
-                    const bool back = copy.to == strategies::Copy::To::device;
+                    using To = strategies::Copy::To;
+                    const bool back = copy.to == To::device || copy.to == To::host_from_storage;
                     Node out = made(op, back ? NodeType::mem_load : NodeType::mem_store, waits);
-                    out.add("tensor_size", attribute::uint64_val, copy.bytes);
+                    // A reader takes bytes for those of the device's memory; of drives the time alone is said.
+                    if (!copy.of_drives()) out.add("tensor_size", attribute::uint64_val, copy.bytes);
                     time(out, op);
                     return out.text();
                 },

@@ -99,7 +99,7 @@ TransferRow copy_row(const TransferUse& use, const strategies::Copy& copy) {
     TransferRow row = timed(use);
     if (use.timed == 0) return row;
     row.algbw = fmt::format("{:.2f}", static_cast<double>(copy.bytes) / mean_span(use) / 1e9);
-    row.note = "  between a GPU and its host";
+    row.note = copy.of_drives() ? "  between a host and its drives" : "  between a GPU and its host";
     return row;
 }
 

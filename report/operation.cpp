@@ -14,7 +14,7 @@ namespace {
 
 using namespace strategies;
 
-constexpr EnumNames<Copy::To> places{"host", "device", "storage"};
+constexpr EnumNames<Copy::To> places{"host", "device", "storage", "host from storage"};
 
 std::string_view category(const kernels::Kernel& kernel) {
     using Name = std::string_view;

@@ -102,6 +102,10 @@ nlohmann::ordered_json resolved(const scenarios::Scenario& scenario) {
         document["checkpoint"] = documents::write_fields(reliability::checkpoint_fields(), options.checkpoint);
         document["storage"] = documents::write_fields(reliability::storage_fields(), options.storage);
     }
+    if (!scenario.whole_run && !(plan.drives == strategies::DriveRates{})) {
+        const reliability::Storage storage{.nvme_read = plan.drives.read, .nvme_write = plan.drives.write};
+        document["storage"] = documents::write_fields(reliability::storage_fields(), storage);
+    }
     if (scenario.synchrony)
         document["synchrony"] = documents::write_fields(synchrony::options_fields(), *scenario.synchrony);
     return document;

@@ -66,6 +66,9 @@ std::string offload_text(const strategies::Strategy& s) {
         text += s.optimizer_offload_fraction == 1
                     ? "optimizer on the host, "
                     : fmt::format("{:.0f}% of the optimizer on the host, ", 100 * s.optimizer_offload_fraction);
+    if (s.optimizer_device == strategies::OptimizerDevice::nvme) text += "its states on NVMe, ";
+    if (s.param_device != strategies::OffloadDevice::none)
+        text += s.param_device == strategies::OffloadDevice::cpu ? "weights on the host, " : "weights on NVMe, ";
     if (s.cpu_offloading_num_layers == 0) return text;
     return text + fmt::format("{} layers{} offloaded, ", s.cpu_offloading_num_layers,
                               s.pipeline * s.virtual_pipeline > 1 ? " a chunk" : "");
@@ -98,7 +101,7 @@ std::string decoded_text(const strategies::Training& training) {
 std::string_view units(const models::ModelSpec& model) { return model.takes_images() ? "images" : "tokens"; }
 
 std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
-    const auto& [model, s, training, placement, window] = scenario.plan;
+    const auto& [model, s, training, placement, drives, window] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
     text += fmt::format("   {} GPUs  TP{} {}PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),

@@ -176,6 +176,10 @@ void require_executable(const strategies::Plan& plan) {
             "a secondary partition of weights cannot be kept yet", "set it to 1");
     require(!strategy.quantized_gradients, "/strategy/zero_quantized_gradients",
             "quantized gradients cannot be exchanged yet", "set it to false");
+    require(!plan.offloads_weights(), "/strategy/offload_param_device", "weights are executed on the device alone yet",
+            "set it to \"none\"");
+    require(strategy.optimizer_device == strategies::OptimizerDevice::cpu, "/strategy/offload_optimizer_device",
+            "states on drives cannot be executed yet", "set it to \"cpu\"");
     require(training.lora_rank == 0, "/training/lora_rank", "adapters cannot be executed yet", "leave it out");
     require(strategy.context == 1 || plan.model.experts == 0, "/strategy/context",
             "experts beside context parallelism cannot be executed yet", "set it to 1");

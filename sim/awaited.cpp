@@ -20,7 +20,9 @@ Traffics traffic_of(Lane lane) {
         case Lane::recv_backward_against: return Traffics::messages;
         case Lane::offload:
         case Lane::reload:
-        case Lane::host: return Traffics::copies;
+        case Lane::host:
+        case Lane::read_storage:
+        case Lane::write_storage: return Traffics::copies;
         default: return Traffics::data;
     }
 }

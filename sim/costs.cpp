@@ -121,6 +121,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
         copies_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
     if (has<strategies::HostCompute>(step))
         cores_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
+    if (plan.uses_drives()) drives_.emplace(network.cluster(), own, plan, step.mesh.ranks());
     for (const Program& block : step.blocks) bodies_.push_back({&block, strategies::Hazards(block)});
     for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
         Beside beside(slowdown_);
@@ -170,6 +171,7 @@ OpCost Costs::cost(const StepProgram& step, const Op& op) const {
                    [&](const strategies::Call& c) { return blocks_[c.block].cost; },
                    [&](const strategies::HostSync&) { return OpCost{}; },
                    [&](const strategies::Copy& c) {
+                       if (c.of_drives()) return OpCost{drives_->seconds(c), 0, 0, 0};
                        const bool out = c.to != strategies::Copy::To::device;
                        return kernel_cost(op, copies_->seconds(out ? kernels::CopyKind::device_to_host
                                                                    : kernels::CopyKind::host_to_device,
@@ -284,7 +286,8 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
         if (in_order) beside.wait(program, op);
         if (const auto* collective = std::get_if<Collective>(&op.what); collective != nullptr && !in_order)
             beside.begin(program, op, collective_seconds(step, *collective));
-        if (std::holds_alternative<strategies::Copy>(op.what) && copies_->takes_cores())
+        if (const auto* copy = std::get_if<strategies::Copy>(&op.what);
+            copy != nullptr && !copy->of_drives() && copies_->takes_cores())
             beside.begin(program, op, now.device);
         if (beside.nothing() || !in_order) continue;
         if (const auto* call = std::get_if<strategies::Call>(&op.what)) {

@@ -16,6 +16,7 @@
 #include "sim/host_cores.hpp"
 #include "sim/launches.hpp"
 #include "sim/network.hpp"
+#include "sim/node_drives.hpp"
 #include "sim/step.hpp"
 #include "strategies/hazards.hpp"
 #include "strategies/optimizers.hpp"
@@ -120,6 +121,8 @@ public:
     [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
     /// Nothing in a step whose hosts compute nothing.
     [[nodiscard]] const std::optional<HostCores>& host_cores() const { return cores_; }
+    /// Where it uses the drives of its nodes.
+    [[nodiscard]] const std::optional<NodeDrives>& node_drives() const { return drives_; }
 
 private:
     [[nodiscard]] bool is_product(const strategies::Op& op) const {
@@ -164,6 +167,7 @@ private:
     double gap_, dispatch_, routed_dispatch_, plain_dispatch_, looped_product_, looped_message_, slowdown_;
     std::optional<HostCopies> copies_;
     std::optional<HostCores> cores_;
+    std::optional<NodeDrives> drives_;
     std::vector<KernelCost> kernels_;
     std::vector<Body> bodies_;        // of blocks
     std::vector<BlockTimes> blocks_;  // beside nothing

@@ -161,7 +161,7 @@ void JobReplay::advance(std::uint32_t who) {
     Progress& p = progress_[who];
     while (p.ready != 0) {
         const auto lane = static_cast<std::size_t>(std::countr_zero(p.ready));
-        p.ready = static_cast<std::uint16_t>(p.ready & ~(1U << lane));
+        p.ready &= ~(1U << lane);
         lane == sync_lane ? pass_syncs(p) : run_lane(who, p, lane);
     }
 }
@@ -234,7 +234,7 @@ void JobReplay::time(std::uint32_t who, Progress& p, std::uint32_t index, double
                                       : perturbed_->end(rank, index, begin, op.device, op.routed);
         return end_operation(p, op, index, begin, end);
     }
-    p.waiting = static_cast<std::uint16_t>(p.waiting | 1U << op.lane());
+    p.waiting |= 1U << op.lane();
     if (op.kind == Tape::Kind::collective && !rendezvous_.joins(op.route, who)) {
         result_.meets = std::min(result_.meets, begin);
         return;
@@ -288,8 +288,8 @@ void JobReplay::finish(Rendezvous::Number number, double begin, double end) {
     for (const Party& party : rendezvous_.part(number)) {
         Progress& p = progress_[party.who];
         const Tape::Op& op = p.tape->ops[party.op];
-        p.waiting = static_cast<std::uint16_t>(p.waiting & ~(1U << op.lane()));
-        p.ready = static_cast<std::uint16_t>(p.ready | 1U << op.lane());
+        p.waiting &= ~(1U << op.lane());
+        p.ready |= 1U << op.lane();
         if (p.spans != nullptr && op.kind == Tape::Kind::collective && op.lane() == data_lane)
             result_.classes[party.who].data_waits.push_back(begin - party.ready);
         end_operation(p, op, party.op, begin, end);

@@ -25,8 +25,8 @@ struct Progress {
     std::uint32_t first_span = 0;
     std::uint32_t passed = 0;                     // syncs
     std::uint32_t ended = 0;                      // operations
-    std::uint16_t ready = (1U << all_lanes) - 1;  // lanes whose next operation may be able to begin, one bit each
-    std::uint16_t waiting = 0;                    // lanes whose last operation is a transfer that has not ended
+    std::uint32_t ready = (1U << all_lanes) - 1;  // lanes whose next operation may be able to begin, one bit each
+    std::uint32_t waiting = 0;                    // lanes whose last operation is a transfer that has not ended
     std::array<std::uint32_t, strategies::lanes> next{};  // operations of each lane that have begun
     std::array<std::uint32_t, all_lanes> done{};          // operations of each lane that have ended; in their order
     std::array<std::uint32_t, all_lanes> blocked_on{};
@@ -60,7 +60,7 @@ struct Progress {
         for (std::size_t lane = 0; lane < all_lanes; ++lane)
             if (blocked_on[lane] == what) {
                 blocked_on[lane] = nothing;
-                ready = static_cast<std::uint16_t>(ready | 1U << lane);
+                ready |= 1U << lane;
             }
     }
 };

@@ -107,6 +107,7 @@ std::vector<std::string> host_doubts(const RanStep& ran, const MemoryUse& use) {
     std::set<std::string> origins;
     for (std::uint32_t kind = 0; kind < ran.costs.size(); ++kind) {
         if (const auto& copies = ran.costs[kind].host_copies()) origins.insert(copies->origin());
+        if (const auto& drives = ran.costs[kind].node_drives()) origins.insert(drives->origin());
         if (const auto& cores = ran.costs[kind].host_cores()) origins.insert(cores->origin());
     }
     for (const std::string& origin : origins)

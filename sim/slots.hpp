@@ -23,7 +23,7 @@ inline std::size_t lane_of(const strategies::Op& op) {
 /// An operation by its lane and its number in that lane, in one word.
 struct Place {
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-    static constexpr std::uint32_t bits = 28;  ///< of the number
+    static constexpr std::uint32_t bits = 27;  ///< of the number
     static constexpr std::uint32_t of(std::size_t lane, std::uint32_t number) {
         return static_cast<std::uint32_t>(lane) << bits | number;
     }

@@ -65,7 +65,7 @@ GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parame
 GradientBuckets gradient_buckets(const Stage& stage, const Plan& plan) {
     const Ownership dense = ownership(plan, ParameterClass::dense);
     const Mesh mesh = plan.mesh();
-    const bool scattered = !moves(mesh, dense.formed, dense.gradients, dense.replicas).empty();
+    const bool scattered = plan.sums_on_host() || !moves(mesh, dense.formed, dense.gradients, dense.replicas).empty();
     const bool leaves = plan.offloaded_states() > 0 && plan.strategy.overlap_optimizer_copies;
     const bool reduced = mesh.group_size(dense.replicas) > 1 && !plan.compresses(),
                copies = !(plan.copies() == AxisSet{});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategies/optimizer_offload.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/zero_plus_plus.hpp"
 
@@ -37,14 +38,16 @@ std::uint64_t GradientSync::bytes_of(std::uint32_t bucket) const {
 void GradientSync::begin() {
     for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b) {
         const Ownership& of = owners(b);
-        gradient_.push_back(builder_.buffer(share(mesh_, of, of.gradients, bytes_of(b)), Keep::gradient));
-        kept_ += share(mesh_, of, of.gradients, buckets_.buckets[b].parameters);
+        const bool here = !plan_.sums_on_host();
+        gradient_.push_back(builder_.buffer(here ? share_of(b) : 0, Keep::gradient));
+        if (here) kept_ += share(mesh_, of, of.gradients, buckets_.buckets[b].parameters);
     }
     begin_step();
 }
 
 void GradientSync::begin_step() {
     reduced_ = gradient_;
+    if (plan_.sums_on_host()) return;
     const auto dtype = plan_.training.precision.grad_reduce;
     builder_.emit(Lane::compute, intern_.label("zero gradients", Phase::forward),
                   What{intern_.kernel(kernels::Pointwise{kernels::PointwiseKind::fill, dtype, 1, kept_})},
@@ -55,7 +58,7 @@ void GradientSync::begin_step() {
 void GradientSync::formed(const Slot& slot, std::size_t position, std::vector<BufferId>& writes) {
     const bool last = is_last(slot);
     buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) {
-        if (scatters(bucket).empty()) {
+        if (!by_micro_batch(bucket)) {
             if (last) writes.push_back(gradient_[bucket]);
             return;
         }
@@ -63,7 +66,7 @@ void GradientSync::formed(const Slot& slot, std::size_t position, std::vector<Bu
     });
     if (!stage_.chunks[slot.chunk][position].blocks->borrows_words) return;
     const std::uint32_t words = buckets_.of_layer.front().front();
-    if (!scatters(words).empty()) forms(words, slot.micro_batch, writes);
+    if (by_micro_batch(words)) forms(words, slot.micro_batch, writes);
 }
 
 void GradientSync::forms(std::uint32_t bucket, std::uint32_t micro_batch, std::vector<BufferId>& writes) {
@@ -78,7 +81,7 @@ void GradientSync::behind(const Slot& slot, std::size_t position) {
     buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) {
         const GradientBucket& closing = buckets_.buckets[bucket];
         if (closing.chunk != slot.chunk || closing.position != position) return;
-        scatter(bucket, slot.micro_batch);
+        scatter(bucket, slot.micro_batch, is_last(slot));
         if (is_last(slot)) reduce(bucket);
     });
 }
@@ -86,7 +89,7 @@ void GradientSync::behind(const Slot& slot, std::size_t position) {
 void GradientSync::behind(const Slot& slot) {
     if (!slot.completes_gradient() || plan_.strategy.overlap_grad_reduce) return;
     for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b)
-        if (buckets_.buckets[b].chunk == slot.chunk) scatter(b, slot.micro_batch);
+        if (buckets_.buckets[b].chunk == slot.chunk) scatter(b, slot.micro_batch, is_last(slot));
 }
 
 /// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
@@ -94,7 +97,9 @@ void GradientSync::behind(const Slot& slot) {
 BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed) {
     StateView sent{summed ? State::gradients : State::formed, Portion::kept, bucket};
     for (const Move& move : list) {
-        const BufferId moved = builder_.buffer(0, Keep::scratch);
+        const BufferId moved = plan_.sums_on_host()
+                                   ? builder_.buffer(share_of(bucket), Keep::gradient, {.span = Lifetime::Span::use})
+                                   : builder_.buffer(0, Keep::scratch);
         builder_.emit(Lane::data, intern_.label("gradient reduction", Phase::gradient),
                       Collective{move.kind, move.group, move.size(mesh_, bytes_of(bucket))}, {from}, {moved});
         StateView received{State::gradients, sent.portion, bucket};
@@ -114,11 +119,48 @@ BufferId GradientSync::emit(const std::vector<Move>& list, std::uint32_t bucket,
 }
 
 /// One micro-batch's gradients, formed whole, go to the shares that are summed.
-void GradientSync::scatter(std::uint32_t bucket, std::uint32_t micro_batch) {
+void GradientSync::scatter(std::uint32_t bucket, std::uint32_t micro_batch, bool last) {
     const auto formed = formed_.extract({bucket, micro_batch});
     if (formed.empty()) return;
     reduced_[bucket] = quantizes_gradients(plan_) ? exchange_quantized(bucket, formed.mapped())
                                                   : emit(scatters(bucket), bucket, formed.mapped(), false);
+    if (plan_.sums_on_host()) reduced_[bucket] = sum_on_host(bucket, micro_batch, reduced_[bucket], last);
+}
+
+std::uint64_t GradientSync::share_of(std::uint32_t bucket) const {
+    return share(mesh_, owners(bucket), owners(bucket).gradients, bytes_of(bucket));
+}
+
+/// The sum so far comes to the device and is added to what was formed.
+BufferId GradientSync::add_on_device(std::uint32_t bucket, std::int32_t micro_batch, BufferId formed) {
+    const std::uint64_t bytes = share_of(bucket);
+    const auto label = [&](std::string_view text) { return intern_.label(text, Phase::gradient, micro_batch); };
+    const BufferId before = builder_.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use});
+    const BufferId added = builder_.buffer(0, Keep::scratch);
+    builder_.emit(Lane::reload, label("gradient sums to device"), Copy{Copy::To::device, bytes},
+                  {formed, on_host_.at(bucket)}, {before});
+    const std::uint64_t numbers = bytes / state_bytes(plan_.training).gradient;
+    const kernels::Pointwise add{kernels::PointwiseKind::add, plan_.training.precision.grad_reduce, 1, numbers};
+    builder_.emit(Lane::data, label("gradient sum"), intern_.kernel(add), {before, formed}, {added});
+    return added;
+}
+
+BufferId GradientSync::sum_on_host(std::uint32_t bucket, std::uint32_t micro_batch, BufferId formed, bool last) {
+    const auto number = static_cast<std::int32_t>(micro_batch);
+    const std::uint64_t bytes = share_of(bucket);
+    std::vector<BufferId> reads{formed};
+    if (on_host_.contains(bucket)) reads.push_back(add_on_device(bucket, number, formed));
+    const bool passes = last && plan_.states_on_drives();
+    const BufferId arrived = on_host_[bucket] = builder_.buffer(
+        {passes && plan_.micro_batches() == 1 ? bytes : 0, Keep::gradient, Where::host, {Lifetime::Span::use}});
+    builder_.emit(Lane::offload, intern_.label("gradients to host", Phase::gradient, number),
+                  What{Copy{Copy::To::host, bytes}}, reads, std::span(&arrived, 1));
+    if (!passes) return arrived;
+    const BufferId stored = builder_.buffer(0, Keep::scratch);
+    builder_.emit(Lane::write_storage, intern_.label("gradients to storage", Phase::gradient, number),
+                  Copy{Copy::To::storage, stored_gradient_bytes * (bytes / state_bytes(plan_.training).gradient)},
+                  {arrived}, {stored});
+    return stored;
 }
 
 /// Parameter by parameter, in the order in which backward forms them.

@@ -17,7 +17,10 @@ namespace orrery::strategies {
 
 /// Writes the collectives that turn gradients as they are formed into gradients as they are summed over micro-batches
 /// (behind every backward), and these into what the optimizer takes (once a step), bucket by bucket. Which there are
-/// says the ownership; with overlap_grad_reduce they run beside the backward, else behind it.
+/// says the ownership; with overlap_grad_reduce they run beside the backward, else behind it. Where sums lie in host
+/// memory (Plan::sums_on_host; DeepSpeed's runtime/zero/stage3.py, partition_grads) each micro-batch's shares go there,
+/// from the second on with the sum so far, which is copied to the device, added, and copied back; the whole sum goes on
+/// to the drives, in fp32, where states lie on them.
 class GradientSync {
 public:
     GradientSync(const Plan& plan, const Stage& stage, std::span<const Slot> slots, Builder& builder, Intern& intern);
@@ -52,7 +55,13 @@ private:
     [[nodiscard]] std::uint64_t bytes_of(std::uint32_t bucket) const;
     BufferId emit(const std::vector<Move>& list, std::uint32_t bucket, BufferId from, bool summed);
     void forms(std::uint32_t bucket, std::uint32_t micro_batch, std::vector<BufferId>& writes);
-    void scatter(std::uint32_t bucket, std::uint32_t micro_batch);
+    [[nodiscard]] bool by_micro_batch(std::uint32_t bucket) const {
+        return plan_.sums_on_host() || !scatters(bucket).empty();
+    }
+    [[nodiscard]] std::uint64_t share_of(std::uint32_t bucket) const;
+    void scatter(std::uint32_t bucket, std::uint32_t micro_batch, bool last);
+    BufferId add_on_device(std::uint32_t bucket, std::int32_t micro_batch, BufferId formed);
+    BufferId sum_on_host(std::uint32_t bucket, std::uint32_t micro_batch, BufferId formed, bool last);
     BufferId exchange_quantized(std::uint32_t bucket, BufferId formed);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
@@ -72,6 +81,7 @@ private:
     std::vector<BufferId> gradient_, reduced_;         // by bucket
     std::uint64_t kept_ = 0;                           // elements of all of them
     std::map<Formed, BufferId> formed_;                // of buckets that are scattered behind every backward
+    std::map<std::uint32_t, BufferId> on_host_;        // by bucket: sums that lie in host memory
     std::map<std::uint32_t, std::uint16_t> scatters_;  // by bucket: what its scatters take
     std::vector<BufferId> under_way_;
 };

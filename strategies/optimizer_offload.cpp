@@ -1,5 +1,7 @@
 #include "strategies/optimizer_offload.hpp"
 
+#include <algorithm>
+
 #include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
 
@@ -53,7 +55,14 @@ std::vector<std::uint64_t> offloaded_of_buckets(const Plan& plan, std::uint64_t 
 
 void OptimizerOffload::lasting_buffers() {
     if (plan_.offloaded_states() == 0) return;
-    builder_.buffer(offloaded(plan_, owned_) * host_bytes_a_parameter(plan_.training), Keep::optimizer, Where::host);
+    std::uint64_t bytes = offloaded(plan_, owned_) * host_bytes_a_parameter(plan_.training);
+    if (plan_.states_on_drives()) {
+        const std::vector<std::uint64_t> parameters = offloaded_of_buckets(plan_, owned_, buckets_);
+        const std::uint64_t sums = plan_.sums_on_host() && plan_.micro_batches() > 1 ? owned_ : 0;
+        bytes = tiles() * std::ranges::max(parameters) * (stored_gradient_bytes + stored_state_bytes) +
+                sums * state_bytes(plan_.training).gradient;
+    }
+    builder_.buffer(bytes, Keep::optimizer, Where::host);
 }
 
 void OptimizerOffload::gradients_leave(std::span<const BufferId> of_buckets, std::span<const BufferId> of_all) {
@@ -68,38 +77,91 @@ void OptimizerOffload::gradients_leave(std::span<const BufferId> of_buckets, std
         pieces_.back().ready.push_back(of_buckets[b]);
     }
     std::erase_if(pieces_, [](const Piece& piece) { return piece.parameters == 0; });
-    const std::uint64_t gradient = state_bytes(plan_.training).gradient;
-    for (Piece& piece : pieces_) {
-        piece.arrived = builder_.buffer(0, Keep::scratch);
-        builder_.emit(Lane::offload, intern_.label("gradients to host", Phase::optimizer),
-                      What{Copy{Copy::To::host, piece.parameters * gradient}}, piece.ready,
-                      std::span(&piece.arrived, 1));
-        builder_.state(
-            {.operands = {on_host(State::gradients, piece.bucket), on_host(State::arrived_gradients, piece.bucket)}});
+    for (Piece& piece : pieces_) plan_.sums_on_host() ? void(piece.there = piece.ready) : leave(piece);
+}
+
+void OptimizerOffload::leave(Piece& piece) {
+    const std::uint64_t bytes = piece.parameters * state_bytes(plan_.training).gradient;
+    const bool on = plan_.states_on_drives();
+    const BufferId arrived = builder_.buffer({on ? bytes : 0, Keep::gradient, Where::host, {Lifetime::Span::use}});
+    builder_.emit(Lane::offload, intern_.label("gradients to host", Phase::optimizer),
+                  What{Copy{Copy::To::host, bytes}}, piece.ready, std::span(&arrived, 1));
+    builder_.state(
+        {.operands = {on_host(State::gradients, piece.bucket), on_host(State::arrived_gradients, piece.bucket)}});
+    piece.there = {arrived};
+    if (!on) return;
+    piece.there = {builder_.buffer(0, Keep::scratch)};
+    builder_.emit(Lane::write_storage, intern_.label("gradients to storage", Phase::optimizer),
+                  What{Copy{Copy::To::storage, piece.parameters * stored_gradient_bytes}}, std::span(&arrived, 1),
+                  piece.there);
+}
+
+/// Into the buffer that the piece so many before has left; unless reading is pipelined, behind the update before. The
+/// first waits until all gradients are written (_flush_gradient_swapper).
+void OptimizerOffload::read_states(std::size_t number) {
+    const Piece& piece = pieces_[number];
+    std::vector<BufferId> waits = piece.there;
+    if (number == 0)
+        for (const Piece& other : pieces_) waits.insert(waits.end(), other.there.begin(), other.there.end());
+    if (number >= tiles()) waits.push_back(written_[number - tiles()]);
+    if (number > 0 && !plan_.strategy.pipeline_read) waits.push_back(updated_.back());
+    reads_ = {builder_.buffer(0, Keep::scratch)};
+    builder_.emit(
+        Lane::read_storage, intern_.label("states from storage", Phase::optimizer),
+        What{Copy{Copy::To::host_from_storage, piece.parameters * (stored_gradient_bytes + stored_state_bytes)}}, waits,
+        reads_);
+    if (number > 0 && !plan_.strategy.pipeline_write) reads_.push_back(written_.back());
+}
+
+void OptimizerOffload::write_states(std::size_t number) {
+    written_.push_back(builder_.buffer(0, Keep::scratch));
+    builder_.emit(Lane::write_storage, intern_.label("states to storage", Phase::optimizer),
+                  Copy{Copy::To::storage, pieces_[number].parameters * stored_state_bytes}, {updated_.back()},
+                  {written_.back()});
+}
+
+/// To where products find them; what the host keeps is there.
+BufferId OptimizerOffload::weights_leave(const Piece& piece, BufferId updated) {
+    if (plan_.strategy.param_device == OffloadDevice::cpu) return updated;
+    const std::uint64_t bytes = piece.parameters * kernels::size_of(weight_format(plan_));
+    const BufferId there = builder_.buffer(0, Keep::scratch);
+    if (plan_.strategy.param_device == OffloadDevice::nvme) {
+        builder_.emit(Lane::write_storage, intern_.label("weights to storage", Phase::optimizer),
+                      Copy{Copy::To::storage, bytes}, {updated}, {there});
+        return there;
     }
+    builder_.emit(Lane::reload, intern_.label("weights to device", Phase::optimizer), Copy{Copy::To::device, bytes},
+                  {updated}, {there});
+    builder_.state(
+        {.operands = {on_host(State::leaving_weights, piece.bucket), on_host(State::weights, piece.bucket)}});
+    return there;
 }
 
 std::vector<BufferId> OptimizerOffload::update(std::span<const BufferId> ready) {
     std::vector<BufferId> there;
+    updated_.clear();
+    written_.clear();
     if (pieces_.empty()) return there;
     builder_.emit(Lane::compute, intern_.label("gradients on host", Phase::optimizer), What{HostSync{}}, ready,
                   std::span<const BufferId>{});
     const kernels::Dtype format = weight_format(plan_);
     const kernels::Settings scaling{.scale_factor = mean_of_micro_batches(plan_)};
-    for (const Piece& piece : pieces_) {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+        const Piece& piece = pieces_[i];
+        const bool on = plan_.states_on_drives();
+        reads_ = piece.there;
+        if (on) read_states(i);
         const kernels::Pointwise adam{kernels::PointwiseKind::adam, format, 1, piece.parameters};
-        const BufferId updated = builder_.buffer(0, Keep::scratch);
+        updated_.push_back(builder_.buffer(0, Keep::scratch));
         builder_.emit(Lane::host, intern_.label("adam on host", Phase::optimizer),
-                      HostCompute{intern_.kernel(adam).kernel}, {piece.arrived}, {updated});
+                      What{HostCompute{intern_.kernel(adam).kernel}}, reads_, std::span(&updated_.back(), 1));
         const auto of = [&](State state) { return on_host(state, piece.bucket); };
         builder_.state({.operands = {of(State::arrived_gradients), of(State::masters), of(State::first_moments),
                                      of(State::second_moments), of(State::leaving_weights)},
                         .settings = scaling,
                         .most_norm = plan_.training.grad_clip});
-        there.push_back(builder_.buffer(0, Keep::scratch));
-        builder_.emit(Lane::reload, intern_.label("weights to device", Phase::optimizer),
-                      Copy{Copy::To::device, piece.parameters * kernels::size_of(format)}, {updated}, {there.back()});
-        builder_.state({.operands = {of(State::leaving_weights), of(State::weights)}});
+        if (on) write_states(i);
+        there.push_back(weights_leave(piece, updated_.back()));
     }
     return there;
 }

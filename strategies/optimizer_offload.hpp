@@ -5,7 +5,14 @@
 // its fp32 masters and moments in the host's memory. Their gradients are copied there in the format in which they are
 // summed, the host's cores run Adam, and the weights that products read are copied back. Before it updates, the host
 // waits for the last gradient and their norm, whose factor it applies itself. Gradients of several micro-batches are
-// summed on the device, as Megatron-LM does; DeepSpeed keeps the sums of its stages 1 to 3 on the host as well.
+// summed on the device, as Megatron-LM does, but where weights are offloaded too (gradient_sync.hpp); DeepSpeed keeps
+// the sums of its stages 1 to 3 on the host in any case.
+//
+// States on the node's drives (ZeRO-Infinity, Rajbhandari et al. 2021, arXiv:2104.07857, sections 5 and 6; DeepSpeed's
+// runtime/swap_tensor/pipelined_optimizer_swapper.py) go bucket by bucket: the host writes a bucket's summed gradients
+// in fp32, reads them with masters and moments (16 bytes a parameter) into one of its buffers, updates, and writes
+// masters and moments (12 bytes). With pipeline_read a bucket is read beside the update before, with pipeline_write
+// written beside the next, and there is a buffer more for each.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +36,9 @@ std::vector<std::uint64_t> offloaded_of_buckets(const Plan& plan, std::uint64_t 
 /// the step's is the mean over them and the ranks that have others.
 double mean_of_micro_batches(const Plan& plan);
 
+/// Of a parameter on drives, in fp32: its gradient; and its master and moments.
+inline constexpr std::uint32_t stored_gradient_bytes = 4, stored_state_bytes = 12;
+
 /// Bytes of host memory for each of these parameters: fp32 master and two moments, and the gradient as it arrives.
 std::uint32_t host_bytes_a_parameter(const Training& training);
 
@@ -39,7 +49,7 @@ public:
     OptimizerOffload(const Plan& plan, std::uint64_t owned, const GradientBuckets& buckets, Builder& builder,
                      Intern& intern);
 
-    /// The states' buffer in host memory, and the gradients'.
+    /// The states' buffer in host memory, and the gradients'; of states on drives those that they pass through.
     void lasting_buffers();
     /// Copies to the host. of_buckets: what says of each bucket that its gradients are reduced; of_all: of all of them,
     /// where something is still added to them behind.
@@ -52,9 +62,17 @@ private:
     struct Piece {
         std::uint64_t parameters = 0;
         std::uint32_t bucket = StateView::all;
-        std::vector<BufferId> ready;
-        BufferId arrived = 0;
+        std::vector<BufferId> ready;  ///< what says that its gradients are summed
+        std::vector<BufferId> there;  ///< and that they are on the host, or on its drives
     };
+
+    [[nodiscard]] std::size_t tiles() const {
+        return std::size_t{1} + plan_.strategy.pipeline_read + plan_.strategy.pipeline_write;
+    }
+    void leave(Piece& piece);
+    void read_states(std::size_t number);
+    void write_states(std::size_t number);
+    BufferId weights_leave(const Piece& piece, BufferId updated);
 
     const Plan& plan_;
     std::uint64_t owned_;
@@ -62,6 +80,8 @@ private:
     Builder& builder_;
     Intern& intern_;
     std::vector<Piece> pieces_;
+    std::vector<BufferId> updated_, written_;  // by piece, up to the one at hand
+    std::vector<BufferId> reads_;              // of the next update
 };
 
 }  // namespace orrery::strategies

@@ -6,6 +6,7 @@
 #include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/updates.hpp"
+#include "strategies/weight_offload.hpp"
 
 namespace orrery::strategies {
 
@@ -192,7 +193,10 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     clip_gradients(plan, stage, owned, here, out, first);
     count_zeros(plan, stage, owned, out);
     if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);
-    const BufferId updated = builder.buffer(0, Keep::scratch);
+    const std::uint64_t leaving = plan.offloads_weights() ? here : 0;
+    const BufferId updated =
+        leaving > 0 ? builder.buffer(leaving * moved_weight_bytes(plan), Keep::weight, {.span = Lifetime::Span::use})
+                    : builder.buffer(0, Keep::scratch);
     StateView weights = updated_here(State::weights);
     if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
     if (!is_fused_adam(plan.training))
@@ -202,6 +206,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                    {.operands = {main, updated_here(State::masters), updated_here(State::first_moments),
                                  updated_here(State::second_moments), weights}},
                    copies, std::span(&updated, 1));
+    if (leaving > 0) updated_weights_leave(plan, leaving, updated, builder, intern);
     std::vector<BufferId> there;
     if (host != nullptr) there = host->update(gradients);
     there.insert(there.begin(), updated);

@@ -16,6 +16,7 @@
 #include "strategies/schedule_rules.hpp"
 #include "strategies/stage_split.hpp"
 #include "strategies/tensor_overlap.hpp"
+#include "strategies/weight_offload.hpp"
 #include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
@@ -354,6 +355,7 @@ void validate(const Plan& plan) {
     check_instances(plan);
     check_compression(plan);
     check_zero_plus_plus(plan);
+    check_weight_offload(plan);
     check_precision(plan.training.precision);
     check_adapters(plan);
     check_extent(plan);

@@ -52,6 +52,11 @@ enum class Compression : std::uint8_t {
     onebit_adam,  ///< behind its warm-up signs of their momentum, with error feedback (compressed_momentum.hpp)
 };
 
+/// Where weights lie beside a device's memory, and states of an offloaded optimizer: in its host's, or on its node's
+/// own drives, from where they go through the host's.
+enum class OffloadDevice : std::uint8_t { none, cpu, nvme };
+enum class OptimizerDevice : std::uint8_t { cpu, nvme };
+
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {
     std::uint32_t tensor = 1;
@@ -102,6 +107,12 @@ struct Strategy {
     bool optimizer_cpu_offload = false;
     double optimizer_offload_fraction = 1.0;
     bool overlap_optimizer_copies = false;
+    /// DeepSpeed's offload_optimizer.device, pipeline_read and pipeline_write: states on drives are read before each
+    /// update, beside the one before it, and written behind it, beside the next one (optimizer_offload.hpp).
+    OptimizerDevice optimizer_device = OptimizerDevice::cpu;
+    bool pipeline_read = false, pipeline_write = false;
+    /// DeepSpeed's offload_param.device: where a rank's shares of weights lie (weight_offload.hpp).
+    OffloadDevice param_device = OffloadDevice::none;
     /// Unequal stages (stage_split.hpp): decoder-first- and -last-pipeline-num-layers, 0 for not given; the embedding
     /// and the loss counted as a layer each; or the layers of each chunk, as text.
     std::uint32_t first_stage_layers = 0, last_stage_layers = 0;
@@ -225,11 +236,18 @@ struct Training {
     }
 };
 
+/// Of a node's own drives together, bytes per second; 0: those of hardware/operations.hpp.
+struct DriveRates {
+    double read = 0, write = 0;
+    bool operator==(const DriveRates&) const = default;
+};
+
 struct Plan {
     models::ModelSpec model;
     Strategy strategy;
     Training training;
     RankPlacement placement = {};
+    DriveRates drives = {};
     /// Of a schedule without flushes: steps in a program; 0: as many as make the ends of little account.
     std::uint32_t window_steps = 0;
 
@@ -308,6 +326,16 @@ struct Plan {
     [[nodiscard]] double offloaded_states() const {
         return strategy.optimizer_cpu_offload ? strategy.optimizer_offload_fraction : 0;
     }
+    [[nodiscard]] bool offloads_weights() const { return strategy.param_device != OffloadDevice::none; }
+    [[nodiscard]] bool states_on_drives() const {
+        return strategy.optimizer_cpu_offload && strategy.optimizer_device == OptimizerDevice::nvme;
+    }
+    [[nodiscard]] bool uses_drives() const {
+        return states_on_drives() || strategy.param_device == OffloadDevice::nvme;
+    }
+    /// Whether a rank's gradients are summed over micro-batches in host memory: where neither its weights nor anything
+    /// of its optimizer lies on the device, as DeepSpeed's ZeRO-3 does.
+    [[nodiscard]] bool sums_on_host() const { return offloads_weights() && offloaded_states() == 1; }
     /// Whether data ranks exchange compressed momentum: a plan is its stage behind the warm-up.
     [[nodiscard]] bool compresses() const {
         return strategy.compression != Compression::none && strategy.data * strategy.context > 1;

@@ -49,6 +49,11 @@ constexpr std::array optimizers{word("adam", Optimizer::adam),         word("sgd
 static_assert(optimizers.size() == enumerators<Optimizer>);
 constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam)};
 static_assert(compressions.size() == enumerators<Compression>);
+constexpr std::array param_devices{word("none", OffloadDevice::none), word("cpu", OffloadDevice::cpu),
+                                   word("nvme", OffloadDevice::nvme)};
+static_assert(param_devices.size() == enumerators<OffloadDevice>);
+constexpr std::array optimizer_devices{word("cpu", OptimizerDevice::cpu), word("nvme", OptimizerDevice::nvme)};
+static_assert(optimizer_devices.size() == enumerators<OptimizerDevice>);
 constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
                              word("bf16", Dtype::bf16), word("fp8", Dtype::fp8),   word("fp4", Dtype::fp4),
                              word("nvfp4", Dtype::fp4)};
@@ -194,6 +199,20 @@ constexpr std::array of_strategy{
     field<&Strategy::overlap_optimizer_copies>({.name = "overlap_cpu_optimizer_d2h_h2d",
         .help = "Gradients go to an offloaded optimizer, and weights come back, bucket by bucket beside its updates.",
         .origin = "arXiv:2101.06840, section 4; Megatron-LM"}),
+    field<&Strategy::optimizer_device>({.name = "offload_optimizer_device", .words = optimizer_devices,
+        .help = "Where an offloaded optimizer's states lie: in host memory, or on the node's own drives, whose rates "
+                "are storage.nvme_read_rate and nvme_write_rate.",
+        .origin = "Rajbhandari et al. 2021, arXiv:2104.07857 (ZeRO-Infinity); DeepSpeed"}),
+    field<&Strategy::pipeline_read>({.name = "offload_optimizer_pipeline_read",
+        .help = "States on drives are read beside the update before theirs.",
+        .origin = "DeepSpeed (pipeline_read of offload_optimizer)"}),
+    field<&Strategy::pipeline_write>({.name = "offload_optimizer_pipeline_write",
+        .help = "States on drives are written beside the update behind theirs.",
+        .origin = "DeepSpeed (pipeline_write of offload_optimizer)"}),
+    field<&Strategy::param_device>({.name = "offload_param_device", .words = param_devices,
+        .help = "Where a rank's shares of weights lie under zero3 while nobody uses them: cpu is host memory, nvme the "
+                "node's own drives.",
+        .origin = "arXiv:2104.07857; DeepSpeed"}),
     field<&Strategy::first_stage_layers>({.name = "num_layers_in_first_pipeline_stage", .min = 0, .max = max_layers,
         .help = "Layers of the first stage, where it has fewer or more than the others; 0: as many.",
         .others = {megatron("decoder_first_pipeline_num_layers")},

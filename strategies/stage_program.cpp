@@ -145,14 +145,16 @@ void StageWriter::lasting_buffers() {
     weights += secondary_bytes(plan_, (stage_.parameters + stage_.frozen_parameters) * 2);
     Lifetime versions = usual_lifetime(Keep::weight);
     versions.versions = static_cast<std::uint16_t>(schedule_.versions(plan_.pipeline_shape(), stage_.index));
-    builder_.buffer(weights, Keep::weight, versions);
+    if (plan_.strategy.param_device != OffloadDevice::nvme)
+        builder_.buffer({weights, Keep::weight, plan_.offloads_weights() ? Where::host : Where::device, versions});
     states += muon_more_bytes(plan_, stage_, owned_parameters(plan_, stage_));
     builder_.buffer(states - offloaded(plan_, states), Keep::optimizer);
     if (const std::uint64_t bytes = tensor_overlap_buffers(plan_); bytes > 0)
         builder_.buffer(bytes, Keep::scratch, Lifetime{});
     if (plan_.compresses())
         builder_.buffer(compression_error_bytes(plan_, owned_parameters(plan_, stage_)), Keep::optimizer);
-    if (plan_.compresses() || !is_fused_adam(plan_.training) || is_zero_plus_plus(plan_.strategy))
+    if (plan_.compresses() || !is_fused_adam(plan_.training) || is_zero_plus_plus(plan_.strategy) ||
+        plan_.offloads_weights() || plan_.uses_drives())
         builder_.price_only();
     host_.lasting_buffers();
 }

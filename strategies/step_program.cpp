@@ -23,7 +23,9 @@ constexpr EnumNames<Lane> lane_names{"compute",
                                      "send-forward-against",
                                      "recv-forward-against",
                                      "send-backward-against",
-                                     "recv-backward-against"};
+                                     "recv-backward-against",
+                                     "read-storage",
+                                     "write-storage"};
 constexpr EnumNames<Keep> keep_names{"weights", "gradients", "optimizer", "activations", "scratch"};
 constexpr EnumNames<Phase> phase_names{"forward", "recompute", "backward", "gradient", "optimizer"};
 static_assert(lanes == lane_names.size() && keeps == keep_names.size());

@@ -29,8 +29,9 @@ namespace orrery::strategies {
 /// their own, as NCCL runs the parts of a group call at once, and those of a way from the last stage to the first
 /// (against: chunks in a V, a second copy of the model) others again, because their peers are others; so have copies to
 /// the host (offload) and back (reload), as a GPU has a copy engine for each direction and PCIe is full duplex. What
-/// the host's cores compute for the rank has one as well. A collective that the next kernel waits for stands on the
-/// compute lane; exchanges of tokens have one where another micro-batch computes beside them (layer_pairs.hpp).
+/// the host's cores compute for the rank has one as well, and what its drives read and write for it one each. A
+/// collective that the next kernel waits for stands on the compute lane; exchanges of tokens have one where another
+/// micro-batch computes beside them (layer_pairs.hpp).
 enum class Lane : std::uint8_t {
     compute,
     tensor,
@@ -46,9 +47,11 @@ enum class Lane : std::uint8_t {
     send_forward_against,
     recv_forward_against,
     send_backward_against,
-    recv_backward_against
+    recv_backward_against,
+    read_storage,
+    write_storage
 };
-inline constexpr std::size_t lanes = 15;
+inline constexpr std::size_t lanes = 17;
 std::string_view name(Lane lane);
 
 /// What a buffer holds.
@@ -114,10 +117,11 @@ struct Recv {
     std::uint64_t bytes = 0;
     bool operator==(const Recv&) const = default;
 };
-/// Between the device's memory and the host's (pinned), or storage.
+/// Between the device's memory and the host's (pinned), or between the host's and its node's drives.
 struct Copy {
-    enum class To : std::uint8_t { host, device, storage } to = To::host;
+    enum class To : std::uint8_t { host, device, storage, host_from_storage } to = To::host;
     std::uint64_t bytes = 0;
+    [[nodiscard]] bool of_drives() const { return to == To::storage || to == To::host_from_storage; }
     bool operator==(const Copy&) const = default;
 };
 /// Runs StepProgram::blocks[block] as a subroutine.

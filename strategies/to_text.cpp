@@ -25,7 +25,7 @@ struct Describe {
         return fmt::format("receive {:+} along {}, {} B", r.delta, to_text(r.axis), r.bytes);
     }
     std::string operator()(const Copy& c) const {
-        constexpr EnumNames<Copy::To> to{"host", "device", "storage"};
+        constexpr EnumNames<Copy::To> to{"host", "device", "storage", "host from storage"};
         return fmt::format("copy to {}, {} B", to[c.to], c.bytes);
     }
     std::string operator()(const Call& c) const { return fmt::format("call {}", step.blocks[c.block].name); }

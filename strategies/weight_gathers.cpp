@@ -7,13 +7,6 @@
 
 namespace orrery::strategies {
 
-namespace {
-
-/// Of a weight as products read it and as it moves.
-std::uint32_t weight_bytes(const Plan& plan) { return kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2; }
-
-}  // namespace
-
 WeightGathers::WeightGathers(const Plan& plan, const Stage& stage, std::span<const Slot> slots,
                              const GradientBuckets& buckets, Builder& builder, Intern& intern)
     : plan_(plan),
@@ -23,11 +16,12 @@ WeightGathers::WeightGathers(const Plan& plan, const Stage& stage, std::span<con
       intern_(intern),
       mesh_(plan.mesh()),
       dense_(ownership(plan, ParameterClass::dense)),
-      experts_(ownership(plan, ParameterClass::expert)) {
-    if (shares_weights()) find_uses(slots);
+      experts_(ownership(plan, ParameterClass::expert)),
+      arriving_(plan, builder, intern) {
     for (const auto& chunk : stage.chunks)
         lends_ =
             lends_ || std::ranges::any_of(chunk, [](const PlacedLayer& each) { return each.blocks->borrows_words; });
+    if (shares_weights() || plan.offloads_weights()) find_uses(slots);
 }
 
 void WeightGathers::begin() {
@@ -38,9 +32,10 @@ void WeightGathers::begin() {
         early_[b] = builder_.buffer(0, Keep::scratch);
         const GradientBucket& bucket = buckets_.buckets[b];
         for (const Move& move : new_weights(bucket.experts ? experts_ : dense_)) {
-            builder_.emit(Lane::data, intern_.label("gather weights", Phase::forward),
-                          Collective{move.kind, move.group, move.size(mesh_, bucket.parameters * weight_bytes(plan_))},
-                          {}, {early_[b]});
+            builder_.emit(
+                Lane::data, intern_.label("gather weights", Phase::forward),
+                Collective{move.kind, move.group, move.size(mesh_, bucket.parameters * moved_weight_bytes(plan_))}, {},
+                {early_[b]});
             builder_.state({.operands = {{State::weights, Portion::updated, b}, {State::weights, Portion::kept, b}}});
         }
     }
@@ -54,7 +49,13 @@ void WeightGathers::find_uses(std::span<const Slot> slots) {
             uses_.push_back({&slot, slot.work == SlotWork::forward ? i : layers - 1 - i});
     }
     std::set<std::int32_t> met;
-    for (Use& use : uses_) use.first = keeps_secondary(plan_) && met.insert(layer_of(use).layer).second;
+    std::uint32_t borrowers = 0;  // micro-batches that went forward and not yet back
+    for (Use& use : uses_) {
+        use.first = keeps_secondary(plan_) && met.insert(layer_of(use).layer).second;
+        if (!lends_ || use.slot->chunk != 0 || use.position != 0) continue;
+        use.lent = borrowers > 0;
+        use.slot->work == SlotWork::forward ? ++borrowers : --borrowers;
+    }
     gathered_.resize(uses_.size());
 }
 
@@ -68,37 +69,65 @@ void WeightGathers::gather(std::size_t use) {
 
 /// What logits read as well is gathered for the first forward and stays until the backward that nothing follows.
 void WeightGathers::lend(std::size_t use, const PlacedLayer& layer) {
-    if (borrowers_ == 0) {
-        gather(use, layer);
-        lent_ = gathered_[use];
-    } else {
+    if (uses_[use].lent) {
         gathered_[use] = lent_;
+        return;
     }
-    uses_[use].slot->work == SlotWork::forward ? ++borrowers_ : --borrowers_;
+    gather(use, layer);
+    lent_ = gathered_[use];
+}
+
+Label WeightGathers::label_of(const Use& use) const {
+    const Phase phase = use.slot->work == SlotWork::forward ? Phase::forward : Phase::backward;
+    return intern_.label("gather weights", phase, static_cast<std::int32_t>(use.slot->micro_batch),
+                         layer_of(use).layer);
+}
+
+/// What is to be on its way when the call number `use` begins.
+void WeightGathers::bring(std::size_t use) {
+    constexpr std::size_t reads = ArrivingShares::reads_ahead, copies = ArrivingShares::copies_ahead;
+    for (std::size_t first = use == 0 ? 0 : reads; first <= reads; ++first) fetch(use + first, true);
+    for (std::size_t first = use == 0 ? 0 : copies; first <= copies; ++first) fetch(use + first, false);
+}
+
+/// Shares are of dense layers alone (check_weight_offload).
+void WeightGathers::fetch(std::size_t use, bool read) {
+    if (use >= uses_.size() || uses_[use].lent) return;
+    const std::size_t ahead = read ? ArrivingShares::reads_ahead : ArrivingShares::copies_ahead;
+    const LayerBlocks& blocks = *layer_of(uses_[use]).blocks;
+    const std::uint64_t weights = blocks.parameters + blocks.frozen_parameters;
+    if (weights == 0) return;
+    const std::uint64_t bytes = share(mesh_, dense_, dense_.weights, weights * moved_weight_bytes(plan_));
+    std::vector<BufferId> waits;
+    if (use > ahead) waits.push_back(done_[use - ahead - 1]);
+    read ? arriving_.read(use, label_of(uses_[use]), bytes, waits)
+         : arriving_.copy(use, label_of(uses_[use]), bytes, waits);
 }
 
 void WeightGathers::gather(std::size_t use, const PlacedLayer& layer) {
-    const Slot& slot = *uses_[use].slot;
-    const Phase phase = slot.work == SlotWork::forward ? Phase::forward : Phase::backward;
-    const Label label =
-        intern_.label("gather weights", phase, static_cast<std::int32_t>(slot.micro_batch), layer.layer);
+    const Label label = label_of(uses_[use]);
     for (const bool experts : {false, true}) {
         const Ownership& of = experts ? experts_ : dense_;
         const std::uint64_t parameters =
             experts ? layer.blocks->expert_parameters
                     : layer.blocks->parameters + layer.blocks->frozen_parameters - layer.blocks->expert_parameters;
         if (parameters == 0) continue;
-        for (const Move& move : moves(mesh_, of.weights, of.used, of.replicas)) {
-            gathered_[use].push_back(gather(use, label, move, parameters));
+        const std::vector<Move> list = moves(mesh_, of.weights, of.used, of.replicas);
+        std::vector<BufferId> shares;
+        if (plan_.offloads_weights()) shares.push_back(arriving_.take(use));
+        if (list.empty()) gathered_[use].insert(gathered_[use].end(), shares.begin(), shares.end());
+        for (const Move& move : list) {
+            gathered_[use].push_back(gather(use, label, move, parameters, shares));
             takes(layer.layer, experts);
         }
     }
 }
 
-BufferId WeightGathers::gather(std::size_t use, const Label& label, const Move& move, std::uint64_t parameters) {
-    const std::uint64_t bytes = move.size(mesh_, parameters * weight_bytes(plan_));
+BufferId WeightGathers::gather(std::size_t use, const Label& label, const Move& move, std::uint64_t parameters,
+                               std::span<const BufferId> shares) {
+    const std::uint64_t bytes = move.size(mesh_, parameters * moved_weight_bytes(plan_));
     const BufferId whole = builder_.buffer(bytes, Keep::weight, {.span = Lifetime::Span::use});
-    std::vector<BufferId> waits;
+    std::vector<BufferId> waits(shares.begin(), shares.end());
     if (use >= 2) waits.push_back(done_[use - 2]);
     AxisSet group = move.group;
     if (const auto kept = secondary_.find(label.layer); kept != secondary_.end()) {
@@ -116,8 +145,8 @@ void WeightGathers::behind() {
     if (uses_.empty() || !uses_[done_.size() - 1].first) return;
     const Use& use = uses_[done_.size() - 1];
     const PlacedLayer& layer = layer_of(use);
-    const std::uint64_t kept =
-        secondary_bytes(plan_, (layer.blocks->parameters + layer.blocks->frozen_parameters) * weight_bytes(plan_));
+    const std::uint64_t kept = secondary_bytes(
+        plan_, (layer.blocks->parameters + layer.blocks->frozen_parameters) * moved_weight_bytes(plan_));
     if (kept == 0) return;
     const auto micro_batch = static_cast<std::int32_t>(use.slot->micro_batch);
     const auto label = [&](std::string_view name) {
@@ -147,6 +176,7 @@ void WeightGathers::before(const Slot& slot, std::size_t position, std::vector<B
         buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) { reads.push_back(early_[bucket]); });
     if (uses_.empty()) return;
     const std::size_t use = done_.size();
+    if (plan_.offloads_weights()) bring(use);
     if (use == 0) gather(0);
     done_.push_back(builder_.buffer(0, Keep::scratch));
     writes.push_back(done_.back());

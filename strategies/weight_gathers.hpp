@@ -12,6 +12,7 @@
 #include "strategies/intern.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/schedule/slot.hpp"
+#include "strategies/weight_offload.hpp"
 
 namespace orrery::strategies {
 
@@ -22,7 +23,8 @@ namespace orrery::strategies {
 /// logits read the word embedding too, its layer's stay from its forward to its backward (FSDP's root is not freed
 /// behind the forward: torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard). Under ZeRO++ they move
 /// quantized or come from a secondary partition (zero_plus_plus.hpp); what its forward leaves to the backward that
-/// follows at once is then not gathered again, as DeepSpeed does not release what its trace needs next.
+/// follows at once is then not gathered again, as DeepSpeed does not release what its trace needs next. Shares in host
+/// memory or on drives come to the device before (weight_offload.hpp), those of one rank in place of a gathering.
 class WeightGathers {
 public:
     WeightGathers(const Plan& plan, const Stage& stage, std::span<const Slot> slots, const GradientBuckets& buckets,
@@ -40,6 +42,7 @@ private:
         const Slot* slot;
         std::size_t position;
         bool first = false;  ///< of a step, and a secondary partition is kept
+        bool lent = false;   ///< its weights are still there
     };
     using LayerPart = std::pair<std::int32_t, bool>;  // layer, experts
     [[nodiscard]] bool shares_weights() const {
@@ -48,11 +51,15 @@ private:
     void find_uses(std::span<const Slot> slots);
     void gather(std::size_t use);
     void gather(std::size_t use, const PlacedLayer& layer);
-    BufferId gather(std::size_t use, const Label& label, const Move& move, std::uint64_t parameters);
+    BufferId gather(std::size_t use, const Label& label, const Move& move, std::uint64_t parameters,
+                    std::span<const BufferId> shares);
     [[nodiscard]] const PlacedLayer& layer_of(const Use& use) const {
         return stage_.chunks[use.slot->chunk][use.position];
     }
     void lend(std::size_t use, const PlacedLayer& layer);
+    [[nodiscard]] Label label_of(const Use& use) const;
+    void bring(std::size_t use);
+    void fetch(std::size_t use, bool read);
     void takes(std::int32_t layer, bool experts);
 
     const Plan& plan_;
@@ -67,10 +74,10 @@ private:
     std::vector<std::vector<BufferId>> gathered_;  // by use
     bool lends_ = false;                           // a layer reads the first one's words
     std::vector<BufferId> lent_;                   // where they are gathered
-    std::uint32_t borrowers_ = 0;                  // micro-batches that went forward and not yet back
     std::vector<BufferId> done_;                   // by use: what its call writes
-    std::map<LayerPart, std::uint16_t> details_;   // what their gatherings take
-    std::map<std::int32_t, BufferId> secondary_;   // by layer: what says that its part is kept
+    ArrivingShares arriving_;
+    std::map<LayerPart, std::uint16_t> details_;  // what their gatherings take
+    std::map<std::int32_t, BufferId> secondary_;  // by layer: what says that its part is kept
 };
 
 }  // namespace orrery::strategies

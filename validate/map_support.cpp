@@ -62,8 +62,8 @@ void check_task(const Row& row) {
     if (contains(task, "infer") || contains(task, "generat")) throw Skip("not a training step");
 }
 
-/// Weights in host memory are not modelled. A row's own columns say what was offloaded; where it has none, "full" is
-/// weights too (DeepSpeed's ZeRO-Infinity).
+/// Rows with weights in host memory are not read yet. A row's own columns say what was offloaded; where it has none,
+/// "full" is weights too (DeepSpeed's ZeRO-Infinity).
 void check_offload(const Row& row) {
     constexpr const char* weights = "offload of weights is not supported";
     if (row.flag("switches.Par Offl").value_or(false)) throw Skip(weights);

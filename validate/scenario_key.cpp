@@ -69,9 +69,10 @@ std::string key(const scenarios::OtherJob& job) {
 }  // namespace
 
 std::string scenario_key(const scenarios::Scenario& scenario) {
-    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs,
-                 whole_run, synchrony] = scenario;
-    const auto& [model, strategy, training, placement, window] = plan;  // placement follows, a window has no key
+    const auto& [name, plan, cluster, gpus, profile, more_profiles, seed, outputs, perturbations, other_jobs, whole_run,
+                 synchrony] = scenario;
+    const auto& [model, strategy, training, placement, drives, window] =
+        plan;  // placement follows, a window has no key
     const auto& [token_budget] = outputs;
     std::string profiles = list(profile), others;
     for (const auto& [gpu, each] : more_profiles) profiles += list(gpu, each);
@@ -82,8 +83,8 @@ std::string scenario_key(const scenarios::Scenario& scenario) {
                   text(reliability::storage_fields(), whole_run->storage);
     if (synchrony) others += text(synchrony::options_fields(), *synchrony);
     return text(models::model_fields(), model) + text(strategies::strategy_fields(), strategy) +
-           text(strategies::training_fields(), training) + key(cluster) + list(gpus, profiles, seed, token_budget) +
-           key(perturbations) + others;
+           text(strategies::training_fields(), training) + key(cluster) +
+           list(gpus, profiles, seed, token_budget, drives.read, drives.write) + key(perturbations) + others;
 }
 
 }  // namespace orrery::validate

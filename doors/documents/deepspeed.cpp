@@ -24,10 +24,12 @@ constexpr Row rows[] = {
     refused("zero_optimization.offload_optimizer", "is an object that names a device", "{\"device\": \"cpu\"}",
         Takes::one, "{}"),
     rule("zero_optimization.offload_optimizer.device"), rule("zero_optimization.offload_optimizer.ratio"),
+    rule("zero_optimization.offload_optimizer.pipeline_read"),
+    rule("zero_optimization.offload_optimizer.pipeline_write"),
     harmless("zero_optimization.offload_optimizer.*"),
     rule("zero_optimization.offload_param.device"), harmless("zero_optimization.offload_param.*"),
     rule("zero_optimization.cpu_offload"),
-    refused("zero_optimization.cpu_offload_params", "weights in host memory are not modelled yet", "false"),
+    rule("zero_optimization.cpu_offload_params"),
     rule("zero_optimization.zero_hpz_partition_size"), rule("zero_optimization.zero_quantized_weights"),
     rule("zero_optimization.zero_quantized_gradients"),
     refused("zero_optimization.zero_quantized_nontrainable_weights", "frozen weights kept in int8 are not modelled yet",
@@ -160,22 +162,33 @@ void read_zero_plus_plus(const Givens& given, Draft& draft) {
 void read_offloaded_optimizer(const Givens& given, Draft& draft) {
     const Given* const device = given.find("zero_optimization.offload_optimizer.device");
     const Given* said = device != nullptr && device->value != "none" ? device : nullptr;
-    if (said != nullptr && said->value != "cpu")
-        return draft.findings.refuse(said->origin.place, said->origin.name,
-                                     "the optimizer on storage is not modelled yet", "\"cpu\"");
+    const bool on_drives = said != nullptr && said->value == "nvme";
+    if (said != nullptr && said->value != "cpu" && !on_drives)
+        return draft.findings.refuse(said->origin.place, said->origin.name, "is no device that is modelled",
+                                     "\"cpu\" or \"nvme\"");
     if (given.is_on("zero_optimization.cpu_offload")) said = given.find("zero_optimization.cpu_offload");
     if (said == nullptr) return;
     draft.set("/strategy/optimizer_cpu_offload", true, said->origin);
     draft.set("/strategy/overlap_cpu_optimizer_d2h_h2d", true, said->origin);
     if (const Given* const ratio = given.find("zero_optimization.offload_optimizer.ratio"))
         set_key("/strategy/optimizer_offload_fraction", *ratio, draft);
+    if (!on_drives) return;
+    draft.set("/strategy/offload_optimizer_device", "nvme", said->origin);
+    for (const char* const way : {"pipeline_read", "pipeline_write"})
+        if (const Given* const asked = given.find(fmt::format("zero_optimization.offload_optimizer.{}", way)))
+            set_key(fmt::format("/strategy/offload_optimizer_{}", way), *asked, draft);
 }
 
-void refuse_offloaded_weights(const Givens& given, Draft& draft) {
+/// ZeRO-Infinity.
+void read_offloaded_weights(const Givens& given, Draft& draft) {
     const Given* const device = given.find("zero_optimization.offload_param.device");
+    if (device != nullptr && device->value != "none" && device->value != "cpu" && device->value != "nvme")
+        return draft.findings.refuse(device->origin.place, device->origin.name, "is no device that is modelled",
+                                     "\"cpu\" or \"nvme\"");
     if (device != nullptr && device->value != "none")
-        draft.findings.refuse(device->origin.place, device->origin.name, "weights in host memory are not modelled yet",
-                              "\"none\"");
+        draft.set("/strategy/offload_param_device", device->value, device->origin);
+    else if (given.is_on("zero_optimization.cpu_offload_params"))
+        draft.set("/strategy/offload_param_device", "cpu", given.find("zero_optimization.cpu_offload_params")->origin);
 }
 
 /// Compressed momentum behind a warm-up.
@@ -197,7 +210,7 @@ void read_deepspeed(const Request& request, Draft& draft) {
     read_zero(given, draft);
     read_zero_plus_plus(given, draft);
     read_offloaded_optimizer(given, draft);
-    refuse_offloaded_weights(given, draft);
+    read_offloaded_weights(given, draft);
     if (const Given* const optimizer = given.find("optimizer.type")) {
         const std::string name = text_of(optimizer->value);
         if (same_word(name, "OneBitAdam"))

@@ -69,11 +69,20 @@ Facts from_json(const json& object) {
     return facts;
 }
 
+/// Whether the step itself reads and writes its nodes' drives.
+bool uses_drives(const json& scenario) {
+    const json strategy = scenario.value("strategy", json::object());
+    for (const char* key : {"offload_param_device", "offload_optimizer_device"})
+        if (const auto said = strategy.find(key); said != strategy.end() && *said == "nvme") return true;
+    return false;
+}
+
 }  // namespace
 
 std::string facts_key(const json& scenario, const std::filesystem::path& folder) {
     json asks = scenario;
-    for (const char* key : {"name", "reliability", "checkpoint", "storage", "seed"}) asks.erase(key);
+    for (const char* key : {"name", "reliability", "checkpoint", "seed"}) asks.erase(key);
+    if (!uses_drives(scenario)) asks.erase("storage");
     planning::Fingerprint all;
     all.add(sim::version());
     all.add(asks, folder);

@@ -30,6 +30,22 @@ TEST(OptimizerOnTheHost, TheShippedScenarioFitsBecauseOfIt) {
     EXPECT_GT(half["memory_bytes"][0]["peak"], all["memory_bytes"][0]["peak"]);
 }
 
+/// Rajbhandari et al. 2021, arXiv:2104.07857, figure 5c: 100 billion parameters on one DGX-2, at "over 40 TFLOPs/GPU".
+TEST(ZeroInfinity, ThePublishedModelFitsAtNoLessThanThePublishedRate) {
+    const std::string shipped = "scenarios/gpt-100b-infinity-dgx-2.json";
+    const Json all = predicted(shipped);
+    EXPECT_TRUE(all["fits"]);
+    EXPECT_GT(all["model_tflops_per_gpu"].get<double>(), 40);
+    EXPECT_FALSE(predicted(shipped, {"strategy.offload_param_device=none"})["fits"]);
+    const Json slow = predicted(shipped, {"storage.nvme_read_rate=2 GB/s"});
+    EXPECT_GT(slow["step_time_s"], all["step_time_s"]);
+    const Result unused = orrery({"simulate", shipped, "--set", "strategy.offload_optimizer_device=cpu", "--set",
+                                  "strategy.offload_optimizer_pipeline_read=null", "--set",
+                                  "strategy.offload_optimizer_pipeline_write=null"});
+    EXPECT_EQ(unused.exit, 2);
+    expect_words(unused.err, {"/storage: is about a whole training"});
+}
+
 TEST(OptimizerOnTheHost, KeysAreCheckedAndARunTakesThem) {
     const Result unused =
         orrery({"simulate", offloaded, "--set", "strategy.optimizer_cpu_offload=false", "--set",

@@ -75,7 +75,37 @@ TEST(DeepSpeed, ReadsTheOptimizerInHostMemory) {
     EXPECT_EQ(at(part, "/strategy/optimizer_offload_fraction"), 0.3) << refusals(part);
     EXPECT_EQ(at(read(R"({"stage": 2, "cpu_offload": true})"), "/strategy/optimizer_cpu_offload"), true);
     EXPECT_EQ(at(read(R"({"stage": 2, "cpu_offload": false})"), "/strategy/optimizer_cpu_offload"), nullptr);
-    EXPECT_TRUE(says(read(R"({"stage": 3, "offload_optimizer": {"device": "nvme"}})"), Verdict::refused, "on storage"));
+    EXPECT_TRUE(
+        says(read(R"({"stage": 3, "offload_optimizer": {"device": "tape"}})"), Verdict::refused, "no device that is"));
+}
+
+/// As its documentation has it (docs/code-docs/source/zero3.rst, ZeRO-Infinity).
+TEST(DeepSpeed, ReadsZeroInfinity) {
+    const auto read = [](const std::string& zero) {
+        return imported("deepspeed",
+                        R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": true},
+                            "zero_optimization": )" +
+                            zero + "}",
+                        on(8), gpt2);
+    };
+    const Imported all = read(R"({"stage": 3,
+        "offload_param": {"device": "nvme", "nvme_path": "/local_nvme", "buffer_count": 5, "pin_memory": true},
+        "offload_optimizer": {"device": "nvme", "nvme_path": "/local_nvme", "pipeline_read": true,
+                              "pipeline_write": false, "buffer_count": 4}})");
+    EXPECT_FALSE(all.refused()) << refusals(all);
+    EXPECT_EQ(at(all, "/strategy/offload_param_device"), "nvme");
+    EXPECT_EQ(at(all, "/strategy/optimizer_cpu_offload"), true);
+    EXPECT_EQ(at(all, "/strategy/overlap_cpu_optimizer_d2h_h2d"), true);
+    EXPECT_EQ(at(all, "/strategy/offload_optimizer_device"), "nvme");
+    EXPECT_EQ(at(all, "/strategy/offload_optimizer_pipeline_read"), true);
+    EXPECT_EQ(at(all, "/strategy/offload_optimizer_pipeline_write"), false);
+    const Imported old = read(R"({"stage": 3, "cpu_offload": true, "cpu_offload_params": true})");
+    EXPECT_EQ(at(old, "/strategy/offload_param_device"), "cpu") << refusals(old);
+    EXPECT_EQ(at(old, "/strategy/offload_optimizer_device"), nullptr);
+    EXPECT_EQ(at(read(R"({"stage": 3, "offload_param": {"device": "none"}})"), "/strategy/offload_param_device"),
+              nullptr);
+    const Imported whole = read(R"({"stage": 2, "offload_param": {"device": "cpu"}})");
+    EXPECT_TRUE(says(whole, Verdict::refused, "shares of zero3")) << refusals(whole);
 }
 
 TEST(DeepSpeed, ReadsOneBitAdam) {
@@ -141,9 +171,9 @@ TEST(DeepSpeed, ReadsMuon) {
     EXPECT_TRUE(says(read("3"), Verdict::refused, "Muon under zero3")) << refusals(read("3"));
 }
 
-TEST(DeepSpeed, RefusesWeightsOnTheHostAndOtherOptimizersWithTheirPointers) {
+TEST(DeepSpeed, RefusesOtherDevicesAndOptimizersWithTheirPointers) {
     const Imported read = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
-        "optimizer": {"type": "Shampoo"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"},
+        "optimizer": {"type": "Shampoo"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "hpu"},
         "offload_optimizer": {"device": "none"}, "mics_shard_size": 8}, "made_up": 1})",
                                    on(8), gpt2);
     EXPECT_TRUE(says(read, Verdict::refused, "/zero_optimization/offload_param/device")) << refusals(read);

@@ -65,6 +65,10 @@ constexpr const char* plus_plus =
     R"({"strategy": {"tensor": 1, "pipeline": 1, "data": 8, "sharding": "zero3", "zero_quantized_weights": true,
         "zero_hpz_partition_size": 2,
         "zero_quantized_gradients": true, "zero_ranks_per_node": 2}, "training": {"grad_reduce_precision": "bf16"}})";
+constexpr const char* infinity =
+    R"({"strategy": {"tensor": 1, "pipeline": 1, "data": 8, "sharding": "zero3", "overlap_grad_reduce": true,
+        "optimizer_cpu_offload": true, "overlap_cpu_optimizer_d2h_h2d": true, "offload_optimizer_device": "nvme",
+        "offload_optimizer_pipeline_read": true, "offload_param_device": "nvme"}})";
 constexpr const char* unequal =
     R"({"strategy": {"pipeline": 4, "data": 2, "pipeline_layers": "2,3,2,1", "overlap_grad_reduce": true}})";
 constexpr const char* interleaved =
@@ -94,6 +98,7 @@ const Case cases[] = {
     {"RailsHeadsExchanged", preset("dgx-a100", 4), 1, 1, 16, 1, heads},
     {"RailsInstances", preset("dgx-a100", 16), 8, 2, 8, 2, instances},
     {"RailsHybridSharding", preset("dgx-a100", 4), 1, 1, 32, 1, hybrid},
+    {"RailsZeroInfinity", preset("dgx-a100", 4), 1, 1, 32, 1, infinity},
     {"RailsZeroPlusPlus", preset("dgx-a100", 4), 1, 1, 32, 1, plus_plus},
     {"RailsUnequalStages", preset("dgx-a100", 16), 8, 4, 4, 4, unequal},
     {"RailsTwoWays", preset("dgx-a100", 16), 8, 4, 4, 4, two_ways},

@@ -123,7 +123,9 @@ TEST(Growth, ADistributedOptimizerNeedsNoMoreMemory) {
             s["strategy"]["sharding"] = "none";
             for (const char* key : {"num_distributed_optimizer_instances", "overlap_param_gather", "compression",
                                     "freeze_step", "zero_quantized_weights", "zero_hpz_partition_size",
-                                    "zero_quantized_gradients", "zero_ranks_per_node"})
+                                    "zero_quantized_gradients", "zero_ranks_per_node", "offload_param_device",
+                                    "offload_optimizer_device", "offload_optimizer_pipeline_read",
+                                    "offload_optimizer_pipeline_write"})
                 s["strategy"].erase(key);
         },
         [](json& s) { s["strategy"]["sharding"] = "zero1"; }, expect_no_more_memory);

@@ -158,6 +158,17 @@ const Refusal model_cases[]{
 
 const Refusal strategy_cases[]{
     {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
+    {"/strategy/offload_param_device",
+     [](Plan& p) {
+         p.strategy.sharding = strategies::Sharding::zero3;
+         p.strategy.param_device = strategies::OffloadDevice::cpu;
+     }},
+    {"/strategy/offload_optimizer_device",
+     [](Plan& p) {
+         p.strategy.sharding = strategies::Sharding::zero3;
+         p.strategy.optimizer_cpu_offload = p.strategy.overlap_optimizer_copies = true;
+         p.strategy.optimizer_device = strategies::OptimizerDevice::nvme;
+     }},
     {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
     {"/strategy/sharding",
      [](Plan& p) {

@@ -314,6 +314,30 @@ void draw_whole_run(Dice& dice, json& scenario) {
     if (dice.coin()) scenario["storage"] = {{"write_rate", std::to_string(dice.between(1, 50)) + " GB/s"}};
 }
 
+/// Weights in host memory or on drives, in half of the scenarios of ZeRO-3 that they go with, and beside them, or by
+/// itself, an optimizer on the host.
+void draw_offloaded_states(Dice& dice, json& scenario) {
+    json& strategy = scenario["strategy"];
+    json& training = scenario["training"];
+    const std::string weights = dice.one_of<std::string>({"none", "cpu", "nvme"});
+    const std::string states = dice.one_of<std::string>({"cpu", "nvme"});
+    const bool optimizer = dice.coin(), part = dice.coin(), reads = dice.coin(), writes = dice.coin();
+    if (dice.coin() || strategy["sharding"] != "zero3" || scenario["model"].contains("num_experts")) return;
+    const bool plus_plus = strategy.contains("zero_quantized_weights") || strategy.contains("zero_hpz_partition_size");
+    const bool adam = training.value("optimizer", "adam") == "adam" && training.value("fused_optimizer", true);
+    if (optimizer && adam && !plus_plus) {
+        strategy["optimizer_cpu_offload"] = strategy["overlap_cpu_optimizer_d2h_h2d"] = true;
+        if (part) strategy["optimizer_offload_fraction"] = 0.5;
+        strategy["offload_optimizer_device"] = states;
+        strategy["offload_optimizer_pipeline_read"] = states == "nvme" && reads;
+        strategy["offload_optimizer_pipeline_write"] = states == "nvme" && writes;
+    }
+    if (strategy["pipeline"] != 1 || plus_plus || strategy.contains("num_distributed_optimizer_instances") ||
+        (strategy.value("sequence_parallel", false) && optimizer))
+        return;
+    strategy["offload_param_device"] = weights;
+}
+
 }  // namespace
 
 json random_scenario(std::mt19937_64& random) {
@@ -341,6 +365,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_zero_plus_plus(dice, scenario);
     draw_muon(dice, scenario);
     if (dice.between(0, 2) == 0) scenario["training"]["cross_entropy_loss_fusion"] = false;
+    draw_offloaded_states(dice, scenario);
     return scenario;
 }
 
