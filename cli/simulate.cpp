@@ -113,6 +113,8 @@ sim::Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileS
                         bool quiet) {
     Progress progress("simulate", 0, quiet);
     how.progress = [&](std::size_t done, std::size_t total) { progress.show(done, total); };
+    sim::Session session;  // advice takes as much memory again as the step has freed
+    how.session = &session;
     return sim::predict(scenario, profiles, how);
 }
 

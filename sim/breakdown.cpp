@@ -82,7 +82,8 @@ public:
           rank_(rank),
           program_(step.programs[rank.role]),
           sweeps_(program_, rank),
-          awaited_(program_) {}
+          awaited_(program_),
+          causes_(step.blocks.size()) {}
 
     Breakdown run(double step_end) && {
         bool synced = true;
@@ -150,7 +151,7 @@ private:
             return add(times.shares);
         }
         costs_->run(number, times.ops, span.begin, host, spans_);
-        Awaited awaited(block);
+        const std::vector<Causes>& own = causes_of(number);
         double free_host = host;
         for (std::uint32_t k = 0; k < block.ops.size(); ++k) {
             const Op& op = block.ops[k];
@@ -158,14 +159,27 @@ private:
                                 costs_->soonest_end(op, times.ops[k].seconds, free_host)};
             free_host += costs_->issue(op);
             if (op.lane == Lane::compute) {
-                const Causes own = awaited.wait(op);
-                pass(op, spans_[k], times.ops[k], k == 0 ? causes : own, issued);
+                pass(op, spans_[k], times.ops[k], k == 0 ? causes : own[k], issued);
             } else {
-                awaited.issue(op, k);
                 if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);
                 if (op.lane == Lane::expert) sweeps_.experts.add(spans_[k]);
             }
         }
+    }
+
+    /// For what each operation of a block waits: the same in every call.
+    const std::vector<Causes>& causes_of(std::uint32_t number) {
+        std::vector<Causes>& causes = causes_[number];
+        if (!causes.empty()) return causes;
+        const strategies::Program& block = step_.blocks[number];
+        Awaited awaited(block);
+        causes.resize(block.ops.size());
+        for (std::uint32_t k = 0; k < block.ops.size(); ++k)
+            if (block.ops[k].lane == Lane::compute)
+                causes[k] = awaited.wait(block.ops[k]);
+            else
+                awaited.issue(block.ops[k], k);
+        return causes;
     }
 
     void pass(const Op& op, Span span, const OpTime& time, Causes causes, const Issued& issued) {
@@ -236,9 +250,10 @@ private:
     const strategies::Program& program_;
     Sweeps sweeps_;
     Awaited awaited_;
-    double now_ = 0;           ///< when the compute lane is free
-    double host_ = 0;          ///< when the host is
-    std::vector<Span> spans_;  ///< of the operations of one call
+    double now_ = 0;                           ///< when the compute lane is free
+    double host_ = 0;                          ///< when the host is
+    std::vector<Span> spans_;                  ///< of the operations of one call
+    std::vector<std::vector<Causes>> causes_;  ///< of each block, once it is called
     Breakdown sum_;
 };
 

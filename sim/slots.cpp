@@ -48,6 +48,16 @@ struct Holders {
     std::size_t oldest = 0;
 };
 
+/// Lanes that have operations: few of all.
+std::vector<std::size_t> lanes_of(const std::vector<std::uint32_t>& place) {
+    std::array<bool, all_lanes> used{};
+    for (const std::uint32_t each : place) used[Place::lane(each)] = true;
+    std::vector<std::size_t> lanes;
+    for (std::size_t lane = 0; lane < all_lanes; ++lane)
+        if (used[lane]) lanes.push_back(lane);
+    return lanes;
+}
+
 /// The least that has ended when an operation begins: all before it in its lane, what it waits for, the host sync
 /// before it, and all that had ended when those began.
 std::vector<Ended> ended_before(const strategies::Program& program, const strategies::Hazards& hazards,
@@ -55,6 +65,7 @@ std::vector<Ended> ended_before(const strategies::Program& program, const strate
     std::vector<Ended> ended(program.ops.size());
     std::array<std::uint32_t, all_lanes> last;
     last.fill(Slots::none);
+    const std::vector<std::size_t> lanes = lanes_of(place);
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         Ended& now = ended[i];
         const auto after = [&](std::uint32_t other) {
@@ -62,7 +73,7 @@ std::vector<Ended> ended_before(const strategies::Program& program, const strate
             const std::size_t lane = Place::lane(place[other]);
             const std::uint32_t so_far = Place::number(place[other]) + 1;
             if (now[lane] >= so_far) return;  // and so has all that had ended when it began
-            for (std::size_t each = 0; each < all_lanes; ++each) now[each] = std::max(now[each], ended[other][each]);
+            for (const std::size_t each : lanes) now[each] = std::max(now[each], ended[other][each]);
             now[lane] = so_far;
         };
         const std::size_t own = Place::lane(place[i]);

@@ -80,6 +80,32 @@ std::uint64_t block_peak(const Program& block) {
     return peak;
 }
 
+/// Bytes of the buffers that are there: by Keep on the device, with their sum, and on the host.
+struct InUse {
+    std::array<std::uint64_t, keeps> by_keep{};
+    std::uint64_t total = 0, host = 0;
+
+    void born(const Buffer& buffer) { change(buffer, bytes_of(buffer)); }
+    void gone(const Buffer& buffer) { change(buffer, -bytes_of(buffer)); }
+    /// By Keep, and so much scratch more.
+    [[nodiscard]] std::array<std::uint64_t, keeps> with(std::uint64_t scratch) const {
+        auto sum = by_keep;
+        sum[static_cast<std::size_t>(Keep::scratch)] += scratch;
+        return sum;
+    }
+
+private:
+    /// Modulo 2^64: a negative number of bytes takes away.
+    void change(const Buffer& buffer, std::uint64_t bytes) {
+        if (buffer.where == Where::host) {
+            host += bytes;
+            return;
+        }
+        by_keep[static_cast<std::size_t>(buffer.keep)] += bytes;
+        total += bytes;
+    }
+};
+
 void thin(std::vector<StageMemory::Sample>& samples) {
     if (samples.size() <= most_samples) return;
     // keep the largest sample of every stretch, so that the peak stays
@@ -112,34 +138,27 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
     const Program& program = step.programs[role];
     std::vector<std::uint64_t> transient;
     for (const Program& block : step.blocks) transient.push_back(block_peak(block));
-    std::array<std::uint64_t, keeps> now{};
-    std::uint64_t host = 0;
-    const auto in_use = [&](const Buffer& buffer) -> std::uint64_t& {
-        return buffer.where == Where::host ? host : now[static_cast<std::size_t>(buffer.keep)];
-    };
+    InUse now;
     for (const Buffer& buffer : program.buffers)
-        if (lasting(buffer)) in_use(buffer) += bytes_of(buffer);
+        if (lasting(buffer)) now.born(buffer);
     Passing buffers(program);
     StageMemory result;
     result.over_time.reserve(program.ops.size());
     Phase reached = Phase::forward;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        buffers.begin(i, [&](const Buffer& buffer) { in_use(buffer) += bytes_of(buffer); });
-        result.host = std::max(result.host, host);
+        buffers.begin(i, [&](const Buffer& buffer) { now.born(buffer); });
+        result.host = std::max(result.host, now.host);
         const auto* call = std::get_if<Call>(&program.ops[i].what);
-        auto during = now;
-        if (call != nullptr) during[static_cast<std::size_t>(Keep::scratch)] += transient[call->block];
-        std::uint64_t total = 0;
-        for (const std::uint64_t bytes : during) total += bytes;
+        const std::uint64_t scratch = call != nullptr ? transient[call->block] : 0, total = now.total + scratch;
         if (result.over_time.empty() || result.over_time.back().bytes != total)
-            result.over_time.push_back({i, total, during});
+            result.over_time.push_back({i, total, now.with(scratch)});
         std::uint64_t& maximum = maximum_of(result, reached, program.ops[i].label.phase);
         maximum = std::max(maximum, total);
         if (total > result.peak) {
             result.peak = total;
-            result.at_peak = during;
+            result.at_peak = now.with(scratch);
         }
-        buffers.end(i, [&](const Buffer& buffer) { in_use(buffer) -= bytes_of(buffer); });
+        buffers.end(i, [&](const Buffer& buffer) { now.gone(buffer); });
     }
     thin(result.over_time);
     return result;
