@@ -63,7 +63,7 @@ TEST(ClusterStructure, HoldsEveryNodeAndCableOfEveryFabric) {
     for (const topology::FabricKind& kind : topology::fabric_kinds()) {
         const std::string name(kind.name);
         if (name == "xgft" || name == "k-ary-fat-tree") continue;  // need shapes
-        const topology::Cluster cluster = cluster_of("dgx-a100", 24, name);
+        const topology::Cluster cluster = cluster_of(name == "multislice" ? "tpu-v4" : "dgx-a100", 24, name);
         const Json structure = cluster_structure(cluster);
         EXPECT_EQ(nodes_of(structure), cluster.nodes()) << name;
         EXPECT_FALSE(structure.at("opened").at("switches").empty()) << name;
