@@ -55,7 +55,8 @@ constexpr std::array of_document{
     Key{.name = "checkpoint", .kind = object,
         .help = "What is saved in the whole training, where to and how often."},
     Key{.name = "storage", .kind = object,
-        .help = "Rates of the file system and of data loading in the whole training; of drives in a step that uses them."},
+        .help = "Rates of the file system and of data loading in the whole training; of drives in a step that uses "
+                "them."},
     Key{.name = "synchrony", .kind = object,
         .help = "How replicas keep step with each other over a window of steps; stragglers are perturbations."},
 };

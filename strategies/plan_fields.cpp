@@ -329,7 +329,8 @@ constexpr std::array of_training{
                 "for the device (Megatron-LM until November 2023, Megatron-DeepSpeed).",
         .origin = "Megatron-LM"}),
     field<&Training::cross_entropy_fusion>({.name = "cross_entropy_loss_fusion",
-        .help = "Passes over the logits are joined into few kernels; false: one kernel an operator, Megatron-LM's default.",
+        .help = "Passes over the logits are joined into few kernels; false: one kernel an operator, Megatron-LM's "
+                "default.",
         .origin = "Megatron-LM, NeMo"}),
     field<&Training::cuda_graph>({.name = "cuda_graph",
         .help = "Kernels are replayed, not dispatched one by one by the host.",

@@ -44,7 +44,8 @@ private:
     std::map<std::size_t, BufferId> read_, on_device_;  // by use
 };
 
-/// So many new weights, `updated` by the device, go back to where they lie; to drives through two buffers in host memory.
+/// So many new weights, `updated` by the device, go back to where they lie; to drives through two buffers in host
+/// memory.
 void updated_weights_leave(const Plan& plan, std::uint64_t weights, BufferId updated, Builder& builder, Intern& intern);
 
 }  // namespace orrery::strategies

@@ -87,9 +87,9 @@ std::string recomputed_modules(const std::string& words) {
 
 /// Not published: none, the default of Megatron-LM (recompute_granularity), NeMo and Megatron-Bridge alike. MaxText's
 /// minimal keeps what every product leaves (maxtext, layers/decoders.py, minimal_policy), so that attention runs again;
-/// minimal_with_context keeps its results and their statistics too: what is recomputed has no product. What vTrain's rows
-/// say (use_checkpoint) is what its simulator was told; the steps that it is held against have no time for it: their
-/// products would exceed the A100's peak.
+/// minimal_with_context keeps its results and their statistics too: what is recomputed has no product. What vTrain's
+/// rows say (use_checkpoint) is what its simulator was told; the steps that it is held against have no time for it:
+/// their products would exceed the A100's peak.
 void map_recompute(Strategy& strategy, const Row& row) {
     std::string words = row.words("recompute");
     if (words.empty()) words = row.words("switches.recompute-granularity");
@@ -133,8 +133,8 @@ bool map_overlap_grad_reduce(const Row& row, Software software) {
 }
 
 /// Sequence parallelism where it is not printed: NeMo's recipes switch it on with tensor parallelism; MaxText divides
-/// what stands between its products among the tensor ranks too (configs/base.yml, logical_axis_rules, activation_embed),
-/// along another dimension: gathers and scatters of the same bytes.
+/// what stands between its products among the tensor ranks too (configs/base.yml, logical_axis_rules,
+/// activation_embed), along another dimension: gathers and scatters of the same bytes.
 bool map_sequence_parallel(const Row& row, Software software, const Strategy& strategy) {
     const bool stated = row.flag("sp").value_or(software == Software::nemo || software == Software::jax);
     return stated && strategy.tensor > 1;

@@ -48,8 +48,9 @@ TEST(Topology, DrawsEveryKindOfFabric) {
                                  : name == "k-ary-fat-tree" ? R"(, "switch_ports": 8)"
                                                             : "";
         const Folder folder;
-        const std::string scenario =
-            folder.file("s.json", R"({"cluster": {"preset": "dgx-a100", "fabric": ")" + name + "\"" + keys + "}}");
+        const std::string preset = name == "multislice" ? "tpu-v5e" : "dgx-a100";
+        const std::string scenario = folder.file(
+            "s.json", R"({"cluster": {"preset": ")" + preset + R"(", "fabric": ")" + name + "\"" + keys + "}}");
         const Result result =
             orrery({"topology", scenario, "--svg", folder / "a.svg", "--dot", folder / "a.dot", "--quiet"});
         ASSERT_EQ(result.exit, 0) << name << ": " << result.err;
@@ -57,7 +58,7 @@ TEST(Topology, DrawsEveryKindOfFabric) {
         const std::string svg = content_of(folder / "a.svg"), dot = content_of(folder / "a.dot");
         EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n")) << name;
         EXPECT_NE(svg.find("<line "), std::string::npos) << name;
-        EXPECT_TRUE(dot.starts_with("graph \"dgx-a100\" {") && dot.ends_with("}\n")) << name;
+        EXPECT_TRUE(dot.starts_with("graph \"" + preset + "\" {") && dot.ends_with("}\n")) << name;
         EXPECT_NE(dot.find(" -- "), std::string::npos) << name;
     }
 }

@@ -63,10 +63,12 @@ TEST(ClusterStructure, HoldsEveryNodeAndCableOfEveryFabric) {
     for (const topology::FabricKind& kind : topology::fabric_kinds()) {
         const std::string name(kind.name);
         if (name == "xgft" || name == "k-ary-fat-tree") continue;  // need shapes
-        const topology::Cluster cluster = cluster_of(name == "multislice" ? "tpu-v4" : "dgx-a100", 24, name);
+        const bool slices = name == "multislice";
+        const topology::Cluster cluster = cluster_of(slices ? "tpu-v4" : "dgx-a100", 24, name);
         const Json structure = cluster_structure(cluster);
         EXPECT_EQ(nodes_of(structure), cluster.nodes()) << name;
         EXPECT_FALSE(structure.at("opened").at("switches").empty()) << name;
+        if (slices) continue;  // chips are the units, whose own links are not drawn
         std::uint64_t trunks = 0, drawn = 0;
         for (std::uint32_t id = 0; id < cluster.fabric().trunks(); ++id) trunks += cluster.fabric().trunk(id).cables;
         for (const Json& row : structure.at("rows")) drawn += cables_below(row) + row.at("beside").get<std::uint64_t>();

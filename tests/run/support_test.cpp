@@ -156,8 +156,7 @@ const Refusal model_cases[]{
      }},
 };
 
-const Refusal strategy_cases[]{
-    {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
+const Refusal offload_cases[]{
     {"/strategy/offload_param_device",
      [](Plan& p) {
          p.strategy.sharding = strategies::Sharding::zero3;
@@ -169,6 +168,10 @@ const Refusal strategy_cases[]{
          p.strategy.optimizer_cpu_offload = p.strategy.overlap_optimizer_copies = true;
          p.strategy.optimizer_device = strategies::OptimizerDevice::nvme;
      }},
+};
+
+const Refusal strategy_cases[]{
+    {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
     {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
     {"/strategy/sharding",
      [](Plan& p) {
@@ -250,6 +253,7 @@ TEST(Support, RefusesByKey) {
     for (const Refusal& one : model_cases) expect_refused(one);
     for (const Refusal& one : image_cases) expect_refused(one);
     for (const Refusal& one : strategy_cases) expect_refused(one);
+    for (const Refusal& one : offload_cases) expect_refused(one);
 }
 
 TEST(Support, NamesBf16WhereItRefusesAnotherFormat) {

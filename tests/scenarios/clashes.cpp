@@ -43,6 +43,30 @@ std::vector<Clash> mesh_clashes() {
          {{"/strategy/recompute", "\"full\""}, {"/strategy/recompute_num_layers", "13"}},
          "/strategy/recompute_num_layers",
          "13"},
+        {"chunks-in-a-v", {{"/strategy/schedule", "\"zb-v\""}}, "/strategy/virtual_pipeline", "zb-v has 2"},
+        {"sharding-without-flushes", {{"/strategy/schedule", "\"pipedream\""}}, "/strategy/sharding", "whole weights"},
+        {"bucket-too-small", {{"/strategy/bucket_size", "\"1 B\""}}, "/strategy/bucket_size", "1 B"},
+        {"bucket-too-large", {{"/strategy/bucket_size", "\"9 PB\""}}, "/strategy/bucket_size", "9 PB"},
+        {"bucket-overflow", {{"/strategy/bucket_size", "\"1e300 MB\""}}, "/strategy/bucket_size", "1e300"},
+        {"placement-unknown", {{"/strategy/placement", "\"fastest\""}}, "/strategy/placement", "fastest"},
+        {"placement-without-data", {{"/strategy/placement", "\"tp-pp\""}}, "/strategy/placement", "data"},
+        {"placement-twice-one-gpu", {{"/strategy/placement", "\"0-30,5\""}}, "/strategy/placement", "GPU 5"},
+        {"placement-too-few", {{"/strategy/placement", "\"0-15\""}}, "/strategy/placement", "16 GPUs for 32"},
+        {"placement-beyond-cluster", {{"/strategy/placement", "\"1-32\""}}, "/strategy/placement", "GPU 32"},
+        {"placement-and-file",
+         {{"/strategy/placement", "\"row\""}, {"/strategy/placement_file", "\"gpus.txt\""}},
+         "/strategy/placement_file",
+         "row"},
+        {"switch-not-boolean",
+         {{"/strategy/sharding", ""}, {"/strategy/use_distributed_optimizer", "\"zero1\""}},
+         "/strategy/use_distributed_optimizer",
+         "zero1"},
+    };
+}
+
+/// What lies on the host and on drives.
+std::vector<Clash> offload_clashes() {
+    return {
         {"offload-more-than-chunk",
          {{"/strategy/cpu_offloading_num_layers", "13"}},
          "/strategy/cpu_offloading_num_layers",
@@ -67,24 +91,6 @@ std::vector<Clash> mesh_clashes() {
          {{"/strategy/offload_optimizer_pipeline_read", "true"}},
          "/strategy/offload_optimizer_pipeline_read",
          "no states lie on drives"},
-        {"chunks-in-a-v", {{"/strategy/schedule", "\"zb-v\""}}, "/strategy/virtual_pipeline", "zb-v has 2"},
-        {"sharding-without-flushes", {{"/strategy/schedule", "\"pipedream\""}}, "/strategy/sharding", "whole weights"},
-        {"bucket-too-small", {{"/strategy/bucket_size", "\"1 B\""}}, "/strategy/bucket_size", "1 B"},
-        {"bucket-too-large", {{"/strategy/bucket_size", "\"9 PB\""}}, "/strategy/bucket_size", "9 PB"},
-        {"bucket-overflow", {{"/strategy/bucket_size", "\"1e300 MB\""}}, "/strategy/bucket_size", "1e300"},
-        {"placement-unknown", {{"/strategy/placement", "\"fastest\""}}, "/strategy/placement", "fastest"},
-        {"placement-without-data", {{"/strategy/placement", "\"tp-pp\""}}, "/strategy/placement", "data"},
-        {"placement-twice-one-gpu", {{"/strategy/placement", "\"0-30,5\""}}, "/strategy/placement", "GPU 5"},
-        {"placement-too-few", {{"/strategy/placement", "\"0-15\""}}, "/strategy/placement", "16 GPUs for 32"},
-        {"placement-beyond-cluster", {{"/strategy/placement", "\"1-32\""}}, "/strategy/placement", "GPU 32"},
-        {"placement-and-file",
-         {{"/strategy/placement", "\"row\""}, {"/strategy/placement_file", "\"gpus.txt\""}},
-         "/strategy/placement_file",
-         "row"},
-        {"switch-not-boolean",
-         {{"/strategy/sharding", ""}, {"/strategy/use_distributed_optimizer", "\"zero1\""}},
-         "/strategy/use_distributed_optimizer",
-         "zero1"},
     };
 }
 
@@ -224,8 +230,8 @@ std::vector<Clash> cluster_clashes() {
 
 std::vector<Clash> clashes() {
     std::vector<Clash> all;
-    for (const auto& table :
-         {mesh_clashes(), schedule_clashes(), training_clashes(), model_clashes(), cluster_clashes()}) {
+    for (const auto& table : {mesh_clashes(), offload_clashes(), schedule_clashes(), training_clashes(),
+                              model_clashes(), cluster_clashes()}) {
         all.insert(all.end(), table.begin(), table.end());
     }
     return all;

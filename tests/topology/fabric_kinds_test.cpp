@@ -73,7 +73,6 @@ const std::vector<Case>& cases() {
         {"tpu-v4", {.preset = "tpu-v4", .nodes = 64}, 64, 6, 32},
         {"tpu-v5e", {.preset = "tpu-v5e"}, 256, 16, 32},
         {"tpu-v5p", {.preset = "tpu-v5p", .nodes = 128}, 128, 8, 32},
-        {"two slices", {.preset = "tpu-v5e", .fabric = {.kind = "multislice", .shape = "4x4", .groups = 2}}, 32, 4, 1},
     };
     return all;
 }

@@ -116,7 +116,9 @@ TEST(MapCluster, ChipsStandInSlices) {
                        {"nodes", slices},
                        {"tp", tensor},
                        {"dp", chips / tensor},
-                       {"pp", 1}})
+                       {"pp", 1},
+                       {"mbs", 1},
+                       {"gbs", chips / tensor}})
             .cluster;
     };
     const topology::ClusterSpec one = slice("TPU v5p", 128, 1, 8);

@@ -29,14 +29,14 @@ Report run(const std::vector<json>& rows, const Predictor& predictor) {
 }  // namespace
 
 TEST(Run, PredictsAndSkipsInInputOrder) {
-    const Report report = run({row({{"id", "one"}}), row({{"id", "two"}, {"gpu", "TPU v4"}}),
+    const Report report = run({row({{"id", "one"}}), row({{"id", "two"}, {"gpu", "TPU v2"}}),
                                row({{"id", "three"}, {"measured", {{"step_time_s", 10}}}})},
                               test::constant(5));
     const auto& rows = report.steps.rows;
     ASSERT_EQ(rows.size(), 3U);
     EXPECT_EQ(rows[0].id, "one");
     EXPECT_DOUBLE_EQ(rows[0].error, 0.25);
-    EXPECT_EQ(rows[1].reason, "gpu TPU v4 has no profile");
+    EXPECT_EQ(rows[1].reason, "gpu TPU v2 has no profile");
     EXPECT_DOUBLE_EQ(rows[2].error, -0.5);
     EXPECT_TRUE(report.memory.rows.empty());
     EXPECT_TRUE(report.collectives.rows.empty());
