@@ -13,13 +13,20 @@ namespace {
 
 constexpr std::uint32_t pairs_walked = 1000, most_links_in_flow = 100'000;
 
+/// "leaf"; on chips their routers and the hosts that join their slices.
+std::string layer_name(const Fabric& fabric, VertexKind kind) {
+    if (fabric.parts().on_chip && kind == VertexKind::router) return "chip";
+    if (fabric.parts().on_chip && kind == VertexKind::leaf) return "host";
+    return std::string(name(kind));
+}
+
 /// "leaf" for a router, "node" (or "chip") for a port.
 std::string end_name(const Fabric& fabric, std::uint32_t end) {
-    if (fabric.parts().on_chip) return "chip";
-    if (end < fabric.ports()) return "node";
-    end -= fabric.ports();
+    const bool chips = fabric.parts().on_chip;
+    if (end < fabric.ports()) return chips ? "chip" : "node";
+    if (!chips) end -= fabric.ports();
     for (const Layer& layer : fabric.layers()) {
-        if (end < layer.count) return std::string(name(layer.kind));
+        if (end < layer.count) return layer_name(fabric, layer.kind);
         end -= layer.count;
     }
     return "?";
@@ -56,8 +63,8 @@ void count_switches(const Cluster& cluster, Survey& s) {
     const bool chips = cluster.fabric().parts().on_chip;
     const std::uint32_t offered = chips ? 0 : cluster.fabric().parts().fabric_switch.ports;
     for (std::size_t i = 0; i < p.switches_by_tier.size(); ++i) {
-        s.switches.push_back({chips ? "chip" : std::string(name(layers[i].kind)), p.switches_by_tier[i],
-                              p.max_ports_by_tier[i], offered});
+        s.switches.push_back(
+            {layer_name(cluster.fabric(), layers[i].kind), p.switches_by_tier[i], p.max_ports_by_tier[i], offered});
     }
     std::uint64_t pairs = 0;
     double sum = 0;

@@ -179,7 +179,7 @@ std::string link_name(const topology::Cluster& cluster, LinkId link) {
         const std::uint32_t ports = fabric.ports(), nics = fabric.parts().nics_per_node;
         if (v < ports && !fabric.parts().on_chip) return fmt::format("node {} NIC {}", v / nics, v % nics);
         std::uint32_t router = fabric.parts().on_chip ? v : v - ports;
-        if (fabric.parts().on_chip) return fmt::format("chip {}", router);
+        if (v < ports) return fmt::format("chip {}", router);
         for (const topology::Layer& layer : fabric.layers()) {
             if (router < layer.count) return vertex(layer.kind, router);
             router -= layer.count;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <set>
+#include <string>
 
 #include "topology/cable_list.hpp"
 #include "topology/catalog.hpp"
@@ -105,6 +107,19 @@ TEST(Survey, WarnsOfSwitchesThatNobodySells) {
     const Survey s = survey(build({.preset = "dgx-a100", .nodes = 20, .fabric = {.kind = "star"}}));
     EXPECT_FALSE(s.sound()) << "160 ports";
     EXPECT_TRUE(survey(build({.preset = "dgx-a100", .nodes = 4, .fabric = {.kind = "star"}})).sound());
+}
+
+TEST(Survey, OfSlicesNamesTheirHosts) {
+    const Survey s =
+        survey(build({.preset = "tpu-v5p", .fabric = {.kind = "multislice", .shape = "4x4x4", .groups = 2}}));
+    ASSERT_EQ(s.switches.size(), 3u);
+    EXPECT_EQ(s.switches[0].name, "chip");
+    EXPECT_EQ(s.switches[1].name, "host");
+    EXPECT_EQ(s.switches[1].count, 32u);
+    EXPECT_EQ(s.switches[2].name, "core");
+    std::set<std::string> cables;
+    for (const Survey::Cables& each : s.cables) cables.insert(each.name);
+    EXPECT_EQ(cables, (std::set<std::string>{"chip - host", "chip - chip", "host - core"}));
 }
 
 TEST(Survey, OfOneNodeIsEmpty) {
