@@ -17,8 +17,7 @@ constexpr kernels::Gemm read_product{kernels::Dtype::bf16, 1, 8192, 16384, 8192}
 constexpr double product_share = 95.6 / 96;
 constexpr std::string_view product_origin =
     "share of the peak that a product of a Transformer's MLP reached on TPU v2: 96 ms of 95.6 (How to Scale Your "
-    "Model, "
-    "part 9); carried over by the datasheets' peaks";
+    "Model, part 9); carried over by the datasheets' peaks";
 
 /// Ragged paged attention, of which prompts are the causal case, in its best case; its length is not in the abstract.
 constexpr kernels::Attention read_attention{kernels::Dtype::bf16, false, true, 1, 8192, 32, 8, 128};

@@ -36,7 +36,7 @@ void add_products(Profile& profile, kernels::Dtype dtype, std::span<const Produc
     GemmTable table{dtype, {}, {}};
     table.provenance = std::move(provenance);
     for (const Product& p : products) {
-        const double flops = 2.0 * p.m * p.n * static_cast<double>(p.k);
+        const double flops = kernels::flops(kernels::Gemm{dtype, 1, p.m, p.n, p.k});
         table.points.push_back({p.m, p.n, p.k, static_cast<float>(flops / (p.teraflops * 1e12))});
     }
     std::ranges::sort(table.points, {}, [](const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); });

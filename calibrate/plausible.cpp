@@ -15,10 +15,10 @@ namespace {
 /// Readings repeat within a few percent, and clocks may boost above what the datasheet reckons with.
 constexpr double tolerance = 1.05;
 
-/// FLOP/s, two a multiplication. Every prediction asks for it, so no kernels are made of the points.
 double best_rate(const GemmTable& table) {
     double best = 0;
-    for (const GemmPoint& p : table.points) best = std::max(best, 2.0 * p.m * p.n * p.k / p.seconds);
+    for (const GemmPoint& p : table.points)
+        best = std::max(best, kernels::flops(kernels::Gemm{table.dtype, 1, p.m, p.n, p.k}) / p.seconds);
     return best;
 }
 

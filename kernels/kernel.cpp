@@ -71,7 +71,7 @@ Kernel with_dtype(Kernel kernel, Dtype dtype) {
 }
 
 double flops(const Kernel& kernel) {
-    return std::visit(Overloaded{[](const Gemm& g) { return 2.0 * g.batch * g.m * static_cast<double>(g.n) * g.k; },
+    return std::visit(Overloaded{[](const Gemm& g) { return flops(g); },
                                  [](const Attention& a) {
                                      const double product = 2.0 * a.batch * a.heads * a.pairs() * a.head_dim;
                                      return (a.backward ? 5.0 : 2.0) * product;

@@ -261,6 +261,8 @@ Kernel with_dtype(Kernel kernel, Dtype dtype);
 /// a weight, padding included; a scan within chunks the pairs of a token and those before it. Pointwise kernels,
 /// pooling and batch norms count zero: their time is bytes.
 double flops(const Kernel& kernel);
+/// The same of a product, where no Kernel is at hand.
+constexpr double flops(const Gemm& g) { return 2.0 * g.batch * g.m * static_cast<double>(g.n) * g.k; }
 
 /// Bytes that must cross the device's memory when every operand is read once and every result written once. A batch
 /// norm reads twice what its statistics are taken of: they are complete only when all of it was read.

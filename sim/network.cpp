@@ -106,8 +106,12 @@ Network::Spread Network::spread_of(std::span<const GpuId> group) const {
     return spread;
 }
 
+Group Network::group_of(std::span<const GpuId> gpus, double once) const {
+    return {gpus, gpus_per_node(), grid_of(cluster_, gpus), once};
+}
+
 std::vector<Network::Hop> Network::hops(std::span<const GpuId> gpus) const {
-    const Group group(gpus, gpus_per_node(), grid_of(cluster_, gpus));
+    const Group group = group_of(gpus);
     std::vector<Hop> list;
     if (group.nodes() <= 1) return list;
     list.reserve(std::size_t{group.nodes()} * group.rails());
@@ -167,7 +171,7 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
     const std::uint32_t nodes = tokens != nullptr ? spread_of(gpus).nodes : 1;
     const double once =
         nodes > 1 ? std::min(1.0, models::expected_parts(tokens->routing, nodes) / tokens->copies) : 1.0;
-    const Group group(gpus, gpus_per_node(), grid_of(cluster_, gpus), once);
+    const Group group = group_of(gpus, once);
     const auto& [launch, pricer] = mixture(gpus);
     if (group.nodes() == 1) return {.latency = launch + pricer.inside_node(kind, group.ranks(), bytes)};
     if (kind == CollectiveKind::send_recv) return message(gpus.front(), gpus.back(), bytes);
@@ -182,7 +186,7 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
 std::string Network::explain(CollectiveKind kind, std::span<const GpuId> gpus, double bytes) const {
     const auto ranks = static_cast<std::uint32_t>(gpus.size());
     if (ranks <= 1) return "one rank: nothing to move";
-    const Group group(gpus, gpus_per_node(), grid_of(cluster_, gpus));
+    const Group group = group_of(gpus);
     if (group.nodes() == 1) return predictor(gpus.front()).explain(kind, ranks, bytes);
     const auto uses = path(gpus);
     if (const auto known = measured(kind, group, bytes, uses))

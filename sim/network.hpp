@@ -84,6 +84,8 @@ public:
                                       double bytes) const;
 
 private:
+    /// GPUs ascending, with the grid that chips fill. once: as in Shape.
+    [[nodiscard]] Group group_of(std::span<const topology::GpuId> gpus, double once = 1) const;
     /// By the profile's own table of just such a group: a start-up, and the rest as bytes over the links, so that alone
     /// it takes what was measured and shares the links as modelled. None without such a table.
     [[nodiscard]] std::optional<Transfer> measured(kernels::CollectiveKind kind, const Group& group, double bytes,

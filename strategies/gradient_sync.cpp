@@ -4,6 +4,7 @@
 
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/state_bytes.hpp"
+#include "strategies/weight_offload.hpp"
 #include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
@@ -156,11 +157,8 @@ BufferId GradientSync::sum_on_host(std::uint32_t bucket, std::uint32_t micro_bat
     builder_.emit(Lane::offload, intern_.label("gradients to host", Phase::gradient, number),
                   What{Copy{Copy::To::host, bytes}}, reads, std::span(&arrived, 1));
     if (!passes) return arrived;
-    const BufferId stored = builder_.buffer(0, Keep::scratch);
-    builder_.emit(Lane::write_storage, intern_.label("gradients to storage", Phase::gradient, number),
-                  Copy{Copy::To::storage, stored_gradient_bytes * (bytes / state_bytes(plan_.training).gradient)},
-                  {arrived}, {stored});
-    return stored;
+    return to_drives(builder_, intern_.label("gradients to storage", Phase::gradient, number),
+                     stored_gradient_bytes * (bytes / state_bytes(plan_.training).gradient), arrived);
 }
 
 /// Parameter by parameter, in the order in which backward forms them.

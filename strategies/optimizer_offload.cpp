@@ -4,6 +4,7 @@
 
 #include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
+#include "strategies/weight_offload.hpp"
 
 namespace orrery::strategies {
 
@@ -77,7 +78,11 @@ void OptimizerOffload::gradients_leave(std::span<const BufferId> of_buckets, std
         pieces_.back().ready.push_back(of_buckets[b]);
     }
     std::erase_if(pieces_, [](const Piece& piece) { return piece.parameters == 0; });
-    for (Piece& piece : pieces_) plan_.sums_on_host() ? void(piece.there = piece.ready) : leave(piece);
+    for (Piece& piece : pieces_)
+        if (plan_.sums_on_host())
+            piece.there = piece.ready;
+        else
+            leave(piece);
 }
 
 void OptimizerOffload::leave(Piece& piece) {
@@ -88,12 +93,9 @@ void OptimizerOffload::leave(Piece& piece) {
                   What{Copy{Copy::To::host, bytes}}, piece.ready, std::span(&arrived, 1));
     builder_.state(
         {.operands = {on_host(State::gradients, piece.bucket), on_host(State::arrived_gradients, piece.bucket)}});
-    piece.there = {arrived};
-    if (!on) return;
-    piece.there = {builder_.buffer(0, Keep::scratch)};
-    builder_.emit(Lane::write_storage, intern_.label("gradients to storage", Phase::optimizer),
-                  What{Copy{Copy::To::storage, piece.parameters * stored_gradient_bytes}}, std::span(&arrived, 1),
-                  piece.there);
+    piece.there = {on ? to_drives(builder_, intern_.label("gradients to storage", Phase::optimizer),
+                                  piece.parameters * stored_gradient_bytes, arrived)
+                      : arrived};
 }
 
 /// Into the buffer that the piece so many before has left; unless reading is pipelined, behind the update before. The
@@ -101,8 +103,8 @@ void OptimizerOffload::leave(Piece& piece) {
 void OptimizerOffload::read_states(std::size_t number) {
     const Piece& piece = pieces_[number];
     std::vector<BufferId> waits = piece.there;
-    if (number == 0)
-        for (const Piece& other : pieces_) waits.insert(waits.end(), other.there.begin(), other.there.end());
+    for (std::size_t other = 1; number == 0 && other < pieces_.size(); ++other)
+        waits.insert(waits.end(), pieces_[other].there.begin(), pieces_[other].there.end());
     if (number >= tiles()) waits.push_back(written_[number - tiles()]);
     if (number > 0 && !plan_.strategy.pipeline_read) waits.push_back(updated_.back());
     reads_ = {builder_.buffer(0, Keep::scratch)};
@@ -114,22 +116,17 @@ void OptimizerOffload::read_states(std::size_t number) {
 }
 
 void OptimizerOffload::write_states(std::size_t number) {
-    written_.push_back(builder_.buffer(0, Keep::scratch));
-    builder_.emit(Lane::write_storage, intern_.label("states to storage", Phase::optimizer),
-                  Copy{Copy::To::storage, pieces_[number].parameters * stored_state_bytes}, {updated_.back()},
-                  {written_.back()});
+    written_.push_back(to_drives(builder_, intern_.label("states to storage", Phase::optimizer),
+                                 pieces_[number].parameters * stored_state_bytes, updated_.back()));
 }
 
 /// To where products find them; what the host keeps is there.
 BufferId OptimizerOffload::weights_leave(const Piece& piece, BufferId updated) {
     if (plan_.strategy.param_device == OffloadDevice::cpu) return updated;
     const std::uint64_t bytes = piece.parameters * kernels::size_of(weight_format(plan_));
+    if (plan_.strategy.param_device == OffloadDevice::nvme)
+        return to_drives(builder_, intern_.label("weights to storage", Phase::optimizer), bytes, updated);
     const BufferId there = builder_.buffer(0, Keep::scratch);
-    if (plan_.strategy.param_device == OffloadDevice::nvme) {
-        builder_.emit(Lane::write_storage, intern_.label("weights to storage", Phase::optimizer),
-                      Copy{Copy::To::storage, bytes}, {updated}, {there});
-        return there;
-    }
     builder_.emit(Lane::reload, intern_.label("weights to device", Phase::optimizer), Copy{Copy::To::device, bytes},
                   {updated}, {there});
     builder_.state(

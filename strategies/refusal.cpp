@@ -8,11 +8,21 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "strategies/plan.hpp"
 
 namespace orrery::strategies {
 
 void refuse(std::string_view pointer, std::string message, std::string hint) {
     throw Error("", std::string(pointer), std::move(message), std::move(hint));
+}
+
+void refuse_beside_zero3(const Plan& plan, std::string_view pointer) {
+    if (plan.strategy.pipeline > 1)
+        refuse(pointer, "given beside a pipeline, with which DeepSpeed refuses ZeRO-3 (runtime/pipe/engine.py)",
+               "set pipeline to 1, or leave it out");
+    if (plan.model.experts > 0)
+        refuse(pointer, "given, but DeepSpeed has no experts under ZeRO-3 (runtime/engine.py)",
+               "take a dense model, or leave it out");
 }
 
 std::string nearest_legal(std::uint64_t value, std::uint64_t last, const std::function<bool(std::uint64_t)>& legal) {

@@ -8,8 +8,13 @@
 
 namespace orrery::strategies {
 
+struct Plan;
+
 /// Throws Error. pointer: "/strategy/tensor".
 [[noreturn]] void refuse(std::string_view pointer, std::string message, std::string hint);
+
+/// What DeepSpeed's ZeRO-3 does not go with, whatever is asked of it by the key `pointer`: pipelines and experts.
+void refuse_beside_zero3(const Plan& plan, std::string_view pointer);
 
 /// "nearest legal values: 4, 8": the closest on either side of value, within [1, last], that the rule allows.
 std::string nearest_legal(std::uint64_t value, std::uint64_t last, const std::function<bool(std::uint64_t)>& legal);

@@ -25,12 +25,7 @@ void check_weights(const Plan& plan) {
                fmt::format("given, but sharding is {}: what is offloaded are the shares of zero3",
                            row_of(strategy.sharding).name),
                "set sharding to \"zero3\", or leave it out");
-    if (strategy.pipeline > 1)
-        refuse(of_weights, "given beside a pipeline, with which DeepSpeed refuses ZeRO-3 (runtime/pipe/engine.py)",
-               "set pipeline to 1, or leave it out");
-    if (plan.model.experts > 0)
-        refuse(of_weights, "given, but DeepSpeed has no experts under ZeRO-3 (runtime/engine.py)",
-               "take a dense model, or leave it out");
+    refuse_beside_zero3(plan, of_weights);
     if (strategy.optimizer_instances > 1)
         refuse(of_weights, "given beside groups that each keep all, whose gradients meet on the devices",
                "set num_distributed_optimizer_instances to 1, or leave it out");
@@ -90,6 +85,12 @@ void ArrivingShares::copy(std::size_t use, const Label& label, std::uint64_t byt
                   What{Copy{Copy::To::device, bytes}}, reads, std::span(&here, 1));
 }
 
+BufferId to_drives(Builder& builder, const Label& label, std::uint64_t bytes, BufferId from) {
+    const BufferId there = builder.buffer(0, Keep::scratch);
+    builder.emit(Lane::write_storage, label, Copy{Copy::To::storage, bytes}, {from}, {there});
+    return there;
+}
+
 void updated_weights_leave(const Plan& plan, std::uint64_t weights, BufferId updated, Builder& builder,
                            Intern& intern) {
     const bool on = plan.strategy.param_device == OffloadDevice::nvme;
@@ -97,10 +98,7 @@ void updated_weights_leave(const Plan& plan, std::uint64_t weights, BufferId upd
     BufferId before = 0, written = 0;  // of the piece before: in host memory, and on drives
     std::uint64_t bytes_before = 0;
     const auto write = [&] {
-        const BufferId there = builder.buffer(0, Keep::scratch);
-        builder.emit(Lane::write_storage, intern.label("weights to storage", Phase::optimizer),
-                     Copy{Copy::To::storage, bytes_before}, {before}, {there});
-        return there;
+        return to_drives(builder, intern.label("weights to storage", Phase::optimizer), bytes_before, before);
     };
     for (std::uint64_t first = 0; first < weights; first += piece) {
         const std::uint64_t bytes = std::min(piece, weights - first) * each;

@@ -44,6 +44,10 @@ private:
     std::map<std::size_t, BufferId> read_, on_device_;  // by use
 };
 
+/// So many bytes, there once `from` is written, go from host memory to the node's drives; what says that they are
+/// there.
+BufferId to_drives(Builder& builder, const Label& label, std::uint64_t bytes, BufferId from);
+
 /// So many new weights, `updated` by the device, go back to where they lie; to drives through two buffers in host
 /// memory.
 void updated_weights_leave(const Plan& plan, std::uint64_t weights, BufferId updated, Builder& builder, Intern& intern);

@@ -33,12 +33,7 @@ void check_zero3(const Plan& plan, const char* key) {
     if (strategy.sharding != Sharding::zero3)
         refuse(key, fmt::format("given, but sharding is {}: ZeRO++ is of ZeRO-3", row_of(strategy.sharding).name),
                "set sharding to \"zero3\", or leave it out");
-    if (strategy.pipeline > 1)
-        refuse(key, "given beside a pipeline, with which DeepSpeed refuses ZeRO-3 (runtime/pipe/engine.py)",
-               "set pipeline to 1, or leave it out");
-    if (plan.model.experts > 0)
-        refuse(key, "given, but DeepSpeed has no experts under ZeRO-3 (runtime/engine.py)",
-               "take a dense model, or leave it out");
+    refuse_beside_zero3(plan, key);
     if (strategy.optimizer_instances > 1)
         refuse(key,
                "given beside groups that each keep all, whose gathers in DeepSpeed (runtime/zero/mics.py) are others",

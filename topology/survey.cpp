@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "topology/link_ends.hpp"
 #include "topology/max_flow.hpp"
 
 namespace orrery::topology {
@@ -22,14 +23,8 @@ std::string layer_name(const Fabric& fabric, VertexKind kind) {
 
 /// "leaf" for a router, "node" (or "chip") for a port.
 std::string end_name(const Fabric& fabric, std::uint32_t end) {
-    const bool chips = fabric.parts().on_chip;
-    if (end < fabric.ports()) return chips ? "chip" : "node";
-    if (!chips) end -= fabric.ports();
-    for (const Layer& layer : fabric.layers()) {
-        if (end < layer.count) return layer_name(fabric, layer.kind);
-        end -= layer.count;
-    }
-    return "?";
+    const VertexKind kind = fabric_vertex(fabric, end);
+    return kind == VertexKind::nic ? "node" : layer_name(fabric, kind);
 }
 
 void count_cables(const Fabric& fabric, Survey& s) {

@@ -133,12 +133,10 @@ ClusterSpec slices(const Row& row, const Gpu& chip, std::uint32_t chips) {
         spec.fabric.kind = "multislice";
         spec.fabric.groups = count;
     }
-    constexpr std::uint32_t side = 4, cube = side * side * side;
     const bool flat = chip.name == "TPU-v5e";
-    std::vector<std::uint32_t> shape =
-        topology::even_shape(flat || each % cube != 0 ? each : each / cube, flat ? 2 : 3);
-    if (!flat && each % cube == 0)
-        for (std::uint32_t& extent : shape) extent *= side;
+    const std::uint32_t side = !flat && each % 64 == 0 ? 4 : 1;  // of what slices are made of
+    std::vector<std::uint32_t> shape = topology::even_shape(each / (side * side * side), flat ? 2 : 3);
+    for (std::uint32_t& extent : shape) extent *= side;
     const std::uint32_t tensor = row.count("tp").value_or(1);
     std::ranges::stable_partition(shape, [&](std::uint32_t extent) { return extent == tensor; });
     spec.fabric.shape = fmt::format("{}", fmt::join(shape, "x"));

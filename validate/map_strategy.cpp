@@ -21,10 +21,6 @@ using strategies::ScheduleKind;
 using strategies::Sharding;
 using strategies::Strategy;
 
-bool is_megatron(Software s) {
-    return s == Software::megatron_2021 || s == Software::megatron_core || s == Software::megatron_deepspeed;
-}
-
 /// How many ranks share, where a text says it: "FSDP64", "FSDP128+DP", "FSDP 8 in the VM, data parallel between VMs".
 /// 0: all. Throws Skip for words of parts that are not counted.
 std::uint32_t ranks_that_share(const std::string& words) {
@@ -274,9 +270,8 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     strategy.overlap_p2p =
         interleaved && overlaps && !row.flag("switches.no-overlap-p2p-communication").value_or(false);
     // Asynchronous tensor-parallel all-reduce came to Megatron-LM at the end of 2021.
-    const bool old = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
     strategy.async_tensor_allreduce =
-        !old && !row.flag("switches.no-async-tensor-model-parallel-allreduce").value_or(false);
+        !is_early_megatron(software) && !row.flag("switches.no-async-tensor-model-parallel-allreduce").value_or(false);
     strategy.scatter_gather = is_megatron(software) || software == Software::nemo;
     return strategy;
 }

@@ -83,9 +83,7 @@ Dtype map_grad_reduce(Software software, Dtype compute) {
 /// Megatron-LM's losses are joined where a flag says so (cross-entropy-loss-fusion, since 2024; never in its fork on
 /// DeepSpeed); NeMo's recipes set it (launcher_scripts/conf/training, GPTConfig), Megatron-Bridge's providers too.
 bool fuses_loss(const Row& row, Software software) {
-    const bool megatron = software == Software::megatron_2021 || software == Software::megatron_deepspeed ||
-                          software == Software::megatron_core;
-    return !megatron || row.flag("switches.cross-entropy-loss-fusion").value_or(false);
+    return !is_megatron(software) || row.flag("switches.cross-entropy-loss-fusion").value_or(false);
 }
 
 /// FlashAttention needs Ampere (arXiv 2205.14135); Megatron-LM's own core ("local") and everything before it multiply
@@ -100,7 +98,7 @@ bool map_fused_attention(const Row& row, Software software, const topology::Gpu&
     if (row.words("switches.transformer-impl") == "local") return false;
     const bool ampere = gpu_name.starts_with("a100");
     if (software == Software::data_parallel) return !ampere;
-    return software != Software::megatron_2021 && software != Software::megatron_deepspeed;
+    return !is_early_megatron(software);
 }
 
 /// Not published: none, but for NVIDIA's performance recipes, which capture graphs on Blackwell and not on Hopper
@@ -208,7 +206,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.cuda_graph = map_cuda_graph(row, software, gpu);
     training.software = dispatcher_of(row, software);
     training.attention_kernel = attention_kernel_of(row, software);
-    training.broadcast_data = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
+    training.broadcast_data = is_early_megatron(software);
     training.kernel_fusion = kernel_fusion_of(row, software);
     training.cross_entropy_fusion = fuses_loss(row, software);
     training.fp32_residual_connection = training.fp32_activation_function =

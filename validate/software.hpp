@@ -21,6 +21,13 @@ enum class Software : std::uint8_t {
     other,
 };
 
+/// Megatron-LM's code of 2021, and the fork of that year.
+constexpr bool is_early_megatron(Software s) {
+    return s == Software::megatron_2021 || s == Software::megatron_deepspeed;
+}
+/// Megatron-LM of any time, run by its own scripts.
+constexpr bool is_megatron(Software s) { return is_early_megatron(s) || s == Software::megatron_core; }
+
 /// Every text of "source" (repository, path, paper, address), lower case, and "source" itself when it is a text.
 std::string source_words(const Row& row);
 

@@ -158,14 +158,21 @@ void read_zero_plus_plus(const Givens& given, Draft& draft) {
         draft.set_default("/training/grad_reduce_precision", *precision, draft.whole_file());
 }
 
+/// The device that one of ZeRO's objects names; null where there is none, and for one that is not modelled, which is
+/// refused.
+const Given* device_of(std::string_view object, const Givens& given, Draft& draft) {
+    const Given* const device = given.find(fmt::format("zero_optimization.{}.device", object));
+    if (device == nullptr || device->value == "none") return nullptr;
+    if (device->value == "cpu" || device->value == "nvme") return device;
+    draft.findings.refuse(device->origin.place, device->origin.name, "is no device that is modelled",
+                          "\"cpu\" or \"nvme\"");
+    return nullptr;
+}
+
 /// ZeRO-Offload, in whole or (ZeRO-Offload++) in part; its gradients leave as they are reduced.
 void read_offloaded_optimizer(const Givens& given, Draft& draft) {
-    const Given* const device = given.find("zero_optimization.offload_optimizer.device");
-    const Given* said = device != nullptr && device->value != "none" ? device : nullptr;
+    const Given* said = device_of("offload_optimizer", given, draft);
     const bool on_drives = said != nullptr && said->value == "nvme";
-    if (said != nullptr && said->value != "cpu" && !on_drives)
-        return draft.findings.refuse(said->origin.place, said->origin.name, "is no device that is modelled",
-                                     "\"cpu\" or \"nvme\"");
     if (given.is_on("zero_optimization.cpu_offload")) said = given.find("zero_optimization.cpu_offload");
     if (said == nullptr) return;
     draft.set("/strategy/optimizer_cpu_offload", true, said->origin);
@@ -181,11 +188,8 @@ void read_offloaded_optimizer(const Givens& given, Draft& draft) {
 
 /// ZeRO-Infinity.
 void read_offloaded_weights(const Givens& given, Draft& draft) {
-    const Given* const device = given.find("zero_optimization.offload_param.device");
-    if (device != nullptr && device->value != "none" && device->value != "cpu" && device->value != "nvme")
-        return draft.findings.refuse(device->origin.place, device->origin.name, "is no device that is modelled",
-                                     "\"cpu\" or \"nvme\"");
-    if (device != nullptr && device->value != "none")
+    const Given* const device = device_of("offload_param", given, draft);
+    if (device != nullptr)
         draft.set("/strategy/offload_param_device", device->value, device->origin);
     else if (given.is_on("zero_optimization.cpu_offload_params"))
         draft.set("/strategy/offload_param_device", "cpu", given.find("zero_optimization.cpu_offload_params")->origin);

@@ -177,9 +177,9 @@ std::string link_name(const topology::Cluster& cluster, LinkId link) {
     const auto ends = fabric.ends(link - cluster.first_fabric_link());
     const auto end = [&](std::uint32_t v) {
         const std::uint32_t ports = fabric.ports(), nics = fabric.parts().nics_per_node;
-        if (v < ports && !fabric.parts().on_chip) return fmt::format("node {} NIC {}", v / nics, v % nics);
-        std::uint32_t router = fabric.parts().on_chip ? v : v - ports;
-        if (v < ports) return fmt::format("chip {}", router);
+        const bool chips = fabric.parts().on_chip;
+        if (v < ports) return chips ? fmt::format("chip {}", v) : fmt::format("node {} NIC {}", v / nics, v % nics);
+        std::uint32_t router = chips ? v : v - ports;
         for (const topology::Layer& layer : fabric.layers()) {
             if (router < layer.count) return vertex(layer.kind, router);
             router -= layer.count;

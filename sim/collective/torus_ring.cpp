@@ -42,6 +42,18 @@ void around(const Group& group, std::size_t dimension, bool forward, double byte
     }
 }
 
+/// Of one of the 2m parts of `bytes`: use(turn, the dimension that it goes along, what a rank sends there).
+template <class Use>
+void each_turn(const Grid& grid, std::size_t part, double bytes, const Use& use) {
+    const std::size_t m = grid.size();
+    double left = bytes / static_cast<double>(2 * m);
+    for (std::size_t turn = 0; turn < m; ++turn) {
+        const std::size_t dimension = (part + turn) % m;
+        use(turn, dimension, left * (grid[dimension] - 1.0) / grid[dimension]);
+        left /= grid[dimension];
+    }
+}
+
 const Grid& checked_grid(const Group& group) {
     const Grid& grid = group.grid();
     const auto cells = std::accumulate(grid.begin(), grid.end(), std::uint64_t{1}, std::multiplies<>{});
@@ -57,14 +69,10 @@ Schedule torus_ring_schedule(CollectiveKind kind, const Group& group, double byt
     const Grid& grid = checked_grid(group);
     const std::size_t m = grid.size();
     std::vector<Phase> halves(m);
-    for (std::size_t part = 0; part < 2 * m; ++part) {
-        double left = bytes / static_cast<double>(2 * m);
-        for (std::size_t turn = 0; turn < m; ++turn) {
-            const std::size_t dimension = (part + turn) % m;
-            around(group, dimension, part < m, left * (grid[dimension] - 1.0) / grid[dimension], halves[turn]);
-            left /= grid[dimension];
-        }
-    }
+    for (std::size_t part = 0; part < 2 * m; ++part)
+        each_turn(grid, part, bytes, [&](std::size_t turn, std::size_t dimension, double sent) {
+            around(group, dimension, part < m, sent, halves[turn]);
+        });
     Schedule schedule;
     if (kind != CollectiveKind::all_gather) schedule.phases = halves;
     if (kind != CollectiveKind::reduce_scatter)
@@ -76,15 +84,10 @@ std::vector<Leg> torus_ring_hops(const Group& group, double bytes) {
     const Grid& grid = checked_grid(group);
     const std::size_t m = grid.size();
     std::vector<double> along(m, 0.0);  // what a rank sends one way, by dimension
-    for (std::size_t part = 0; part < m; ++part) {
-        double left =
-            bytes / kernels::bus_factor(CollectiveKind::all_gather, group.ranks()) / static_cast<double>(2 * m);
-        for (std::size_t turn = 0; turn < m; ++turn) {
-            const std::size_t dimension = (part + turn) % m;
-            along[dimension] += left * (grid[dimension] - 1.0) / grid[dimension];
-            left /= grid[dimension];
-        }
-    }
+    const double whole = bytes / kernels::bus_factor(CollectiveKind::all_gather, group.ranks());
+    for (std::size_t part = 0; part < m; ++part)
+        each_turn(grid, part, whole,
+                  [&](std::size_t, std::size_t dimension, double sent) { along[dimension] += sent; });
     Phase phase;
     for (std::size_t dimension = 0; dimension < m; ++dimension)
         for (const bool forward : {true, false}) around(group, dimension, forward, along[dimension], phase);

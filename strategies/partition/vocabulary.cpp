@@ -211,11 +211,11 @@ void LossSharder::split() {
 }
 
 /// Megatron-LM's loss without fusion (core/tensor_parallel/cross_entropy.py, VocabParallelCrossEntropy): each operator
-/// is a kernel. Eleven of its forward and six of its backward see a number a token.
+/// is a kernel. Twelve of its forward and six of its backward see a number a token.
 void LossSharder::one_by_one() {
     auto& list = piece_.forward;
     const auto pass = [&](const char* name, PointwiseKind kind = PointwiseKind::scale) {
-        piece_.forward.push_back({name, over_logits(kind)});
+        list.push_back({name, over_logits(kind)});
     };
     pass("largest logits", PointwiseKind::cross_entropy_maximum);
     if (divided_) agree("loss maximum", {}, kernels::Reduction::maximum);
