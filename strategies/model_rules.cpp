@@ -112,6 +112,13 @@ void check_patches(const Plan& plan) {
                "set it to false");
 }
 
+void check_memory_format(const Plan& plan) {
+    if (plan.training.memory_format == MemoryFormat::channels_first && !plan.model.convolves())
+        refuse("/training/memory_format",
+               fmt::format("channels_first is of images between convolutions, and {} has none", plan.model.name),
+               "leave it out");
+}
+
 /// Networks over images, and Transformer-XL as its authors and NVIDIA train it, are divided among data ranks only.
 void check_data_ranks_alone(const Plan& plan) {
     const bool images = plan.model.convolves(), recurrent = plan.model.family == models::Family::transfo_xl;
@@ -156,6 +163,7 @@ void check_class_split(const Plan& plan) {
 void check_model_division(const Plan& plan) {
     check_class_split(plan);
     check_stacks(plan);
+    check_memory_format(plan);
     check_patches(plan);
     check_data_ranks_alone(plan);
     check_mixers(plan);

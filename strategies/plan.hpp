@@ -158,6 +158,12 @@ enum class KernelFusion : std::uint8_t {
     primitives,  ///< each arithmetic operation is: TensorFlow without XLA
 };
 
+/// Which dimension of images lies last in memory.
+enum class MemoryFormat : std::uint8_t {
+    channels_last,   ///< NHWC, as tensor cores take images
+    channels_first,  ///< NCHW, PyTorch's and Gluon's default: cuDNN transposes for them (partition/image.cpp)
+};
+
 /// What turns gradients into new weights (optimizers.hpp).
 enum class Optimizer : std::uint8_t {
     adam,      ///< AdamW as well
@@ -192,6 +198,7 @@ struct Training {
     /// Who dispatches them else, and takes the host's time for it (hardware/host_time.hpp).
     hardware::Software software = hardware::Software::megatron_lm;
     KernelFusion kernel_fusion = KernelFusion::full;
+    MemoryFormat memory_format = MemoryFormat::channels_last;  ///< of images between convolutions
     bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32
     bool fp32_activation_function = false;  ///< activation functions in fp32: TensorFlow's auto_mixed_precision
     Fp8Recipe fp8_recipe = Fp8Recipe::delayed;

@@ -72,6 +72,9 @@ static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel>
 constexpr std::array fusions{word("full", KernelFusion::full), word("operators", KernelFusion::operators),
                              word("primitives", KernelFusion::primitives)};
 static_assert(fusions.size() == enumerators<KernelFusion>);
+constexpr std::array memory_formats{word("channels_last", MemoryFormat::channels_last),
+                                    word("channels_first", MemoryFormat::channels_first)};
+static_assert(memory_formats.size() == enumerators<MemoryFormat>);
 static_assert(softwares.size() == enumerators<hardware::Software>);
 constexpr std::array lora_targets{word("all-linear", LoraTargets::all_linear),
                                   word("attention", LoraTargets::attention), word("qkv", LoraTargets::qkv)};
@@ -300,6 +303,10 @@ constexpr std::array of_training{
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
+    field<&Training::memory_format>({.name = "memory_format", .words = memory_formats,
+        .help = "Of images between convolutions; channels_first (NCHW): cuDNN transposes what tensor cores read and "
+                "write.",
+        .origin = "PyTorch (torch.channels_last); cuDNN Developer Guide, Tensor Transformations"}),
     field<&Training::fp32_residual_connection>({.name = "fp32_residual_connection",
         .help = "The residual stream in fp32, with its norms, dropouts and sums, beside 16-bit products.",
         .origin = "Megatron-LM; TensorFlow, auto_mixed_precision"}),

@@ -55,4 +55,18 @@ strategies::KernelFusion image_kernel_fusion(const Row& row, kernels::Dtype comp
     return half && fuses ? KernelFusion::full : KernelFusion::operators;
 }
 
+/// Channels come first unless code says otherwise. NVIDIA's examples of PyTorch say so in 16 bits (configs.yml:
+/// memory_format nhwc), but not by DLPerf's scripts; gluon-cv's resnetv1b.py cannot. TensorFlow's layout optimizer
+/// moves them last where convolutions are in 16 bits, and first where they are not (generic_layout_optimizer.cc,
+/// GetSrcAndDstDataFormats), whatever a script says; DLPerf's scripts of PaddlePaddle and NVIDIA's MXNet have them last
+/// in 16 bits. Convolutions in fp32 do not care.
+strategies::MemoryFormat image_memory_format(const Row& row, kernels::Dtype compute) {
+    const std::string framework = row.words("switches.framework");
+    const bool nvidia = is_nvidia_example(row, framework);
+    const bool gluon = contains(framework, "mxnet") && !nvidia;
+    const bool torch_as_it_is = contains(framework, "torch") && (!nvidia || contains(framework, "ngc"));
+    return gluon || torch_as_it_is || kernels::size_of(compute) != 2 ? strategies::MemoryFormat::channels_first
+                                                                     : strategies::MemoryFormat::channels_last;
+}
+
 }  // namespace orrery::validate

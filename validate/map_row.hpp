@@ -42,6 +42,7 @@ std::uint32_t usual_image_batch(const Row& row, kernels::Dtype compute);
 /// (--fuse_bn_act_ops, --fuse_elewise_add_act_ops) and TensorFlow, whose optimizer of graphs (grappler's remapper,
 /// _FusedBatchNormEx) fuses them in fp16 alone. XLA does in every format. PyTorch and Gluon never.
 strategies::KernelFusion image_kernel_fusion(const Row& row, kernels::Dtype compute);
+strategies::MemoryFormat image_memory_format(const Row& row, kernels::Dtype compute);
 
 /// Whether the row trained Transformer-XL, whose segments are as long as its memory where nothing is printed.
 bool is_recurrent_model(const Row& row);

@@ -221,6 +221,7 @@ strategies::Training map_training(const Row& row, Software software, const topol
     if (is_image_model(row)) {
         training.seq = 1;
         training.kernel_fusion = image_kernel_fusion(row, training.precision.compute);
+        training.memory_format = image_memory_format(row, training.precision.compute);
         training.grad_clip = 0;  // SGD with momentum, as all of them train, knows no norm
     }
     return training;

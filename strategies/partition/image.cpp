@@ -1,4 +1,5 @@
 // Operators over images.
+#include "strategies/partition/memory_format.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -104,6 +105,7 @@ void shard_convolution(LayerStream& stream, const models::Convolution& op) {
     if (op.bias) add_bias(stream, op, piece);
     piece.saved_bytes = op.shares_input ? 0 : bytes(stream, op.in);
     piece.working_bytes = bytes(stream, op.in) + bytes(stream, op.out());
+    if (stream.plan.training.memory_format == MemoryFormat::channels_first) transpose_around_convolutions(piece);
     piece.parameters += weights;
     piece.replicated_parameters = piece.parameters;
     stream.value = y.value;

@@ -127,6 +127,7 @@ const Refusal model_cases[]{
     {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
     {"/training/fused_attention", [](Plan& p) { p.training.fused_attention = false; }},
     {"/training/cuda_graph", [](Plan& p) { p.training.cuda_graph = true; }},
+    {"/training/memory_format", [](Plan& p) { p.training.memory_format = strategies::MemoryFormat::channels_first; }},
     {"/training/software",
      [](Plan& p) {
          with_experts(p);

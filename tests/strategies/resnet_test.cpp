@@ -101,6 +101,48 @@ TEST(ResNet, FusedNormsSpareReLUsAndAdditions) {
     EXPECT_NEAR((apart - fused) / (2.0 * 32 * (5 * inner + (3 + 5 - 2) * joined)), 1, 1e-9);
 }
 
+/// Elements that a pass over a convolution reads and writes: its images, its results, and its weights unless a kernel
+/// is of one pixel.
+double touched(const models::Convolution& c, double batch) {
+    const auto weights = static_cast<double>(c.outputs * c.in.channels * c.kernel * c.kernel);
+    const double images = static_cast<double>(c.in.elements()) + static_cast<double>(c.out().elements());
+    return batch * images + (c.kernel > 1 ? weights : 0);
+}
+
+/// Each pass of each convolution reads and writes once more all that it touches; the first has no gradient of images.
+TEST(ResNet, ChannelsFirstAreTransposedAroundTensorCores) {
+    Plan plan = resnet();
+    const double last = streamed(build(plan));
+    plan.training.memory_format = MemoryFormat::channels_first;
+    validate(plan);
+    const StepProgram first = build(plan);
+    EXPECT_TRUE(verify(first).empty());
+    double moved = 0;
+    const models::Model model = models::build(plan.model);
+    for (std::size_t i = 0; i < model.layers.size(); ++i)
+        for (const models::Operator& op : model.layers[i].operators)
+            if (const auto* c = std::get_if<models::Convolution>(&op))
+                moved += static_cast<double>(model.uses()[i]) * (c->reads_data ? 2 : 3) * touched(*c, 32);
+    EXPECT_NEAR((streamed(first) - last) / (2.0 * 2 * moved), 1, 1e-12);
+    EXPECT_EQ(kernel_flops(first), kernel_flops(build(resnet())));
+
+    plan.training.precision.compute = kernels::Dtype::fp32;
+    const double without_tensor_cores = streamed(build(plan));
+    plan.training.memory_format = MemoryFormat::channels_last;
+    EXPECT_EQ(streamed(build(plan)), without_tensor_cores);
+}
+
+TEST(ResNet, ChannelsFirstAreOfConvolutions) {
+    Plan plan = tiny_plan(1, 1, 1);
+    plan.training.memory_format = MemoryFormat::channels_first;
+    try {
+        validate(plan);
+        FAIL() << "accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.pointer(), "/training/memory_format");
+    }
+}
+
 TEST(ResNet, WhatIsNotSupportedYetIsRefusedByName) {
     const auto pointer_of = [](auto change) {
         Plan plan = resnet(4);

@@ -76,6 +76,22 @@ TEST(MapImage, NormsAreFusedWhereTheFrameworkDoes) {
     EXPECT_EQ(fusion("PaddlePaddle w/DALI", "fp16 AMP"), KernelFusion::full);
 }
 
+TEST(MapImage, ChannelsComeFirstWhereNoCodePutsThemLast) {
+    using strategies::MemoryFormat;
+    const auto format = [](const char* framework, const char* precision, const char* repo = "Oneflow-Inc/DLPerf") {
+        const json patch = {
+            {"switches", {{"framework", framework}}}, {"precision", precision}, {"source", {{"repo", repo}}}};
+        return plan(patch).training.memory_format;
+    };
+    EXPECT_EQ(format("NGC PyTorch", "fp16 AMP"), MemoryFormat::channels_first) << "without --memory-format nhwc";
+    EXPECT_EQ(format("MXNet", "fp16 AMP"), MemoryFormat::channels_first) << "Gluon";
+    EXPECT_EQ(format("PyTorch", "fp16 AMP", "NVIDIA/DeepLearningExamples"), MemoryFormat::channels_last);
+    EXPECT_EQ(format("PyTorch", "tf32", "NVIDIA/DeepLearningExamples"), MemoryFormat::channels_first);
+    EXPECT_EQ(format("TensorFlow", "tf32", "NVIDIA/DeepLearningExamples"), MemoryFormat::channels_first);
+    for (const char* last : {"OneFlow", "NGC MXNet", "TensorFlow 2.x", "PaddlePaddle w/DALI"})
+        EXPECT_EQ(format(last, "fp16 AMP"), MemoryFormat::channels_last) << last;
+}
+
 TEST(MapImage, NvidiasExamplesSayTheirBatch) {
     const json example = {{"source", {{"repo", "NVIDIA/DeepLearningExamples"}}},
                           {"switches", {{"framework", "PyTorch"}}},
