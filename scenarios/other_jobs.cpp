@@ -38,18 +38,21 @@ double seconds(const Reader& entry, std::string_view key) {
 /// Who has each GPU.
 class Taken {
 public:
-    explicit Taken(std::uint32_t gpus) : owner_(gpus) {}
+    explicit Taken(std::uint32_t gpus) : owner_(gpus, nobody) {}
 
     /// Throws Error at `pointer` where a GPU is taken already.
     void take(const strategies::Plan& plan, const std::string& name, const std::string& file,
               const std::string& pointer) {
+        const auto number = static_cast<std::uint32_t>(names_.size());
+        names_.push_back(name);
         for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
             const std::uint32_t gpu = plan.placement.gpu(rank);
-            if (!owner_[gpu].empty())
-                throw Error(file, pointer, fmt::format("GPU {} is wanted by {} and by {}", gpu, owner_[gpu], name),
+            if (owner_[gpu] != nobody)
+                throw Error(file, pointer,
+                            fmt::format("GPU {} is wanted by {} and by {}", gpu, names_.at(owner_[gpu]), name),
                             "give each job GPUs of its own: first_gpu, strategy.placement, and a strategy.data that "
                             "leaves some");
-            owner_[gpu] = name;
+            owner_[gpu] = number;
             next_ = std::max(next_, gpu + 1);
         }
     }
@@ -57,7 +60,9 @@ public:
     [[nodiscard]] std::uint32_t next() const { return next_; }
 
 private:
-    std::vector<std::string> owner_;
+    static constexpr std::uint32_t nobody = 0xffffffff;
+    std::vector<std::uint32_t> owner_;  // by GPU, the number of a name
+    std::vector<std::string> names_;
     std::uint32_t next_ = 0;
 };
 
@@ -102,6 +107,7 @@ OtherJob read_job(const Reader& entry, const topology::ClusterSpec& cluster, std
 std::vector<OtherJob> read_other_jobs(const documents::Reader& top, const strategies::Plan& own,
                                       const topology::ClusterSpec& spec, const topology::Cluster& cluster) {
     std::vector<OtherJob> jobs;
+    if (!top.has("other_jobs")) return jobs;
     Taken taken(cluster.gpus());
     taken.take(own, "this scenario", top.file(), "/strategy");
     for (const Reader& entry : top.objects("other_jobs", section(Place::other_job))) {

@@ -23,8 +23,22 @@ SharedFlows::SharedFlows(const std::vector<Traffic>& traffic, const std::vector<
 Flows::Flows(const Traffic& traffic, const topology::Cluster& cluster, const Network& network, Columns columns,
              HopTable& hops)
     : cluster_(cluster), columns_(columns), hops_(&hops) {
+    reserve(traffic);
     add_messages(traffic);
     for (std::uint32_t set = 0; set < traffic.sets.size(); ++set) add_groups(traffic, set, network);
+}
+
+/// At most what comes: each column's messages, and a place and a hop in a group of each set.
+void Flows::reserve(const Traffic& traffic) {
+    std::size_t sends = 0, places = 0;
+    for (std::uint32_t column = 0; column < columns_.count; ++column) {
+        const std::uint32_t role = traffic.role[columns_.first_rank(column)];
+        sends += traffic.sends_of[role].size();
+        places += traffic.groups_of[role].size();
+    }
+    messages_.reserve(sends);
+    members_.reserve(places);
+    hops_->expect(sends + places);
 }
 
 void Flows::add_messages(const Traffic& traffic) {

@@ -57,6 +57,7 @@ public:
     [[nodiscard]] bool single_column(std::uint32_t set) const { return single_[set]; }
 
 private:
+    void reserve(const Traffic& traffic);
     void add_messages(const Traffic& traffic);
     void add_groups(const Traffic& traffic, std::uint32_t set, const Network& network);
 

@@ -12,6 +12,17 @@ constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
 HopTable::HopTable(const topology::Cluster& cluster, topology::LinkId first_link)
     : cluster_(cluster), first_link_(first_link), number_(cluster.links() - first_link, unused) {}
 
+void HopTable::expect(std::size_t hops) {
+    constexpr std::size_t usual_links = 6;  // two NICs, and up and down two tiers of switches
+    const std::size_t all = size() + hops;
+    from_.reserve(all);
+    to_.reserve(all);
+    contends_.reserve(all);
+    first_.reserve(all + 1);
+    links_.reserve(links_.size() + usual_links * hops);
+    link_.reserve(link_.size() + usual_links * hops);
+}
+
 std::uint32_t HopTable::number_of(topology::LinkId link) {
     std::uint32_t& number = number_[link - first_link_];
     if (number == unused) {

@@ -16,6 +16,8 @@ public:
     /// Links before `first_link` are left out, as if hops did not cross them.
     explicit HopTable(const topology::Cluster& cluster, topology::LinkId first_link = 0);
 
+    /// So many hops more are to come: their rows take memory once. What is not touched costs nothing.
+    void expect(std::size_t hops);
     /// Adds the hop from one GPU to another; inside a node it crosses no link. contends: its traffic is large enough
     /// to count when slack links are looked for. first_link: links before it are left out of this hop. Returns its
     /// number, one more than the hop's before.
