@@ -74,7 +74,7 @@ void Progress::reach(std::size_t done) {
     const double elapsed_s = std::chrono::duration<double>(now - begin_).count();
     const std::string line =
         progress_line(label_, done_, total_, elapsed_s, terminal_columns(Stream::err) - 1, wants_color(Stream::err));
-    fmt::print(stderr, "\r{}\033[K", line);
+    say(fmt::format("\r{}\033[K", line));
     std::fflush(stderr);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
@@ -18,6 +19,8 @@ std::string_view environment(const char* name) {
 }
 
 }  // namespace
+
+void say(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
 
 bool is_terminal(Stream stream) { return isatty(static_cast<int>(stream)) == 1 && environment("TERM") != "dumb"; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 namespace orrery {
 
@@ -9,6 +10,9 @@ enum class Stream : int { out = 1, err = 2 };
 
 /// Whether a person reads the stream: it is a terminal and TERM is not "dumb".
 bool is_terminal(Stream stream);
+
+/// Writes to standard error, as it is. Where nobody can read it the program goes on.
+void say(std::string_view text);
 
 /// Whether colours are welcome: a terminal, and NO_COLOR unset or empty (https://no-color.org).
 bool wants_color(Stream stream);

@@ -15,13 +15,6 @@ namespace {
 /// Readings repeat within a few percent, and clocks may boost above what the datasheet reckons with.
 constexpr double tolerance = 1.05;
 
-double best_rate(const GemmTable& table) {
-    double best = 0;
-    for (const GemmPoint& p : table.points)
-        best = std::max(best, kernels::flops(kernels::Gemm{table.dtype, 1, p.m, p.n, p.k}) / p.seconds);
-    return best;
-}
-
 /// "" when the profile is of the GPU's kind, or of a device that is not known by its name.
 std::string other_device(const Profile& profile, const hardware::Gpu& gpu) {
     const bool host = profile.constants.contains("cache_bytes");  // only processors have it
@@ -37,17 +30,19 @@ std::string other_device(const Profile& profile, const hardware::Gpu& gpu) {
 
 }  // namespace
 
-std::vector<std::string> implausible(const Profile& profile, const hardware::Gpu& gpu) {
+std::vector<std::string> implausible(const Predictor& predictor, const hardware::Gpu& gpu) {
+    const Profile& profile = predictor.profile();
     std::vector<std::string> warnings;
     if (std::string text = other_device(profile, gpu); !text.empty()) return {std::move(text)};
     if (gpu.socket == hardware::Socket::core) return warnings;
     const Machine machine(profile.constants);
-    for (const GemmTable& table : profile.gemm) {
-        const double best = best_rate(table), peak = peak_flops(gpu, table.dtype);
+    for (std::size_t i = 0; i < profile.gemm.size(); ++i) {
+        const kernels::Dtype dtype = profile.gemm[i].dtype;
+        const double best = predictor.best_product_rates()[i], peak = peak_flops(gpu, dtype);
         if (peak > 0 && best > tolerance * peak)
             warnings.push_back(fmt::format(
                 "profile {} holds products in {} at {:.0f} TFLOP/s, but the peak of {} is {:.0f}: measure them again",
-                profile.name, kernels::name(table.dtype), best / 1e12, gpu.name, peak / 1e12));
+                profile.name, kernels::name(dtype), best / 1e12, gpu.name, peak / 1e12));
     }
     for (const PointwiseTable& table : profile.pointwise) {
         const PointwisePoint& largest = *std::ranges::max_element(table.points, {}, &PointwisePoint::bytes);

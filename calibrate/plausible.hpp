@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/profile.hpp"
+#include "calibrate/predictor.hpp"
 #include "hardware/gpu.hpp"
 
 namespace orrery::calibrate {
@@ -12,6 +12,6 @@ namespace orrery::calibrate {
 /// Warnings, each with its remedy: the profile is of another kind of GPU; a table of products is faster than the
 /// datasheet's peak, or one of memory-bound kernels than the memory. Nothing about cores of hosts, whose datasheet is
 /// that of one processor of many.
-std::vector<std::string> implausible(const Profile& profile, const hardware::Gpu& gpu);
+std::vector<std::string> implausible(const Predictor& predictor, const hardware::Gpu& gpu);
 
 }  // namespace orrery::calibrate

@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "calibrate/profile.hpp"
 
@@ -55,6 +57,8 @@ public:
     [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
 
     [[nodiscard]] const Profile& profile() const;
+    /// FLOP/s of the fastest row of each table of products, in the profile's order.
+    [[nodiscard]] std::span<const double> best_product_rates() const;
     /// profile().constants.at(name).value
     [[nodiscard]] double constant(const std::string& name) const;
     /// Of an optional constant; what stands in for it where the profile has none.

@@ -11,6 +11,7 @@
 
 #include "base/file_replacement.hpp"
 #include "base/temporary_folder.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "cli/child.hpp"
 #include "cli/command.hpp"
@@ -65,8 +66,8 @@ std::string scenario_points(const CalibrateOptions& options) {
     std::string text =
         points_json(scenarios::load(scenarios::file_of(options.scenario), overrides), options.ranks, left_out);
     if (left_out > 0 && !options.quiet)
-        fmt::print(stderr, "orrery: {} collectives among other numbers of ranks than {} are left to another run\n",
-                   left_out, options.ranks);
+        say(fmt::format("orrery: {} collectives among other numbers of ranks than {} are left to another run\n",
+                        left_out, options.ranks));
     return text;
 }
 

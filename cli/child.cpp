@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/interrupt.hpp"
+#include "base/terminal.hpp"
 
 namespace orrery::cli {
 
@@ -106,7 +107,7 @@ Exit run_child(const std::vector<std::string>& arguments, const std::function<bo
     if (WIFEXITED(status) && WEXITSTATUS(status) <= 3) return static_cast<Exit>(WEXITSTATUS(status));
     const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {}", WTERMSIG(status))
                                                 : fmt::format("ended with code {}", WEXITSTATUS(status));
-    fmt::print(stderr, "orrery: {} {}\n", arguments[0], how);
+    say(fmt::format("orrery: {} {}\n", arguments[0], how));
     return Exit::run_failure;
 }
 

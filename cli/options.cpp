@@ -113,7 +113,7 @@ void require_distinct(const std::vector<std::string>& outputs, const std::vector
     }
 }
 
-void note(const std::string& file, std::string_view text) { fmt::print(stderr, "orrery: note: {}: {}\n", file, text); }
+void note(const std::string& file, std::string_view text) { say(fmt::format("orrery: note: {}: {}\n", file, text)); }
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 

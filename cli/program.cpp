@@ -107,7 +107,7 @@ Exit parse_error(const CLI::App& program, const CLI::ParseError& error) {
 
 void print_error(std::string_view program, std::string_view message) {
     const char* const word = wants_color(Stream::err) ? "\x1b[1;31merror:\x1b[0m" : "error:";
-    fmt::print(stderr, "{}: {} {}\n", program, word, message);
+    say(fmt::format("{}: {} {}\n", program, word, message));
 }
 
 Exit run_program(CLI::App& program, Exit& exit, int argc, const char* const* argv) {
@@ -122,7 +122,7 @@ Exit run_program(CLI::App& program, Exit& exit, int argc, const char* const* arg
     } catch (const Error& error) {
         return complain(name, error.what(), Exit::bad_input);
     } catch (const Interrupted& interrupted) {
-        fmt::print(stderr, "{}: {}\n", name, interrupted.what());
+        say(fmt::format("{}: {}\n", name, interrupted.what()));
         return Exit::interrupted;
     } catch (const std::bad_alloc&) {
         return complain(name, "out of memory", Exit::run_failure);

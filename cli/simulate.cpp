@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/progress.hpp"
+#include "base/terminal.hpp"
 #include "base/units.hpp"
 #include "cli/command.hpp"
 #include "cli/format.hpp"
@@ -90,7 +91,7 @@ void announce_operations(const scenarios::Scenario& scenario, const SimulateOpti
             "leave --operations out, take --trace, which shows a rank of each stage, or a smaller plan: --set "
             "strategy.data=1 and as small a training.global_batch_size");
     if (bytes > large && !options.display.quiet)
-        fmt::print(stderr, "orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes)));
+        say(fmt::format("orrery: {} will hold about {}\n", options.json, format_bytes(static_cast<double>(bytes))));
 }
 
 /// Ranks of the scenario, each once, and not more than a timeline has room for.

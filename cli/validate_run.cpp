@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/terminal.hpp"
 #include "calibrate/profile_store.hpp"
 #include "cli/child.hpp"
 #include "cli/launch.hpp"
@@ -174,13 +175,13 @@ Exit validate_run(const ValidateRun& options) {
             all.push_back(configuration(file, overrides));
     Output json(options.json), svg(options.svg);
     fs::create_directories(options.profiles);
-    if (!options.quiet) fmt::print(stderr, "{}", disturbed_before(options));
+    if (!options.quiet) say(fmt::format("{}", disturbed_before(options)));
     const OtherLoad others;
     std::vector<validate::ExecutedRow> rows;
     for (const Configuration& one : all) {
         rows.push_back(validate_one(options, one));
         if (!options.quiet)
-            fmt::print(stderr, "{} of {}: {} {:+.1f}%\n", rows.size(), all.size(), one.name, 100 * rows.back().error());
+            say(fmt::format("{} of {}: {} {:+.1f}%\n", rows.size(), all.size(), one.name, 100 * rows.back().error()));
     }
     const std::string remark = disturbed(others.cores(), options, "took");
     if (json.wanted()) json.write(validate::to_json(rows).dump(2) + '\n');

@@ -220,8 +220,10 @@ Perturbations read_perturbations(const Reader& reader, const topology::Cluster& 
     return table;
 }
 
-reliability::Storage of_drives(const strategies::DriveRates& drives) {
-    return {.nvme_read = drives.read, .nvme_write = drives.write};
+/// Whether nothing but drives' rates is said: they may be of a step, of this plan or of others that a sweep tries.
+bool of_drives_alone(const reliability::Storage& storage) {
+    const bool said = storage.nvme_read > 0 || storage.nvme_write > 0;
+    return said && storage == reliability::Storage{.nvme_read = storage.nvme_read, .nvme_write = storage.nvme_write};
 }
 
 /// What a step whose states or weights lie on drives takes of "storage"; nothing of another.
@@ -232,9 +234,8 @@ strategies::DriveRates read_drives(const Sections& sections, const strategies::P
     return {storage.nvme_read, storage.nvme_write};
 }
 
-/// Failures, checkpoints and storage; what is not said of one has its defaults. Rates of drives alone may be of a step
-/// that uses them, and not of a whole training.
-std::optional<reliability::Options> read_whole_run(const Sections& sections, const strategies::Plan& plan) {
+/// Failures, checkpoints and storage; what is not said of one has its defaults.
+std::optional<reliability::Options> read_whole_run(const Sections& sections) {
     const Reader& top = sections.top;
     const std::array<std::string_view, 3> keys{"reliability", "checkpoint", "storage"};
     const auto* const asks = std::ranges::find_if(keys, [&](std::string_view key) { return top.has(key); });
@@ -244,8 +245,8 @@ std::optional<reliability::Options> read_whole_run(const Sections& sections, con
     documents::read_fields(sections.checkpoint, reliability::checkpoint_fields(), options.checkpoint);
     documents::read_fields(sections.storage, reliability::storage_fields(), options.storage);
     reliability::check(options);
-    const bool of_the_step = plan.uses_drives() && *asks == keys.back() && options.storage == of_drives(plan.drives);
-    if (of_the_step && !sections.outputs.has("token_budget")) return std::nullopt;
+    if (*asks == keys.back() && of_drives_alone(options.storage) && !sections.outputs.has("token_budget"))
+        return std::nullopt;
     if (!sections.outputs.has("token_budget"))
         throw Error(top.file(), top.pointer(*asks), "is about a whole training, whose tokens are not stated",
                     "state outputs.token_budget, such as \"300B\"");
@@ -285,7 +286,7 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     scenario.seed = sections.top.integer("seed", scenario.seed);
     scenario.outputs.token_budget = sections.outputs.tokens("token_budget");
     scenario.plan.drives = read_drives(sections, scenario.plan);
-    scenario.whole_run = read_whole_run(sections, scenario.plan);
+    scenario.whole_run = read_whole_run(sections);
 
     scenario.more_profiles = gpu_profiles(sections.top, cluster);
     scenario.profile = scenario.more_profiles.extract(cluster.gpu().name).mapped();

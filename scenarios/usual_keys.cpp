@@ -31,7 +31,7 @@ constexpr UsualKeys::Key keys[] = {
     {"micro-batch", "training.micro_batch_size", "sequences of a micro-batch"},
     {"global-batch", "training.global_batch_size", "sequences of a step"},
     {"seq-length", "training.seq_length", "tokens of a sequence"},
-    {"precision", "training.precision", "fp32, tf32, fp16, bf16 or fp8"},
+    {"precision", "training.precision", "fp32, tf32, fp16, bf16, fp8 or fp4"},
     {"tokens", "outputs.token_budget", "tokens to train on, as in 300B"},
 };
 

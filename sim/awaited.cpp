@@ -30,6 +30,9 @@ Traffics traffic_of(Lane lane) {
 void Awaited::issue(const Op& op, std::uint32_t index) {
     const auto traffic = static_cast<std::size_t>(traffic_of(op.lane));
     for (const BufferId id : program_.reads(op)) {
+        if (const std::uint32_t writer = uses_[id].writer; writer != none)
+            if (behind_copies_[writer] || traffic_of(program_.ops[writer].lane) == Traffics::copies)
+                behind_copies_[index] = true;
         uses_[id].any = true;
         uses_[id].readers[traffic] = index;
     }
@@ -55,6 +58,7 @@ void Awaited::wait_for(std::uint32_t other, Causes& causes) {
     if (other < joined) return;
     joined = other + 1;
     causes.add(traffic_of(lane));
+    if (behind_copies_[other]) causes.add(Traffics::copies);
 }
 
 }  // namespace orrery::sim

@@ -27,11 +27,13 @@ struct Causes {
 /// an operation before has waited for already.
 class Awaited {
 public:
-    explicit Awaited(const strategies::Program& program) : program_(program), uses_(program.buffers.size()) {}
+    explicit Awaited(const strategies::Program& program)
+        : program_(program), uses_(program.buffers.size()), behind_copies_(program.ops.size()) {}
 
     /// An operation of another lane is issued.
     void issue(const strategies::Op& op, std::uint32_t index);
-    /// An operation of the compute lane: what it waits for that nothing before it on this lane has.
+    /// An operation of the compute lane: what it waits for that nothing before it on this lane has, and copies that
+    /// those wait for in turn: a gather of weights that a drive or the host brings.
     Causes wait(const strategies::Op& op);
 
 private:
@@ -45,7 +47,8 @@ private:
     void wait_for(std::uint32_t other, Causes& causes);
 
     const strategies::Program& program_;
-    std::vector<Use> uses_;                                  // of each buffer
+    std::vector<Use> uses_;            // of each buffer
+    std::vector<bool> behind_copies_;  // of each operation: it waits for one, maybe through others
     std::array<std::uint32_t, strategies::lanes> joined_{};  // operations of each lane before this index have ended
 };
 

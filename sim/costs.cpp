@@ -117,8 +117,10 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
                             std::holds_alternative<kernels::Gemm>(kernel)});
     }
     const topology::GpuId own = plan.placement.gpu(rank);
-    if (has<strategies::Copy>(step))
+    if (has<strategies::Copy>(step)) {
+        require_host(plan, network.cluster(), own);
         copies_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
+    }
     if (has<strategies::HostCompute>(step))
         cores_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
     if (plan.uses_drives()) drives_.emplace(network.cluster(), own, plan, step.mesh.ranks());
@@ -264,7 +266,8 @@ Shares Costs::shares_of(const StepProgram& step, const Program& block, const Blo
             rest -= seconds;
         }
     }
-    shares.tensor_comm = rest;
+    constexpr double rounding = 1e-9;  // of differences of sums: no time of collectives
+    shares.tensor_comm = rest < rounding * times.cost.device ? 0 : rest;
     return shares;
 }
 

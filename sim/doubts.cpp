@@ -113,8 +113,7 @@ std::vector<std::string> doubts(const RanStep& ran, const strategies::RankPlacem
     const Kinds& kinds = ran.network.kinds();
     for (std::uint32_t number = 0; number < ran.costs.size(); ++number) {
         const GpuKind& kind = kinds[kinds.of(placement.gpu(ran.costs.first_rank(number)))];
-        for (std::string& text : calibrate::implausible(kind.predictor->profile(), kind.gpu))
-            warnings.push_back(std::move(text));
+        for (std::string& text : calibrate::implausible(*kind.predictor, kind.gpu)) warnings.push_back(std::move(text));
     }
     return warnings;
 }

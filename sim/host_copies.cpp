@@ -33,6 +33,23 @@ std::uint32_t users(const topology::NodePlan& plan, const std::vector<bool>& run
 
 }  // namespace
 
+bool has_host(const topology::Cluster& cluster, topology::GpuId gpu) {
+    if (cluster.gpu_of(gpu).socket == hardware::Socket::core) return true;
+    return !cluster.plan_of(cluster.node_of(gpu)).gpu_to_host(gpu % cluster.gpus_per_node()).empty();
+}
+
+void require_host(const strategies::Plan& plan, const topology::Cluster& cluster, topology::GpuId gpu) {
+    if (has_host(cluster, gpu)) return;
+    const auto refuse = [&](const char* key, const char* remedy) {
+        throw Error("", std::string("/strategy/") + key,
+                    fmt::format("{} is copied to hosts, and {} has none here", key, cluster.gpu_of(gpu).name),
+                    fmt::format("{}, or name another cluster", remedy));
+    };
+    if (plan.strategy.cpu_offloading_num_layers > 0) refuse("cpu_offloading_num_layers", "set it to 0");
+    if (plan.offloads_weights()) refuse("offload_param_device", "set it to \"none\"");
+    refuse("optimizer_cpu_offload", "set it to false");
+}
+
 HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predictor& predictor, topology::GpuId gpu,
                        const strategies::RankPlacement& placement, std::uint32_t ranks)
     : predictor_(predictor) {
@@ -44,8 +61,8 @@ HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predic
     }
     const std::uint32_t node = cluster.node_of(gpu);
     const topology::NodePlan& plan = cluster.plan_of(node);
+    if (!has_host(cluster, gpu)) return;
     const topology::NodePlan::Path& path = plan.gpu_to_host(gpu % cluster.gpus_per_node());
-    if (path.empty()) return;
     const std::vector<bool> runs = running(cluster, node, placement, ranks);
     rate_ = std::numeric_limits<double>::infinity();
     for (const std::uint32_t number : path) {
@@ -69,9 +86,7 @@ HostCopies::HostCopies(const topology::Cluster& cluster, const calibrate::Predic
 }
 
 double HostCopies::seconds(kernels::CopyKind kind, double bytes) const {
-    if (rate_ == 0)
-        throw Error("", "/strategy/cpu_offloading_num_layers", "the cluster's nodes have no host to copy to",
-                    "set it to 0, or name another cluster");
+    if (rate_ == 0) throw Error("the cluster's nodes have no host to copy to", "name another cluster");
     const auto measured = predictor_.copy(kind, bytes);
     if (!measured) return latency_ + bytes / rate_;
     return shared_ ? std::max(measured->seconds, bytes / rate_) : measured->seconds;

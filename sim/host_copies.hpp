@@ -5,10 +5,16 @@
 
 #include "calibrate/predictor.hpp"
 #include "kernels/device.hpp"
-#include "strategies/rank_placement.hpp"
+#include "strategies/plan.hpp"
 #include "topology/cluster.hpp"
 
 namespace orrery::sim {
+
+/// Whether a GPU has a host to copy to: chips of a pod have none here.
+bool has_host(const topology::Cluster& cluster, topology::GpuId gpu);
+
+/// Throws Error with the key of what a plan copies to hosts, where a GPU has none.
+void require_host(const strategies::Plan& plan, const topology::Cluster& cluster, topology::GpuId gpu);
 
 /// Time of a copy as the profile measured it; without a table, from the datasheet's rate of the narrowest link to the
 /// nearest CPU (hardware::host_copy_share of it). Ranks of a node run the same program and so copy at the same time:

@@ -172,24 +172,29 @@ void append(std::vector<std::string>& list, std::vector<std::string> more) {
     std::ranges::move(more, std::back_inserter(list));
 }
 
-/// Of a pipeline without flushes whose window was written out for its trace, ends and all: that of a long one.
-double step_seconds(const RanStep& ran, const scenarios::Scenario& scenario, Site& site, const Options& options) {
-    if (ran.program.steps == 1 || ran.period) return ran.seconds();
-    return run_plan(scenario.plan, site.cluster, site.profiles, {.engine = options.engine, .foldings = &site.foldings})
-        ->seconds();
+/// Of a pipeline without flushes whose window was written out for its trace, ends and all: a long one, of which all but
+/// the trace is said; else nothing.
+std::unique_ptr<RanStep> without_ends(const RanStep& ran, const scenarios::Scenario& scenario, Site& site,
+                                      const Options& options) {
+    const bool as_planned = scenario.perturbations.none() && scenario.other_jobs.empty();
+    if (ran.program.steps == 1 || ran.period || !as_planned) return nullptr;
+    return run_plan(scenario.plan, site.cluster, site.profiles, {.engine = options.engine, .foldings = &site.foldings});
 }
 
-Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& site, const Options& options) {
+/// recorded: what the trace is of.
+Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site& site, const Options& options) {
     const topology::Cluster& cluster = site.cluster;
     const Profiles& profiles = site.profiles;
+    const std::unique_ptr<RanStep> long_run = without_ends(recorded, scenario, site, options);
+    const RanStep& ran = long_run ? *long_run : recorded;
     Described d;
-    d.folding = ran.folding;
-    const double seconds = step_seconds(ran, scenario, site, options);
+    d.folding = recorded.folding;
+    const double seconds = ran.seconds();
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty())
         d.planned_step_time_s =
             run_plan(scenario.plan, cluster, profiles, {.engine = options.engine, .foldings = &site.foldings})
                 ->seconds();
-    d.sharing = sharing(scenario, cluster, profiles, ran, options.engine, d.planned_step_time_s);
+    d.sharing = sharing(scenario, cluster, profiles, recorded, options.engine, d.planned_step_time_s);
     d.derived = derived_shares(ran, seconds);
 
     const std::map<const RankClass*, Breakdown> of_classes = breakdowns(ran);
@@ -216,9 +221,9 @@ Described described(RanStep& ran, const scenarios::Scenario& scenario, Site& sit
 
     Recording recording;
     if (options.keep_trace) {
-        d.links = link_levels(cluster, ran);
-        auto blocks = block_spans(ran);
-        recording = {std::move(ran.program), std::move(ran.replayed.classes), std::move(blocks)};
+        d.links = link_levels(cluster, recorded);
+        auto blocks = block_spans(recorded);
+        recording = {std::move(recorded.program), std::move(recorded.replayed.classes), std::move(blocks)};
     }
     d.step = {made,    std::move(memory), std::move(origin), std::move(recording),
               seconds, std::move(stages), std::move(kinds)};

@@ -42,12 +42,13 @@ private:
     std::vector<std::uint64_t> entries_;
 };
 
-/// Who shares which node.
+/// Who shares which node; chips share their host.
 void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, Job& job) {
     const strategies::Mesh mesh = plan.mesh();
+    const std::uint32_t chips_per_host = cluster.fabric().parts().chips_per_host;
     ByNode ranks, of_first_replica, replicas, readers;
     for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
-        const std::uint32_t node = cluster.node_of(plan.placement.gpu(rank));
+        const std::uint32_t node = cluster.node_of(plan.placement.gpu(rank)) / chips_per_host;
         const std::uint32_t replica = mesh.data_rank(rank);
         ranks.add(node, rank);
         replicas.add(node, replica);

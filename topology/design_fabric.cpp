@@ -101,18 +101,20 @@ void check_keys(const FabricKind& kind, const ClusterSpec& spec) {
     }
 }
 
-/// A preset's own fabric of another size keeps its number of dimensions.
+std::string even_shape_text(std::uint32_t nodes, std::uint32_t dimensions) {
+    std::vector<std::string> sizes;
+    for (const std::uint32_t size : even_shape(nodes, dimensions)) sizes.push_back(std::to_string(size));
+    return join(sizes, "x");
+}
+
+/// A preset's own fabric of another size keeps its number of dimensions, and so do slices of it.
 FabricSpec resized(const Design& design, const ClusterSpec& spec) {
     FabricSpec fabric = spec.fabric;
-    if (!fabric.kind.empty() || !fabric.shape.empty()) return fabric;
-    fabric.shape = design.shape;
-    if (spec.nodes > 0) {
-        std::vector<std::string> sizes;
-        for (const std::uint32_t size : even_shape(spec.nodes, design.dimensions)) {
-            sizes.push_back(std::to_string(size));
-        }
-        fabric.shape = join(sizes, "x");
-    }
+    if (!fabric.shape.empty()) return fabric;
+    if (fabric.kind.empty())
+        fabric.shape = spec.nodes > 0 ? even_shape_text(spec.nodes, design.dimensions) : std::string(design.shape);
+    else if (fabric.kind == "multislice" && design.dimensions > 0 && fabric.groups > 0 && spec.nodes >= fabric.groups)
+        fabric.shape = even_shape_text(spec.nodes / fabric.groups, design.dimensions);
     return fabric;
 }
 
@@ -133,9 +135,14 @@ std::shared_ptr<const Fabric> named(const Design& design, const ClusterSpec& spe
     parts.nodes = spec.nodes > 0 ? spec.nodes + more : sized ? 0 : design.preset.default_nodes + more;
     parts.on_chip = design.node.empty();
     parts.chips_per_host = std::max(1U, design.chips_per_host);
-    const FabricSpec shaped = own ? resized(design, spec) : spec.fabric;
+    const FabricSpec shaped = resized(design, spec);
     if (shaped.link_bytes_per_second > 0) parts.trunk_bytes_per_second = shaped.link_bytes_per_second;
     auto fabric = kind.make(shaped, parts);
+    const std::uint32_t slice = fabric->nodes() / std::max(1U, kind.name == "multislice" ? shaped.groups : 1);
+    if (parts.on_chip && (own || kind.name == "multislice") && slice > design.preset.max_nodes)
+        refuse("nodes", fmt::format("a slice of {} chips is more than {} has", slice, design.preset.name),
+               fmt::format("nearest legal value: {} a slice; \"fabric\": \"multislice\" joins slices by their hosts",
+                           design.preset.max_nodes));
     if (fabric->nodes() <= more) {
         refuse("more_nodes", fmt::format("{} more nodes leave none for the preset's own", more), "ask for fewer");
     }

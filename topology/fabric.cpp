@@ -23,6 +23,12 @@ std::string_view name(LinkKind kind) {
     return names[kind];
 }
 
+std::string Fabric::layer_word(VertexKind kind) const {
+    if (parts_.on_chip && kind == VertexKind::router) return "chip";
+    if (parts_.on_chip && kind == VertexKind::leaf) return "host";
+    return std::string(topology::name(kind));
+}
+
 std::uint32_t Fabric::routers() const {
     std::uint32_t sum = 0;
     for (const Layer& layer : layers()) sum += layer.count;

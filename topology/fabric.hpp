@@ -73,6 +73,10 @@ public:
     /// Layers of routers from the nodes outwards.
     [[nodiscard]] virtual std::vector<Layer> layers() const = 0;
     [[nodiscard]] std::uint32_t routers() const;
+    /// What a layer's routers are called: "leaf", "spine"; of chips "chip", "host" and "core".
+    [[nodiscard]] std::string layer_word(VertexKind kind) const;
+    /// Ends that links have: ports of nodes, then routers; chips are both.
+    [[nodiscard]] std::uint32_t vertices() const { return (parts_.on_chip ? 0 : ports()) + routers(); }
     /// Where routers stand on a grid and each is joined to the next in every dimension: its extents, the first varying
     /// fastest along the routers' numbers; several such grids stand behind one another. Empty for other fabrics.
     [[nodiscard]] virtual std::vector<std::uint32_t> grid() const { return {}; }

@@ -15,9 +15,9 @@ std::string vertex_name(const Fabric& fabric, std::uint32_t vertex) {
         return fmt::format("node {} nic {}", vertex / fabric.parts().nics_per_node,
                            vertex % fabric.parts().nics_per_node);
     std::uint32_t router = on_chip ? vertex : vertex - fabric.ports();
-    std::map<std::string_view, std::uint32_t> before;  // routers of a kind in the layers before
+    std::map<std::string, std::uint32_t> before;  // routers of a kind in the layers before
     for (const Layer& layer : fabric.layers()) {
-        const std::string_view word = name(layer.kind);
+        const std::string word = fabric.layer_word(layer.kind);
         if (router < layer.count) return fmt::format("{} {}", word, before[word] + router);
         before[word] += layer.count;
         router -= layer.count;

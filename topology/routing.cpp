@@ -49,7 +49,7 @@ std::uint32_t hashed_path(const Fabric& fabric, Port from, Port to, std::uint32_
 
 Failures::Failures(std::shared_ptr<const Fabric> fabric, const std::vector<std::string>& names)
     : fabric_(std::move(fabric)), failed_(fabric_->links(), false) {
-    const std::uint32_t vertices = fabric_->ports() + (fabric_->parts().on_chip ? 0 : fabric_->routers());
+    const std::uint32_t vertices = fabric_->vertices();
     first_.assign(vertices + 1, 0);
     for (std::uint32_t id = 0; id < fabric_->links(); ++id) ++first_[fabric_->ends(id).from + 1];
     for (std::uint32_t v = 0; v < vertices; ++v) first_[v + 1] += first_[v];
@@ -66,11 +66,12 @@ void Failures::fail(std::uint32_t link) {
 
 /// A router by layer and number, or a node's NIC.
 std::uint32_t Failures::vertex(std::string_view name, const std::string& pointer) const {
-    std::map<std::string_view, std::uint32_t> seen;
+    std::map<std::string, std::uint32_t> seen;
     std::uint32_t first = fabric_->parts().on_chip ? 0 : fabric_->ports();
     for (const Layer& layer : fabric_->layers()) {
-        const std::string_view word = topology::name(layer.kind);
-        const std::uint32_t number = number_after(name, word), before = seen[word];
+        const std::string word = fabric_->layer_word(layer.kind);
+        const std::uint32_t number = std::min(number_after(name, word), number_after(name, topology::name(layer.kind)));
+        const std::uint32_t before = seen[word];
         if (number != nothing && number >= before && number - before < layer.count) return first + number - before;
         seen[word] += layer.count;
         first += layer.count;

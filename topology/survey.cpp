@@ -14,17 +14,10 @@ namespace {
 
 constexpr std::uint32_t pairs_walked = 1000, most_links_in_flow = 100'000;
 
-/// "leaf"; on chips their routers and the hosts that join their slices.
-std::string layer_name(const Fabric& fabric, VertexKind kind) {
-    if (fabric.parts().on_chip && kind == VertexKind::router) return "chip";
-    if (fabric.parts().on_chip && kind == VertexKind::leaf) return "host";
-    return std::string(name(kind));
-}
-
 /// "leaf" for a router, "node" (or "chip") for a port.
 std::string end_name(const Fabric& fabric, std::uint32_t end) {
     const VertexKind kind = fabric_vertex(fabric, end);
-    return kind == VertexKind::nic ? "node" : layer_name(fabric, kind);
+    return kind == VertexKind::nic ? "node" : fabric.layer_word(kind);
 }
 
 void count_cables(const Fabric& fabric, Survey& s) {
@@ -59,7 +52,7 @@ void count_switches(const Cluster& cluster, Survey& s) {
     const std::uint32_t offered = chips ? 0 : cluster.fabric().parts().fabric_switch.ports;
     for (std::size_t i = 0; i < p.switches_by_tier.size(); ++i) {
         s.switches.push_back(
-            {layer_name(cluster.fabric(), layers[i].kind), p.switches_by_tier[i], p.max_ports_by_tier[i], offered});
+            {cluster.fabric().layer_word(layers[i].kind), p.switches_by_tier[i], p.max_ports_by_tier[i], offered});
     }
     std::uint64_t pairs = 0;
     double sum = 0;
@@ -78,7 +71,7 @@ void count_switches(const Cluster& cluster, Survey& s) {
 /// What the first half of the nodes can send to the rest over links that work, in bytes per second, counted in kB/s.
 double working_bisection(const Fabric& fabric, const Failures& failures) {
     const std::uint32_t ports = fabric.ports(), half = fabric.nodes() / 2 * fabric.parts().nics_per_node;
-    const std::uint32_t vertices = ports + (fabric.parts().on_chip ? 0 : fabric.routers());
+    const std::uint32_t vertices = fabric.vertices();
     MaxFlow net(vertices + 2);
     constexpr std::int64_t unlimited = 1'000'000'000'000'000;
     for (std::uint32_t port = 0; port < ports; ++port) {

@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "base/progress.hpp"
+#include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "calibrate/measure/assemble.hpp"
@@ -149,8 +150,8 @@ Exit lead(CalibrateOptions options, const std::string& points, kernels::Device& 
     calibrate::LogWriter writer(log_file, fingerprint, options.fresh ? Start::afresh : Start::go_on);
     calibrate::LogContent content = writer.found();
     if (writer.began_again())
-        fmt::print(stderr, "orrery-device: {} was cut off in its first line: measuring begins again\n",
-                   log_file.string());
+        say(fmt::format("orrery-device: {} was cut off in its first line: measuring begins again\n",
+                        log_file.string()));
     const Outcome outcome = [&] {
         Progress bar("calibrate", 0, options.quiet);
         calibrate::Hooks hooks;
@@ -159,8 +160,8 @@ Exit lead(CalibrateOptions options, const std::string& points, kernels::Device& 
         return Campaign(device, communicator, make_plan(options, points, device), hooks).run(content, &writer);
     }();
     if (outcome.stopped) {
-        fmt::print(stderr, "orrery-device: stopped; {} points are kept in {}: the same command goes on from there\n",
-                   content.records.size(), log_file.string());
+        say(fmt::format("orrery-device: stopped; {} points are kept in {}: the same command goes on from there\n",
+                        content.records.size(), log_file.string()));
         return Exit::run_failure;
     }
     const auto assembled = calibrate::assemble(content, std::filesystem::path(options.out).stem().string(),

@@ -15,6 +15,7 @@
 #include "planning/fingerprint.hpp"
 #include "planning/parallel.hpp"
 #include "planning/search/results.hpp"
+#include "sim/host_copies.hpp"
 #include "sim/session.hpp"
 
 namespace orrery::planning {
@@ -91,7 +92,7 @@ Fields fields_of(const SearchQuestion& question, calibrate::ProfileStore& profil
             if (site.scenario.plan.training.lora_rank > 0)
                 throw Error("", "/training/lora_rank", "a search does not count frozen weights yet",
                             "leave it out, or sweep the plans");
-            Space space({site.gpus, question.idle});
+            Space space({site.gpus, question.idle, sim::has_host(site.cluster, 0)});
             for (const auto& [key, values] : question.given) space.give(key, values);
             const double weight = weight_of(question, site);
             if (question.sites.points() > 1) (void)hourly(site, question.prices);  // each must have a price

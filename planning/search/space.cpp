@@ -210,8 +210,8 @@ Values placements(const Plan& plan, const Room&) {
 }
 
 /// None, and a quarter, half, three quarters and all of the layers of a chunk.
-Values offloaded_layers(const Plan& plan, const Room&) {
-    if (images(plan) || plan.model.text.layers > 0 || schedule(plan).splits_backward()) return {0};
+Values offloaded_layers(const Plan& plan, const Room& room) {
+    if (!room.hosts || images(plan) || plan.model.text.layers > 0 || schedule(plan).splits_backward()) return {0};
     constexpr uint64_t parts = 4;
     Values list{0};
     const uint64_t chunk = layers_of_chunk(plan) - (counted_layers(plan) > plan.model.layers ? 1 : 0);  // the first

@@ -17,6 +17,7 @@ namespace orrery::planning {
 struct Room {
     std::uint32_t gpus = 1;  ///< of the cluster
     double idle = 0.125;  ///< share of them that a plan may leave idle, where its sizes divide neither GPUs nor batch
+    bool hosts = true;    ///< GPUs have one to copy to
 };
 
 using Values = std::vector<std::uint64_t>;

@@ -11,6 +11,10 @@ namespace {
 
 Profile shipped(std::string_view name) { return load_profile("scenarios/profiles/" + std::string(name) + ".json"); }
 
+std::vector<std::string> implausible(const Profile& profile, const hardware::Gpu& gpu) {
+    return calibrate::implausible(Predictor(profile), gpu);
+}
+
 TEST(Plausible, IsEveryShippedProfileOfItsOwnGpus) {
     for (const hardware::Gpu& gpu : hardware::gpus())
         for (const std::string_view name : importable())

@@ -42,8 +42,7 @@ TEST(ZeroInfinity, ThePublishedModelFitsAtNoLessThanThePublishedRate) {
     const Result unused = orrery({"simulate", shipped, "--set", "strategy.offload_optimizer_device=cpu", "--set",
                                   "strategy.offload_optimizer_pipeline_read=null", "--set",
                                   "strategy.offload_optimizer_pipeline_write=null"});
-    EXPECT_EQ(unused.exit, 2);
-    expect_words(unused.err, {"/storage: is about a whole training"});
+    EXPECT_EQ(unused.exit, 0) << "rates of drives that this plan does not use: " << unused.err;
 }
 
 TEST(OptimizerOnTheHost, KeysAreCheckedAndARunTakesThem) {

@@ -192,6 +192,16 @@ TEST(Search, EachClusterHasItsOwnBestPlan) {
     EXPECT_GT(beaten, 0U) << "clusters that say nothing of the front";
 }
 
+TEST(Space, WithoutHostsNothingIsOffloaded) {
+    const SmallQuestion small(first_seed);
+    strategies::Plan plan = scenarios::load(small.file(), {{"strategy.data", "1"}}).plan;
+    std::uint64_t with = 0, offloaded = 0;
+    Space({8, 0.5}).each(plan, 0, [&] { with += plan.strategy.cpu_offloading_num_layers > 0 ? 1 : 0; });
+    Space({8, 0.5, false}).each(plan, 0, [&] { offloaded += plan.strategy.cpu_offloading_num_layers > 0 ? 1 : 0; });
+    EXPECT_GT(with, 0U);
+    EXPECT_EQ(offloaded, 0U);
+}
+
 TEST(Space, WhatIsNoValueOrNoRowIsRefused) {
     Space space({8});
     EXPECT_THROW(space.give("strategy.tensr", {"1"}), Error);

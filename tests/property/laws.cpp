@@ -43,8 +43,7 @@ void require_share(double share, const char* what) {
 }
 
 void require_adds_up(const Breakdown& stage, double step) {
-    for (const auto part : parts)
-        require(stage.*part >= -tolerance * step, fmt::format("a part of the step takes {} s", stage.*part));
+    for (const auto part : parts) require(stage.*part >= 0, fmt::format("a part of the step takes {} s", stage.*part));
     require(std::abs(stage.total() - step) <= tolerance * step,
             fmt::format("the parts add up to {} s, the step takes {} s", stage.total(), step));
 }

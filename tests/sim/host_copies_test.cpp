@@ -1,6 +1,7 @@
 // Copies between GPUs and their hosts: measured, or derived from what the node's links carry.
 #include "sim/host_copies.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -99,6 +100,26 @@ TEST(HostCopies, AHostThatIsTooSmallIsSaid) {
         "training": {"micro_batch_size": 16, "seq_length": 4096, "global_batch_size": 512}})"));
     ASSERT_GT(p.host_memory, p.host_capacity);
     EXPECT_NE(p.warnings.front().find("node 0 has 2"), std::string::npos) << p.warnings.front();
+}
+
+TEST(HostCopies, WhatCopiesToAHostThatIsNotThereIsNamed) {
+    const auto pointer = [](const char* strategy) {
+        try {
+            (void)quick(small_scenario(fmt::format(
+                R"({{"cluster": {{"preset": "tpu-v4", "nodes": 8}}, "profile": "tpu-v4", "strategy": {{{}}}}})",
+                strategy)));
+        } catch (const Error& error) {
+            EXPECT_NE(error.message().find("TPU-v4 has none here"), std::string::npos) << error.message();
+            return error.pointer();
+        }
+        return std::string("accepted");
+    };
+    EXPECT_EQ(pointer(R"("cpu_offloading_num_layers": 1)"), "/strategy/cpu_offloading_num_layers");
+    EXPECT_EQ(pointer(R"("optimizer_cpu_offload": true)"), "/strategy/optimizer_cpu_offload");
+    EXPECT_EQ(pointer(R"("tensor": 1, "pipeline": 1, "sharding": "zero3", "offload_param_device": "cpu")"),
+              "/strategy/offload_param_device");
+    EXPECT_FALSE(has_host(topology::build({.preset = "tpu-v4", .nodes = 8}), 0));
+    EXPECT_TRUE(has_host(topology::build({.preset = "dgx-a100", .nodes = 1}), 0));
 }
 
 /// A slow GPU computes slower; its copies take what they take.

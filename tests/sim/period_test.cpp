@@ -89,6 +89,19 @@ Prediction whole(const scenarios::Scenario& scenario) {
     return predict(scenario, profiles(), {.keep_trace = true, .scale_factor = false, .advice = false});
 }
 
+/// Their window is written out for a trace, with a beginning and an end that a long training hardly has.
+TEST(Period, WithoutFlushesAllButTheTraceIsOfALongWindow) {
+    for (const char* schedule : {"pipedream", "pipedream-2bw"}) {
+        SCOPED_TRACE(schedule);
+        const auto scenario = small_scenario(fmt::format(
+            R"({{"strategy": {{"schedule": "{}", "tensor": 1, "pipeline": 4}}, "training": {{"global_batch_size": 256}}}})",
+            schedule));
+        const Prediction traced = whole(scenario);
+        expect_equal(quick(scenario), traced);
+        EXPECT_FALSE(traced.trace.empty());
+    }
+}
+
 TEST(Period, ShowsUnderSchedulesThatAreSteady) {
     for (const char* strategy : {R"({"schedule": "1f1b"})", R"({"schedule": "interleaved", "virtual_pipeline": 2})",
                                  R"({"sharding": "zero3"})", R"({"overlap_grad_reduce": true, "sharding": "zero1"})"}) {

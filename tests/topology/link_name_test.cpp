@@ -12,13 +12,17 @@ namespace orrery::topology {
 namespace {
 
 TEST(LinkName, IsKnownToFailures) {
-    ClusterSpec tree, torus, rails;
+    ClusterSpec tree, torus, rails, slices;
     tree.preset = rails.preset = "dgx-a100";
     tree.nodes = 8;
     rails.nodes = 3;
     torus.preset = "tpu-v4";
     torus.nodes = 64;
-    for (const ClusterSpec& spec : {tree, rails, torus}) {
+    slices.preset = "tpu-v5p";
+    slices.nodes = 128;
+    slices.fabric.kind = "multislice";
+    slices.fabric.groups = 2;
+    for (const ClusterSpec& spec : {tree, rails, torus, slices}) {
         const Cluster cluster = build(spec);
         const std::uint32_t links = cluster.fabric().links();
         for (std::uint32_t id = 0; id < links; id += 7) {

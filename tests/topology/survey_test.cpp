@@ -103,6 +103,23 @@ TEST(Survey, FailuresTakeTheirPartOfTheBisection) {
     EXPECT_FALSE(broken.bisection_intact);
 }
 
+/// Chips of two slices, their hosts and the core behind them.
+TEST(Survey, FailuresOfSlicesAreOfChipsHostsAndTheCore) {
+    ClusterSpec spec{.preset = "tpu-v5p", .nodes = 128, .fabric = {.kind = "multislice", .groups = 2}};
+    const Survey sound = survey(build(spec));
+    for (const char* failed : {"host 3", "chip 4 - chip 5", "host 31 - core 0", "link 17"}) {
+        SCOPED_TRACE(failed);
+        spec.failed = {failed};
+        const Survey broken = survey(build(spec));
+        EXPECT_GT(broken.failed_links, 0u);
+        EXPECT_GT(broken.bisection_bytes_per_second, 0);
+        EXPECT_LE(broken.bisection_bytes_per_second, sound.bisection_bytes_per_second);
+        EXPECT_TRUE(broken.sound());
+    }
+    spec.failed = {"host 32"};
+    EXPECT_THROW((void)build(spec), Error);
+}
+
 TEST(Survey, WarnsOfSwitchesThatNobodySells) {
     const Survey s = survey(build({.preset = "dgx-a100", .nodes = 20, .fabric = {.kind = "star"}}));
     EXPECT_FALSE(s.sound()) << "160 ports";
