@@ -18,20 +18,30 @@ using strategies::Plan;
 /// Layers [first, first + count) of the body on virtual stage `at` of `stages`, with what stands at the ends.
 class Stages {
 public:
-    Stages(const LayerTable& table, std::uint32_t stages) : table_(table), stages_(stages) {}
+    Stages(const StageTables& tables, const strategies::Strategy& strategy)
+        : tables_(tables),
+          table_(tables.layers()),
+          pipeline_(strategy.pipeline),
+          stages_(strategy.pipeline * strategy.virtual_pipeline) {}
     [[nodiscard]] std::uint32_t layers() const { return table_.body_end() - table_.body_begin(); }
     [[nodiscard]] std::uint32_t count() const { return stages_; }
+    /// Seconds of a layer of the body on a stage, the mean of all.
+    [[nodiscard]] double each(std::uint32_t stage) const {
+        const std::uint32_t begin = table_.body_begin(), end = table_.body_end();
+        return tables_.seconds(stage, {begin, end, end}) / layers();
+    }
     [[nodiscard]] double operator()(std::uint32_t at, std::uint32_t first, std::uint32_t count) const {
         const std::uint32_t begin = at == 0 ? 0 : table_.body_begin() + first;
         const std::uint32_t end = at + 1 == stages_ ? table_.nodes() : table_.body_begin() + first + count;
-        return table_.pass({begin, end, end}).device;
+        return tables_.seconds(at % pipeline_, {begin, end, end});
     }
     /// The first chunk may hold the embedding alone, the last the loss.
     [[nodiscard]] std::uint32_t fewest(std::uint32_t at) const { return at == 0 || at + 1 == stages_ ? 0 : 1; }
 
 private:
+    const StageTables& tables_;
     const LayerTable& table_;
-    std::uint32_t stages_;
+    std::uint32_t pipeline_, stages_;
 };
 
 /// The counts of stages whose slowest is fastest: best[at][end] is that of stages [0, at] over layers [0, end).
@@ -59,21 +69,23 @@ std::vector<std::uint32_t> divide(const Stages& of) {
 std::vector<std::uint32_t> share_out(const Stages& of, std::uint32_t pipeline, std::uint32_t chunks) {
     const std::uint32_t layers = of.layers(), all = of.count();
     const double first = of(0, 0, 0), last = of(all - 1, layers, 0);
-    const double each = (of(0, 0, layers) - first) / layers;
     std::vector<std::uint32_t> counts(all, 0);
-    std::vector<double> busy(pipeline, 0);
+    std::vector<double> busy(pipeline, 0), each;
+    for (std::uint32_t stage = 0; stage < pipeline; ++stage) each.push_back(of.each(stage));
     busy.front() += first;
     busy.back() += last;
     std::uint32_t left = layers;
     const auto give = [&](std::uint32_t at) {
         ++counts[at];
-        busy[at % pipeline] += each;
+        busy[at % pipeline] += each[at % pipeline];
         --left;
     };
     for (std::uint32_t at = 0; at < all; ++at)
         if (of.fewest(at) > 0) give(at);
     while (left > 0) {
-        const auto stage = static_cast<std::uint32_t>(std::ranges::min_element(busy) - busy.begin());
+        std::uint32_t stage = 0;
+        for (std::uint32_t other = 1; other < pipeline; ++other)
+            if (busy[other] + each[other] < busy[stage] + each[stage]) stage = other;
         std::uint32_t emptiest = stage;
         for (std::uint32_t chunk = 1; chunk < chunks; ++chunk)
             if (counts[chunk * pipeline + stage] < counts[emptiest]) emptiest = chunk * pipeline + stage;
@@ -97,19 +109,19 @@ void check(const Plan& plan, const Stages& of) {
 
 }  // namespace
 
-std::vector<double> stage_seconds(const Plan& plan, const LayerTable& table) {
+std::vector<double> stage_seconds(const Plan& plan, const StageTables& tables) {
     std::vector<double> all;
     for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage) {
         all.push_back(0);
         for (std::uint32_t chunk = 0; chunk < plan.strategy.virtual_pipeline; ++chunk)
-            all.back() += table.pass(table.run(plan, stage, chunk)).device;
+            all.back() += tables.seconds(stage, tables.layers().run(plan, stage, chunk));
     }
     return all;
 }
 
-std::vector<std::uint32_t> balanced_layers(const Plan& plan, const LayerTable& table) {
+std::vector<std::uint32_t> balanced_layers(const Plan& plan, const StageTables& tables) {
     const strategies::Strategy& s = plan.strategy;
-    const Stages stages(table, s.pipeline * s.virtual_pipeline);
+    const Stages stages(tables, s);
     check(plan, stages);
     return s.virtual_pipeline == 1 ? divide(stages) : share_out(stages, s.pipeline, s.virtual_pipeline);
 }

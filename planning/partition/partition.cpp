@@ -31,9 +31,9 @@ std::vector<std::uint32_t> own_layers(const Plan& plan, const LayerTable& table)
 }
 
 Division division(const Site& site, const Strategy& strategy, std::vector<std::uint32_t> layers,
-                  const LayerTable& table, calibrate::ProfileStore& profiles) {
+                  const StageTables& tables, calibrate::ProfileStore& profiles) {
     const scenarios::Scenario scenario = site.under(strategy, site.scenario.plan.training.micro_batch);
-    return {std::move(layers), stage_seconds(scenario.plan, table), evaluate(scenario, profiles)};
+    return {std::move(layers), stage_seconds(scenario.plan, tables), evaluate(scenario, profiles)};
 }
 
 /// Nodes that are filled, or a part of one.
@@ -58,6 +58,15 @@ WorkerLevel one_level(const std::vector<WorkerLevel>& levels) {
         all.bytes_per_second = std::min(all.bytes_per_second, level.bytes_per_second);
     }
     return all;
+}
+
+/// PipeDream's formulas know one time of a layer on a worker.
+void require_one_kind(const Plan& plan, const Prices& prices) {
+    const std::vector<std::uint32_t> first = prices.kinds(0);
+    for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage)
+        if (first.size() > 1 || prices.kinds(stage) != first)
+            throw Error("", "/cluster/more_nodes", "PipeDream's workers are alike, and these GPUs are of several kinds",
+                        "take nodes of one kind");
 }
 
 Replication replication(const Site& site, const Chain& chain) {
@@ -97,16 +106,18 @@ Partition partition(const scenarios::Scenario& scenario, calibrate::ProfileStore
     const Plan& plan = site.scenario.plan;
     Prices prices(site);
     prices.place(plan);
-    const LayerTable table(plan, prices);
+    const StageTables tables(plan, prices);
+    const LayerTable& table = tables.layers();
     Partition result;
     result.not_divided = attempt([&] {
-        const std::vector<std::uint32_t> layers = balanced_layers(plan, table);
-        result.planned = division(site, plan.strategy, own_layers(plan, table), table, profiles);
-        result.balanced = division(site, with_layers(plan.strategy, layers), layers, table, profiles);
+        const std::vector<std::uint32_t> layers = balanced_layers(plan, tables);
+        result.planned = division(site, plan.strategy, own_layers(plan, table), tables, profiles);
+        result.balanced = division(site, with_layers(plan.strategy, layers), layers, tables, profiles);
         constexpr double rounding = 1 - 1e-9;  // of several that are as good, the plan's own
         if (result.balanced->slowest() >= rounding * result.planned->slowest()) result.balanced = result.planned;
     });
     result.not_replicated = attempt([&] {
+        require_one_kind(plan, prices);
         const Chain chain(plan, table);
         for (std::uint32_t layer = 0; layer < chain.size(); ++layer) result.names.push_back(chain[layer].name);
         result.replicated = replication(site, chain);

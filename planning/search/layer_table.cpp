@@ -30,11 +30,12 @@ struct Blocks {
     std::vector<CallSums> seconds;
     std::vector<std::uint64_t> working;
 
-    Blocks(StepProgram& step, const strategies::Plan& plan, const Prices& prices) {
+    Blocks(StepProgram& step, const strategies::Plan& plan, const Prices& prices, std::optional<std::uint32_t> kind) {
         std::vector<std::uint32_t> all;
         for (std::uint32_t block = 0; block < step.blocks.size(); ++block) all.push_back(block);
         step.programs = {calls(all)};
-        for (const sim::OpCost& cost : prices.of(step, plan)) seconds.push_back({cost.device, cost.host});
+        for (const sim::OpCost& cost : kind ? prices.on(*kind, step, plan) : prices.of(step, plan))
+            seconds.push_back({cost.device, cost.host});
         step.programs.clear();
         for (const std::uint32_t block : all) step.programs.push_back(calls({block}));
         for (const std::uint32_t block : all) working.push_back(strategies::memory(step, block).peak);
@@ -83,14 +84,14 @@ LayerTable::Key LayerTable::key(const strategies::Plan& plan) {
             flags};
 }
 
-LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices) {
+LayerTable::LayerTable(const strategies::Plan& open, const Prices& prices, std::optional<std::uint32_t> kind) {
     strategies::Plan plan = open;
     plan.placement = prices.placement();
     StepProgram step;
     step.mesh = plan.mesh();
     strategies::Intern intern(step);
     const strategies::ModelBlocks model = add_model_blocks(step, intern, plan);
-    const Blocks blocks(step, plan, prices);
+    const Blocks blocks(step, plan, prices, kind);
     types_ = static_cast<std::uint32_t>(model.types.size());
     end_ = static_cast<std::uint32_t>(model.model.nodes.size());
     body_ = output_ = end_;

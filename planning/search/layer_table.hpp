@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -38,8 +39,8 @@ public:
                            std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint8_t>;
     static Key key(const strategies::Plan& plan);
 
-    /// prices must have been placed for the plan.
-    LayerTable(const strategies::Plan& plan, const Prices& prices);
+    /// prices must have been placed for the plan. kind: of GPU, as Prices::on() has it; none: the least of all kinds.
+    LayerTable(const strategies::Plan& plan, const Prices& prices, std::optional<std::uint32_t> kind = {});
 
     /// The layers of chunk `chunk` of stage `stage`.
     [[nodiscard]] Run run(const strategies::Plan& plan, std::uint32_t stage, std::uint32_t chunk) const;

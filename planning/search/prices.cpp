@@ -1,6 +1,7 @@
 #include "planning/search/prices.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "scenarios/placement.hpp"
@@ -12,22 +13,31 @@ using strategies::Axis;
 Prices::Prices(const Site& site) : site_(site), network_(site.cluster, site.profiles) {}
 
 std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const strategies::Plan& plan) const {
-    std::vector<sim::OpCost> least;
-    const sim::Kinds& kinds = network_.kinds();
-    for (std::uint32_t kind = 0; kind < kinds.size(); ++kind) {
-        const sim::Costs costs(step, plan, kinds[kind].gpu, *kinds[kind].predictor, network_);
-        for (std::uint32_t i = 0; i < step.programs.front().ops.size(); ++i) {
-            const sim::OpCost& cost = costs.of(0, i);
-            if (kind == 0) {
-                least.push_back(cost);
-                continue;
-            }
-            least[i] = {std::min(least[i].device, cost.device), std::min(least[i].host, cost.host),
-                        std::min(least[i].first_dispatch, cost.first_dispatch),
-                        std::min(least[i].host_to_end, cost.host_to_end)};
-        }
+    std::vector<sim::OpCost> least = on(0, step, plan);
+    for (std::uint32_t kind = 1; kind < network_.kinds().size(); ++kind) {
+        const std::vector<sim::OpCost> costs = on(kind, step, plan);
+        for (std::size_t i = 0; i < least.size(); ++i)
+            least[i] = {std::min(least[i].device, costs[i].device), std::min(least[i].host, costs[i].host),
+                        std::min(least[i].first_dispatch, costs[i].first_dispatch),
+                        std::min(least[i].host_to_end, costs[i].host_to_end)};
     }
     return least;
+}
+
+std::vector<sim::OpCost> Prices::on(std::uint32_t kind, const strategies::StepProgram& step,
+                                    const strategies::Plan& plan) const {
+    const sim::GpuKind& gpu = network_.kinds()[kind];
+    const sim::Costs costs(step, plan, gpu.gpu, *gpu.predictor, network_);
+    std::vector<sim::OpCost> all;
+    for (std::uint32_t i = 0; i < step.programs.front().ops.size(); ++i) all.push_back(costs.of(0, i));
+    return all;
+}
+
+std::vector<std::uint32_t> Prices::kinds(std::uint32_t stage) const {
+    const std::uint32_t ranks = placed_->mesh.ranks() / placed_->mesh.along(Axis::pipeline);
+    std::vector<std::uint32_t> own(ranks);
+    std::iota(own.begin(), own.end(), stage * ranks);
+    return network_.kinds().among(placed_->placement.gpus(std::move(own)));
 }
 
 double Prices::copy(const strategies::Plan& plan, std::uint64_t bytes) {

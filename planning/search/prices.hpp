@@ -23,6 +23,11 @@ public:
     /// Of the operations of a program's role 0, none of which runs beside another; on clusters of several kinds of GPU
     /// the least of each.
     [[nodiscard]] std::vector<sim::OpCost> of(const strategies::StepProgram& step, const strategies::Plan& plan) const;
+    /// The same on one kind of GPU, by its number in sim::Kinds.
+    [[nodiscard]] std::vector<sim::OpCost> on(std::uint32_t kind, const strategies::StepProgram& step,
+                                              const strategies::Plan& plan) const;
+    /// Of the GPUs of a stage's ranks, by their numbers in sim::Kinds: ascending, each once.
+    [[nodiscard]] std::vector<std::uint32_t> kinds(std::uint32_t stage) const;
 
     /// Seconds in which a copy between a GPU and its host is made, the shorter way; prices must have been placed for
     /// the plan.

@@ -110,7 +110,7 @@ struct Small {
     scenarios::Scenario scenario;
     Site site;
     Prices prices;
-    std::optional<LayerTable> table;
+    std::optional<StageTables> table;
 };
 
 double slowest(const Small& small, std::vector<std::uint32_t> layers) {
@@ -148,6 +148,52 @@ TEST(BalancedStages, RefuseWhatTheyCannotDivide) {
         const Small small(patch);
         EXPECT_THROW((void)balanced_layers(small.plan(), *small.table), Error) << patch;
     }
+}
+
+/// A node of A100, then one of H100, each a stage.
+constexpr const char* on_two_kinds = R"({"cluster": {"preset": "dgx-a100", "gpu": "A100-80GB", "nodes": 1,
+    "more_nodes": ["1 x H100"]}, "model": {"hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 16},
+    "strategy": {"tensor": 1, "pipeline": 2, "data": 8}, "training": {"seq_length": 2048, "global_batch_size": 256}})";
+
+TEST(BalancedStages, OfSeveralKindsOfGpuAreDividedByTheirRates) {
+    const Small small(on_two_kinds);
+    const std::vector<std::uint32_t> found = balanced_layers(small.plan(), *small.table);
+    double best = std::numeric_limits<double>::infinity();
+    for (std::uint32_t first = 0; first <= 16; ++first) best = std::min(best, slowest(small, {first, 16 - first}));
+    EXPECT_EQ(slowest(small, found), best);
+    EXPECT_LT(found[0], found[1]) << "the A100's stage has fewer";
+    EXPECT_LT(best, 0.85 * slowest(small, {8, 8}));
+}
+
+TEST(BalancedStages, OfSeveralChunksOnSeveralKindsToo) {
+    const Small small(nlohmann::json::parse(on_two_kinds)
+                          .patch(nlohmann::json::parse(R"([
+        {"op": "add", "path": "/strategy/schedule", "value": "interleaved"},
+        {"op": "add", "path": "/strategy/virtual_pipeline", "value": 2}])"))
+                          .dump());
+    const std::vector<std::uint32_t> found = balanced_layers(small.plan(), *small.table);
+    ASSERT_EQ(found.size(), 4U);
+    EXPECT_LT(found[0] + found[2], found[1] + found[3]);
+    EXPECT_LT(slowest(small, found), 0.85 * slowest(small, {4, 4, 4, 4}));
+}
+
+/// Stages that are on both kinds alike go at the pace of the slower one, and are as even as on it alone.
+TEST(BalancedStages, EachOnBothKindsAreDividedAsOnTheSlower) {
+    nlohmann::json mixed = nlohmann::json::parse(on_two_kinds), alone = mixed;
+    mixed["strategy"]["placement"] = "tp-pp-dp";
+    alone["cluster"]["more_nodes"] = {"1 x A100-80GB"};
+    const Small both(mixed.dump()), slower(alone.dump());
+    const auto layers = balanced_layers(slower.plan(), *slower.table);
+    EXPECT_EQ(balanced_layers(both.plan(), *both.table), layers);
+    EXPECT_EQ(slowest(both, layers), slowest(slower, layers));
+}
+
+TEST(Partition, OnSeveralKindsIsQuickerThanEqualLayersAndLeavesPipeDreamOut) {
+    const Partition found = partition(sim::small_scenario(on_two_kinds), sim::profiles());
+    ASSERT_TRUE(found.balanced);
+    EXPECT_LT(found.balanced->outcome.step_s, found.planned->outcome.step_s);
+    EXPECT_FALSE(found.replicated);
+    EXPECT_NE(found.not_replicated.find("several kinds"), std::string::npos) << found.not_replicated;
 }
 
 TEST(Partition, TheBalancedPlanIsSimulatedBesideThePlannedOne) {
