@@ -106,7 +106,8 @@ TEST(HostCopies, WhatCopiesToAHostThatIsNotThereIsNamed) {
     const auto pointer = [](const char* strategy) {
         try {
             (void)quick(small_scenario(fmt::format(
-                R"({{"cluster": {{"preset": "tpu-v4", "nodes": 8}}, "profile": "tpu-v4", "strategy": {{{}}}}})",
+                R"({{"cluster": {{"preset": "tpu-v4", "nodes": 8}}, "profile": "tpu-v4",
+                    "strategy": {{"tensor": 1, "pipeline": 1, "data": 8, {}}}}})",
                 strategy)));
         } catch (const Error& error) {
             EXPECT_NE(error.message().find("TPU-v4 has none here"), std::string::npos) << error.message();
@@ -116,7 +117,7 @@ TEST(HostCopies, WhatCopiesToAHostThatIsNotThereIsNamed) {
     };
     EXPECT_EQ(pointer(R"("cpu_offloading_num_layers": 1)"), "/strategy/cpu_offloading_num_layers");
     EXPECT_EQ(pointer(R"("optimizer_cpu_offload": true)"), "/strategy/optimizer_cpu_offload");
-    EXPECT_EQ(pointer(R"("tensor": 1, "pipeline": 1, "sharding": "zero3", "offload_param_device": "cpu")"),
+    EXPECT_EQ(pointer(R"("sharding": "zero3", "overlap_grad_reduce": true, "offload_param_device": "cpu")"),
               "/strategy/offload_param_device");
     EXPECT_FALSE(has_host(topology::build({.preset = "tpu-v4", .nodes = 8}), 0));
     EXPECT_TRUE(has_host(topology::build({.preset = "dgx-a100", .nodes = 1}), 0));
