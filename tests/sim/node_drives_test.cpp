@@ -117,7 +117,7 @@ TEST(NodeDrives, WeightsComeBesideProducts) {
     EXPECT_GT(slow.stages[0].offload, cpu.stages[0].offload);
     EXPECT_NEAR(slow.stages[0].total(), slow.step_time_s, 1e-9);
     const double longer = slow.step_time_s - cpu.step_time_s;
-    EXPECT_GT(slow.stages[0].offload - cpu.stages[0].offload, 0.9 * longer) << "drives, and not launches, are waited for";
+    EXPECT_GT(slow.stages[0].offload - cpu.stages[0].offload, 0.9 * longer) << "drives are waited for, not launches";
 }
 
 }  // namespace

@@ -94,8 +94,8 @@ TEST(Period, WithoutFlushesAllButTheTraceIsOfALongWindow) {
     for (const char* schedule : {"pipedream", "pipedream-2bw"}) {
         SCOPED_TRACE(schedule);
         const auto scenario = small_scenario(fmt::format(
-            R"({{"model": {{"tie_word_embeddings": false}}, "strategy": {{"schedule": "{}", "tensor": 1, "pipeline": 4}},
-                "training": {{"global_batch_size": 256}}}})",
+            R"({{"model": {{"tie_word_embeddings": false}}, "training": {{"global_batch_size": 256}},
+                "strategy": {{"schedule": "{}", "tensor": 1, "pipeline": 4}}}})",
             schedule));
         const Prediction traced = whole(scenario);
         expect_equal(quick(scenario), traced);
