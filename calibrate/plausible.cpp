@@ -38,7 +38,7 @@ std::vector<std::string> implausible(const Predictor& predictor, const hardware:
     const Machine machine(profile.constants);
     for (std::size_t i = 0; i < profile.gemm.size(); ++i) {
         const kernels::Dtype dtype = profile.gemm[i].dtype;
-        const double best = predictor.best_product_rates()[i], peak = peak_flops(gpu, dtype);
+        const double best = predictor.best_product_rate(i), peak = peak_flops(gpu, dtype);
         if (peak > 0 && best > tolerance * peak)
             warnings.push_back(fmt::format(
                 "profile {} holds products in {} at {:.0f} TFLOP/s, but the peak of {} is {:.0f}: measure them again",

@@ -64,6 +64,8 @@ public:
     [[nodiscard]] Estimate at_table_clock(const kernels::Gemm& gemm) const;
     [[nodiscard]] Estimate estimate(const kernels::Gemm& gemm) const;
     [[nodiscard]] std::string explain(const kernels::Gemm& gemm) const;
+    /// In the profile's order.
+    [[nodiscard]] const std::vector<GemmLookup>& tables() const { return tables_; }
 
 private:
     [[nodiscard]] const GemmLookup& lookup(const kernels::Gemm& gemm, bool& exact) const;

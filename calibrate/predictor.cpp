@@ -16,24 +16,9 @@
 
 namespace orrery::calibrate {
 
-namespace {
-
-std::vector<double> best_rates(const Profile& profile) {
-    std::vector<double> rates;
-    for (const GemmTable& products : profile.gemm) {
-        double& best = rates.emplace_back(0.0);
-        for (const GemmPoint& p : products.points)
-            best = std::max(best, kernels::flops(kernels::Gemm{products.dtype, 1, p.m, p.n, p.k}) / p.seconds);
-    }
-    return rates;
-}
-
-}  // namespace
-
 struct Predictor::Tables {
     explicit Tables(const Profile& p)
         : source(&p),
-          best_products(best_rates(p)),
           gemm(p),
           attention(p),
           pointwise(p),
@@ -42,7 +27,6 @@ struct Predictor::Tables {
           collective(p),
           copy(p) {}
     const Profile* source;
-    std::vector<double> best_products;
     GemmPredictor gemm;
     AttentionPredictor attention;
     PointwisePredictor pointwise;
@@ -133,7 +117,7 @@ std::string Predictor::explain(kernels::CollectiveKind kind, std::uint32_t ranks
 
 const Profile& Predictor::profile() const { return *tables_->source; }
 
-std::span<const double> Predictor::best_product_rates() const { return tables_->best_products; }
+double Predictor::best_product_rate(std::size_t table) const { return tables_->gemm.tables()[table].best_rate(); }
 
 double Predictor::constant(const std::string& name) const {
     const auto& constants = tables_->source->constants;

@@ -3,10 +3,8 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "calibrate/profile.hpp"
 
@@ -57,8 +55,8 @@ public:
     [[nodiscard]] std::string explain(kernels::CollectiveKind kind, std::uint32_t ranks, double bytes) const;
 
     [[nodiscard]] const Profile& profile() const;
-    /// FLOP/s of the fastest row of each table of products, in the profile's order.
-    [[nodiscard]] std::span<const double> best_product_rates() const;
+    /// FLOP/s of the fastest row of profile().gemm[table].
+    [[nodiscard]] double best_product_rate(std::size_t table) const;
     /// profile().constants.at(name).value
     [[nodiscard]] double constant(const std::string& name) const;
     /// Of an optional constant; what stands in for it where the profile has none.

@@ -107,7 +107,7 @@ double best_half_rate(const Profile& profile, const Machine& machine) {
     double best = 0;
     for (const auto& table : profile.gemm)
         for (const auto& p : table.points) {
-            const double rate = 2.0 * p.m * p.n * static_cast<double>(p.k) / p.seconds;
+            const double rate = kernels::flops(kernels::Gemm{table.dtype, 1, p.m, p.n, p.k}) / p.seconds;
             best = std::max(best, rate * machine.half_flops / machine.peak(table.dtype));
         }
     return best > 0 ? best : machine.half_flops;

@@ -71,7 +71,7 @@ bool verify(const scenarios::Scenario& scenario, const SimulateOptions& options,
     }
     bool agree = true;
     for (const sim::Agreement& check : checks) {
-        if (print_it || !check.agrees()) fmt::print(print_it ? stdout : stderr, "{}\n", check.text());
+        if (print_it || !check.agrees()) (print_it ? print : say)(check.text() + "\n");
         agree = agree && check.agrees();
     }
     return agree;

@@ -245,12 +245,10 @@ std::optional<reliability::Options> read_whole_run(const Sections& sections) {
     documents::read_fields(sections.checkpoint, reliability::checkpoint_fields(), options.checkpoint);
     documents::read_fields(sections.storage, reliability::storage_fields(), options.storage);
     reliability::check(options);
-    if (*asks == keys.back() && of_drives_alone(options.storage) && !sections.outputs.has("token_budget"))
-        return std::nullopt;
-    if (!sections.outputs.has("token_budget"))
-        throw Error(top.file(), top.pointer(*asks), "is about a whole training, whose tokens are not stated",
-                    "state outputs.token_budget, such as \"300B\"");
-    return options;
+    if (sections.outputs.has("token_budget")) return options;
+    if (*asks == keys.back() && of_drives_alone(options.storage)) return std::nullopt;
+    throw Error(top.file(), top.pointer(*asks), "is about a whole training, whose tokens are not stated",
+                "state outputs.token_budget, such as \"300B\"");
 }
 
 /// An error of models/, topology/ or strategies/ knows neither the file nor how the user spelled the key.

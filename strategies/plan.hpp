@@ -161,7 +161,7 @@ enum class KernelFusion : std::uint8_t {
 /// Which dimension of images lies last in memory.
 enum class MemoryFormat : std::uint8_t {
     channels_last,   ///< NHWC, as tensor cores take images
-    channels_first,  ///< NCHW, PyTorch's and Gluon's default: cuDNN transposes for them (partition/image.cpp)
+    channels_first,  ///< NCHW, PyTorch's and Gluon's default: cuDNN transposes (partition/memory_format)
 };
 
 /// What turns gradients into new weights (optimizers.hpp).

@@ -61,12 +61,10 @@ WorkerLevel one_level(const std::vector<WorkerLevel>& levels) {
 }
 
 /// PipeDream's formulas know one time of a layer on a worker.
-void require_one_kind(const Plan& plan, const Prices& prices) {
-    const std::vector<std::uint32_t> first = prices.kinds(0);
-    for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage)
-        if (first.size() > 1 || prices.kinds(stage) != first)
-            throw Error("", "/cluster/more_nodes", "PipeDream's workers are alike, and these GPUs are of several kinds",
-                        "take nodes of one kind");
+void require_one_kind(const StageTables& tables) {
+    if (tables.kinds() > 1)
+        throw Error("", "/cluster/more_nodes", "PipeDream's workers are alike, and these GPUs are of several kinds",
+                    "take nodes of one kind");
 }
 
 Replication replication(const Site& site, const Chain& chain) {
@@ -117,7 +115,7 @@ Partition partition(const scenarios::Scenario& scenario, calibrate::ProfileStore
         if (result.balanced->slowest() >= rounding * result.planned->slowest()) result.balanced = result.planned;
     });
     result.not_replicated = attempt([&] {
-        require_one_kind(plan, prices);
+        require_one_kind(tables);
         const Chain chain(plan, table);
         for (std::uint32_t layer = 0; layer < chain.size(); ++layer) result.names.push_back(chain[layer].name);
         result.replicated = replication(site, chain);
