@@ -33,7 +33,7 @@ Storage rates(const Storage& storage, std::uint32_t nodes) {
 class Prices {
 public:
     Prices(const Job& job, const Checkpoint& how, const Storage& storage)
-        : job_(job), rates_(rates(storage, job.nodes)) {
+        : job_(job), said_(storage), rates_(rates(storage, job.nodes)) {
         const auto savers = static_cast<std::size_t>(how.savers);
         bytes_ = job.saved_bytes[static_cast<std::size_t>(how.saved)];
         of_rank_ = bytes_ / job.savers[savers];
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] double write(Tier tier) const {
         switch (tier) {
             case Tier::shared: return std::max(bytes_ / rates_.write, of_node_ / rates_.node_write);
-            case Tier::nvme: return of_node_ / rates_.nvme_write;
+            case Tier::nvme: return of_node_ / drives(&Storage::nvme_write);
             case Tier::host_memory: return of_rank_ / copies("host_memory");
             case Tier::peer_gpu: return of_node_ / nics();
         }
@@ -58,7 +58,7 @@ public:
                 const double once = std::max(bytes_ / rates_.read, of_node_ / rates_.node_read);
                 return job_.nodes > 1 ? std::max(once, resident / nics()) : once;
             }
-            case Tier::nvme: return resident / rates_.nvme_read;
+            case Tier::nvme: return resident / drives(&Storage::nvme_read);
             case Tier::host_memory: return job_.resident_bytes / copies("host_memory");
             case Tier::peer_gpu: return resident / nics();
         }
@@ -78,6 +78,12 @@ private:
                     "the cluster's nodes have no host to copy to",
                     "write synchronously to the shared file system: \"tier\": \"shared\", \"asynchronous\": false");
     }
+    /// The usual drives are those of a node whose host is known.
+    [[nodiscard]] double drives(double Storage::*rate) const {
+        if (job_.copy_bytes_per_second > 0 || said_.*rate > 0) return rates_.*rate;
+        throw Error("", "/checkpoint/tier", "what drives the cluster's nodes have is not known",
+                    "give storage.nvme_read_rate and storage.nvme_write_rate, or \"tier\": \"shared\"");
+    }
     [[nodiscard]] double nics() const {
         if (job_.nics_bytes_per_second > 0 && job_.nodes > 1) return job_.nics_bytes_per_second;
         throw Error("", "/checkpoint/tier", "a single node has no other to send checkpoints to",
@@ -85,7 +91,7 @@ private:
     }
 
     const Job& job_;
-    Storage rates_;
+    Storage said_, rates_;
     double bytes_ = 0, of_rank_ = 0, of_node_ = 0;
 };
 

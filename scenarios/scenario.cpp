@@ -161,7 +161,9 @@ void check_precision(Dtype wanted, const topology::Gpu& gpu, const Sections& sec
         if (offers(gpu, other)) legal += fmt::format("{}{}", legal.empty() ? "" : ", ", kernels::name(other));
     }
     throw Error(sections.top.file(), sections.training.pointer("precision"),
-                fmt::format("{} has no {} tensor cores", gpu.name, kernels::name(wanted)), "legal values: " + legal);
+                fmt::format("{} has no {} {}", gpu.name, kernels::name(wanted),
+                            wanted == Dtype::fp32 ? "products" : "tensor cores"),
+                "legal values: " + legal);
 }
 
 /// Calls read(text, i) for every text of a list; what it throws gets the text's place.

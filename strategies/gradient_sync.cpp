@@ -78,19 +78,21 @@ void GradientSync::forms(std::uint32_t bucket, std::uint32_t micro_batch, std::v
 }
 
 void GradientSync::behind(const Slot& slot, std::size_t position) {
-    if (!slot.completes_gradient() || !plan_.strategy.overlap_grad_reduce) return;
+    if (!slot.completes_gradient()) return;
+    const bool beside = plan_.strategy.overlap_grad_reduce;
     buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) {
         const GradientBucket& closing = buckets_.buckets[bucket];
         if (closing.chunk != slot.chunk || closing.position != position) return;
+        if (!beside && !by_micro_batch(bucket)) return;
         scatter(bucket, slot.micro_batch, is_last(slot));
         if (is_last(slot)) reduce(bucket);
+        if (!beside) in_turn_ = under_way_;
     });
 }
 
-void GradientSync::behind(const Slot& slot) {
-    if (!slot.completes_gradient() || plan_.strategy.overlap_grad_reduce) return;
-    for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b)
-        if (buckets_.buckets[b].chunk == slot.chunk) scatter(b, slot.micro_batch, is_last(slot));
+void GradientSync::take_turn(std::vector<BufferId>& reads) {
+    reads.insert(reads.end(), in_turn_.begin(), in_turn_.end());
+    in_turn_.clear();
 }
 
 /// The collectives one behind the other; the token of the last. summed: over micro-batches; else one micro-batch's,
@@ -197,7 +199,8 @@ void GradientSync::reduce_replicated() {
 
 std::vector<BufferId> GradientSync::finish() {
     if (!plan_.strategy.overlap_grad_reduce)
-        for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b) reduce(b);
+        for (std::uint32_t b = 0; b < buckets_.buckets.size(); ++b)
+            if (!by_micro_batch(b)) reduce(b);
     reduce_replicated();
     return reduced_;
 }

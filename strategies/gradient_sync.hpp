@@ -17,10 +17,12 @@ namespace orrery::strategies {
 
 /// Writes the collectives that turn gradients as they are formed into gradients as they are summed over micro-batches
 /// (behind every backward), and these into what the optimizer takes (once a step), bucket by bucket. Which there are
-/// says the ownership; with overlap_grad_reduce they run beside the backward, else behind it. Where sums lie in host
-/// memory (Plan::sums_on_host; DeepSpeed's runtime/zero/stage3.py, partition_grads) each micro-batch's shares go there,
-/// from the second on with the sum so far, which is copied to the device, added, and copied back; the whole sum goes on
-/// to the drives, in fp32, where states lie on them.
+/// says the ownership. With overlap_grad_reduce they run beside the backward. Without, those of every backward take
+/// their turn in it, bucket by bucket (DeepSpeed without overlap_comm reduces on the stream of the layers:
+/// runtime/zero/stage_1_and_2.py, average_tensor), those of once a step run behind it. Where sums lie in host memory
+/// (Plan::sums_on_host; DeepSpeed's runtime/zero/stage3.py, partition_grads) each micro-batch's shares go there, from
+/// the second on with the sum so far, which is copied to the device, added, and copied back; the whole sum goes on to
+/// the drives, in fp32, where states lie on them.
 class GradientSync {
 public:
     GradientSync(const Plan& plan, const Stage& stage, std::span<const Slot> slots, Builder& builder, Intern& intern);
@@ -31,9 +33,10 @@ public:
     void begin_step();
     /// Adds what the call of a slot's layer, by its position in its chunk, writes.
     void formed(const Slot& slot, std::size_t position, std::vector<BufferId>& writes);
-    /// Behind the slot's last call for that layer, and behind its last for any.
+    /// Behind the slot's last call for that layer.
     void behind(const Slot& slot, std::size_t position);
-    void behind(const Slot& slot);
+    /// Adds what the layers' next call waits for, since its turn comes behind a bucket's.
+    void take_turn(std::vector<BufferId>& reads);
     /// What the last reduction makes that was written beside the backward; empty: there is none yet.
     [[nodiscard]] const std::vector<BufferId>& under_way() const { return under_way_; }
     /// What is left to do when all slots have run. Returns what the optimizer reads; last_dense() is then the last of
@@ -83,7 +86,7 @@ private:
     std::map<Formed, BufferId> formed_;                // of buckets that are scattered behind every backward
     std::map<std::uint32_t, BufferId> on_host_;        // by bucket: sums that lie in host memory
     std::map<std::uint32_t, std::uint16_t> scatters_;  // by bucket: what its scatters take
-    std::vector<BufferId> under_way_;
+    std::vector<BufferId> under_way_, in_turn_;
 };
 
 }  // namespace orrery::strategies

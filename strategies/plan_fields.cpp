@@ -240,8 +240,8 @@ constexpr std::array of_strategy{
         .when_absent = "as many on each",
         .origin = "Megatron-LM (pipeline_model_parallel_layout)"}),
     field<&Strategy::overlap_grad_reduce>({.name = "overlap_grad_reduce",
-        .help = "Gradients are reduced beside the backward pass; else all at its end, and whole until then, under "
-                "zero2 and zero3 as well.",
+        .help = "Gradients are reduced beside the backward pass; else all at its end. Under zero2 and zero3 bucket by "
+                "bucket in any case: without it the layers wait for each.",
         .origin = "Megatron-LM"}),
     field<&Strategy::overlap_param_gather>({.name = "overlap_param_gather",
         .help = "Parameters are gathered beside the forward pass; needs zero1.",

@@ -289,6 +289,7 @@ void StageWriter::forward_layer(const Slot& slot, std::size_t i, const std::vect
     const Label label = intern_.label("forward", Phase::forward, mb, placed.layer);
     Use& use = forward_use(slot, i, reads);
     checkpoints_.before(label, placed.runs_again, use.writes);
+    gradients_.take_turn(use.reads);
     call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward, label, use);
     checkpoints_.behind(label, placed.runs_again, {});
     weights_.behind();
@@ -337,6 +338,7 @@ void StageWriter::backward_layer(const Slot& slot, std::size_t i, const std::vec
     Use& use = backward_use(slot, i, reads);
     if (block != LayerBlocks::none) {
         checkpoints_.before(label, placed.runs_again, use.writes);
+        gradients_.take_turn(use.reads);
         call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block, label, use);
     }
     gradients_.behind(slot, i);
@@ -344,7 +346,6 @@ void StageWriter::backward_layer(const Slot& slot, std::size_t i, const std::vec
 }
 
 void StageWriter::end_backward(const Slot& slot) {
-    gradients_.behind(slot);
     if (slot.work == SlotWork::backward) saved(slot) = {};
 }
 
@@ -366,6 +367,7 @@ void StageWriter::pair_layers(const Slot& ahead, std::size_t i, const std::vecto
                               std::size_t j, const std::vector<BufferId>& of_j) {
     const PlacedLayer &one = stage_.chunks[ahead.chunk][i], &other = stage_.chunks[back.chunk][j];
     Use& use = forward_use(ahead, i, of_i);
+    gradients_.take_turn(use.reads);
     const auto mb = static_cast<std::int32_t>(ahead.micro_batch);
     if (one.blocks->forward_to_wait != LayerBlocks::none)
         call_to_wait(one.blocks->forward_to_wait, intern_.label("forward", Phase::forward, mb, one.layer), use);
@@ -410,13 +412,13 @@ void StageWriter::weight_gradient(const Slot& slot) {
             std::vector<BufferId> writes;
             gradients_.formed(slot, i, writes);
             const auto mb = static_cast<std::int32_t>(slot.micro_batch);
+            std::vector<BufferId> reads{kept[i].for_weights, kept[i].output_gradient};
+            gradients_.take_turn(reads);
             builder_.emit(Lane::compute, intern_.label("weight gradient", Phase::backward, mb, chunk[i].layer),
-                          What{Call{block}}, std::vector<BufferId>{kept[i].for_weights, kept[i].output_gradient},
-                          writes);
+                          What{Call{block}}, reads, writes);
         }
         gradients_.behind(slot, i);
     }
-    gradients_.behind(slot);
 }
 
 void StageWriter::update() {

@@ -150,6 +150,12 @@ TEST(TrainingRun, ContradictionsNameTheirKey) {
     job = sample_job();
     job.copy_bytes_per_second = 0;
     EXPECT_EQ(pointer_of_error(options, job), "/checkpoint/tier");
+    options.checkpoint.tier = Tier::nvme;
+    EXPECT_EQ(pointer_of_error(options, job), "/checkpoint/tier") << "whose drives are not known";
+    options.storage.nvme_write = 1e9;
+    EXPECT_EQ(pointer_of_error(options, job), "/checkpoint/tier") << "nor how fast they read";
+    options.storage.nvme_read = 1e9;
+    EXPECT_EQ(pointer_of_error(options, job), "none");
     options = {};
     options.failures.detection_s = -1;
     EXPECT_EQ(pointer_of_error(options), "/reliability/detection");

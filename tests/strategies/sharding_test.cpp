@@ -7,6 +7,7 @@
 #include <map>
 
 #include "strategies/build.hpp"
+#include "strategies/hazards.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/stage.hpp"
 #include "tests/strategies/tiny_plan.hpp"
@@ -68,6 +69,38 @@ TEST(Sharding, ZeRO2ScattersEveryMicroBatch) {
                                                       {CollectiveKind::reduce_scatter, plan.micro_batches() * bytes},
                                                       {CollectiveKind::all_gather, bytes}}));
     }
+}
+
+/// DeepSpeed without overlap_comm (runtime/zero/stage_1_and_2.py, average_tensor) reduces on the stream of the layers.
+TEST(Sharding, WithoutOverlapLayersWaitForEachBucket) {
+    for (const Sharding sharding : {Sharding::zero2, Sharding::zero3})
+        for (const bool overlap : {false, true}) {
+            const StepProgram step = build(sharded(sharding, 1, overlap));
+            const Program& program = step.programs.front();
+            const Hazards hazards(program);
+            std::uint32_t behind = 0, waited = 0, reduction = 0;
+            for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+                const auto* c = std::get_if<Collective>(&program.ops[i].what);
+                if (c != nullptr && c->kind == CollectiveKind::reduce_scatter) reduction = i;
+                if (!std::holds_alternative<Call>(program.ops[i].what) || reduction == 0) continue;
+                ++behind;
+                waited += std::ranges::count(hazards.of(i), reduction) > 0 ? 1 : 0;
+                reduction = 0;
+            }
+            ASSERT_GT(behind, 0U);
+            EXPECT_EQ(waited, overlap ? 0 : behind) << (sharding == Sharding::zero2 ? "zero2" : "zero3");
+        }
+}
+
+/// No gradient stays whole until the end of the step.
+TEST(Sharding, WithoutOverlapNoMoreIsKept) {
+    for (const std::uint32_t pipeline : {1U, 2U})
+        for (const Sharding sharding : {Sharding::zero2, Sharding::zero3}) {
+            const StepProgram turns = build(sharded(sharding, pipeline, false)),
+                              beside = build(sharded(sharding, pipeline, true));
+            for (std::uint32_t role = 0; role < turns.programs.size(); ++role)
+                EXPECT_LE(memory(turns, role).peak, memory(beside, role).peak);
+        }
 }
 
 /// Section 5.3, and Zhao et al. 2023, section 3.2.1: weights are gathered for every forward and every backward.
