@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "documents/document.hpp"
 #include "documents/reader.hpp"
+#include "hardware/gpu.hpp"
 #include "kernels/kernel.hpp"
 #include "scenarios/background.hpp"
 #include "scenarios/gpu_profiles.hpp"
@@ -166,6 +167,19 @@ void check_precision(Dtype wanted, const topology::Gpu& gpu, const Sections& sec
                 "legal values: " + legal);
 }
 
+/// What only CUDA has changes nothing on a chip without it.
+void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, const Sections& sections) {
+    if (!hardware::is_chip(gpu.socket)) return;
+    const auto refuse = [&](bool said, const char* key, const char* otherwise) {
+        if (said)
+            throw Error(sections.top.file(), sections.training.pointer(key), fmt::format("{} {}", gpu.name, otherwise),
+                        fmt::format("leave {} out", key));
+    };
+    refuse(training.cuda_graph, "cuda_graph", "runs programs that are compiled whole, and has no CUDA graphs");
+    refuse(training.attention_kernel != strategies::Training{}.attention_kernel, "attention_kernel",
+           "has none of the generations of FlashAttention for CUDA");
+}
+
 /// Calls read(text, i) for every text of a list; what it throws gets the text's place.
 template <class Read>
 void each_text(const Reader& reader, std::string_view key, const Read& read) {
@@ -293,8 +307,10 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     const char* have = gpus == cluster.gpus() ? "the cluster has {} GPUs" : "{} GPUs of the cluster are left";
     fit_to_cluster(scenario.plan.strategy, gpus, fmt::format(fmt::runtime(have), gpus), sections);
     fill_node_ranks(scenario.plan.strategy, cluster);
-    for (const topology::NodeGroup& group : cluster.groups())
+    for (const topology::NodeGroup& group : cluster.groups()) {
         check_precision(scenario.plan.training.precision.compute, group.gpu, sections);
+        check_cuda(scenario.plan.training, group.gpu, sections);
+    }
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);

@@ -62,5 +62,22 @@ TEST(GpuProfiles, EveryKindMustOfferThePrecision) {
                  "bf16");
 }
 
+TEST(GpuProfiles, ChipsHaveNothingOfCuda) {
+    json document = sound_scenario();
+    document["cluster"] = {{"preset", "tpu-v4"}, {"nodes", 16}};
+    document["strategy"] = {{"tensor", 2}};
+    document["training"]["precision"] = "bf16";
+    document["training"].erase("cuda_graph");
+    EXPECT_NO_THROW((void)from_json(document, "x.json"));
+    const auto refused = [&](const char* key, const json& value, const char* what, const char* remedy) {
+        json with = document;
+        with["training"][key] = value;
+        expect_error([&] { (void)from_json(with, "x.json"); }, std::string("/training/") + key, what, remedy);
+    };
+    refused("cuda_graph", true, "TPU-v4 runs programs that are compiled whole", "leave cuda_graph out");
+    refused("attention_kernel", "flash-2", "none of the generations", "leave attention_kernel out");
+    refused("precision", "fp32", "TPU-v4 has no fp32 products", "bf16");
+}
+
 }  // namespace
 }  // namespace orrery::scenarios
