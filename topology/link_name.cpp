@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 namespace orrery::topology {
@@ -25,21 +26,29 @@ std::string vertex_name(const Fabric& fabric, std::uint32_t vertex) {
     return fmt::format("router {}", router);
 }
 
+/// A vertex of a node by its number among those of its kind.
+std::string vertex_name(const NodePlan& plan, std::uint32_t vertex) {
+    const auto& kinds = plan.vertices();
+    const auto index = std::count(kinds.begin(), kinds.begin() + vertex, kinds[vertex]);
+    return fmt::format("{} {}", name(kinds[vertex]), index);
+}
+
 }  // namespace
 
 std::string link_name(const Cluster& cluster, LinkId link) {
-    const Link facts = cluster.link(link);
+    (void)cluster.link(link);  // throws where there is none
     if (link >= cluster.first_fabric_link()) {
         const Fabric::Ends ends = cluster.fabric().ends(link - cluster.first_fabric_link());
         return fmt::format("{} to {}", vertex_name(cluster.fabric(), ends.from),
                            vertex_name(cluster.fabric(), ends.to));
     }
     std::uint32_t node = 0;
-    for (LinkId first = 0; node < cluster.nodes(); ++node) {
-        first += static_cast<LinkId>(cluster.plan_of(node).links().size());
-        if (link < first) break;
-    }
-    return fmt::format("node {} {}", node, name(facts.kind));
+    LinkId inside = link;
+    for (; inside >= cluster.plan_of(node).links().size(); ++node)
+        inside -= static_cast<LinkId>(cluster.plan_of(node).links().size());
+    const NodePlan& plan = cluster.plan_of(node);
+    const NodeLink& ends = plan.links()[inside];
+    return fmt::format("node {} {} to {}", node, vertex_name(plan, ends.from), vertex_name(plan, ends.to));
 }
 
 }  // namespace orrery::topology

@@ -1,7 +1,5 @@
 #include "sim/collective/link_load.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace orrery::sim {
@@ -140,53 +138,6 @@ void LinkLoad::add_end(GpuId gpu, GpuId other, double sent, double received) {
     if (on_chip) return;
     between_[fabric + port] += sent;
     between_[fabric + ports + port] += received;
-}
-
-namespace {
-
-std::string vertex(topology::VertexKind kind, std::uint32_t index) {
-    return fmt::format("{} {}", topology::name(kind), index);
-}
-
-std::string inside_name(const topology::Cluster& cluster, LinkId link) {
-    LinkId first = 0;
-    for (std::uint32_t node = 0; node < cluster.nodes(); ++node) {
-        const auto& plan = cluster.plan_of(node);
-        const auto count = static_cast<LinkId>(plan.links().size());
-        if (link >= first + count) {
-            first += count;
-            continue;
-        }
-        const topology::NodeLink& l = plan.links()[link - first];
-        const auto end = [&](std::uint32_t v) {
-            const topology::VertexKind kind = plan.vertices()[v];
-            std::uint32_t index = 0;
-            for (std::uint32_t u = 0; u < v; ++u) index += plan.vertices()[u] == kind ? 1 : 0;
-            return vertex(kind, index);
-        };
-        return fmt::format("node {}: {} -> {}", node, end(l.from), end(l.to));
-    }
-    return fmt::format("link {}", link);
-}
-
-}  // namespace
-
-std::string link_name(const topology::Cluster& cluster, LinkId link) {
-    if (link < cluster.first_fabric_link()) return inside_name(cluster, link);
-    const topology::Fabric& fabric = cluster.fabric();
-    const auto ends = fabric.ends(link - cluster.first_fabric_link());
-    const auto end = [&](std::uint32_t v) {
-        const std::uint32_t ports = fabric.ports(), nics = fabric.parts().nics_per_node;
-        const bool chips = fabric.parts().on_chip;
-        if (v < ports) return chips ? fmt::format("chip {}", v) : fmt::format("node {} NIC {}", v / nics, v % nics);
-        std::uint32_t router = chips ? v : v - ports;
-        for (const topology::Layer& layer : fabric.layers()) {
-            if (router < layer.count) return vertex(layer.kind, router);
-            router -= layer.count;
-        }
-        return fmt::format("router {}", router);
-    };
-    return fmt::format("{} -> {}", end(ends.from), end(ends.to));
 }
 
 }  // namespace orrery::sim

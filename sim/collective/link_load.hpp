@@ -46,7 +46,4 @@ private:
     std::vector<std::uint32_t> touched_;  // routers of the current destination
 };
 
-/// "NIC 3 of node 7 -> leaf 12", "GPU 0 of node 7 -> NVSwitch 1".
-std::string link_name(const topology::Cluster& cluster, topology::LinkId link);
-
 }  // namespace orrery::sim

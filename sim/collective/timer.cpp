@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "topology/link_name.hpp"
 
 namespace orrery::sim {
 
@@ -161,7 +162,7 @@ std::vector<LinkShare> CollectiveTimer::busiest(const Loads& loads, double bytes
     std::ranges::stable_sort(order, std::ranges::greater{}, &Kind::utilisation);
     std::vector<LinkShare> result;
     for (std::size_t i = 0; i < std::min(most, order.size()); ++i)
-        result.push_back({link_name(cluster_, order[i].link), loads.bytes.at(order[i].link) * bytes,
+        result.push_back({topology::link_name(cluster_, order[i].link), loads.bytes.at(order[i].link) * bytes,
                           order[i].utilisation, order[i].count});
     return result;
 }

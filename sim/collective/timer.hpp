@@ -20,7 +20,7 @@ struct Insisted {
 };
 
 struct LinkShare {
-    std::string link;           ///< link_name
+    std::string link;           ///< topology::link_name
     double bytes = 0;           ///< that it carries
     double utilisation = 0;     ///< of its payload capacity over the collective's time
     std::uint32_t as_busy = 1;  ///< links that are as busy as this one

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "topology/catalog.hpp"
@@ -49,6 +50,31 @@ TEST(LinkName, TellsDirectionsAndNodesApart) {
     EXPECT_TRUE(nic(back).starts_with("node 2 nic 3 to leaf ")) << nic(back);
     EXPECT_TRUE(link_name(cluster, back.back()).starts_with("node 0 ")) << "inside the node that is reached";
     EXPECT_THROW((void)link_name(cluster, cluster.links()), Error);
+}
+
+TEST(LinkName, EveryLinkHasItsOwn) {
+    ClusterSpec chips;
+    chips.preset = "tpu-v5p";
+    chips.nodes = 128;
+    chips.fabric.kind = "multislice";
+    chips.fabric.groups = 2;
+    ClusterSpec boxes;
+    boxes.preset = "dgx-h100";
+    boxes.nodes = 40;
+    for (const ClusterSpec& spec : {boxes, chips}) {
+        const Cluster cluster = build(spec);
+        std::set<std::string> names;
+        for (LinkId link = 0; link < cluster.links(); ++link) names.insert(link_name(cluster, link));
+        EXPECT_EQ(names.size(), cluster.links()) << spec.preset;
+    }
+}
+
+TEST(LinkName, InsideANodeBothEndsAreSaid) {
+    ClusterSpec spec;
+    spec.preset = "dgx-a100";
+    spec.nodes = 2;
+    const Cluster cluster = build(spec);
+    EXPECT_EQ(link_name(cluster, cluster.route(8, 9).front()), "node 1 gpu 0 to nvswitch 0");
 }
 
 }  // namespace

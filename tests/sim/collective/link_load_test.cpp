@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <set>
 
 #include "sim/collective/algorithms.hpp"
 #include "topology/catalog.hpp"
@@ -69,14 +68,6 @@ TEST(LinkLoad, PxnStaysOnItsRails) {
     };
     EXPECT_NEAR(most("pxn").second, most("direct").second, 1e-9) << "as much through the NICs";
     EXPECT_LT(most("pxn").first, most("direct").first) << "less through the spines";
-}
-
-TEST(LinkLoad, LinksHaveNames) {
-    const topology::Cluster cluster = topology::build({.preset = "dgx-h100", .nodes = 4});
-    std::set<std::string> names;
-    for (topology::LinkId link = 0; link < cluster.links(); ++link) names.insert(link_name(cluster, link));
-    EXPECT_EQ(names.size(), cluster.links());
-    EXPECT_EQ(link_name(cluster, cluster.first_fabric_link()), "node 0 NIC 0 -> leaf 0");
 }
 
 }  // namespace
