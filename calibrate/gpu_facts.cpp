@@ -7,6 +7,8 @@
 #include <cctype>
 #include <stdexcept>
 
+#include "hardware/compute_capability.hpp"
+
 namespace orrery::calibrate {
 
 namespace {
@@ -275,6 +277,19 @@ constexpr GpuFacts table[] = {
      .fp4_origin = engine_gb300_fp4},
 };
 
+/// Share of what bounds them that scans of mamba_ssm's library reach.
+Constant state_space_scan(const hardware::Gpu& board) {
+    const char* const hopper =
+        "vLLM's Triton kernels, which are mamba_ssm's, on H100: 11.8 million tokens/s in the median of 4,096 to "
+        "262,144 tokens forward, 128 heads of 64, state 128 (vllm, pull request 27299), 694 us for 8,192 that bytes "
+        "put at 289";
+    if (board.compute_capability < hardware::blackwell) return {0.42, "1", hopper};
+    return {0.336, "1",
+            fmt::format("{}; of this Blackwell reaches 0.8: on a GB200 Mamba-3's forward takes 0.75 of its time on an "
+                        "H200, 450 ms of 602 (state-spaces/mamba, issue 904), where bytes put it at 0.6",
+                        hopper)};
+}
+
 }  // namespace
 
 std::span<const GpuFacts> gpu_facts() { return table; }
@@ -301,24 +316,6 @@ const hardware::Gpu& board_of(const GpuFacts& facts) {
     if (board == nullptr) throw std::logic_error("no board " + std::string(facts.board));
     return *board;
 }
-
-namespace {
-
-/// Share of what bounds them that scans of mamba_ssm's library reach.
-Constant state_space_scan(const hardware::Gpu& board) {
-    const char* const hopper =
-        "vLLM's Triton kernels, which are mamba_ssm's, on H100: 11.8 million tokens/s in the median of 4,096 to "
-        "262,144 tokens forward, 128 heads of 64, state 128 (vllm, pull request 27299), 694 us for 8,192 that bytes "
-        "put at 289";
-    constexpr int blackwell = 100;
-    if (board.compute_capability < blackwell) return {0.42, "1", hopper};
-    return {0.336, "1",
-            fmt::format("{}; of this Blackwell reaches 0.8: on a GB200 Mamba-3's forward takes 0.75 of its time on an "
-                        "H200, 450 ms of 602 (state-spaces/mamba, issue 904), where bytes put it at 0.6",
-                        hopper)};
-}
-
-}  // namespace
 
 std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
     const hardware::Gpu& board = board_of(facts);

@@ -1,5 +1,7 @@
 #include "hardware/attention_kernels.hpp"
 
+#include "hardware/compute_capability.hpp"
+
 namespace orrery::hardware {
 
 namespace {
@@ -29,7 +31,6 @@ AttentionRates slower(const AttentionRates& rates, const AttentionRates& share) 
 }  // namespace
 
 AttentionRates attention_rates(AttentionKernel kernel, int compute_capability) {
-    constexpr int hopper = 90, blackwell = 100;
     const bool on_hopper = compute_capability >= hopper && compute_capability < blackwell;
     const AttentionRates& flash_2 = on_hopper ? flash_2_on_hopper : as_the_table;
     switch (kernel) {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "hardware/compute_capability.hpp"
+
 namespace orrery::hardware {
 
 namespace {
 
 constexpr std::uint64_t kib = 1024, mib = 1024 * kib;
-
-constexpr int volta = 70, ampere = 80, hopper = 90;
 
 /// PyTorch gives each cuBLAS handle a workspace of this (ATen/cuda/CublasHandlePool.cpp): ":4096:2:16:8", from Hopper
 /// on 4096 KiB x 8. Deterministic results need CUBLAS_WORKSPACE_CONFIG, ":4096:8" in Megatron-LM's own tests.

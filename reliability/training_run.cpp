@@ -16,24 +16,25 @@ namespace {
 constexpr double seconds_per_day = 86400;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// What storage.hpp leaves open, by the nodes of the job.
-Storage rates(const Storage& storage, std::uint32_t nodes) {
+/// What is not said, by the nodes of the job. The usual drives are those of a node whose host is known; else 0.
+Storage rates(const Storage& storage, const Job& job) {
     const auto or_usual = [](double given, double usual) { return given > 0 ? given : usual; };
     Storage full = storage;
     full.node_read = or_usual(storage.node_read, hardware::node_read);
     full.node_write = or_usual(storage.node_write, hardware::node_write);
-    full.read = or_usual(storage.read, std::max(hardware::node_read, nodes * hardware::shared_read_per_node));
-    full.write = or_usual(storage.write, std::max(hardware::node_write, nodes * hardware::shared_write_per_node));
-    full.nvme_read = or_usual(storage.nvme_read, hardware::nvme_read);
-    full.nvme_write = or_usual(storage.nvme_write, hardware::nvme_write);
+    full.read = or_usual(storage.read, std::max(hardware::node_read, job.nodes * hardware::shared_read_per_node));
+    full.write = or_usual(storage.write, std::max(hardware::node_write, job.nodes * hardware::shared_write_per_node));
+    if (job.copy_bytes_per_second > 0) {
+        full.nvme_read = or_usual(storage.nvme_read, hardware::nvme_read);
+        full.nvme_write = or_usual(storage.nvme_write, hardware::nvme_write);
+    }
     return full;
 }
 
 /// Times of one checkpoint. A rank that saves writes as much as the others that do.
 class Prices {
 public:
-    Prices(const Job& job, const Checkpoint& how, const Storage& storage)
-        : job_(job), said_(storage), rates_(rates(storage, job.nodes)) {
+    Prices(const Job& job, const Checkpoint& how, const Storage& storage) : job_(job), rates_(rates(storage, job)) {
         const auto savers = static_cast<std::size_t>(how.savers);
         bytes_ = job.saved_bytes[static_cast<std::size_t>(how.saved)];
         of_rank_ = bytes_ / job.savers[savers];
@@ -78,9 +79,8 @@ private:
                     "the cluster's nodes have no host to copy to",
                     "write synchronously to the shared file system: \"tier\": \"shared\", \"asynchronous\": false");
     }
-    /// The usual drives are those of a node whose host is known.
     [[nodiscard]] double drives(double Storage::*rate) const {
-        if (job_.copy_bytes_per_second > 0 || said_.*rate > 0) return rates_.*rate;
+        if (rates_.*rate > 0) return rates_.*rate;
         throw Error("", "/checkpoint/tier", "what drives the cluster's nodes have is not known",
                     "give storage.nvme_read_rate and storage.nvme_write_rate, or \"tier\": \"shared\"");
     }
@@ -91,7 +91,7 @@ private:
     }
 
     const Job& job_;
-    Storage said_, rates_;
+    Storage rates_;
     double bytes_ = 0, of_rank_ = 0, of_node_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include "base/error.hpp"
@@ -66,12 +67,18 @@ double Cluster::intra_node_bytes_per_second() const { return groups_.front().pla
 Link Cluster::link(LinkId id) const {
     if (id >= links()) throw Error(fmt::format("link {} of cluster \"{}\", which has {}", id, name_, links()));
     if (id >= first_fabric_link_) return fabric_->link(id - first_fabric_link_);
+    return inside(id).at.link;
+}
+
+Cluster::Inside Cluster::inside(LinkId id) const {
+    std::uint32_t before = 0;
     for (const NodeGroup& group : groups_) {
         const auto per_node = static_cast<LinkId>(group.plan->links().size()), all = group.nodes * per_node;
-        if (id < all) return group.plan->links()[id % per_node].link;
+        if (id < all) return {before + id / per_node, *group.plan, group.plan->links()[id % per_node]};
         id -= all;
+        before += group.nodes;
     }
-    return {};
+    throw std::logic_error("a link of the fabric is inside no node");
 }
 
 std::vector<LinkId> Cluster::route(GpuId from, GpuId to) const {

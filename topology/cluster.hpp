@@ -70,6 +70,14 @@ public:
     [[nodiscard]] Link link(LinkId id) const;
     /// The first link of the fabric; those before it are inside nodes.
     [[nodiscard]] LinkId first_fabric_link() const { return first_fabric_link_; }
+    /// A link inside a node, of which and where in its plan.
+    struct Inside {
+        std::uint32_t node;
+        const NodePlan& plan;
+        const NodeLink& at;
+    };
+    /// Of a link before first_fabric_link(); throws std::logic_error for one of the fabric.
+    [[nodiscard]] Inside inside(LinkId id) const;
 
     /// The directed links from one GPU to another, in order; empty for from == to. Minimal: inside a node over NVLink
     /// (PCIe without it); between nodes GPU, its nearest NIC, leaf, (spine, core,) leaf, NIC, GPU. Among equal paths

@@ -19,14 +19,8 @@ LinkEnds link_ends(const Cluster& cluster, LinkId link) {
         const Fabric::Ends ends = cluster.fabric().ends(link - cluster.first_fabric_link());
         return {fabric_vertex(cluster.fabric(), ends.from), fabric_vertex(cluster.fabric(), ends.to)};
     }
-    for (std::uint32_t node = 0;; ++node) {
-        const NodePlan& plan = cluster.plan_of(node);
-        if (link < plan.links().size()) {
-            const NodeLink& ends = plan.links()[link];
-            return {plan.vertices()[ends.from], plan.vertices()[ends.to]};
-        }
-        link -= static_cast<LinkId>(plan.links().size());
-    }
+    const Cluster::Inside found = cluster.inside(link);
+    return {found.plan.vertices()[found.at.from], found.plan.vertices()[found.at.to]};
 }
 
 }  // namespace orrery::topology

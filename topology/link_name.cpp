@@ -42,13 +42,8 @@ std::string link_name(const Cluster& cluster, LinkId link) {
         return fmt::format("{} to {}", vertex_name(cluster.fabric(), ends.from),
                            vertex_name(cluster.fabric(), ends.to));
     }
-    std::uint32_t node = 0;
-    LinkId inside = link;
-    for (; inside >= cluster.plan_of(node).links().size(); ++node)
-        inside -= static_cast<LinkId>(cluster.plan_of(node).links().size());
-    const NodePlan& plan = cluster.plan_of(node);
-    const NodeLink& ends = plan.links()[inside];
-    return fmt::format("node {} {} to {}", node, vertex_name(plan, ends.from), vertex_name(plan, ends.to));
+    const auto [node, plan, at] = cluster.inside(link);
+    return fmt::format("node {} {} to {}", node, vertex_name(plan, at.from), vertex_name(plan, at.to));
 }
 
 }  // namespace orrery::topology

@@ -1,0 +1,8 @@
+// CUDA's compute capabilities of the generations that code tells apart (CUDA C++ programming guide), 80 for 8.0.
+#pragma once
+
+namespace orrery::hardware {
+
+inline constexpr int volta = 70, ampere = 80, hopper = 90, blackwell = 100;
+
+}  // namespace orrery::hardware
