@@ -277,17 +277,28 @@ constexpr GpuFacts table[] = {
      .fp4_origin = engine_gb300_fp4},
 };
 
-/// Share of what bounds them that scans of mamba_ssm's library reach.
+/// What Nemotron 3 Nano's steps on H100 spend in mamba_ssm's and causal_conv1d's kernels.
+constexpr std::string_view mixers =
+    "Nemotron 3 Nano in bf16 on 8 H100, 12,288 tokens a GPU and step, 23 mixers "
+    "(GiscardBiamby/Automodel-scalingai-f26, "
+    "mfu/results, final8_nsys)";
+
+/// Share of what bounds them that scans of mamba_ssm's library reach, forward and backward.
 Constant state_space_scan(const hardware::Gpu& board) {
-    const char* const hopper =
-        "vLLM's Triton kernels, which are mamba_ssm's, on H100: 11.8 million tokens/s in the median of 4,096 to "
-        "262,144 tokens forward, 128 heads of 64, state 128 (vllm, pull request 27299), 694 us for 8,192 that bytes "
-        "put at 289";
-    if (board.compute_capability < hardware::blackwell) return {0.42, "1", hopper};
-    return {0.336, "1",
+    const std::string hopper = fmt::format(
+        "{}: 54.3 ms of scans that bytes put at 34.8; of forwards alone vLLM's kernels, which are the same, reach 0.42 "
+        "(vllm, pull request 27299)",
+        mixers);
+    if (board.compute_capability < hardware::blackwell) return {0.641, "1", hopper};
+    return {0.513, "1",
             fmt::format("{}; of this Blackwell reaches 0.8: on a GB200 Mamba-3's forward takes 0.75 of its time on an "
                         "H200, 450 ms of 602 (state-spaces/mamba, issue 904), where bytes put it at 0.6",
                         hopper)};
+}
+
+/// Share of what their bytes ask for that the convolutions before scans reach, forward and backward.
+Constant state_space_convolution() {
+    return {0.479, "1", fmt::format("{}: 17.1 ms of convolutions that bytes put at 8.19", mixers)};
 }
 
 }  // namespace
@@ -327,6 +338,7 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
          {std::min(1.0, facts.sustained / facts.best), "1",
           fmt::format("{}{:g} TFLOP/s", facts.sustained_origin, facts.best)}},
         {"state_space_scan", state_space_scan(board)},
+        {"state_space_convolution", state_space_convolution()},
         {"unaligned_gemm",
          {0.479, "1",
           "GPT-2 124M on A100 in bf16, 8,192 tokens a step: 112,046 tokens/s with 50,257 words, 127,345 with 50,304 "

@@ -23,14 +23,15 @@ kernels::Pointwise stream(const kernels::StateSpace& k) {
 
 StateSpacePredictor::StateSpacePredictor(const Profile& profile, const PointwisePredictor& pointwise)
     : half_rate_(0),
-      reached_(constant_or(profile.constants, "state_space_scan", 1)),
+      scan_(constant_or(profile.constants, "state_space_scan", 1)),
+      convolution_(constant_or(profile.constants, "state_space_convolution", 1)),
       machine_(profile.constants),
       pointwise_(pointwise) {
     half_rate_ = best_half_rate(profile, machine_) * profile.constants.at("sustained_gemm").value;
 }
 
 double StateSpacePredictor::reached(const kernels::StateSpace& k) const {
-    return kernels::convolves(k.kind) ? 1 : reached_;
+    return kernels::convolves(k.kind) ? convolution_ : scan_;
 }
 
 double StateSpacePredictor::products(const kernels::StateSpace& k) const {
@@ -47,7 +48,8 @@ Estimate StateSpacePredictor::estimate(const kernels::StateSpace& k) const {
 
 std::string StateSpacePredictor::explain(const kernels::StateSpace& k) const {
     const double moved = pointwise_.estimate(stream(k)).seconds;
-    const std::string share = reached(k) < 1 ? fmt::format(", over the {:.2f} that scans reach", reached(k)) : "";
+    const std::string share =
+        reached(k) < 1 ? fmt::format(", over the {:.2f} that such kernels reach", reached(k)) : "";
     return fmt::format(
         "{}: {}\n  never measured: the longer of an addition that moves its {}, {}, and of its operations at the rate "
         "of products, {}{}\n  {}",

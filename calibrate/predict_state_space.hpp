@@ -16,7 +16,7 @@ public:
     StateSpacePredictor(const Profile& profile, const PointwisePredictor& pointwise);
 
     /// The longer of an addition that moves as many bytes and of its operations at the rate of products in a long run,
-    /// over the share of it that a scan's kernels reach (constant state_space_scan); convolutions reach all.
+    /// over the share of it that such kernels reach (constants state_space_scan and state_space_convolution).
     [[nodiscard]] Estimate estimate(const kernels::StateSpace& kernel) const;
     [[nodiscard]] std::string explain(const kernels::StateSpace& kernel) const;
 
@@ -25,8 +25,8 @@ private:
     [[nodiscard]] double reached(const kernels::StateSpace& kernel) const;
     [[nodiscard]] double products(const kernels::StateSpace& kernel) const;
 
-    double half_rate_;  ///< flop/s of 16-bit products in a long run
-    double reached_;    ///< by a scan's kernels, of what bounds them
+    double half_rate_;           ///< flop/s of 16-bit products in a long run
+    double scan_, convolution_;  ///< share that a scan's kernels and convolutions reach of what bounds them
     Machine machine_;
     const PointwisePredictor& pointwise_;
 };
