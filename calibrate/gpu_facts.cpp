@@ -280,20 +280,15 @@ constexpr GpuFacts table[] = {
 /// What Nemotron 3 Nano's steps on H100 spend in mamba_ssm's and causal_conv1d's kernels.
 constexpr std::string_view mixers =
     "Nemotron 3 Nano in bf16 on 8 H100, 12,288 tokens a GPU and step, 23 mixers "
-    "(GiscardBiamby/Automodel-scalingai-f26, "
-    "mfu/results, final8_nsys)";
+    "(GiscardBiamby/Automodel-scalingai-f26, mfu/results, final8_nsys)";
 
-/// Share of what bounds them that scans of mamba_ssm's library reach, forward and backward.
-Constant state_space_scan(const hardware::Gpu& board) {
-    const std::string hopper = fmt::format(
-        "{}: 54.3 ms of scans that bytes put at 34.8; of forwards alone vLLM's kernels, which are the same, reach 0.42 "
-        "(vllm, pull request 27299)",
-        mixers);
-    if (board.compute_capability < hardware::blackwell) return {0.641, "1", hopper};
-    return {0.513, "1",
-            fmt::format("{}; of this Blackwell reaches 0.8: on a GB200 Mamba-3's forward takes 0.75 of its time on an "
-                        "H200, 450 ms of 602 (state-spaces/mamba, issue 904), where bytes put it at 0.6",
-                        hopper)};
+/// Rate at which scans of mamba_ssm's library compute, beside moving their bytes, of the peak in fp32.
+Constant state_space_products() {
+    return {
+        2.27, "1",
+        fmt::format("{}: 54.3 ms of scans, whose bytes take 34.8; 2.96 TFLOP of products in the others, 152 TFLOP/s "
+                    "of 66.9",
+                    mixers)};
 }
 
 /// Share of what their bytes ask for that the convolutions before scans reach, forward and backward.
@@ -337,7 +332,7 @@ std::map<std::string, Constant> constants_of(const GpuFacts& facts) {
         {"sustained_gemm",
          {std::min(1.0, facts.sustained / facts.best), "1",
           fmt::format("{}{:g} TFLOP/s", facts.sustained_origin, facts.best)}},
-        {"state_space_scan", state_space_scan(board)},
+        {"state_space_products", state_space_products()},
         {"state_space_convolution", state_space_convolution()},
         {"unaligned_gemm",
          {0.479, "1",

@@ -9,25 +9,27 @@
 
 namespace orrery::calibrate {
 
-/// No profile has measured one: its roofline, of bytes and of operations, with what this device's tables say of both.
+/// No profile has measured one: what this device's tables say of bytes and of operations.
 class StateSpacePredictor {
 public:
     /// Keeps a reference to the other predictor.
     StateSpacePredictor(const Profile& profile, const PointwisePredictor& pointwise);
 
-    /// The longer of an addition that moves as many bytes and of its operations at the rate of products in a long run,
-    /// over the share of it that such kernels reach (constants state_space_scan and state_space_convolution).
+    /// Of a scan's kernel: an addition that moves as many bytes, and then its operations at a rate that exponentials
+    /// between the products bound (constant state_space_products); without the constant the longer of the two, at the
+    /// rate of products in a long run. Of a convolution: the addition, over the share of its rate that convolutions
+    /// reach (state_space_convolution).
     [[nodiscard]] Estimate estimate(const kernels::StateSpace& kernel) const;
     [[nodiscard]] std::string explain(const kernels::StateSpace& kernel) const;
 
 private:
-    /// Of what bounds a kernel, how much it reaches.
-    [[nodiscard]] double reached(const kernels::StateSpace& kernel) const;
-    [[nodiscard]] double products(const kernels::StateSpace& kernel) const;
+    [[nodiscard]] double rate(kernels::Dtype dtype) const;  ///< flop/s of a scan
+    [[nodiscard]] double seconds(const kernels::StateSpace& kernel, double moved) const;
 
-    double half_rate_;           ///< flop/s of 16-bit products in a long run
-    double scan_, convolution_;  ///< share that a scan's kernels and convolutions reach of what bounds them
     Machine machine_;
+    double beside_;       ///< state_space_products; 0: unknown
+    double convolution_;  ///< state_space_convolution; 1: unknown
+    double half_rate_;    ///< flop/s of 16-bit products in a long run
     const PointwisePredictor& pointwise_;
 };
 

@@ -34,7 +34,7 @@ inline constexpr std::array<KnownConstant, 25> known_constants{{
     {"sustained_fp8", 0.01, 1},
     {"sustained_fp4", 0.01, 1},
     {"unaligned_gemm", 0.01, 1},
-    {"state_space_scan", 0.01, 1},
+    {"state_space_products", 0.01, 100},
     {"state_space_convolution", 0.01, 1},
     {"sustained_memory", 0.1, 1},
     {"board_spread", 0, 0.5},

@@ -85,20 +85,34 @@ TEST(PredictGemm, CapsOtherFormatsByTheirOwnRate) {
     EXPECT_NEAR(Predictor(profile).kernel(best).seconds / burst, 1 / 0.8, 1e-4);
 }
 
-TEST(PredictStateSpace, ScansReachAShareOfTheirRoofline) {
+TEST(PredictStateSpace, ScansComputeBesideMovingTheirBytes) {
     using enum kernels::StateSpaceKind;
-    const Profile profile = small_profile();
-    Profile half = profile;
-    half.constants["state_space_scan"] = {0.5, "1", "test"};
-    half.constants["state_space_convolution"] = {0.25, "1", "test"};
-    const auto longer = [&](kernels::StateSpaceKind kind) {
-        const kernels::StateSpace scan{kind, Dtype::bf16, 1, 4096, 64, 64, 1, 128, 256};
-        return Predictor(half).kernel(scan).seconds / Predictor(profile).kernel(scan).seconds;
+    Profile profile = small_profile();
+    const auto kernel = [](kernels::StateSpaceKind kind) {
+        return kernels::StateSpace{kind, Dtype::bf16, 1, 4096, 64, 64, 1, 128, 256};
     };
-    EXPECT_DOUBLE_EQ(longer(chunk_scan), 2);
-    EXPECT_DOUBLE_EQ(longer(input_gradient), 2);
-    EXPECT_DOUBLE_EQ(longer(convolution), 4);
-    EXPECT_DOUBLE_EQ(longer(convolution_backward), 4);
+    const auto seconds = [&](kernels::StateSpaceKind kind) { return Predictor(profile).kernel(kernel(kind)).seconds; };
+    profile.constants["peak_single_flops"] = {20e12, "flop/s", "test"};
+    profile.constants["state_space_products"] = {2, "1", "test"};
+    const double scan = seconds(chunk_scan), decays = seconds(decay);
+    profile.constants["state_space_products"].value = 1;
+    EXPECT_NEAR(seconds(chunk_scan) - scan, kernels::flops(kernel(chunk_scan)) / 40e12, 1e-9 * scan);
+    EXPECT_EQ(seconds(decay), decays) << "which forms no products";
+    profile.constants.erase("state_space_products");
+    EXPECT_LT(seconds(chunk_scan), scan) << "the longer of the two";
+    EXPECT_EQ(seconds(decay), decays);
+}
+
+TEST(PredictStateSpace, ConvolutionsReachAShareOfTheirBytesRate) {
+    Profile profile = small_profile();
+    const auto seconds = [&](kernels::StateSpaceKind kind) {
+        return Predictor(profile).kernel(kernels::StateSpace{kind, Dtype::bf16, 1, 4096, 64, 64, 1, 128, 4}).seconds;
+    };
+    using enum kernels::StateSpaceKind;
+    const double forward = seconds(convolution), backward = seconds(convolution_backward);
+    profile.constants["state_space_convolution"] = {0.25, "1", "test"};
+    EXPECT_DOUBLE_EQ(seconds(convolution), 4 * forward);
+    EXPECT_DOUBLE_EQ(seconds(convolution_backward), 4 * backward);
 }
 
 TEST(PredictGemm, IsSlowerWhereRowsBeginBetweenWords) {
