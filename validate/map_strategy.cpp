@@ -107,11 +107,15 @@ void map_recompute(Strategy& strategy, const Row& row) {
         strategy.recompute_num_layers = static_cast<std::uint32_t>(std::stoul(found[1].str()));
 }
 
-/// DeepSpeed's optimizer in host memory, whose buckets of gradients leave as they are reduced; and its activation
-/// checkpoints there ("PA_CPU": --checkpoint-in-cpu), of every layer. Megatron-Bridge's recipes offload so many layers.
+/// DeepSpeed's optimizer in host memory, whose buckets of gradients leave as they are reduced, and its weights there
+/// ("Opt Offl", "Par Offl"; a row without these columns says "full" of both: ZeRO-Infinity); and its activation
+/// checkpoints ("PA_CPU": --checkpoint-in-cpu), of every layer. Megatron-Bridge's recipes offload so many layers.
 void map_offload(Strategy& strategy, const Row& row, std::uint32_t layers) {
-    strategy.optimizer_cpu_offload = row.flag("switches.Opt Offl").value_or(false);
+    const std::optional<bool> optimizer = row.flag("switches.Opt Offl"), weights = row.flag("switches.Par Offl");
+    const bool full = !optimizer && !weights && contains(row.words("switches.offload"), "full");
+    strategy.optimizer_cpu_offload = optimizer.value_or(full);
     strategy.overlap_optimizer_copies = strategy.optimizer_cpu_offload;
+    if (weights.value_or(full)) strategy.param_device = strategies::OffloadDevice::cpu;
     strategy.cpu_offloading_num_layers = row.count("switches.cpu-offloading-num-layers").value_or(0);
     if (row.flag("switches.PA_CPU").value_or(false))
         strategy.cpu_offloading_num_layers = layers / (strategy.pipeline * strategy.virtual_pipeline);

@@ -62,16 +62,13 @@ void check_task(const Row& row) {
     if (contains(task, "infer") || contains(task, "generat")) throw Skip("not a training step");
 }
 
-/// Rows with weights in host memory are not read yet. A row's own columns say what was offloaded; where it has none,
-/// "full" is weights too (DeepSpeed's ZeRO-Infinity).
+/// What map_strategy.cpp reads: a row's own columns, or "full".
 void check_offload(const Row& row) {
-    constexpr const char* weights = "offload of weights is not supported";
-    if (row.flag("switches.Par Offl").value_or(false)) throw Skip(weights);
-    if (row.flag("switches.Opt Offl")) return;
+    if (row.flag("switches.Opt Offl") || row.flag("switches.Par Offl")) return;
     if (row.flag("switches.cpu_offload").value_or(false)) throw Skip("offload is not supported");
     const std::string offload = row.words("switches.offload");
-    if (offload.empty() || offload == "none" || offload == "n" || offload == "no") return;
-    throw Skip(contains(offload, "full") ? weights : "offload is not supported");
+    if (offload.empty() || offload == "none" || offload == "n" || offload == "no" || contains(offload, "full")) return;
+    throw Skip("offload is not supported");
 }
 
 bool is_set(const Row& row, const char* path) {

@@ -105,7 +105,7 @@ constexpr std::array table{
     FieldRule{"strategy", "offload_optimizer_device", never},
     FieldRule{"strategy", "offload_optimizer_pipeline_read", never},
     FieldRule{"strategy", "offload_optimizer_pipeline_write", never},
-    FieldRule{"strategy", "offload_param_device", "none: rows that say otherwise are skipped (map_support.cpp)"},
+    FieldRule{"strategy", "offload_param_device", of_words},
     FieldRule{"strategy", "pipeline_layers", "pipeline-model-parallel-layout (map_strategy.cpp)"},
     FieldRule{"strategy", "overlap_grad_reduce", of_software},
     FieldRule{"strategy", "overlap_param_gather", of_software},

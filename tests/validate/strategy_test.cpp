@@ -129,7 +129,16 @@ TEST(MapStrategy, WhatLiesOnTheHost) {
     EXPECT_TRUE(optimizer.overlap_optimizer_copies);
     EXPECT_EQ(optimizer.optimizer_offload_fraction, 1);
     EXPECT_EQ(optimizer.cpu_offloading_num_layers, 0U);
+    EXPECT_EQ(optimizer.param_device, OffloadDevice::none);
     EXPECT_FALSE(strategy(with(zero, {{"switches", {{"Opt Offl", "N"}}}})).optimizer_cpu_offload);
+    const auto both = strategy(with(zero, {{"switches", {{"Opt Offl", "Y"}, {"Par Offl", "Y"}}}}));
+    EXPECT_TRUE(both.optimizer_cpu_offload);
+    EXPECT_EQ(both.param_device, OffloadDevice::cpu);
+    const auto full = strategy(with(zero, {{"switches", {{"offload", "full CPU offload"}}}}));
+    EXPECT_EQ(full.param_device, OffloadDevice::cpu) << "where no column says otherwise";
+    EXPECT_TRUE(full.optimizer_cpu_offload);
+    const json columns{{"Opt Offl", "N"}, {"Par Offl", "N"}, {"offload", "full CPU offload"}};
+    EXPECT_EQ(strategy(with(zero, {{"switches", columns}})).param_device, OffloadDevice::none);
     const auto checkpoints = strategy(with(zero, {{"switches", {{"PA_CPU", "Y"}}}, {"model", {{"layers", 12}}}}));
     EXPECT_EQ(checkpoints.cpu_offloading_num_layers, 12U);
     EXPECT_FALSE(checkpoints.optimizer_cpu_offload);

@@ -41,10 +41,10 @@ TEST(Support, OtherWorkIsNamed) {
     EXPECT_EQ(reason({{"switches", {{"multi-latent-attention", false}}}}), "");
     EXPECT_EQ(reason({{"switches", {{"optimizer", "muon"}}}}), "");
     EXPECT_EQ(reason({{"switches", {{"optimizer", "Adam"}}}}), "");
-    EXPECT_EQ(reason({{"switches", {{"offload", "full CPU offload"}}}}), "offload of weights is not supported");
+    EXPECT_EQ(reason({{"switches", {{"offload", "full CPU offload"}}}}), "");
     EXPECT_EQ(reason({{"switches", {{"offload", "NVMe"}}}}), "offload is not supported");
     EXPECT_EQ(reason({{"switches", {{"Opt Offl", "Y"}}}}), "");
-    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "Y"}, {"Par Offl", "Y"}}}}), "offload of weights is not supported");
+    EXPECT_EQ(reason({{"switches", {{"Opt Offl", "Y"}, {"Par Offl", "Y"}}}}), "");
     EXPECT_EQ(reason({{"switches", {{"Opt Offl", "N"}, {"Par Offl", "N"}, {"offload", "full CPU offload"}}}}), "");
     EXPECT_EQ(reason({{"switches", {{"PA_CPU", "Y"}}}}), "");
     EXPECT_EQ(reason({{"model", {{"name", "gpt:gpt3_mcore_te_tp2_pp1_modelopt_distill_resume"}}}}),
