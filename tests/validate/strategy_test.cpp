@@ -7,6 +7,7 @@
 namespace orrery::validate {
 
 using nlohmann::json;
+using strategies::OffloadDevice;
 using strategies::Recompute;
 using strategies::ScheduleKind;
 using strategies::Sharding;
