@@ -10,9 +10,9 @@
 #include "base/error.hpp"
 #include "documents/document.hpp"
 #include "documents/reader.hpp"
-#include "hardware/gpu.hpp"
 #include "kernels/kernel.hpp"
 #include "scenarios/background.hpp"
+#include "scenarios/gpu_offers.hpp"
 #include "scenarios/gpu_profiles.hpp"
 #include "scenarios/keys.hpp"
 #include "scenarios/model_section.hpp"
@@ -146,45 +146,6 @@ void fill_node_ranks(strategies::Strategy& strategy, const topology::Cluster& cl
     if (strategy.quantized_gradients && strategy.node_ranks == 0) strategy.node_ranks = cluster.gpus_per_node();
 }
 
-/// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper, for fp4 with Blackwell; CPUs have
-/// instructions for bf16: the device's table says which it has.
-bool offers(const topology::Gpu& gpu, Dtype dtype) {
-    switch (dtype) {
-        case Dtype::fp32: return gpu.fp32_flops > 0;
-        case Dtype::fp16: return gpu.fp16;
-        case Dtype::tf32: return gpu.tf32_flops > 0;
-        case Dtype::bf16: return gpu.bf16;
-        case Dtype::fp8: return gpu.fp8_flops > 0;
-        case Dtype::fp4: return gpu.fp4_flops > 0;
-    }
-    return false;
-}
-
-void check_precision(Dtype wanted, const topology::Gpu& gpu, const Sections& sections) {
-    if (offers(gpu, wanted)) return;
-    std::string legal;
-    for (const Dtype other : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
-        if (offers(gpu, other)) legal += fmt::format("{}{}", legal.empty() ? "" : ", ", kernels::name(other));
-    }
-    throw Error(sections.top.file(), sections.training.pointer("precision"),
-                fmt::format("{} has no {} {}", gpu.name, kernels::name(wanted),
-                            wanted == Dtype::fp32 ? "products" : "tensor cores"),
-                "legal values: " + legal);
-}
-
-/// What only CUDA has changes nothing on a chip without it.
-void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, const Sections& sections) {
-    if (!hardware::is_chip(gpu.socket)) return;
-    const auto refuse = [&](bool said, const char* key, const char* otherwise) {
-        if (said)
-            throw Error(sections.top.file(), sections.training.pointer(key), fmt::format("{} {}", gpu.name, otherwise),
-                        fmt::format("leave {} out", key));
-    };
-    refuse(training.cuda_graph, "cuda_graph", "runs programs that are compiled whole, and has no CUDA graphs");
-    refuse(training.attention_kernel != strategies::Training{}.attention_kernel, "attention_kernel",
-           "has none of the generations of FlashAttention for CUDA");
-}
-
 /// Calls read(text, i) for every text of a list; what it throws gets the text's place.
 template <class Read>
 void each_text(const Reader& reader, std::string_view key, const Read& read) {
@@ -314,10 +275,8 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     fit_to_cluster(scenario.plan.strategy, gpus, fmt::format(fmt::runtime(have), gpus), sections);
     sections.scopes.divide_batch(scenario.plan);
     fill_node_ranks(scenario.plan.strategy, cluster);
-    for (const topology::NodeGroup& group : cluster.groups()) {
-        check_precision(scenario.plan.training.precision.compute, group.gpu, sections);
-        check_cuda(scenario.plan.training, group.gpu, sections);
-    }
+    for (const topology::NodeGroup& group : cluster.groups())
+        check_offered(scenario.plan.training, group.gpu, sections.training);
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);

@@ -33,8 +33,8 @@ constexpr std::array of_scope{
     Key{.name = "stage", .kind = text,
         .help = "Layers of a stage of a pipeline: \"0-7\", or \"8 layers\" behind those of the stage before."},
     Key{.name = "auto_parallel", .kind = choice, .words = modes,
-        .help = "replica: as many copies as the GPUs hold; pipeline: num_stages stages of equally many layers, one more "
-                "in the middle where they do not divide (`orrery partition` divides them by their times)."},
+        .help = "replica: as many copies as the GPUs hold; pipeline: num_stages stages of equally many layers, one "
+                "more in the middle where they do not divide (`orrery partition` divides them by their times)."},
     Key{.name = "num_stages", .kind = integer, .min = 1, .max = most_stages,
         .help = "Of auto_parallel pipeline."},
     Key{.name = "num_micro_batch", .kind = integer, .min = 1, .max = most_micro_batches,

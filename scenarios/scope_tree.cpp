@@ -32,11 +32,21 @@ std::string_view name(Part part) { return scope_parts()[static_cast<std::size_t>
 
 bool is_special(Part part) { return part == Part::experts || part == Part::classifier; }
 
+/// What a tree weighs: each of its scopes is looked at with all that it holds.
+std::size_t weight(const json& value) {
+    constexpr std::size_t characters = 64;  // take the place of a value
+    if (value.is_string()) return 1 + value.get_ref<const std::string&>().size() / characters;
+    std::size_t sum = 1;
+    if (value.is_structured())
+        for (const json& part : value) sum += weight(part);
+    return sum;
+}
+
 /// The same but for where it was said.
 bool alike(const Division& a, const Division& b) {
     const auto numbers = [](const Division& of) {
         return std::array{of.replicas.number, of.tensor.number, of.expert.number, of.classes.number,
-                          std::uint64_t{of.whole_experts}};
+                          std::uint64_t{of.expert_tensor.said()}};
     };
     return numbers(a) == numbers(b);
 }
@@ -315,7 +325,7 @@ private:
                     within.at,
                     fmt::format("{} ways to split each expert, but {} for layers", within.number, rest.tensor.number),
                     "as many, or leave it out: experts are then whole");
-            rest.whole_experts = rest.tensor.number > 1 && within.number == 1;
+            if (rest.tensor.number > 1 && within.number == 1) rest.expert_tensor = {1, at};
         }
         rest.part = Part::rest;
         rest.expert = special.expert;
@@ -345,7 +355,13 @@ private:
 }  // namespace
 
 Division read_scopes(const Reader& strategy, const models::ModelSpec& model) {
-    return Tree(strategy, model).read(*strategy.nested("scopes"), strategy.pointer("scopes"));
+    constexpr std::size_t heaviest = 100'000;  // ten values a stage of the longest pipeline
+    const json& scopes = *strategy.nested("scopes");
+    const std::string at = strategy.pointer("scopes");
+    if (weight(scopes) > heaviest)
+        throw Error(strategy.file(), at, "these scopes are too many, or too long",
+                    "write one for each part of the model");
+    return Tree(strategy, model).read(scopes, at);
 }
 
 }  // namespace orrery::scenarios

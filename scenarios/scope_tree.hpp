@@ -40,8 +40,8 @@ struct Division {
     Said replicas = {};
     bool fills = false;  ///< as many replicas as the GPUs hold
     Said tensor = {}, expert = {}, classes = {};
-    Said within_expert = {};     ///< GPUs among which each expert is divided, where that is said of experts
-    bool whole_experts = false;  ///< experts are divided among tensor ranks, and none of them is
+    Said within_expert = {};  ///< GPUs among which each expert is divided, where that is said of experts alone
+    Said expert_tensor = {};  ///< 1 where experts are whole beside split layers
     std::optional<StagesSaid> stages = {};
 };
 

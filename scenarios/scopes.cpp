@@ -84,7 +84,7 @@ Expansion::Expansion(const Reader& strategy, const Reader& training, const model
     say("tensor", all.tensor);
     say("expert", all.expert);
     say("split_classes", all.classes);
-    if (all.whole_experts) say("expert_tensor", {1, all.expert.at});
+    say("expert_tensor", all.expert_tensor);
     if (!all.stages) return;
     const StagesSaid& stages = *all.stages;
     say("pipeline", stages.count);

@@ -35,7 +35,7 @@ TEST(Scopes, PredictTheLecturesAsTheirKeysDo) {
 
 TEST(Scopes, TheShippedExampleIsItsNeighboursPlan) {
     Json keys = Json::parse(predicted("lectures/whale-bert-large"));
-    Json scopes = Json::parse(predicted("lectures/whale-bert-large-scopes"));
+    Json scopes = Json::parse(predicted("bert-large-scopes-ethernet"));
     for (Json* const report : {&keys, &scopes})
         for (Json& part : *report)
             if (part.is_object()) part.erase("name");
@@ -48,7 +48,7 @@ TEST(Scopes, TheShippedExampleIsItsNeighboursPlan) {
 
 /// Sweeps, searches and partitions change keys behind the scopes.
 TEST(Scopes, AreSweptSearchedAndPartitioned) {
-    const std::string scopes = "lectures/whale-bert-large-scopes", keys = "lectures/whale-bert-large";
+    const std::string scopes = "bert-large-scopes-ethernet", keys = "lectures/whale-bert-large";
     const auto rows = [](const std::string& scenario) {
         const Result result =
             orrery({"sweep", scenario, "--vary", "strategy.tensor=1,2", "--vary", "strategy.data=7,3", "--set",
@@ -57,13 +57,13 @@ TEST(Scopes, AreSweptSearchedAndPartitioned) {
         return result.out;
     };
     EXPECT_EQ(rows(scopes), rows(keys));
-    const auto best = [](const std::string& scenario) {
-        const Result result = orrery({"search", scenario, "--fix", "strategy.pipeline=3", "--fix", "strategy.tensor=1",
-                                      "--top", "1", "--format", "csv"});
+    const auto best = [](const std::string& strategy) {
+        const Result result =
+            orrery({"search", "gpt-tiny-cpu", "--set", "strategy=" + strategy, "--top", "1", "--format", "csv"});
         EXPECT_EQ(result.exit, 0) << result.err;
         return result.out;
     };
-    EXPECT_EQ(best(scopes), best(keys));
+    EXPECT_EQ(best(R"({"scopes": {"auto_parallel": "pipeline", "num_stages": 2}})"), best("{}"));
     const Result divided = orrery({"partition", scopes, "--format", "json"});
     ASSERT_EQ(divided.exit, 0) << divided.err;
     const auto layers = Json::parse(divided.out).at("balanced").at("pipeline_layers").get<std::string>();
@@ -71,8 +71,21 @@ TEST(Scopes, AreSweptSearchedAndPartitioned) {
     EXPECT_NE(predicted(scopes, {"strategy.pipeline_layers=" + layers}), "");
 }
 
+/// What is varied in scopes says how many replicas there are: they do not fill a cluster of another size.
+TEST(Scopes, SweptReplicasDoNotFillTheCluster) {
+    const Result result = orrery({"sweep", "bert-large-scopes-ethernet", "--vary", "strategy.scopes.replica=7,14",
+                                  "--vary", "cluster.nodes=8,16", "--format", "csv"});
+    ASSERT_EQ(result.exit, 0) << result.err;
+    for (const char* row : {"7,8,", "7,16,", "14,8,", "14,16,"}) {
+        const std::size_t at = result.out.find(std::string("\n") + row);  // replicas, nodes, the order, GPUs
+        ASSERT_NE(at, std::string::npos) << row << result.out;
+        const std::string gpus = std::string(row).starts_with("7,") ? ",21," : ",42,";
+        EXPECT_EQ(result.out.find(gpus, at), at + 1 + std::string(row).size() + 1) << row << result.out;
+    }
+}
+
 TEST(Scopes, AreRefusedWithTheirPlace) {
-    const Result result = orrery({"simulate", "lectures/whale-bert-large-scopes", "--set",
+    const Result result = orrery({"simulate", "bert-large-scopes-ethernet", "--set",
                                   R"(strategy.scopes.of.pipeline.2={"stage": "16-23", "of": {"replica": 2}})"});
     EXPECT_EQ(result.exit, 2);
     EXPECT_NE(result.err.find("/strategy/scopes/of/pipeline/2/of: 2 replicas, but the first stage has 1 replica"),

@@ -144,6 +144,34 @@ TEST(Scopes, NumbersOfMicroBatchesDivideTheBatch) {
                  "/training/micro_batch_size", "/strategy/scopes/of/num_micro_batch", "leave it out");
 }
 
+/// Experts that are replicated where layers are split would be whole on every tensor rank, which no plan has.
+TEST(Scopes, ExpertsAreNotSplitUnlessTheirScopeSaysSo) {
+    expect_error(
+        [] {
+            (void)plan(mixtral(R"({"sequence_parallel": true, "scopes":
+                          [{"replica": 4, "of": {"split": 8}}, {"replica": 32, "of": "experts"}]})"));
+        },
+        "/strategy/scopes", "no multiple of tensor 8");
+}
+
+TEST(Scopes, LongTreesAreRefused) {
+    json list = json::array();
+    for (int i = 0; i < 60000; ++i) list.push_back({{"stage", "1 layer"}});
+    expect_error(
+        [&] {
+            (void)plan(gpt(json{{"scopes", {{"pipeline", list}}}}.dump()));
+        },
+        "/strategy/scopes", "too many");
+    list.erase(list.begin() + 9000, list.end());
+    expect_error(
+        [&] {
+            (void)plan(gpt(json{{"scopes", {{"pipeline", list}}}}.dump()));
+        },
+        "/strategy/scopes/pipeline", "9000 stages", "8192");
+    expect_error([&] { (void)plan(gpt(scoped("{\"replica\": 2, \"of\": \"" + std::string(7'000'000, 'x') + "\"}"))); },
+                 "/strategy/scopes", "too long");
+}
+
 /// Random legal plans, their scopes written in one of several ways.
 json in_scopes(json document, std::mt19937_64& random) {
     json& strategy = document["strategy"];
@@ -191,107 +219,120 @@ struct Refused {
     const char *scopes, *pointer, *mention, *hint;
 };
 
-TEST(Scopes, WhatNoPlanSaysIsRefusedWhereItStands) {
-    for (const Refused& each : {
-             // What is no scope.
-             Refused{of_gpt, "7", "", "7 is no scope", "write an object"},
-             Refused{of_gpt, "[]", "", "[] holds no scope", "such as"},
-             Refused{of_gpt, "{}", "", "says no scope", "replica, split, pipeline, stage, auto_parallel"},
-             Refused{of_gpt, R"({"of": "layers"})", "", "says no scope", "replica"},
-             Refused{of_gpt, R"(["layers"])", "/0", "\"layers\" is no scope", "write an object"},
-             Refused{of_gpt, R"({"replica": 2, "split": 4})", "/split", "replica and split are two scopes", "of"},
-             Refused{of_gpt, R"({"replica": 2, "num_stages": 4})", "/num_stages", "says nothing of replica", "leave"},
-             Refused{of_gpt, R"({"replica": 0})", "/replica", "0 is out of range", "1 to"},
-             Refused{of_gpt, R"({"replica": 1.5})", "/replica", "1.5 is not a whole number", "whole"},
-             Refused{of_gpt, R"({"replica": 1048576, "of": {"replica": 2}})", "/replica", "2097152 replicas",
-                     "at most"},
-             Refused{of_gpt, R"({"replicas": 2})", "/replicas", "unknown key", "replica"},
-             Refused{of_gpt, R"({"replicate": 2})", "/replicate", "EPL counts", "replica"},
-             Refused{of_gpt, R"({"replica": 2, "devices": "0-7"})", "/devices", "which GPU", "placement"},
-             Refused{of_gpt, R"({"auto_parallel": "split"})", "/auto_parallel", "not found here", "orrery search"},
-             // Parts that a model lacks, or that are not all of it.
-             Refused{of_gpt, R"({"split": 8, "of": "experts"})", "/of", "no part of gpt3-1.3b", "its parts: layers"},
-             Refused{of_gpt, R"({"split": 8, "of": ""})", "/of", "no part", "layers"},
-             Refused{images, R"({"split": 8})", "/split", "takes images", "classifier"},
-             Refused{images, R"({"replica": 8, "of": "layers"})", "/of", "no part", "backbone, classifier"},
-             Refused{images, R"({"replica": 8, "of": "backbone"})", "", "what is not the backbone", "classifier"},
-             Refused{mixtral, R"({"split": 8, "of": "experts"})", "", "what is not the experts", "beside it"},
-             // Orders of nesting that are no plan.
-             Refused{of_gpt, R"({"split": 4, "of": {"replica": 2}})", "/of", "replicas inside a split", "placement"},
-             Refused{of_gpt, R"({"split": 4, "of": {"split": 2}})", "/of", "a split inside a split", "product"},
-             Refused{of_gpt, R"({"split": 4, "of": {"pipeline": [{"stage": "0-23"}]}})", "/of", "inside a split",
-                     "each stage"},
-             Refused{mixtral, R"({"split": 2, "of": {"split": 2, "of": {"split": 2, "of": "experts"}}})", "/of",
-                     "three times", "twice"},
-             Refused{of_gpt, R"({"stage": "0-23"})", "/stage", "outside a pipeline", "pipeline"},
-             Refused{of_gpt, R"({"replica": 2, "of": {"auto_parallel": "replica"}})", "/replica", "auto_parallel",
-                     "keep one"},
-             Refused{of_gpt, R"({"auto_parallel": "replica", "of": {"replica": 2}})", "/of", "replicas inside", "keep"},
-             // Pipelines.
-             Refused{of_gpt, R"({"pipeline": 3})", "/pipeline", "3 is no list of stages", "stage"},
-             Refused{of_gpt, R"({"pipeline": []})", "/pipeline", "[] holds no stage", "stage"},
-             Refused{of_gpt, R"({"pipeline": [{"replica": 2}]})", "/pipeline/0", "is no stage", "around it"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": 8}]})", "/pipeline/0/stage", "8 is not text", "text"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "8"}]})", "/pipeline/0/stage", "names no layers", "0-7"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "1-23"}]})", "/pipeline/0/stage", "layer 0 is in no stage",
-                     "0"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "0-11"}, {"stage": "11-23"}]})", "/pipeline/1/stage",
-                     "layer 11 is in a stage before", "begin with layer 12"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "0-24"}]})", "/pipeline/0/stage", "layers up to 24", "23"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "0-11"}]})", "/pipeline", "12 layers, but", "12-23"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "11-0"}]})", "/pipeline/0/stage", "falls", "lower"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "0-11", "of": {"replica": 2}}, {"stage": "12-23"}]})",
-                     "/pipeline/1", "1 replica, but the first stage has 2 replicas", "orrery partition"},
-             Refused{of_gpt,
-                     R"({"pipeline": [{"stage": "0-11", "of": {"split": 2}}, {"stage": "12-23", "of": {"split": 4}}]})",
-                     "/pipeline/1/of", "split 4 ways", "alike"},
-             Refused{of_gpt,
-                     R"({"pipeline": [{"stage": "0-23", "of": {"auto_parallel": "pipeline", "num_stages": 2}}]})",
-                     "/pipeline/0/of", "a pipeline inside a stage", "outer"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "0-23", "of": {"auto_parallel": "replica"}}]})",
-                     "/pipeline/0/of", "inside a pipeline", "around"},
-             Refused{mixtral, R"({"pipeline": [{"stage": "0-31", "of": "experts"}]})", "/pipeline/0/of",
-                     "what is not the experts", "beside"},
-             Refused{of_gpt, R"({"pipeline": [{"stage": "0-23"}], "of": "layers"})", "/of", "says nothing of pipeline",
-                     "leave"},
-             Refused{of_gpt, R"({"auto_parallel": "pipeline"})", "/num_stages", "missing", "orrery search"},
-             Refused{of_gpt, R"({"auto_parallel": "pipeline", "num_stages": 25})", "/num_stages", "25 chunks", "24"},
-             Refused{of_gpt, R"({"auto_parallel": "pipeline", "num_stages": 2, "strategy": "1f1b"})", "/strategy",
-                     "unknown", "PreferBackward"},
-             // Scopes beside each other.
-             Refused{mixtral, R"([{"replica": 32}, {"split": 8, "of": "experts"}])", "/1",
-                     "8 GPUs, but the scope beside it stands on 32", R"({"replica": 4, "of": ...})"},
-             Refused{mixtral, R"([{"replica": 9}, {"split": 8, "of": "experts"}])", "/1", "stands on 9", "as many"},
-             Refused{mixtral, R"([{"replica": 8}, {"replica": 8}])", "/1", "a second scope of the same part", "rest"},
-             Refused{mixtral, R"([{"replica": 8}, {"auto_parallel": "replica", "of": {"split": 8, "of": "experts"}}])",
-                     "/1", "of experts alone", "around"},
-             Refused{mixtral, R"([{"replica": 8}, {"split": 4, "of": {"split": 2, "of": "experts"}}])", "/1/of/split",
-                     "2 ways to split each expert, but 1 for layers", "whole"},
-             Refused{mixtral, R"([{"pipeline": [{"stage": "0-31"}]}, {"split": 8, "of": "experts"}])", "/0",
-                     "a pipeline beside another scope", "stages"},
-             Refused{mixtral, R"([[{"replica": 8}, {"split": 8, "of": "experts"}], {"split": 8, "of": "experts"}])",
-                     "/1", "holds one of this part already", "keep one"},
-         })
+void expect_refused(std::initializer_list<Refused> list) {
+    for (const Refused& each : list)
         expect_error([&] { (void)plan(each.make(scoped(each.scopes))); },
                      std::string("/strategy/scopes") + each.pointer, each.mention, each.hint);
 }
 
+TEST(Scopes, WhatIsNoneIsRefused) {
+    expect_refused({
+        Refused{of_gpt, "7", "", "7 is no scope", "write an object"},
+        Refused{of_gpt, "[]", "", "[] holds no scope", "such as"},
+        Refused{of_gpt, "{}", "", "says no scope", "replica, split, pipeline, stage, auto_parallel"},
+        Refused{of_gpt, R"({"of": "layers"})", "", "says no scope", "replica"},
+        Refused{of_gpt, R"(["layers"])", "/0", "\"layers\" is no scope", "write an object"},
+        Refused{of_gpt, R"({"replica": 2, "split": 4})", "/split", "replica and split are two scopes", "of"},
+        Refused{of_gpt, R"({"replica": 2, "num_stages": 4})", "/num_stages", "says nothing of replica", "leave"},
+        Refused{of_gpt, R"({"replica": 0})", "/replica", "0 is out of range", "1 to"},
+        Refused{of_gpt, R"({"replica": 1.5})", "/replica", "1.5 is not a whole number", "whole"},
+        Refused{of_gpt, R"({"replica": 1048576, "of": {"replica": 2}})", "/replica", "2097152 replicas", "at most"},
+        Refused{of_gpt, R"({"replicas": 2})", "/replicas", "unknown key", "replica"},
+        Refused{of_gpt, R"({"replicate": 2})", "/replicate", "EPL counts", "replica"},
+        Refused{of_gpt, R"({"replica": 2, "devices": "0-7"})", "/devices", "which GPU", "placement"},
+        Refused{of_gpt, R"({"auto_parallel": "split"})", "/auto_parallel", "not found here", "orrery search"},
+    });
+}
+
+TEST(Scopes, PartsThatAModelLacksAreRefused) {
+    expect_refused({
+        Refused{of_gpt, R"({"split": 8, "of": "experts"})", "/of", "no part of gpt3-1.3b", "its parts: layers"},
+        Refused{of_gpt, R"({"split": 8, "of": ""})", "/of", "no part", "layers"},
+        Refused{images, R"({"split": 8})", "/split", "takes images", "classifier"},
+        Refused{images, R"({"replica": 8, "of": "layers"})", "/of", "no part", "backbone, classifier"},
+        Refused{images, R"({"replica": 8, "of": "backbone"})", "", "what is not the backbone", "classifier"},
+        Refused{mixtral, R"({"split": 8, "of": "experts"})", "", "what is not the experts", "beside it"},
+    });
+}
+
+TEST(Scopes, InsideEachOtherThatAreNoPlanAreRefused) {
+    expect_refused({
+        Refused{of_gpt, R"({"split": 4, "of": {"replica": 2}})", "/of", "replicas inside a split", "placement"},
+        Refused{of_gpt, R"({"split": 4, "of": {"split": 2}})", "/of", "a split inside a split", "product"},
+        Refused{of_gpt, R"({"split": 4, "of": {"pipeline": [{"stage": "0-23"}]}})", "/of", "inside a split",
+                "each stage"},
+        Refused{mixtral, R"({"split": 2, "of": {"split": 2, "of": {"split": 2, "of": "experts"}}})", "/of",
+                "three times", "twice"},
+        Refused{of_gpt, R"({"stage": "0-23"})", "/stage", "outside a pipeline", "pipeline"},
+        Refused{of_gpt, R"({"replica": 2, "of": {"auto_parallel": "replica"}})", "/replica", "auto_parallel",
+                "keep one"},
+        Refused{of_gpt, R"({"auto_parallel": "replica", "of": {"replica": 2}})", "/of", "replicas inside", "keep"},
+    });
+}
+
+TEST(Scopes, PipelinesThatAreNoneAreRefused) {
+    expect_refused({
+        Refused{of_gpt, R"({"pipeline": 3})", "/pipeline", "3 is no list of stages", "stage"},
+        Refused{of_gpt, R"({"pipeline": []})", "/pipeline", "[] holds no stage", "stage"},
+        Refused{of_gpt, R"({"pipeline": [{"replica": 2}]})", "/pipeline/0", "is no stage", "around it"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": 8}]})", "/pipeline/0/stage", "8 is not text", "text"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "8"}]})", "/pipeline/0/stage", "names no layers", "0-7"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "1-23"}]})", "/pipeline/0/stage", "layer 0 is in no stage", "0"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "0-11"}, {"stage": "11-23"}]})", "/pipeline/1/stage",
+                "layer 11 is in a stage before", "begin with layer 12"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "0-24"}]})", "/pipeline/0/stage", "layers up to 24", "23"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "0-11"}]})", "/pipeline", "12 layers, but", "12-23"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "11-0"}]})", "/pipeline/0/stage", "falls", "lower"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "0-11", "of": {"replica": 2}}, {"stage": "12-23"}]})", "/pipeline/1",
+                "1 replica, but the first stage has 2 replicas", "orrery partition"},
+        Refused{of_gpt,
+                R"({"pipeline": [{"stage": "0-11", "of": {"split": 2}}, {"stage": "12-23", "of": {"split": 4}}]})",
+                "/pipeline/1/of", "split 4 ways", "alike"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "0-23", "of": {"auto_parallel": "pipeline", "num_stages": 2}}]})",
+                "/pipeline/0/of", "a pipeline inside a stage", "outer"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "0-23", "of": {"auto_parallel": "replica"}}]})", "/pipeline/0/of",
+                "inside a pipeline", "around"},
+        Refused{mixtral, R"({"pipeline": [{"stage": "0-31", "of": "experts"}]})", "/pipeline/0/of",
+                "what is not the experts", "beside"},
+        Refused{of_gpt, R"({"pipeline": [{"stage": "0-23"}], "of": "layers"})", "/of", "says nothing of pipeline",
+                "leave"},
+        Refused{of_gpt, R"({"auto_parallel": "pipeline"})", "/num_stages", "missing", "orrery search"},
+        Refused{of_gpt, R"({"auto_parallel": "pipeline", "num_stages": 25})", "/num_stages", "25 chunks", "24"},
+        Refused{of_gpt, R"({"auto_parallel": "pipeline", "num_stages": 2, "strategy": "1f1b"})", "/strategy", "unknown",
+                "PreferBackward"},
+    });
+}
+
+TEST(Scopes, BesideEachOtherStandOnTheSameGpus) {
+    expect_refused({
+        Refused{mixtral, R"([{"replica": 32}, {"split": 8, "of": "experts"}])", "/1",
+                "8 GPUs, but the scope beside it stands on 32", R"({"replica": 4, "of": ...})"},
+        Refused{mixtral, R"([{"replica": 9}, {"split": 8, "of": "experts"}])", "/1", "stands on 9", "as many"},
+        Refused{mixtral, R"([{"replica": 8}, {"replica": 8}])", "/1", "a second scope of the same part", "rest"},
+        Refused{mixtral, R"([{"replica": 8}, {"auto_parallel": "replica", "of": {"split": 8, "of": "experts"}}])", "/1",
+                "of experts alone", "around"},
+        Refused{mixtral, R"([{"replica": 8}, {"split": 4, "of": {"split": 2, "of": "experts"}}])", "/1/of/split",
+                "2 ways to split each expert, but 1 for layers", "whole"},
+        Refused{mixtral, R"([{"pipeline": [{"stage": "0-31"}]}, {"split": 8, "of": "experts"}])", "/0",
+                "a pipeline beside another scope", "stages"},
+        Refused{mixtral, R"([[{"replica": 8}, {"split": 8, "of": "experts"}], {"split": 8, "of": "experts"}])", "/1",
+                "holds one of this part already", "keep one"},
+    });
+}
+
 /// What is wrong with the plan that scopes come to is said of the scope.
 TEST(Scopes, RulesOfPlansNameTheScope) {
-    for (const Refused& each : {
-             Refused{of_gpt, R"({"split": 3})", "", "3 ranks do not divide the 64 GPUs",
-                     R"({"replica": 21, "of": ...})"},
-             Refused{of_gpt, R"({"replica": 2, "of": {"split": 3}})", "/of/split", "3 does not divide the", "legal"},
-             Refused{of_gpt, R"({"replica": 128})", "/replica", "128 ranks", "64"},
-             Refused{mixtral, R"([{"replica": 16}, {"split": 16, "of": "experts"}])", "/1/split", "8 experts", "8"},
-             Refused{images, R"({"auto_parallel": "pipeline", "num_stages": 2})", "/num_stages", "pipeline", "1"},
-             Refused{of_gpt,
-                     R"({"replica": 2, "of": {"pipeline":
+    expect_refused({
+        Refused{of_gpt, R"({"split": 3})", "", "3 ranks do not divide the 64 GPUs", R"({"replica": 21, "of": ...})"},
+        Refused{of_gpt, R"({"replica": 2, "of": {"split": 3}})", "/of/split", "3 does not divide the", "legal"},
+        Refused{of_gpt, R"({"replica": 128})", "/replica", "128 ranks", "64"},
+        Refused{mixtral, R"([{"replica": 16}, {"split": 16, "of": "experts"}])", "/1/split", "8 experts", "8"},
+        Refused{images, R"({"auto_parallel": "pipeline", "num_stages": 2})", "/num_stages", "pipeline", "1"},
+        Refused{of_gpt,
+                R"({"replica": 2, "of": {"pipeline":
                          [{"stage": "0-11"}, {"stage": "0 layers"}, {"stage": "12-23"}]}})",
-                     "/of/pipeline", "in the middle", "one"},
-         })
-        expect_error([&] { (void)plan(each.make(scoped(each.scopes))); },
-                     std::string("/strategy/scopes") + each.pointer, each.mention, each.hint);
+                "/of/pipeline", "in the middle", "one"},
+    });
     expect_error(
         [] {
             (void)plan(
