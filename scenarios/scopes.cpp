@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "scenarios/keys.hpp"
+#include "scenarios/model_section.hpp"
 #include "scenarios/override.hpp"
 #include "strategies/refusal.hpp"
 
@@ -129,6 +130,17 @@ void Expansion::divide_batch(strategies::Plan& plan) const {
                                 micro_batches_.number, plan.strategy.data, batch),
                     fmt::format("training.global_batch_size: {}", strategies::nearest_multiples(batch, all)));
     plan.training.micro_batch = static_cast<std::uint32_t>(batch / all);
+}
+
+json strategy_in_keys(const json& document, const std::filesystem::path& file) {
+    json strategy = document.at("strategy");
+    if (!has_scopes(document)) return strategy;
+    const Reader top(document, section(Place::document), file.string());
+    const Expansion scopes(top.object("strategy", section(Place::strategy)),
+                           top.object("training", section(Place::training)),
+                           read_model(top.object("model", section(Place::model))));
+    scopes.write(strategy);
+    return strategy;
 }
 
 std::vector<Override> apply_before_scopes(json& document, const std::vector<Override>& changes) {

@@ -5,6 +5,7 @@
 // the plan. What keys cannot say is refused where the scope stands.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -46,6 +47,9 @@ private:
     std::map<std::string, Key, std::less<>> keys_;  // by the key's name
     Said micro_batches_;
 };
+
+/// "strategy" of a scenario that loads, with keys in place of its scopes; file: for paths relative to it. Throws Error.
+nlohmann::json strategy_in_keys(const nlohmann::json& document, const std::filesystem::path& file);
 
 /// Makes changes in a document. Where it then has scopes, those of keys that scopes stand for are left out and
 /// returned: made behind the scopes they hold whatever these say. Throws Error as apply_override() does.

@@ -71,6 +71,23 @@ TEST(Scopes, AreSweptSearchedAndPartitioned) {
     EXPECT_NE(predicted(scopes, {"strategy.pipeline_layers=" + layers}), "");
 }
 
+TEST(Scopes, PlansOfAQuestionAreNamedByTheirKeys) {
+    const auto answer = [](const char* strategy) {
+        Json question = Json::parse(R"({"model": {"name": "gpt3-1.3b"}, "tokens": "100B", "deadline": "90 days",
+            "training": {"seq_length": 2048, "micro_batch_size": 1, "global_batch_size": 512},
+            "candidates": [{"name": "A100", "cluster": {"preset": "dgx-a100", "nodes": 4}}]})");
+        question["strategies"] = Json::array({Json::parse(strategy)});
+        const Folder folder;
+        const Result result = orrery({"capacity", folder.file("q.json", question.dump())});
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return result.out;
+    };
+    const std::string said =
+        answer(R"({"scopes": {"auto_parallel": "pipeline", "num_stages": 2, "of": {"split": 4}}})");
+    EXPECT_EQ(said, answer(R"({"tensor": 4, "pipeline": 2})"));
+    EXPECT_NE(said.find("TP4 PP2 DP4"), std::string::npos) << said;
+}
+
 /// What is varied in scopes says how many replicas there are: they do not fill a cluster of another size.
 TEST(Scopes, SweptReplicasDoNotFillTheCluster) {
     const Result result = orrery({"sweep", "bert-large-scopes-ethernet", "--vary", "strategy.scopes.replica=7,14",
