@@ -84,6 +84,25 @@ TEST(Schema, AcceptsRandomLegalScenarios) {
     }
 }
 
+TEST(Schema, KnowsTheFormsOfScopes) {
+    const auto accepts = [](const char* scopes) {
+        json document = sound_scenario();
+        document["strategy"] = {{"scopes", json::parse(scopes)}};
+        return schema_accepts(document);
+    };
+    for (const char* scopes :
+         {R"({"replica": 8})", R"([{"replica": 8}, {"split": 8, "of": "experts"}])",
+          R"({"replica": 2, "of": [{"replica": 4, "of": "backbone"}, {"split": 4, "of": "classifier"}]})",
+          R"({"pipeline": [{"stage": "0-7", "of": {"split": 2}}, {"stage": "8 layers"}], "num_micro_batch": 4})",
+          R"({"auto_parallel": "pipeline", "num_stages": 4, "strategy": "PreferForward"})"})
+        EXPECT_TRUE(accepts(scopes)) << scopes;
+    for (const char* scopes :
+         {"{}", "[]", R"("replica")", R"(["layers"])", R"({"of": "layers"})", R"({"replica": 2, "split": 4})",
+          R"({"replica": 2, "of": "embedding"})", R"({"replica": 2, "of": {"of": "layers"}})", R"({"pipeline": []})",
+          R"({"pipeline": [7]})", R"({"pipeline": {"stage": "0-7"}})", R"({"stage": 8})"})
+        EXPECT_FALSE(accepts(scopes)) << scopes;
+}
+
 TEST(Schema, RefusesEveryStructuralFaultOfTheCorpus) {
     EXPECT_TRUE(schema_accepts(sound_scenario()));
     std::size_t checked = 0;
