@@ -20,9 +20,9 @@
 #include "models/catalog.hpp"
 #include "models/operators.hpp"
 #include "report/records.hpp"
+#include "scenarios/keys.hpp"
 #include "scenarios/schema.hpp"
 #include "scenarios/shipped.hpp"
-#include "strategies/plan_fields.hpp"
 #include "topology/catalog.hpp"
 #include "topology/fabric_spec.hpp"
 
@@ -119,13 +119,14 @@ std::string values_of(const documents::Key& key) {
         case Kind::boolean: return "true | false";
         case Kind::integer: return fmt::format("{:.0f} to {:.0f}", key.min, key.max);
         case Kind::bytes: return fmt::format("{} to {}", format_bytes(key.min), format_bytes(key.max));
+        case Kind::nested: return std::string(key.form);
         default: return "text";
     }
 }
 
 List list_strategies() {
     Records all({{"key"}, {"values"}, {"what"}, {"source"}});
-    for (const auto& [key, get, set] : strategies::strategy_fields())
+    for (const documents::Key& key : scenarios::section(scenarios::Place::strategy).keys)
         all.row({key.name, values_of(key), key.help, key.origin});
     return {std::move(all)};
 }

@@ -65,6 +65,7 @@ std::string remedy(const Key& key) {
     switch (key.kind) {
         case Kind::object: return "write an object: {\"key\": value, ...}";
         case Kind::objects: return "write a list of objects: [{\"key\": value, ...}]";
+        case Kind::nested: return fmt::format("write {}", key.form);
         case Kind::text: return "write a text in double quotes";
         case Kind::texts: return "write a list of texts: [\"...\", \"...\"]";
         case Kind::named_texts: return "write a text in double quotes, or an object of texts: {\"name\": \"...\"}";

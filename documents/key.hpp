@@ -17,6 +17,7 @@ namespace orrery::documents {
 enum class Kind : std::uint8_t {
     object,
     objects,  ///< a list of objects
+    nested,   ///< objects in each other, which a reader of its own takes apart: Key::form
     text,
     texts,        ///< a list of texts
     named_texts,  ///< a text, or an object of texts
@@ -74,6 +75,7 @@ struct Key {
     std::size_t entries = 0;          ///< entries of a list of integers
     std::string_view origin = {};     ///< who came up with it: a paper, or the software whose option it is
     std::string_view published = {};  ///< path in a row of published measurements that says it as it is (validate/)
+    std::string_view form = {};       ///< of nested: what stands there, "a list of scopes"
 
     /// The other spellings.
     [[nodiscard]] constexpr std::span<const Spelling> spellings() const {

@@ -113,6 +113,11 @@ std::vector<Reader> Reader::objects(std::string_view name, const Section& sectio
     return all;
 }
 
+const json* Reader::nested(std::string_view name) const {
+    (void)key(name, Kind::nested);
+    return find(name);
+}
+
 std::string Reader::short_text(const Key& key, const json& value) const {
     constexpr std::size_t longest = 4096;  // a path
     if (!value.is_string()) refuse(key.name, fmt::format("{} is not text", shown(value)), remedy(key));
@@ -257,6 +262,7 @@ std::optional<Setting> Reader::setting(std::string_view name) const {
         case Kind::duration: return seconds(name);
         case Kind::object:
         case Kind::objects:
+        case Kind::nested:
         case Kind::texts:
         case Kind::numbers:
         case Kind::named_texts: break;

@@ -34,6 +34,8 @@ public:
     [[nodiscard]] Reader object(std::string_view name, const Section& section) const;
     /// The objects of a list; none when the key is absent.
     [[nodiscard]] std::vector<Reader> objects(std::string_view name, const Section& section) const;
+    /// What is nested there; nullptr when the key is absent. It lives as long as the reader or a copy of it.
+    [[nodiscard]] const nlohmann::json* nested(std::string_view name) const;
     /// What stands under a key of any kind that has settings; nothing when it is absent.
     [[nodiscard]] std::optional<Setting> setting(std::string_view name) const;
     [[nodiscard]] std::string text(std::string_view name, std::string_view fallback = "") const;

@@ -7,6 +7,7 @@
 
 #include "base/table.hpp"
 #include "base/units.hpp"
+#include "scenarios/scopes.hpp"
 
 namespace orrery::report {
 
@@ -25,8 +26,8 @@ std::string between(const Range& range) {
     return low == high ? low : fmt::format("{} - {}", low, high);
 }
 
-std::string plan_text(const Answer& answer, std::size_t candidate, const Option& option) {
-    const auto& strategy = answer.plans[candidate][option.plan].scenario.at("strategy");
+std::string plan_text(const Question& question, const Answer& answer, std::size_t candidate, const Option& option) {
+    const auto strategy = scenarios::strategy_in_keys(answer.plans[candidate][option.plan].scenario, question.file);
     const auto size = [&](const char* key, const char* other) {
         if (strategy.contains(key)) return strategy[key].dump();
         return strategy.contains(other) ? strategy[other].dump() : std::string("1");
@@ -67,7 +68,7 @@ Table candidates_table(const Question& question, const Answer& answer) {
         const Option& best = *each.best;
         std::vector<std::string> cells{each.name,
                                        fmt::format("{}", best.facts.job.gpus),
-                                       plan_text(answer, i, best),
+                                       plan_text(question, answer, i, best),
                                        fmt::format("{:.1f}%", 100 * best.facts.mfu),
                                        between(best.days),
                                        fmt::format("{:.1f}%", 100 * best.forecast.goodput()),

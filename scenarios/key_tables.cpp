@@ -24,6 +24,7 @@ std::string values_of(const Key& key) {
     switch (key.kind) {
         case Kind::object: return "an object";
         case Kind::objects: return "a list of objects";
+        case Kind::nested: return std::string(key.form);
         case Kind::text: return "text";
         case Kind::texts: return "a list of texts";
         case Kind::named_texts: return "text, or texts by name";
@@ -99,8 +100,10 @@ std::string title_of(const Section& section) {
 
 /// What is known of an object beside its keys: the help of the key that holds it.
 std::string_view help_of(const Section& section) {
-    const Key* const key = section.name.empty() ? nullptr : find_key(scenarios::section(Place::document), section.name);
-    return key == nullptr ? std::string_view{} : key->help;
+    if (section.name.empty()) return {};
+    for (const Place holder : {Place::document, Place::strategy})
+        if (const Key* const key = find_key(scenarios::section(holder), section.name)) return key->help;
+    return {};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "models/model_fields.hpp"
 #include "reliability/options.hpp"
 #include "scenarios/not_modelled.hpp"
+#include "scenarios/scope_keys.hpp"
 #include "strategies/plan_fields.hpp"
 #include "synchrony/options.hpp"
 
@@ -168,6 +169,12 @@ std::vector<Key> model_keys() {
     return keys;
 }
 
+std::vector<Key> strategy_keys() {
+    std::vector<Key> keys = documents::keys_of(strategies::strategy_fields());
+    keys.push_back(scopes_key());
+    return keys;
+}
+
 std::vector<Key> training_keys() {
     std::vector<Key> keys = documents::keys_of(strategies::training_fields());
     for (const Key& key : documents::keys_of(models::model_fields()))
@@ -185,7 +192,11 @@ std::vector<Section> all_sections() {
         {.name = "", .pointer = "", .keys = listed(of_document)},
         {.name = "model", .pointer = "/model", .keys = model_keys()},
         {.name = "cluster", .pointer = "/cluster", .keys = listed(of_cluster)},
-        {.name = "strategy", .pointer = "/strategy", .keys = documents::keys_of(strategies::strategy_fields())},
+        {.name = "strategy", .pointer = "/strategy", .keys = strategy_keys()},
+        {.name = "scopes",
+         .pointer = "/strategy/scopes",
+         .keys = {scope_keys().begin(), scope_keys().end()},
+         .in_list = true},
         {.name = "training", .pointer = "/training", .keys = training_keys()},
         {.name = "outputs", .pointer = "/outputs", .keys = listed(of_outputs)},
         {.name = "perturbations", .pointer = "/perturbations", .keys = listed(of_perturbations)},

@@ -15,6 +15,7 @@ enum class Place : std::uint8_t {
     model,
     cluster,
     strategy,
+    scope,
     training,
     outputs,
     perturbations,
@@ -26,7 +27,8 @@ enum class Place : std::uint8_t {
 };
 
 /// What each place may hold, in the order of Place. Keys of model, strategy and training are the fields of ModelSpec,
-/// Strategy and Training, those of reliability, checkpoint, storage and synchrony of their options.
+/// Strategy and Training, and strategy.scopes; those of reliability, checkpoint, storage and synchrony of their
+/// options.
 std::span<const documents::Section> sections();
 const documents::Section& section(Place place);
 

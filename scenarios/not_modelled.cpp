@@ -8,7 +8,7 @@ namespace {
 
 using documents::NotModelled;
 
-constexpr std::string_view strategy = "strategy", training = "training";
+constexpr std::string_view strategy = "strategy", scopes = "scopes", training = "training";
 
 constexpr std::string_view exchange = "which ranks exchange heads has another name here",
                            exchange_instead = "\"context\": N with \"cp_comm_type\": \"a2a\"";
@@ -54,6 +54,15 @@ constexpr std::array table{
     NotModelled{strategy, "horovod_fusion_threshold", "", cycles, cycles_instead},
     NotModelled{strategy, "horovod_cycle_time", "", cycles, cycles_instead},
     NotModelled{strategy, "schedule", "zero_bubble", "zero-bubble schedules have names of their own", bubble_instead},
+    NotModelled{scopes, "devices", "", "which GPU a rank runs on is said of all of them",
+                "\"placement\" or \"placement_file\" in \"strategy\""},
+    NotModelled{scopes, "cluster", "", "which GPU a rank runs on is said of all of them",
+                "\"placement\" in \"strategy\", such as \"row\", \"column\" or \"average\""},
+    NotModelled{scopes, "replicate", "", "EPL counts the GPUs of one replica, and here replicas are counted",
+                "\"replica\": N"},
+    NotModelled{scopes, "device_count", "", "the number stands with the scope", "\"replica\": N or \"split\": N"},
+    NotModelled{scopes, "auto_parallel", "split", "how many GPUs divide a layer is not found here",
+                "\"split\": N; `orrery search` finds the number"},
     NotModelled{training, "precision", "mxfp8", "fp8 with block scales is not modelled yet",
                 "\"fp8\", whose scales are of whole tensors"},
 };

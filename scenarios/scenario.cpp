@@ -10,14 +10,15 @@
 #include "base/error.hpp"
 #include "documents/document.hpp"
 #include "documents/reader.hpp"
-#include "hardware/gpu.hpp"
 #include "kernels/kernel.hpp"
 #include "scenarios/background.hpp"
+#include "scenarios/gpu_offers.hpp"
 #include "scenarios/gpu_profiles.hpp"
 #include "scenarios/keys.hpp"
 #include "scenarios/model_section.hpp"
 #include "scenarios/override.hpp"
 #include "scenarios/placement.hpp"
+#include "scenarios/scopes.hpp"
 #include "scenarios/synchrony.hpp"
 #include "scenarios/title.hpp"
 #include "strategies/plan_fields.hpp"
@@ -34,6 +35,7 @@ using strategies::Plan;
 /// The sections of one file, their spellings resolved.
 struct Sections {
     Reader top, model, cluster, strategy, training, outputs, perturbations, reliability, checkpoint, storage, synchrony;
+    Expansion scopes = {};  ///< which keys of the file are written as scopes
 
     Sections(const nlohmann::json& document, const std::string& file)
         : top(document, section(Place::document), file),
@@ -121,10 +123,13 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const st
     }
     if (strategy.data == 0) {
         if (gpus % replica != 0) {
+            const bool scoped = !sections.scopes.place("/strategy/data").empty();
+            const std::string some = fmt::format(
+                fmt::runtime(scoped ? "put {{\"replica\": {}, \"of\": ...}} around the scopes" : "state \"data\": {}"),
+                gpus / replica);
             throw Error(file, sections.strategy.pointer("data"),
                         fmt::format("{} = {} ranks do not divide the {} GPUs of the cluster", one, replica, gpus),
-                        fmt::format("state \"data\": {} to leave {} GPUs idle, or choose a divisor", gpus / replica,
-                                    gpus % replica));
+                        fmt::format("{} to leave {} GPUs idle, or choose a divisor", some, gpus % replica));
         }
         strategy.data = static_cast<std::uint32_t>(gpus / replica);
     }
@@ -139,45 +144,6 @@ void fit_to_cluster(strategies::Strategy& strategy, std::uint32_t gpus, const st
 /// DeepSpeed takes as many ranks as a process sees devices for those of a node.
 void fill_node_ranks(strategies::Strategy& strategy, const topology::Cluster& cluster) {
     if (strategy.quantized_gradients && strategy.node_ranks == 0) strategy.node_ranks = cluster.gpus_per_node();
-}
-
-/// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper, for fp4 with Blackwell; CPUs have
-/// instructions for bf16: the device's table says which it has.
-bool offers(const topology::Gpu& gpu, Dtype dtype) {
-    switch (dtype) {
-        case Dtype::fp32: return gpu.fp32_flops > 0;
-        case Dtype::fp16: return gpu.fp16;
-        case Dtype::tf32: return gpu.tf32_flops > 0;
-        case Dtype::bf16: return gpu.bf16;
-        case Dtype::fp8: return gpu.fp8_flops > 0;
-        case Dtype::fp4: return gpu.fp4_flops > 0;
-    }
-    return false;
-}
-
-void check_precision(Dtype wanted, const topology::Gpu& gpu, const Sections& sections) {
-    if (offers(gpu, wanted)) return;
-    std::string legal;
-    for (const Dtype other : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
-        if (offers(gpu, other)) legal += fmt::format("{}{}", legal.empty() ? "" : ", ", kernels::name(other));
-    }
-    throw Error(sections.top.file(), sections.training.pointer("precision"),
-                fmt::format("{} has no {} {}", gpu.name, kernels::name(wanted),
-                            wanted == Dtype::fp32 ? "products" : "tensor cores"),
-                "legal values: " + legal);
-}
-
-/// What only CUDA has changes nothing on a chip without it.
-void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, const Sections& sections) {
-    if (!hardware::is_chip(gpu.socket)) return;
-    const auto refuse = [&](bool said, const char* key, const char* otherwise) {
-        if (said)
-            throw Error(sections.top.file(), sections.training.pointer(key), fmt::format("{} {}", gpu.name, otherwise),
-                        fmt::format("leave {} out", key));
-    };
-    refuse(training.cuda_graph, "cuda_graph", "runs programs that are compiled whole, and has no CUDA graphs");
-    refuse(training.attention_kernel != strategies::Training{}.attention_kernel, "attention_kernel",
-           "has none of the generations of FlashAttention for CUDA");
 }
 
 /// Calls read(text, i) for every text of a list; what it throws gets the text's place.
@@ -277,7 +243,8 @@ Error located(const Error& error, const Sections& sections) {
         if (!pointer.starts_with(prefix)) continue;
         const std::string path = pointer.substr(prefix.size());  // "failed/0": a place inside a list
         const std::string key = path.substr(0, path.find('/')), inside = path.substr(key.size());
-        pointer = section->pointer(key) + inside;
+        const std::string scope = sections.scopes.place(prefix + key);
+        pointer = scope.empty() ? section->pointer(key) + inside : scope;
         break;
     }
     const std::string hint = error.hint().empty() ? "change this value" : error.hint();
@@ -306,11 +273,10 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     scenario.profile = scenario.more_profiles.extract(cluster.gpu().name).mapped();
     const char* have = gpus == cluster.gpus() ? "the cluster has {} GPUs" : "{} GPUs of the cluster are left";
     fit_to_cluster(scenario.plan.strategy, gpus, fmt::format(fmt::runtime(have), gpus), sections);
+    sections.scopes.divide_batch(scenario.plan);
     fill_node_ranks(scenario.plan.strategy, cluster);
-    for (const topology::NodeGroup& group : cluster.groups()) {
-        check_precision(scenario.plan.training.precision.compute, group.gpu, sections);
-        check_cuda(scenario.plan.training, group.gpu, sections);
-    }
+    for (const topology::NodeGroup& group : cluster.groups())
+        check_offered(scenario.plan.training, group.gpu, sections.training);
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);
@@ -348,24 +314,40 @@ const Override* culprit(const std::vector<Override>& overrides, const std::strin
     return nullptr;
 }
 
-/// read(sections), its errors located.
+/// The same with keys in place of scopes, and with the changes of these keys.
+Sections without_scopes(const Sections& written, nlohmann::json document, const std::vector<Override>& behind) {
+    Expansion scopes(written.strategy, written.training, read_model(written.model));
+    scopes.write(document["strategy"]);
+    for (const Override& change : behind) {
+        apply_override(document, change);
+        scopes.leave_to(change);
+    }
+    Sections sections(document, written.top.file());
+    sections.scopes = std::move(scopes);
+    return sections;
+}
+
+/// read(sections), its errors located. behind: changes that are made behind scopes.
 template <class Read>
-Scenario sectioned(const nlohmann::json& document, const std::filesystem::path& file, const Read& read) {
-    const Sections sections(document, file.string());
+Scenario sectioned(const nlohmann::json& document, const std::filesystem::path& file,
+                   const std::vector<Override>& behind, const Read& read) {
+    Sections sections(document, file.string());
     try {
+        if (sections.strategy.has("scopes")) sections = without_scopes(sections, document, behind);
         return read(sections);
     } catch (const Error& error) {
         throw located(error, sections);
     }
 }
 
-/// Reads the document with its overrides through `read`; an error that an override caused names it.
+/// Reads the document with its overrides through `read`, which is also given those that are to be made behind scopes;
+/// an error that an override caused names it.
 template <class Read>
 auto load_with(nlohmann::json document, const std::filesystem::path& file, const std::vector<Override>& overrides,
                Read read) {
-    for (const Override& change : overrides) apply_override(document, change);
+    const std::vector<Override> behind = apply_before_scopes(document, overrides);
     try {
-        return read(document);
+        return read(document, behind);
     } catch (const Error& error) {
         const Override* change = error.file() == file.string() ? culprit(overrides, error.pointer()) : nullptr;
         if (!change) throw;
@@ -376,23 +358,26 @@ auto load_with(nlohmann::json document, const std::filesystem::path& file, const
 }  // namespace
 
 Scenario from_json(const nlohmann::json& document, const std::filesystem::path& file) {
-    return sectioned(document, file, read);
+    return sectioned(document, file, {}, read);
 }
 
 Scenario load_on(const topology::ClusterSpec& cluster, std::uint32_t gpus, const std::filesystem::path& file,
                  const std::vector<Override>& overrides) {
-    Scenario scenario = load_with(
-        documents::read_document(file, documents::commented), file, overrides, [&](const nlohmann::json& document) {
-            return sectioned(document, file,
-                             [&](const Sections& sections) { return read_on(sections, cluster, gpus); });
-        });
+    const auto read_here = [&](const Sections& sections) { return read_on(sections, cluster, gpus); };
+    Scenario scenario = load_with(documents::read_document(file, documents::commented), file, overrides,
+                                  [&](const nlohmann::json& document, const std::vector<Override>& behind) {
+                                      return sectioned(document, file, behind, read_here);
+                                  });
     scenario.name = title(scenario.name, overrides);
     return scenario;
 }
 
-Scenario load(const nlohmann::json& read, const std::filesystem::path& file, const std::vector<Override>& overrides) {
+Scenario load(const nlohmann::json& written, const std::filesystem::path& file,
+              const std::vector<Override>& overrides) {
     Scenario scenario =
-        load_with(read, file, overrides, [&](const nlohmann::json& document) { return from_json(document, file); });
+        load_with(written, file, overrides, [&](const nlohmann::json& document, const std::vector<Override>& behind) {
+            return sectioned(document, file, behind, read);
+        });
     scenario.name = title(scenario.name, overrides);
     return scenario;
 }
@@ -417,7 +402,7 @@ topology::ClusterSpec load_cluster(const std::filesystem::path& file, const std:
 
 topology::ClusterSpec load_cluster(const nlohmann::json& read, const std::filesystem::path& file,
                                    const std::vector<Override>& overrides) {
-    return load_with(read, file, overrides, [&](const nlohmann::json& document) {
+    return load_with(read, file, overrides, [&](const nlohmann::json& document, const std::vector<Override>&) {
         if (!document.is_object() || !document.contains("cluster")) {
             throw Error(file.string(), "/cluster", "the key \"cluster\" is missing", "add it: {\"preset\": ...}");
         }

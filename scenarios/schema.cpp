@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/keys.hpp"
+#include "scenarios/scope_keys.hpp"
 
 namespace orrery::scenarios {
 
@@ -63,6 +64,7 @@ Json value_of(const Key& key) {
     switch (key.kind) {
         case Kind::object: return object_of(section_named(key.name));
         case Kind::objects: return list_of(1000, object_of(section_named(key.name)));
+        case Kind::nested: return {{"$ref", fmt::format("#/definitions/{}", key.name)}};
         case Kind::text: return text;
         case Kind::texts: return list_of(10000, text);
         case Kind::named_texts:
@@ -118,6 +120,24 @@ Json object_of(const Section& section) {
     return object;
 }
 
+/// What is nested: each key of that kind by its name.
+Json scope_definitions() {
+    const Json one{{"$ref", "#/definitions/scope"}};
+    const auto some = [&] {
+        Json list = list_of(10000, one);
+        list["minItems"] = 1;
+        return list;
+    };
+    Json scope = object_of(section(Place::scope)), words = Json::array(), parts = Json::array();
+    for (const std::string_view word : scope_words()) words.push_back({{"required", {word}}});
+    for (const std::string_view part : scope_parts()) parts.push_back(part);
+    scope["oneOf"] = std::move(words);
+    return {{"scope", std::move(scope)},
+            {"scopes", {{"anyOf", {one, some()}}}},
+            {"of", {{"anyOf", {{{"enum", std::move(parts)}}, one, some()}}}},
+            {"pipeline", some()}};
+}
+
 }  // namespace
 
 Json schema() {
@@ -125,6 +145,7 @@ Json schema() {
                   {"title", "Orrery scenario"},
                   {"description", "One training step: model, cluster, strategy and training."},
                   {"definitions", definitions()}};
+    document["definitions"].update(scope_definitions());
     document.update(object_of(section(Place::document)));
     return document;
 }

@@ -33,7 +33,8 @@ bool is_size(const Override& change) { return std::ranges::find(sizes, pointer_o
 
 bool says_data(const Override& change) {
     const std::string at = pointer_of(change);
-    return at == "/strategy/data" || at == "/strategy/data_parallel_size" || at == "/strategy";
+    return at == "/strategy/data" || at == "/strategy/data_parallel_size" || at == "/strategy" ||
+           at.starts_with("/strategy/scopes");  // whose replicas they are
 }
 
 std::string option(const std::string& text) { return fmt::format("--vary {}", documents::printable(text)); }

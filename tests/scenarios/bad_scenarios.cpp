@@ -56,6 +56,14 @@ std::string pointer_of(const Section& section, const Key& key) {
 /// What a key's object must hold for the key to be read.
 std::vector<Change> around(const Section& section, const Key& key) {
     if (!section.in_list) return {};
+    if (section.name == "scopes") {
+        if (key.name == "of") return {{"/strategy/scopes/0/replica", "2"}};
+        const Change pipeline{"/strategy/scopes/0/auto_parallel", "\"pipeline\""};
+        if (key.name == "num_stages") return {pipeline};
+        if (key.name == "num_micro_batch" || key.name == "strategy")
+            return {pipeline, {"/strategy/scopes/0/num_stages", "2"}};
+        return {};
+    }
     return {{key.required ? "/other_jobs/0/first_gpu" : "/other_jobs/0/scenario", key.required ? "0" : "\"a.json\""}};
 }
 
@@ -68,6 +76,7 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
     static const std::vector<Wrong> object{
         {"7", "7"}, {"\"x\"", "x"}, {"[]", "[]"}, {"null", "null"}, {"true", "true"}};
     static const std::vector<Wrong> objects{{"7", "7"}, {"\"x\"", "x"}, {"{}", "{}"}, {"null", "null"}};
+    static const std::vector<Wrong> nested{{"7", "7"}, {"null", "null"}, {"true", "true"}, {"[]", "[]"}};
     static const std::vector<Wrong> text{{"5", "5"},   {"true", "true"},        {"null", "null"}, {"[\"a\"]", "list"},
                                          {"{}", "{}"}, {"{\"a\": 1}", "\"a\""}, {"\"\"", "\"\""}};
     static const std::vector<Wrong> boolean{{"1", "1"},         {"0", "0"},   {"\"true\"", "true"}, {"null", "null"},
@@ -110,6 +119,7 @@ const std::vector<Wrong>& wrong_values(Kind kind) {
     switch (kind) {
         case Kind::object: return object;
         case Kind::objects: return objects;
+        case Kind::nested: return nested;
         case Kind::text: return text;
         case Kind::texts: return texts;
         case Kind::named_texts: return named_texts;
@@ -184,6 +194,9 @@ void add_unknown(std::vector<BadScenario>& all) {
                                             "/strategy/pipline",
                                             "/strategy/micro_batch_size",
                                             "/strategy/a~1b",
+                                            "/strategy/scopes/0/devices",
+                                            "/strategy/scopes/0/replicate",
+                                            "/strategy/scopes/0/tensor",
                                             "/training/batch",
                                             "/training/seq",
                                             "/training/lr",

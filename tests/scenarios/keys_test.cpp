@@ -63,6 +63,7 @@ TEST(Keys, PlacesAreTheirSections) {
     EXPECT_EQ(section(Place::model).name, "model");
     EXPECT_EQ(section(Place::cluster).name, "cluster");
     EXPECT_EQ(section(Place::strategy).name, "strategy");
+    EXPECT_EQ(section(Place::scope).name, "scopes");
     EXPECT_EQ(section(Place::training).name, "training");
     EXPECT_EQ(section(Place::outputs).name, "outputs");
     EXPECT_EQ(section(Place::perturbations).name, "perturbations");

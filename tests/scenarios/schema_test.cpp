@@ -61,7 +61,9 @@ TEST(Schema, TheReferenceNamesEveryKeyOfTheSchema) {
     const std::string text = content_of("docs/scenario.md");
     for (const KeyWords& key : keys_in_words()) {
         EXPECT_NE(text.find("| `" + key.key + "` |"), text.npos) << key.key;
-        const json::json_pointer at("/properties/" + (key.object.empty() ? key.key : key.object));
+        const json::json_pointer at(key.object == "scopes"
+                                        ? "/definitions/scope"
+                                        : "/properties/" + (key.object.empty() ? key.key : key.object));
         ASSERT_TRUE(schema_text().contains(at)) << at.to_string();
         if (key.object.empty()) continue;
         const json& object =
@@ -80,6 +82,25 @@ TEST(Schema, AcceptsRandomLegalScenarios) {
         const json document = random_scenario(random);
         EXPECT_TRUE(schema_accepts(document)) << document;
     }
+}
+
+TEST(Schema, KnowsTheFormsOfScopes) {
+    const auto accepts = [](const char* scopes) {
+        json document = sound_scenario();
+        document["strategy"] = {{"scopes", json::parse(scopes)}};
+        return schema_accepts(document);
+    };
+    for (const char* scopes :
+         {R"({"replica": 8})", R"([{"replica": 8}, {"split": 8, "of": "experts"}])",
+          R"({"replica": 2, "of": [{"replica": 4, "of": "backbone"}, {"split": 4, "of": "classifier"}]})",
+          R"({"pipeline": [{"stage": "0-7", "of": {"split": 2}}, {"stage": "8 layers"}], "num_micro_batch": 4})",
+          R"({"auto_parallel": "pipeline", "num_stages": 4, "strategy": "PreferForward"})"})
+        EXPECT_TRUE(accepts(scopes)) << scopes;
+    for (const char* scopes :
+         {"{}", "[]", R"("replica")", R"(["layers"])", R"({"of": "layers"})", R"({"replica": 2, "split": 4})",
+          R"({"replica": 2, "of": "embedding"})", R"({"replica": 2, "of": {"of": "layers"}})", R"({"pipeline": []})",
+          R"({"pipeline": [7]})", R"({"pipeline": {"stage": "0-7"}})", R"({"stage": 8})"})
+        EXPECT_FALSE(accepts(scopes)) << scopes;
 }
 
 TEST(Schema, RefusesEveryStructuralFaultOfTheCorpus) {

@@ -1,0 +1,64 @@
+#include "scenarios/gpu_offers.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/error.hpp"
+#include "hardware/gpu.hpp"
+#include "kernels/kernel.hpp"
+
+namespace orrery::scenarios {
+
+namespace {
+
+using documents::Reader;
+using kernels::Dtype;
+
+/// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper, for fp4 with Blackwell; CPUs have
+/// instructions for bf16: the device's table says which it has.
+bool offers(const topology::Gpu& gpu, Dtype dtype) {
+    switch (dtype) {
+        case Dtype::fp32: return gpu.fp32_flops > 0;
+        case Dtype::fp16: return gpu.fp16;
+        case Dtype::tf32: return gpu.tf32_flops > 0;
+        case Dtype::bf16: return gpu.bf16;
+        case Dtype::fp8: return gpu.fp8_flops > 0;
+        case Dtype::fp4: return gpu.fp4_flops > 0;
+    }
+    return false;
+}
+
+void check_precision(Dtype wanted, const topology::Gpu& gpu, const Reader& section) {
+    if (offers(gpu, wanted)) return;
+    std::string legal;
+    for (const Dtype other : {Dtype::fp32, Dtype::tf32, Dtype::fp16, Dtype::bf16, Dtype::fp8, Dtype::fp4}) {
+        if (offers(gpu, other)) legal += fmt::format("{}{}", legal.empty() ? "" : ", ", kernels::name(other));
+    }
+    throw Error(section.file(), section.pointer("precision"),
+                fmt::format("{} has no {} {}", gpu.name, kernels::name(wanted),
+                            wanted == Dtype::fp32 ? "products" : "tensor cores"),
+                "legal values: " + legal);
+}
+
+/// What only CUDA has changes nothing on a chip without it.
+void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
+    if (!hardware::is_chip(gpu.socket)) return;
+    const auto refuse = [&](bool said, const char* key, const char* otherwise) {
+        if (said)
+            throw Error(section.file(), section.pointer(key), fmt::format("{} {}", gpu.name, otherwise),
+                        fmt::format("leave {} out", key));
+    };
+    refuse(training.cuda_graph, "cuda_graph", "runs programs that are compiled whole, and has no CUDA graphs");
+    refuse(training.attention_kernel != strategies::Training{}.attention_kernel, "attention_kernel",
+           "has none of the generations of FlashAttention for CUDA");
+}
+
+}  // namespace
+
+void check_offered(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
+    check_precision(training.precision.compute, gpu, section);
+    check_cuda(training, gpu, section);
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,14 @@
+// What a training asks of a GPU that not every one offers.
+#pragma once
+
+#include "documents/reader.hpp"
+#include "strategies/plan.hpp"
+#include "topology/cluster.hpp"
+
+namespace orrery::scenarios {
+
+/// section: "training". Throws Error with file and pointer for products in a format that the GPU has no units for, and
+/// for what only CUDA has on chips without it.
+void check_offered(const strategies::Training& training, const topology::Gpu& gpu, const documents::Reader& section);
+
+}  // namespace orrery::scenarios
