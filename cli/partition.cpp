@@ -1,4 +1,4 @@
-// orrery partition: the layers of a model divided among stages.
+// orrery partition: the layers of a model divided among stages, and the batch among data ranks.
 #include "report/partition.hpp"
 
 #include <CLI/CLI.hpp>
@@ -22,9 +22,11 @@ struct PartitionOptions {
 constexpr const char* partition_footer =
     R"(Twice: among the plan's stages, which have equally many ranks, so that the slowest of them takes least (what
 strategy.pipeline_layers then says); and as PipeDream does it, where each stage has as many workers as it needs to keep
-up, which no plan can say.
+up, which no plan can say. Where data ranks are on several kinds of GPU, also the batch among them
+(strategy.replica_micro_batches).
 Examples:
   orrery partition scenarios/gpt3-175b-superpod-a100.json
+  orrery partition scenarios/gpt-1.3b-a100-h100.json --set strategy.pipeline=1 --set strategy.data=16
   orrery partition scenarios/bert-large-dgx-1v.json --format json)";
 
 void partition(const PartitionOptions& options) {

@@ -172,7 +172,7 @@ void memory_counter(Events& events, const sim::Step& p, const Track& track, cons
                     std::size_t process) {
     const sim::RankClass& ranks = p.trace[track.rank_class];
     const strategies::Program& program = p.program.programs[ranks.role];
-    if (track.stage >= p.memory.size()) return;
+    if (track.stage >= p.memory.size() || p.memory[track.stage].role != ranks.role) return;
     std::size_t op = 0;
     for (const sim::StageMemory::Sample& sample : p.memory[track.stage].over_time) {
         op = std::max<std::size_t>(op, sample.op);

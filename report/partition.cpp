@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/table.hpp"
 #include "base/text.hpp"
@@ -19,6 +20,7 @@ using planning::Division;
 using planning::Partition;
 using planning::ReplicatedStage;
 using planning::Replication;
+using planning::Shares;
 
 std::string numbers(const std::vector<std::uint32_t>& layers, std::size_t stage, std::size_t stages) {
     std::vector<std::string> own;
@@ -76,6 +78,51 @@ std::string replicated_text(const Partition& partition, Style style) {
     return text + (of.best.stages.size() > 1 ? fmt::format(": {:.2f} x\n", gain) : "\n");
 }
 
+/// Data ranks that follow each other and take as many micro-batches on the same kinds of GPU: one past the last.
+std::size_t run_end(const Partition& partition, std::size_t first) {
+    const Shares &planned = *partition.planned_shares, &balanced = *partition.balanced_shares;
+    const auto of = [&](std::size_t data) {
+        return std::tie(partition.gpus[data], planned.micro_batches[data], balanced.micro_batches[data]);
+    };
+    std::size_t end = first + 1;
+    while (end < partition.gpus.size() && of(end) == of(first)) ++end;
+    return end;
+}
+
+std::string shared_text(const Partition& partition, const std::string& simulate, Style style) {
+    const Shares &planned = *partition.planned_shares, &balanced = *partition.balanced_shares;
+    Table table({{"data ranks"},
+                 {"GPUs", Table::Align::left},
+                 {"micro-batches"},
+                 {"planned"},
+                 {"micro-batches"},
+                 {"balanced"}});
+    for (std::size_t first = 0, end = 0; first < partition.gpus.size(); first = end) {
+        end = run_end(partition, first);
+        table.row({end == first + 1 ? std::to_string(first) : fmt::format("{}-{}", first, end - 1),
+                   partition.gpus[first], std::to_string(planned.micro_batches[first]),
+                   format_seconds(planned.seconds[first]), std::to_string(balanced.micro_batches[first]),
+                   format_seconds(balanced.seconds[first])});
+    }
+    table.rule();
+    table.row({"step", "", "", format_seconds(planned.outcome.step_s), "", format_seconds(balanced.outcome.step_s)});
+    std::string text = table.to_text({.columns = style.columns});
+    const double gain = planned.outcome.step_s / balanced.outcome.step_s;
+    if (gain < 1.0005) return text + "\nthe plan's own shares are as good\n";
+    text += fmt::format("\nbalanced: {:.1f}% more tokens/s{}\n", 100 * (gain - 1),
+                        balanced.outcome.fits ? "" : ", but it does not fit");
+    return text + fmt::format("run it with:\n    {} --set {}\n", simulate,
+                              shell_word("strategy.replica_micro_batches=" + replica_micro_batches(balanced)));
+}
+
+Json json_of(const Shares& shares) {
+    return {{"replica_micro_batches", replica_micro_batches(shares)},
+            {"step_time_s", shares.outcome.step_s},
+            {"memory_peak_bytes", shares.outcome.memory_peak},
+            {"fits", shares.outcome.fits},
+            {"seconds", shares.seconds}};
+}
+
 Json json_of(const Division& division) {
     Json stages = Json::array();
     for (std::size_t stage = 0; stage < division.seconds.size(); ++stage)
@@ -95,8 +142,13 @@ std::string partition_text(const Partition& partition, const std::string& simula
     text += partition.balanced ? divided_text(partition, simulate, style)
                                : fmt::format("none: {}\n", partition.not_divided);
     text += '\n' + paint(style, Ink::bold, "STAGES ON AS MANY WORKERS AS THEY NEED") + " (PipeDream)\n\n";
-    return text + (partition.replicated ? replicated_text(partition, style)
-                                        : fmt::format("none: {}\n", partition.not_replicated));
+    text +=
+        partition.replicated ? replicated_text(partition, style) : fmt::format("none: {}\n", partition.not_replicated);
+    if (!partition.balanced_shares && partition.not_shared.empty()) return text;
+    text += '\n' + paint(style, Ink::bold, "SHARES OF THE BATCH") +
+            ", so that data ranks on all kinds of GPU end together\n\n";
+    return text + (partition.balanced_shares ? shared_text(partition, simulate, style)
+                                             : fmt::format("none: {}\n", partition.not_shared));
 }
 
 std::string partition_csv(const Partition& partition) {
@@ -135,6 +187,12 @@ std::string partition_json(const Partition& partition) {
     } else {
         json["not_replicated"] = partition.not_replicated;
     }
+    json["shares"] = Json();
+    if (partition.balanced_shares)
+        json["shares"] = {{"planned", json_of(*partition.planned_shares)},
+                          {"balanced", json_of(*partition.balanced_shares)}};
+    else if (!partition.not_shared.empty())
+        json["not_shared"] = partition.not_shared;
     return json.dump(2) + '\n';
 }
 

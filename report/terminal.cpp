@@ -16,6 +16,7 @@
 #include "report/sharing.hpp"
 #include "report/stage_table.hpp"
 #include "report/whole_run.hpp"
+#include "strategies/replica_batches.hpp"
 #include "strategies/stage_split.hpp"
 
 namespace orrery::report {
@@ -49,6 +50,13 @@ std::string context_text(const strategies::Strategy& s) {
     if (s.context == 1) return "";
     constexpr EnumNames<strategies::ContextExchange> names{"p2p", "all-gather", "a2a"};
     return fmt::format("CP{} ({}) ", s.context, names[s.context_exchange]);
+}
+
+/// Of a step on each data rank: "96", or "1 to 3".
+std::string micro_batches_text(const strategies::Plan& plan) {
+    const std::vector<std::uint32_t> distinct = strategies::replica_counts(plan).distinct;
+    const auto [least, most] = std::ranges::minmax(distinct);
+    return least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
 }
 
 std::string recompute_text(const strategies::Strategy& s) {
@@ -101,12 +109,12 @@ std::string decoded_text(const strategies::Training& training) {
 std::string_view units(const models::ModelSpec& model) { return model.takes_images() ? "images" : "tokens"; }
 
 std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, Style style) {
-    const auto& [model, s, training, placement, drives, window] = scenario.plan;
+    const auto& [model, s, training, placement, drives, window, own] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
     text += fmt::format("   {} GPUs  TP{} {}PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),
                         s.tensor, context_text(s), s.pipeline, s.data, experts, training.micro_batch,
-                        scenario.plan.micro_batches(), p.profile);
+                        micro_batches_text(scenario.plan), p.profile);
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
     return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} {}\n", model_title(model),
                               experts_text(model, training), p.cluster,

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "strategies/replica_batches.hpp"
 
 namespace orrery::scenarios {
 
@@ -30,6 +31,8 @@ void check_plan(const strategies::Plan& plan, const synchrony::Options& options)
     require(!schedule_of(strategy.schedule).asynchronous, "/strategy/schedule",
             fmt::format("stages of {} come to their updates at different times", schedule_of(strategy.schedule).name),
             "set it to \"1f1b\", or leave synchrony out");
+    require(!strategies::unequal_replicas(plan), "/strategy/replica_micro_batches",
+            "replicas of a window all make the same step", "leave it out, or leave synchrony out");
     require(!options.serves() || !strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
             "true, but parameter servers have the optimizer", "set it to false");
     require(plan.training.lora_rank == 0, "/training/lora_rank", "adapters on parameter servers are not modelled",

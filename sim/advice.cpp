@@ -89,12 +89,8 @@ Fullest fullest(const MemoryUse& use) {
 }
 
 /// Of another step on the same GPUs.
-Fullest fullest(const strategies::StepProgram& step, const MemoryUse& have) {
-    MemoryUse other = have;
-    other.memory.clear();
-    for (std::uint32_t role = 0; role < step.programs.size(); ++role)
-        other.memory.push_back(strategies::memory(step, role));
-    return fullest(other);
+Fullest fullest(const strategies::StepProgram& step, const MemoryLimits& limits) {
+    return fullest(memory_use(step, limits));
 }
 
 /// That would be simulated if it folds like `folding` and all rounds were written.
@@ -108,13 +104,13 @@ std::uint64_t operations(const strategies::StepProgram& step, const Folding& fol
 }
 
 /// More offloaded layers: the fewest that make the plan fit, or all.
-Neighbour offload_enough(const Plan& plan, const MemoryUse& use) {
+Neighbour offload_enough(const Plan& plan, const MemoryLimits& limits) {
     std::uint32_t fewest = plan.strategy.cpu_offloading_num_layers;
     std::uint32_t most = strategies::chunk_sizes(plan).second;
     while (fewest + 1 < most) {
         Plan other = plan;
         const std::uint32_t layers = other.strategy.cpu_offloading_num_layers = fewest + (most - fewest) / 2;
-        (fullest(short_program(other), use).spare >= 0 ? most : fewest) = layers;
+        (fullest(short_program(other), limits).spare >= 0 ? most : fewest) = layers;
     }
     return {fmt::format("{} layers a chunk offloaded", most),
             [most](Plan& other) { other.strategy.cpu_offloading_num_layers = most; }};
@@ -122,7 +118,7 @@ Neighbour offload_enough(const Plan& plan, const MemoryUse& use) {
 
 using Advice = std::vector<std::string>;
 
-Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use) {
+Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use, const MemoryLimits& limits) {
     const Fullest worst = fullest(use);
     const auto& at_peak = use.memory[worst.stage].at_peak;
     const auto kind = std::max_element(at_peak.begin(), at_peak.end()) - at_peak.begin();
@@ -132,11 +128,11 @@ Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use
                               format_bytes(static_cast<double>(at_peak[static_cast<std::size_t>(kind)])),
                               strategies::name(static_cast<strategies::Keep>(kind)))};
     std::vector<Neighbour> others = neighbours(plan, measured_fused);
-    others.push_back(offload_enough(plan, use));
+    others.push_back(offload_enough(plan, limits));
     for (const Neighbour& neighbour : others) {
         const auto other = changed(plan, neighbour);
         if (!other) continue;
-        const Fullest now = fullest(short_program(*other), use);
+        const Fullest now = fullest(short_program(*other), limits);
         if (now.spare <= worst.spare) continue;
         advice.push_back(fmt::format("{}: saves {}, peak {}{}", neighbour.name, format_bytes(now.spare - worst.spare),
                                      format_bytes(static_cast<double>(now.peak)), now.spare >= 0 ? ", fits" : ""));
@@ -145,10 +141,10 @@ Advice advise_memory(const Plan& plan, bool measured_fused, const MemoryUse& use
 }
 
 /// Offloading that hides all its copies costs nothing, and still buys nothing where all fits without.
-Advice advise_offloading(const Plan& plan, const MemoryUse& use) {
+Advice advise_offloading(const Plan& plan, const MemoryUse& use, const MemoryLimits& limits) {
     Plan without = plan;
     without.strategy.cpu_offloading_num_layers = 0;
-    const Fullest now = fullest(use), then = fullest(short_program(without), use);
+    const Fullest now = fullest(use), then = fullest(short_program(without), limits);
     if (then.spare < 0) return {};
     return {fmt::format("offloading is not needed: without it the peak is {}, {} more, and fits",
                         format_bytes(static_cast<double>(then.peak)),
@@ -156,7 +152,7 @@ Advice advise_offloading(const Plan& plan, const MemoryUse& use) {
 }
 
 Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Folding& folding, const MemoryUse& use,
-                   double step_time_s) {
+                   const MemoryLimits& limits, double step_time_s) {
     struct Better {
         double seconds;
         std::string text;
@@ -167,7 +163,7 @@ Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Fold
         const auto other = changed(plan, neighbour);
         if (!other) continue;
         const strategies::StepProgram program = short_program(*other);
-        const Fullest then = fullest(program, use);
+        const Fullest then = fullest(program, limits);
         if (then.spare < 0 || operations(program, folding) > most_operations) continue;
         const double seconds =
             run_plan(*other, site.cluster, site.profiles, {.foldings = &site.foldings, .like = &folding})->seconds();
@@ -178,7 +174,7 @@ Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Fold
                                                format_bytes(std::abs(more)))});
     }
     std::sort(better.begin(), better.end(), [](const Better& a, const Better& b) { return a.seconds < b.seconds; });
-    Advice advice = plan.strategy.cpu_offloading_num_layers > 0 ? advise_offloading(plan, use) : Advice{};
+    Advice advice = plan.strategy.cpu_offloading_num_layers > 0 ? advise_offloading(plan, use, limits) : Advice{};
     for (std::size_t i = 0; i < std::min<std::size_t>(3, better.size()); ++i) advice.push_back(better[i].text);
     return advice;
 }
@@ -186,14 +182,14 @@ Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Fold
 }  // namespace
 
 std::vector<std::string> advise(const scenarios::Scenario& scenario, Site& site, const Folding& folding,
-                                const MemoryUse& memory, double step_time_s) {
+                                const MemoryUse& memory, const MemoryLimits& limits, double step_time_s) {
     // Other plans are simulated as planned and by themselves: no comparison.
     if (!scenario.perturbations.none() || !scenario.other_jobs.empty()) return {};
     const bool measured_fused = std::ranges::all_of(site.cluster.groups(), [&](const topology::NodeGroup& group) {
         return !site.profiles.of(group.gpu).profile().attention.empty();
     });
-    return memory.fits ? advise_time(scenario.plan, measured_fused, site, folding, memory, step_time_s)
-                       : advise_memory(scenario.plan, measured_fused, memory);
+    return memory.fits ? advise_time(scenario.plan, measured_fused, site, folding, memory, limits, step_time_s)
+                       : advise_memory(scenario.plan, measured_fused, memory, limits);
 }
 
 }  // namespace orrery::sim

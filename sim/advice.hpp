@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scenarios/scenario.hpp"
+#include "sim/memory_use.hpp"
 #include "sim/session.hpp"
 #include "sim/step.hpp"
 
@@ -14,6 +15,6 @@ namespace orrery::sim {
 /// step is named. When the plan does not fit (memory), advice names the largest kind of memory and what each switch
 /// would save. None where not all goes to plan. folding: of the scenario's own plan.
 std::vector<std::string> advise(const scenarios::Scenario& scenario, Site& site, const Folding& folding,
-                                const MemoryUse& memory, double step_time_s);
+                                const MemoryUse& memory, const MemoryLimits& limits, double step_time_s);
 
 }  // namespace orrery::sim

@@ -83,16 +83,17 @@ std::set<std::string> extrapolated(const RanStep& ran) {
 
 std::vector<Derived> derived_shares(const RanStep& ran, double step_time_s) {
     const strategies::StepProgram& step = ran.program;
-    const auto stages = static_cast<std::uint32_t>(step.programs.size());
+    const std::uint32_t stages = step.mesh.along(strategies::Axis::pipeline);
     const std::vector<std::string_view> origins = origins_of(ran.costs);
     if (origins.empty()) return {};
     Seconds total(origins.size());
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
-        const auto kernels = derived_kernels(ran.costs.of_rank(ran.slowest(stage).representative).kernels(), origins);
+        const RankClass& slowest = ran.slowest_of_stage(stage);
+        const auto kernels = derived_kernels(ran.costs.of_rank(slowest.representative).kernels(), origins);
         std::vector<Seconds> blocks;
         for (const strategies::Program& block : step.blocks)
             blocks.push_back(derived_in(block, kernels, origins.size(), {}));
-        const Seconds of_stage = derived_in(step.programs[stage], kernels, origins.size(), blocks);
+        const Seconds of_stage = derived_in(step.programs[slowest.role], kernels, origins.size(), blocks);
         for (std::size_t what = 0; what < origins.size(); ++what) total[what] += of_stage[what] / stages / step.steps;
     }
     std::vector<Derived> shares;

@@ -13,7 +13,7 @@ namespace orrery::sim {
 
 namespace {
 
-/// Bytes of the smallest GPU that each stage runs on.
+/// Bytes of the smallest GPU that each role runs on.
 std::vector<std::uint64_t> capacities(const RanStep& ran, const std::vector<Population>& ranks) {
     std::vector<std::uint64_t> smallest(ran.program.programs.size(), std::numeric_limits<std::uint64_t>::max());
     for (const Population& each : ranks) {
@@ -47,7 +47,7 @@ std::vector<std::uint32_t> groups_of(const strategies::StepProgram& step) {
     return numbers;
 }
 
-/// By stage: on the GPU that it has least of, as capacities are.
+/// By role: on the GPU that it has least of, as capacities are.
 std::vector<hardware::FrameworkMemory> framework_of(const RanStep& ran, const std::vector<Population>& ranks,
                                                     const strategies::Training& training) {
     std::vector<hardware::FrameworkMemory> framework(ran.program.programs.size());
@@ -68,33 +68,54 @@ struct HostUse {
 };
 
 /// The node whose ranks keep the most there; none: 0 bytes.
-HostUse fullest_host(const strategies::StepProgram& step, const std::vector<StageMemory>& memory,
-                     const topology::Cluster& cluster, const strategies::RankPlacement& placement) {
-    if (std::ranges::all_of(memory, [](const StageMemory& stage) { return stage.host == 0; })) return {};
+HostUse fullest_host(const strategies::StepProgram& step, const topology::Cluster& cluster,
+                     const strategies::RankPlacement& placement) {
+    std::vector<std::uint64_t> of_role;
+    for (std::uint32_t role = 0; role < step.programs.size(); ++role)
+        of_role.push_back(strategies::memory(step, role).host);
     std::map<std::uint32_t, std::uint64_t> needs;
     for (std::uint32_t rank = 0; rank < step.role.size(); ++rank)
-        needs[cluster.node_of(placement.gpu(rank))] += memory[step.role[rank]].host;
+        needs[cluster.node_of(placement.gpu(rank))] += of_role[step.role[rank]];
     const auto most = std::ranges::max_element(needs, {}, [](const auto& node) { return node.second; });
     return {most->first, most->second};
 }
 
 }  // namespace
 
-MemoryUse memory_use(const RanStep& ran, const topology::Cluster& cluster, const strategies::Plan& plan,
-                     const std::vector<Population>& ranks) {
+MemoryLimits memory_limits(const RanStep& ran, const strategies::Training& training,
+                           const std::vector<Population>& ranks) {
+    return {capacities(ran, ranks), framework_of(ran, ranks, training)};
+}
+
+MemoryUse memory_use(const strategies::StepProgram& step, const MemoryLimits& limits) {
     MemoryUse use;
-    use.framework = framework_of(ran, ranks, plan.training);
-    use.stage_capacity = capacities(ran, ranks);
-    use.memory_capacity = *std::ranges::min_element(use.stage_capacity);
-    for (std::uint32_t stage = 0; stage < use.stage_capacity.size(); ++stage) {
-        use.memory.push_back(strategies::memory(ran.program, stage));
-        use.fits = use.fits && use.needed(stage) <= use.capacity(stage);
+    use.memory_capacity = *std::ranges::min_element(limits.capacity);
+    const std::uint32_t of_stage = step.programs_of_stage();
+    for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
+        StageMemory memory = strategies::memory(step, role);
+        const std::size_t stage = role / of_stage;
+        const auto needed = static_cast<double>(memory.peak + limits.framework[role].total());
+        const double spare = static_cast<double>(limits.capacity[role]) - needed;
+        if (stage < use.memory.size() && spare >= use.spare(stage)) continue;
+        use.memory.resize(stage + 1);
+        use.framework.resize(stage + 1);
+        use.stage_capacity.resize(stage + 1);
+        use.memory[stage] = std::move(memory);
+        use.framework[stage] = limits.framework[role];
+        use.stage_capacity[stage] = limits.capacity[role];
     }
-    const HostUse host = fullest_host(ran.program, use.memory, cluster, plan.placement);
+    for (std::size_t stage = 0; stage < use.memory.size(); ++stage)
+        use.fits = use.fits && use.needed(stage) <= use.capacity(stage);
+    return use;
+}
+
+void add_hosts(MemoryUse& use, const strategies::StepProgram& step, const topology::Cluster& cluster,
+               const strategies::RankPlacement& placement) {
+    if (std::ranges::all_of(use.memory, [](const StageMemory& stage) { return stage.host == 0; })) return;
+    const HostUse host = fullest_host(step, cluster, placement);
     use.host_memory = host.bytes;
     use.host_node = host.node;
-    if (host.bytes > 0) use.host_capacity = cluster.plan_of(host.node).host_memory().bytes;
-    return use;
+    use.host_capacity = cluster.plan_of(host.node).host_memory().bytes;
 }
 
 std::vector<std::string> host_doubts(const RanStep& ran, const MemoryUse& use) {

@@ -29,6 +29,7 @@
 #include "sim/warm_up.hpp"
 #include "sim/whole_run.hpp"
 #include "strategies/build.hpp"
+#include "strategies/replica_batches.hpp"
 
 namespace orrery::sim {
 
@@ -65,12 +66,12 @@ std::map<const RankClass*, Breakdown> breakdowns(const RanStep& ran) {
 /// One a stage: of the class that ends last.
 std::vector<Breakdown> of_stages(const RanStep& ran, const std::map<const RankClass*, Breakdown>& breakdowns) {
     std::vector<Breakdown> stages;
-    for (std::uint32_t stage = 0; stage < ran.program.programs.size(); ++stage)
-        stages.push_back(breakdowns.at(&ran.slowest(stage)));
+    for (std::uint32_t stage = 0; stage < ran.program.mesh.along(strategies::Axis::pipeline); ++stage)
+        stages.push_back(breakdowns.at(&ran.slowest_of_stage(stage)));
     return stages;
 }
 
-/// What each kind of GPU does; ranks of one stage on one kind are taken for alike.
+/// What each kind of GPU does; ranks of one role on one kind are taken for alike.
 std::vector<GpuUse> gpu_kinds(const scenarios::Scenario& scenario, const topology::Cluster& cluster, const RanStep& ran,
                               const std::vector<Population>& populations,
                               const std::map<const RankClass*, Breakdown>& breakdowns) {
@@ -138,20 +139,18 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
     return warnings;
 }
 
-/// Weak scaling against one model replica (data = 1, or what its experts are divided among), placed linearly: T_n / (n
-/// T_1) in tokens per second and GPU.
+/// Weak scaling against one model replica (the first data rank, or those that its experts are divided among), placed
+/// linearly: T_n / (n T_1) in tokens per second and GPU.
 Scale scale(const scenarios::Scenario& scenario, Site& site, double step_time_s) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
     const std::uint32_t least = scenario.plan.expert_extent();  // data ranks that hold all experts
     const std::uint32_t gpus = strategy.tensor * strategy.context * strategy.pipeline * least;
     if (strategy.data == least) return {1, gpus};
-    strategies::Plan replica = scenario.plan;
-    replica.strategy.data = least;
+    strategies::Plan replica = strategies::first_replicas(scenario.plan, least);
     replica.strategy.optimizer_instances = 1;
-    replica.placement = {};
-    replica.training.global_batch /= scenario.plan.expert_data();
     const auto base = run_plan(replica, site.cluster, site.profiles, {.foldings = &site.foldings});
-    return {base->seconds() / step_time_s, gpus};
+    const double share = strategies::mean_share(scenario.plan) / strategies::mean_share(replica);
+    return {base->seconds() / step_time_s * share, gpus};
 }
 
 /// All that can be said of a step while it is at hand; its folding stays when the rest, which takes most of a
@@ -160,6 +159,7 @@ struct Described {
     Step step;
     Sharing sharing;
     double planned_step_time_s = 0;
+    MemoryLimits memory_limits;
     std::vector<LinkLevel> links;
     std::vector<Derived> derived;
     std::vector<std::string> warnings;
@@ -204,7 +204,9 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     d.warm_up = warm_up(scenario, site, ran.program, seconds);
     const double mean_seconds = d.warm_up ? d.warm_up->mean_step_time_s() : seconds;
     for (double* const whole : {&made.training_time_s, &made.end_to_end_s}) *whole *= mean_seconds / seconds;
-    MemoryUse memory = memory_use(ran, cluster, scenario.plan, ranks);
+    d.memory_limits = memory_limits(ran, scenario.plan.training, ranks);
+    MemoryUse memory = memory_use(ran.program, d.memory_limits);
+    add_hosts(memory, ran.program, cluster, scenario.plan.placement);
     Provenance origin = provenance(scenario, cluster, kinds, ran, ranks);
     append(d.warnings, host_doubts(ran, memory));
     append(d.warnings, doubts(ran, scenario.plan.placement, d.derived));
@@ -288,7 +290,7 @@ Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore&
     std::vector<std::string> better;
     if (options.advice) {
         most = bottleneck(scenario, d.step.stages, seconds, d.planned_step_time_s);
-        better = advise(scenario, *site, *d.folding, d.step, seconds);
+        better = advise(scenario, *site, *d.folding, d.step, d.memory_limits, seconds);
     }
     return {std::move(d.step),
             {grown, std::move(d.sharing), d.planned_step_time_s, interval, std::move(most), std::move(d.links),

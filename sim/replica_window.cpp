@@ -13,18 +13,12 @@
 #include "sim/breakdown.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/optimizers.hpp"
+#include "strategies/replica_batches.hpp"
 #include "strategies/state_bytes.hpp"
 
 namespace orrery::sim {
 
 namespace {
-
-strategies::Plan one_replica(strategies::Plan plan) {
-    plan.training.global_batch /= plan.strategy.data;
-    plan.strategy.data = 1;
-    plan.placement = {};
-    return plan;
-}
 
 /// Averages go in fp32, behind everything else: of parameters (Stich 2019), or of what they changed (DiLoCo).
 strategies::Plan that_averages(strategies::Plan plan) {
@@ -165,7 +159,7 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
     const auto run = [&](const strategies::Plan& of) {
         return run_plan(of, site.cluster, site.profiles, {.foldings = &site.foldings});
     };
-    const auto base = run(one_replica(plan));
+    const auto base = run(strategies::first_replicas(plan, 1));
     const double parameters = static_cast<double>(models::parameters(models::build(plan.model)));
     const strategies::StateBytes state = strategies::state_bytes(plan.training);
     const double weight = state.weight == 4 && kernels::size_of(plan.training.precision.compute) == 4 ? 4 : 2;
@@ -180,7 +174,7 @@ synchrony::Job replica_job(const scenarios::Scenario& scenario, Site& site) {
         const double masters_and_moments = 4.0 + strategies::row_of(plan.training.optimizer).moments;
         job.server_bytes = (parameters * masters_and_moments + job.push_bytes + job.pull_bytes) / links.servers();
     } else if (options.averages()) {
-        const auto apart = run(that_averages(one_replica(plan))), averaged = run(that_averages(plan));
+        const auto apart = run(that_averages(strategies::first_replicas(plan, 1))), averaged = run(that_averages(plan));
         job.reduce_s = std::max(0.0, averaged->seconds() - apart->seconds());
     } else {
         job.reduce_s = std::max(0.0, run(plan)->seconds() - base->seconds());

@@ -278,6 +278,14 @@ const RankClass& RanStep::slowest(std::uint32_t role) const {
     return *slowest;
 }
 
+const RankClass& RanStep::slowest_of_stage(std::uint32_t stage) const {
+    const std::uint32_t of_stage = program.programs_of_stage();
+    const RankClass* last = &slowest(stage * of_stage);
+    for (std::uint32_t role = stage * of_stage + 1; role < (stage + 1) * of_stage; ++role)
+        if (slowest(role).end > last->end * (1 + same_end)) last = &slowest(role);
+    return *last;
+}
+
 strategies::StepProgram short_program(const strategies::Plan& plan) {
     if (strategies::schedule_of(plan.strategy.schedule).asynchronous) return strategies::build(plan);
     for (const std::uint32_t length : lengths(plan))

@@ -58,6 +58,8 @@ struct RanStep {
     [[nodiscard]] double seconds() const { return replayed.end / program.steps; }
     /// The class of a role that ends last (the first of several); its spans are recorded.
     [[nodiscard]] const RankClass& slowest(std::uint32_t role) const;
+    /// The same of a pipeline stage, of all its roles.
+    [[nodiscard]] const RankClass& slowest_of_stage(std::uint32_t stage) const;
     /// Of each role on each kind of GPU the class that ends last; their spans are recorded. By role.
     [[nodiscard]] std::vector<std::uint32_t> slowest_of_kinds() const;
 

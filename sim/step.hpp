@@ -78,7 +78,7 @@ struct Rates {
 
 /// The memory that ranks need, and what they have.
 struct MemoryUse {
-    std::vector<StageMemory> memory;  ///< by pipeline stage
+    std::vector<StageMemory> memory;  ///< by pipeline stage, of its ranks that have least to spare
     /// By stage, what its processes keep on a GPU beside that; empty: nothing.
     std::vector<hardware::FrameworkMemory> framework;
     std::uint64_t memory_capacity = 0;          ///< bytes per GPU, of the smallest that a rank runs on

@@ -66,7 +66,7 @@ void add_nodes(const strategies::Plan& plan, const topology::Cluster& cluster, J
     job.savers[all] = ranks.entries();
     job.on_one_node[one] = of_first_replica.most();
     job.on_one_node[all] = ranks.most();
-    const double of_replica = plan.examples() / job.replicas;
+    const double of_replica = plan.examples() * plan.micro_batches() / plan.all_micro_batches();  // that takes most
     job.node_tokens = of_replica * readers.most();
 }
 

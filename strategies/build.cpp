@@ -1,8 +1,12 @@
 #include "strategies/build.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "strategies/replica_batches.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/stage.hpp"
 #include "strategies/stage_program.hpp"
@@ -11,19 +15,33 @@ namespace orrery::strategies {
 
 namespace {
 
+/// Of each rank. Ranks of a stage follow each other: no axis is slower than the pipeline's.
+std::vector<std::uint16_t> roles_of(const StepProgram& step, const ReplicaCounts& counts) {
+    const std::uint32_t of_stage = step.mesh.ranks() / step.mesh.along(Axis::pipeline);
+    std::vector<std::uint16_t> roles(step.mesh.ranks());
+    for (std::uint32_t rank = 0; rank < roles.size(); ++rank) {
+        const std::uint32_t which = counts.unequal() ? counts.which[step.mesh.data_rank(rank)] : 0;
+        roles[rank] = static_cast<std::uint16_t>(rank / of_stage * step.programs_of_stage() + which);
+    }
+    return roles;
+}
+
 StepProgram build(const Plan& plan, std::uint32_t left_out) {
     StepProgram step;
     step.mesh = plan.mesh();
     step.steps = plan.pipeline_shape().steps;
     Intern intern(step);
     const ModelBlocks blocks = add_model_blocks(step, intern, plan);
-    for (std::uint32_t p = 0; p < plan.strategy.pipeline; ++p)
-        step.programs.push_back(stage_program(plan, blocks, place_layers(blocks, plan, p), intern, left_out));
-    // Ranks of a stage follow each other: no axis is slower than the pipeline's.
-    const std::uint32_t of_stage = step.mesh.ranks() / plan.strategy.pipeline;
-    step.role.reserve(step.mesh.ranks());
-    for (std::uint32_t p = 0; p < plan.strategy.pipeline; ++p)
-        step.role.insert(step.role.end(), of_stage, static_cast<std::uint16_t>(p));
+    const ReplicaCounts counts = replica_counts(plan);
+    for (std::uint32_t p = 0; p < plan.strategy.pipeline; ++p) {
+        const Stage stage = place_layers(blocks, plan, p);
+        for (const std::uint32_t each : counts.distinct) {
+            const Plan own = counts.unequal() ? with_own_micro_batches(plan, each) : plan;
+            step.programs.push_back(stage_program(own, blocks, stage, intern, left_out));
+            if (counts.unequal()) step.programs.back().name += fmt::format(", {} micro-batches", each);
+        }
+    }
+    step.role = roles_of(step, counts);
     return step;
 }
 
@@ -49,6 +67,7 @@ std::optional<StepProgram> build_long_window(const Plan& plan, std::uint32_t mic
 StepProgram build(const Plan& plan) { return build(plan, 0); }
 
 std::optional<StepProgram> build_shortened(const Plan& plan, std::uint32_t micro_batches) {
+    if (unequal_replicas(plan)) return std::nullopt;  // pipelines beside each other are not steady equally long
     const Schedule& schedule = schedule_of(plan.strategy.schedule);
     if (schedule.asynchronous) return build_long_window(plan, micro_batches);
     const std::uint32_t all = plan.micro_batches(), round = schedule.round(plan.pipeline_shape());
@@ -57,6 +76,7 @@ std::optional<StepProgram> build_shortened(const Plan& plan, std::uint32_t micro
     // A pipeline that is never full does not go as a longer one does.
     if (left_out == 0 || all - left_out * round <= plan.strategy.pipeline) return std::nullopt;
     Plan shorter = plan;
+    shorter.strategy.replica_micro_batches.clear();  // all alike
     shorter.training.global_batch -= left_out * round * plan.training.micro_batch * plan.strategy.data;
     StepProgram step = build(shorter, left_out);
     return steady(step) ? std::optional(std::move(step)) : std::nullopt;

@@ -143,6 +143,7 @@ StageMemory memory(const StepProgram& step, std::uint32_t role) {
         if (lasting(buffer)) now.born(buffer);
     Passing buffers(program);
     StageMemory result;
+    result.role = role;
     result.over_time.reserve(program.ops.size());
     Phase reached = Phase::forward;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {

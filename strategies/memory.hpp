@@ -23,6 +23,7 @@ struct StageMemory {
         std::array<std::uint64_t, keeps> by_keep;  ///< of these
     };
     std::vector<Sample> over_time;  ///< at every change, in program order; thinned to at most 2,000 samples
+    std::uint32_t role = 0;         ///< whose program it is
 };
 
 /// Buffers are there as their lifetimes say, in all their versions; what they hold decides under which Keep they count.

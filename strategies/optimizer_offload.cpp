@@ -27,7 +27,7 @@ std::uint64_t offloaded(const Plan& plan, std::uint64_t amount) {
 }
 
 double mean_of_micro_batches(const Plan& plan) {
-    return 1.0 / (double{1} * plan.micro_batches() * plan.strategy.data * plan.strategy.context);
+    return 1.0 / (double{1} * plan.all_micro_batches() * plan.strategy.context);
 }
 
 std::uint32_t host_bytes_a_parameter(const Training& training) {

@@ -13,6 +13,7 @@
 #include "strategies/optimizers.hpp"
 #include "strategies/plan_fields.hpp"
 #include "strategies/refusal.hpp"
+#include "strategies/replica_batches.hpp"
 #include "strategies/schedule_rules.hpp"
 #include "strategies/stage_split.hpp"
 #include "strategies/tensor_overlap.hpp"
@@ -177,13 +178,13 @@ void check_optimizer_offload(const Strategy& strategy) {
 void check_batch(const Plan& plan) {
     const uint64_t slice = uint64_t{plan.training.micro_batch} * plan.strategy.data;
     const uint64_t batch = plan.training.global_batch;
-    if (batch % slice != 0) {
+    if (plan.strategy.replica_micro_batches.empty() && batch % slice != 0) {
         refuse("/training/global_batch_size",
                fmt::format("{} sequences are not divisible by micro-batch {} x data {} = {}", batch,
                            plan.training.micro_batch, plan.strategy.data, slice),
                nearest_multiples(batch, slice));
     }
-    check_micro_batches(plan);
+    if (!unequal_replicas(plan)) check_micro_batches(plan);
 }
 
 /// Groups that share are as large as each other, in the axis of dense parameters and in that of experts.
@@ -337,6 +338,7 @@ std::uint64_t Plan::padded_vocab() const {
 
 void validate(const Plan& plan) {
     check_sizes(plan);
+    check_replica_counts(plan);
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
     check_model_division(plan);
@@ -358,6 +360,7 @@ void validate(const Plan& plan) {
     check_weight_offload(plan);
     check_precision(plan.training.precision);
     check_adapters(plan);
+    check_unequal_replicas(plan);
     check_extent(plan);
 }
 

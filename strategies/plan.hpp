@@ -118,6 +118,8 @@ struct Strategy {
     std::uint32_t first_stage_layers = 0, last_stage_layers = 0;
     bool embedding_as_layer = false, loss_as_layer = false;
     std::string pipeline_layers = {};
+    /// Micro-batches of a step on each data rank, as text (replica_batches.hpp); empty: equally many.
+    std::string replica_micro_batches = {};
     bool async_tensor_allreduce =
         true;  ///< a column-parallel layer's backward collectives run beside its weight gradient
     bool overlap_grad_reduce = false;
@@ -257,6 +259,9 @@ struct Plan {
     DriveRates drives = {};
     /// Of a schedule without flushes: steps in a program; 0: as many as make the ends of little account.
     std::uint32_t window_steps = 0;
+    /// Where data ranks take unequal numbers of micro-batches: those of the ranks whose program is at hand; 0: of the
+    /// ranks that take most (replica_batches.hpp).
+    std::uint32_t own_micro_batches = 0;
 
     [[nodiscard]] std::uint32_t ranks() const {
         return strategy.tensor * strategy.context * strategy.pipeline * strategy.data;
@@ -321,9 +326,15 @@ struct Plan {
     }
     /// Data ranks that hold the same experts.
     [[nodiscard]] std::uint32_t expert_data() const { return strategy.data / expert_extent(); }
+    /// Of a step on each data rank, or on those of own_micro_batches.
     [[nodiscard]] std::uint32_t micro_batches() const {
+        if (own_micro_batches > 0) return own_micro_batches;
+        if (!strategy.replica_micro_batches.empty()) return most_micro_batches();
         return training.global_batch / (training.micro_batch * strategy.data);
     }
+    [[nodiscard]] std::uint32_t most_micro_batches() const;
+    /// Of a step on all data ranks together.
+    [[nodiscard]] std::uint32_t all_micro_batches() const { return training.global_batch / training.micro_batch; }
     [[nodiscard]] PipelineShape pipeline_shape() const;
     /// Of a step, what budgets and rates count: tokens, or images where the model takes images.
     [[nodiscard]] double examples() const {

@@ -239,6 +239,11 @@ constexpr std::array of_strategy{
                 "ones.",
         .when_absent = "as many on each",
         .origin = "Megatron-LM (pipeline_model_parallel_layout)"}),
+    field<&Strategy::replica_micro_batches>({.name = "replica_micro_batches",
+        .help = "Micro-batches of a step on each data rank, such as 3,3,1,1, or 2x3,2x1: two ranks 3 each, two 1 each. "
+                "For GPUs of several kinds, in the order of data ranks.",
+        .when_absent = "as many on each",
+        .origin = "Jia et al., USENIX ATC'22, section 3.3 (Whale)"}),
     field<&Strategy::overlap_grad_reduce>({.name = "overlap_grad_reduce",
         .help = "Gradients are reduced beside the backward pass; else all at its end. Under zero2 and zero3 bucket by "
                 "bucket in any case: without it the layers wait for each.",

@@ -222,6 +222,10 @@ struct StepProgram {
     /// its share of the window; memory is the window's, whose steps go on from each other's lasting buffers.
     std::uint32_t steps = 1;
 
+    /// Programs of a stage follow each other: one, or one for each number of micro-batches that its ranks take.
+    [[nodiscard]] std::uint32_t programs_of_stage() const {
+        return static_cast<std::uint32_t>(programs.size()) / mesh.along(Axis::pipeline);
+    }
     /// None for a collective in which every rank sends to every other.
     [[nodiscard]] const OnceANode* once_a_node(const Collective& collective) const {
         return collective.once > 0 ? &exchanges[collective.once - 1] : nullptr;

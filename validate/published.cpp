@@ -107,6 +107,7 @@ constexpr std::array table{
     FieldRule{"strategy", "offload_optimizer_pipeline_write", never},
     FieldRule{"strategy", "offload_param_device", of_words},
     FieldRule{"strategy", "pipeline_layers", "pipeline-model-parallel-layout (map_strategy.cpp)"},
+    FieldRule{"strategy", "replica_micro_batches", never},
     FieldRule{"strategy", "overlap_grad_reduce", of_software},
     FieldRule{"strategy", "overlap_param_gather", of_software},
     FieldRule{"strategy", "overlap_p2p", of_software},

@@ -4,9 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
 #include "planning/partition/balanced_stages.hpp"
+#include "planning/partition/replica_shares.hpp"
+#include "strategies/replica_batches.hpp"
 #include "strategies/stage_split.hpp"
 
 namespace orrery::planning {
@@ -82,6 +85,51 @@ Replication replication(const Site& site, const Chain& chain) {
     return result;
 }
 
+Shares shares(const Site& site, const std::vector<ReplicaPace>& paces, const std::string& list,
+              calibrate::ProfileStore& profiles) {
+    Strategy strategy = site.scenario.plan.strategy;
+    strategy.replica_micro_batches = list;
+    const scenarios::Scenario scenario = site.under(strategy, site.scenario.plan.training.micro_batch);
+    strategies::validate(scenario.plan);
+    Shares result{{}, {}, evaluate(scenario, profiles)};
+    const strategies::ReplicaCounts counts = strategies::replica_counts(scenario.plan);
+    for (std::uint32_t data = 0; data < paces.size(); ++data) {
+        result.micro_batches.push_back(counts.of(data));
+        result.seconds.push_back(paces[data].seconds(counts.of(data)));
+    }
+    return result;
+}
+
+/// Names of the kinds of GPU that each data rank has.
+std::vector<std::string> gpus_of_replicas(const Plan& plan, const Prices& prices) {
+    std::vector<std::string> all;
+    for (std::uint32_t data = 0; data < plan.strategy.data; ++data) {
+        std::set<std::uint32_t> kinds;
+        for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage)
+            for (const std::uint32_t kind : prices.kinds(stage, data)) kinds.insert(kind);
+        std::vector<std::string> names;
+        for (const std::uint32_t kind : kinds) names.push_back(prices.kinds()[kind].gpu.name);
+        all.push_back(fmt::format("{}", fmt::join(names, " + ")));
+    }
+    return all;
+}
+
+/// Writes what the batch's division comes to.
+void share(Partition& result, const Site& site, const StageTables& tables, const Prices& prices,
+           calibrate::ProfileStore& profiles) {
+    const Plan& plan = site.scenario.plan;
+    if (plan.strategy.data == 1) throw Error("", "/strategy/data", "there is one data rank", "");
+    const std::vector<ReplicaPace> paces = replica_paces(plan, tables, prices);
+    result.gpus = gpus_of_replicas(plan, prices);
+    result.planned_shares = shares(site, paces, plan.strategy.replica_micro_batches, profiles);
+    const std::vector<std::uint32_t> balanced = balanced_shares(plan, paces);
+    result.balanced_shares = shares(site, paces, strategies::replica_text(balanced), profiles);
+    constexpr double rounding = 1 - 1e-9;  // of several that are as good, the plan's own
+    if (std::ranges::max(result.balanced_shares->seconds) >=
+        rounding * std::ranges::max(result.planned_shares->seconds))
+        result.balanced_shares = result.planned_shares;
+}
+
 /// Runs a part of the answer; what makes it impossible is its text.
 template <class Part>
 std::string attempt(const Part& part) {
@@ -96,6 +144,8 @@ std::string attempt(const Part& part) {
 }  // namespace
 
 double Division::slowest() const { return std::ranges::max(seconds); }
+
+std::string replica_micro_batches(const Shares& shares) { return strategies::replica_text(shares.micro_batches); }
 
 std::string pipeline_layers(const Division& division) { return fmt::format("{}", fmt::join(division.layers, ",")); }
 
@@ -120,7 +170,11 @@ Partition partition(const scenarios::Scenario& scenario, calibrate::ProfileStore
         for (std::uint32_t layer = 0; layer < chain.size(); ++layer) result.names.push_back(chain[layer].name);
         result.replicated = replication(site, chain);
     });
-    if (!result.balanced && !result.replicated)
+    if (tables.kinds() > 1) {
+        result.not_shared = attempt([&] { share(result, site, tables, prices, profiles); });
+        if (!result.not_shared.empty()) result.planned_shares.reset();
+    }
+    if (!result.balanced && !result.replicated && !result.balanced_shares)
         throw Error("", "", fmt::format("nothing can be divided: {}; {}", result.not_divided, result.not_replicated),
                     "");
     return result;

@@ -33,10 +33,11 @@ std::vector<sim::OpCost> Prices::on(std::uint32_t kind, const strategies::StepPr
     return all;
 }
 
-std::vector<std::uint32_t> Prices::kinds(std::uint32_t stage) const {
+std::vector<std::uint32_t> Prices::kinds(std::uint32_t stage, std::optional<std::uint32_t> data) const {
     const std::uint32_t ranks = placed_->mesh.ranks() / placed_->mesh.along(Axis::pipeline);
     std::vector<std::uint32_t> own(ranks);
     std::iota(own.begin(), own.end(), stage * ranks);
+    if (data) std::erase_if(own, [&](std::uint32_t rank) { return placed_->mesh.data_rank(rank) != *data; });
     return network_.kinds().among(placed_->placement.gpus(std::move(own)));
 }
 

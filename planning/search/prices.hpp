@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -26,8 +27,10 @@ public:
     /// The same on one kind of GPU, by its number in sim::Kinds.
     [[nodiscard]] std::vector<sim::OpCost> on(std::uint32_t kind, const strategies::StepProgram& step,
                                               const strategies::Plan& plan) const;
-    /// Of the GPUs of a stage's ranks, by their numbers in sim::Kinds: ascending, each once.
-    [[nodiscard]] std::vector<std::uint32_t> kinds(std::uint32_t stage) const;
+    /// Of the GPUs of a stage's ranks, or of those of one data rank, by their numbers in sim::Kinds: ascending, each
+    /// once.
+    [[nodiscard]] std::vector<std::uint32_t> kinds(std::uint32_t stage, std::optional<std::uint32_t> data = {}) const;
+    [[nodiscard]] const sim::Kinds& kinds() const { return network_.kinds(); }
 
     /// Seconds in which a copy between a GPU and its host is made, the shorter way; prices must have been placed for
     /// the plan.

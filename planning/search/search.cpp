@@ -63,6 +63,7 @@ std::vector<scenarios::Override> open_plan() {
                             "account_for_embedding_in_pipeline_split",
                             "account_for_loss_in_pipeline_split",
                             "pipeline_layers",
+                            "replica_micro_batches",
                             "zero_quantized_weights",
                             "zero_hpz_partition_size",
                             "zero_quantized_gradients",

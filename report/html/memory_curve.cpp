@@ -13,12 +13,10 @@ using Json = nlohmann::ordered_json;
 using strategies::Keep;
 using strategies::StageMemory;
 
-/// The first class of ranks of a stage; null where its spans were not kept.
+/// The first class of the ranks whose memory stands for a stage; null where its spans were not kept.
 const sim::RankClass* ranks_of(const sim::Prediction& p, std::size_t stage) {
     for (const sim::RankClass& ranks : p.trace)
-        if (p.program.mesh.coordinate(ranks.representative, strategies::Axis::pipeline) == stage &&
-            !ranks.spans.empty())
-            return &ranks;
+        if (ranks.role == p.memory[stage].role && !ranks.spans.empty()) return &ranks;
     return nullptr;
 }
 

@@ -55,6 +55,26 @@ TEST(Partition, WhatItBalancesCanBeSimulated) {
     EXPECT_EQ(Json::parse(simulated.out).at("step_time_s"), balanced.at("step_time_s"));
 }
 
+TEST(Partition, SharesTheBatchAmongSeveralKindsOfGpu) {
+    const std::vector<std::string> one_stage{"scenarios/gpt-1.3b-a100-h100.json", "--set", "strategy.pipeline=1",
+                                             "--set", "strategy.data=16"};
+    const auto asked = [&](const std::string& command, const std::vector<std::string>& more) {
+        std::vector<std::string> words{command};
+        words.insert(words.end(), one_stage.begin(), one_stage.end());
+        words.insert(words.end(), more.begin(), more.end());
+        const Result result = orrery(words);
+        EXPECT_EQ(result.exit, 0) << result.err;
+        return result.out;
+    };
+    const Json shares = Json::parse(asked("partition", {"--format", "json"})).at("shares");
+    const std::string list = shares.at("balanced").at("replica_micro_batches");
+    EXPECT_EQ(list, "8x4,8x12");
+    const std::string set = "strategy.replica_micro_batches=" + list;
+    EXPECT_NE(asked("partition", {}).find(set), std::string::npos);
+    const Json simulated = Json::parse(asked("simulate", {"--set", set, "--json", "-"}));
+    EXPECT_EQ(simulated.at("step_time_s"), shares.at("balanced").at("step_time_s"));
+}
+
 TEST(Partition, SaysWhyNothingCanBeDivided) {
     const Result result =
         orrery({"partition", "scenarios/mixtral-8x7b-superpod-h100.json", "--set", "strategy.pipeline=1", "--set",

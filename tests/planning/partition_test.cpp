@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "planning/partition/balanced_stages.hpp"
+#include "planning/partition/replica_shares.hpp"
 #include "tests/sim/bench.hpp"
 
 namespace orrery::planning {
@@ -186,6 +187,91 @@ TEST(BalancedStages, EachOnBothKindsAreDividedAsOnTheSlower) {
     const auto layers = balanced_layers(slower.plan(), *slower.table);
     EXPECT_EQ(balanced_layers(both.plan(), *both.table), layers);
     EXPECT_EQ(slowest(both, layers), slowest(slower, layers));
+}
+
+/// The slowest of all data ranks under shares.
+double slowest(const std::vector<ReplicaPace>& paces, const std::vector<std::uint32_t>& shares) {
+    double seconds = 0;
+    for (std::size_t data = 0; data < paces.size(); ++data)
+        seconds = std::max(seconds, paces[data].seconds(shares[data]));
+    return seconds;
+}
+
+TEST(ReplicaShares, AreTheBestOfAllShares) {
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        std::mt19937_64 random(seed);
+        std::uniform_real_distribution<double> uniform(0.1, 1);
+        std::vector<ReplicaPace> paces;
+        for (int data = 0; data < 3; ++data) paces.push_back({uniform(random), 2 * uniform(random)});
+        strategies::Plan plan;
+        plan.strategy.data = 3;
+        plan.training.global_batch = static_cast<std::uint32_t>(3 + random() % 12);
+        const std::vector<std::uint32_t> found = balanced_shares(plan, paces);
+        double best = std::numeric_limits<double>::infinity();
+        const std::uint32_t all = plan.training.global_batch;
+        for (std::uint32_t a = 1; a + 2 <= all; ++a)
+            for (std::uint32_t b = 1; a + b + 1 <= all; ++b) best = std::min(best, slowest(paces, {a, b, all - a - b}));
+        ASSERT_EQ(found[0] + found[1] + found[2], all) << "seed " << seed;
+        ASSERT_GE(*std::ranges::min_element(found), 1U) << "seed " << seed;
+        ASSERT_EQ(slowest(paces, found), best) << "seed " << seed;
+    }
+}
+
+TEST(ReplicaShares, AreWhatTheScheduleDemands) {
+    strategies::Plan plan;
+    plan.strategy.data = 2;
+    plan.strategy.pipeline = 4;
+    plan.strategy.schedule = strategies::ScheduleKind::interleaved;
+    plan.strategy.virtual_pipeline = 2;
+    plan.training.global_batch = 32;
+    EXPECT_EQ(balanced_shares(plan, {{1, 1}, {3, 1}}), (std::vector<std::uint32_t>{24, 8}));
+    EXPECT_EQ(balanced_shares(plan, {{1, 0}, {100, 0}}), (std::vector<std::uint32_t>{28, 4}));
+}
+
+/// Half of the data ranks on A100, half on H100.
+constexpr const char* beside_each_other = R"({"cluster": {"preset": "dgx-a100", "gpu": "A100-80GB", "nodes": 1,
+    "more_nodes": ["1 x H100"]}, "model": {"hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 4},
+    "strategy": {"tensor": 2, "pipeline": 1, "data": 8}, "training": {"seq_length": 2048, "global_batch_size": 64}})";
+
+TEST(ReplicaShares, OfSeveralKindsOfGpuAreQuickerThanEqualOnes) {
+    const Partition found = partition(sim::small_scenario(beside_each_other), sim::profiles());
+    EXPECT_FALSE(found.balanced);
+    ASSERT_TRUE(found.balanced_shares) << found.not_shared;
+    const Shares &planned = *found.planned_shares, &balanced = *found.balanced_shares;
+    EXPECT_EQ(replica_micro_batches(planned), "8x8");
+    EXPECT_LT(balanced.micro_batches.front(), balanced.micro_batches.back());
+    EXPECT_LT(balanced.outcome.step_s, 0.8 * planned.outcome.step_s);
+    EXPECT_EQ(found.gpus.front(), "A100-SXM4-80GB");
+    EXPECT_EQ(found.gpus.back(), "H100-SXM5-80GB");
+    scenarios::Scenario scenario = sim::small_scenario(beside_each_other);
+    scenario.plan.strategy.replica_micro_batches = replica_micro_batches(balanced);
+    EXPECT_EQ(sim::quick(scenario).step_time_s, balanced.outcome.step_s);
+    // Neither fewer nor more for the faster GPUs is quicker.
+    for (const int more : {-1, 1}) {
+        const auto slow = static_cast<int>(balanced.micro_batches.front()), fast = 16 - slow;
+        scenario.plan.strategy.replica_micro_batches = fmt::format("4x{},4x{}", slow - more, fast + more);
+        EXPECT_GE(sim::quick(scenario).step_time_s, balanced.outcome.step_s * (1 - 1e-9)) << more;
+    }
+}
+
+TEST(ReplicaShares, AreLeftOutWhereNothingOrTooMuchIsShared) {
+    const Partition alike = partition(sim::small_scenario(), sim::profiles());
+    EXPECT_FALSE(alike.balanced_shares);
+    EXPECT_EQ(alike.not_shared, "");
+    // Each data rank has a stage on both kinds: equal shares are as good.
+    const Partition stages = partition(sim::small_scenario(on_two_kinds), sim::profiles());
+    ASSERT_TRUE(stages.balanced_shares);
+    EXPECT_EQ(replica_micro_batches(*stages.balanced_shares), replica_micro_batches(*stages.planned_shares));
+    nlohmann::json sharded = nlohmann::json::parse(beside_each_other);
+    sharded["strategy"]["pipeline"] = 2;
+    sharded["strategy"]["data"] = 4;
+    sharded["strategy"]["sharding"] = "zero2";
+    sharded["strategy"]["placement"] = "tp-pp-dp";
+    const Partition meets = partition(sim::small_scenario(sharded.dump()), sim::profiles());
+    EXPECT_TRUE(meets.balanced);
+    EXPECT_FALSE(meets.balanced_shares);
+    EXPECT_FALSE(meets.planned_shares);
+    EXPECT_NE(meets.not_shared.find("zero2"), std::string::npos) << meets.not_shared;
 }
 
 TEST(Partition, OnSeveralKindsIsQuickerThanEqualLayersAndLeavesPipeDreamOut) {

@@ -35,6 +35,12 @@ Json random_mixture(std::mt19937_64& random) {
     strategy["sharding"] = random() % 2 == 0 ? "zero1" : "none";
     strategy["overlap_grad_reduce"] = random() % 2 == 0;
     strategy["placement"] = any(random, std::array{"linear", "round_robin", "average", "tp-pp-dp", "dp-tp-pp"});
+    if (const unsigned data = strategy["data"]; data > 1 && random() % 2 == 0) {
+        const unsigned share = 32 / data;
+        const auto moved = static_cast<unsigned>(random() % share);  // from the first rank to the last
+        strategy["replica_micro_batches"] = fmt::format(
+            "{},{}{}", share - moved, data > 2 ? fmt::format("{}x{},", data - 2, share) : "", share + moved);
+    }
     return {{"cluster", cluster}, {"strategy", strategy}, {"training", {{"global_batch_size", 32}}}};
 }
 

@@ -66,6 +66,7 @@ void neither_recomputed_nor_offloaded(json& s) {
 /// All of a chunk's layers offloaded, and one micro-batch where the schedule allows that.
 void one_offloaded_micro_batch(json& s) {
     offload_all(s);
+    with_equal_replicas(s);
     if (s["strategy"].contains("virtual_pipeline") || s["strategy"]["schedule"] == "chimera") return;
     s["training"]["global_batch_size"] =
         s["training"]["micro_batch_size"].get<std::uint64_t>() * s["strategy"]["data"].get<std::uint64_t>();
@@ -94,7 +95,7 @@ struct Smooth {
 };
 
 constexpr std::array table{
-    Growth{"a larger batch", unchanged, larger_batch},
+    Growth{"a larger batch", with_equal_replicas, larger_batch},
     Growth{"a second micro-batch", one_offloaded_micro_batch, larger_batch},
     Growth{"more layers", without_offloading, more_layers},
     Growth{"a wider model", without_buckets, wider, true},
@@ -109,6 +110,8 @@ constexpr std::array table{
 std::span<const Growth> growths() { return table; }
 
 void unchanged(json&) {}
+
+void with_equal_replicas(json& s) { s["strategy"].erase("replica_micro_batches"); }
 
 void with_equal_stages(json& s) { s["strategy"].erase("pipeline_layers"); }
 

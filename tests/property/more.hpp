@@ -25,7 +25,8 @@ std::span<const Growth> growths();
 
 // Changes that tests combine.
 void unchanged(nlohmann::json& scenario);
-void with_equal_stages(nlohmann::json& scenario);  ///< a list of layers fits one number of layers
+void with_equal_replicas(nlohmann::json& scenario);  ///< a list of micro-batches fits one batch
+void with_equal_stages(nlohmann::json& scenario);    ///< a list of layers fits one number of layers
 /// Nor unequal stages, as offloading counts layers of every stage, nor backwards in two parts.
 void without_offloading(nlohmann::json& scenario);
 void without_recomputation(nlohmann::json& scenario);

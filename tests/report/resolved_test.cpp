@@ -135,6 +135,8 @@ TEST(Resolved, WritesEveryKeyThatAScenarioMayHave) {
                  "\"mtp_hybrid_override_pattern\": \"*E\"}",
                  "strategy.tensor=2", "strategy.recompute=selective", "strategy.recompute_modules=moe_act,layernorm"}),
         written("scenarios/gpt-tiny-cpu.json", {"strategy.pipeline=2", "strategy.pipeline_layers=1,3"}),
+        written("scenarios/gpt-tiny-cpu.json",
+                {"strategy.data=2", "training.global_batch_size=16", "strategy.replica_micro_batches=1,3"}),
         every_key_of_a_whole_training()};
     // Comments; what names other keys' values; what overrides a preset or a placement; the only optimizer; what other
     // keys stand for.

@@ -127,6 +127,7 @@ sim::Prediction sample_prediction(std::uint32_t stages) {
                             .optimizer = 0.05,
                             .bubble = bubble});
         p.memory.push_back(memory(i));
+        p.memory.back().role = i;
     }
     p.memory_capacity = 80 * gib;
     p.gpu_kinds = {{"A100-SXM4-80GB", "a100", 128, p.stages.front()}};

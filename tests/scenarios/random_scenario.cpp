@@ -338,6 +338,26 @@ void draw_offloaded_states(Dice& dice, json& scenario) {
     strategy["offload_param_device"] = weights;
 }
 
+/// The first data rank takes more micro-batches than the last, or fewer, in one scenario of three that it goes with.
+void draw_replica_counts(Dice& dice, json& scenario) {
+    json& strategy = scenario["strategy"];
+    const json& training = scenario["training"];
+    const bool drawn = dice.between(0, 2) == 0, first = dice.coin();
+    const std::string schedule = strategy.value("schedule", "1f1b");
+    const auto data = strategy["data"].get<std::uint32_t>(), pipeline = strategy["pipeline"].get<std::uint32_t>();
+    const std::uint32_t each =
+        training["global_batch_size"].get<std::uint32_t>() / (training["micro_batch_size"].get<std::uint32_t>() * data);
+    const std::uint32_t unit = schedule == "1f1b" || schedule == "gpipe" ? 1 : pipeline;
+    const std::uint32_t least = schedule.starts_with("dualpipe") ? 2 * pipeline : unit;
+    constexpr std::uint32_t most = 16;  // small scenarios are quick to test
+    const bool meets = strategy["sharding"] == "zero2" || strategy["sharding"] == "zero3" ||
+                       strategy.value("expert", 1U) > 1 || strategy.contains("compression");
+    if (!drawn || meets || data == 1 || each < unit + least || each + unit > most) return;
+    std::string list = std::to_string(first ? each + unit : each - unit) + ",";
+    if (data > 2) list += std::to_string(data - 2) + "x" + std::to_string(each) + ",";
+    strategy["replica_micro_batches"] = list + std::to_string(first ? each - unit : each + unit);
+}
+
 }  // namespace
 
 json random_scenario(std::mt19937_64& random) {
@@ -366,6 +386,7 @@ json random_scenario(std::mt19937_64& random) {
     draw_muon(dice, scenario);
     if (dice.between(0, 2) == 0) scenario["training"]["cross_entropy_loss_fusion"] = false;
     draw_offloaded_states(dice, scenario);
+    draw_replica_counts(dice, scenario);
     return scenario;
 }
 

@@ -22,6 +22,7 @@ json long_document(std::uint64_t seed) {
     json& training = document["training"];
     training["global_batch_size"] = training["global_batch_size"].get<std::uint32_t>() * (seed % 3 == 0 ? 24 : 12);
     json& strategy = document["strategy"];
+    strategy.erase("replica_micro_batches");
     if (strategy.value("virtual_pipeline", 1) > 1) return document;
     constexpr std::array schedules{"1f1b", "zb-h1", "gpipe", "1f1b"};
     strategy["schedule"] = schedules[seed % schedules.size()];

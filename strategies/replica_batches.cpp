@@ -1,0 +1,213 @@
+#include "strategies/replica_batches.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include "documents/message.hpp"
+#include "strategies/refusal.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+constexpr const char* key = "/strategy/replica_micro_batches";
+
+/// So many data ranks next to each other, and the micro-batches of each.
+struct Run {
+    std::uint32_t ranks = 1, micro_batches = 0;
+};
+
+/// A number at the beginning of the text, which it leaves; false where there is none.
+bool take_number(std::string_view& text, std::uint32_t& value) {
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (status != std::errc{}) return false;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return true;
+}
+
+bool take(std::string_view& text, char what) {
+    if (!text.starts_with(what)) return false;
+    text.remove_prefix(1);
+    return true;
+}
+
+/// "2x3,1" as runs; none where it is no such list.
+std::vector<Run> runs_of(std::string_view text) {
+    std::vector<Run> runs;
+    do {
+        Run run;
+        if (!take_number(text, run.micro_batches)) return {};
+        if (take(text, 'x')) {
+            run.ranks = run.micro_batches;
+            if (run.ranks == 0 || !take_number(text, run.micro_batches)) return {};
+        }
+        runs.push_back(run);
+    } while (take(text, ','));
+    return text.empty() ? runs : std::vector<Run>{};
+}
+
+std::vector<Run> runs_of(const Plan& plan) { return runs_of(plan.strategy.replica_micro_batches); }
+
+/// Of each data rank; of equal ones as well.
+std::vector<std::uint32_t> list_of(const Plan& plan) {
+    if (plan.strategy.replica_micro_batches.empty())
+        return std::vector<std::uint32_t>(plan.strategy.data, plan.micro_batches());
+    std::vector<std::uint32_t> list;
+    for (const Run& run : runs_of(plan)) list.insert(list.end(), run.ranks, run.micro_batches);
+    return list;
+}
+
+void check_sums(const Plan& plan, const std::vector<Run>& runs) {
+    std::uint64_t ranks = 0, sum = 0;
+    for (const Run& run : runs) {
+        if (run.micro_batches == 0)
+            refuse(key, "a data rank takes no micro-batch", "give each at least 1, or leave its GPUs out (data)");
+        ranks += run.ranks;
+        sum += std::uint64_t{run.ranks} * run.micro_batches;
+        constexpr std::uint64_t most = std::uint64_t{1} << 32U;
+        if (ranks > most || sum > most) refuse(key, "numbers out of range", "write some for each data rank");
+    }
+    if (ranks != plan.strategy.data)
+        refuse(key, fmt::format("{} numbers for {} data ranks", ranks, plan.strategy.data),
+               fmt::format("write {} numbers", plan.strategy.data));
+    const std::uint64_t batch = plan.training.global_batch, slice = plan.training.micro_batch;
+    if (sum * slice != batch)
+        refuse(key, fmt::format("{} micro-batches of {} are not the {} sequences of a step", sum, slice, batch),
+               batch % slice == 0
+                   ? fmt::format("make their sum {}, or global_batch_size {}", batch / slice, sum * slice)
+                   : fmt::format("set global_batch_size to {}", sum * slice));
+}
+
+/// A step program has so many roles at most, and what they are written of stays in memory (plan.cpp, check_extent).
+void check_roles(const Plan& plan, const ReplicaCounts& counts) {
+    constexpr double most_passes = 1'000'000;
+    const models::ModelSpec& model = plan.model;
+    double passes = 0;
+    for (const std::uint32_t each : counts.distinct)
+        passes += double{1} * each * (double{1} * model.layers + model.decoder_layers + model.text.layers);
+    const std::size_t roles = counts.distinct.size() * plan.strategy.pipeline;
+    if (roles > std::numeric_limits<std::uint16_t>::max() || passes > most_passes)
+        refuse(key, fmt::format("{} different numbers make too many programs to simulate", counts.distinct.size()),
+               "let more data ranks take equally many");
+}
+
+void check_demands(const Plan& plan, const ReplicaCounts& counts) {
+    const Schedule& schedule = schedule_of(plan.strategy.schedule);
+    for (const std::uint32_t each : counts.distinct) {
+        const Demand demand = schedule.demand(with_own_micro_batches(plan, each).pipeline_shape());
+        if (each % demand.micro_batches != 0)
+            refuse(key,
+                   fmt::format("{} micro-batches are not divisible by {}, as {} needs", each, demand.micro_batches,
+                               schedule.name),
+                   nearest_multiples(each, demand.micro_batches));
+        if (each < demand.least)
+            refuse(key,
+                   fmt::format("{} micro-batches, fewer than the {} that {} needs", each, demand.least, schedule.name),
+                   fmt::format("at least {}", demand.least));
+    }
+}
+
+/// Of the plan's keys, what is said and what goes with unequal numbers.
+[[noreturn]] void refuse_beside(const char* pointer, const std::string& what, const char* remedy) {
+    refuse(pointer, what + ", but data ranks take unequal numbers of micro-batches (replica_micro_batches)", remedy);
+}
+
+}  // namespace
+
+std::uint32_t Plan::most_micro_batches() const {
+    std::uint32_t most = 1;
+    for (const Run& run : runs_of(*this)) most = std::max(most, run.micro_batches);
+    return most;
+}
+
+std::string replica_text(const std::vector<std::uint32_t>& list) {
+    std::string text;
+    for (std::size_t first = 0, end = 0; first < list.size(); first = end) {
+        while (end < list.size() && list[end] == list[first]) ++end;
+        text += fmt::format("{}{}x{}", text.empty() ? "" : ",", end - first, list[first]);
+    }
+    return text;
+}
+
+ReplicaCounts replica_counts(const Plan& plan) {
+    ReplicaCounts counts;
+    std::map<std::uint32_t, std::uint32_t> known;
+    for (const std::uint32_t each : list_of(plan)) {
+        const auto [place, is_new] = known.emplace(each, known.size());
+        if (is_new) counts.distinct.push_back(each);
+        counts.which.push_back(place->second);
+    }
+    return counts;
+}
+
+bool unequal_replicas(const Plan& plan) {
+    const std::vector<Run> runs = runs_of(plan);
+    return std::ranges::any_of(runs, [&](const Run& run) { return run.micro_batches != runs.front().micro_batches; });
+}
+
+Plan with_own_micro_batches(const Plan& plan, std::uint32_t micro_batches) {
+    Plan own = plan;
+    own.own_micro_batches = micro_batches;
+    return own;
+}
+
+Plan first_replicas(const Plan& plan, std::uint32_t data) {
+    Plan fewer = plan;
+    fewer.strategy.data = data;
+    fewer.placement = {};
+    fewer.training.global_batch = plan.training.global_batch / plan.strategy.data * data;
+    if (!unequal_replicas(plan)) {
+        fewer.strategy.replica_micro_batches.clear();
+        return fewer;
+    }
+    std::vector<std::uint32_t> list = list_of(plan);
+    list.resize(data);
+    fewer.strategy.replica_micro_batches = replica_text(list);
+    fewer.training.global_batch = 0;
+    for (const std::uint32_t each : list) fewer.training.global_batch += each * plan.training.micro_batch;
+    return fewer;
+}
+
+double mean_share(const Plan& plan) { return double{1} * plan.training.global_batch / plan.strategy.data; }
+
+void check_replica_counts(const Plan& plan) {
+    if (plan.strategy.replica_micro_batches.empty()) return;
+    const std::vector<Run> runs = runs_of(plan);
+    if (runs.empty())
+        refuse(key,
+               fmt::format("\"{}\" is no list of numbers", documents::printable(plan.strategy.replica_micro_batches)),
+               "write them as in \"3,3,1,1\" or \"2x3,2x1\"");
+    check_sums(plan, runs);
+}
+
+void check_unequal_replicas(const Plan& plan) {
+    if (!unequal_replicas(plan)) return;
+    const Strategy& strategy = plan.strategy;
+    const ReplicaCounts counts = replica_counts(plan);
+    const Schedule& schedule = schedule_of(strategy.schedule);
+    if (schedule.asynchronous)
+        refuse_beside("/strategy/schedule", fmt::format("{} goes on from step to step", schedule.name),
+                      "set it to \"1f1b\"");
+    if (row_of(strategy.sharding).kept.gradients != Placement::partial)
+        refuse_beside("/strategy/sharding",
+                      fmt::format("{} reduces gradients behind every backward", row_of(strategy.sharding).name),
+                      "set it to \"zero1\" or \"none\"");
+    if (plan.expert_extent() > 1)
+        refuse_beside(strategy.split_classes > 1 ? "/strategy/split_classes" : "/strategy/expert",
+                      fmt::format("{} data ranks exchange in every micro-batch", plan.expert_extent()), "set it to 1");
+    if (plan.compresses())
+        refuse_beside("/strategy/compression", "each rank's momentum takes the mean of its own gradients",
+                      "set it to \"none\"");
+    if (plan.training.broadcast_data)
+        refuse_beside("/training/broadcast_data", "true: the loss is averaged over data ranks in each micro-batch",
+                      "set it to false");
+    check_demands(plan, counts);
+    check_roles(plan, counts);
+}
+
+}  // namespace orrery::strategies
