@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "hardware/compute_capability.hpp"
+#include "hardware/datasheets.hpp"
 
 namespace orrery::calibrate {
 
@@ -100,7 +101,39 @@ constexpr std::string_view
         "TransformerEngine, docs/examples/gemm_profiling, on B300, by the datasheets' peaks: pre-quantised NVFP4 "
         "products of a layer take 3.764 ms; other sizes in the shape of B200's (pytorch/ao, pull request 2427)";
 
+constexpr DeepBench v100_deepbench{.folder = "v100",
+                                   .half = "NV_V100_Results_FP16_ip_Mixed_math.csv",
+                                   .single = "NV_V100_Results_FP32.csv",
+                                   .date = "2018",
+                                   .blas = "cuBLAS 9",
+                                   .dnn = "cuDNN 7"};
+/// The sheets of results/train/DeepBench_NV_P100.xlsx. In 16 bits it multiplies and adds in 32, as training does.
+constexpr DeepBench p100_deepbench{.folder = "p100",
+                                   .half = "NV_P100_Results_Pseudo_FP16.csv",
+                                   .single = "NV_P100_Results_FP32.csv",
+                                   .date = "2017",
+                                   .blas = "cuBLAS 8",
+                                   .dnn = "cuDNN 6"};
+
 constexpr GpuFacts table[] = {
+    // The table's board is a workstation's, on PCIe: up to 12% slower than this one.
+    {.name = "p100",
+     .board = "P100-SXM2-16GB",
+     .device = "NVIDIA P100-SXM2",
+     .gemm = "",
+     .attention = "",
+     .nccl_system = "",
+     .vidur = "",
+     .send_recv = "",
+     .tile_waves = true,
+     .sustained = 9.094,
+     .best = 9.094,
+     .sustained_origin = "no reading of a long run: the best of the imported table in 16 bits, ",
+     .backward_rate = 0.863,
+     .backward_origin = flash_2,
+     .deepbench = p100_deepbench,
+     .over_v100_links = 4 * hardware::nvlink1_bytes_per_second / (6 * hardware::nvlink2_bytes_per_second),
+     .measured_on = "NVIDIA P100-PCIE-16GB, the same chip at 9.3 instead of 10.6 TFLOP/s"},
     {.name = "v100",
      .board = "V100-SXM2-16GB",
      .device = "NVIDIA V100-SXM2",
@@ -118,7 +151,9 @@ constexpr GpuFacts table[] = {
      .sustained_single = 14,
      .best_single = 14.6,
      .backward_rate = 0.863,
-     .backward_origin = flash_2},
+     .backward_origin = flash_2,
+     .deepbench = v100_deepbench,
+     .over_v100_links = 1},
     {.name = "v100-sxm3",
      .board = "V100-SXM3-32GB",
      .device = "NVIDIA V100-SXM3",
@@ -134,7 +169,9 @@ constexpr GpuFacts table[] = {
      .sustained_single = 14.6,
      .best_single = 14.6,
      .backward_rate = 0.863,
-     .backward_origin = flash_2},
+     .backward_origin = flash_2,
+     .deepbench = v100_deepbench,
+     .over_v100_links = 1},
     {.name = "a100",
      .board = "A100-SXM4-80GB",
      .device = "NVIDIA A100-SXM4-80GB",

@@ -19,6 +19,13 @@ struct Product {
     double teraflops;
 };
 
+/// Baidu DeepBench's results on a GPU as CSV: the two sheets of its table, and what made them.
+struct DeepBench {
+    std::string_view folder;  ///< of both files; "" when there are none
+    std::string_view half, single;
+    std::string_view date, blas, dnn;  ///< year, libraries
+};
+
 struct GpuFacts {
     std::string_view name;
     std::string_view board;        ///< of hardware::gpus()
@@ -40,6 +47,9 @@ struct GpuFacts {
     std::string_view fp8_origin = {}, fp8_licence = {};
     std::span<const Product> fp4 = {};  ///< likewise
     std::string_view fp4_origin = {};
+    DeepBench deepbench = {};
+    /// Where a node's collectives are those read on V100: its own rate of NVLinks over theirs; 0: they are not.
+    double over_v100_links = 0;
     std::string_view measured_on = {};  ///< whose products and attention are taken for its own; empty: its own
 };
 

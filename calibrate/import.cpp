@@ -27,9 +27,6 @@ const GpuFacts& facts_of(std::string_view name) {
     throw Error(fmt::format("no published tables of \"{}\"", name), "one of " + join(importable()));
 }
 
-/// Of either socket; its tables have files of their own.
-bool is_v100(const GpuFacts& facts) { return facts.name.starts_with("v100"); }
-
 /// Products of a document's text.
 void add_products(Profile& profile, kernels::Dtype dtype, std::span<const Product> products, Provenance provenance) {
     if (products.empty()) return;
@@ -67,11 +64,15 @@ std::string measured_on(const GpuFacts& facts) {
 
 void add_gemm(Profile& profile, const GpuFacts& facts, const path& from) {
     const std::string device = measured_on(facts);
-    if (is_v100(facts)) {
-        for (const auto& [file, dtype] : {std::pair("NV_V100_Results_FP16_ip_Mixed_math.csv", kernels::Dtype::fp16),
-                                          std::pair("NV_V100_Results_FP32.csv", kernels::Dtype::fp32)}) {
-            profile.gemm.push_back(deepbench_gemm(from / "v100" / file, dtype));
-            for (ConvolutionTable& table : deepbench_convolutions(from / "v100" / file, dtype))
+    if (const DeepBench& bench = facts.deepbench; !bench.folder.empty()) {
+        const auto made = [&](std::string_view library) {
+            return Provenance{device, "", std::string(bench.date), std::string(library), "", ""};
+        };
+        for (const auto& [name, dtype] :
+             {std::pair(bench.half, kernels::Dtype::fp16), std::pair(bench.single, kernels::Dtype::fp32)}) {
+            const path file = from / bench.folder / name;
+            profile.gemm.push_back(deepbench_gemm(file, dtype, made(bench.blas)));
+            for (ConvolutionTable& table : deepbench_convolutions(file, dtype, made(bench.dnn)))
                 profile.convolution.push_back(std::move(table));
         }
         return;
@@ -141,6 +142,14 @@ void extend_below(CollectiveTable& table, const CollectiveTable& shape) {
         fmt::format("; below {:.0f} B shaped like {} (estimate)", first.bytes, shape.provenance.origin);
 }
 
+/// The table on other links: its shortest time is latency and stays, what a message takes beyond it is the links'.
+void scale_links(CollectiveTable& table, double ratio) {
+    if (ratio == 1) return;
+    const double latency = table.points.front().seconds;
+    for (CollectivePoint& p : table.points) p.seconds = latency + (p.seconds - latency) / ratio;
+    table.provenance.origin += fmt::format("; scaled by {:.3f}, the ratio of NVLinks' rates (estimate)", ratio);
+}
+
 const CollectiveTable& nearest(const std::vector<CollectiveTable>& tables, kernels::CollectiveKind kind,
                                std::uint32_t ranks) {
     const CollectiveTable* best = nullptr;
@@ -155,9 +164,11 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
     const GpuFacts& shape = facts.nccl_system.empty() ? facts_of("a100") : facts;
     auto sweeps = aiconfigurator_collectives(folder / "nccl_one_node.csv", std::string(shape.nccl_system),
                                              std::string(shape.device));
-    if (is_v100(facts)) {
-        for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", std::string(facts.device))) {
+    if (facts.over_v100_links > 0) {
+        const std::string device(facts_of(facts.over_v100_links == 1 ? facts.name : "v100").device);
+        for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", device)) {
             extend_below(table, nearest(sweeps, table.kind, table.ranks));
+            scale_links(table, facts.over_v100_links);
             profile.collectives.push_back(std::move(table));
         }
         return;

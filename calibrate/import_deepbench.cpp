@@ -25,13 +25,12 @@ struct Readings {
     [[nodiscard]] float seconds() const { return static_cast<float>(std::exp(log / count)); }
 };
 
-Provenance deepbench(const path& file, const char* library) {
-    return {"NVIDIA V100-SXM2",
-            "ordinary",
-            "2018",
-            std::string(library) + ", best of DeepBench's repeats",
-            "Baidu DeepBench, " + file.filename().string(),
-            "Apache-2.0"};
+Provenance deepbench(const path& file, Provenance made) {
+    made.clocks = "ordinary";
+    made.software += ", best of DeepBench's repeats";
+    made.origin = "Baidu DeepBench, " + file.filename().string();
+    made.licence = "Apache-2.0";
+    return made;
 }
 
 [[noreturn]] void refuse(const path& file, const char* what) {
@@ -43,7 +42,8 @@ using kernels::Convolution;
 using kernels::GemmPass;
 
 /// In the columns of a row: -, suite, W, H, C, N, K, S, R, padding, padding, stride, stride, milliseconds of each pass.
-Convolution convolution_of(const Csv& csv, std::size_t row, kernels::Dtype dtype) {
+/// height_first: R before S, as its older tables have them.
+Convolution convolution_of(const Csv& csv, std::size_t row, kernels::Dtype dtype, bool height_first) {
     const auto dimension = [&](std::size_t column) { return static_cast<std::uint32_t>(csv.number(row, column)); };
     return {.dtype = dtype,
             .batch = dimension(5),
@@ -51,8 +51,8 @@ Convolution convolution_of(const Csv& csv, std::size_t row, kernels::Dtype dtype
             .rows = dimension(3),
             .columns = dimension(2),
             .outputs = dimension(6),
-            .kernel_rows = dimension(8),
-            .kernel_columns = dimension(7),
+            .kernel_rows = dimension(height_first ? 7 : 8),
+            .kernel_columns = dimension(height_first ? 8 : 7),
             .stride = dimension(11),
             .padding = dimension(9)};
 }
@@ -84,7 +84,7 @@ void lower_to_larger(std::vector<ConvolutionPoint>& points) {
 
 /// Columns: -, suite, M, N, K, transpose A, transpose B, -, milliseconds, rate. DeepBench's matrices are
 /// column-major: its M outputs and N samples are this project's n and m.
-GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype) {
+GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype, const Provenance& made) {
     const Csv csv(file, false);
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Readings> shapes;
     for (std::size_t i = 0; i < csv.rows(); ++i) {
@@ -94,7 +94,7 @@ GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype) {
         shapes[{dimension(3), dimension(2), dimension(4)}].add(csv.number(i, 8) * 1e-3);
     }
     if (shapes.empty()) refuse(file, "GEMM");
-    GemmTable table{dtype, deepbench(file, "cuBLAS 9"), {}};
+    GemmTable table{dtype, deepbench(file, made), {}};
     for (const auto& [shape, readings] : shapes) {
         const auto& [m, n, k] = shape;
         table.points.push_back({m, n, k, readings.seconds()});
@@ -102,19 +102,20 @@ GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype) {
     return table;
 }
 
-std::vector<ConvolutionTable> deepbench_convolutions(const path& file, kernels::Dtype dtype) {
+std::vector<ConvolutionTable> deepbench_convolutions(const path& file, kernels::Dtype dtype, const Provenance& made) {
     const Csv csv(file, false);
     constexpr std::array passes{GemmPass::forward, GemmPass::data_gradient, GemmPass::weight_gradient};
     std::vector<ConvolutionTable> tables;
     std::size_t first = 0, end = 0;
     while (first < csv.rows() && csv.text(first, 0) != "Convolution") ++first;
     for (end = first; end < csv.rows() && !csv.text(end, 0).starts_with("Recurrent");) ++end;
+    const bool height_first = first + 1 < csv.rows() && csv.text(first + 1, 7) == "R";
     for (std::size_t pass = 0; pass < passes.size(); ++pass) {
         std::map<std::array<std::uint32_t, convolution_columns.size()>, std::pair<Convolution, Readings>> shapes;
         for (std::size_t i = first; i < end; ++i) {
             const std::size_t milliseconds = 13 + pass;
             if (!is_convolution(csv, i) || !csv.is_number(i, milliseconds)) continue;
-            Convolution shape = convolution_of(csv, i, dtype);
+            Convolution shape = convolution_of(csv, i, dtype, height_first);
             shape.pass = passes[pass];
             if (kernels::size_of(dtype) == 2 && shape.channels % 8 != 0) continue;
             auto& [of, readings] = shapes[convolution_key(shape)];
@@ -122,8 +123,7 @@ std::vector<ConvolutionTable> deepbench_convolutions(const path& file, kernels::
             readings.add(csv.number(i, milliseconds) * 1e-3);
         }
         if (shapes.empty()) refuse(file, "convolution");
-        ConvolutionTable& table =
-            tables.emplace_back(ConvolutionTable{dtype, passes[pass], deepbench(file, "cuDNN 7"), {}});
+        ConvolutionTable& table = tables.emplace_back(ConvolutionTable{dtype, passes[pass], deepbench(file, made), {}});
         for (const auto& [key, measured] : shapes) table.points.push_back({measured.first, measured.second.seconds()});
         lower_to_larger(table.points);
     }

@@ -31,11 +31,12 @@ CollectiveTable vidur_send_recv(const path& file, const std::string& device);
 /// LLMCompass: softmax, layernorm and GELU on an A100, host-timed; the launch overhead is taken out.
 std::vector<PointwiseTable> llmcompass_pointwise(const path& folder);
 
-/// DeepBench: the GEMM block of NVIDIA's V100 results; transposed variants of one shape are averaged.
-GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype);
+/// DeepBench: the GEMM block of NVIDIA's results; transposed variants of one shape are averaged. made: the device, the
+/// year, the library.
+GemmTable deepbench_gemm(const path& file, kernels::Dtype dtype, const Provenance& made);
 /// DeepBench: the convolutions of the same files, a table for each pass. Rows of 16 bits whose channels are no multiple
 /// of 8 are left out: cuDNN 7.0 ran them without tensor cores, later versions pad them (release notes of cuDNN 7.3). A
 /// reading above that of a convolution that contains it is lowered to it. Throws Error for a file without them.
-std::vector<ConvolutionTable> deepbench_convolutions(const path& file, kernels::Dtype dtype);
+std::vector<ConvolutionTable> deepbench_convolutions(const path& file, kernels::Dtype dtype, const Provenance& made);
 
 }  // namespace orrery::calibrate

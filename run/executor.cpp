@@ -11,6 +11,7 @@
 #include "kernels/number_format.hpp"
 #include "run/emulate.hpp"
 #include "run/support.hpp"
+#include "strategies/replica_batches.hpp"
 
 namespace orrery::run {
 
@@ -23,13 +24,35 @@ const strategies::Plan& checked(const strategies::Plan& plan, const RunSettings&
     return plan;
 }
 
+/// With the micro-batches of a rank's own.
+strategies::Plan of_rank(const strategies::Plan& plan, const strategies::Mesh& mesh, std::uint32_t rank) {
+    if (!strategies::unequal_replicas(plan)) return plan;
+    return with_own_micro_batches(plan, strategies::replica_counts(plan).of(mesh.data_rank(rank)));
+}
+
+/// Which of a step's micro-batches a data rank takes: every so many-th, or where ranks take unequal numbers those
+/// behind what the ranks before it take.
+struct OwnSlices {
+    std::uint64_t first, every;
+
+    OwnSlices(const strategies::Plan& plan, std::uint32_t data) : first(data), every(plan.strategy.data) {
+        if (!strategies::unequal_replicas(plan)) return;
+        const strategies::ReplicaCounts counts = strategies::replica_counts(plan);
+        first = 0;
+        every = 1;
+        for (std::uint32_t before = 0; before < data; ++before) first += counts.of(before);
+    }
+    [[nodiscard]] std::uint64_t operator[](std::uint32_t micro_batch) const { return first + every * micro_batch; }
+};
+
 }  // namespace
 
 Executor::Executor(kernels::Device& device, kernels::Communicator* world, const strategies::Plan& plan,
                    const strategies::StepProgram& step, const RunSettings& settings)
     : device_(device),
       world_(world),
-      place_{checked(plan, settings), step.mesh, world == nullptr ? 0 : world->rank()},
+      plan_(of_rank(checked(plan, settings), step.mesh, world == nullptr ? 0 : world->rank())),
+      place_{plan_, step.mesh, world == nullptr ? 0 : world->rank()},
       tokens_(settings.data, plan.model.vocab, std::uint64_t{plan.training.seq} + plan.training.decoder_seq,
               settings.seed),
       images_(plan.model, settings.seed) {
@@ -79,11 +102,12 @@ template <class Sample>
 auto Executor::samples(const Sample& sample) const {
     const strategies::Plan& plan = place_.plan;
     std::vector<decltype(sample(std::uint64_t{0}, std::uint64_t{0}))> all_samples;
+    const OwnSlices slices(plan, place_.data());
     const std::uint32_t of_step = plan.micro_batches(), all = plan.pipeline_shape().all_micro_batches();
     for (std::uint32_t m = 0; m < all; ++m)
         for (std::uint32_t i = 0; i < plan.training.micro_batch; ++i) {
-            const std::uint64_t slice = std::uint64_t{m % of_step} * plan.strategy.data + place_.data();
-            all_samples.push_back(sample(step_ + m / of_step, slice * plan.training.micro_batch + i));
+            const std::uint64_t number = slices[m % of_step] * plan.training.micro_batch + i;
+            all_samples.push_back(sample(step_ + m / of_step, number));
         }
     return all_samples;
 }
@@ -194,6 +218,8 @@ StepResult Executor::step() {
     read_times(result);
     if (has_loss_) {
         result.losses = model_->data().losses();
+        const double share = double{1} * plan_.micro_batches() * plan_.strategy.data / plan_.all_micro_batches();
+        for (double& loss : result.losses) loss *= share;
         for (std::size_t i = 0; i < result.losses.size(); ++i)
             if (!std::isfinite(result.losses[i]))
                 throw kernels::DeviceError(fmt::format("rank {}, step {}: the loss is not a number", place_.rank,

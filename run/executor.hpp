@@ -22,6 +22,7 @@ struct StepResult {
     double origin = 0;   ///< Device::moment() of the first operation's begin
     double seconds = 0;  ///< from there until all lanes were done
     /// Of each of the program's steps: mean over this rank's sequences, on the last stage of a real run; else empty.
+    /// Where data ranks take unequal numbers of them by its share, so that the mean over ranks is that over sequences.
     std::vector<double> losses;
     std::vector<Span> spans;  ///< of every item
 };
@@ -74,6 +75,7 @@ private:
 
     kernels::Device& device_;
     kernels::Communicator* world_;
+    strategies::Plan plan_;  ///< as this rank has it
     Place place_;
     Tokens tokens_;
     Images images_;

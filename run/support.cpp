@@ -9,7 +9,6 @@
 #include "models/relative_positions.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/partition/tensor.hpp"
-#include "strategies/replica_batches.hpp"
 
 namespace orrery::run {
 
@@ -169,8 +168,6 @@ void require_executable(const strategies::Plan& plan) {
     require(schedule.order == strategies::ChunkOrder::wraps, "/strategy/schedule",
             fmt::format("{} cannot be executed yet", schedule.name),
             "set it to \"1f1b\", \"interleaved\", \"zb-h1\" or \"pipedream-2bw\"");
-    require(!strategies::unequal_replicas(plan), "/strategy/replica_micro_batches",
-            "unequal numbers of micro-batches cannot be executed yet", "leave it out");
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",

@@ -18,7 +18,7 @@ std::vector<ReplicaPace> replica_paces(const strategies::Plan& plan, const Stage
             const std::vector<std::uint32_t> kinds = prices.kinds(stage, data);
             double seconds = 0;
             for (std::uint32_t chunk = 0; chunk < plan.strategy.virtual_pipeline; ++chunk)
-                seconds += tables.seconds_on(kinds, tables.layers().run(plan, stage, chunk));
+                seconds += tables.issued_on(kinds, tables.layers().run(plan, stage, chunk));
             pace.slowest = std::max(pace.slowest, seconds);
             all += seconds;
         }

@@ -12,11 +12,18 @@ StageTables::StageTables(const strategies::Plan& plan, const Prices& prices) {
     }
 }
 
-double StageTables::seconds(std::uint32_t stage, const Run& run) const { return seconds_on(kinds_[stage], run); }
-
-double StageTables::seconds_on(const std::vector<std::uint32_t>& kinds, const Run& run) const {
+double StageTables::seconds(std::uint32_t stage, const Run& run) const {
     double slowest = 0;
-    for (const std::uint32_t kind : kinds) slowest = std::max(slowest, tables_.at(kind).pass(run).device);
+    for (const std::uint32_t kind : kinds_[stage]) slowest = std::max(slowest, tables_.at(kind).pass(run).device);
+    return slowest;
+}
+
+double StageTables::issued_on(const std::vector<std::uint32_t>& kinds, const Run& run) const {
+    double slowest = 0;
+    for (const std::uint32_t kind : kinds) {
+        const CallSums pass = tables_.at(kind).pass(run);
+        slowest = std::max({slowest, pass.device, pass.host});
+    }
     return slowest;
 }
 

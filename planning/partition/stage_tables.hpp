@@ -18,8 +18,8 @@ public:
 
     /// Seconds of a micro-batch, forward and backward, of such layers on a stage.
     [[nodiscard]] double seconds(std::uint32_t stage, const Run& run) const;
-    /// The same on ranks of some kinds of GPU that a stage has.
-    [[nodiscard]] double seconds_on(const std::vector<std::uint32_t>& kinds, const Run& run) const;
+    /// The same on ranks of some kinds of GPU that a stage has, and on none quicker than its host issues it.
+    [[nodiscard]] double issued_on(const std::vector<std::uint32_t>& kinds, const Run& run) const;
     /// Of GPU, that some stage has.
     [[nodiscard]] std::size_t kinds() const { return tables_.size(); }
     /// Of one kind, for what all kinds have in common: how the model's layers lie.

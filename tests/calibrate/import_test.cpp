@@ -62,11 +62,15 @@ TEST(Import, MergesNcclReadingsToTheLowerMedian) {
     EXPECT_THROW((void)aiconfigurator_collectives(file, "c", "device"), Error);
 }
 
+const Provenance made{"a GPU", "", "2018", "cuBLAS 9", "", ""};
+
 TEST(Import, ReadsDeepBenchAsSamplesByOutputsByInputs) {
     const auto read = deepbench_gemm(table("deepbench.csv",
                                            "Precision,Float\n,DeepSpeech,1760,128,512,N,N,,0.04,1\n"
                                            ",DeepSpeech,1760,128,512,T,N,,0.01,1\nConvolution,,\n,x,7,7,7,N,N,,1,1\n"),
-                                     kernels::Dtype::fp16);
+                                     kernels::Dtype::fp16, made);
+    EXPECT_EQ(read.provenance.software, "cuBLAS 9, best of DeepBench's repeats");
+    EXPECT_EQ(read.provenance.origin, "Baidu DeepBench, deepbench.csv");
     ASSERT_EQ(read.points.size(), 1u);
     EXPECT_EQ(read.points[0].m, 128u);
     EXPECT_EQ(read.points[0].n, 1760u);
@@ -86,7 +90,7 @@ constexpr const char* convolutions =
     "Recurrent Layers,,\n,x,7,7,8,8,8,1,1,0,0,1,1,1,1,1\n";
 
 TEST(Import, ReadsDeepBenchsConvolutionsByPass) {
-    const auto read = deepbench_convolutions(table("convolutions.csv", convolutions), kernels::Dtype::fp32);
+    const auto read = deepbench_convolutions(table("convolutions.csv", convolutions), kernels::Dtype::fp32, made);
     ASSERT_EQ(read.size(), 3u);
     EXPECT_EQ(read[1].pass, kernels::GemmPass::data_gradient);
     ASSERT_EQ(read[0].points.size(), 4u);  // not the one that is padded in one direction, nor what comes behind
@@ -106,7 +110,7 @@ TEST(Import, ReadsDeepBenchsConvolutionsByPass) {
 }
 
 TEST(Import, LowersAConvolutionToALargerOneAndLeavesOutWhatRanWithoutTensorCores) {
-    const auto half = deepbench_convolutions(table("half.csv", convolutions), kernels::Dtype::fp16);
+    const auto half = deepbench_convolutions(table("half.csv", convolutions), kernels::Dtype::fp16, made);
     ASSERT_EQ(half[0].points.size(), 3u);
     for (const ConvolutionPoint& p : half[0].points) EXPECT_EQ(p.shape.channels % 8, 0u);
     const auto& weights = half[2].points;
@@ -114,8 +118,18 @@ TEST(Import, LowersAConvolutionToALargerOneAndLeavesOutWhatRanWithoutTensorCores
     EXPECT_NEAR(weights[1].seconds, 0.017e-3, 1e-9);  // what 2,048 channels take holds these 512
     EXPECT_NEAR(half[0].points[1].seconds, 0.02e-3, 1e-9);
     EXPECT_THROW((void)deepbench_convolutions(table("none.csv", "Precision\n,DeepSpeech,1,1,1,N,N,,1,1\n"),
-                                              kernels::Dtype::fp16),
+                                              kernels::Dtype::fp16, made),
                  Error);
+}
+
+/// Its older tables name the window's height (R) before its width (S).
+TEST(Import, ReadsTheWindowOfDeepBenchsOlderTables) {
+    const auto read = deepbench_convolutions(
+        table("older.csv", "Convolution,,\n,,W,H,C,N,K ,R,S\n,,20,10,64,8,128,3,5,2,2,2,2,0.04,0.05,0.06\n"),
+        kernels::Dtype::fp32, made);
+    ASSERT_EQ(read[0].points.size(), 1u);
+    EXPECT_EQ(read[0].points[0].shape.kernel_rows, 3u);
+    EXPECT_EQ(read[0].points[0].shape.kernel_columns, 5u);
 }
 
 TEST(Import, TakesTheHostOverheadOutOfLlmCompass) {
@@ -135,7 +149,7 @@ TEST(Import, TakesTheHostOverheadOutOfLlmCompass) {
 }
 
 TEST(Import, KnowsItsNames) {
-    EXPECT_EQ(importable().size(), 13u);
+    EXPECT_EQ(importable().size(), 14u);
     try {
         (void)import_tables("h1000", testing::TempDir());
         FAIL() << "there is no such GPU";

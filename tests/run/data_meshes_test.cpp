@@ -43,6 +43,34 @@ const Case data_cases[]{
          p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
          p.strategy.bucket_bytes = 6000;
      }},
+    {"UnequalShares",
+     [](Plan& p) {
+         p.strategy.data = 2;
+         p.training.micro_batch = 1;
+         p.strategy.replica_micro_batches = "3,5";
+     }},
+    {"UnequalSharesZero1Overlap",
+     [](Plan& p) {
+         p.strategy.data = 4;
+         p.training.micro_batch = 1;
+         p.strategy.replica_micro_batches = "2,1,4,1";
+         p.strategy.sharding = Sharding::zero1;
+         p.strategy.overlap_grad_reduce = p.strategy.overlap_param_gather = true;
+         p.strategy.bucket_bytes = 6000;
+     }},
+    {"UnequalSharesPipeline2",
+     [](Plan& p) {
+         p.strategy.data = p.strategy.pipeline = 2;
+         p.training.micro_batch = 1;
+         p.strategy.replica_micro_batches = "1,7";
+     }},
+    {"UnequalSharesInterleavedTensor2",
+     [](Plan& p) {
+         p.strategy.tensor = p.strategy.data = p.strategy.pipeline = p.strategy.virtual_pipeline = 2;
+         p.training.micro_batch = 1;
+         p.strategy.schedule = ScheduleKind::interleaved;
+         p.strategy.replica_micro_batches = "6,2";
+     }},
     {"Tensor2Data2", [](Plan& p) { p.strategy.tensor = p.strategy.data = 2; }},
     {"Sequence2Zero1",
      [](Plan& p) {
