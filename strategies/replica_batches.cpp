@@ -135,6 +135,8 @@ std::string replica_text(const std::vector<std::uint32_t>& list) {
 }
 
 ReplicaCounts replica_counts(const Plan& plan) {
+    if (plan.strategy.replica_micro_batches.empty())
+        return {{plan.micro_batches()}, std::vector<std::uint32_t>(plan.strategy.data)};
     ReplicaCounts counts;
     std::map<std::uint32_t, std::uint32_t> known;
     for (const std::uint32_t each : list_of(plan)) {

@@ -20,7 +20,7 @@ namespace {
 
 using Counts = std::vector<std::uint32_t>;
 
-/// Two data ranks with a list, whose step has as many micro-batches as it says.
+/// Two data ranks with a list, whose step has `all` micro-batches.
 Plan plan_of(const std::string& list, std::uint32_t all, std::uint32_t data = 2, std::uint32_t pipeline = 1,
              std::uint32_t tensor = 1) {
     Plan plan = tiny_plan(tensor, pipeline, data);
