@@ -28,6 +28,15 @@ std::string numbers(const std::vector<std::uint32_t>& layers, std::size_t stage,
     return join(own, "+");
 }
 
+/// own: "division is", what the plan has instead. command: of the balanced one.
+std::string gain_text(const planning::Outcome& planned, const planning::Outcome& balanced, std::string_view own,
+                      const std::string& command) {
+    const double gain = planned.step_s / balanced.step_s;
+    if (gain < 1.0005) return fmt::format("\nthe plan's own {} as good\n", own);
+    return fmt::format("\nbalanced: {:.1f}% more tokens/s{}\nrun it with:\n    {}\n", 100 * (gain - 1),
+                       balanced.fits ? "" : ", but it does not fit", command);
+}
+
 std::string divided_text(const Partition& partition, const std::string& simulate, Style style) {
     const Division &planned = *partition.planned, &balanced = *partition.balanced;
     Table table({{"stage"}, {"layers"}, {"planned"}, {"layers"}, {"balanced"}});
@@ -40,13 +49,9 @@ std::string divided_text(const Partition& partition, const std::string& simulate
     table.row({"step", "", format_seconds(planned.outcome.step_s), "", format_seconds(balanced.outcome.step_s)});
     table.row({"memory", "", format_bytes(static_cast<double>(planned.outcome.memory_peak)), "",
                format_bytes(static_cast<double>(balanced.outcome.memory_peak))});
-    std::string text = table.to_text({.columns = style.columns});
-    const double gain = planned.outcome.step_s / balanced.outcome.step_s;
-    if (gain < 1.0005) return text + "\nthe plan's own division is as good\n";
-    text += fmt::format("\nbalanced: {:.1f}% more tokens/s{}\n", 100 * (gain - 1),
-                        balanced.outcome.fits ? "" : ", but it does not fit");
-    return text + fmt::format("run it with:\n    {} --set {}\n", simulate,
-                              shell_word("strategy.pipeline_layers=" + pipeline_layers(balanced)));
+    return table.to_text({.columns = style.columns}) +
+           gain_text(planned.outcome, balanced.outcome, "division is",
+                     simulate + " --set " + shell_word("strategy.pipeline_layers=" + pipeline_layers(balanced)));
 }
 
 /// "15-1".
@@ -106,13 +111,10 @@ std::string shared_text(const Partition& partition, const std::string& simulate,
     }
     table.rule();
     table.row({"step", "", "", format_seconds(planned.outcome.step_s), "", format_seconds(balanced.outcome.step_s)});
-    std::string text = table.to_text({.columns = style.columns});
-    const double gain = planned.outcome.step_s / balanced.outcome.step_s;
-    if (gain < 1.0005) return text + "\nthe plan's own shares are as good\n";
-    text += fmt::format("\nbalanced: {:.1f}% more tokens/s{}\n", 100 * (gain - 1),
-                        balanced.outcome.fits ? "" : ", but it does not fit");
-    return text + fmt::format("run it with:\n    {} --set {}\n", simulate,
-                              shell_word("strategy.replica_micro_batches=" + replica_micro_batches(balanced)));
+    return table.to_text({.columns = style.columns}) +
+           gain_text(
+               planned.outcome, balanced.outcome, "shares are",
+               simulate + " --set " + shell_word("strategy.replica_micro_batches=" + replica_micro_batches(balanced)));
 }
 
 Json json_of(const Shares& shares) {

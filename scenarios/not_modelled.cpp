@@ -63,8 +63,8 @@ constexpr std::array table{
     NotModelled{scopes, "device_count", "", "the number stands with the scope", "\"replica\": N or \"split\": N"},
     NotModelled{scopes, "auto_parallel", "split", "how many GPUs divide a layer is not found here",
                 "\"split\": N; `orrery search` finds the number"},
-    NotModelled{training, "precision", "mxfp8", "fp8 with block scales is not modelled yet",
-                "\"fp8\", whose scales are of whole tensors"},
+    NotModelled{training, "precision", "mxfp8", "block scales are a recipe of fp8 here",
+                "\"fp8\" with \"fp8_recipe\": \"mxfp8\""},
 };
 
 }  // namespace
