@@ -25,9 +25,22 @@ using kernels::Dtype;
     throw Error("", pointer, message, hint.empty() ? "calibrate/README.md describes the profile format" : hint);
 }
 
+bool is_positive(double value) { return std::isfinite(value) && value > 0; }
+
 void check_positive(double value, const std::string& pointer, std::string_view what) {
-    if (std::isfinite(value) && value > 0) return;
+    if (is_positive(value)) return;
     fail(pointer, fmt::format("{} is {}; it must be finite and positive", what, value), "measure this point again");
+}
+
+/// Of a table, which has tens of thousands: its pointer is written where it is refused.
+struct Row {
+    const std::string& table;
+    std::size_t number;
+    [[nodiscard]] std::string pointer() const { return fmt::format("{}/rows/{}", table, number); }
+};
+
+void check_positive(double value, const Row& row, std::string_view what) {
+    if (!is_positive(value)) check_positive(value, row.pointer(), what);
 }
 
 auto shape(const GemmPoint& p) { return std::tuple(p.m, p.n, p.k); }
@@ -139,11 +152,11 @@ void check_gemm(const Profile& profile) {
         const std::string pointer = fmt::format("/gemm/{}", t);
         const auto& points = profile.gemm[t].points;
         for (std::size_t i = 0; i < points.size(); ++i) {
-            const std::string row = fmt::format("{}/rows/{}", pointer, i);
-            check_positive(points[i].seconds, row,
-                           fmt::format("time of {}x{}x{}", points[i].m, points[i].n, points[i].k));
-            if (points[i].m * static_cast<double>(points[i].n) * points[i].k == 0)
-                fail(row, "a dimension is zero", "m, n and k are at least 1");
+            const Row row{pointer, i};
+            const GemmPoint& p = points[i];
+            if (!is_positive(p.seconds)) check_positive(p.seconds, row, fmt::format("time of {}x{}x{}", p.m, p.n, p.k));
+            if (p.m * static_cast<double>(p.n) * p.k == 0)
+                fail(row.pointer(), "a dimension is zero", "m, n and k are at least 1");
         }
         check_table(points, pointer, Cost(profile, profile.gemm[t].dtype));
     }
@@ -169,10 +182,10 @@ void check_batched_gemm(const Profile& profile) {
         const auto& points = profile.batched_gemm[t].points;
         for (std::size_t i = 0; i < points.size(); ++i) {
             const auto& p = points[i];
-            const std::string row = fmt::format("{}/rows/{}", pointer, i);
+            const Row row{pointer, i};
             check_positive(p.seconds, row, "time");
             if (std::min({p.batch, p.m, p.n, p.k}) == 0)
-                fail(row, "a dimension is zero", "batch, m, n and k are at least 1");
+                fail(row.pointer(), "a dimension is zero", "batch, m, n and k are at least 1");
         }
         check_order(points, pointer);
         check_half_widths(points, pointer);
@@ -185,12 +198,12 @@ void check_attention(const Profile& profile) {
         const auto& points = profile.attention[t].points;
         for (std::size_t i = 0; i < points.size(); ++i) {
             const auto& p = points[i];
-            const std::string row = fmt::format("{}/rows/{}", pointer, i);
+            const Row row{pointer, i};
             check_positive(p.seconds, row, "time");
             if (std::min({p.batch, p.seq, p.heads, p.kv_heads, p.head_dim}) == 0)
-                fail(row, "a dimension is zero", "batch, seq, heads, kv_heads and head_dim are at least 1");
+                fail(row.pointer(), "a dimension is zero", "batch, seq, heads, kv_heads and head_dim are at least 1");
             if (p.heads % p.kv_heads != 0)
-                fail(row, fmt::format("{} heads are no multiple of {} kv_heads", p.heads, p.kv_heads),
+                fail(row.pointer(), fmt::format("{} heads are no multiple of {} kv_heads", p.heads, p.kv_heads),
                      "each key-value head serves as many heads");
         }
         check_table(points, pointer, Cost(profile, profile.attention[t].dtype.value_or(Dtype::bf16)));
@@ -202,12 +215,12 @@ void check_convolution(const Profile& profile) {
         const std::string pointer = fmt::format("/convolution/{}", t);
         const auto& points = profile.convolution[t].points;
         for (std::size_t i = 0; i < points.size(); ++i) {
-            const std::string row = fmt::format("{}/rows/{}", pointer, i);
+            const Row row{pointer, i};
             check_positive(points[i].seconds, row, "time");
             try {
                 (void)kernels::operands(points[i].shape);
             } catch (const Error& error) {
-                fail(row, error.message(), error.hint());
+                fail(row.pointer(), error.message(), error.hint());
             }
         }
         check_table(points, pointer, Cost(profile, profile.convolution[t].dtype));
@@ -219,8 +232,8 @@ void check_pointwise(const Profile& profile) {
         const std::string pointer = fmt::format("/pointwise/{}", t);
         const auto& points = profile.pointwise[t].points;
         for (std::size_t i = 0; i < points.size(); ++i) {
-            check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
-            check_positive(points[i].bytes_per_second, fmt::format("{}/rows/{}", pointer, i), "bandwidth");
+            check_positive(points[i].bytes, Row{pointer, i}, "size");
+            check_positive(points[i].bytes_per_second, Row{pointer, i}, "bandwidth");
         }
         check_table(points, pointer, Cost(profile, Dtype::bf16));
     }
@@ -228,8 +241,8 @@ void check_pointwise(const Profile& profile) {
 
 void check_transfers(const Profile& profile, const std::vector<CollectivePoint>& points, const std::string& pointer) {
     for (std::size_t i = 0; i < points.size(); ++i) {
-        check_positive(points[i].bytes, fmt::format("{}/rows/{}", pointer, i), "size");
-        check_positive(points[i].seconds, fmt::format("{}/rows/{}", pointer, i), "time");
+        check_positive(points[i].bytes, Row{pointer, i}, "size");
+        check_positive(points[i].seconds, Row{pointer, i}, "time");
     }
     check_table(points, pointer, Cost(profile, Dtype::bf16));
 }
