@@ -28,13 +28,13 @@ struct DeepBench {
 
 struct GpuFacts {
     std::string_view name;
-    std::string_view board;        ///< of hardware::gpus()
-    std::string_view device;       ///< as its driver calls it
-    std::string_view gemm;         ///< file in gemm/ ("" when there is none)
-    std::string_view attention;    ///< file in attention/ ("" when there is none)
-    std::string_view nccl_system;  ///< its name in nccl_one_node.csv ("" when it is not there)
-    std::string_view vidur;        ///< prefix of its files in memory_bound/ ("" when there is none)
-    std::string_view send_recv;    ///< file in collectives/ ("" when there is none)
+    std::string_view board;             ///< of hardware::gpus()
+    std::string_view device;            ///< as its driver calls it
+    std::string_view gemm = {};         ///< file in gemm/ ("" when there is none)
+    std::string_view attention = {};    ///< file in attention/ ("" when there is none)
+    std::string_view nccl_system = {};  ///< its name in nccl_one_node.csv ("" when it is not there)
+    std::string_view vidur = {};        ///< prefix of its files in memory_bound/ ("" when there is none)
+    std::string_view send_recv = {};    ///< file in collectives/ ("" when there is none)
     bool tile_waves;
     double sustained, best;  ///< TFLOP/s of a 16-bit product: that last, and the best of the imported table
     std::string_view sustained_origin;

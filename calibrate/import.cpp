@@ -165,7 +165,7 @@ void add_collectives(Profile& profile, const GpuFacts& facts, const path& from) 
     auto sweeps = aiconfigurator_collectives(folder / "nccl_one_node.csv", std::string(shape.nccl_system),
                                              std::string(shape.device));
     if (facts.over_v100_links > 0) {
-        const std::string device(facts_of(facts.over_v100_links == 1 ? facts.name : "v100").device);
+        const std::string device(facts.over_v100_links == 1 ? facts.device : facts_of("v100").device);
         for (auto& table : vtrain_all_reduce(folder / "allreduce_v100", device)) {
             extend_below(table, nearest(sweeps, table.kind, table.ranks));
             scale_links(table, facts.over_v100_links);

@@ -88,7 +88,7 @@ void check_order(const std::vector<Point>& points, const std::string& pointer) {
     for (std::size_t i = 1; i < points.size(); ++i) {
         if (shape(points[i - 1]) < shape(points[i])) continue;
         const bool same = shape(points[i - 1]) == shape(points[i]);
-        fail(fmt::format("{}/rows/{}", pointer, i), same ? "repeats the shape of the row before" : "rows out of order",
+        fail(Row{pointer, i}.pointer(), same ? "repeats the shape of the row before" : "rows out of order",
              "sort the rows by their dimensions and keep one row per shape");
     }
 }
@@ -117,7 +117,7 @@ std::optional<Outlier> first_outlier(const std::vector<Point>& points, const Cos
 template <class Point>
 void check_outliers(const std::vector<Point>& points, const std::string& pointer, const Cost& cost) {
     if (const auto outlier = first_outlier(points, cost))
-        fail(fmt::format("{}/rows/{}", pointer, outlier->row), outlier->what,
+        fail(Row{pointer, outlier->row}.pointer(), outlier->what,
              "a damaged reading or a wrong unit: measure this point again");
 }
 
@@ -135,7 +135,7 @@ template <class Point>
 void check_half_widths(const std::vector<Point>& points, const std::string& pointer) {
     for (std::size_t i = 0; i < points.size(); ++i)
         if (!(points[i].half_width >= 0 && points[i].half_width < 1))
-            fail(fmt::format("{}/rows/{}", pointer, i),
+            fail(Row{pointer, i}.pointer(),
                  fmt::format("half_width is {}; it must lie in [0, 1)", points[i].half_width),
                  "measure this point again");
 }

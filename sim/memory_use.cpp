@@ -68,11 +68,13 @@ struct HostUse {
 };
 
 /// The node whose ranks keep the most there; none: 0 bytes.
-HostUse fullest_host(const strategies::StepProgram& step, const topology::Cluster& cluster,
+HostUse fullest_host(const MemoryUse& use, const strategies::StepProgram& step, const topology::Cluster& cluster,
                      const strategies::RankPlacement& placement) {
     std::vector<std::uint64_t> of_role;
-    for (std::uint32_t role = 0; role < step.programs.size(); ++role)
-        of_role.push_back(strategies::memory(step, role).host);
+    for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
+        const StageMemory& known = use.memory[role / step.programs_of_stage()];
+        of_role.push_back(known.role == role ? known.host : strategies::memory(step, role).host);
+    }
     std::map<std::uint32_t, std::uint64_t> needs;
     for (std::uint32_t rank = 0; rank < step.role.size(); ++rank)
         needs[cluster.node_of(placement.gpu(rank))] += of_role[step.role[rank]];
@@ -112,7 +114,7 @@ MemoryUse memory_use(const strategies::StepProgram& step, const MemoryLimits& li
 void add_hosts(MemoryUse& use, const strategies::StepProgram& step, const topology::Cluster& cluster,
                const strategies::RankPlacement& placement) {
     if (std::ranges::all_of(use.memory, [](const StageMemory& stage) { return stage.host == 0; })) return;
-    const HostUse host = fullest_host(step, cluster, placement);
+    const HostUse host = fullest_host(use, step, cluster, placement);
     use.host_memory = host.bytes;
     use.host_node = host.node;
     use.host_capacity = cluster.plan_of(host.node).host_memory().bytes;

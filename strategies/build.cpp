@@ -18,11 +18,13 @@ namespace {
 /// Of each rank. Ranks of a stage follow each other: no axis is slower than the pipeline's.
 std::vector<std::uint16_t> roles_of(const StepProgram& step, const ReplicaCounts& counts) {
     const std::uint32_t of_stage = step.mesh.ranks() / step.mesh.along(Axis::pipeline);
-    std::vector<std::uint16_t> roles(step.mesh.ranks());
-    for (std::uint32_t rank = 0; rank < roles.size(); ++rank) {
-        const std::uint32_t which = counts.unequal() ? counts.which[step.mesh.data_rank(rank)] : 0;
-        roles[rank] = static_cast<std::uint16_t>(rank / of_stage * step.programs_of_stage() + which);
-    }
+    std::vector<std::uint16_t> roles;
+    roles.reserve(step.mesh.ranks());
+    for (std::size_t first = 0; first < step.programs.size(); first += counts.distinct.size())
+        roles.insert(roles.end(), of_stage, static_cast<std::uint16_t>(first));
+    if (!counts.unequal()) return roles;
+    for (std::uint32_t rank = 0; rank < roles.size(); ++rank)
+        roles[rank] = static_cast<std::uint16_t>(roles[rank] + counts.which[step.mesh.data_rank(rank)]);
     return roles;
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.hpp"
 #include "planning/partition/balanced_stages.hpp"
@@ -100,18 +99,11 @@ Shares shares(const Site& site, const std::vector<ReplicaPace>& paces, const std
     return result;
 }
 
-/// Names of the kinds of GPU that each data rank has.
-std::vector<std::string> gpus_of_replicas(const Plan& plan, const Prices& prices) {
-    std::vector<std::string> all;
-    for (std::uint32_t data = 0; data < plan.strategy.data; ++data) {
-        std::set<std::uint32_t> kinds;
-        for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage)
-            for (const std::uint32_t kind : prices.kinds(stage, data)) kinds.insert(kind);
-        std::vector<std::string> names;
-        for (const std::uint32_t kind : kinds) names.push_back(prices.kinds()[kind].gpu.name);
-        all.push_back(fmt::format("{}", fmt::join(names, " + ")));
-    }
-    return all;
+/// Names of the kinds of GPU that a data rank has.
+std::string gpus_of(const ReplicaPace& pace, const sim::Kinds& kinds) {
+    std::vector<std::string> names;
+    for (const std::uint32_t kind : pace.kinds) names.push_back(kinds[kind].gpu.name);
+    return fmt::format("{}", fmt::join(names, " + "));
 }
 
 /// Writes what the batch's division comes to.
@@ -120,14 +112,16 @@ void share(Partition& result, const Site& site, const StageTables& tables, const
     const Plan& plan = site.scenario.plan;
     if (plan.strategy.data == 1) throw Error("", "/strategy/data", "there is one data rank", "");
     const std::vector<ReplicaPace> paces = replica_paces(plan, tables, prices);
-    result.gpus = gpus_of_replicas(plan, prices);
+    for (const ReplicaPace& pace : paces) result.gpus.push_back(gpus_of(pace, prices.kinds()));
     result.planned_shares = shares(site, paces, plan.strategy.replica_micro_batches, profiles);
     const std::vector<std::uint32_t> balanced = balanced_shares(plan, paces);
-    result.balanced_shares = shares(site, paces, strategies::replica_text(balanced), profiles);
+    double slowest = 0;
+    for (std::uint32_t data = 0; data < paces.size(); ++data)
+        slowest = std::max(slowest, paces[data].seconds(balanced[data]));
     constexpr double rounding = 1 - 1e-9;  // of several that are as good, the plan's own
-    if (std::ranges::max(result.balanced_shares->seconds) >=
-        rounding * std::ranges::max(result.planned_shares->seconds))
-        result.balanced_shares = result.planned_shares;
+    result.balanced_shares = slowest < rounding * std::ranges::max(result.planned_shares->seconds)
+                                 ? shares(site, paces, strategies::replica_text(balanced), profiles)
+                                 : result.planned_shares;
 }
 
 /// Runs a part of the answer; what makes it impossible is its text.

@@ -11,19 +11,19 @@ namespace orrery::planning {
 
 std::vector<ReplicaPace> replica_paces(const strategies::Plan& plan, const StageTables& tables, const Prices& prices) {
     std::vector<ReplicaPace> paces(plan.strategy.data);
-    for (std::uint32_t data = 0; data < paces.size(); ++data) {
-        ReplicaPace& pace = paces[data];
-        double all = 0;
-        for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage) {
-            const std::vector<std::uint32_t> kinds = prices.kinds(stage, data);
+    for (std::uint32_t stage = 0; stage < plan.strategy.pipeline; ++stage) {
+        const std::vector<std::vector<std::uint32_t>> kinds = prices.kinds_by_data(stage);
+        for (std::uint32_t data = 0; data < paces.size(); ++data) {
+            ReplicaPace& pace = paces[data];
             double seconds = 0;
             for (std::uint32_t chunk = 0; chunk < plan.strategy.virtual_pipeline; ++chunk)
-                seconds += tables.issued_on(kinds, tables.layers().run(plan, stage, chunk));
+                seconds += tables.issued_on(kinds[data], tables.layers().run(plan, stage, chunk));
             pace.slowest = std::max(pace.slowest, seconds);
-            all += seconds;
+            pace.others += seconds;  // of all stages yet
+            pace.kinds.insert(kinds[data].begin(), kinds[data].end());
         }
-        pace.others = (all - pace.slowest) / plan.strategy.virtual_pipeline;
     }
+    for (ReplicaPace& pace : paces) pace.others = (pace.others - pace.slowest) / plan.strategy.virtual_pipeline;
     return paces;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace orrery::planning {
 /// Of one data rank: a micro-batch, forward and backward, on its slowest stage, and on all of its others together (of
 /// several chunks a stage on one of them each), as long as its GPUs take or their hosts.
 struct ReplicaPace {
-    double slowest = 0, others = 0;  ///< seconds
+    double slowest = 0, others = 0;      ///< seconds
+    std::set<std::uint32_t> kinds = {};  ///< of its GPUs, numbers in sim::Kinds
     [[nodiscard]] double seconds(std::uint32_t micro_batches) const { return micro_batches * slowest + others; }
 };
 

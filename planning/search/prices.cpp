@@ -33,12 +33,23 @@ std::vector<sim::OpCost> Prices::on(std::uint32_t kind, const strategies::StepPr
     return all;
 }
 
-std::vector<std::uint32_t> Prices::kinds(std::uint32_t stage, std::optional<std::uint32_t> data) const {
+std::vector<std::uint32_t> Prices::ranks_of(std::uint32_t stage) const {
     const std::uint32_t ranks = placed_->mesh.ranks() / placed_->mesh.along(Axis::pipeline);
     std::vector<std::uint32_t> own(ranks);
     std::iota(own.begin(), own.end(), stage * ranks);
-    if (data) std::erase_if(own, [&](std::uint32_t rank) { return placed_->mesh.data_rank(rank) != *data; });
-    return network_.kinds().among(placed_->placement.gpus(std::move(own)));
+    return own;
+}
+
+std::vector<std::uint32_t> Prices::kinds(std::uint32_t stage) const {
+    return network_.kinds().among(placed_->placement.gpus(ranks_of(stage)));
+}
+
+std::vector<std::vector<std::uint32_t>> Prices::kinds_by_data(std::uint32_t stage) const {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> ranks;  // by data rank
+    for (const std::uint32_t rank : ranks_of(stage)) ranks[placed_->mesh.data_rank(rank)].push_back(rank);
+    std::vector<std::vector<std::uint32_t>> kinds;
+    for (auto& [data, own] : ranks) kinds.push_back(network_.kinds().among(placed_->placement.gpus(std::move(own))));
+    return kinds;
 }
 
 double Prices::copy(const strategies::Plan& plan, std::uint64_t bytes) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -27,9 +26,10 @@ public:
     /// The same on one kind of GPU, by its number in sim::Kinds.
     [[nodiscard]] std::vector<sim::OpCost> on(std::uint32_t kind, const strategies::StepProgram& step,
                                               const strategies::Plan& plan) const;
-    /// Of the GPUs of a stage's ranks, or of those of one data rank, by their numbers in sim::Kinds: ascending, each
-    /// once.
-    [[nodiscard]] std::vector<std::uint32_t> kinds(std::uint32_t stage, std::optional<std::uint32_t> data = {}) const;
+    /// Of the GPUs of a stage's ranks, by their numbers in sim::Kinds: ascending, each once.
+    [[nodiscard]] std::vector<std::uint32_t> kinds(std::uint32_t stage) const;
+    /// The same of each data rank's ranks in the stage.
+    [[nodiscard]] std::vector<std::vector<std::uint32_t>> kinds_by_data(std::uint32_t stage) const;
     [[nodiscard]] const sim::Kinds& kinds() const { return network_.kinds(); }
 
     /// Seconds in which a copy between a GPU and its host is made, the shorter way; prices must have been placed for
@@ -48,6 +48,8 @@ public:
     [[nodiscard]] const strategies::RankPlacement& placement() const { return placed_->placement; }
 
 private:
+    [[nodiscard]] std::vector<std::uint32_t> ranks_of(std::uint32_t stage) const;
+
     struct Hop {
         topology::GpuId from = 0, to = 0;
         std::vector<sim::LinkUse> tightest;  ///< empty inside a node
