@@ -81,7 +81,7 @@ strategies::Dispatcher dispatcher_of_experts(const Row& row, Software software, 
     if (printed == "allgather") return allgather;
     if (printed == "alltoall") return alltoall;
     if (printed == "flex") return flex;
-    if (software == Software::megatron_core) return allgather;
+    if (software == Software::megatron_core || software == Software::megatron_local) return allgather;
     const bool drops = capacity > 0 || contains(row.words("model.name") + row.id(), "tokendrop");
     return software == Software::nemo && !drops ? flex : alltoall;
 }

@@ -81,6 +81,9 @@ struct Parallelism {
 };
 /// Degrees, the absent ones derived from the GPU count. Throws Skip when they do not multiply to it.
 Parallelism map_parallelism(const Row& row, Software software);
+/// The schedule that the row names, and as many chunks a stage as it has; by the chunks where none is named. Throws
+/// Skip for a name that is not known.
+void map_schedule(const Row& row, strategies::Strategy& strategy);
 /// layers: of the model.
 strategies::Strategy map_strategy(const Row& row, Software software, const Parallelism& degrees, std::uint32_t layers);
 /// How the plan's experts are divided, after everything else.

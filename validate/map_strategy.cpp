@@ -68,13 +68,13 @@ void map_sharding(Strategy& strategy, const Row& row, Software software) {
 }
 
 /// "selective [layernorm mla_up_proj moe_act]", "selective: mlp": Megatron-Core's recompute-modules; empty where the
-/// row names none, which is attention's core.
+/// row names none, which is attention's core, or names that by its paper's words, "selective (core attention)".
 std::string recomputed_modules(const std::string& words) {
     static const std::regex separator(R"([^a-z_]+)");
     std::string modules;
     for (std::sregex_token_iterator word(words.begin(), words.end(), separator, -1), end; word != end; ++word) {
         const std::string name = *word;
-        if (name.empty() || name == "selective" || name == "minimal") continue;
+        if (name.empty() || name == "selective" || name == "minimal" || name == "core" || name == "attention") continue;
         if (!strategies::modules_named(name)) throw Skip(fmt::format("recompute not understood: {}", label(words)));
         modules += (modules.empty() ? "" : ",") + name;
     }
@@ -119,11 +119,6 @@ void map_offload(Strategy& strategy, const Row& row, std::uint32_t layers) {
     strategy.cpu_offloading_num_layers = row.count("switches.cpu-offloading-num-layers").value_or(0);
     if (row.flag("switches.PA_CPU").value_or(false))
         strategy.cpu_offloading_num_layers = layers / (strategy.pipeline * strategy.virtual_pipeline);
-}
-
-ScheduleKind map_schedule(const Row& row, const Parallelism& degrees) {
-    if (contains(row.words("switches.schedule"), "gpipe")) return ScheduleKind::gpipe;
-    return degrees.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
 }
 
 bool map_overlap_grad_reduce(const Row& row, Software software) {
@@ -254,8 +249,7 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     strategy.pipeline = degrees.pipeline;
     strategy.virtual_pipeline = degrees.virtual_pipeline;
     strategy.data = degrees.data;
-    strategy.schedule = map_schedule(row, degrees);
-    if (strategy.schedule == ScheduleKind::gpipe) strategy.virtual_pipeline = 1;
+    map_schedule(row, strategy);
     map_stages(strategy, row, software, layers);
     strategy.sequence_parallel = map_sequence_parallel(row, software, strategy);
     map_sharding(strategy, row, software);
@@ -273,9 +267,9 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     const bool overlaps = software == Software::nemo || software == Software::megatron_core;
     strategy.overlap_p2p =
         interleaved && overlaps && !row.flag("switches.no-overlap-p2p-communication").value_or(false);
-    // Asynchronous tensor-parallel all-reduce came to Megatron-LM at the end of 2021.
+    const bool waits = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
     strategy.async_tensor_allreduce =
-        !is_early_megatron(software) && !row.flag("switches.no-async-tensor-model-parallel-allreduce").value_or(false);
+        !waits && !row.flag("switches.no-async-tensor-model-parallel-allreduce").value_or(false);
     strategy.scatter_gather = is_megatron(software) || software == Software::nemo;
     return strategy;
 }

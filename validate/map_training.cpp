@@ -75,10 +75,9 @@ std::uint32_t derived_micro(const Row& row, const Parallelism& degrees, std::uin
 Dtype map_grad_reduce(Software software, Dtype compute) {
     if (kernels::size_of(compute) == 4) return Dtype::fp32;
     if (compute == Dtype::fp16) return Dtype::fp16;
-    // --accumulate-allreduce-grads-in-fp32 is forced by --bf16 in Megatron-LM; NeMo's recipes reduce in bf16. MaxText's
-    // grad_dtype is float32 (configs/base.yml).
-    const bool wide = software == Software::megatron_core || software == Software::megatron_deepspeed;
-    return wide || software == Software::jax ? Dtype::fp32 : Dtype::bf16;
+    // --accumulate-allreduce-grads-in-fp32 is forced by --bf16 in Megatron-LM, since it has that (April 2021); NeMo's
+    // recipes reduce in bf16. MaxText's grad_dtype is float32 (configs/base.yml).
+    return is_megatron(software) || software == Software::jax ? Dtype::fp32 : Dtype::bf16;
 }
 
 /// Megatron-LM's losses are joined where a flag says so (cross-entropy-loss-fusion, since 2024; never in its fork on
@@ -200,7 +199,8 @@ strategies::Training map_training(const Row& row, Software software, const topol
     training.precision.compute = map_precision(row);
     training.precision.grad_reduce = map_grad_reduce(software, training.precision.compute);
     training.fused_attention = map_fused_attention(row, software, gpu);
-    const bool fuses = software == Software::nemo || software == Software::megatron_core;
+    const bool fuses =
+        software == Software::nemo || software == Software::megatron_core || software == Software::megatron_local;
     training.gradient_accumulation_fusion =
         fuses && !row.flag("switches.no-gradient-accumulation-fusion").value_or(false);
     training.cuda_graph = map_cuda_graph(row, software, gpu);

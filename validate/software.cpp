@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -20,14 +21,20 @@ std::string source_words(const Row& row) {
 
 namespace {
 
-/// A year up to 2021, "SC'21", or an arXiv number before FlashAttention's.
-bool before_flash_attention(const std::string& words) {
-    constexpr double flash_attention = 2205.14135;
-    static const std::regex year(R"(\b20(1\d|2[01])\b|'2[01]\b)"),
-        paper(R"((?:arxiv[ :/.]{1,3}(?:org/)?(?:abs/|pdf/)?|abs/|pdf/)(\d{4}\.\d{4,5}))");
+constexpr int undated = 9999;
+
+/// Year and month, as in 2109: of the earliest arXiv number, else January of the earliest year ("SC'21"), since code is
+/// older than what is printed of it.
+int date_of(const std::string& words) {
+    static const std::regex year(R"((?:\b20|')([12]\d)\b)"),
+        paper(R"((?:arxiv[ :/.]{1,3}(?:org/)?(?:abs/|pdf/)?|abs/|pdf/)(\d{4})\.\d{4,5})");
+    int earliest = undated;
     for (std::sregex_iterator at(words.begin(), words.end(), paper), end; at != end; ++at)
-        if (std::stod((*at)[1]) < flash_attention) return true;
-    return std::regex_search(words, year);
+        earliest = std::min(earliest, std::stoi((*at)[1]));
+    if (earliest != undated) return earliest;
+    for (std::sregex_iterator at(words.begin(), words.end(), year), end; at != end; ++at)
+        earliest = std::min(earliest, std::stoi((*at)[1]) * 100 + 1);
+    return earliest;
 }
 
 bool any_of(const std::string& words, std::initializer_list<const char*> candidates) {
@@ -39,7 +46,12 @@ bool any_of(const std::string& words, std::initializer_list<const char*> candida
 Software megatron_of(const Row& row, const std::string& words) {
     const std::string gpu = row.words("gpu");
     const bool old_gpu = contains(gpu, "v100") || contains(gpu, "p100");
-    return old_gpu || before_flash_attention(words) ? Software::megatron_2021 : Software::megatron_core;
+    // Megatron-LM's history: collectives of tensor ranks beside weight gradients (--no-async-tensor-model-parallel-
+    // allreduce) on 2 September 2021, --transformer-impl transformer_engine by default on 2 April 2024.
+    constexpr int asynchronous = 2109, transformer_engine = 2404;
+    const int date = date_of(words);
+    if (old_gpu || (date < asynchronous && date != undated)) return Software::megatron_2021;
+    return date < transformer_engine ? Software::megatron_local : Software::megatron_core;
 }
 
 Software from_words(const Row& row, const std::string& words, const std::string& dated) {
@@ -108,6 +120,7 @@ hardware::Software dispatcher_of(const Row& row, Software software) {
         case Software::data_parallel:
             return any_of(framework_words(row), {"torch", "llm-foundry"}) ? megatron_lm : tensorflow;
         case Software::megatron_2021:
+        case Software::megatron_local:
         case Software::megatron_deepspeed:
         case Software::other: break;
     }

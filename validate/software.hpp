@@ -12,7 +12,8 @@
 namespace orrery::validate {
 
 enum class Software : std::uint8_t {
-    megatron_2021,       ///< Megatron-LM before FlashAttention (June 2022), and whatever ran it on V100
+    megatron_2021,       ///< Megatron-LM up to August 2021, and whatever ran it on V100
+    megatron_local,      ///< of September 2021 to March 2024: its own layers, attention not fused unless told
     megatron_core,       ///< Megatron-LM of today, on Transformer Engine
     megatron_deepspeed,  ///< the fork of 2021 on DeepSpeed's pipeline and ZeRO
     nemo,                ///< NeMo and Megatron-Bridge: Megatron-core with the switches of its performance recipes
@@ -21,9 +22,9 @@ enum class Software : std::uint8_t {
     other,
 };
 
-/// Megatron-LM's code of 2021, and the fork of that year.
+/// Megatron-LM's code before Transformer Engine was its default, and the fork of 2021.
 constexpr bool is_early_megatron(Software s) {
-    return s == Software::megatron_2021 || s == Software::megatron_deepspeed;
+    return s == Software::megatron_2021 || s == Software::megatron_local || s == Software::megatron_deepspeed;
 }
 /// Megatron-LM of any time, run by its own scripts.
 constexpr bool is_megatron(Software s) { return is_early_megatron(s) || s == Software::megatron_core; }

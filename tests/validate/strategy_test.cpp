@@ -95,6 +95,8 @@ TEST(MapStrategy, Recomputation) {
     EXPECT_EQ(strategy({{"recompute", "minimal"}}).recompute, Recompute::selective) << "attention runs again";
     EXPECT_EQ(strategy({{"recompute", "not stated"}}).recompute, Recompute::none);
     EXPECT_EQ(strategy({{"recompute", "selective (core_attn)"}}).recompute, Recompute::selective);
+    EXPECT_EQ(strategy({{"recompute", "selective (core attention)"}}).recompute, Recompute::selective);
+    EXPECT_EQ(strategy({{"recompute", "selective (core attention)"}}).recompute_modules, "");
     EXPECT_EQ(strategy({{"recompute", "selective: mlp"}}).recompute_modules, "mlp");
     EXPECT_EQ(strategy({{"recompute", "selective   [layernorm moe_act]"}}).recompute_modules, "layernorm,moe_act");
     EXPECT_EQ(strategy({{"recompute", nullptr},
@@ -111,7 +113,17 @@ TEST(MapStrategy, Schedules) {
     const auto interleaved = strategy(with(pipeline, {{"vpp", 2}}));
     EXPECT_EQ(interleaved.schedule, ScheduleKind::interleaved);
     EXPECT_EQ(interleaved.virtual_pipeline, 2U);
-    EXPECT_EQ(strategy(with(pipeline, {{"switches", {{"schedule", "GPipe"}}}})).schedule, ScheduleKind::gpipe);
+    const auto named = [&](const char* words) { return with(pipeline, {{"switches", {{"schedule", words}}}}); };
+    EXPECT_EQ(strategy(named("GPipe")).schedule, ScheduleKind::gpipe);
+    EXPECT_EQ(strategy(named("1F1B (interleave not stated in Table 2)")).schedule, ScheduleKind::one_f_one_b);
+    EXPECT_EQ(strategy(named("ZB-1p")).schedule, ScheduleKind::zb_h1);
+    EXPECT_EQ(strategy(named("zb_h2")).schedule, ScheduleKind::zb_h2);
+    EXPECT_EQ(strategy(named("ZB-V")).virtual_pipeline, 2U);
+    EXPECT_EQ(strategy(named("DualPipe")).schedule, ScheduleKind::dual_pipe);
+    EXPECT_EQ(strategy(named("DualPipe")).virtual_pipeline, 1U);
+    EXPECT_EQ(strategy(named("PipeDream-2BW")).schedule, ScheduleKind::pipedream_2bw);
+    EXPECT_EQ(strategy(named("PipeDream-Flush")).schedule, ScheduleKind::one_f_one_b);
+    EXPECT_EQ(reason(named("wave-like")), "schedule not understood: wave-like");
     EXPECT_EQ(strategy(with(pipeline, {{"vpp", nullptr}})).virtual_pipeline, 1U);
     EXPECT_EQ(reason(with(with(nemo, pipeline), {{"vpp", nullptr}})), "virtual pipeline not published");
     const json bridge = {{"source", {{"repo", "NVIDIA-NeMo/Megatron-Bridge"}}}, {"vpp", nullptr}};
@@ -202,6 +214,14 @@ TEST(Software, ByFrameworkThenSource) {
     EXPECT_EQ(software({{"source", undated}, {"gpu", "V100-32GB"}}), Software::megatron_2021);
     EXPECT_EQ(software({{"source", undated}, {"switches", {{"framework", "Megatron-LM (2021-05)"}}}}),
               Software::megatron_2021);
+    const auto paper = [&](const char* number) { return json{{"source", {{"paper", number}, {"address", nullptr}}}}; };
+    EXPECT_EQ(software(paper("arXiv 2104.04473")), Software::megatron_2021);
+    EXPECT_EQ(software(paper("MLSys 2023, arXiv 2205.05198")), Software::megatron_local) << "older than its conference";
+    EXPECT_EQ(software(paper("of 2022")), Software::megatron_local);
+    EXPECT_EQ(software(paper("arXiv 2402.15627")), Software::megatron_local);
+    EXPECT_EQ(software(paper("arXiv 2405.20000")), Software::megatron_core);
+    EXPECT_TRUE(strategy(paper("arXiv 2205.05198")).async_tensor_allreduce);
+    EXPECT_FALSE(strategy(paper("arXiv 2104.04473")).async_tensor_allreduce);
     EXPECT_EQ(software({{"switches", {{"framework", "microsoft/Megatron-DeepSpeed"}}}}), Software::megatron_deepspeed);
     EXPECT_EQ(software({{"switches", {{"framework", "MaxText"}}}}), Software::jax);
     EXPECT_EQ(software({{"switches", nullptr}, {"source", {{"repo", "NVIDIA-NeMo/Megatron-Bridge"}}}}), Software::nemo);
