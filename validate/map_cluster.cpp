@@ -46,12 +46,14 @@ const Gpu* catalog_chip(std::string words) {
     return gpu != nullptr && hardware::is_chip(gpu->socket) ? gpu : nullptr;
 }
 
-/// "A100X", "V100S", "H100 NVL", "H100 CNX", a slice of one: other boards than those that nodes are built of.
+/// "A100X", "V100S", "H100 NVL", "H100 CNX", an H100 with HBM2e (96 GB), a slice of one: other boards than those that
+/// nodes are built of.
 bool other_board(const std::string& words, std::string_view word) {
     static const std::regex mark(R"(\b(nvl|cnx|mig|vgpu)\b)");
     const std::size_t behind = words.find(word) + word.size();
     const bool longer = behind < words.size() && std::isalnum(static_cast<unsigned char>(words[behind])) != 0;
-    return longer || std::regex_search(words, mark);
+    const bool older_memory = word == "h100" && (contains(words, "hbm2e") || contains(words, "96gb"));
+    return longer || older_memory || std::regex_search(words, mark);
 }
 
 /// GPUs of one node: what the row's counts say, else the vendor's node.

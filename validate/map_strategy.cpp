@@ -185,6 +185,8 @@ void map_stages(Strategy& strategy, const Row& row, Software software, std::uint
         strategy.pipeline_layers = fmt::format("{}", fmt::join(stages, ","));
         return;
     }
+    // Megatron-LM's scripts carry the flags where there is one stage, too, and nothing to divide.
+    if (strategy.pipeline == 1) strategy.embedding_as_layer = strategy.loss_as_layer = false;
     const std::uint64_t chunks = std::uint64_t{strategy.pipeline} * strategy.virtual_pipeline;
     const bool stated = strategy.first_stage_layers + strategy.last_stage_layers > 0 || strategy.embedding_as_layer ||
                         strategy.loss_as_layer;
@@ -267,7 +269,8 @@ strategies::Strategy map_strategy(const Row& row, Software software, const Paral
     const bool overlaps = software == Software::nemo || software == Software::megatron_core;
     strategy.overlap_p2p =
         interleaved && overlaps && !row.flag("switches.no-overlap-p2p-communication").value_or(false);
-    const bool waits = software == Software::megatron_2021 || software == Software::megatron_deepspeed;
+    const bool waits = software == Software::megatron_2021 || software == Software::megatron_deepspeed ||
+                       software == Software::data_parallel;
     strategy.async_tensor_allreduce =
         !waits && !row.flag("switches.no-async-tensor-model-parallel-allreduce").value_or(false);
     strategy.scatter_gather = is_megatron(software) || software == Software::nemo;

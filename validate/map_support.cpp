@@ -62,6 +62,14 @@ void check_task(const Row& row) {
     if (contains(task, "infer") || contains(task, "generat")) throw Skip("not a training step");
 }
 
+/// nanotron's tensor ranks pass parts of a product's input round by Python's calls, whose host time grows with their
+/// number (src/nanotron/parallel/tensor_parallel, tp_linear_async_communication).
+void check_tensor_ranks(const Row& row) {
+    const bool ring = contains(row.words("switches.framework") + source_words(row), "nanotron");
+    if (ring && row.count("tp").value_or(1) > 1)
+        throw Skip("products in a ring of nanotron's tensor ranks are not supported");
+}
+
 /// What map_strategy.cpp reads: a row's own columns, or "full".
 void check_offload(const Row& row) {
     if (row.flag("switches.Opt Offl") || row.flag("switches.Par Offl")) return;
@@ -90,6 +98,7 @@ void check_supported(const Row& row) {
         throw Skip("row contradicts itself (flags)");
     check_task(row);
     check_family(row);
+    check_tensor_ranks(row);
     for (const Unmodelled& argument : arguments)
         if (is_set(row, argument.path)) throw Skip(argument.reason);
     check_offload(row);

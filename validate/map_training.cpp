@@ -97,7 +97,7 @@ bool map_fused_attention(const Row& row, Software software, const topology::Gpu&
     if (row.flag("switches.use-flash-attn").value_or(false)) return true;
     if (row.words("switches.transformer-impl") == "local") return false;
     const bool ampere = gpu_name.starts_with("a100");
-    if (software == Software::data_parallel) return !ampere;
+    if (software == Software::data_parallel) return !ampere || fuses_attention(row);
     return !is_early_megatron(software);
 }
 

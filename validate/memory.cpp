@@ -74,9 +74,10 @@ std::optional<MeasuredMemory> measured_memory(const Row& row) {
 /// OneFlow buffers every tensor between a stage's forward and its backward for twice as many micro-batches as there are
 /// stages (core/job_rewriter/pipeline_buffer_pass.cpp), where 1F1B keeps at most one for each stage. A loss that
 /// torch.compile fuses forms its exponentials beside the fp32 logits (fused_cross_entropy.py), and how many copies live
-/// at once differs by its release. Weight gradients of the logits that are deferred keep what they are formed from
-/// (pipeline_parallel/utils.py, drain_embedding_wgrad_compute). bitsandbytes keeps 32 bits of embeddings and of small
-/// tensors (its README, "StableEmbedding"), whose share of a stage is in no row.
+/// at once differs by its release; Transformer Engine's (cross-entropy-fusion-impl te) is one kernel in place. Weight
+/// gradients of the logits that are deferred keep what they are formed from (pipeline_parallel/utils.py,
+/// drain_embedding_wgrad_compute). bitsandbytes keeps 32 bits of embeddings and of small tensors (its README,
+/// "StableEmbedding"), whose share of a stage is in no row.
 void check_memory(const Row& row) {
     if (contains(row.words("switches.framework"), "oneflow") && row.count("pp").value_or(1) > 1)
         throw Skip("memory of OneFlow's pipeline is not supported");
@@ -84,7 +85,8 @@ void check_memory(const Row& row) {
         throw Skip("memory of bitsandbytes' optimizer is not supported");
     if (contains(row.words("switches.optimizer"), "muon"))
         throw Skip("memory of Muon's updates is not supported");  // 7 to 18% too low
-    if (row.flag("switches.cross-entropy-loss-fusion").value_or(false))
+    if (row.flag("switches.cross-entropy-loss-fusion").value_or(false) &&
+        !row.words("switches.cross-entropy-fusion-impl").starts_with("te"))
         throw Skip("memory of a compiled loss is not supported");
     if (row.flag("switches.defer-embedding-wgrad-compute").value_or(false))
         throw Skip("memory of deferred weight gradients is not supported");

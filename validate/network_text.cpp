@@ -12,7 +12,7 @@ namespace orrery::validate {
 
 namespace {
 
-constexpr double gigabit = 1e9 / 8, gigabyte = 1e9;
+constexpr double gigabit = 1e9 / 8, gigabyte = 1e9, widest_port = 400 * gigabit;
 
 /// A number and its unit. The unit's letters are the row's own: GB/s is eight times Gb/s, and "80GB" is no rate.
 constexpr const char* rate_text = R"((\d{1,5}(?:\.\d{1,4})?)\s*(GB/s|GBps|GByte/s|[Gg]b/s|[Gg]bps|[Gg]bits?/s|)"
@@ -40,6 +40,8 @@ std::vector<std::string> clauses(const std::string& text) {
     std::string plain = std::regex_replace(text, measured, " ; $1 ; ");
     std::ranges::replace_if(
         plain, [](char c) { return c == '(' || c == ')' || c == '[' || c == ']'; }, ' ');
+    static const std::regex times(R"(\s*(?:\*|\xC3\x97)\s*)");  // "4 * 100Gb", "4×100Gb"
+    plain = std::regex_replace(plain, times, " x ");
     return {std::sregex_token_iterator(plain.begin(), plain.end(), separator, -1), std::sregex_token_iterator()};
 }
 
@@ -66,8 +68,10 @@ Nics nics_in(const std::string& clause) {
     if (std::regex_search(clause, of_gpus)) return {.bytes_per_second = speed, .per_gpu = true};
     if (contains(clause, "x?")) return {.bytes_per_second = speed};
     // A rate that one port has is one NIC; more than that is the sum over the node's NICs.
-    constexpr double widest = 400 * gigabit;
-    return {.count = speed <= widest ? 1U : 0U, .bytes_per_second = speed, .total = speed > widest};
+    return {.count = speed <= widest_port ? 1U : 0U,
+            .bytes_per_second = speed,
+            .total = speed > widest_port,
+            .bare = speed <= widest_port};
 }
 
 /// "all-reduce 16 nodes 23-55 Gb/s measured": the middle of the range.
@@ -129,6 +133,10 @@ NetworkText read_network(const std::string& text) {
         if (!network.nics.stated()) network.nics = nics_in(clause);
     }
     network.fabric = fabric_in(kept);
+    // "InfiniBand, 200 Gb/s" names a generation: nodes that came with it have several, the vendor's number.
+    constexpr double of_several = 200 * gigabit;
+    if (network.nics.bare && network.fabric == Fabric::infiniband && network.nics.bytes_per_second >= of_several)
+        network.nics.count = 0;
     if (!understood(text, network, others)) throw Skip(fmt::format("network not understood: {}", label(text)));
     return network;
 }

@@ -14,6 +14,7 @@ struct Nics {
     double bytes_per_second = 0;  ///< of one NIC when count is stated, else see total; 0: not stated
     bool total = false;           ///< count is not stated and the rate is the node's, not a NIC's
     bool per_gpu = false;         ///< as many NICs of that rate as the node has GPUs
+    bool bare = false;            ///< a rate that one port has, and no count beside it
 
     [[nodiscard]] bool stated() const { return bytes_per_second > 0; }
 };

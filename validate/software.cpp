@@ -43,6 +43,13 @@ bool any_of(const std::string& words, std::initializer_list<const char*> candida
     return false;
 }
 
+/// Trainers on PyTorch whose code calls FlashAttention or scaled_dot_product_attention in every commit: huggingface/
+/// nanotron, pytorch/torchtitan, InternLM/InternEvo, Lightning-AI/litgpt, foundation-model-stack/fms-fsdp,
+/// allenai/OLMo.
+bool calls_fused_attention(const std::string& words) {
+    return any_of(words, {"nanotron", "torchtitan", "internevo", "litgpt", "fms-fsdp", "olmo"});
+}
+
 Software megatron_of(const Row& row, const std::string& words) {
     const std::string gpu = row.words("gpu");
     const bool old_gpu = contains(gpu, "v100") || contains(gpu, "p100");
@@ -59,7 +66,8 @@ Software from_words(const Row& row, const std::string& words, const std::string&
     if (any_of(words, {"nemo", "megatron-bridge", "megatron bridge"})) return Software::nemo;
     if (any_of(words, {"deepspeed", "meg-ds"})) return Software::megatron_deepspeed;
     if (any_of(words, {"megatron", "gpt2-meg"})) return megatron_of(row, dated);
-    if (any_of(words, {"torch", "llm-foundry", "tensorflow", "mxnet", "paddle", "oneflow", "horovod"}))
+    if (any_of(words, {"torch", "llm-foundry", "tensorflow", "mxnet", "paddle", "oneflow", "horovod"}) ||
+        calls_fused_attention(words))
         return Software::data_parallel;
     return Software::other;
 }
@@ -71,6 +79,8 @@ std::string framework_words(const Row& row) {
 }
 
 }  // namespace
+
+bool fuses_attention(const Row& row) { return calls_fused_attention(framework_words(row)); }
 
 Software software_of(const Row& row) {
     const std::string framework = row.words("switches.framework"), source = source_words(row);

@@ -39,6 +39,8 @@ Software software_of(const Row& row);
 /// What dispatched its kernels.
 hardware::Software dispatcher_of(const Row& row, Software software);
 
+/// Whether it is software on PyTorch that never runs attention kernel by kernel.
+bool fuses_attention(const Row& row);
 /// Whose fused attention it runs.
 hardware::AttentionKernel attention_kernel_of(const Row& row, Software software);
 

@@ -11,6 +11,8 @@ TEST(LayerFrequency, CountsTheFirstLayersWithoutExperts) {
     EXPECT_EQ(first_dense_layers("([0]*3+[1]*58)"), 3U);
     EXPECT_EQ(first_dense_layers("[0]*1+[1]*26"), 1U);
     EXPECT_EQ(first_dense_layers("([0]*0+[1]*4)"), 0U);
+    EXPECT_EQ(first_dense_layers("([0]*1+[1]*3)*1"), 1U);
+    EXPECT_EQ(first_dense_layers("([0]*1+[1]*3)*2"), std::nullopt);
 }
 
 TEST(LayerFrequency, KnowsNoOtherList) {

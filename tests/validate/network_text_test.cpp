@@ -43,6 +43,10 @@ const Text texts[] = {
     {"8x 200 Gb/s IB; 100 Gb/s Ethernet (in-band)", 8, 200},
     // Units and brackets.
     {"4x 100 Gb InfiniBand", 4, 100},
+    {"4 * 100Gb RoCE", 4, 100, false, Fabric::ethernet},
+    {"8 × 400 Gb/s IB", 8, 400},
+    {"InfiniBand, 200Gb/s", 0, 200},
+    {"InfiniBand 100 Gb/s", 1, 100},
     {"8x (ConnectX-7) (400 Gb/s) IB", 8, 400},
     {"2 x 25 GB/s InfiniBand", 2, 200},
 };

@@ -111,7 +111,7 @@ TEST(Origins, SourcesThatWereLookedAtAreSources) {
     std::set<std::string> sources;
     for (const auto& file : carried_files()) sources.insert(load_rows(file).source);
     for (const char* source : {"vtrain_single", "megatron_ci_tiny", "bigscience", "collectives", "mosaicml_llm_foundry",
-                               "nvidia_dle", "oneflow_dlperf", "nvidia_megatron_bridge"}) {
+                               "nvidia_dle", "oneflow_dlperf", "nvidia_megatron_bridge", "large_models"}) {
         EXPECT_TRUE(looked_at(source));
         EXPECT_TRUE(sources.contains(source)) << source;
     }

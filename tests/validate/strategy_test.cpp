@@ -206,6 +206,21 @@ TEST(MapStrategy, SequenceParallelismNeedsTensorParallelism) {
     EXPECT_TRUE(strategy(with(nemo, {{"sp", nullptr}})).sequence_parallel);
 }
 
+TEST(MapStrategy, OneStageHasNothingToDivide) {
+    const json flags = {{"account-for-embedding-in-pipeline-split", true},
+                        {"account-for-loss-in-pipeline-split", true}};
+    EXPECT_FALSE(strategy({{"pp", 1}, {"dp", nullptr}, {"switches", flags}}).embedding_as_layer);
+    EXPECT_TRUE(strategy({{"pp", 2}, {"dp", nullptr}, {"switches", flags}}).embedding_as_layer);
+}
+
+TEST(MapStrategy, TrainersOnPyTorch) {
+    const auto of = [](const char* framework) { return json{{"switches", {{"framework", framework}}}}; };
+    EXPECT_EQ(software_of(test::row_with(of("nanotron"))), Software::data_parallel);
+    EXPECT_FALSE(strategy(of("torchtitan")).async_tensor_allreduce);
+    EXPECT_EQ(reason(with(of("nanotron"), {{"tp", 2}})),
+              "products in a ring of nanotron's tensor ranks are not supported");
+}
+
 TEST(Software, ByFrameworkThenSource) {
     const auto software = [](const json& patch) { return software_of(test::row_with(patch)); };
     const json undated = {{"paper", nullptr}, {"address", nullptr}, {"repo", "NVIDIA/Megatron-LM"}};
