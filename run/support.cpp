@@ -159,6 +159,8 @@ void require_executable(const strategies::Plan& plan) {
             "a residual stream in fp32 cannot be executed yet", "set it to false");
     require(!training.fp32_activation_function, "/training/fp32_activation_function",
             "activation functions in fp32 cannot be executed yet", "set it to false");
+    require(training.fused_rms_norm, "/training/fused_rms_norm", "RMSNorm of several kernels cannot be executed yet",
+            "set it to true");
     require(training.memory_format == strategies::MemoryFormat::channels_last, "/training/memory_format",
             "images with channels first cannot be executed yet", "set it to \"channels_last\"");
     require(!training.cuda_graph, "/training/cuda_graph", "graphs cannot be executed yet", "set it to false");

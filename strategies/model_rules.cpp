@@ -112,6 +112,12 @@ void check_patches(const Plan& plan) {
                "set it to false");
 }
 
+void check_norm(const Plan& plan) {
+    if (!plan.training.fused_rms_norm && plan.model.norm != models::NormKind::rmsnorm)
+        refuse("/training/fused_rms_norm", fmt::format("false, but {} has no RMSNorm", plan.model.name),
+               "leave it out");
+}
+
 void check_memory_format(const Plan& plan) {
     if (plan.training.memory_format == MemoryFormat::channels_first && !plan.model.convolves())
         refuse("/training/memory_format",
@@ -163,6 +169,7 @@ void check_class_split(const Plan& plan) {
 void check_model_division(const Plan& plan) {
     check_class_split(plan);
     check_stacks(plan);
+    check_norm(plan);
     check_memory_format(plan);
     check_patches(plan);
     check_data_ranks_alone(plan);

@@ -200,6 +200,7 @@ struct Training {
     /// Who dispatches them else, and takes the host's time for it (hardware/host_time.hpp).
     hardware::Software software = hardware::Software::megatron_lm;
     KernelFusion kernel_fusion = KernelFusion::full;
+    bool fused_rms_norm = true;  ///< false: RMSNorm is PyTorch's operators, one by one (partition/eager_rms_norm)
     MemoryFormat memory_format = MemoryFormat::channels_last;  ///< of images between convolutions
     bool fp32_residual_connection = false;  ///< the residual stream, its norms, dropouts and sums, in fp32
     bool fp32_activation_function = false;  ///< activation functions in fp32: TensorFlow's auto_mixed_precision

@@ -309,6 +309,10 @@ constexpr std::array of_training{
     field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
         .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
                 "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
+    field<&Training::fused_rms_norm>({.name = "fused_rms_norm",
+        .help = "RMSNorm is one kernel forward and one backward; false: PyTorch's operators one by one, as Llama's own "
+                "code has it.",
+        .origin = "PaddleNLP (use_fused_rms_norm); meta-llama/llama, model.py"}),
     field<&Training::memory_format>({.name = "memory_format", .words = memory_formats,
         .help = "Of images between convolutions; channels_first (NCHW): cuDNN transposes what tensor cores read and "
                 "write.",

@@ -25,6 +25,8 @@ scenarios::Scenario map_row(const Row& row, const HasProfile& has_profile) {
     scenario.plan.strategy = map_strategy(row, software, degrees, scenario.plan.model.layers);
     const Batch batch = map_batch(row, degrees, map_precision(row));
     scenario.plan.training = map_training(row, software, gpu, batch);
+    scenario.plan.training.fused_rms_norm =
+        scenario.plan.model.norm != models::NormKind::rmsnorm || fuses_rms_norm(row, software);
     scenario.cluster = map_cluster(row, gpu, degrees.gpus);
     scenario.gpus = degrees.gpus;
     scenario.profile = hardware::find(scenario.cluster.gpu)->profile;

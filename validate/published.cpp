@@ -125,6 +125,7 @@ constexpr std::array table{
     FieldRule{"training", "gradient_accumulation_fusion", of_software},
     FieldRule{"training", "attention_kernel", of_software},
     FieldRule{"training", "kernel_fusion", of_software},
+    FieldRule{"training", "fused_rms_norm", of_software},
     FieldRule{"training", "memory_format", "of the code that ran (map_image.cpp)"},
     FieldRule{"training", "fp32_residual_connection", of_software},
     FieldRule{"training", "fp32_activation_function", of_software},

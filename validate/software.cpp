@@ -101,6 +101,16 @@ hardware::AttentionKernel attention_kernel_of(const Row& row, Software software)
     return contains(framework_words(row), "llm-foundry") ? AttentionKernel::flash_triton : AttentionKernel::newest;
 }
 
+/// nanotron's is Triton's, InternEvo's apex's, PyTorch's own one kernel since 2.8, which torchtitan calls; others on
+/// PyTorch write it as Llama's code does. What is not PyTorch fuses it unless the row says otherwise.
+bool fuses_rms_norm(const Row& row, Software software) {
+    if (const auto stated = row.flag("switches.use_fused_rms_norm")) return *stated;
+    if (contains(row.words("switches.rms_norm_kernel"), "fused")) return true;
+    if (software != Software::data_parallel) return true;
+    const std::string words = framework_words(row);
+    return any_of(words, {"nanotron", "internevo", "torchtitan"}) || !contains(words, "torch");
+}
+
 /// XLA fuses chains of operations up to the next reduction: about one kernel an operator. NVIDIA's DeepLearningExamples
 /// train TensorFlow with it (run_pretraining_lamb.sh, use_xla).
 strategies::KernelFusion kernel_fusion_of(const Row& row, Software software) {

@@ -44,6 +44,9 @@ bool fuses_attention(const Row& row);
 /// Whose fused attention it runs.
 hardware::AttentionKernel attention_kernel_of(const Row& row, Software software);
 
+/// Whether its RMSNorm is one kernel.
+bool fuses_rms_norm(const Row& row, Software software);
+
 /// Whether its mixed precision keeps activations in fp32 outside of products and attention.
 bool widens_activations(const Row& row, Software software);
 

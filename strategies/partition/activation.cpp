@@ -61,6 +61,22 @@ void separate_activation(const LayerStream& stream, Piece& piece, const models::
     add_casts(stream, piece, cells);
 }
 
+/// A gated activation of PyTorch's operators, silu(a) * b: the function and a product forward, a product for each
+/// factor and the function's gradient backward. What the function left is kept for them.
+void separate_gate(const LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows,
+                   bool routed) {
+    const Cells cells{stream.function_element, rows, op.width};
+    const auto add = [&](std::vector<Work>& list, const std::string& name, PointwiseKind kind) {
+        list.push_back({.name = name, .what = cells.by(kind), .routed = routed});
+    };
+    add(piece.forward, piece.name, PointwiseKind::scale);
+    add(piece.forward, piece.name + " gate", PointwiseKind::add);
+    add(piece.backward, piece.name + " gate backward", PointwiseKind::add);
+    add(piece.backward, piece.name + " gate backward", PointwiseKind::add);
+    add(piece.backward, piece.name + " backward", PointwiseKind::add);
+    piece.saved_bytes += rows * op.width * kernels::size_of(stream.function_element);
+}
+
 }  // namespace
 
 void add_activation(LayerStream& stream, Piece& piece, const models::Activation& op, std::uint64_t rows, bool routed) {
@@ -73,8 +89,8 @@ void add_activation(LayerStream& stream, Piece& piece, const models::Activation&
     if (!bias.given() && !relu) bias = {stream.flow.table(Table::zeros, stream.format(), op.width)};
     stream.late_bias = {};
     stream.value = y.value;
-    if (!op.gated && stream.plan.training.kernel_fusion != KernelFusion::full)
-        return separate_activation(stream, piece, op, rows);
+    if (stream.plan.training.kernel_fusion != KernelFusion::full)
+        return op.gated ? separate_gate(stream, piece, op, rows, routed) : separate_activation(stream, piece, op, rows);
     const auto [forward, backward] = kernels_of(op);
     const Cells cells{stream.function_element, rows, op.width};
     Work there{.name = piece.name, .what = cells.by(forward), .routed = routed};
@@ -98,7 +114,8 @@ void shard_activation(LayerStream& stream, const models::Activation& op) {
     // Its input; a ReLU needs its output, which the layer behind it keeps.
     const bool kept = op.gated || op.kind != models::ActivationKind::relu;
     const std::uint64_t bytes = kernels::size_of(stream.function_element);
-    piece.saved_bytes = piece.input_bytes = kept ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
+    piece.input_bytes = kept ? rows * width * bytes * (op.gated ? 2 : 1) : 0;
+    piece.saved_bytes += piece.input_bytes;
     piece.working_bytes = rows * width * bytes;
     stream.layer.pieces.push_back(std::move(piece));
 }

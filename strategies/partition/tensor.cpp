@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/overloaded.hpp"
+#include "strategies/partition/eager_rms_norm.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -127,6 +128,8 @@ void add_norm(LayerStream& stream, const models::Norm& op, const std::vector<Nor
     }
     piece.forward.push_back(std::move(there));
     piece.backward.push_back(std::move(back));
+    const bool eager = !centred && !stream.plan.training.fused_rms_norm;
+    if (eager) return write_eager_rms_norm(stream, piece, rows, op.width);
     if (stream.plan.training.kernel_fusion == KernelFusion::primitives) separate_norm(stream, piece, rows, op.width);
 }
 
@@ -148,7 +151,8 @@ void shard_norm(LayerStream& stream, const models::Norm& op) {
         piece.backward.push_back(sum);
     }
     const bool centred = op.kind == models::NormKind::layernorm;
-    piece.saved_bytes = piece.input_bytes = stream.residual_bytes(op.width);
+    piece.input_bytes = stream.residual_bytes(op.width);
+    piece.saved_bytes += piece.input_bytes;
     piece.working_bytes = 2 * stream.residual_bytes(op.width);
     piece.parameters = piece.replicated_parameters = op.width * (centred ? 2 : 1);
     stream.layer.pieces.push_back(std::move(piece));

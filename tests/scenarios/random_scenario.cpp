@@ -135,6 +135,12 @@ json draw_training(Dice& dice, const Shape& shape, const std::string& preset) {
     return training;
 }
 
+/// RMSNorm of PyTorch's operators, in one scenario of four that have it.
+void draw_norm(Dice& dice, const json& model, json& training) {
+    const std::string usual = model["model_type"] == "llama" ? "rmsnorm" : "layernorm";
+    if (model.value("normalization", usual) == "rmsnorm" && dice.between(0, 3) == 0) training["fused_rms_norm"] = false;
+}
+
 /// Layers of a chunk that are offloaded, in one scenario of three.
 void draw_offloading(Dice& dice, const Shape& shape, json& strategy) {
     if (dice.between(0, 2) == 0)
@@ -367,6 +373,7 @@ json random_scenario(std::mt19937_64& random) {
     scenario["cluster"] = draw_cluster(dice, shape.tensor * shape.pipeline * shape.data);
     scenario["strategy"] = draw_strategy(dice, shape);
     scenario["training"] = draw_training(dice, shape, scenario["cluster"]["preset"].get<std::string>());
+    draw_norm(dice, scenario["model"], scenario["training"]);
     scenario["seed"] = dice.between(0, 1000);
     if (dice.coin()) scenario["outputs"]["token_budget"] = std::to_string(dice.between(1, 900)) + "B";
     // Drawn last, so that the rest of a seed's scenario is what it was.
