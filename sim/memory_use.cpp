@@ -71,9 +71,10 @@ struct HostUse {
 HostUse fullest_host(const MemoryUse& use, const strategies::StepProgram& step, const topology::Cluster& cluster,
                      const strategies::RankPlacement& placement) {
     std::vector<std::uint64_t> of_role;
+    const std::vector<std::uint64_t> of_blocks = strategies::block_peaks(step);
     for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
         const StageMemory& known = use.memory[role / step.programs_of_stage()];
-        of_role.push_back(known.role == role ? known.host : strategies::memory(step, role).host);
+        of_role.push_back(known.role == role ? known.host : strategies::memory(step, role, of_blocks).host);
     }
     std::map<std::uint32_t, std::uint64_t> needs;
     for (std::uint32_t rank = 0; rank < step.role.size(); ++rank)
@@ -89,12 +90,13 @@ MemoryLimits memory_limits(const RanStep& ran, const strategies::Training& train
     return {capacities(ran, ranks), framework_of(ran, ranks, training)};
 }
 
-MemoryUse memory_use(const strategies::StepProgram& step, const MemoryLimits& limits) {
+MemoryUse memory_use(const strategies::StepProgram& step, const MemoryLimits& limits, strategies::OverTime over_time) {
     MemoryUse use;
+    const std::vector<std::uint64_t> of_blocks = strategies::block_peaks(step);
     use.memory_capacity = *std::ranges::min_element(limits.capacity);
     const std::uint32_t of_stage = step.programs_of_stage();
     for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
-        StageMemory memory = strategies::memory(step, role);
+        StageMemory memory = strategies::memory(step, role, of_blocks, over_time);
         const std::size_t stage = role / of_stage;
         const auto needed = static_cast<double>(memory.peak + limits.framework[role].total());
         const double spare = static_cast<double>(limits.capacity[role]) - needed;

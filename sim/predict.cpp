@@ -205,7 +205,8 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     const double mean_seconds = d.warm_up ? d.warm_up->mean_step_time_s() : seconds;
     for (double* const whole : {&made.training_time_s, &made.end_to_end_s}) *whole *= mean_seconds / seconds;
     d.memory_limits = memory_limits(ran, scenario.plan.training, ranks);
-    MemoryUse memory = memory_use(ran.program, d.memory_limits);
+    MemoryUse memory = memory_use(ran.program, d.memory_limits,
+                                  options.keep_trace ? strategies::OverTime::sampled : strategies::OverTime::left_out);
     add_hosts(memory, ran.program, cluster, scenario.plan.placement);
     Provenance origin = provenance(scenario, cluster, kinds, ran, ranks);
     append(d.warnings, host_doubts(ran, memory));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <utility>
 
 namespace orrery::strategies {
 
@@ -12,6 +14,8 @@ constexpr std::size_t most_samples = 2000;
 /// First and last use, in program order.
 struct Uses {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
+
+    [[nodiscard]] bool any() const { return first <= last; }
 };
 
 bool lasting(const Buffer& buffer) { return buffer.lifetime.span == Lifetime::Span::step; }
@@ -22,71 +26,51 @@ std::vector<Uses> uses(const Program& program) {
     std::vector<Uses> lives(program.buffers.size());
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
-        for (const auto list : {program.reads(op), program.writes(op)})
-            for (const BufferId id : list) {
-                lives[id].first = std::min(lives[id].first, i);
-                lives[id].last = i;
-            }
+        const std::span operands(program.operands.data() + op.operands, std::size_t{op.reads} + op.writes);
+        for (const BufferId id : operands) {
+            lives[id].first = std::min(lives[id].first, i);
+            lives[id].last = i;
+        }
     }
     return lives;
 }
 
-/// Buffers that come and go as a program is gone through in order: those that do not last the whole step.
-class Passing {
-public:
-    explicit Passing(const Program& program) : program_(program), lives_(uses(program)) {}
-
-    /// born(buffer) for each whose first use is the operation; gone(buffer) for each whose last use it is.
-    template <class Born>
-    void begin(std::uint32_t op, const Born& born) {
-        each(op, [&](BufferId id) {
-            if (lives_[id].first != op) return;
-            lives_[id].first = told;
-            born(program_.buffers[id]);
-        });
+/// come(buffer, operation) for each that does not last the whole step and is used, go(buffer, operation) with the
+/// first at which it is no longer there: one past its last use.
+template <class Come, class Go>
+void pass(const Program& program, const Come& come, const Go& go) {
+    const std::vector<Uses> lives = uses(program);
+    for (BufferId id = 0; id < lives.size(); ++id) {
+        if (lasting(program.buffers[id]) || !lives[id].any()) continue;
+        come(program.buffers[id], lives[id].first);
+        go(program.buffers[id], lives[id].last + 1);
     }
-    template <class Gone>
-    void end(std::uint32_t op, const Gone& gone) {
-        each(op, [&](BufferId id) {
-            if (lives_[id].last != op) return;
-            lives_[id].last = told;
-            gone(program_.buffers[id]);
-        });
-    }
-
-private:
-    static constexpr std::uint32_t told = std::numeric_limits<std::uint32_t>::max();  // an operation may name it twice
-
-    template <class Use>
-    void each(std::uint32_t number, const Use& use) {
-        const Op& op = program_.ops[number];
-        for (const auto list : {program_.reads(op), program_.writes(op)})
-            for (const BufferId id : list)
-                if (!lasting(program_.buffers[id])) use(id);
-    }
-
-    const Program& program_;
-    std::vector<Uses> lives_;
-};
+}
 
 std::uint64_t block_peak(const Program& block) {
-    Passing buffers(block);
+    std::vector<std::uint64_t> more(block.ops.size() + 1);  // modulo 2^64
+    pass(
+        block, [&](const Buffer& buffer, std::uint32_t op) { more[op] += bytes_of(buffer); },
+        [&](const Buffer& buffer, std::uint32_t op) { more[op] -= bytes_of(buffer); });
     std::uint64_t now = 0, peak = 0;
-    for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
-        buffers.begin(i, [&](const Buffer& buffer) { now += bytes_of(buffer); });
-        peak = std::max(peak, now);
-        buffers.end(i, [&](const Buffer& buffer) { now -= bytes_of(buffer); });
-    }
+    for (const std::uint64_t change : more) peak = std::max(peak, now += change);
     return peak;
 }
 
-/// Bytes of the buffers that are there: by Keep on the device, with their sum, and on the host.
+/// Bytes of the buffers that are there, or how many more there are: by Keep on the device, with their sum, and on the
+/// host. Modulo 2^64: a negative number of bytes takes away.
 struct InUse {
     std::array<std::uint64_t, keeps> by_keep{};
     std::uint64_t total = 0, host = 0;
 
-    void born(const Buffer& buffer) { change(buffer, bytes_of(buffer)); }
-    void gone(const Buffer& buffer) { change(buffer, -bytes_of(buffer)); }
+    void add(const Buffer& buffer) { change(buffer, bytes_of(buffer)); }
+    void take(const Buffer& buffer) { change(buffer, -bytes_of(buffer)); }
+    InUse& operator+=(const InUse& more) {
+        for (std::size_t keep = 0; keep < keeps; ++keep) by_keep[keep] += more.by_keep[keep];
+        total += more.total;
+        host += more.host;
+        return *this;
+    }
     /// By Keep, and so much scratch more.
     [[nodiscard]] std::array<std::uint64_t, keeps> with(std::uint64_t scratch) const {
         auto sum = by_keep;
@@ -95,7 +79,6 @@ struct InUse {
     }
 
 private:
-    /// Modulo 2^64: a negative number of bytes takes away.
     void change(const Buffer& buffer, std::uint64_t bytes) {
         if (buffer.where == Where::host) {
             host += bytes;
@@ -105,6 +88,15 @@ private:
         total += bytes;
     }
 };
+
+/// What an operation finds there more than the one before it.
+std::vector<InUse> changes(const Program& program) {
+    std::vector<InUse> more(program.ops.size() + 1);
+    pass(
+        program, [&](const Buffer& buffer, std::uint32_t op) { more[op].add(buffer); },
+        [&](const Buffer& buffer, std::uint32_t op) { more[op].take(buffer); });
+    return more;
+}
 
 void thin(std::vector<StageMemory::Sample>& samples) {
     if (samples.size() <= most_samples) return;
@@ -134,35 +126,44 @@ std::uint64_t& maximum_of(StageMemory& memory, Phase& reached, Phase phase) {
 
 }  // namespace
 
-StageMemory memory(const StepProgram& step, std::uint32_t role) {
+std::vector<std::uint64_t> block_peaks(const StepProgram& step) {
+    std::vector<std::uint64_t> peaks;
+    peaks.reserve(step.blocks.size());
+    for (const Program& block : step.blocks) peaks.push_back(block_peak(block));
+    return peaks;
+}
+
+StageMemory memory(const StepProgram& step, std::uint32_t role, std::span<const std::uint64_t> of_blocks,
+                   OverTime over_time) {
     const Program& program = step.programs[role];
-    std::vector<std::uint64_t> transient;
-    for (const Program& block : step.blocks) transient.push_back(block_peak(block));
+    const std::vector<InUse> more = changes(program);
     InUse now;
     for (const Buffer& buffer : program.buffers)
-        if (lasting(buffer)) now.born(buffer);
-    Passing buffers(program);
+        if (lasting(buffer)) now.add(buffer);
     StageMemory result;
     result.role = role;
-    result.over_time.reserve(program.ops.size());
     Phase reached = Phase::forward;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        buffers.begin(i, [&](const Buffer& buffer) { now.born(buffer); });
+        now += more[i];
         result.host = std::max(result.host, now.host);
         const auto* call = std::get_if<Call>(&program.ops[i].what);
-        const std::uint64_t scratch = call != nullptr ? transient[call->block] : 0, total = now.total + scratch;
-        if (result.over_time.empty() || result.over_time.back().bytes != total)
-            result.over_time.push_back({i, total, now.with(scratch)});
+        const std::uint64_t scratch = call != nullptr ? of_blocks[call->block] : 0, total = now.total + scratch;
+        auto& samples = result.over_time;
+        if (over_time == OverTime::sampled && (samples.empty() || samples.back().bytes != total))
+            samples.push_back({i, total, now.with(scratch)});
         std::uint64_t& maximum = maximum_of(result, reached, program.ops[i].label.phase);
         maximum = std::max(maximum, total);
         if (total > result.peak) {
             result.peak = total;
             result.at_peak = now.with(scratch);
         }
-        buffers.end(i, [&](const Buffer& buffer) { now.gone(buffer); });
     }
     thin(result.over_time);
     return result;
+}
+
+StageMemory memory(const StepProgram& step, std::uint32_t role, OverTime over_time) {
+    return memory(step, role, block_peaks(step), over_time);
 }
 
 }  // namespace orrery::strategies
