@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -38,8 +39,7 @@ std::vector<Uses> uses(const Program& program) {
 /// come(buffer, operation) for each that does not last the whole step and is used, go(buffer, operation) with the
 /// first at which it is no longer there: one past its last use.
 template <class Come, class Go>
-void pass(const Program& program, const Come& come, const Go& go) {
-    const std::vector<Uses> lives = uses(program);
+void pass(const Program& program, const std::vector<Uses>& lives, const Come& come, const Go& go) {
     for (BufferId id = 0; id < lives.size(); ++id) {
         if (lasting(program.buffers[id]) || !lives[id].any()) continue;
         come(program.buffers[id], lives[id].first);
@@ -48,54 +48,45 @@ void pass(const Program& program, const Come& come, const Go& go) {
 }
 
 std::uint64_t block_peak(const Program& block) {
-    std::vector<std::uint64_t> more(block.ops.size() + 1);  // modulo 2^64
+    std::vector<std::uint64_t> more(block.ops.size() + 1);  // than at the operation before, modulo 2^64
     pass(
-        block, [&](const Buffer& buffer, std::uint32_t op) { more[op] += bytes_of(buffer); },
+        block, uses(block), [&](const Buffer& buffer, std::uint32_t op) { more[op] += bytes_of(buffer); },
         [&](const Buffer& buffer, std::uint32_t op) { more[op] -= bytes_of(buffer); });
     std::uint64_t now = 0, peak = 0;
     for (const std::uint64_t change : more) peak = std::max(peak, now += change);
     return peak;
 }
 
-/// Bytes of the buffers that are there, or how many more there are: by Keep on the device, with their sum, and on the
-/// host. Modulo 2^64: a negative number of bytes takes away.
-struct InUse {
-    std::array<std::uint64_t, keeps> by_keep{};
-    std::uint64_t total = 0, host = 0;
+/// Bytes of the buffers that are there, or how many more there are, modulo 2^64: a negative number takes away.
+struct Bytes {
+    std::uint64_t device = 0, host = 0;
 
-    void add(const Buffer& buffer) { change(buffer, bytes_of(buffer)); }
-    void take(const Buffer& buffer) { change(buffer, -bytes_of(buffer)); }
-    InUse& operator+=(const InUse& more) {
-        for (std::size_t keep = 0; keep < keeps; ++keep) by_keep[keep] += more.by_keep[keep];
-        total += more.total;
-        host += more.host;
-        return *this;
-    }
-    /// By Keep, and so much scratch more.
-    [[nodiscard]] std::array<std::uint64_t, keeps> with(std::uint64_t scratch) const {
-        auto sum = by_keep;
-        sum[static_cast<std::size_t>(Keep::scratch)] += scratch;
-        return sum;
-    }
-
-private:
-    void change(const Buffer& buffer, std::uint64_t bytes) {
-        if (buffer.where == Where::host) {
-            host += bytes;
-            return;
-        }
-        by_keep[static_cast<std::size_t>(buffer.keep)] += bytes;
-        total += bytes;
-    }
+    std::uint64_t& of(Where where) { return where == Where::host ? host : device; }
 };
 
-/// What an operation finds there more than the one before it.
-std::vector<InUse> changes(const Program& program) {
-    std::vector<InUse> more(program.ops.size() + 1);
+/// What an operation finds there more than the one before it; the first, than nothing.
+std::vector<Bytes> changes(const Program& program, const std::vector<Uses>& lives) {
+    std::vector<Bytes> more(program.ops.size() + 1);
+    for (const Buffer& buffer : program.buffers)
+        if (lasting(buffer)) more.front().of(buffer.where) += bytes_of(buffer);
     pass(
-        program, [&](const Buffer& buffer, std::uint32_t op) { more[op].add(buffer); },
-        [&](const Buffer& buffer, std::uint32_t op) { more[op].take(buffer); });
+        program, lives, [&](const Buffer& buffer, std::uint32_t op) { more[op].of(buffer.where) += bytes_of(buffer); },
+        [&](const Buffer& buffer, std::uint32_t op) { more[op].of(buffer.where) -= bytes_of(buffer); });
     return more;
+}
+
+using ByKeep = std::array<std::uint64_t, keeps>;
+
+/// Of the device's buffers that are there at an operation, and so much scratch more.
+ByKeep by_keep_at(const Program& program, const std::vector<Uses>& lives, std::uint32_t op, std::uint64_t scratch) {
+    ByKeep sum{};
+    sum[static_cast<std::size_t>(Keep::scratch)] = scratch;
+    for (BufferId id = 0; id < lives.size(); ++id) {
+        const Buffer& buffer = program.buffers[id];
+        if (buffer.where == Where::device && (lasting(buffer) || (lives[id].first <= op && op <= lives[id].last)))
+            sum[static_cast<std::size_t>(buffer.keep)] += bytes_of(buffer);
+    }
+    return sum;
 }
 
 void thin(std::vector<StageMemory::Sample>& samples) {
@@ -109,6 +100,36 @@ void thin(std::vector<StageMemory::Sample>& samples) {
                                          [](const auto& a, const auto& b) { return a.bytes < b.bytes; }));
     }
     samples = std::move(kept);
+}
+
+/// A call's block adds its peak.
+std::uint64_t scratch_of(const Op& op, std::span<const std::uint64_t> of_blocks) {
+    const auto* call = std::get_if<Call>(&op.what);
+    return call != nullptr ? of_blocks[call->block] : 0;
+}
+
+std::vector<StageMemory::Sample> samples(const Program& program, const std::vector<Uses>& lives,
+                                         std::span<const std::uint64_t> of_blocks) {
+    std::vector<ByKeep> more(program.ops.size() + 1);  // as changes(), of the device
+    const auto change = [&](const Buffer& buffer, std::uint32_t op, std::uint64_t bytes) {
+        if (buffer.where == Where::device) more[op][static_cast<std::size_t>(buffer.keep)] += bytes;
+    };
+    for (const Buffer& buffer : program.buffers)
+        if (lasting(buffer)) change(buffer, 0, bytes_of(buffer));
+    pass(
+        program, lives, [&](const Buffer& buffer, std::uint32_t op) { change(buffer, op, bytes_of(buffer)); },
+        [&](const Buffer& buffer, std::uint32_t op) { change(buffer, op, -bytes_of(buffer)); });
+    std::vector<StageMemory::Sample> list;
+    ByKeep now{};
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        for (std::size_t keep = 0; keep < keeps; ++keep) now[keep] += more[i][keep];
+        ByKeep all = now;
+        all[static_cast<std::size_t>(Keep::scratch)] += scratch_of(program.ops[i], of_blocks);
+        const std::uint64_t total = std::accumulate(all.begin(), all.end(), std::uint64_t{0});
+        if (list.empty() || list.back().bytes != total) list.push_back({i, total, all});
+    }
+    thin(list);
+    return list;
 }
 
 /// The three parts of a step, for the three maxima.
@@ -136,29 +157,27 @@ std::vector<std::uint64_t> block_peaks(const StepProgram& step) {
 StageMemory memory(const StepProgram& step, std::uint32_t role, std::span<const std::uint64_t> of_blocks,
                    OverTime over_time) {
     const Program& program = step.programs[role];
-    const std::vector<InUse> more = changes(program);
-    InUse now;
-    for (const Buffer& buffer : program.buffers)
-        if (lasting(buffer)) now.add(buffer);
+    const std::vector<Uses> lives = uses(program);
+    const std::vector<Bytes> more = changes(program, lives);
     StageMemory result;
     result.role = role;
+    Bytes now;
     Phase reached = Phase::forward;
+    std::uint32_t fullest = 0;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        now += more[i];
+        now.device += more[i].device;
+        now.host += more[i].host;
         result.host = std::max(result.host, now.host);
-        const auto* call = std::get_if<Call>(&program.ops[i].what);
-        const std::uint64_t scratch = call != nullptr ? of_blocks[call->block] : 0, total = now.total + scratch;
-        auto& samples = result.over_time;
-        if (over_time == OverTime::sampled && (samples.empty() || samples.back().bytes != total))
-            samples.push_back({i, total, now.with(scratch)});
+        const std::uint64_t total = now.device + scratch_of(program.ops[i], of_blocks);
         std::uint64_t& maximum = maximum_of(result, reached, program.ops[i].label.phase);
         maximum = std::max(maximum, total);
-        if (total > result.peak) {
-            result.peak = total;
-            result.at_peak = now.with(scratch);
-        }
+        if (total <= result.peak) continue;
+        result.peak = total;
+        fullest = i;
     }
-    thin(result.over_time);
+    if (result.peak > 0)
+        result.at_peak = by_keep_at(program, lives, fullest, scratch_of(program.ops[fullest], of_blocks));
+    if (over_time == OverTime::sampled) result.over_time = samples(program, lives, of_blocks);
     return result;
 }
 
