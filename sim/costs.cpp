@@ -279,6 +279,11 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
         if (program.rounds.ops > 0 && i == end - program.rounds.ops) left = beside.left();
         if (program.rounds.ops > 0 && i == end) steady_[role] = beside.left() == left;
         const Op& op = program.ops[i];
+        const auto* const call = std::get_if<strategies::Call>(&op.what);
+        if (call != nullptr && beside.nothing()) {  // most operations
+            costs.push_back(blocks_[call->block].cost);
+            continue;
+        }
         OpCost& now = costs.emplace_back(cost(step, op));
         if (slowdown_ == 1.0) continue;
         const bool in_order = op.lane == Lane::compute || std::holds_alternative<strategies::HostSync>(op.what);
@@ -289,7 +294,7 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
             copy != nullptr && !copy->of_drives() && copies_->takes_cores())
             beside.begin(program, op, now.device);
         if (beside.nothing() || !in_order) continue;
-        if (const auto* call = std::get_if<strategies::Call>(&op.what)) {
+        if (call != nullptr) {
             now = calls_[role].emplace(i, block_times(step, call->block, beside)).first->second.cost;
         } else if (std::holds_alternative<Compute>(op.what)) {
             const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device)).first->second;
