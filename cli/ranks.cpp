@@ -1,10 +1,10 @@
 #include "cli/ranks.hpp"
 
-#include "planning/parallel.hpp"
+#include "base/parallel.hpp"
 
 namespace orrery::cli {
 
-unsigned Ranks::usual_threads() const { return planning::all_cores(); }
+unsigned Ranks::usual_threads() const { return all_cores(); }
 planning::Crew Ranks::crew(unsigned threads) { return planning::crew_of(threads); }
 void Ranks::serve(const planning::Simulate&, unsigned) {}
 

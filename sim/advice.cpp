@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "base/units.hpp"
 #include "sim/run_step.hpp"
 #include "strategies/stage_split.hpp"
@@ -24,6 +25,8 @@ using strategies::Recompute;
 /// the answer.
 constexpr std::uint64_t most_operations = 1'000'000;
 constexpr double worth_saying = 0.01;
+/// Neighbours that are simulated side by side: each takes as much memory as the step.
+constexpr unsigned most_at_once = 4;
 
 struct Neighbour {
     std::string name;
@@ -151,27 +154,42 @@ Advice advise_offloading(const Plan& plan, const MemoryUse& use, const MemoryLim
                         format_bytes(static_cast<double>(then.peak - now.peak)))};
 }
 
+/// A neighbour that fits, simulated.
+struct Tried {
+    double seconds;
+    double spare;  ///< bytes, of its fullest stage
+};
+
+std::optional<Tried> try_out(const Plan& plan, const Neighbour& neighbour, Site& site, const Folding& folding,
+                             const MemoryLimits& limits) {
+    const auto other = changed(plan, neighbour);
+    if (!other) return std::nullopt;
+    const strategies::StepProgram program = short_program(*other);
+    const Fullest then = fullest(program, limits);
+    if (then.spare < 0 || operations(program, folding) > most_operations) return std::nullopt;
+    const Running how{.foldings = &site.foldings, .like = &folding};
+    return Tried{run_plan(*other, site.cluster, site.profiles, how)->seconds(), then.spare};
+}
+
 Advice advise_time(const Plan& plan, bool measured_fused, Site& site, const Folding& folding, const MemoryUse& use,
                    const MemoryLimits& limits, double step_time_s) {
     struct Better {
         double seconds;
         std::string text;
     };
+    const std::vector<Neighbour> others = neighbours(plan, measured_fused);
+    std::vector<std::optional<Tried>> tried(others.size());
+    for_each_on(std::min(all_cores(), most_at_once), others.size(),
+                [&](std::size_t i) { tried[i] = try_out(plan, others[i], site, folding, limits); });
     std::vector<Better> better;
     const Fullest now = fullest(use);
-    for (const Neighbour& neighbour : neighbours(plan, measured_fused)) {
-        const auto other = changed(plan, neighbour);
-        if (!other) continue;
-        const strategies::StepProgram program = short_program(*other);
-        const Fullest then = fullest(program, limits);
-        if (then.spare < 0 || operations(program, folding) > most_operations) continue;
-        const double seconds =
-            run_plan(*other, site.cluster, site.profiles, {.foldings = &site.foldings, .like = &folding})->seconds();
-        if (seconds > step_time_s * (1 - worth_saying)) continue;
-        const double more = now.spare - then.spare;
-        better.push_back({seconds, fmt::format("{}: {} ({:+.0f}%), {}{}", neighbour.name, format_seconds(seconds),
-                                               100 * (seconds / step_time_s - 1), more < 0 ? "-" : "+",
-                                               format_bytes(std::abs(more)))});
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        if (!tried[i] || tried[i]->seconds > step_time_s * (1 - worth_saying)) continue;
+        const double more = now.spare - tried[i]->spare;
+        better.push_back({tried[i]->seconds,
+                          fmt::format("{}: {} ({:+.0f}%), {}{}", others[i].name, format_seconds(tried[i]->seconds),
+                                      100 * (tried[i]->seconds / step_time_s - 1), more < 0 ? "-" : "+",
+                                      format_bytes(std::abs(more)))});
     }
     std::sort(better.begin(), better.end(), [](const Better& a, const Better& b) { return a.seconds < b.seconds; });
     Advice advice = plan.strategy.cpu_offloading_num_layers > 0 ? advise_offloading(plan, use, limits) : Advice{};

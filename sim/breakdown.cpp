@@ -83,7 +83,9 @@ public:
           program_(step.programs[rank.role]),
           sweeps_(program_, rank),
           awaited_(program_),
-          causes_(step.blocks.size()) {}
+          causes_(step.blocks.size()) {
+        for (const kernels::Kernel& kernel : step.kernels) share_of_.push_back(share_of(kernel));
+    }
 
     Breakdown run(double step_end) && {
         bool synced = true;
@@ -152,12 +154,13 @@ private:
         }
         costs_->run(number, times.ops, span.begin, host, spans_);
         const std::vector<Causes>& own = causes_of(number);
+        const std::vector<HandOut>& hand_outs = costs_->hand_outs(number);
         double free_host = host;
         for (std::uint32_t k = 0; k < block.ops.size(); ++k) {
             const Op& op = block.ops[k];
-            const Issued issued{free_host + costs_->dispatch(op),
-                                costs_->soonest_end(op, times.ops[k].seconds, free_host)};
-            free_host += costs_->issue(op);
+            const Issued issued{free_host + hand_outs[k].first,
+                                hand_outs[k].soonest_end(times.ops[k].seconds, free_host)};
+            free_host += hand_outs[k].all;
             if (op.lane == Lane::compute) {
                 pass(op, spans_[k], times.ops[k], k == 0 ? causes : own[k], issued);
             } else {
@@ -219,18 +222,30 @@ private:
         if (op.label.phase == Phase::optimizer) {
             sum_.optimizer += seconds;
         } else if (const auto* compute = std::get_if<Compute>(&op.what)) {
-            const double longer = time.seconds > 0 ? seconds / time.seconds : 0;  // than planned, where it is perturbed
-            add(share_of(step_.kernels[compute->kernel], seconds - longer * time.slowed.total()));
-            sum_.tensor_comm += longer * time.slowed.tensor;
-            sum_.expert_comm += longer * time.slowed.experts;
-            sum_.data_comm += longer * time.slowed.data;
-            sum_.offload += longer * time.slowed.copies;
+            kernel(share_of_[compute->kernel], seconds, time);
         } else if (op.label.phase == Phase::gradient) {
             sum_.data_comm += seconds;
         } else {
             const auto* collective = std::get_if<Collective>(&op.what);
             const bool exchange = collective != nullptr && collective->kind == kernels::CollectiveKind::all_to_all;
             (exchange ? sum_.expert_comm : sum_.tensor_comm) += seconds;
+        }
+    }
+
+    void kernel(ShareOf what, double seconds, const OpTime& time) {
+        double own = seconds;
+        if (time.slowed.total() > 0) {
+            const double longer = time.seconds > 0 ? seconds / time.seconds : 0;  // than planned, where it is perturbed
+            own -= longer * time.slowed.total();
+            sum_.tensor_comm += longer * time.slowed.tensor;
+            sum_.expert_comm += longer * time.slowed.experts;
+            sum_.data_comm += longer * time.slowed.data;
+            sum_.offload += longer * time.slowed.copies;
+        }
+        switch (what) {
+            case ShareOf::gemm: sum_.gemm += own; break;
+            case ShareOf::attention: sum_.attention += own; break;
+            case ShareOf::memory_bound: sum_.memory_bound += own; break;
         }
     }
 
@@ -254,6 +269,7 @@ private:
     double host_ = 0;                          ///< when the host is
     std::vector<Span> spans_;                  ///< of the operations of one call
     std::vector<std::vector<Causes>> causes_;  ///< of each block, once it is called
+    std::vector<ShareOf> share_of_;            ///< of each kernel
     Breakdown sum_;
 };
 

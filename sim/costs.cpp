@@ -58,34 +58,27 @@ constexpr double never = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-Shares& Shares::operator+=(const Shares& other) {
-    gemm += other.gemm;
-    attention += other.attention;
-    memory_bound += other.memory_bound;
-    tensor_comm += other.tensor_comm;
-    expert_comm += other.expert_comm;
-    data_comm += other.data_comm;
-    offload += other.offload;
-    return *this;
+ShareOf share_of(const kernels::Kernel& kernel) {
+    return std::visit(Overloaded{[](const kernels::Gemm&) { return ShareOf::gemm; },
+                                 [](const kernels::Attention&) { return ShareOf::attention; },
+                                 [](const kernels::Pointwise&) { return ShareOf::memory_bound; },
+                                 [](const kernels::Convolution&) { return ShareOf::gemm; },
+                                 [](const kernels::Pooling&) { return ShareOf::memory_bound; },
+                                 [](const kernels::BatchNorm&) { return ShareOf::memory_bound; },
+                                 [](const kernels::StateSpace&) { return ShareOf::memory_bound; }},
+                      kernel);
 }
 
-Shares share_of(const kernels::Kernel& kernel, double seconds) {
-    using Member = double Shares::*;
-    const Member member =
-        std::visit(Overloaded{[](const kernels::Gemm&) -> Member { return &Shares::gemm; },
-                              [](const kernels::Attention&) -> Member { return &Shares::attention; },
-                              [](const kernels::Pointwise&) -> Member { return &Shares::memory_bound; },
-                              [](const kernels::Convolution&) -> Member { return &Shares::gemm; },
-                              [](const kernels::Pooling&) -> Member { return &Shares::memory_bound; },
-                              [](const kernels::BatchNorm&) -> Member { return &Shares::memory_bound; },
-                              [](const kernels::StateSpace&) -> Member { return &Shares::memory_bound; }},
-                   kernel);
-    Shares shares;
-    shares.*member = seconds;
-    return shares;
+double& Shares::of(ShareOf what) {
+    switch (what) {
+        case ShareOf::gemm: return gemm;
+        case ShareOf::attention: return attention;
+        case ShareOf::memory_bound: break;
+    }
+    return memory_bound;
 }
 
-bool is_memory_bound(const kernels::Kernel& kernel) { return share_of(kernel, 1).memory_bound > 0; }
+bool is_memory_bound(const kernels::Kernel& kernel) { return share_of(kernel) == ShareOf::memory_bound; }
 
 Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topology::Gpu& gpu,
              const calibrate::Predictor& predictor, const Network& network, bool slowed, const Folding* folding,
@@ -124,7 +117,10 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     if (has<strategies::HostCompute>(step))
         cores_.emplace(network.cluster(), predictor, own, plan.placement, step.mesh.ranks());
     if (plan.uses_drives()) drives_.emplace(network.cluster(), own, plan, step.mesh.ranks());
-    for (const Program& block : step.blocks) bodies_.push_back({&block, strategies::Hazards(block)});
+    for (const Program& block : step.blocks) {
+        Body& body = bodies_.emplace_back(&block, strategies::Hazards(block), std::vector<HandOut>{});
+        for (const Op& op : block.ops) body.hand_outs.push_back(hand_out(op));
+    }
     for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
         Beside beside(slowdown_);
         blocks_.push_back(block_times(step, block, beside));
@@ -188,19 +184,19 @@ OpCost Costs::cost(const StepProgram& step, const Op& op) const {
 
 double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
                   std::vector<Span>& spans) const {
-    const auto& [program, hazards] = bodies_[block];
+    const auto& [program, hazards, hand_outs] = bodies_[block];
     std::array<double, strategies::lanes> free{};
     free.fill(never);
     free[static_cast<std::size_t>(Lane::compute)] = device;
     spans.resize(program->ops.size());
     double last = never;
     for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
-        const Op& op = program->ops[i];
-        auto& lane = free[static_cast<std::size_t>(op.lane)];
-        double begin = std::max(lane, host + dispatch(op));
+        const HandOut& out = hand_outs[i];
+        auto& lane = free[static_cast<std::size_t>(program->ops[i].lane)];
+        double begin = std::max(lane, host + out.first);
         for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, spans[other].end);
-        spans[i] = {begin, std::max(begin + times[i].seconds, soonest_end(op, times[i].seconds, host))};
-        host += issue(op);
+        spans[i] = {begin, std::max(begin + times[i].seconds, out.soonest_end(times[i].seconds, host))};
+        host += out.all;
         lane = spans[i].end;
         last = std::max(last, lane);
     }
@@ -226,14 +222,14 @@ BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Bes
     times.cost.device = run(number, times.ops, 0.0, never, spans);
     times.shares = shares_of(step, block, times, awaited_exchanges(number, spans));
     times.cost.host_to_end = run(number, times.ops, never, 0.0, spans);
-    times.cost.first_dispatch = dispatch(block.ops.front());
-    for (const Op& op : block.ops) times.cost.host += issue(op);
+    times.cost.first_dispatch = hand_outs(number).front().first;
+    for (const HandOut& out : hand_outs(number)) times.cost.host += out.all;
     return times;
 }
 
 /// Seconds in which the compute lane of a block waits for exchanges that run beside it.
 double Costs::awaited_exchanges(std::uint32_t number, const std::vector<Span>& spans) const {
-    const auto& [program, hazards] = bodies_[number];
+    const auto& [program, hazards, hand_outs] = bodies_[number];
     double now = 0, waited = 0;
     for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
         if (program->ops[i].lane != Lane::compute) continue;
@@ -256,7 +252,7 @@ Shares Costs::shares_of(const StepProgram& step, const Program& block, const Blo
         const auto& [seconds, slowed] = times.ops[i];
         if (block.ops[i].lane != Lane::compute) continue;
         if (const auto* compute = std::get_if<Compute>(&block.ops[i].what)) {
-            shares += share_of(step.kernels[compute->kernel], seconds - slowed.total());
+            shares.of(share_of(step.kernels[compute->kernel])) += seconds - slowed.total();
             shares.expert_comm += slowed.experts;
             shares.data_comm += slowed.data;
             shares.offload += slowed.copies;
@@ -283,6 +279,11 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
         if (program.rounds.ops > 0 && i == end - program.rounds.ops) left = beside.left();
         if (program.rounds.ops > 0 && i == end) steady_[role] = beside.left() == left;
         const Op& op = program.ops[i];
+        const auto* const call = std::get_if<strategies::Call>(&op.what);
+        if (call != nullptr && beside.nothing()) {  // most operations
+            costs.push_back(blocks_[call->block].cost);
+            continue;
+        }
         OpCost& now = costs.emplace_back(cost(step, op));
         if (slowdown_ == 1.0) continue;
         const bool in_order = op.lane == Lane::compute || std::holds_alternative<strategies::HostSync>(op.what);
@@ -293,7 +294,7 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
             copy != nullptr && !copy->of_drives() && copies_->takes_cores())
             beside.begin(program, op, now.device);
         if (beside.nothing() || !in_order) continue;
-        if (const auto* call = std::get_if<strategies::Call>(&op.what)) {
+        if (call != nullptr) {
             now = calls_[role].emplace(i, block_times(step, call->block, beside)).first->second.cost;
         } else if (std::holds_alternative<Compute>(op.what)) {
             const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device)).first->second;

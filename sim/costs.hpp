@@ -25,13 +25,16 @@
 
 namespace orrery::sim {
 
+/// What the seconds of a kernel are.
+enum class ShareOf : std::uint8_t { gemm, attention, memory_bound };
+
 /// Where the device time of an operation or block goes.
 struct Shares {
     double gemm = 0,  ///< and convolutions
         attention = 0, memory_bound = 0, tensor_comm = 0;
     double expert_comm = 0;             ///< exchanges of tokens
     double data_comm = 0, offload = 0;  ///< what kernels take longer beside them
-    Shares& operator+=(const Shares& other);
+    double& of(ShareOf what);
 };
 
 /// An operation begins at max(device ready, host + first_dispatch) and ends at max(begin of a free device + device,
@@ -50,6 +53,18 @@ struct OpCost {
 struct OpTime {
     double seconds = 0;
     Slowed slowed = {};
+};
+
+/// What the host does for an operation: seconds until it has made the first launch, and all of them.
+struct HandOut {
+    double first = 0, all = 0;
+    std::uint32_t launches = 1;
+
+    /// The end that they allow an operation of so many seconds of the device, when the first could be made at `host`.
+    [[nodiscard]] double soonest_end(double seconds, double host) const {
+        const double behind_first = host + first + seconds;
+        return launches == 1 ? behind_first : std::max(behind_first, host + all + seconds / launches);
+    }
 };
 
 /// A block as one call runs it.
@@ -108,15 +123,13 @@ public:
         return op.label.routed ? routed_dispatch_ : dispatch_;
     }
     /// The same with all of its launches, the first of which dispatch() counts.
-    [[nodiscard]] double issue(const strategies::Op& op) const {
+    [[nodiscard]] HandOut hand_out(const strategies::Op& op) const {
         const Launches of_kernel = launches(op);
-        return dispatch(op) + (of_kernel.parts - 1) * of_kernel.further;
+        const double first = dispatch(op);
+        return {first, first + (of_kernel.parts - 1) * of_kernel.further, of_kernel.parts};
     }
-    /// The end that the host's launches allow an operation of so many seconds of the device, when the first could be
-    /// made at `host`.
-    [[nodiscard]] double soonest_end(const strategies::Op& op, double seconds, double host) const {
-        return std::max(host + dispatch(op) + seconds, host + issue(op) + seconds / launches(op).parts);
-    }
+    /// Of a block's operations.
+    [[nodiscard]] const std::vector<HandOut>& hand_outs(std::uint32_t block) const { return bodies_[block].hand_outs; }
     /// Nothing in a step without copies.
     [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
     /// Nothing in a step whose hosts compute nothing.
@@ -131,7 +144,8 @@ private:
     }
     [[nodiscard]] OpCost cost(const strategies::StepProgram& step, const strategies::Op& op) const;
     [[nodiscard]] OpCost kernel_cost(const strategies::Op& op, double seconds) const {
-        return {seconds, issue(op), dispatch(op), soonest_end(op, seconds, 0)};
+        const HandOut host = hand_out(op);
+        return {seconds, host.all, host.first, host.soonest_end(seconds, 0)};
     }
     [[nodiscard]] Launches launches(const strategies::Op& op) const {
         const auto* compute = std::get_if<strategies::Compute>(&op.what);
@@ -145,10 +159,11 @@ private:
                                    const BlockTimes& times, double awaited) const;
     void time(const strategies::StepProgram& step, std::uint32_t role);
 
-    /// A block's operations and what they wait for.
+    /// A block's operations, what they wait for, and their hosts.
     struct Body {
         const strategies::Program* program;
         strategies::Hazards hazards;
+        std::vector<HandOut> hand_outs;
     };
     /// The rank's group of a set, with the link that binds it alone.
     struct Group {
@@ -177,8 +192,8 @@ private:
     std::vector<std::map<std::uint32_t, Slowed>> slowed_;     // by role and operation: kernels beside something
 };
 
-/// Seconds of a kernel by category, for reports: convolutions are products.
-Shares share_of(const kernels::Kernel& kernel, double seconds);
+/// A kernel's category, for reports: convolutions are products.
+ShareOf share_of(const kernels::Kernel& kernel);
 /// Whether its bytes decide its time: all but products, convolutions and attention.
 bool is_memory_bound(const kernels::Kernel& kernel);
 

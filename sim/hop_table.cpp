@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
 namespace orrery::sim {
 
@@ -10,7 +11,11 @@ constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
 }
 
 HopTable::HopTable(const topology::Cluster& cluster, topology::LinkId first_link)
-    : cluster_(cluster), first_link_(first_link), number_(cluster.links() - first_link, unused) {}
+    : cluster_(cluster), first_link_(first_link) {
+    const std::size_t links = cluster.links() - first_link;
+    number_.reset(static_cast<std::uint32_t*>(std::calloc(links, sizeof(std::uint32_t))));
+    if (number_ == nullptr && links > 0) throw std::bad_alloc();
+}
 
 void HopTable::expect(std::size_t hops) {
     constexpr std::size_t usual_links = 6;  // two NICs, and up and down two tiers of switches
@@ -24,12 +29,12 @@ void HopTable::expect(std::size_t hops) {
 }
 
 std::uint32_t HopTable::number_of(topology::LinkId link) {
-    std::uint32_t& number = number_[link - first_link_];
-    if (number == unused) {
-        number = used_links();
+    std::uint32_t& number = number_.get()[link - first_link_];
+    if (number == 0) {
         link_.push_back(link);
+        number = used_links();
     }
-    return number;
+    return number - 1;
 }
 
 /// In the order of the usual route, so that a hop's first NIC is the sender's and its last the receiver's.
@@ -85,7 +90,7 @@ void HopTable::drop_links(const std::vector<bool>& drop) {
     }
     links_.resize(write);
     if (!shares_.empty()) shares_.resize(write);
-    number_ = {};  // numbers of before; no hop is added after this
+    number_.reset();  // numbers of before; no hop is added after this
 }
 
 }  // namespace orrery::sim

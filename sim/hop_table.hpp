@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -60,7 +62,12 @@ private:
     std::vector<double> shares_;  // of links_, where routing splits messages
     std::vector<topology::LinkShare> sprayed_;
     std::vector<topology::LinkId> link_, route_;
-    std::vector<std::uint32_t> number_;  // of a cluster link from first_link_ on; `unused` until a hop crosses it
+    struct Free {
+        void operator()(std::uint32_t* numbers) const { std::free(numbers); }
+    };
+    /// Of a cluster link from first_link_ on, one more; 0 until a hop crosses it. Zeroed by calloc(), which need not
+    /// touch fresh memory: a million GPUs have millions of links, and a replica crosses few.
+    std::unique_ptr<std::uint32_t, Free> number_;
 };
 
 }  // namespace orrery::sim

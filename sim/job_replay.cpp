@@ -40,8 +40,8 @@ JobReplay::JobReplay(const ReplayJob& job, std::uint64_t first_tag, const Networ
                              : own_tapes_.emplace(*job.step, *job.costs, job.folding->traffic, job.folding->classes);
     progress_.reserve(result_.classes.size());
     for (const RankClass& rank : result_.classes) progress_.emplace_back().tape = &tapes.of(rank);
-    set_out();
     if (known_ != nullptr) look_back();
+    set_out();
     record(job.record);
 }
 
@@ -70,11 +70,17 @@ JobReplay::Come::Come(const Tape& tape, const KnownStart& known, const std::vect
     progress.ends = ends.data();
     progress.begin(0);
     progress.first_span = static_cast<std::uint32_t>(tape.ops.size());
-    for (std::uint32_t i = 0; i < tape.ops.size(); ++i)
-        if (known.knows(tape.ops[i], spans[i]))
-            progress.has_run(tape.ops[i], spans[i].end);
-        else
-            progress.first_span = std::min(progress.first_span, i);
+    for (std::uint32_t i = 0; i < tape.ops.size(); ++i) {
+        const Tape::Op& op = tape.ops[i];
+        if (known.knows(op, spans[i])) {
+            progress.has_run(op, spans[i].end);
+            continue;
+        }
+        progress.first_span = std::min(progress.first_span, i);
+        slots = std::max(slots, op.start + 1);
+        if (op.slot != Slots::none) slots = std::max(slots, op.slot + 1);
+        for (const Tape::Wait& wait : tape.waits_of(op)) slots = std::max(slots, wait.slot + 1);
+    }
 }
 
 std::uint32_t JobReplay::known_class(std::uint32_t who) const {
@@ -91,7 +97,7 @@ void JobReplay::go_on() {
         p = come.progress;
         p.ends = ends;
         p.spans = spans;
-        std::ranges::copy(come.ends, ends);
+        std::copy_n(come.ends.begin(), come.slots, ends);
         left_ -= p.ended;
     }
 }
@@ -143,17 +149,15 @@ Replayed JobReplay::result() && {
 
 /// The times of all classes lie one after the other in one array.
 void JobReplay::set_out() {
+    std::vector<std::size_t> first;
     std::size_t ends = 0;
-    for (const Progress& p : progress_) {
-        ends += p.tape->slots;
-        operations_ += p.tape->ops.size();
+    for (std::uint32_t who = 0; who < progress_.size(); ++who) {
+        first.push_back(ends);
+        ends += known_ != nullptr ? come_[known_class(who)].slots : progress_[who].tape->slots;
+        operations_ += progress_[who].tape->ops.size();
     }
     ends_.assign(ends, 0.0);
-    ends = 0;
-    for (Progress& p : progress_) {
-        p.ends = ends_.data() + ends;
-        ends += p.tape->slots;
-    }
+    for (std::uint32_t who = 0; who < progress_.size(); ++who) progress_[who].ends = ends_.data() + first[who];
 }
 
 /// All that a class can do now.
@@ -182,7 +186,7 @@ double JobReplay::waits_end(Progress& p, const Tape::Op& op, std::size_t lane) {
     double latest = 0;
     for (const Tape::Wait& wait : p.tape->waits_of(op)) {
         if (p.done[Place::lane(wait.place)] <= Place::number(wait.place)) {
-            p.blocked_on[lane] = wait.place;
+            p.block(lane, wait.place);
             return unknown;
         }
         latest = std::max(latest, p.ends[wait.slot]);
@@ -210,7 +214,7 @@ void JobReplay::run_lane(std::uint32_t who, Progress& p, std::size_t lane) {
         const std::uint32_t index = queue[p.next[lane]];
         const Tape::Op& op = p.tape->ops[index];
         if (op.segment > p.passed) {
-            p.blocked_on[lane] = Progress::a_sync;
+            p.block(lane, Progress::a_sync);
             return;
         }
         const double waits = waits_end(p, op, lane);

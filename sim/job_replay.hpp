@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,7 +17,7 @@ namespace orrery::sim {
 /// How far one class of ranks has come.
 struct Progress {
     /// What a lane's next operation can wait for besides the place of an operation.
-    static constexpr std::uint32_t nothing = Place::none, a_sync = Place::none - 1;
+    static constexpr std::uint32_t a_sync = Place::none;
 
     const Tape* tape = nullptr;
     double* ends = nullptr;              // of operations that others wait for, by Tape's slots
@@ -27,6 +28,7 @@ struct Progress {
     std::uint32_t ended = 0;                      // operations
     std::uint32_t ready = (1U << all_lanes) - 1;  // lanes whose next operation may be able to begin, one bit each
     std::uint32_t waiting = 0;                    // lanes whose last operation is a transfer that has not ended
+    std::uint32_t blocked = 0;                    // lanes that wait for blocked_on
     std::array<std::uint32_t, strategies::lanes> next{};  // operations of each lane that have begun
     std::array<std::uint32_t, all_lanes> done{};          // operations of each lane that have ended; in their order
     std::array<std::uint32_t, all_lanes> blocked_on{};
@@ -36,7 +38,6 @@ struct Progress {
     void begin(double at) {
         const Progress fresh{.tape = tape, .ends = ends, .last_sync = at, .spans = spans, .first_span = first_span};
         *this = fresh;
-        blocked_on.fill(nothing);
         lane_free.fill(at);
     }
 
@@ -55,13 +56,19 @@ struct Progress {
         }
     }
 
+    /// The lane cannot go on before `what`.
+    void block(std::size_t lane, std::uint32_t what) {
+        blocked_on[lane] = what;
+        blocked |= 1U << lane;
+    }
     /// Lanes that wait for `what` may begin.
     void wake(std::uint32_t what) {
-        for (std::size_t lane = 0; lane < all_lanes; ++lane)
-            if (blocked_on[lane] == what) {
-                blocked_on[lane] = nothing;
-                ready |= 1U << lane;
-            }
+        for (std::uint32_t left = blocked; left != 0; left &= left - 1) {
+            const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+            if (blocked_on[lane] != what) continue;
+            blocked &= ~(1U << lane);
+            ready |= 1U << lane;
+        }
     }
 };
 
@@ -99,6 +106,7 @@ private:
 
         Progress progress;
         std::vector<double> ends;
+        std::uint32_t slots = 1;  // that operations yet to run use: the lowest ones
     };
 
     void set_out();

@@ -53,11 +53,13 @@ private:
     std::vector<std::uint32_t> last_;
 };
 
-/// Contending hops between nodes, sorted by a GPU below `gpus`: a counting sort.
+/// Contending hops between nodes, sorted by a GPU: a counting sort.
 template <class Gpu>
-std::vector<std::uint32_t> sorted_hops(const HopTable& hops, std::uint32_t gpus, const Gpu& gpu) {
+std::vector<std::uint32_t> sorted_hops(const HopTable& hops, const Gpu& gpu) {
     const auto counts = [&](std::uint32_t hop) { return hops.contends(hop) && !hops.links(hop).empty(); };
-    std::vector<std::uint32_t> next(gpus + 1);
+    topology::GpuId last = 0;
+    for (std::uint32_t hop = 0; hop < hops.size(); ++hop) last = std::max(last, gpu(hop));
+    std::vector<std::uint32_t> next(std::size_t{last} + 2);
     for (std::uint32_t hop = 0; hop < hops.size(); ++hop)
         if (counts(hop)) ++next[gpu(hop) + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
@@ -104,12 +106,12 @@ std::vector<bool> slack_links(const HopTable& hops, const topology::Cluster& clu
     const Facts facts(hops, cluster, network);
     const auto is_nic = [&](std::uint32_t link) { return facts.is_nic[link]; };
     Side senders(facts), receivers(facts);
-    for (const std::uint32_t hop : sorted_hops(hops, cluster.gpus(), [&](std::uint32_t h) { return hops.from(h); })) {
+    for (const std::uint32_t hop : sorted_hops(hops, [&](std::uint32_t h) { return hops.from(h); })) {
         const auto links = hops.links(hop);
         const auto nic = std::find_if(links.begin(), links.end(), is_nic);
         senders.add(links, nic == links.end() ? none : *nic);
     }
-    for (const std::uint32_t hop : sorted_hops(hops, cluster.gpus(), [&](std::uint32_t h) { return hops.to(h); })) {
+    for (const std::uint32_t hop : sorted_hops(hops, [&](std::uint32_t h) { return hops.to(h); })) {
         const auto links = hops.links(hop);
         const auto nic = std::find_if(links.rbegin(), links.rend(), is_nic);
         receivers.add(links, nic == links.rend() ? none : *nic);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <limits>
 #include <map>
 #include <set>
@@ -23,10 +24,13 @@ std::vector<std::uint64_t> capacities(const RanStep& ran, const std::vector<Popu
     return smallest;
 }
 
+/// Sets of axes, by their bits.
+using Groups = std::bitset<256>;
+
 /// Adds the groups of ranks among which a program communicates. Neighbours of a pipeline share one.
-void add_groups(const strategies::Mesh& mesh, const strategies::Program& program, std::set<std::uint8_t>& groups) {
+void add_groups(const strategies::Mesh& mesh, const strategies::Program& program, Groups& groups) {
     const auto note = [&](const strategies::AxisSet& group) {
-        if (mesh.group_size(group) > 1) groups.insert(group.bits());
+        if (!groups.test(group.bits()) && mesh.group_size(group) > 1) groups.set(group.bits());
     };
     for (const strategies::Op& op : program.ops) {
         if (const auto* collective = std::get_if<strategies::Collective>(&op.what)) note(collective->group);
@@ -36,13 +40,13 @@ void add_groups(const strategies::Mesh& mesh, const strategies::Program& program
 
 /// By role: the groups that each has a communicator for, those of all blocks among them.
 std::vector<std::uint32_t> groups_of(const strategies::StepProgram& step) {
-    std::set<std::uint8_t> of_blocks;
+    Groups of_blocks;
     for (const strategies::Program& block : step.blocks) add_groups(step.mesh, block, of_blocks);
     std::vector<std::uint32_t> numbers;
     for (const strategies::Program& program : step.programs) {
-        std::set<std::uint8_t> groups = of_blocks;
+        Groups groups = of_blocks;
         add_groups(step.mesh, program, groups);
-        numbers.push_back(static_cast<std::uint32_t>(groups.size()));
+        numbers.push_back(static_cast<std::uint32_t>(groups.count()));
     }
     return numbers;
 }
@@ -71,9 +75,10 @@ struct HostUse {
 HostUse fullest_host(const MemoryUse& use, const strategies::StepProgram& step, const topology::Cluster& cluster,
                      const strategies::RankPlacement& placement) {
     std::vector<std::uint64_t> of_role;
+    const std::vector<std::uint64_t> of_blocks = strategies::block_peaks(step);
     for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
         const StageMemory& known = use.memory[role / step.programs_of_stage()];
-        of_role.push_back(known.role == role ? known.host : strategies::memory(step, role).host);
+        of_role.push_back(known.role == role ? known.host : strategies::memory(step, role, of_blocks).host);
     }
     std::map<std::uint32_t, std::uint64_t> needs;
     for (std::uint32_t rank = 0; rank < step.role.size(); ++rank)
@@ -89,12 +94,13 @@ MemoryLimits memory_limits(const RanStep& ran, const strategies::Training& train
     return {capacities(ran, ranks), framework_of(ran, ranks, training)};
 }
 
-MemoryUse memory_use(const strategies::StepProgram& step, const MemoryLimits& limits) {
+MemoryUse memory_use(const strategies::StepProgram& step, const MemoryLimits& limits, strategies::OverTime over_time) {
     MemoryUse use;
+    const std::vector<std::uint64_t> of_blocks = strategies::block_peaks(step);
     use.memory_capacity = *std::ranges::min_element(limits.capacity);
     const std::uint32_t of_stage = step.programs_of_stage();
     for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
-        StageMemory memory = strategies::memory(step, role);
+        StageMemory memory = strategies::memory(step, role, of_blocks, over_time);
         const std::size_t stage = role / of_stage;
         const auto needed = static_cast<double>(memory.peak + limits.framework[role].total());
         const double spare = static_cast<double>(limits.capacity[role]) - needed;

@@ -21,7 +21,8 @@ MemoryLimits memory_limits(const RanStep& ran, const strategies::Training& train
 
 /// Of every stage the peak and what the framework keeps, against what there is: of several roles of a stage the one
 /// that has least to spare. The step may be another of the same roles.
-MemoryUse memory_use(const strategies::StepProgram& step, const MemoryLimits& limits);
+MemoryUse memory_use(const strategies::StepProgram& step, const MemoryLimits& limits,
+                     strategies::OverTime over_time = strategies::OverTime::left_out);
 
 /// Of hosts the node whose ranks keep the most in its memory.
 void add_hosts(MemoryUse& use, const strategies::StepProgram& step, const topology::Cluster& cluster,

@@ -168,12 +168,14 @@ std::optional<Transfer> Network::measured(CollectiveKind kind, const Group& grou
 Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, double bytes,
                              std::span<const LinkUse> path, const strategies::OnceANode* tokens) const {
     if (gpus.size() <= 1) return {};
+    const auto& [launch, pricer] = mixture(gpus);
+    const std::uint32_t node = cluster_.node_of(gpus.front());
+    if (std::ranges::all_of(gpus, [&](GpuId gpu) { return cluster_.node_of(gpu) == node; }))
+        return {.latency = launch + pricer.inside_node(kind, static_cast<std::uint32_t>(gpus.size()), bytes)};
     const std::uint32_t nodes = tokens != nullptr ? spread_of(gpus).nodes : 1;
     const double once =
         nodes > 1 ? std::min(1.0, models::expected_parts(tokens->routing, nodes) / tokens->copies) : 1.0;
     const Group group = group_of(gpus, once);
-    const auto& [launch, pricer] = mixture(gpus);
-    if (group.nodes() == 1) return {.latency = launch + pricer.inside_node(kind, group.ranks(), bytes)};
     if (kind == CollectiveKind::send_recv) return message(gpus.front(), gpus.back(), bytes);
     if (once >= 1)
         if (const auto known = measured(kind, group, bytes, path)) return *known;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <future>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -139,18 +140,28 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
     return warnings;
 }
 
-/// Weak scaling against one model replica (the first data rank, or those that its experts are divided among), placed
-/// linearly: T_n / (n T_1) in tokens per second and GPU.
-Scale scale(const scenarios::Scenario& scenario, Site& site, double step_time_s) {
+/// What weak scaling is held against: one model replica (the first data rank, or those that its experts are divided
+/// among), placed linearly. Whether that is the step itself.
+struct Replica {
+    std::uint32_t gpus = 0;
+    double seconds = 0;  ///< of its step
+    double share = 1;    ///< of micro-batches a data rank, the whole's over its own
+    bool whole = true;
+
+    /// T_n / (n T_1) in tokens per second and GPU.
+    [[nodiscard]] Scale scale(double step_time_s) const { return {whole ? 1 : seconds / step_time_s * share, gpus}; }
+};
+
+Replica replica(const scenarios::Scenario& scenario, Site& site) {
     const strategies::Strategy& strategy = scenario.plan.strategy;
     const std::uint32_t least = scenario.plan.expert_extent();  // data ranks that hold all experts
     const std::uint32_t gpus = strategy.tensor * strategy.context * strategy.pipeline * least;
-    if (strategy.data == least) return {1, gpus};
+    if (strategy.data == least) return {.gpus = gpus};
     strategies::Plan replica = strategies::first_replicas(scenario.plan, least);
     replica.strategy.optimizer_instances = 1;
     const auto base = run_plan(replica, site.cluster, site.profiles, {.foldings = &site.foldings});
     const double share = strategies::mean_share(scenario.plan) / strategies::mean_share(replica);
-    return {base->seconds() / step_time_s * share, gpus};
+    return {gpus, base->seconds(), share, false};
 }
 
 /// All that can be said of a step while it is at hand; its folding stays when the rest, which takes most of a
@@ -205,7 +216,8 @@ Described described(RanStep& recorded, const scenarios::Scenario& scenario, Site
     const double mean_seconds = d.warm_up ? d.warm_up->mean_step_time_s() : seconds;
     for (double* const whole : {&made.training_time_s, &made.end_to_end_s}) *whole *= mean_seconds / seconds;
     d.memory_limits = memory_limits(ran, scenario.plan.training, ranks);
-    MemoryUse memory = memory_use(ran.program, d.memory_limits);
+    MemoryUse memory = memory_use(ran.program, d.memory_limits,
+                                  options.keep_trace ? strategies::OverTime::sampled : strategies::OverTime::left_out);
     add_hosts(memory, ran.program, cluster, scenario.plan.placement);
     Provenance origin = provenance(scenario, cluster, kinds, ran, ranks);
     append(d.warnings, host_doubts(ran, memory));
@@ -280,9 +292,11 @@ Profiles profiles_of(const scenarios::Scenario& scenario, const topology::Cluste
 Prediction predict(const scenarios::Scenario& scenario, calibrate::ProfileStore& store, const Options& options) {
     const std::shared_ptr<Site> site =
         options.session != nullptr ? options.session->site(scenario, store) : make_site(scenario, store);
+    std::future<Replica> beside;
+    if (options.scale_factor) beside = std::async(std::launch::async, [&] { return replica(scenario, *site); });
     Described d = run_and_describe(scenario, *site, options);
     const double seconds = d.step.step_time_s;
-    const Scale grown = options.scale_factor ? scale(scenario, *site, seconds) : Scale{};
+    const Scale grown = beside.valid() ? beside.get().scale(seconds) : Scale{};
     const Interval interval = step_interval(scenario, site->cluster, site->profiles, d.step, d.derived);
     auto window = replica_window(scenario, *site);
     append(d.warnings, window_doubts(window.get(), d.step));

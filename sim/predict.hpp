@@ -10,7 +10,7 @@
 namespace orrery::sim {
 
 struct Options {
-    bool keep_trace = false;   ///< fill Prediction::trace and Prediction::program
+    bool keep_trace = false;   ///< fill Prediction::trace, Prediction::program and each stage's memory over time
     bool scale_factor = true;  ///< also predict the reference of the scale factor
     bool advice = true;        ///< also predict neighbouring plans to advise
     bool unroll = false;       ///< replay every operation of every call: spans of all, and a longer program

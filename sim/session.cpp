@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <utility>
 
 #include "sim/predict.hpp"
@@ -45,6 +49,23 @@ std::string text_of(const topology::ClusterSpec& spec) {
                                        "\n"));
 }
 
+/// What the heap grows by next is asked for in huge pages, before it is touched: a step of a million GPUs takes 150 MB,
+/// and its 40,000 small pages, cleared one by one, were a fifth of its time. Addresses alone are taken ahead. Where the
+/// system has no huge pages to give, all is as before.
+void grow_in_huge_pages() {
+    constexpr std::size_t ahead = std::size_t{256} << 20U, huge_page = std::size_t{2} << 20U;
+    constexpr std::size_t more_than_is_free = std::size_t{16} << 20U;
+    auto* const top = static_cast<char*>(sbrk(0));
+    mallopt(M_TOP_PAD, ahead);
+    void* const volatile taken = std::malloc(more_than_is_free);  // or the compiler leaves both calls out
+    std::free(taken);
+    auto* const end = static_cast<char*>(sbrk(0));
+    const auto past = reinterpret_cast<std::uintptr_t>(top) % huge_page;
+    char* const begin = past == 0 ? top : top + (huge_page - past);
+    if (begin < end) (void)madvise(begin, static_cast<std::size_t>(end - begin), MADV_HUGEPAGE);
+    mallopt(M_TOP_PAD, std::size_t{16} << 20U);
+}
+
 }  // namespace
 
 std::shared_ptr<Site> make_site(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {
@@ -55,8 +76,8 @@ std::shared_ptr<Site> make_site(const scenarios::Scenario& scenario, calibrate::
 
 Session::Session() {
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 256 << 20);
-    mallopt(M_TOP_PAD, 16 << 20);
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
+    grow_in_huge_pages();
 }
 
 std::shared_ptr<Site> Session::site(const scenarios::Scenario& scenario, calibrate::ProfileStore& profiles) {

@@ -90,7 +90,7 @@ std::vector<Ended> ended_before(const strategies::Program& program, const strate
 
 }  // namespace
 
-Slots::Slots(const strategies::Program& program, const strategies::Hazards& hazards)
+Slots::Slots(const strategies::Program& program, const strategies::Hazards& hazards, Of of)
     : place(program.ops.size()), slot(program.ops.size(), none), start(program.ops.size(), beginning) {
     const auto operations = static_cast<std::uint32_t>(program.ops.size());
     std::array<std::uint32_t, all_lanes> numbers{};
@@ -98,6 +98,22 @@ Slots::Slots(const strategies::Program& program, const strategies::Hazards& haza
         const std::size_t lane = lane_of(program.ops[i]);
         place[i] = Place::of(lane, numbers[lane]++);
     }
+    of == Of::every_end ? keep_all(hazards) : reuse(program, hazards);
+}
+
+void Slots::keep_all(const strategies::Hazards& hazards) {
+    const auto operations = static_cast<std::uint32_t>(place.size());
+    count = 1 + operations;
+    std::uint32_t begun = beginning;
+    for (std::uint32_t i = 0; i < operations; ++i) {
+        start[i] = begun;
+        for (const std::uint32_t other : hazards.of(i)) slot[other] = operations - other;
+        if (Place::lane(place[i]) == sync_lane) begun = slot[i] = operations - i;
+    }
+}
+
+void Slots::reuse(const strategies::Program& program, const strategies::Hazards& hazards) {
+    const auto operations = static_cast<std::uint32_t>(place.size());
     const Readers readers(program, hazards, place);
     const std::vector<Ended> ended = ended_before(program, hazards, place);
     std::array<Holders, all_lanes> holders;

@@ -31,9 +31,13 @@ struct Place {
     static constexpr std::uint32_t number(std::uint32_t place) { return place & ((1U << bits) - 1); }
 };
 
-/// Slots of one program's ends. An operation takes the slot of an earlier one of its lane when the program's order
-/// alone says that whoever waits for that one has begun before this one does.
+/// Slots of one program's ends. Reused: an operation takes the slot of an earlier one of its lane when the program's
+/// order alone says that whoever waits for that one has begun before this one does, so that a rank needs few however
+/// long its program is. Else each end has its own, which is found out ten times as fast; the later an operation, the
+/// lower its slot, so that a rank which is near the end of its program needs few, too.
 struct Slots {
+    enum class Of : std::uint8_t { ends_reused, every_end };
+
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
     /// Never taken; holds the step's beginning.
@@ -44,7 +48,11 @@ struct Slots {
     std::vector<std::uint32_t> start;  ///< of each operation: slot of the host sync before it, or beginning
     std::uint32_t count = 1;
 
-    Slots(const strategies::Program& program, const strategies::Hazards& hazards);
+    Slots(const strategies::Program& program, const strategies::Hazards& hazards, Of of);
+
+private:
+    void reuse(const strategies::Program& program, const strategies::Hazards& hazards);
+    void keep_all(const strategies::Hazards& hazards);
 };
 
 }  // namespace orrery::sim

@@ -18,6 +18,9 @@ using strategies::Recv;
 using strategies::Send;
 using Kind = Tape::Kind;
 
+/// Ends of all classes that take no more are kept, every one of them.
+constexpr std::size_t few_bytes = std::size_t{4} << 20U;
+
 /// The kind of an operation, and its channel or set.
 std::pair<Kind, std::uint32_t> read(const strategies::Op& op, const Traffic& traffic) {
     const bool gradients = strategies::carries_gradients(op.lane);
@@ -42,10 +45,12 @@ std::pair<Kind, std::uint32_t> read(const strategies::Op& op, const Traffic& tra
 
 }  // namespace
 
-Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic) {
+Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic,
+           Slots::Of slots_of) {
     const strategies::Hazards hazards(program);
-    const Slots kept(program, hazards);
+    const Slots kept(program, hazards, slots_of);
     slots = kept.count;
+    waits.reserve(hazards.all());
     const auto count = static_cast<std::uint32_t>(program.ops.size());
     ops.resize(count);
     double host = 0;
@@ -95,11 +100,14 @@ bool Tape::is_steady(const strategies::Program& program, std::uint32_t role, con
 Tapes::Tapes(const strategies::StepProgram& step, const KindCosts& costs, const Traffic& traffic,
              const std::vector<RankClass>& classes)
     : costs_(costs), known_(step.programs.size() * costs.size(), nullptr) {
+    std::size_t ends = 0;
+    for (const RankClass& rank : classes) ends += step.programs[rank.role].ops.size();
+    const Slots::Of slots_of = ends * sizeof(double) <= few_bytes ? Slots::Of::every_end : Slots::Of::ends_reused;
     for (const RankClass& rank : classes) {
         const Tape*& tape = known_[rank.role * costs.size() + costs.number(rank.representative)];
         if (tape == nullptr)
-            tape =
-                &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative), traffic);
+            tape = &tapes_.emplace_back(step.programs[rank.role], rank.role, costs.of_rank(rank.representative),
+                                        traffic, slots_of);
     }
 }
 

@@ -53,7 +53,8 @@ struct Tape {
     bool steady = false;
 
     /// Refers to the program, which must outlive it.
-    Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic);
+    Tape(const strategies::Program& program, std::uint32_t role, const Costs& costs, const Traffic& traffic,
+         Slots::Of slots_of = Slots::Of::ends_reused);
 
     [[nodiscard]] std::span<const Wait> waits_of(const Op& op) const {
         return {waits.data() + op.first_wait, op.waits};

@@ -6,7 +6,7 @@
 namespace orrery::strategies {
 
 Boundary::Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Intern& intern)
-    : shape_(plan.pipeline_shape()), stage_(stage), builder_(builder), intern_(intern) {
+    : shape_(plan.pipeline_shape()), stage_(stage), builder_(builder), intern_(intern), posted_(shape_), here_(shape_) {
     const std::uint64_t element = kernels::size_of(residual_dtype(plan));
     const std::uint64_t whole = plan.rank_tokens() * plan.model.hidden * element;
     const bool split = plan.strategy.tensor > 1 && (plan.strategy.sequence_parallel || plan.strategy.scatter_gather);
@@ -36,7 +36,7 @@ bool Boundary::sends(const Slot& slot) const {
     return slot.work == SlotWork::forward ? !last(slot.chunk) : slot.hands_gradient_on() && !first(slot.chunk);
 }
 
-Label Boundary::label(const char* forward, const char* backward, const Slot& slot) {
+Label Boundary::label(Name& forward, Name& backward, const Slot& slot) {
     const auto micro_batch = static_cast<std::int32_t>(slot.micro_batch);
     return slot.work == SlotWork::forward ? intern_.label(forward, Phase::forward, micro_batch)
                                           : intern_.label(backward, Phase::backward, micro_batch);
@@ -46,8 +46,8 @@ BufferId Boundary::post_receive(const Slot& slot) {
     const bool forward = slot.work == SlotWork::forward;
     const BufferId buffer = builder_.buffer(wire_bytes_, Keep::scratch);
     builder_.emit(receive_lane(forward, shape_.backwards(slot.chunk, stage_)),
-                  label("receive activation", "receive gradient", slot),
-                  Recv{Axis::pipeline, -ahead(slot), wire_bytes_}, {}, {buffer});
+                  label(receive_activation_, receive_gradient_, slot), Recv{Axis::pipeline, -ahead(slot), wire_bytes_},
+                  {}, {buffer});
     return posted_.of(forward, slot.chunk, slot.micro_batch) = buffer;
 }
 
@@ -57,7 +57,7 @@ BufferId Boundary::input(const Slot& slot) {
     const BufferId posted = posted_.of(forward, slot.chunk, slot.micro_batch);
     if (!scattered()) return posted;
     const BufferId whole = builder_.buffer(full_bytes_, Keep::scratch);
-    builder_.emit(Lane::compute, label("gather boundary", "gather boundary", slot),
+    builder_.emit(Lane::compute, label(gather_, gather_, slot),
                   Collective{kernels::CollectiveKind::all_gather, {Axis::tensor}, full_bytes_}, {posted}, {whole});
     return whole;
 }
@@ -72,8 +72,8 @@ BufferId Boundary::send(const Slot& slot, BufferId what) {
     const bool forward = slot.work == SlotWork::forward;
     const BufferId token = builder_.buffer(0, Keep::scratch);
     builder_.emit(send_lane(forward, shape_.backwards(slot.chunk, stage_)),
-                  label("send activation", "send gradient", slot), Send{Axis::pipeline, ahead(slot), wire_bytes_},
-                  {what}, {token});
+                  label(send_activation_, send_gradient_, slot), Send{Axis::pipeline, ahead(slot), wire_bytes_}, {what},
+                  {token});
     return token;
 }
 

@@ -50,7 +50,7 @@ private:
     [[nodiscard]] std::int32_t ahead(const Slot& slot) const {
         return (slot.work == SlotWork::forward) == shape_.backwards(slot.chunk, stage_) ? -1 : 1;
     }
-    Label label(const char* forward, const char* backward, const Slot& slot);
+    Label label(Name& forward, Name& backward, const Slot& slot);
 
     PipelineShape shape_;
     std::uint32_t stage_;
@@ -60,11 +60,15 @@ private:
     /// By the slot that takes them.
     struct Inputs {
         SlotTable<BufferId> forward, backward;
+
+        explicit Inputs(const PipelineShape& shape) : forward(shape), backward(shape) {}
         BufferId& of(bool ahead, std::uint32_t chunk, std::uint32_t micro_batch) {
             return (ahead ? forward : backward).at(chunk, micro_batch);
         }
     };
     Inputs posted_, here_;
+    Name receive_activation_{"receive activation"}, receive_gradient_{"receive gradient"};
+    Name send_activation_{"send activation"}, send_gradient_{"send gradient"}, gather_{"gather boundary"};
 };
 
 }  // namespace orrery::strategies

@@ -21,14 +21,16 @@ GradientSync::GradientSync(const Plan& plan, const Stage& stage, std::span<const
       experts_(ownership(plan, ParameterClass::expert)),
       dense_scatters_(moves(mesh_, dense_.formed, dense_.gradients, dense_.replicas)),
       expert_scatters_(moves(mesh_, experts_.formed, experts_.gradients, experts_.replicas)),
-      buckets_(gradient_buckets(stage, plan)) {
+      buckets_(gradient_buckets(stage, plan)),
+      last_(slots.size()) {
     std::vector<const Slot*> inputs(stage.chunks.size()), weights(stage.chunks.size());
     for (const Slot& slot : slots_) {
         if (slot.hands_gradient_on()) inputs[slot.chunk] = &slot;
         if (slot.completes_gradient()) weights[slot.chunk] = &slot;
         if (slot.work != SlotWork::update) continue;
-        last_.insert(inputs.begin(), inputs.end());
-        last_.insert(weights.begin(), weights.end());
+        for (const auto& of_chunks : {inputs, weights})
+            for (const Slot* last : of_chunks)
+                if (last != nullptr) last_[number(*last)] = true;
     }
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -69,7 +68,8 @@ private:
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
     /// Whether no later slot of its chunk and step adds to gradients, of inputs or of weights.
-    [[nodiscard]] bool is_last(const Slot& slot) const { return last_.contains(&slot); }
+    [[nodiscard]] bool is_last(const Slot& slot) const { return last_[number(slot)]; }
+    [[nodiscard]] std::size_t number(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
 
     const Plan& plan_;
     const Stage& stage_;
@@ -80,7 +80,7 @@ private:
     Ownership dense_, experts_;
     std::vector<Move> dense_scatters_, expert_scatters_;
     GradientBuckets buckets_;
-    std::set<const Slot*> last_;                       // of each chunk and step: the slots that complete gradients
+    std::vector<bool> last_;                           // by slot: completes its chunk's gradients of a step
     std::vector<BufferId> gradient_, reduced_;         // by bucket
     std::uint64_t kept_ = 0;                           // elements of all of them
     std::map<Formed, BufferId> formed_;                // of buckets that are scattered behind every backward

@@ -17,6 +17,8 @@ public:
     [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t op) const {
         return {edges_.data() + begin_[op], begin_[op + 1] - begin_[op]};
     }
+    /// Of all operations together.
+    [[nodiscard]] std::size_t all() const { return edges_.size(); }
 
 private:
     std::vector<std::uint32_t> begin_, edges_;

@@ -12,6 +12,19 @@
 
 namespace orrery::strategies {
 
+class Intern;
+
+/// A text that a writer names many operations by: looked up when it is first needed.
+class Name {
+public:
+    explicit constexpr Name(const char* text) : text_(text) {}
+    std::uint32_t in(Intern& intern);
+
+private:
+    const char* text_;
+    std::optional<std::uint32_t> number_;
+};
+
 /// Hands out indices into StepProgram::names and StepProgram::kernels, in order of first use.
 class Intern {
 public:
@@ -21,6 +34,9 @@ public:
     Compute kernel(const kernels::Kernel& kernel);
     /// Collective::once.
     std::uint32_t exchange(const std::optional<OnceANode>& exchange);
+    Label label(Name& name, Phase phase, std::int32_t micro_batch = -1, std::int32_t layer = -1) {
+        return {.name = name.in(*this), .micro_batch = micro_batch, .layer = layer, .phase = phase};
+    }
     Label label(std::string_view text, Phase phase, std::int32_t micro_batch = -1, std::int32_t layer = -1) {
         return {.name = name(text), .micro_batch = micro_batch, .layer = layer, .phase = phase};
     }
@@ -42,5 +58,10 @@ private:
     Numbers names_, kernels_;
     std::array<Recent, 64> recent_{};  // by address
 };
+
+inline std::uint32_t Name::in(Intern& intern) {
+    if (!number_) number_ = intern.name(text_);
+    return *number_;
+}
 
 }  // namespace orrery::strategies

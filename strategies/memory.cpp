@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
 
 namespace orrery::strategies {
 
@@ -12,6 +15,8 @@ constexpr std::size_t most_samples = 2000;
 /// First and last use, in program order.
 struct Uses {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max(), last = 0;
+
+    [[nodiscard]] bool any() const { return first <= last; }
 };
 
 bool lasting(const Buffer& buffer) { return buffer.lifetime.span == Lifetime::Span::step; }
@@ -22,89 +27,67 @@ std::vector<Uses> uses(const Program& program) {
     std::vector<Uses> lives(program.buffers.size());
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
-        for (const auto list : {program.reads(op), program.writes(op)})
-            for (const BufferId id : list) {
-                lives[id].first = std::min(lives[id].first, i);
-                lives[id].last = i;
-            }
+        const std::span operands(program.operands.data() + op.operands, std::size_t{op.reads} + op.writes);
+        for (const BufferId id : operands) {
+            lives[id].first = std::min(lives[id].first, i);
+            lives[id].last = i;
+        }
     }
     return lives;
 }
 
-/// Buffers that come and go as a program is gone through in order: those that do not last the whole step.
-class Passing {
-public:
-    explicit Passing(const Program& program) : program_(program), lives_(uses(program)) {}
-
-    /// born(buffer) for each whose first use is the operation; gone(buffer) for each whose last use it is.
-    template <class Born>
-    void begin(std::uint32_t op, const Born& born) {
-        each(op, [&](BufferId id) {
-            if (lives_[id].first != op) return;
-            lives_[id].first = told;
-            born(program_.buffers[id]);
-        });
+/// come(buffer, operation) for each that does not last the whole step and is used, go(buffer, operation) with the
+/// first at which it is no longer there: one past its last use.
+template <class Come, class Go>
+void pass(const Program& program, const std::vector<Uses>& lives, const Come& come, const Go& go) {
+    for (BufferId id = 0; id < lives.size(); ++id) {
+        if (lasting(program.buffers[id]) || !lives[id].any()) continue;
+        come(program.buffers[id], lives[id].first);
+        go(program.buffers[id], lives[id].last + 1);
     }
-    template <class Gone>
-    void end(std::uint32_t op, const Gone& gone) {
-        each(op, [&](BufferId id) {
-            if (lives_[id].last != op) return;
-            lives_[id].last = told;
-            gone(program_.buffers[id]);
-        });
-    }
-
-private:
-    static constexpr std::uint32_t told = std::numeric_limits<std::uint32_t>::max();  // an operation may name it twice
-
-    template <class Use>
-    void each(std::uint32_t number, const Use& use) {
-        const Op& op = program_.ops[number];
-        for (const auto list : {program_.reads(op), program_.writes(op)})
-            for (const BufferId id : list)
-                if (!lasting(program_.buffers[id])) use(id);
-    }
-
-    const Program& program_;
-    std::vector<Uses> lives_;
-};
+}
 
 std::uint64_t block_peak(const Program& block) {
-    Passing buffers(block);
+    std::vector<std::uint64_t> more(block.ops.size() + 1);  // than at the operation before, modulo 2^64
+    pass(
+        block, uses(block), [&](const Buffer& buffer, std::uint32_t op) { more[op] += bytes_of(buffer); },
+        [&](const Buffer& buffer, std::uint32_t op) { more[op] -= bytes_of(buffer); });
     std::uint64_t now = 0, peak = 0;
-    for (std::uint32_t i = 0; i < block.ops.size(); ++i) {
-        buffers.begin(i, [&](const Buffer& buffer) { now += bytes_of(buffer); });
-        peak = std::max(peak, now);
-        buffers.end(i, [&](const Buffer& buffer) { now -= bytes_of(buffer); });
-    }
+    for (const std::uint64_t change : more) peak = std::max(peak, now += change);
     return peak;
 }
 
-/// Bytes of the buffers that are there: by Keep on the device, with their sum, and on the host.
-struct InUse {
-    std::array<std::uint64_t, keeps> by_keep{};
-    std::uint64_t total = 0, host = 0;
+/// Bytes of the buffers that are there, or how many more there are, modulo 2^64: a negative number takes away.
+struct Bytes {
+    std::uint64_t device = 0, host = 0;
 
-    void born(const Buffer& buffer) { change(buffer, bytes_of(buffer)); }
-    void gone(const Buffer& buffer) { change(buffer, -bytes_of(buffer)); }
-    /// By Keep, and so much scratch more.
-    [[nodiscard]] std::array<std::uint64_t, keeps> with(std::uint64_t scratch) const {
-        auto sum = by_keep;
-        sum[static_cast<std::size_t>(Keep::scratch)] += scratch;
-        return sum;
-    }
-
-private:
-    /// Modulo 2^64: a negative number of bytes takes away.
-    void change(const Buffer& buffer, std::uint64_t bytes) {
-        if (buffer.where == Where::host) {
-            host += bytes;
-            return;
-        }
-        by_keep[static_cast<std::size_t>(buffer.keep)] += bytes;
-        total += bytes;
-    }
+    std::uint64_t& of(Where where) { return where == Where::host ? host : device; }
 };
+
+/// What an operation finds there more than the one before it; the first, than nothing.
+std::vector<Bytes> changes(const Program& program, const std::vector<Uses>& lives) {
+    std::vector<Bytes> more(program.ops.size() + 1);
+    for (const Buffer& buffer : program.buffers)
+        if (lasting(buffer)) more.front().of(buffer.where) += bytes_of(buffer);
+    pass(
+        program, lives, [&](const Buffer& buffer, std::uint32_t op) { more[op].of(buffer.where) += bytes_of(buffer); },
+        [&](const Buffer& buffer, std::uint32_t op) { more[op].of(buffer.where) -= bytes_of(buffer); });
+    return more;
+}
+
+using ByKeep = std::array<std::uint64_t, keeps>;
+
+/// Of the device's buffers that are there at an operation, and so much scratch more.
+ByKeep by_keep_at(const Program& program, const std::vector<Uses>& lives, std::uint32_t op, std::uint64_t scratch) {
+    ByKeep sum{};
+    sum[static_cast<std::size_t>(Keep::scratch)] = scratch;
+    for (BufferId id = 0; id < lives.size(); ++id) {
+        const Buffer& buffer = program.buffers[id];
+        if (buffer.where == Where::device && (lasting(buffer) || (lives[id].first <= op && op <= lives[id].last)))
+            sum[static_cast<std::size_t>(buffer.keep)] += bytes_of(buffer);
+    }
+    return sum;
+}
 
 void thin(std::vector<StageMemory::Sample>& samples) {
     if (samples.size() <= most_samples) return;
@@ -117,6 +100,36 @@ void thin(std::vector<StageMemory::Sample>& samples) {
                                          [](const auto& a, const auto& b) { return a.bytes < b.bytes; }));
     }
     samples = std::move(kept);
+}
+
+/// A call's block adds its peak.
+std::uint64_t scratch_of(const Op& op, std::span<const std::uint64_t> of_blocks) {
+    const auto* call = std::get_if<Call>(&op.what);
+    return call != nullptr ? of_blocks[call->block] : 0;
+}
+
+std::vector<StageMemory::Sample> samples(const Program& program, const std::vector<Uses>& lives,
+                                         std::span<const std::uint64_t> of_blocks) {
+    std::vector<ByKeep> more(program.ops.size() + 1);  // as changes(), of the device
+    const auto change = [&](const Buffer& buffer, std::uint32_t op, std::uint64_t bytes) {
+        if (buffer.where == Where::device) more[op][static_cast<std::size_t>(buffer.keep)] += bytes;
+    };
+    for (const Buffer& buffer : program.buffers)
+        if (lasting(buffer)) change(buffer, 0, bytes_of(buffer));
+    pass(
+        program, lives, [&](const Buffer& buffer, std::uint32_t op) { change(buffer, op, bytes_of(buffer)); },
+        [&](const Buffer& buffer, std::uint32_t op) { change(buffer, op, -bytes_of(buffer)); });
+    std::vector<StageMemory::Sample> list;
+    ByKeep now{};
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        for (std::size_t keep = 0; keep < keeps; ++keep) now[keep] += more[i][keep];
+        ByKeep all = now;
+        all[static_cast<std::size_t>(Keep::scratch)] += scratch_of(program.ops[i], of_blocks);
+        const std::uint64_t total = std::accumulate(all.begin(), all.end(), std::uint64_t{0});
+        if (list.empty() || list.back().bytes != total) list.push_back({i, total, all});
+    }
+    thin(list);
+    return list;
 }
 
 /// The three parts of a step, for the three maxima.
@@ -134,35 +147,42 @@ std::uint64_t& maximum_of(StageMemory& memory, Phase& reached, Phase phase) {
 
 }  // namespace
 
-StageMemory memory(const StepProgram& step, std::uint32_t role) {
+std::vector<std::uint64_t> block_peaks(const StepProgram& step) {
+    std::vector<std::uint64_t> peaks;
+    peaks.reserve(step.blocks.size());
+    for (const Program& block : step.blocks) peaks.push_back(block_peak(block));
+    return peaks;
+}
+
+StageMemory memory(const StepProgram& step, std::uint32_t role, std::span<const std::uint64_t> of_blocks,
+                   OverTime over_time) {
     const Program& program = step.programs[role];
-    std::vector<std::uint64_t> transient;
-    for (const Program& block : step.blocks) transient.push_back(block_peak(block));
-    InUse now;
-    for (const Buffer& buffer : program.buffers)
-        if (lasting(buffer)) now.born(buffer);
-    Passing buffers(program);
+    const std::vector<Uses> lives = uses(program);
+    const std::vector<Bytes> more = changes(program, lives);
     StageMemory result;
     result.role = role;
-    result.over_time.reserve(program.ops.size());
+    Bytes now;
     Phase reached = Phase::forward;
+    std::uint32_t fullest = 0;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        buffers.begin(i, [&](const Buffer& buffer) { now.born(buffer); });
+        now.device += more[i].device;
+        now.host += more[i].host;
         result.host = std::max(result.host, now.host);
-        const auto* call = std::get_if<Call>(&program.ops[i].what);
-        const std::uint64_t scratch = call != nullptr ? transient[call->block] : 0, total = now.total + scratch;
-        if (result.over_time.empty() || result.over_time.back().bytes != total)
-            result.over_time.push_back({i, total, now.with(scratch)});
+        const std::uint64_t total = now.device + scratch_of(program.ops[i], of_blocks);
         std::uint64_t& maximum = maximum_of(result, reached, program.ops[i].label.phase);
         maximum = std::max(maximum, total);
-        if (total > result.peak) {
-            result.peak = total;
-            result.at_peak = now.with(scratch);
-        }
-        buffers.end(i, [&](const Buffer& buffer) { now.gone(buffer); });
+        if (total <= result.peak) continue;
+        result.peak = total;
+        fullest = i;
     }
-    thin(result.over_time);
+    if (result.peak > 0)
+        result.at_peak = by_keep_at(program, lives, fullest, scratch_of(program.ops[fullest], of_blocks));
+    if (over_time == OverTime::sampled) result.over_time = samples(program, lives, of_blocks);
     return result;
+}
+
+StageMemory memory(const StepProgram& step, std::uint32_t role, OverTime over_time) {
+    return memory(step, role, block_peaks(step), over_time);
 }
 
 }  // namespace orrery::strategies

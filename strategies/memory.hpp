@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "strategies/step_program.hpp"
@@ -22,12 +23,20 @@ struct StageMemory {
         std::uint64_t bytes;
         std::array<std::uint64_t, keeps> by_keep;  ///< of these
     };
-    std::vector<Sample> over_time;  ///< at every change, in program order; thinned to at most 2,000 samples
+    std::vector<Sample> over_time;  ///< where asked for: at every change, in program order; thinned to 2,000 at most
     std::uint32_t role = 0;         ///< whose program it is
 };
 
+/// Whether StageMemory::over_time is wanted: its samples take longer than all the rest.
+enum class OverTime : std::uint8_t { left_out, sampled };
+
 /// Buffers are there as their lifetimes say, in all their versions; what they hold decides under which Keep they count.
 /// A call adds the peak of its block's own buffers while it runs.
-StageMemory memory(const StepProgram& step, std::uint32_t role);
+StageMemory memory(const StepProgram& step, std::uint32_t role, OverTime over_time = OverTime::left_out);
+
+/// By block: the peak of its own buffers, for memory() of several roles.
+std::vector<std::uint64_t> block_peaks(const StepProgram& step);
+StageMemory memory(const StepProgram& step, std::uint32_t role, std::span<const std::uint64_t> of_blocks,
+                   OverTime over_time = OverTime::left_out);
 
 }  // namespace orrery::strategies

@@ -44,7 +44,7 @@ void Offload::before(const Slot& slot, std::size_t position, const Slot* next, s
 }
 
 void Offload::behind(const Slot& slot, std::size_t position, const Slot* next, BufferId saved) {
-    if (!offloaded(slot.chunk, position)) return;
+    if (layers_ == 0 || !offloaded(slot.chunk, position)) return;
     const PlacedLayer& placed = stage_.chunks[slot.chunk][position];
     const std::uint64_t bytes = placed.blocks->saved_bytes;
     const BufferId host = builder_.buffer(bytes, Keep::activation, Where::host);

@@ -4,21 +4,24 @@
 #include <cstdint>
 #include <vector>
 
+#include "strategies/schedule/slot.hpp"
+
 namespace orrery::strategies {
 
 /// An item for each micro-batch in each chunk of a stage; its default until it is given another.
 template <class Item>
 class SlotTable {
 public:
+    explicit SlotTable(const PipelineShape& shape)
+        : micro_batches_(shape.all_micro_batches()), items_(std::size_t{shape.chunks} * micro_batches_) {}
+
     Item& at(std::uint32_t chunk, std::uint32_t micro_batch) {
-        if (rows_.size() <= chunk) rows_.resize(chunk + 1);
-        std::vector<Item>& row = rows_[chunk];
-        if (row.size() <= micro_batch) row.resize(micro_batch + 1);
-        return row[micro_batch];
+        return items_[std::size_t{chunk} * micro_batches_ + micro_batch];
     }
 
 private:
-    std::vector<std::vector<Item>> rows_;  // [chunk][micro-batch]
+    std::uint32_t micro_batches_;
+    std::vector<Item> items_;  // [chunk][micro-batch]
 };
 
 }  // namespace orrery::strategies

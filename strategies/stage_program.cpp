@@ -1,5 +1,7 @@
 #include "strategies/stage_program.hpp"
 
+#include <optional>
+
 #include "strategies/batch_input.hpp"
 #include "strategies/boundary.hpp"
 #include "strategies/checkpoint_boundary.hpp"
@@ -27,6 +29,7 @@ class StageWriter {
 public:
     StageWriter(const Plan& plan, const ModelBlocks& blocks, const Stage& stage, Intern& intern, std::uint32_t left_out)
         : plan_(plan),
+          shape_(plan.pipeline_shape()),
           left_out_(left_out),
           blocks_(blocks),
           stage_(stage),
@@ -36,11 +39,13 @@ public:
           offload_(plan, stage, builder_, intern),
           checkpoints_(plan, builder_, intern),
           schedule_(schedule_of(plan.strategy.schedule)),
-          slots_(schedule_.slots(plan.pipeline_shape(), stage.index)),
+          slots_(schedule_.slots(shape_, stage.index)),
           gradients_(plan, stage, slots_, builder_, intern),
           weights_(plan, stage, slots_, gradients_.buckets(), builder_, intern),
           host_(plan, owned_parameters(plan, stage), gradients_.buckets(), builder_, intern),
-          outputs_(slots_.size()) {}
+          saved_(shape_),
+          outputs_(slots_.size()),
+          one_version_(schedule_.versions(shape_, stage.index) == 1) {}
 
     Program write() && {
         lasting_buffers();
@@ -60,12 +65,15 @@ private:
         BufferId all = 0;  ///< or the rest of it
         BufferId for_weights = 0, output_gradient = 0;
     };
+    /// What the first call of a slot takes of another stage or chunk.
+    using Input = std::optional<BufferId>;
     /// What the call of a layer takes and makes. kept: what is left for those that come later.
     struct Use {
         std::vector<BufferId> reads, kept, writes;
 
-        void begin(const std::vector<BufferId>& first_reads) {
-            reads = first_reads;
+        void begin(Input input) {
+            reads.clear();
+            if (input) reads.push_back(*input);
             kept.clear();
             writes.clear();
         }
@@ -74,8 +82,7 @@ private:
     [[nodiscard]] std::size_t number(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
 
     [[nodiscard]] std::uint32_t slots_of_round() const {
-        const PipelineShape shape = plan_.pipeline_shape();
-        const std::uint32_t works = schedule_.round(shape) * shape.chunks * (schedule_.splits_backward() ? 3 : 2);
+        const std::uint32_t works = schedule_.round(shape_) * shape_.chunks * (schedule_.splits_backward() ? 3 : 2);
         return works + (schedule_.asynchronous ? 1 : 0);  // a round is a step, with its update
     }
 
@@ -88,26 +95,26 @@ private:
     void forward(const Slot& slot);
     void backward(const Slot& slot);
     void pair(const Slot& ahead, const Slot& back);
-    std::vector<BufferId> input(const Slot& slot);
-    Use& forward_use(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads);
-    void forward_layer(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads);
+    Input input(const Slot& slot);
+    Use& forward_use(const Slot& slot, std::size_t i, Input input);
+    void forward_layer(const Slot& slot, std::size_t i, Input input);
     void end_forward(const Slot& slot);
-    Use& backward_use(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads);
-    void backward_layer(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads);
+    Use& backward_use(const Slot& slot, std::size_t i, Input input);
+    void backward_layer(const Slot& slot, std::size_t i, Input input);
     void end_backward(const Slot& slot);
-    void pair_layers(const Slot& ahead, std::size_t i, const std::vector<BufferId>& of_i, const Slot& back,
-                     std::size_t j, const std::vector<BufferId>& of_j);
+    void pair_layers(const Slot& ahead, std::size_t i, Input of_i, const Slot& back, std::size_t j, Input of_j);
     [[nodiscard]] const std::uint32_t* pair_of(const PlacedLayer& ahead, const PlacedLayer& back) const;
     void weight_gradient(const Slot& slot);
     void call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use& use);
     void call_to_wait(std::uint32_t block, const Label& label, Use& use);
     void hand_on(const Slot& slot, std::vector<BufferId>& writes);
     void post_receives(std::size_t from, std::size_t to);
-    std::vector<BufferId> send_outputs(std::size_t from, std::size_t to);
+    void send_outputs(std::size_t from, std::size_t to);
     void update();
     void read_version(const Label& label);
 
     const Plan& plan_;
+    const PipelineShape shape_;
     std::uint32_t left_out_;
     const ModelBlocks& blocks_;
     const Stage& stage_;
@@ -124,10 +131,12 @@ private:
     OptimizerOffload host_;
     SlotTable<std::vector<Saved>> saved_;              // by layer
     std::vector<BufferId> outputs_;                    // slot -> boundary tensor it made
-    std::vector<BufferId> received_;                   // by the exchange at hand
+    std::vector<BufferId> exchanged_;                  // by the exchange at hand: what was sent and received
     Use forward_use_, backward_use_;                   // of the call at hand
     std::map<std::uint32_t, std::uint16_t> versions_;  // of weights, and what calls take that read it
+    bool one_version_;                                 // of weights
     std::uint32_t updates_ = 0;                        // so far
+    Name forward_{"forward"}, backward_{"backward"}, input_gradient_{"input gradient"}, exchange_{"boundary exchange"};
 };
 
 void StageWriter::lasting_buffers() {
@@ -144,7 +153,7 @@ void StageWriter::lasting_buffers() {
     weights += share(mesh, dense, dense.weights, stage_.frozen_parameters * state.weight);
     weights += secondary_bytes(plan_, (stage_.parameters + stage_.frozen_parameters) * 2);
     Lifetime versions = usual_lifetime(Keep::weight);
-    versions.versions = static_cast<std::uint16_t>(schedule_.versions(plan_.pipeline_shape(), stage_.index));
+    versions.versions = static_cast<std::uint16_t>(schedule_.versions(shape_, stage_.index));
     if (plan_.strategy.param_device != OffloadDevice::nvme)
         builder_.buffer({weights, Keep::weight, plan_.offloads_weights() ? Where::host : Where::device, versions});
     states += muon_more_bytes(plan_, stage_, owned_parameters(plan_, stage_));
@@ -171,7 +180,7 @@ void StageWriter::micro_batches() {
     post_receives(0, ends[0]);
     for (std::size_t w = 0; w < ends.size(); ++w) {
         const bool more = w + 1 < ends.size();
-        received_.clear();
+        exchanged_.clear();
         begins_.push_back(builder_.size());
         if (overlap && more) post_receives(ends[w], ends[w + 1]);
         for (std::size_t i = begin(w); i < ends[w]; ++i) {
@@ -187,13 +196,11 @@ void StageWriter::micro_batches() {
             if (overlap) send_outputs(first, i + 1);
         }
         if (overlap) continue;
-        std::vector<BufferId> waits = send_outputs(begin(w), ends[w]);
-        received_.clear();
+        send_outputs(begin(w), ends[w]);
         if (more) post_receives(ends[w], ends[w + 1]);
-        waits.insert(waits.end(), received_.begin(), received_.end());
-        if (waits.empty()) continue;
+        if (exchanged_.empty()) continue;
         const Phase phase = slots_[ends[w] - 1].work == SlotWork::forward ? Phase::forward : Phase::backward;
-        builder_.emit(Lane::compute, intern_.label("boundary exchange", phase), What{HostSync{}}, waits,
+        builder_.emit(Lane::compute, intern_.label(exchange_, phase), What{HostSync{}}, exchanged_,
                       std::span<const BufferId>{});
     }
 }
@@ -213,14 +220,12 @@ void StageWriter::run(const Slot& slot) {
 
 void StageWriter::post_receives(std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i)
-        if (boundary_.receives(slots_[i])) received_.push_back(boundary_.post_receive(slots_[i]));
+        if (boundary_.receives(slots_[i])) exchanged_.push_back(boundary_.post_receive(slots_[i]));
 }
 
-std::vector<BufferId> StageWriter::send_outputs(std::size_t from, std::size_t to) {
-    std::vector<BufferId> tokens;
+void StageWriter::send_outputs(std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i)
-        if (boundary_.sends(slots_[i])) tokens.push_back(boundary_.send(slots_[i], outputs_[i]));
-    return tokens;
+        if (boundary_.sends(slots_[i])) exchanged_.push_back(boundary_.send(slots_[i], outputs_[i]));
 }
 
 /// The last call of a slot writes what the next stage, or another chunk of this one, takes.
@@ -250,9 +255,9 @@ void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, con
 
 /// Of weights that have several: the call emitted last reads its micro-batch's.
 void StageWriter::read_version(const Label& label) {
-    const PipelineShape shape = plan_.pipeline_shape();
-    if (schedule_.versions(shape, stage_.index) == 1) return;
-    const std::uint32_t version = schedule_.version(shape, stage_.index, static_cast<std::uint32_t>(label.micro_batch));
+    if (one_version_) return;
+    const std::uint32_t version =
+        schedule_.version(shape_, stage_.index, static_cast<std::uint32_t>(label.micro_batch));
     const auto [known, is_new] = versions_.try_emplace(version);
     if (is_new)
         known->second = builder_.state({.operands = {{.state = State::weights, .version = version}}});
@@ -260,20 +265,20 @@ void StageWriter::read_version(const Label& label) {
         builder_.state(known->second);
 }
 
-/// What the first call of a slot takes of another stage or chunk.
-std::vector<BufferId> StageWriter::input(const Slot& slot) {
-    if (boundary_.receives(slot) || boundary_.takes(slot)) return {boundary_.input(slot)};
-    return {};
+StageWriter::Input StageWriter::input(const Slot& slot) {
+    if (boundary_.receives(slot) || boundary_.takes(slot)) return boundary_.input(slot);
+    return std::nullopt;
 }
 
-StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads) {
+StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, Input input) {
     const auto& chunk = stage_.chunks[slot.chunk];
     const LayerBlocks& blocks = *chunk[i].blocks;
-    saved(slot).reserve(chunk.size());
-    Saved& kept = saved(slot).emplace_back();
+    std::vector<Saved>& of_layers = saved(slot);
+    if (i == 0) of_layers.reserve(chunk.size());
+    Saved& kept = of_layers.emplace_back();
     kept.all = builder_.buffer(blocks.saved_bytes - blocks.weight_saved_bytes, Keep::activation);
     Use& use = forward_use_;
-    use.begin(reads);
+    use.begin(input);
     use.kept.push_back(kept.all);
     if (blocks.weight_gradient != LayerBlocks::none)
         use.kept.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
@@ -283,11 +288,11 @@ StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, cons
     return use;
 }
 
-void StageWriter::forward_layer(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads) {
+void StageWriter::forward_layer(const Slot& slot, std::size_t i, Input input) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
-    const Label label = intern_.label("forward", Phase::forward, mb, placed.layer);
-    Use& use = forward_use(slot, i, reads);
+    const Label label = intern_.label(forward_, Phase::forward, mb, placed.layer);
+    Use& use = forward_use(slot, i, input);
     checkpoints_.before(label, placed.runs_again, use.writes);
     gradients_.take_turn(use.reads);
     call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward, label, use);
@@ -297,23 +302,23 @@ void StageWriter::forward_layer(const Slot& slot, std::size_t i, const std::vect
 }
 
 void StageWriter::end_forward(const Slot& slot) {
-    const PipelineShape shape = plan_.pipeline_shape();
-    if (shape.virtual_stage(slot.chunk, stage_.index) + 1 == shape.virtual_stages())
+    if (shape_.virtual_stage(slot.chunk, stage_.index) + 1 == shape_.virtual_stages())
         emit_batch_loss(plan_, slot.micro_batch, builder_, intern_);
 }
 
 void StageWriter::forward(const Slot& slot) {
-    std::vector<BufferId> reads = input(slot);
+    Input received = input(slot);
     emit_batch_input(plan_, slot.micro_batch, builder_, intern_);
-    for (std::size_t i = 0; i < stage_.chunks[slot.chunk].size(); ++i) forward_layer(slot, i, std::exchange(reads, {}));
+    for (std::size_t i = 0; i < stage_.chunks[slot.chunk].size(); ++i)
+        forward_layer(slot, i, std::exchange(received, std::nullopt));
     end_forward(slot);
 }
 
-StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads) {
+StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, Input input) {
     const LayerBlocks& blocks = *stage_.chunks[slot.chunk][i].blocks;
     Saved& kept = saved(slot).at(i);
     Use& use = backward_use_;
-    use.begin(reads);
+    use.begin(input);
     weights_.before(slot, i, use.reads, use.writes);
     offload_.before(slot, i, following(slot), use.reads, use.writes);
     use.reads.push_back(offload_.back(slot, i, kept.all));
@@ -328,14 +333,14 @@ StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, con
     return use;
 }
 
-void StageWriter::backward_layer(const Slot& slot, std::size_t i, const std::vector<BufferId>& reads) {
+void StageWriter::backward_layer(const Slot& slot, std::size_t i, Input input) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
     const LayerBlocks& blocks = *placed.blocks;
     const bool whole = slot.work == SlotWork::backward;
     const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
-    const Label label = intern_.label(whole ? "backward" : "input gradient", Phase::backward,
+    const Label label = intern_.label(whole ? backward_ : input_gradient_, Phase::backward,
                                       static_cast<std::int32_t>(slot.micro_batch), placed.layer);
-    Use& use = backward_use(slot, i, reads);
+    Use& use = backward_use(slot, i, input);
     if (block != LayerBlocks::none) {
         checkpoints_.before(label, placed.runs_again, use.writes);
         gradients_.take_turn(use.reads);
@@ -351,8 +356,9 @@ void StageWriter::end_backward(const Slot& slot) {
 
 /// The backward of a chunk, or where it is in two parts the first of them.
 void StageWriter::backward(const Slot& slot) {
-    std::vector<BufferId> reads = input(slot);
-    for (std::size_t i = stage_.chunks[slot.chunk].size(); i-- > 0;) backward_layer(slot, i, std::exchange(reads, {}));
+    Input received = input(slot);
+    for (std::size_t i = stage_.chunks[slot.chunk].size(); i-- > 0;)
+        backward_layer(slot, i, std::exchange(received, std::nullopt));
     end_backward(slot);
 }
 
@@ -363,14 +369,14 @@ const std::uint32_t* StageWriter::pair_of(const PlacedLayer& ahead, const Placed
 }
 
 /// The label is the backward's.
-void StageWriter::pair_layers(const Slot& ahead, std::size_t i, const std::vector<BufferId>& of_i, const Slot& back,
-                              std::size_t j, const std::vector<BufferId>& of_j) {
+void StageWriter::pair_layers(const Slot& ahead, std::size_t i, Input of_i, const Slot& back, std::size_t j,
+                              Input of_j) {
     const PlacedLayer &one = stage_.chunks[ahead.chunk][i], &other = stage_.chunks[back.chunk][j];
     Use& use = forward_use(ahead, i, of_i);
     gradients_.take_turn(use.reads);
     const auto mb = static_cast<std::int32_t>(ahead.micro_batch);
     if (one.blocks->forward_to_wait != LayerBlocks::none)
-        call_to_wait(one.blocks->forward_to_wait, intern_.label("forward", Phase::forward, mb, one.layer), use);
+        call_to_wait(one.blocks->forward_to_wait, intern_.label(forward_, Phase::forward, mb, one.layer), use);
     const Use& beside = backward_use(back, j, of_j);
     use.reads.insert(use.reads.end(), beside.reads.begin(), beside.reads.end());
     use.kept.insert(use.kept.end(), use.writes.begin(), use.writes.end());
@@ -386,17 +392,18 @@ void StageWriter::pair_layers(const Slot& ahead, std::size_t i, const std::vecto
 /// the embedding first, and the loss's backward.
 void StageWriter::pair(const Slot& ahead, const Slot& back) {
     const auto &to = stage_.chunks[ahead.chunk], &fro = stage_.chunks[back.chunk];
-    std::vector<BufferId> forward_reads = input(ahead), backward_reads = input(back);
+    Input to_forward = input(ahead), to_backward = input(back);
     emit_batch_input(plan_, ahead.micro_batch, builder_, intern_);
     std::size_t i = 0, left = fro.size();
-    const auto step_forward = [&] { forward_layer(ahead, i++, std::exchange(forward_reads, {})); };
-    const auto step_backward = [&] { backward_layer(back, --left, std::exchange(backward_reads, {})); };
+    const auto step_forward = [&] { forward_layer(ahead, i++, std::exchange(to_forward, std::nullopt)); };
+    const auto step_backward = [&] { backward_layer(back, --left, std::exchange(to_backward, std::nullopt)); };
     const auto in_body = [&](const PlacedLayer& layer) { return pair_of(layer, layer) != nullptr; };
     while (i < to.size() && !in_body(to[i])) step_forward();
     while (left > 0 && !in_body(fro[left - 1])) step_backward();
     while (i < to.size() && left > 0 && pair_of(to[i], fro[left - 1]) != nullptr) {
         --left;
-        pair_layers(ahead, i++, std::exchange(forward_reads, {}), back, left, std::exchange(backward_reads, {}));
+        pair_layers(ahead, i++, std::exchange(to_forward, std::nullopt), back, left,
+                    std::exchange(to_backward, std::nullopt));
     }
     while (left > 0) step_backward();
     while (i < to.size()) step_forward();

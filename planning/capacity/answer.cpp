@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "base/units.hpp"
 #include "documents/write_fields.hpp"
-#include "planning/parallel.hpp"
 #include "planning/search/search.hpp"
 #include "strategies/plan_fields.hpp"
 
@@ -258,7 +258,7 @@ Plan searched(const Question& question, const Candidate& candidate, FactsFile& k
         planning::Journal journal(log, {"capacity", key, planning::Journal::any}, planning::Journal::Start::go_on);
         std::optional<planning::FoundPlan> found_best;
         try {
-            found_best = planning::search(asked, profiles, journal, {.threads = planning::all_cores()}).best.front();
+            found_best = planning::search(asked, profiles, journal, {.threads = all_cores()}).best.front();
         } catch (const Error&) {
             journal.remove();  // there is nothing to go on with
             throw;

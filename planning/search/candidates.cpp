@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "planning/parallel.hpp"
+#include "base/parallel.hpp"
 #include "planning/search/bounds.hpp"
 
 namespace orrery::planning {

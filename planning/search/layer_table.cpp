@@ -36,9 +36,7 @@ struct Blocks {
         step.programs = {calls(all)};
         for (const sim::OpCost& cost : kind ? prices.on(*kind, step, plan) : prices.of(step, plan))
             seconds.push_back({cost.device, cost.host});
-        step.programs.clear();
-        for (const std::uint32_t block : all) step.programs.push_back(calls({block}));
-        for (const std::uint32_t block : all) working.push_back(strategies::memory(step, block).peak);
+        working = strategies::block_peaks(step);
     }
     [[nodiscard]] CallSums time(std::uint32_t block) const {
         return block == LayerBlocks::none ? CallSums{} : seconds[block];

@@ -11,9 +11,9 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "base/units.hpp"
 #include "planning/fingerprint.hpp"
-#include "planning/parallel.hpp"
 #include "planning/search/results.hpp"
 #include "sim/host_copies.hpp"
 #include "sim/session.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "planning/parallel.hpp"
+#include "base/parallel.hpp"
 #include "sim/session.hpp"
 
 namespace orrery::planning {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "planning/parallel.hpp"
+#include "base/parallel.hpp"
 #include "planning/search/question.hpp"
 #include "planning/sweep/sweep.hpp"
 #include "python/native/bindings.hpp"
@@ -26,7 +26,7 @@ struct Work {
     unsigned threads;
     std::string log;
 
-    Work(unsigned asked, std::string file) : threads(asked > 0 ? asked : planning::all_cores()), log(std::move(file)) {}
+    Work(unsigned asked, std::string file) : threads(asked > 0 ? asked : all_cores()), log(std::move(file)) {}
     [[nodiscard]] planning::Crew crew() const { return planning::crew_of(threads); }
 };
 

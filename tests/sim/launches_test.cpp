@@ -44,9 +44,10 @@ TEST(Launches, TheLastExpertEndsItsPartBehindThem) {
         const auto* compute = std::get_if<strategies::Compute>(&op.what);
         if (compute == nullptr || !op.label.routed || costs.kernels()[compute->kernel].launches.parts == 1) continue;
         ++grouped;
-        EXPECT_DOUBLE_EQ(costs.issue(op) - costs.dispatch(op), 63 * launch);
-        EXPECT_DOUBLE_EQ(costs.soonest_end(op, 64e-9, 0), costs.issue(op) + 1e-9);
-        EXPECT_DOUBLE_EQ(costs.soonest_end(op, 1, 0), costs.dispatch(op) + 1) << "a long one hides them";
+        const HandOut host = costs.hand_out(op);
+        EXPECT_DOUBLE_EQ(host.all - host.first, 63 * launch);
+        EXPECT_DOUBLE_EQ(host.soonest_end(64e-9, 0), host.all + 1e-9);
+        EXPECT_DOUBLE_EQ(host.soonest_end(1, 0), host.first + 1) << "a long one hides them";
     }
     EXPECT_GT(grouped, 0U);
 }

@@ -24,7 +24,7 @@ TEST(Memory, BuffersLiveFromFirstWriteToLastUse) {
     builder.emit(Lane::compute, {0, 0, 0, Phase::backward}, Compute{0}, {a}, {c});
     builder.emit(Lane::compute, {0, 0, 0, Phase::optimizer}, Compute{0}, {}, {weight});
     step.programs.push_back(std::move(builder).finish());
-    const StageMemory result = memory(step, 0);
+    const StageMemory result = memory(step, 0, OverTime::sampled);
     EXPECT_EQ(result.before_backward, 1030U);
     EXPECT_EQ(result.after_backward, 1050U) << "b is gone";
     EXPECT_EQ(result.after_optimizer, 1000U);
@@ -185,7 +185,8 @@ TEST(Memory, RecomputingSomeLayersLiesBetween) {
 TEST(Memory, SamplesAreThinnedButKeepThePeak) {
     Plan plan = tiny_plan();
     plan.training.global_batch = 2 * 1000;
-    const StageMemory result = memory(build(plan), 0);
+    const StageMemory result = memory(build(plan), 0, OverTime::sampled);
+    EXPECT_TRUE(memory(build(plan), 0).over_time.empty()) << "not asked for";
     EXPECT_LE(result.over_time.size(), 2000U);
     EXPECT_GT(result.over_time.size(), 500U);
     const auto most = std::max_element(result.over_time.begin(), result.over_time.end(),

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace orrery::planning {
+namespace orrery {
 
 /// As many threads as there are cores; at least one.
 inline unsigned all_cores() { return std::max(1U, std::thread::hardware_concurrency()); }
@@ -37,4 +37,11 @@ void for_each_with(std::vector<Worker>& workers, std::size_t count, const F& f) 
     if (failed) std::rethrow_exception(failed);
 }
 
-}  // namespace orrery::planning
+/// The same on so many threads, whose workers hold nothing.
+template <class F>
+void for_each_on(unsigned threads, std::size_t count, const F& f) {
+    std::vector<unsigned> workers(std::max(1U, threads));
+    for_each_with(workers, count, [&](unsigned /*worker*/, std::size_t i) { f(i); });
+}
+
+}  // namespace orrery
