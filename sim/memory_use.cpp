@@ -24,7 +24,8 @@ std::vector<std::uint64_t> capacities(const RanStep& ran, const std::vector<Popu
 }
 
 /// Adds the groups of ranks among which a program communicates. Neighbours of a pipeline share one.
-void add_groups(const strategies::Mesh& mesh, const strategies::Program& program, std::set<std::uint8_t>& groups) {
+void add_groups(const strategies::Mesh& mesh, const strategies::Program& program,
+                std::set<strategies::AxisSet::Bits>& groups) {
     const auto note = [&](const strategies::AxisSet& group) {
         if (mesh.group_size(group) > 1) groups.insert(group.bits());
     };
@@ -36,11 +37,11 @@ void add_groups(const strategies::Mesh& mesh, const strategies::Program& program
 
 /// By role: the groups that each has a communicator for, those of all blocks among them.
 std::vector<std::uint32_t> groups_of(const strategies::StepProgram& step) {
-    std::set<std::uint8_t> of_blocks;
+    std::set<strategies::AxisSet::Bits> of_blocks;
     for (const strategies::Program& block : step.blocks) add_groups(step.mesh, block, of_blocks);
     std::vector<std::uint32_t> numbers;
     for (const strategies::Program& program : step.programs) {
-        std::set<std::uint8_t> groups = of_blocks;
+        std::set<strategies::AxisSet::Bits> groups = of_blocks;
         add_groups(step.mesh, program, groups);
         numbers.push_back(static_cast<std::uint32_t>(groups.size()));
     }
