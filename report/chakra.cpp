@@ -370,7 +370,7 @@ private:
     std::function<std::uint32_t(AxisSet)> group_;
     Waits waits_;
     Tags sent_, received_;
-    std::map<std::uint8_t, std::uint64_t> passed_on_;  // by axes
+    std::map<AxisSet::Bits, std::uint64_t> passed_on_;  // by axes
     Micros micros_, host_micros_;
     std::set<std::uint64_t> launch_waits_;  // ids
 };
@@ -414,7 +414,7 @@ std::string ChakraTrace::groups_json() const {
 }
 
 void ChakraTrace::write(std::uint32_t rank, const std::function<void(std::string_view)>& sink) const {
-    std::map<std::uint8_t, std::uint32_t> known;
+    std::map<AxisSet::Bits, std::uint32_t> known;
     const auto group = [&, rank](AxisSet set) {
         const auto [found, fresh] = known.try_emplace(set.bits(), 0);
         if (fresh) found->second = group_of(rank, set);

@@ -60,7 +60,7 @@ private:
 
     const strategies::StepProgram& step_;
     std::optional<ChakraTimes> times_;
-    std::map<std::pair<std::uint8_t, std::uint32_t>, std::uint32_t> group_;  ///< by axes and first rank
+    std::map<std::pair<strategies::AxisSet::Bits, std::uint32_t>, std::uint32_t> group_;  ///< by axes and first rank
 };
 
 }  // namespace orrery::report

@@ -22,7 +22,7 @@ using strategies::Lane;
 using strategies::StepProgram;
 
 /// The group by its first rank, its axes and the lane.
-using Round = std::tuple<std::uint32_t, std::uint8_t, Lane>;
+using Round = std::tuple<std::uint32_t, strategies::AxisSet::Bits, Lane>;
 /// Sender, receiver, and the sender's step along the axis.
 using Wire = std::tuple<std::uint32_t, std::uint32_t, std::int32_t, bool>;
 

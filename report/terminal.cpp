@@ -45,6 +45,14 @@ std::string sharding_text(const strategies::Strategy& s) {
     return more.empty() ? fmt::format("{}, ", divided) : fmt::format("ZeRO++ ({}), ", fmt::join(more, ", "));
 }
 
+/// " (2d)", " (2.5d, depth 2)" of tensor ranks that divide matrices both ways.
+std::string grid_text(const strategies::Strategy& s) {
+    const strategies::TensorGrid grid = strategies::grid_of(s.tensor_mode, s.tensor, s.tensor_depth);
+    if (!grid.divides()) return "";
+    const std::string depth = grid.copies() > 1 ? fmt::format(", depth {}", grid.copies()) : "";
+    return fmt::format(" ({}{})", strategies::tensor_mode_names[grid.mode], depth);
+}
+
 /// "CP2 ", with how its ranks exchange what attention needs.
 std::string context_text(const strategies::Strategy& s) {
     if (s.context == 1) return "";
@@ -112,8 +120,8 @@ std::string headline(const scenarios::Scenario& scenario, const sim::Step& p, St
     const auto& [model, s, training, placement, drives, window, own] = scenario.plan;
     std::string text = paint(style, Ink::bold, scenario.name);
     const std::string experts = model.experts > 0 ? fmt::format("  EP{}", s.expert) : "";
-    text += fmt::format("   {} GPUs  TP{} {}PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),
-                        s.tensor, context_text(s), s.pipeline, s.data, experts, training.micro_batch,
+    text += fmt::format("   {} GPUs  TP{}{} {}PP{} DP{}{}  micro-batch {} x {}   profile {}\n", format_grouped(p.gpus),
+                        s.tensor, grid_text(s), context_text(s), s.pipeline, s.data, experts, training.micro_batch,
                         micro_batches_text(scenario.plan), p.profile);
     const std::string sequence = s.sequence_parallel ? "sequence parallel, " : "";
     return text + fmt::format("{}{} on {}{}: {}, {}, {}{}{}{}, batch {} x {} {}\n", model_title(model),

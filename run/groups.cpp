@@ -16,8 +16,8 @@ using strategies::Collective;
 using strategies::Lane;
 
 /// In an order that is the same on every rank.
-std::map<std::pair<std::uint8_t, Lane>, AxisSet> used_groups(const strategies::StepProgram& step) {
-    std::map<std::pair<std::uint8_t, Lane>, AxisSet> used;
+std::map<std::pair<AxisSet::Bits, Lane>, AxisSet> used_groups(const strategies::StepProgram& step) {
+    std::map<std::pair<AxisSet::Bits, Lane>, AxisSet> used;
     for (const auto* list : {&step.blocks, &step.programs})
         for (const strategies::Program& program : *list)
             for (const strategies::Op& op : program.ops)

@@ -26,7 +26,7 @@ public:
     [[nodiscard]] kernels::Communicator& pipeline(bool forward, std::uint32_t from_stage, std::uint32_t to_stage) const;
 
 private:
-    using Key = std::pair<std::uint8_t, strategies::Lane>;
+    using Key = std::pair<strategies::AxisSet::Bits, strategies::Lane>;
     std::map<Key, std::unique_ptr<kernels::Communicator>> groups_;
     static constexpr std::size_t links = 4;  ///< from an even stage, from an odd one, to the last, to the first
     std::array<std::array<std::unique_ptr<kernels::Communicator>, links>, 2> pipeline_;

@@ -170,6 +170,8 @@ void require_executable(const strategies::Plan& plan) {
     require(schedule.order == strategies::ChunkOrder::wraps, "/strategy/schedule",
             fmt::format("{} cannot be executed yet", schedule.name),
             "set it to \"1f1b\", \"interleaved\", \"zb-h1\" or \"pipedream-2bw\"");
+    require(!plan.tensor_grid().divides(), "/strategy/tensor_mode",
+            "blocks of matrices on a grid of tensor ranks cannot be executed yet", "set it to \"1d\"");
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",

@@ -176,8 +176,9 @@ private:
     const Folding* folding_;
     std::uint32_t rank_;
     strategies::RankPlacement placement_;
-    mutable std::map<std::uint8_t, Group> groups_;  // by bits of the set
-    mutable std::map<std::tuple<kernels::CollectiveKind, std::uint8_t, std::uint64_t, std::uint32_t>, double>
+    mutable std::map<strategies::AxisSet::Bits, Group> groups_;  // by bits of the set
+    mutable std::map<std::tuple<kernels::CollectiveKind, strategies::AxisSet::Bits, std::uint64_t, std::uint32_t>,
+                     double>
         collectives_;  // seconds
     double gap_, dispatch_, routed_dispatch_, plain_dispatch_, looped_product_, looped_message_, slowdown_;
     std::optional<HostCopies> copies_;

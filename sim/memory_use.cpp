@@ -25,7 +25,7 @@ std::vector<std::uint64_t> capacities(const RanStep& ran, const std::vector<Popu
 }
 
 /// Sets of axes, by their bits.
-using Groups = std::bitset<256>;
+using Groups = std::bitset<std::size_t{1} << strategies::all_axes.size()>;
 
 /// Adds the groups of ranks among which a program communicates. Neighbours of a pipeline share one.
 void add_groups(const strategies::Mesh& mesh, const strategies::Program& program, Groups& groups) {

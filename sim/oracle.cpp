@@ -148,7 +148,7 @@ private:
     std::vector<std::vector<double>> ready_;
     using Posts = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // rank, op
     std::map<Wire, std::pair<Posts, Posts>> wires_;
-    std::map<std::tuple<std::uint32_t, std::uint8_t, strategies::Lane>, Posts> groups_;
+    std::map<std::tuple<std::uint32_t, strategies::AxisSet::Bits, strategies::Lane>, Posts> groups_;
 };
 
 }  // namespace

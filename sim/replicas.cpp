@@ -23,7 +23,7 @@ bool on_links(const Folding& folding, std::uint32_t number, const Tape::Op& op) 
 }  // namespace
 
 Traffic before_replicas_meet(const strategies::StepProgram& step, const Traffic& traffic) {
-    std::array<bool, 256> early{};  // by bits of the set
+    std::array<bool, std::size_t{1} << strategies::all_axes.size()> early{};  // by bits of the set
     for (const strategies::Program& program : step.programs)
         for (std::size_t i = 0; i < program.ops.size() / 2; ++i)
             if (const auto* collective = std::get_if<strategies::Collective>(&program.ops[i].what))

@@ -20,8 +20,8 @@ using strategies::Send;
 Traffic::Traffic(const strategies::StepProgram& step, strategies::RankPlacement place)
     : mesh(step.mesh), placement(std::move(place)), role(step.role) {
     std::vector<std::set<Channel>> sent;
-    std::vector<std::set<std::uint8_t>> joined;
-    std::map<std::uint8_t, GroupSet> by_bits;
+    std::vector<std::set<AxisSet::Bits>> joined;
+    std::map<AxisSet::Bits, GroupSet> by_bits;
     for (const strategies::Program& program : step.programs) {
         sent.emplace_back();
         joined.emplace_back();
@@ -44,7 +44,7 @@ Traffic::Traffic(const strategies::StepProgram& step, strategies::RankPlacement 
         auto& sends = sends_of.emplace_back();
         for (const Channel& channel : sent[r]) sends.push_back(number(channel));
         auto& groups = groups_of.emplace_back();
-        for (const std::uint8_t bits : joined[r]) groups.push_back(number(by_bits.at(bits).axes));
+        for (const AxisSet::Bits bits : joined[r]) groups.push_back(number(by_bits.at(bits).axes));
     }
 }
 

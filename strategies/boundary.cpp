@@ -9,9 +9,10 @@ Boundary::Boundary(const Plan& plan, std::uint32_t stage, Builder& builder, Inte
     : shape_(plan.pipeline_shape()), stage_(stage), builder_(builder), intern_(intern), posted_(shape_), here_(shape_) {
     const std::uint64_t element = kernels::size_of(residual_dtype(plan));
     const std::uint64_t whole = plan.rank_tokens() * plan.model.hidden * element;
-    const bool split = plan.strategy.tensor > 1 && (plan.strategy.sequence_parallel || plan.strategy.scatter_gather);
+    const bool parted = plan.strategy.sequence_parallel || plan.tensor_grid().divides();  // ranks hold parts anyway
+    const bool split = plan.strategy.tensor > 1 && (parted || plan.strategy.scatter_gather);
     wire_bytes_ = split ? whole / plan.strategy.tensor : whole;
-    full_bytes_ = plan.strategy.sequence_parallel ? wire_bytes_ : whole;
+    full_bytes_ = parted ? wire_bytes_ : whole;
 }
 
 bool Boundary::scattered() const { return wire_bytes_ < full_bytes_; }

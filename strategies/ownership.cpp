@@ -10,7 +10,13 @@ namespace {
 
 /// How a class lies on ranks that are no replicas of each other: by widths, by experts, by layers.
 void place_parts(const Plan& plan, ParameterClass of, Along& column) {
-    column[Axis::tensor] = of == ParameterClass::norm ? Placement::replicated : Placement::sharded_width;
+    const TensorGrid grid = plan.tensor_grid();
+    if (grid.divides()) {  // what few numbers a cube's ranks hold together they have summed layer by layer
+        for (const Axis axis : {Axis::tensor_row, Axis::tensor_column}) column[axis] = Placement::sharded_width;
+        if (grid.cube()) column[Axis::tensor_depth] = Placement::sharded_width;
+    } else {
+        column[Axis::tensor] = of == ParameterClass::norm ? Placement::replicated : Placement::sharded_width;
+    }
     column[Axis::pipeline] = Placement::sharded_width;
     if (of == ParameterClass::expert && plan.expert_extent() > 1) column[Axis::expert] = Placement::sharded_width;
     // First and last stage hold the words that logits share, or that are looked up to predict further tokens.

@@ -16,6 +16,7 @@
 #include "strategies/replica_batches.hpp"
 #include "strategies/schedule_rules.hpp"
 #include "strategies/stage_split.hpp"
+#include "strategies/tensor_grid_rules.hpp"
 #include "strategies/tensor_overlap.hpp"
 #include "strategies/weight_offload.hpp"
 #include "strategies/zero_plus_plus.hpp"
@@ -42,6 +43,7 @@ void check_sizes(const Plan& plan) {
 
 /// Tensor parallelism splits heads, key-value heads and the MLP's width (Shoeybi et al. 2019, section 3).
 void check_tensor(const Plan& plan) {
+    if (plan.tensor_grid().divides()) return;
     const models::ModelSpec& model = plan.model;
     const uint64_t tensor = plan.strategy.tensor;
     const auto splits = std::to_array<std::pair<uint64_t, std::string_view>>(
@@ -341,6 +343,7 @@ void validate(const Plan& plan) {
     check_replica_counts(plan);
     models::validate(plan.model);
     models::validate_sequence(plan.model, plan.training.seq, "/training/seq_length");
+    check_tensor_grid(plan);
     check_model_division(plan);
     check_tensor(plan);
     check_tensor_overlap(plan);

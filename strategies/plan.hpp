@@ -13,6 +13,7 @@
 #include "strategies/rank_placement.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/sharding.hpp"
+#include "strategies/tensor_grid.hpp"
 
 namespace orrery::strategies {
 
@@ -60,6 +61,8 @@ enum class OptimizerDevice : std::uint8_t { cpu, nvme };
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {
     std::uint32_t tensor = 1;
+    TensorMode tensor_mode = TensorMode::one_d;  ///< how these ranks divide matrices (tensor_grid.hpp)
+    std::uint32_t tensor_depth = 1;              ///< of 2.5d: grids that lie upon each other
     std::uint32_t pipeline = 1;
     std::uint32_t virtual_pipeline = 1;  ///< model chunks per stage; > 1 needs a schedule that holds several
     std::uint32_t data = 1;
@@ -280,10 +283,15 @@ struct Plan {
                                                                     : 0;
         return part == 0 || ranks % part != 0 ? 1 : ranks / part;
     }
+    /// Of tensor ranks; one point where they divide widths alone.
+    [[nodiscard]] TensorGrid tensor_grid() const {
+        return grid_of(strategy.tensor_mode, strategy.tensor, strategy.tensor_depth);
+    }
     [[nodiscard]] Mesh mesh() const {
         const std::uint32_t expert = expert_extent(), copies = groups_of_data();
-        return {
-            {strategy.tensor, strategy.context, expert, strategy.data / expert / copies, copies, strategy.pipeline}};
+        const TensorGrid grid = tensor_grid();
+        return {{grid.divides() ? 1 : strategy.tensor, grid.row, grid.column, grid.depth, strategy.context, expert,
+                 strategy.data / expert / copies, copies, strategy.pipeline}};
     }
     /// Tokens of a sequence, and of a micro-batch, that one rank holds.
     [[nodiscard]] std::uint32_t rank_seq(models::Sequence sequence = models::Sequence::only) const {
@@ -318,6 +326,7 @@ struct Plan {
         AxisSet group{Axis::data};
         if (groups_of_data() > 1) group = group | AxisSet{Axis::replica};
         if (strategy.context > 1) group = group | AxisSet{Axis::context};
+        if (tensor_grid().copies() > 1) group = group | AxisSet{Axis::tensor_depth};
         return expert_extent() > 1 ? group | AxisSet{Axis::expert} : group;
     }
     /// Stages that hold copies of the same layers.

@@ -31,6 +31,14 @@ constexpr auto sharding_words = [] {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(shardings[i].name, shardings[i].kind);
     return words;
 }();
+constexpr auto tensor_modes = [] {
+    std::array<documents::Word, tensor_mode_names.size()> words;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const auto mode = static_cast<TensorMode>(i);
+        words[i] = word(tensor_mode_names[mode], mode);
+    }
+    return words;
+}();
 constexpr std::array exchanges{word("p2p", ContextExchange::p2p), word("all_gather", ContextExchange::all_gather),
                                word("a2a", ContextExchange::a2a)};
 static_assert(exchanges.size() == enumerators<ContextExchange>);
@@ -88,6 +96,14 @@ constexpr std::array of_strategy{
         .others = {megatron("tensor_model_parallel_size")},
         .origin = "Shoeybi et al. 2019, arXiv:1909.08053",
         .published = "tp"}),
+    field<&Strategy::tensor_mode>({.name = "tensor_mode", .words = tensor_modes,
+        .help = "How tensor ranks divide matrices: 1d by one width, as Megatron-LM; 2d in blocks on a square of ranks "
+                "(SUMMA); 2.5d on tensor_depth squares; 3d on a cube.",
+        .origin = "Xu et al. 2021, arXiv:2104.05343; Wang et al. 2021, arXiv:2105.14500; Bian et al. 2021, "
+                  "arXiv:2105.14450; Colossal-AI (parallel.tensor.mode)"}),
+    field<&Strategy::tensor_depth>({.name = "tensor_depth", .min = 1, .max = max_parallel,
+        .help = "Squares of tensor ranks of 2.5d, among which tokens are divided.",
+        .origin = "arXiv:2105.14500; Colossal-AI (parallel.tensor.depth)"}),
     field<&Strategy::pipeline>({.name = "pipeline", .min = 1, .max = max_layers,
         .help = "Stages into which the layers are divided.",
         .others = {megatron("pipeline_model_parallel_size")},

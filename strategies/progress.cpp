@@ -102,7 +102,7 @@ private:
     std::vector<std::string>& problems_;
     using Wire = std::tuple<std::uint32_t, Axis, std::int32_t, bool>;  // sender, way, gradients or activations
     std::map<Wire, std::pair<std::deque<Post>, std::deque<Post>>> channels_;
-    std::map<std::tuple<std::uint32_t, std::uint8_t, Lane>, std::vector<Post>> groups_;
+    std::map<std::tuple<std::uint32_t, AxisSet::Bits, Lane>, std::vector<Post>> groups_;
 };
 
 /// Moves one role as far as it goes now; returns whether anything moved.

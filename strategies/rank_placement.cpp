@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -15,8 +16,9 @@ namespace orrery::strategies {
 
 namespace {
 
-/// Megatron-LM's, in the order of Axis.
-constexpr EnumNames<Axis> short_names{"tp", "cp", "ep", "dp", "rp", "pp", "opposite"};
+/// Megatron-LM's, in the order of Axis; of a grid of tensor ranks its axes apart.
+constexpr EnumNames<Axis> short_names{"tp", "tpr", "tpc", "tpd", "cp", "ep", "dp", "rp", "pp", "opposite"};
+constexpr std::array grid_axes{Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth};
 constexpr std::array<std::string_view, 5> layouts{"linear", "round_robin", "row", "column", "average"};
 
 Axis axis_named(std::string_view word) {
@@ -78,6 +80,12 @@ AxisOrder parse_axis_order(std::string_view text, const Mesh& mesh) {
     const auto named = [&](Axis axis) { return std::find(order.begin(), order.end(), axis); };
     if (named(Axis::replica) == order.end() && named(Axis::data) != order.end() && mesh.along(Axis::replica) > 1)
         order.insert(named(Axis::data) + 1, Axis::replica);
+    if (const auto all = named(Axis::tensor); all != order.end()) {  // a grid's axes where "tp" stands for all of them
+        std::vector<Axis> grid;
+        std::ranges::copy_if(grid_axes, std::back_inserter(grid),
+                             [&](Axis axis) { return mesh.along(axis) > 1 && named(axis) == order.end(); });
+        order.insert(all + 1, grid.begin(), grid.end());
+    }
     for (const Axis axis : own_axes) {
         if (mesh.along(axis) > 1 && named(axis) == order.end())
             throw Error(fmt::format("\"{}\" leaves out {}, of {} ranks", text, to_text(axis), mesh.along(axis)),
@@ -111,9 +119,15 @@ std::vector<AxisOrder> axis_orders(const Mesh& mesh) {
         const auto shares = std::ranges::find(order, Axis::data), copies = std::ranges::find(order, Axis::replica);
         return shares == order.end() || copies == order.end() || copies == shares + 1;
     };
+    const auto grid_in_a_row = [&] {
+        AxisOrder grid;
+        std::ranges::copy_if(order, std::back_inserter(grid),
+                             [](Axis axis) { return std::ranges::find(grid_axes, axis) != grid_axes.end(); });
+        return std::ranges::is_sorted(grid) && (grid.empty() || !std::ranges::search(order, grid).empty());
+    };
     std::vector<AxisOrder> all;
     do {
-        if (copies_behind_shares()) all.push_back(order);
+        if (copies_behind_shares() && grid_in_a_row()) all.push_back(order);
     } while (std::next_permutation(order.begin(), order.end()));
     return all;
 }
@@ -146,7 +160,9 @@ RankPlacement named_placement(std::string_view name, const Mesh& mesh, const Nod
 std::span<const std::string_view> layout_names() { return layouts; }
 
 bool layer_groups_are_local(const Mesh& mesh, const RankPlacement& placement, std::uint32_t gpus_per_node) {
-    const std::uint32_t together = mesh.group_size({Axis::tensor, Axis::context, Axis::expert});  // ranks in a row
+    const std::uint32_t together =
+        mesh.group_size({Axis::tensor, Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth, Axis::context,
+                         Axis::expert});  // ranks in a row
     if (placement.linear()) return gpus_per_node % together == 0;
     for (std::uint32_t rank = 0; rank < mesh.ranks(); ++rank)
         if (placement.gpu(rank) / gpus_per_node != placement.gpu(rank - rank % together) / gpus_per_node) return false;

@@ -89,7 +89,8 @@ ModelBlocks add_model_blocks(StepProgram& step, Intern& intern, const Plan& plan
         type.plain.shapes = type.recomputed.shapes = parameter_shapes(sharded, plan);
     }
     if (plan.strategy.overlap_expert_exchanges) add_pairs(step, intern, plan, blocks);
-    blocks.word_embedding_parameters = plan.padded_vocab() / plan.strategy.tensor * plan.model.hidden;
+    blocks.word_embedding_parameters =
+        plan.padded_vocab() * plan.model.hidden / (plan.strategy.tensor / plan.tensor_grid().copies());
     return blocks;
 }
 

@@ -84,8 +84,9 @@ std::string to_text(const StepProgram& step, std::uint32_t role) {
     auto out = std::back_inserter(text);
     const Program& program = step.programs[role];
     fmt::format_to(out, "mesh");
+    constexpr AxisSet where_ranks_lie{Axis::tensor_row, Axis::tensor_column, Axis::tensor_depth, Axis::replica};
     for (const Axis axis : own_axes)
-        if (axis != Axis::replica || step.mesh.along(axis) > 1)
+        if (!where_ranks_lie.has(axis) || step.mesh.along(axis) > 1)
             fmt::format_to(out, " {} {}", to_text(axis), step.mesh.along(axis));
     fmt::format_to(out, ": {} ranks, {} roles\n", step.mesh.ranks(), step.programs.size());
     std::set<std::uint32_t> called;

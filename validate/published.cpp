@@ -108,6 +108,8 @@ constexpr std::array table{
     FieldRule{"strategy", "offload_param_device", of_words},
     FieldRule{"strategy", "pipeline_layers", "pipeline-model-parallel-layout (map_strategy.cpp)"},
     FieldRule{"strategy", "replica_micro_batches", never},
+    FieldRule{"strategy", "tensor_depth", never},
+    FieldRule{"strategy", "tensor_mode", never},
     FieldRule{"strategy", "overlap_grad_reduce", of_software},
     FieldRule{"strategy", "overlap_param_gather", of_software},
     FieldRule{"strategy", "overlap_p2p", of_software},

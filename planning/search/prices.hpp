@@ -64,10 +64,10 @@ private:
         strategies::RankPlacement placement;
         std::vector<std::uint32_t> hop_of;  ///< by stage, there and back: of `hops`, those alike being one
         std::vector<Hop> hops;
-        std::map<std::uint64_t, double> copies;                              ///< by bytes
-        std::map<std::pair<std::uint32_t, std::uint64_t>, double> messages;  ///< hop, bytes
-        std::map<std::pair<std::uint32_t, std::uint8_t>, Group> groups;      ///< stage, axes
-        std::map<std::tuple<std::uint32_t, std::uint8_t, std::uint8_t, std::uint64_t>, double> collectives;
+        std::map<std::uint64_t, double> copies;                                       ///< by bytes
+        std::map<std::pair<std::uint32_t, std::uint64_t>, double> messages;           ///< hop, bytes
+        std::map<std::pair<std::uint32_t, strategies::AxisSet::Bits>, Group> groups;  ///< stage, axes
+        std::map<std::tuple<std::uint32_t, std::uint8_t, strategies::AxisSet::Bits, std::uint64_t>, double> collectives;
     };
     using Extents = std::tuple<std::array<std::uint32_t, strategies::axes>, bool>;
 

@@ -54,6 +54,8 @@ std::vector<scenarios::Override> open_plan() {
                             "scatter_gather",
                             "async_tensor_allreduce",
                             "tp_comm_overlap",
+                            "tensor_mode",
+                            "tensor_depth",
                             "placement",
                             "placement_file",
                             "num_distributed_optimizer_instances",

@@ -144,10 +144,10 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
 
 AttentionShape attention_shape(const models::AttentionCore& op, const LayerStream& stream) {
     const Plan& plan = stream.plan;
-    const auto tensor = plan.strategy.tensor;
+    const auto tensor = stream.tensor;
     const Dtype dtype = activation_dtype(plan);
     return {dtype,
-            plan.training.micro_batch,
+            plan.training.micro_batch / stream.grid.token_parts(),
             stream.seq(),
             plan.rank_seq(op.cross ? stream.second_sequence : stream.sequence),
             static_cast<std::uint32_t>(op.heads / tensor),

@@ -24,7 +24,8 @@ struct LayerStream {
     std::uint64_t tokens = 0;           ///< of a micro-batch
     std::uint64_t residual_tokens = 0;  ///< of these, those that this rank holds of the residual stream
     models::Sequence sequence, second_sequence;
-    std::uint32_t tensor;
+    TensorGrid grid;
+    std::uint32_t tensor;             ///< parts of widths: tensor ranks, or those of a row of their grid
     Placement residual;               ///< of the residual stream over the tensor axis
     kernels::Dtype element;           ///< of activations
     std::uint64_t bytes;              ///< of one
@@ -67,16 +68,18 @@ struct LayerStream {
                                                std::uint64_t cols) const {
         return {kind, element, rows, cols};
     }
+    /// Columns that this rank holds of a residual stream of so many: all, but in a grid of tensor ranks.
+    [[nodiscard]] std::uint64_t residual_columns(std::uint64_t width) const { return width / grid.width_parts(); }
     /// Over what this rank holds of the residual stream.
     [[nodiscard]] kernels::Pointwise on_residual(kernels::PointwiseKind kind, std::uint64_t cols) const {
-        return {kind, residual_element, residual_tokens, cols};
+        return {kind, residual_element, residual_tokens, residual_columns(cols)};
     }
     /// Goes over to the tokens of a sequence.
     void take(models::Sequence of);
     /// Tokens of one of that sequence which this rank holds.
     [[nodiscard]] std::uint32_t seq() const { return plan.rank_seq(sequence); }
     [[nodiscard]] std::uint64_t residual_bytes(std::uint64_t width) const {
-        return residual_tokens * width * kernels::size_of(residual_element);
+        return residual_tokens * residual_columns(width) * kernels::size_of(residual_element);
     }
     /// What a kernel is told that adds to gradients of weights.
     [[nodiscard]] Launch into_gradients() const;

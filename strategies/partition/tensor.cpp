@@ -7,6 +7,7 @@
 
 #include "base/overloaded.hpp"
 #include "strategies/partition/eager_rms_norm.hpp"
+#include "strategies/partition/grid.hpp"
 #include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
@@ -164,7 +165,7 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
     const auto add = stream.on_residual(PointwiseKind::add, op.width);
     const View sum{stream.value};
     if (op.dropout && stream.plan.training.kernel_fusion != KernelFusion::full) {
-        separate_dropout_add(stream, piece, op.width, op.bias);
+        separate_dropout_add(stream, piece, stream.residual_columns(op.width), op.bias);
     } else if (op.dropout) {
         piece.forward.push_back({"bias dropout add", stream.on_residual(PointwiseKind::bias_dropout_add, op.width)});
         piece.backward.push_back(
@@ -188,7 +189,7 @@ void shard_residual(LayerStream& stream, const models::ResidualAdd& op) {
     }
     if (stream.partial != no_value) stream.layer.flow.complete = false;  // whose results are not added to it
     stream.branch = stream.second_gradient = no_value;
-    piece.saved_bytes = op.dropout ? stream.residual_tokens * op.width : 0;  // the mask
+    piece.saved_bytes = op.dropout ? stream.residual_tokens * stream.residual_columns(op.width) : 0;  // the mask
     piece.working_bytes = stream.residual_bytes(op.width);
     stream.layer.pieces.push_back(std::move(piece));
 }
@@ -202,7 +203,8 @@ LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer, models::Se
       flow(of_layer.flow),
       sequence(of_sequence),
       second_sequence(of_second),
-      tensor(of_plan.strategy.tensor),
+      grid(of_plan.tensor_grid()),
+      tensor(grid.divides() ? grid.width_parts() : of_plan.strategy.tensor),
       residual(of_plan.strategy.sequence_parallel && tensor > 1 ? Placement::sharded_sequence : Placement::replicated),
       element(activation_dtype(of_plan)),
       bytes(kernels::size_of(element)),
@@ -213,7 +215,7 @@ LayerStream::LayerStream(const Plan& of_plan, ShardedLayer& of_layer, models::Se
 
 void LayerStream::take(models::Sequence of) {
     sequence = of;
-    tokens = plan.rank_tokens(of);
+    tokens = plan.rank_tokens(of) / grid.token_parts();
     residual_tokens = residual == Placement::sharded_sequence ? tokens / tensor : tokens;
 }
 
@@ -320,6 +322,10 @@ void finish(LayerStream& stream) {
     LayerFlow& flow = stream.layer.flow;
     flow.output = stream.value;
     if (stream.value != no_value) flow.output_gradient = stream.flow.gradient_of(stream.value);
+    if (stream.grid.divides()) {  // which is priced, and not executed
+        flow.complete = false;
+        return each_detail(stream.layer, [](Detail& detail) { detail = {}; });
+    }
     const auto resolve = [&](Detail& detail) {
         for (View& view : detail.operands) view.value = stream.flow.resolved(view.value);
     };
@@ -333,6 +339,7 @@ void finish(LayerStream& stream) {
 }
 
 void shard(LayerStream& stream, const models::Operator& op) {
+    if (shard_in_grid(stream, op)) return;
     std::visit(Overloaded{
                    [&](const models::Linear& linear) {
                        const bool split = linear.out == models::Dim::classes && divides_classes(stream.plan);
@@ -368,7 +375,9 @@ void shard(LayerStream& stream, const models::Operator& op) {
 /// Of a micro-batch, those that this rank holds of what flows between layers.
 std::uint64_t elements_of(const models::Shape& shape, const LayerStream& stream) {
     return std::visit(
-        Overloaded{[&](const models::Tokens& tokens) { return stream.residual_tokens * tokens.width; },
+        Overloaded{[&](const models::Tokens& tokens) {
+                       return stream.residual_tokens * stream.residual_columns(tokens.width);
+                   },
                    [&](const models::Image& image) { return stream.plan.training.micro_batch * image.elements(); }},
         shape);
 }

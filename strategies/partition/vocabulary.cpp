@@ -120,7 +120,7 @@ class LossSharder {
 public:
     LossSharder(LayerStream& stream, const models::Loss& op)
         : stream_(stream),
-          group_(op.dim == models::Dim::classes ? stream.plan.expert_group() : AxisSet{Axis::tensor}),
+          group_(op.dim == models::Dim::classes ? stream.plan.expert_group() : stream.grid.words()),
           divided_(op.dim == models::Dim::classes ? divides_classes(stream.plan) : stream.tensor > 1),
           tokens_(examples(stream)),
           classes_(op.dim == models::Dim::classes ? own_classes(stream, op.vocab)

@@ -172,6 +172,11 @@ const Refusal offload_cases[]{
 };
 
 const Refusal strategy_cases[]{
+    {"/strategy/tensor_mode",
+     [](Plan& p) {
+         p.strategy.tensor = 4;
+         p.strategy.tensor_mode = strategies::TensorMode::two_d;
+     }},
     {"/strategy/tp_comm_overlap", [](Plan& p) { p.strategy.tensor_comm_overlap = true; }},
     {"/strategy/placement", [](Plan& p) { p.strategy.placement = "round-robin"; }},
     {"/strategy/sharding",

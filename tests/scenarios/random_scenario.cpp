@@ -364,6 +364,29 @@ void draw_replica_counts(Dice& dice, json& scenario) {
     strategy["replica_micro_batches"] = list + std::to_string(first ? each - unit : each + unit);
 }
 
+/// Blocks of matrices on a grid of tensor ranks, in half of the scenarios that it goes with; micro-batches are then so
+/// many times larger that its rows have as many sequences each.
+void draw_tensor_grid(Dice& dice, const Shape& shape, json& scenario) {
+    json& strategy = scenario["strategy"];
+    json& training = scenario["training"];
+    const bool drawn = dice.coin(), cube = dice.coin();
+    const bool narrow = training["precision"] == "fp8" || training.value("optimizer", "adam") == "muon";
+    const bool alone = !strategy.contains("context") && !strategy.contains("compression") &&
+                       !strategy.contains("zero_quantized_weights") && !training.contains("lora_rank");
+    if (!drawn || (shape.tensor != 4 && shape.tensor != 8) || narrow || !alone ||
+        scenario["model"]["model_type"] == "bert")
+        return;
+    scenario["model"].erase("use_parallel_residual");
+    scenario["model"].erase("num_nextn_predict_layers");
+    strategy["sequence_parallel"] = false;
+    strategy.erase("tp_comm_overlap");
+    strategy["tensor_mode"] = shape.tensor == 4 ? "2d" : cube ? "3d" : "2.5d";
+    if (strategy["tensor_mode"] == "2.5d") strategy["tensor_depth"] = 2;
+    const std::uint32_t rows = shape.tensor / 2;  // of two ranks each
+    for (const char* key : {"micro_batch_size", "global_batch_size"})
+        training[key] = training[key].get<std::uint32_t>() * rows;
+}
+
 }  // namespace
 
 json random_scenario(std::mt19937_64& random) {
@@ -394,6 +417,7 @@ json random_scenario(std::mt19937_64& random) {
     if (dice.between(0, 2) == 0) scenario["training"]["cross_entropy_loss_fusion"] = false;
     draw_offloaded_states(dice, scenario);
     draw_replica_counts(dice, scenario);
+    draw_tensor_grid(dice, shape, scenario);
     return scenario;
 }
 

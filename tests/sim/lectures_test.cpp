@@ -308,6 +308,49 @@ std::vector<Figure> figures_of_images() {
     };
 }
 
+const std::vector<std::string> one_width_of_30{"strategy.tensor_mode=1d", "training.micro_batch_size=30",
+                                               "training.global_batch_size=30"};
+const std::vector<std::string> one_width{"strategy.tensor_mode=1d", "strategy.tensor_depth=1"};
+const std::vector<std::string> a_square{"strategy.tensor_mode=2d", "strategy.tensor_depth=1"};
+
+/// Of tensor ranks that divide matrices both ways, over those that divide one width.
+std::vector<Figure> figures_of_grids() {
+    const char *grid = "tensor-grid-gpt", *depth = "tensor-depth-gpt";
+    const std::vector<std::string> cube{"strategy.tensor_mode=3d"},
+        narrow{"strategy.tensor_mode=1d", "training.micro_batch_size=48", "training.global_batch_size=48"};
+    const char* blocking =
+        "V100 for Quadro RTX 5000; its own code waits for each broadcast, and empties PyTorch's cache before each "
+        "product";
+    const char* ideal =
+        "sizes are not in the abstract; NCCL's rings enter a node once for 1d's sums, once a GPU for broadcasts of "
+        "blocks, and squares sum gradients";
+    return {
+        {"Optimus over Megatron-LM, 64 GPUs as 8 x 8, 384 sequences against 30",
+         grid,
+         {},
+         "1.48",
+         nullptr,
+         blocking,
+         false,
+         &one_width_of_30},
+        {"its memory", grid, {}, "fits 8 times Megatron-LM's batch", peak},
+        {"Megatron-LM's at an eighth of the batch", grid, narrow, "fits, of 16 GiB", peak,
+         "inputs of layers are whole on every rank; --distribute-checkpointed-activations divides them"},
+        {"64 V100 as a cube, over Megatron-LM", grid, cube, "2.32", nullptr, "batches as above", false,
+         &one_width_of_30},
+        {"over 8 x 8", grid, cube, "1.57", nullptr, "sizes are not in the abstract", false, &a_square},
+        {"Tesseract, 64 A100 as four squares of 16, over Megatron-LM",
+         depth,
+         {},
+         "1.38",
+         nullptr,
+         ideal,
+         false,
+         &one_width},
+        {"over 8 x 8", depth, {}, "1.53", nullptr, "the same", false, &a_square},
+    };
+}
+
 std::vector<Figure> figures_of_exchanges() {
     const char *onebit = "onebit-adam-bert-large", *slow = "slow-worker", *plus_plus = "zero-plus-plus-18b";
     const char* iperf = "cluster.nic_rate=4.1 Gb/s";
@@ -374,6 +417,7 @@ std::vector<Figure> figures() {
     std::vector<Figure> all = figures_of_memory();
     for (Figure& figure : figures_of_time()) all.push_back(std::move(figure));
     for (Figure& figure : figures_of_images()) all.push_back(std::move(figure));
+    for (Figure& figure : figures_of_grids()) all.push_back(std::move(figure));
     for (Figure& figure : figures_of_exchanges()) all.push_back(std::move(figure));
     for (Figure& figure : figures_of_kinds()) all.push_back(std::move(figure));
     return all;

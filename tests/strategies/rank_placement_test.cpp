@@ -11,7 +11,7 @@
 namespace orrery::strategies {
 namespace {
 
-constexpr Mesh mesh{{2, 1, 1, 3, 1, 2}};  // 12 ranks
+constexpr Mesh mesh{{2, 1, 1, 1, 1, 1, 3, 1, 2}};  // 12 ranks
 
 std::vector<std::uint32_t> table(const RankPlacement& placement, std::uint32_t ranks) {
     std::vector<std::uint32_t> gpus;
