@@ -2,8 +2,6 @@
 
 #include <initializer_list>
 
-#include "strategies/partition/sharder.hpp"
-
 namespace orrery::strategies {
 
 namespace {
@@ -12,7 +10,7 @@ using kernels::Dtype;
 using kernels::Pointwise;
 using kernels::PointwiseKind;
 
-struct Step {
+struct NormStep {
     const char* name;
     PointwiseKind kind;
     bool wide = true;  ///< in fp32
@@ -20,9 +18,9 @@ struct Step {
 };
 
 /// Of what is in fp32 anyway a cast is none.
-void write(const LayerStream& stream, std::vector<Work>& list, const std::string& norm, std::uint64_t rows,
-           std::uint64_t width, std::initializer_list<Step> steps) {
-    for (const Step& step : steps) {
+void write_steps(const LayerStream& stream, std::vector<Work>& list, const std::string& norm, std::uint64_t rows,
+                 std::uint64_t width, std::initializer_list<NormStep> steps) {
+    for (const NormStep& step : steps) {
         if (step.kind == PointwiseKind::cast && stream.residual_element == Dtype::fp32) continue;
         const Dtype element = step.wide ? Dtype::fp32 : stream.residual_element;
         list.push_back({.name = norm + " " + step.name,
@@ -37,25 +35,25 @@ void write_eager_rms_norm(const LayerStream& stream, Piece& piece, std::uint64_t
     using enum PointwiseKind;
     piece.forward.clear();
     piece.backward.clear();
-    write(stream, piece.forward, piece.name, rows, width,
-          {{"to fp32", cast, false},
-           {"square", scale},
-           {"mean", sum_of_squares},
-           {"by inverse root", scale},
-           {"from fp32", cast, false},
-           {"by weight", scale, false}});
-    write(stream, piece.backward, piece.name + " backward", rows, width,
-          {{"by weight", scale, false},
-           {"weight gradient", add, false, true},
-           {"weight gradient sum", bias_gradient, false, true},
-           {"to fp32", cast, false},
-           {"by inverse root", scale},
-           {"inverse root", add},
-           {"inverse root sum", sum_of_squares},
-           {"twice", scale},
-           {"square", scale},
-           {"sum", add},
-           {"from fp32", cast, false}});
+    write_steps(stream, piece.forward, piece.name, rows, width,
+                {{"to fp32", cast, false},
+                 {"square", scale},
+                 {"mean", sum_of_squares},
+                 {"by inverse root", scale},
+                 {"from fp32", cast, false},
+                 {"by weight", scale, false}});
+    write_steps(stream, piece.backward, piece.name + " backward", rows, width,
+                {{"by weight", scale, false},
+                 {"weight gradient", add, false, true},
+                 {"weight gradient sum", bias_gradient, false, true},
+                 {"to fp32", cast, false},
+                 {"by inverse root", scale},
+                 {"inverse root", add},
+                 {"inverse root sum", sum_of_squares},
+                 {"twice", scale},
+                 {"square", scale},
+                 {"sum", add},
+                 {"from fp32", cast, false}});
     const std::uint64_t elements = rows * width;
     const std::uint64_t kept =
         stream.residual_element == Dtype::fp32 ? 4 : 4 + kernels::size_of(stream.residual_element);

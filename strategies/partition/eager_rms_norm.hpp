@@ -1,7 +1,7 @@
 // RMSNorm where it is not one kernel.
 #pragma once
 
-#include "strategies/partition/tensor.hpp"
+#include "strategies/partition/sharder.hpp"
 
 namespace orrery::strategies {
 

@@ -380,6 +380,7 @@ void draw_tensor_grid(Dice& dice, const Shape& shape, json& scenario) {
     scenario["model"].erase("num_nextn_predict_layers");
     strategy["sequence_parallel"] = false;
     strategy.erase("tp_comm_overlap");
+    training.erase("fused_rms_norm");
     strategy["tensor_mode"] = shape.tensor == 4 ? "2d" : cube ? "3d" : "2.5d";
     if (strategy["tensor_mode"] == "2.5d") strategy["tensor_depth"] = 2;
     const std::uint32_t rows = shape.tensor / 2;  // of two ranks each
