@@ -190,6 +190,17 @@ TEST(TensorGrid, BlocksComeBesideTheProductBefore) {
     EXPECT_EQ(beside, 4U * 2 * 4) << "four products of four steps, two blocks each";
 }
 
+TEST(TensorGrid, WithoutOverlapBlocksAreWaitedFor) {
+    for (const Grid& grid : grids) {
+        Plan plan = on_grid(grid.mode, grid.tensor, grid.depth);
+        plan.strategy.async_tensor_allreduce = false;
+        const StepProgram step = build(plan);
+        EXPECT_TRUE(verify(step).empty()) << name(grid);
+        for (const Program& block : step.blocks)
+            EXPECT_TRUE(std::ranges::none_of(block.ops, [](const Op& op) { return op.lane == Lane::tensor; }));
+    }
+}
+
 TEST(TensorGrid, DepthOneIsASquareAndOneRankIsNoGrid) {
     const auto text = [](const Plan& plan) { return to_text(build(plan), 0); };
     EXPECT_EQ(text(on_grid(TensorMode::two_and_half_d, 4, 1)), text(on_grid(TensorMode::two_d, 4)));
