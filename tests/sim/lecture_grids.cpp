@@ -5,8 +5,8 @@ namespace orrery::sim {
 
 namespace {
 
-const std::vector<std::string> one_width_of_30{"strategy.tensor_mode=1d", "training.micro_batch_size=30",
-                                               "training.global_batch_size=30"};
+const std::vector<std::string> one_width_of_30{"strategy.tensor_mode=1d", "strategy.placement=null",
+                                               "training.micro_batch_size=30", "training.global_batch_size=30"};
 const std::vector<std::string> one_width{"strategy.tensor_mode=1d", "strategy.tensor_depth=1"};
 const std::vector<std::string> a_square{"strategy.tensor_mode=2d", "strategy.tensor_depth=1"};
 
@@ -14,7 +14,7 @@ const std::vector<std::string> a_square{"strategy.tensor_mode=2d", "strategy.ten
 
 std::vector<Figure> figures_of_grids() {
     const char *grid = "tensor-grid-gpt", *depth = "tensor-depth-gpt";
-    const std::vector<std::string> cube{"strategy.tensor_mode=3d"},
+    const std::vector<std::string> cube{"strategy.tensor_mode=3d", "strategy.placement=null"},
         narrow{"strategy.tensor_mode=1d", "training.micro_batch_size=48", "training.global_batch_size=48"};
     const char* blocking =
         "V100 for Quadro RTX 5000; its own code empties PyTorch's cache before each product, which is not modelled";
@@ -28,6 +28,14 @@ std::vector<Figure> figures_of_grids() {
          "1.48",
          nullptr,
          blocking,
+         false,
+         &one_width_of_30},
+        {"the same with ranks in order",
+         grid,
+         {"strategy.placement=null"},
+         "–",
+         nullptr,
+         "a row then spans two nodes, not four: activations, which are the most, cross once",
          false,
          &one_width_of_30},
         {"its memory", grid, {}, "fits 8 times Megatron-LM's batch", peak},
