@@ -265,6 +265,17 @@ TEST(TensorGrid, DepthSumsGradientsWithDataRanks) {
     }
 }
 
+/// Squares of one rank are data ranks by another name: nothing moves within a layer.
+TEST(TensorGrid, DepthAloneDividesSequences) {
+    const Plan plan = on_grid(TensorMode::two_and_half_d, 2, 2);
+    validate(plan);
+    const StepProgram step = build(plan), one = build(on_grid(TensorMode::one_d, 1));
+    EXPECT_TRUE(verify(step).empty());
+    EXPECT_NEAR(2 * kernel_flops(step) / kernel_flops(one), 1, 1e-12);
+    EXPECT_EQ(stage_of(plan).parameters, stage_of(on_grid(TensorMode::one_d, 1)).parameters);
+    EXPECT_TRUE(moved(sharded(plan), &Piece::forward).empty());
+}
+
 TEST(TensorGrid, ProgramsAreSoundBesideOtherStrategies) {
     const std::vector<std::function<void(Plan&)>> changes{
         [](Plan&) {},
