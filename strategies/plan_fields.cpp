@@ -276,7 +276,8 @@ constexpr std::array of_strategy{
         .others = {megatron("scatter_gather_tensors_in_pipeline")},
         .origin = "Narayanan et al., SC'21"}),
     field<&Strategy::async_tensor_allreduce>({.name = "async_tensor_allreduce",
-        .help = "A column-parallel layer's backward collectives run beside its weight gradient.",
+        .help = "A column-parallel layer's backward collectives run beside its weight gradient; on a grid of tensor "
+                "ranks blocks come beside the product before theirs.",
         .origin = "Megatron-LM"}),
     bytes_field<&Strategy::bucket_bytes>({.name = "bucket_size", .min = 1e6, .max = 1e12,
         .help = "Gradients that are reduced at once.",

@@ -31,7 +31,7 @@ void add_among(std::vector<Work>& list, const LayerStream& stream, std::string n
     if (stream.plan.mesh().group_size(collective.group) == 1) return;
     list.push_back({.name = std::move(name),
                     .what = collective,
-                    .raises = flags.raises,
+                    .raises = stream.plan.strategy.async_tensor_allreduce ? flags.raises : std::uint8_t{0},
                     .needs = flags.needs,
                     .of_weights = flags.of_weights});
 }

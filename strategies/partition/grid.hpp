@@ -32,6 +32,7 @@ struct WorkFlags {
 };
 
 /// A collective of so many bytes (nccl-tests' size) among tensor ranks along some axes; nothing where they are one.
+/// Those that raise a flag run beside what follows where the plan says so (async_tensor_allreduce).
 void add_among(std::vector<Work>& list, const LayerStream& stream, std::string name, const LayerCollective& collective,
                WorkFlags flags = {});
 

@@ -1,4 +1,5 @@
 // Independent ways to the same times, over random scenarios and shipped ones.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -114,6 +115,36 @@ TEST(Differential, CallsAgainstTheirOperations) {
             }
         }
     });
+}
+
+/// Rows inside nodes and across them, columns across; classes of ranks where those of all directions meet.
+TEST(Differential, GridsOfTensorRanksAcrossNodes) {
+    for (const char* strategy : {R"({"tensor": 16, "tensor_mode": "2d", "data": 2})",
+                                 R"({"tensor": 16, "tensor_mode": "2.5d", "tensor_depth": 4, "data": 2})",
+                                 R"({"tensor": 8, "tensor_mode": "3d", "pipeline": 2, "data": 2})",
+                                 R"({"tensor": 27, "tensor_mode": "3d", "data": 1})"}) {
+        SCOPED_TRACE(strategy);
+        const scenarios::Scenario scenario = scenario_of(nlohmann::json::parse(fmt::format(
+            R"({{"model": {{"model_type": "gpt", "num_hidden_layers": 2, "hidden_size": 1152, "num_attention_heads": 12,
+                "intermediate_size": 4608, "vocab_size": 5000, "max_position_embeddings": 256}},
+                "cluster": {{"preset": "ethernet", "nodes": 8, "gpu": "A100-80GB", "gpus_per_node": 4,
+                "nics_per_node": 2, "nic_rate": "100 Gb/s"}}, "strategy": {},
+                "training": {{"seq_length": 256, "micro_batch_size": 144, "global_batch_size": 576,
+                "precision": "bf16", "cuda_graph": true}}}})",
+            strategy)));
+        const Ran folded(scenario, true), unfolded(scenario, false);
+        const RanStep& step = unfolded.step;
+        EXPECT_LE(folded.step.folding->classes.size(), step.folding->classes.size());
+        const auto oracle = longest_path(step.program, step.costs, step.network);
+        const auto engine = make_uncontended_engine(step.folding->capacities);
+        const Replayed alone = replay(step.program, step.costs, step.network, *step.folding, *engine);
+        for (std::uint32_t rank = 0; rank < oracle.size(); ++rank) {
+            const std::string who = "rank " + std::to_string(rank);
+            const auto& spans = step.replayed.classes[rank].spans;
+            expect_same(alone.classes[rank].spans, oracle[rank], who);
+            expect_same(folded.step.replayed.classes[folded.step.folding->class_of[rank]].spans, spans, who);
+        }
+    }
 }
 
 /// SimGrid's clock and links without contention agree with the fluid engine where no link is shared.

@@ -17,17 +17,22 @@
 #include "scenarios/scenario.hpp"
 #include "sim/predict.hpp"
 #include "synchrony/window.hpp"
+#include "tests/sim/lecture.hpp"
 
 namespace orrery::sim {
+
+const std::vector<std::string> data_alone{"strategy.pipeline=1", "strategy.data=64", "strategy.schedule=1f1b",
+                                          "training.micro_batch_size=24", "training.global_batch_size=1536"};
+
+std::string peak(const Case& of) {
+    const MemoryUse& use = of.prediction;
+    return fmt::format("{:.2f} GB of {:.1f}", static_cast<double>(use.memory.front().peak) / 1e9,
+                       static_cast<double>(use.memory_capacity) / 1e9);
+}
+
 namespace {
 
 constexpr double gb = 1e9, day = 86400, year = 365.25 * day;
-
-/// A scenario, changed as the figure needs it, and what it says.
-struct Case {
-    scenarios::Scenario scenario;
-    Prediction prediction;
-};
 
 Case predicted(const std::string& name, const std::vector<std::string>& set, bool network) {
     std::vector<scenarios::Override> overrides;
@@ -89,11 +94,6 @@ std::string utilisation(const Case& of) {
     return fmt::format("{:.0f}%", 100 * busiest);
 }
 std::string scaling(const Case& of) { return fmt::format("{:.0f}%", 100 * of.prediction.scale_factor); }
-std::string peak(const Case& of) {
-    const MemoryUse& use = of.prediction;
-    return fmt::format("{:.2f} GB of {:.1f}", static_cast<double>(use.memory.front().peak) / gb,
-                       static_cast<double>(use.memory_capacity) / gb);
-}
 std::string resident(const Case& of) { return fmt::format("{:.0f} MB", held(of.prediction.memory.front()) / 1e6); }
 std::string fitting(const Case& of) {
     return fmt::format("{}, {} days", peak(of), fmt::format("{:.1f}", of.prediction.training_time_s / day));
@@ -134,21 +134,8 @@ std::string kept_pace(const Case& of) {
                        window.most_stale());
 }
 
-const std::vector<std::string> data_alone{"strategy.pipeline=1", "strategy.data=64", "strategy.schedule=1f1b",
-                                          "training.micro_batch_size=24", "training.global_batch_size=1536"};
 const std::vector<std::string> classes_whole{"strategy.split_classes=1"};
 const std::vector<std::string> equal{"strategy.replica_micro_batches=null", "strategy.pipeline_layers=null"};
-
-/// shown: null where it is the throughput over that of the same scenario changed by `against`.
-struct Figure {
-    const char *what, *scenario;
-    std::vector<std::string> set;
-    const char* expected;
-    std::string (*shown)(const Case&);
-    const char* reason = "";
-    bool network = false;
-    const std::vector<std::string>* against = &data_alone;
-};
 
 std::vector<Figure> figures_of_memory() {
     const char* layers = "200e9 x 4 bytes are 745 GiB; the paper's table 1 has 207B";
@@ -305,49 +292,6 @@ std::vector<Figure> figures_of_images() {
          "–",
          scaling,
          "PipeDream takes 5.28 times less; `orrery partition` says by what stages"},
-    };
-}
-
-const std::vector<std::string> one_width_of_30{"strategy.tensor_mode=1d", "training.micro_batch_size=30",
-                                               "training.global_batch_size=30"};
-const std::vector<std::string> one_width{"strategy.tensor_mode=1d", "strategy.tensor_depth=1"};
-const std::vector<std::string> a_square{"strategy.tensor_mode=2d", "strategy.tensor_depth=1"};
-
-/// Of tensor ranks that divide matrices both ways, over those that divide one width.
-std::vector<Figure> figures_of_grids() {
-    const char *grid = "tensor-grid-gpt", *depth = "tensor-depth-gpt";
-    const std::vector<std::string> cube{"strategy.tensor_mode=3d"},
-        narrow{"strategy.tensor_mode=1d", "training.micro_batch_size=48", "training.global_batch_size=48"};
-    const char* blocking =
-        "V100 for Quadro RTX 5000; its own code waits for each broadcast, and empties PyTorch's cache before each "
-        "product";
-    const char* ideal =
-        "sizes are not in the abstract; NCCL's rings enter a node once for 1d's sums, once a GPU for broadcasts of "
-        "blocks, and squares sum gradients";
-    return {
-        {"Optimus over Megatron-LM, 64 GPUs as 8 x 8, 384 sequences against 30",
-         grid,
-         {},
-         "1.48",
-         nullptr,
-         blocking,
-         false,
-         &one_width_of_30},
-        {"its memory", grid, {}, "fits 8 times Megatron-LM's batch", peak},
-        {"Megatron-LM's at an eighth of the batch", grid, narrow, "fits, of 16 GiB", peak,
-         "inputs of layers are whole on every rank; --distribute-checkpointed-activations divides them"},
-        {"64 V100 as a cube, over Megatron-LM", grid, cube, "2.32", nullptr, "batches as above", false,
-         &one_width_of_30},
-        {"over 8 x 8", grid, cube, "1.57", nullptr, "sizes are not in the abstract", false, &a_square},
-        {"Tesseract, 64 A100 as four squares of 16, over Megatron-LM",
-         depth,
-         {},
-         "1.38",
-         nullptr,
-         ideal,
-         false,
-         &one_width},
-        {"over 8 x 8", depth, {}, "1.53", nullptr, "the same", false, &a_square},
     };
 }
 

@@ -190,6 +190,17 @@ TEST(TensorGrid, BlocksComeBesideTheProductBefore) {
     EXPECT_EQ(beside, 4U * 2 * 4) << "four products of four steps, two blocks each";
 }
 
+TEST(TensorGrid, WithoutOverlapBlocksAreWaitedFor) {
+    for (const Grid& grid : grids) {
+        Plan plan = on_grid(grid.mode, grid.tensor, grid.depth);
+        plan.strategy.async_tensor_allreduce = false;
+        const StepProgram step = build(plan);
+        EXPECT_TRUE(verify(step).empty()) << name(grid);
+        for (const Program& block : step.blocks)
+            EXPECT_TRUE(std::ranges::none_of(block.ops, [](const Op& op) { return op.lane == Lane::tensor; }));
+    }
+}
+
 TEST(TensorGrid, DepthOneIsASquareAndOneRankIsNoGrid) {
     const auto text = [](const Plan& plan) { return to_text(build(plan), 0); };
     EXPECT_EQ(text(on_grid(TensorMode::two_and_half_d, 4, 1)), text(on_grid(TensorMode::two_d, 4)));
@@ -252,6 +263,17 @@ TEST(TensorGrid, DepthSumsGradientsWithDataRanks) {
         const Placement states = sharding == Sharding::none ? Placement::replicated : Placement::sharded_flat;
         EXPECT_EQ(dense.states[Axis::tensor_depth], states);
     }
+}
+
+/// Squares of one rank are data ranks by another name: nothing moves within a layer.
+TEST(TensorGrid, DepthAloneDividesSequences) {
+    const Plan plan = on_grid(TensorMode::two_and_half_d, 2, 2);
+    validate(plan);
+    const StepProgram step = build(plan), one = build(on_grid(TensorMode::one_d, 1));
+    EXPECT_TRUE(verify(step).empty());
+    EXPECT_NEAR(2 * kernel_flops(step) / kernel_flops(one), 1, 1e-12);
+    EXPECT_EQ(stage_of(plan).parameters, stage_of(on_grid(TensorMode::one_d, 1)).parameters);
+    EXPECT_TRUE(moved(sharded(plan), &Piece::forward).empty());
 }
 
 TEST(TensorGrid, ProgramsAreSoundBesideOtherStrategies) {
