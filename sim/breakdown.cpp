@@ -57,18 +57,20 @@ struct Sweeps {
         auto wait = rank.data_waits.begin();
         for (std::size_t i = 0; i < program.ops.size(); ++i) {
             const Op& op = program.ops[i];
-            if (op.lane == Lane::tensor) tensor.add(rank.spans[i]);
-            if (op.lane == Lane::expert) experts.add(rank.spans[i]);
-            if (op.lane == Lane::data) data.add(rank.spans[i]);
+            if (op.lane == Lane::compute) continue;
+            const Span& span = rank.spans[i];
+            if (op.lane == Lane::tensor) tensor.add(span);
+            if (op.lane == Lane::expert) experts.add(span);
+            if (op.lane == Lane::data) data.add(span);
             if (op.lane == Lane::data && std::holds_alternative<Collective>(op.what) && wait != rank.data_waits.end()) {
-                waits.add({rank.spans[i].begin - *wait, rank.spans[i].begin});
+                waits.add({span.begin - *wait, span.begin});
                 ++wait;
             }
             if (std::holds_alternative<strategies::Send>(op.what) || std::holds_alternative<strategies::Recv>(op.what))
-                messages.add(rank.spans[i]);
+                messages.add(span);
             if (std::holds_alternative<strategies::Copy>(op.what) ||
                 std::holds_alternative<strategies::HostCompute>(op.what))
-                copies.add(rank.spans[i]);
+                copies.add(span);
         }
         for (Sweep* sweep : {&tensor, &experts, &data, &messages, &copies, &waits}) sweep->sort();
     }
@@ -114,11 +116,6 @@ public:
 private:
     static constexpr double never = -std::numeric_limits<double>::infinity();
 
-    /// When the host had made an operation's first launch, and the end that all of its launches allow.
-    struct Issued {
-        double first = never, end = never;
-    };
-
     /// What came since `before` comes so many times more.
     void repeat(const Breakdown& before, std::uint32_t times) {
         Breakdown round = sum_;
@@ -152,22 +149,13 @@ private:
             now_ = span.end;
             return add(times.shares);
         }
-        costs_->run(number, times.ops, span.begin, host, spans_);
         const std::vector<Causes>& own = causes_of(number);
-        const std::vector<HandOut>& hand_outs = costs_->hand_outs(number);
-        double free_host = host;
-        for (std::uint32_t k = 0; k < block.ops.size(); ++k) {
+        costs_->run(number, times.ops, span.begin, host, spans_, [&](std::uint32_t k, const Issued& issued) {
             const Op& op = block.ops[k];
-            const Issued issued{free_host + hand_outs[k].first,
-                                hand_outs[k].soonest_end(times.ops[k].seconds, free_host)};
-            free_host += hand_outs[k].all;
-            if (op.lane == Lane::compute) {
-                pass(op, spans_[k], times.ops[k], k == 0 ? causes : own[k], issued);
-            } else {
-                if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);
-                if (op.lane == Lane::expert) sweeps_.experts.add(spans_[k]);
-            }
-        }
+            if (op.lane == Lane::compute) pass(op, spans_[k], times.ops[k], k == 0 ? causes : own[k], issued);
+            if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);
+            if (op.lane == Lane::expert) sweeps_.experts.add(spans_[k]);
+        });
     }
 
     /// For what each operation of a block waits: the same in every call.
@@ -186,7 +174,7 @@ private:
     }
 
     void pass(const Op& op, Span span, const OpTime& time, Causes causes, const Issued& issued) {
-        gap(now_, span.begin, causes, std::holds_alternative<Collective>(op.what), issued.first);
+        if (span.begin > now_) gap(now_, span.begin, causes, std::holds_alternative<Collective>(op.what), issued.first);
         const double begin = std::max(now_, span.begin);
         // Its launches came one by one, and the device waited for them.
         const double waited = issued.end >= span.end ? std::max(0.0, span.end - begin - time.seconds) : 0;

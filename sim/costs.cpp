@@ -182,27 +182,6 @@ OpCost Costs::cost(const StepProgram& step, const Op& op) const {
         op.what);
 }
 
-double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
-                  std::vector<Span>& spans) const {
-    const auto& [program, hazards, hand_outs] = bodies_[block];
-    std::array<double, strategies::lanes> free{};
-    free.fill(never);
-    free[static_cast<std::size_t>(Lane::compute)] = device;
-    spans.resize(program->ops.size());
-    double last = never;
-    for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
-        const HandOut& out = hand_outs[i];
-        auto& lane = free[static_cast<std::size_t>(program->ops[i].lane)];
-        double begin = std::max(lane, host + out.first);
-        for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, spans[other].end);
-        spans[i] = {begin, std::max(begin + times[i].seconds, out.soonest_end(times[i].seconds, host))};
-        host += out.all;
-        lane = spans[i].end;
-        last = std::max(last, lane);
-    }
-    return last;
-}
-
 BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Beside& beside) const {
     const Program& block = step.blocks[number];
     BlockTimes times;
@@ -222,8 +201,8 @@ BlockTimes Costs::block_times(const StepProgram& step, std::uint32_t number, Bes
     times.cost.device = run(number, times.ops, 0.0, never, spans);
     times.shares = shares_of(step, block, times, awaited_exchanges(number, spans));
     times.cost.host_to_end = run(number, times.ops, never, 0.0, spans);
-    times.cost.first_dispatch = hand_outs(number).front().first;
-    for (const HandOut& out : hand_outs(number)) times.cost.host += out.all;
+    times.cost.first_dispatch = bodies_[number].hand_outs.front().first;
+    for (const HandOut& out : bodies_[number].hand_outs) times.cost.host += out.all;
     return times;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -67,6 +69,11 @@ struct HandOut {
     }
 };
 
+/// When the host had made an operation's first launch, and the end that all of its launches allow.
+struct Issued {
+    double first = -std::numeric_limits<double>::infinity(), end = -std::numeric_limits<double>::infinity();
+};
+
 /// A block as one call runs it.
 struct BlockTimes {
     std::vector<OpTime> ops;
@@ -106,9 +113,15 @@ public:
     /// The block that an operation calls, as it is run there.
     [[nodiscard]] const BlockTimes& call(std::uint32_t role, std::uint32_t op, std::uint32_t block) const;
     /// When the operations of the block run if the device is free for it at `device` and the host at `host`, either of
-    /// which may be minus infinity: long before; gives the last end.
+    /// which may be minus infinity: long before; gives the last end. tell(number, issued) of each, in order, when its
+    /// span is known.
+    template <class Tell>
     double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
-               std::vector<Span>& spans) const;
+               std::vector<Span>& spans, const Tell& tell) const;
+    double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
+               std::vector<Span>& spans) const {
+        return run(block, times, device, host, spans, [](std::uint32_t /*number*/, const Issued& /*issued*/) {});
+    }
     /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph; an
     /// update and operators that layers leave to the framework (Label::plain) are the framework's own, whoever wrote
     /// the layers; a product of an update (Muon's) is one plain kernel. What an engine's loop hands out (Label::looped)
@@ -128,8 +141,6 @@ public:
         const double first = dispatch(op);
         return {first, first + (of_kernel.parts - 1) * of_kernel.further, of_kernel.parts};
     }
-    /// Of a block's operations.
-    [[nodiscard]] const std::vector<HandOut>& hand_outs(std::uint32_t block) const { return bodies_[block].hand_outs; }
     /// Nothing in a step without copies.
     [[nodiscard]] const std::optional<HostCopies>& host_copies() const { return copies_; }
     /// Nothing in a step whose hosts compute nothing.
@@ -192,6 +203,31 @@ private:
     std::vector<std::map<std::uint32_t, BlockTimes>> calls_;  // by role and operation: those beside something
     std::vector<std::map<std::uint32_t, Slowed>> slowed_;     // by role and operation: kernels beside something
 };
+
+template <class Tell>
+double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
+                  std::vector<Span>& spans, const Tell& tell) const {
+    constexpr double never = -std::numeric_limits<double>::infinity();
+    const auto& [program, hazards, hand_outs] = bodies_[block];
+    std::array<double, strategies::lanes> free{};
+    free.fill(never);
+    free[static_cast<std::size_t>(strategies::Lane::compute)] = device;
+    spans.resize(program->ops.size());
+    double last = never;
+    for (std::uint32_t i = 0; i < program->ops.size(); ++i) {
+        const HandOut& out = hand_outs[i];
+        auto& lane = free[static_cast<std::size_t>(program->ops[i].lane)];
+        const Issued issued{host + out.first, out.soonest_end(times[i].seconds, host)};
+        double begin = std::max(lane, issued.first);
+        for (const std::uint32_t other : hazards.of(i)) begin = std::max(begin, spans[other].end);
+        spans[i] = {begin, std::max(begin + times[i].seconds, issued.end)};
+        host += out.all;
+        lane = spans[i].end;
+        last = std::max(last, lane);
+        tell(i, issued);
+    }
+    return last;
+}
 
 /// A kernel's category, for reports: convolutions are products.
 ShareOf share_of(const kernels::Kernel& kernel);

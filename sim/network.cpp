@@ -43,6 +43,7 @@ Network::Network(const topology::Cluster& cluster, const Profiles& profiles)
 
 /// Latencies are those of the farthest pair for all: which pairs are near must not split a folding's classes.
 const Network::Mixture& Network::mixture(std::span<const GpuId> gpus) const {
+    if (kinds_.size() == 1 && !mixtures_.empty()) return mixtures_.begin()->second;
     std::vector<std::uint32_t> numbers = kinds_.among(gpus);
     const auto known = mixtures_.find(numbers);
     if (known != mixtures_.end()) return known->second;
@@ -136,20 +137,30 @@ std::vector<LinkUse> Network::path(std::span<const GpuId> group) const {
     return uses;
 }
 
+/// Groups of a step are mostly alike: asked again for a job like one before, it is what was chosen then.
 Cost Network::choose(CollectiveKind kind, const Group& group, double bytes, std::span<const LinkUse> path) const {
-    const Pricer& pricer = mixture(group.gpus()).pricer;
+    const Mixture& among = mixture(group.gpus());
     const Job job{kind, group.shape(), group.rails(), bytes};
     const double rate = bottleneck(path);
+    const auto like = [&](const Chosen& one) { return one.among == &among && one.rate == rate && one.job == job; };
+    if (const auto known = std::ranges::find_if(chosen_, like); known != chosen_.end()) return known->cost;
+    constexpr std::size_t most = 64;  // unlike ones: looking for one like them would cost more than choosing
+    const Cost cost = cheapest(among.pricer, job, rate);
+    if (chosen_.size() < most) chosen_.push_back({&among, rate, job, cost});
+    return cost;
+}
+
+Cost Network::cheapest(const Pricer& pricer, const Job& job, double rate) {
     Cost best;
     for (const Algorithm& algorithm : algorithms()) {
-        if (!pricer.automatic(algorithm, kind, job.shape)) continue;
-        const double seconds_per_byte = algorithm.outline(kind, job.shape).node_bytes / rate;
-        for (const Protocol protocol : protocols_of(algorithm, kind, pricer.machine())) {
+        if (!pricer.automatic(algorithm, job.kind, job.shape)) continue;
+        const double seconds_per_byte = algorithm.outline(job.kind, job.shape).node_bytes / rate;
+        for (const Protocol protocol : protocols_of(algorithm, job.kind, pricer.machine())) {
             const Cost cost = pricer.cost(algorithm, protocol, job, seconds_per_byte);
             if (best.algorithm == nullptr || cost.seconds() < best.seconds()) best = cost;
         }
     }
-    if (best.algorithm == nullptr) throw Error(fmt::format("{} has no algorithm", kernels::name(kind)));
+    if (best.algorithm == nullptr) throw Error(fmt::format("{} has no algorithm", kernels::name(job.kind)));
     return best;
 }
 

@@ -99,6 +99,14 @@ private:
         double launch;  // of a collective: stream events around it
         Pricer pricer;
     };
+    /// What choose() answered.
+    struct Chosen {
+        const Mixture* among;
+        double rate;  // of the path
+        Job job;
+        Cost cost;
+    };
+    static Cost cheapest(const Pricer& pricer, const Job& job, double rate);
     [[nodiscard]] const Mixture& mixture(std::span<const topology::GpuId> gpus) const;
     [[nodiscard]] const calibrate::Predictor& predictor(topology::GpuId gpu) const {
         return *kinds_[kinds_.of(gpu)].predictor;
@@ -109,6 +117,7 @@ private:
     bool knows_nodes_;                                                // a profile has collectives among nodes
     double payload_;                                                  // share of a link's rate that carries payload
     mutable std::map<std::vector<std::uint32_t>, Mixture> mixtures_;  // by kinds
+    mutable std::vector<Chosen> chosen_;
 };
 
 }  // namespace orrery::sim

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "sim/slots.hpp"
 
@@ -28,7 +29,7 @@ bool moves_bytes(const Op& op) {
 
 /// The operations of one lane (host syncs make up one), and which of them belong to rounds.
 struct LaneOps {
-    std::vector<std::uint32_t> ops;
+    std::span<const std::uint32_t> ops;
     std::size_t first = 0, end = 0;  // in rounds
     std::size_t round = 0;           // of each
 };
@@ -37,9 +38,10 @@ struct Role {
     const Program* program;
     std::array<LaneOps, all_lanes> lanes;
 
-    explicit Role(const Program& what) : program(&what) {
+    Role(const Program& what, const Tape& tape) : program(&what) {
         const Rounds& rounds = what.rounds;
-        for (std::uint32_t i = 0; i < what.ops.size(); ++i) lanes[lane_of(what.ops[i])].ops.push_back(i);
+        for (std::size_t lane = 0; lane < strategies::lanes; ++lane) lanes[lane].ops = tape.queue[lane];
+        lanes[sync_lane].ops = tape.syncs;
         for (LaneOps& lane : lanes) {
             const auto position = [&](std::uint32_t op) {
                 return static_cast<std::size_t>(std::ranges::lower_bound(lane.ops, op) - lane.ops.begin());
@@ -171,10 +173,11 @@ bool Comparison::hosts_ahead() const {
 
 class Finder {
 public:
-    Finder(const strategies::StepProgram& step, const KindCosts& costs, const std::vector<RankClass>& classes)
-        : costs_(costs), classes_(classes) {
-        roles_.reserve(step.programs.size());
-        for (const Program& program : step.programs) roles_.emplace_back(program);
+    Finder(const strategies::StepProgram& step, const KindCosts& costs, const Tapes& tapes,
+           const std::vector<RankClass>& classes)
+        : costs_(costs), classes_(classes), roles_(step.programs.size()) {
+        for (const RankClass& rank : classes)
+            if (auto& role = roles_[rank.role]; !role) role.emplace(step.programs[rank.role], tapes.of(rank));
     }
 
     [[nodiscard]] std::optional<Period> find() const {
@@ -191,7 +194,7 @@ private:
     [[nodiscard]] std::optional<Period> last(double earlier) const {
         Period found{0, std::numeric_limits<double>::infinity()};
         for (const RankClass& rank : classes_)
-            for (const LaneOps& lane : roles_[rank.role].lanes) {
+            for (const LaneOps& lane : roles_[rank.role]->lanes) {
                 if (lane.round == 0) continue;
                 const double end = rank.spans[lane.ops[lane.end - 1]].end;
                 if (std::isnan(end)) return std::nullopt;
@@ -208,7 +211,7 @@ private:
         double since = std::numeric_limits<double>::infinity();
         for (const RankClass& rank : classes_) {
             const Comparison& each =
-                comparisons.emplace_back(roles_[rank.role], costs_.of_rank(rank.representative), rank, period);
+                comparisons.emplace_back(*roles_[rank.role], costs_.of_rank(rank.representative), rank, period);
             if (!each.same_places()) return false;
             since = std::min(since, each.oldest_transfer());
         }
@@ -218,14 +221,14 @@ private:
 
     const KindCosts& costs_;
     const std::vector<RankClass>& classes_;
-    std::vector<Role> roles_;
+    std::vector<std::optional<Role>> roles_;
 };
 
 }  // namespace
 
-std::optional<Period> find_period(const strategies::StepProgram& step, const KindCosts& costs,
+std::optional<Period> find_period(const strategies::StepProgram& step, const KindCosts& costs, const Tapes& tapes,
                                   const std::vector<RankClass>& classes) {
-    return Finder(step, costs, classes).find();
+    return Finder(step, costs, tapes, classes).find();
 }
 
 void repeat(const strategies::StepProgram& step, const Period& period, Replayed& replayed) {

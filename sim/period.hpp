@@ -5,6 +5,7 @@
 
 #include "sim/kind_costs.hpp"
 #include "sim/replay.hpp"
+#include "sim/tape.hpp"
 
 namespace orrery::sim {
 
@@ -19,7 +20,7 @@ struct Period {
 /// has come, when what is under way began, when hosts last waited, and whatever had a part in how far transfers under
 /// way are. Nothing unless all of it is the same but for the time; then so is all that follows. classes: replayed as
 /// planned and by themselves, with spans; of a program whose rounds are written (Program::rounds).
-std::optional<Period> find_period(const strategies::StepProgram& step, const KindCosts& costs,
+std::optional<Period> find_period(const strategies::StepProgram& step, const KindCosts& costs, const Tapes& tapes,
                                   const std::vector<RankClass>& classes);
 
 /// Puts the rounds that were left out where the period was seen: ends move, and each class knows what stands for more

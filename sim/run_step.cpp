@@ -194,7 +194,7 @@ void RanStep::run_recording_few(const Running& how, const Tapes& tapes) {
 }
 
 void RanStep::find_rounds(const Tapes& tapes, const std::vector<RankClass>& classes) {
-    if (shortened(program) && tapes.steady()) period = find_period(program, costs, classes);
+    if (shortened(program) && tapes.steady()) period = find_period(program, costs, tapes, classes);
 }
 
 Replayed RanStep::replay_alone(const Running& how, const Tapes& tapes, const Folding& by, const KnownStart* known,

@@ -93,10 +93,9 @@ std::vector<Ended> ended_before(const strategies::Program& program, const strate
 Slots::Slots(const strategies::Program& program, const strategies::Hazards& hazards, Of of)
     : place(program.ops.size()), slot(program.ops.size(), none), start(program.ops.size(), beginning) {
     const auto operations = static_cast<std::uint32_t>(program.ops.size());
-    std::array<std::uint32_t, all_lanes> numbers{};
     for (std::uint32_t i = 0; i < operations; ++i) {
         const std::size_t lane = lane_of(program.ops[i]);
-        place[i] = Place::of(lane, numbers[lane]++);
+        place[i] = Place::of(lane, of_lane[lane]++);
     }
     of == Of::every_end ? keep_all(hazards) : reuse(program, hazards);
 }

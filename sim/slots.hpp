@@ -43,8 +43,9 @@ struct Slots {
     /// Never taken; holds the step's beginning.
     static constexpr std::uint32_t beginning = 0;
 
-    std::vector<std::uint32_t> place;  ///< of each operation
-    std::vector<std::uint32_t> slot;   ///< of each operation; none: nobody waits for it
+    std::vector<std::uint32_t> place;                ///< of each operation
+    std::vector<std::uint32_t> slot;                 ///< of each operation; none: nobody waits for it
+    std::array<std::uint32_t, all_lanes> of_lane{};  ///< operations
     std::vector<std::uint32_t> start;  ///< of each operation: slot of the host sync before it, or beginning
     std::uint32_t count = 1;
 

@@ -51,6 +51,7 @@ Tape::Tape(const strategies::Program& program, std::uint32_t role, const Costs& 
     const Slots kept(program, hazards, slots_of);
     slots = kept.count;
     waits.reserve(hazards.all());
+    for (std::size_t lane = 0; lane < queue.size(); ++lane) queue[lane].reserve(kept.of_lane[lane]);
     const auto count = static_cast<std::uint32_t>(program.ops.size());
     ops.resize(count);
     double host = 0;

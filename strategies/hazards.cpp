@@ -8,10 +8,6 @@ namespace orrery::strategies {
 namespace {
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-/// A host sync belongs to no lane: it must wait for whatever it reads, wherever that ran.
-bool same_lane(const Op& earlier, const Op& later) {
-    return earlier.lane == later.lane && !std::holds_alternative<HostSync>(later.what);
-}
 }  // namespace
 
 Hazards::Hazards(const Program& program) {
@@ -30,8 +26,11 @@ Hazards::Hazards(const Program& program) {
     begin_.push_back(0);
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
+        // A host sync belongs to no lane: it must wait for whatever it reads, wherever that ran.
+        const bool of_no_lane = std::holds_alternative<HostSync>(op.what);
         const auto wait_for = [&](std::uint32_t other) {
-            if (other != none && other != i && !same_lane(program.ops[other], op)) edges_.push_back(other);
+            if (other == none || other == i) return;
+            if (of_no_lane || program.ops[other].lane != op.lane) edges_.push_back(other);
         };
         for (const BufferId id : program.reads(op)) {
             wait_for(uses[id].writer);

@@ -132,17 +132,11 @@ std::vector<StageMemory::Sample> samples(const Program& program, const std::vect
     return list;
 }
 
-/// The three parts of a step, for the three maxima.
-std::uint64_t& maximum_of(StageMemory& memory, Phase& reached, Phase phase) {
-    if (phase == Phase::optimizer || reached == Phase::optimizer) {
-        reached = Phase::optimizer;
-        return memory.after_optimizer;
-    }
-    if (phase == Phase::backward || phase == Phase::gradient || reached == Phase::backward) {
-        reached = Phase::backward;
-        return memory.after_backward;
-    }
-    return memory.before_backward;
+/// The part of a step that an operation belongs to: of the three maxima its own, or the one that was reached before.
+std::uint64_t* maximum_of(StageMemory& memory, std::uint64_t* reached, Phase phase) {
+    if (phase == Phase::optimizer) return &memory.after_optimizer;
+    const bool first = reached == &memory.before_backward && (phase == Phase::backward || phase == Phase::gradient);
+    return first ? &memory.after_backward : reached;
 }
 
 }  // namespace
@@ -162,15 +156,15 @@ StageMemory memory(const StepProgram& step, std::uint32_t role, std::span<const 
     StageMemory result;
     result.role = role;
     Bytes now;
-    Phase reached = Phase::forward;
+    std::uint64_t* maximum = &result.before_backward;
     std::uint32_t fullest = 0;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         now.device += more[i].device;
         now.host += more[i].host;
         result.host = std::max(result.host, now.host);
         const std::uint64_t total = now.device + scratch_of(program.ops[i], of_blocks);
-        std::uint64_t& maximum = maximum_of(result, reached, program.ops[i].label.phase);
-        maximum = std::max(maximum, total);
+        maximum = maximum_of(result, maximum, program.ops[i].label.phase);
+        *maximum = std::max(*maximum, total);
         if (total <= result.peak) continue;
         result.peak = total;
         fullest = i;

@@ -254,6 +254,8 @@ public:
     /// From here on operations take nothing of their stage's parameters: they are priced, and cannot be executed.
     void price_only() { priced_only_ = true; }
     void stage_state(StageState state) { program_.state = std::move(state); }
+    /// About so many operations are to come.
+    void expect(std::size_t operations) { program_.ops.reserve(program_.ops.size() + operations); }
     /// Operations so far.
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(program_.ops.size()); }
     [[nodiscard]] Program finish() && {

@@ -1,5 +1,6 @@
 // Calls replaced by the operations of their blocks.
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -77,10 +78,16 @@ StepProgram unrolled(const StepProgram& step) {
 std::uint64_t unrolled_ops(const StepProgram& step, std::uint32_t role) {
     std::uint64_t count = 0;
     const Program& program = step.programs[role];
-    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        const auto* call = std::get_if<Call>(&program.ops[i].what);
-        count += program.rounds.times(i) * (call != nullptr ? step.blocks[call->block].ops.size() : 1);
-    }
+    const auto add = [&](std::span<const Op> ops, std::uint64_t times) {
+        for (const Op& op : ops) {
+            const auto* call = std::get_if<Call>(&op.what);
+            count += times * (call != nullptr ? step.blocks[call->block].ops.size() : 1);
+        }
+    };
+    add(program.ops, 1);
+    if (program.rounds.left_out > 0)  // they count as the last that is not
+        add(std::span(program.ops).subspan(program.rounds.end() - program.rounds.ops, program.rounds.ops),
+            program.rounds.left_out);
     return count;
 }
 

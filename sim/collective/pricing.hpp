@@ -40,6 +40,7 @@ struct Job {
     Shape shape;
     std::uint32_t rails = 1;  ///< members of the smallest node
     double bytes = 0;         ///< nccl-tests' size
+    bool operator==(const Job&) const = default;
 };
 
 class Pricer {

@@ -20,6 +20,7 @@ struct Shape {
     double once = 1;  ///< of what a member has for the members of another node, the share that goes there: each token
                       ///< once for all of them (an all_to_all of tokens); 1: a copy for each
     [[nodiscard]] double local() const { return static_cast<double>(ranks) / nodes; }  ///< ranks of a node, on average
+    bool operator==(const Shape&) const = default;
 };
 
 /// Members of a collective, node by node.
