@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "hardware/gpu.hpp"
+#include "planning/search/open_plan.hpp"
 #include "planning/sweep/values.hpp"
 #include "scenarios/override.hpp"
 
@@ -36,16 +37,25 @@ struct Asked {
 private:
     void fix(const scenarios::Override& change) {
         scenarios::require_known(change);
-        if (Space::has_row(change.path))
+        if (Space::has_row(change.path)) {
             given.push_back({change.path, {change.value}});
-        else
+        } else {
+            require_kept("--fix", change.path);
             set.push_back(change);
+        }
     }
     void vary(Axis axis) {
-        if (Space::has_row(axis.key))
+        if (Space::has_row(axis.key)) {
             given.push_back({axis.key, std::move(axis.values)});
-        else
+        } else {
+            require_kept("--vary", axis.key);
             sites.push_back(std::move(axis));
+        }
+    }
+    static void require_kept(std::string_view option, const std::string& key) {
+        if (opens(key))
+            throw Error(fmt::format("{} {}", option, key), "", "is a key of plans that a search leaves at its default",
+                        "compare plans with it by: orrery sweep SCENARIO --vary");
     }
 };
 

@@ -14,6 +14,7 @@
 #include "base/parallel.hpp"
 #include "base/units.hpp"
 #include "planning/fingerprint.hpp"
+#include "planning/search/open_plan.hpp"
 #include "planning/search/results.hpp"
 #include "sim/host_copies.hpp"
 #include "sim/session.hpp"
@@ -24,57 +25,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t first_kept = 8192;
-
-/// A plan that is legal for any model, whatever the scenario says of its own: rows set the rest.
-std::vector<scenarios::Override> open_plan() {
-    std::vector<scenarios::Override> changes;
-    for (const char* key : {"tensor", "pipeline", "data"}) changes.push_back({std::string("strategy.") + key, "1"});
-    changes.push_back({"training.micro_batch_size", "1"});
-    for (const char* key : {"virtual_pipeline",
-                            "expert",
-                            "expert_tensor",
-                            "sequence_parallel",
-                            "schedule",
-                            "sharding",
-                            "recompute",
-                            "recompute_num_layers",
-                            "recompute_modules",
-                            "synchronize_checkpoint_boundary",
-                            "cpu_offloading_num_layers",
-                            "optimizer_cpu_offload",
-                            "optimizer_offload_fraction",
-                            "overlap_cpu_optimizer_d2h_h2d",
-                            "offload_optimizer_device",
-                            "offload_optimizer_pipeline_read",
-                            "offload_optimizer_pipeline_write",
-                            "offload_param_device",
-                            "overlap_grad_reduce",
-                            "overlap_param_gather",
-                            "overlap_p2p",
-                            "scatter_gather",
-                            "async_tensor_allreduce",
-                            "tp_comm_overlap",
-                            "tensor_mode",
-                            "tensor_depth",
-                            "placement",
-                            "placement_file",
-                            "num_distributed_optimizer_instances",
-                            "split_classes",
-                            "num_layers_in_first_pipeline_stage",
-                            "num_layers_in_last_pipeline_stage",
-                            "account_for_embedding_in_pipeline_split",
-                            "account_for_loss_in_pipeline_split",
-                            "pipeline_layers",
-                            "replica_micro_batches",
-                            "zero_quantized_weights",
-                            "zero_hpz_partition_size",
-                            "zero_quantized_gradients",
-                            "zero_ranks_per_node",
-                            "compression",
-                            "freeze_step"})
-        changes.push_back({std::string("strategy.") + key, "null"});
-    return changes;
-}
 
 double weight_of(const SearchQuestion& question, const Site& site) {
     return objectives[static_cast<std::size_t>(question.objective)].weight(site, question.prices);

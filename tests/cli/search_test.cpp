@@ -142,6 +142,8 @@ TEST(Search, WhatCannotBeAskedEndsWithTwoAndARemedy) {
         {"--fix", "strategy.tensor"},
         {"--fix", "strategy.tensor=two"},
         {"--fix", "strategy.tensor=3"},
+        {"--fix", "strategy.tensor_mode=2d"},
+        {"--vary", "strategy.compression=none,onebit"},
         {"--vary", "training.micro_batch_size=8..1x2"},
         {"--vary", "seed=1..100000 +1", "--vary", "perturbations.jitter=0..1 +0.001"},
         {"--set", "perturbations.jitter=0.1"},

@@ -85,6 +85,29 @@ TEST(MapTraining, KernelsAreThoseOfTheFramework) {
     EXPECT_EQ(fusion("NGC TensorFlow 1.x w/XLA"), KernelFusion::operators);
 }
 
+TEST(MapTraining, NormsOfRootMeanSquaresAreOneKernelWhereTheSoftwareHasOne) {
+    const json llama = {{"model",
+                         {{"name", "llama-2-7b"},
+                          {"layers", 32},
+                          {"hidden", 4096},
+                          {"heads", 32},
+                          {"ffn", 11008},
+                          {"vocab", 32000},
+                          {"gated", true}}}};
+    const auto fused = [&](const json& switches) {
+        return training(with(llama, {{"switches", switches}})).fused_rms_norm;
+    };
+    EXPECT_TRUE(fused({{"framework", "Megatron-LM"}}));
+    EXPECT_FALSE(fused({{"framework", "PyTorch"}}));
+    EXPECT_FALSE(fused({{"framework", "LitGPT (PyTorch)"}}));
+    EXPECT_TRUE(fused({{"framework", "nanotron (PyTorch)"}}));
+    EXPECT_TRUE(fused({{"framework", "PyTorch"}, {"use_fused_rms_norm", true}}));
+    EXPECT_FALSE(fused({{"framework", "Megatron-LM"}, {"use_fused_rms_norm", false}}));
+    EXPECT_TRUE(fused({{"framework", "PyTorch"}, {"rms_norm_kernel", "fused"}}));
+    // Other norms have no such choice.
+    EXPECT_TRUE(training({{"switches", {{"framework", "PyTorch"}}}}).fused_rms_norm);
+}
+
 TEST(MapTraining, TheHostRunsTheFrameworksCode) {
     using hardware::Software;
     const auto software = [](const json& patch) { return training(patch).software; };
