@@ -141,12 +141,12 @@ std::vector<std::string> idle_kinds(const std::vector<GpuUse>& kinds, double ste
 }
 
 /// What weak scaling is held against: one model replica (the first data rank, or those that its experts are divided
-/// among), placed linearly. Whether that is the step itself.
+/// among), placed linearly.
 struct Replica {
     std::uint32_t gpus = 0;
     double seconds = 0;  ///< of its step
     double share = 1;    ///< of micro-batches a data rank, the whole's over its own
-    bool whole = true;
+    bool whole = true;   ///< it is the step itself, which need not be simulated again
 
     /// T_n / (n T_1) in tokens per second and GPU.
     [[nodiscard]] Scale scale(double step_time_s) const { return {whole ? 1 : seconds / step_time_s * share, gpus}; }

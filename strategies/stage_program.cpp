@@ -48,7 +48,7 @@ public:
           one_version_(schedule_.versions(shape_, stage.index) == 1) {}
 
     Program write() && {
-        builder_.expect(operations());
+        builder_.expect(slots_.size() * (stage_.chunks.front().size() + 4));  // calls, and four at each boundary
         lasting_buffers();
         builder_.stage_state(stage_state(plan_, blocks_, stage_, gradients_.buckets()));
         gradients_.begin();
@@ -87,12 +87,6 @@ private:
         return works + (schedule_.asynchronous ? 1 : 0);  // a round is a step, with its update
     }
 
-    /// About so many: calls, and of each slot a receive, a gather, a send and a wait.
-    [[nodiscard]] std::size_t operations() const {
-        std::size_t count = 4 * slots_.size();
-        for (const Slot& slot : slots_) count += stage_.chunks[slot.chunk].size();
-        return count;
-    }
     void lasting_buffers();
     void micro_batches();
     [[nodiscard]] const Slot* following(const Slot& slot) const {
