@@ -104,7 +104,9 @@ class InterruptTest(unittest.TestCase):
 
 class ProcessTest(unittest.TestCase):
     def test_signals_stay_as_they_were(self):
-        text = ("import signal, orrery\n"
+        # The C library catches a signal of its own from a process's first thread on.
+        text = ("import signal, threading, orrery\n"
+                "threading.Thread(target=int).start()\n"
                 "def all(): return [open('/proc/self/status').read().split(name)[1].split()[0]"
                 " for name in ('SigBlk:', 'SigIgn:', 'SigCgt:')]\n"
                 "before = all(); orrery.predict('gpt-1.7b-dgx-a100'); print(before == all())")
