@@ -86,7 +86,9 @@ TEST(MapTraining, KernelsAreThoseOfTheFramework) {
 }
 
 TEST(MapTraining, NormsOfRootMeanSquaresAreOneKernelWhereTheSoftwareHasOne) {
-    const json llama = {{"model",
+    const json llama = {{"tp", 1},
+                        {"dp", 16},
+                        {"model",
                          {{"name", "llama-2-7b"},
                           {"layers", 32},
                           {"hidden", 4096},
