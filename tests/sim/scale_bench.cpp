@@ -1,5 +1,5 @@
 // What `make bench` prints of scale: CPU time and peak memory of `orrery simulate`, process start and report included,
-// for GPT-3 175B at growing data parallelism, and the ratio of that time to the floor.
+// for GPT-3 175B at growing data parallelism (folded, the least of five runs), and the ratio of that time to the floor.
 //   scale_bench PATH/TO/orrery        from the repository's root
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,6 +26,8 @@ namespace {
 constexpr const char* file = "scenarios/gpt3-175b-superpod-a100.json";
 constexpr std::uint32_t replica_gpus = 64, replica_batch = 96;
 constexpr std::uint32_t most_of_small_switches = 131'072;  // GPUs that the preset's own switches can join
+
+constexpr int folded_runs = 5;  ///< the least is printed: pages that a machine has yet to find take longer than a step
 
 struct Case {
     std::uint32_t gpus;
@@ -120,7 +122,11 @@ void measure(const std::string& orrery, const Case& c) {
         words.emplace_back("--set");
         words.push_back(text);
     }
-    const Usage used = run(words);
+    Usage used = run(words);
+    for (int again = 1; again < (c.fold ? folded_runs : 1); ++again) {
+        const Usage next = run(words);
+        if (next.cpu_seconds < used.cpu_seconds) used = next;
+    }
     const double least = floor_seconds(c);
     fmt::print("{:>9}  {:<8}  {:>8.2f}  {:>9.0f}  {:>9.4f}  {:>7.0f}\n", c.gpus, c.fold ? "folded" : "unfolded",
                used.cpu_seconds, used.peak_megabytes, least, used.cpu_seconds / least);
