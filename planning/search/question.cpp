@@ -55,7 +55,7 @@ private:
     static void require_kept(std::string_view option, const std::string& key) {
         if (opens(key))
             throw Error(fmt::format("{} {}", option, key), "", "is a key of plans that a search leaves at its default",
-                        "compare plans with it by: orrery sweep SCENARIO --vary");
+                        fmt::format("compare plans with it by: orrery sweep SCENARIO --vary {}=A,B", key));
     }
 };
 
