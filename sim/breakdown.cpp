@@ -1,7 +1,6 @@
 #include "sim/breakdown.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -114,8 +113,6 @@ public:
     }
 
 private:
-    static constexpr double never = -std::numeric_limits<double>::infinity();
-
     /// What came since `before` comes so many times more.
     void repeat(const Breakdown& before, std::uint32_t times) {
         Breakdown round = sum_;
@@ -230,11 +227,7 @@ private:
             sum_.data_comm += longer * time.slowed.data;
             sum_.offload += longer * time.slowed.copies;
         }
-        switch (what) {
-            case ShareOf::gemm: sum_.gemm += own; break;
-            case ShareOf::attention: sum_.attention += own; break;
-            case ShareOf::memory_bound: sum_.memory_bound += own; break;
-        }
+        part_of(sum_, what) += own;
     }
 
     void add(const Shares& shares) {

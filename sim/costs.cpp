@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "base/normal.hpp"
@@ -54,8 +53,6 @@ double relative_rate(const kernels::Kernel& kernel, const hardware::AttentionRat
     return fused->backward ? attention.backward : attention.forward;
 }
 
-constexpr double never = -std::numeric_limits<double>::infinity();
-
 }  // namespace
 
 ShareOf share_of(const kernels::Kernel& kernel) {
@@ -67,15 +64,6 @@ ShareOf share_of(const kernels::Kernel& kernel) {
                                  [](const kernels::BatchNorm&) { return ShareOf::memory_bound; },
                                  [](const kernels::StateSpace&) { return ShareOf::memory_bound; }},
                       kernel);
-}
-
-double& Shares::of(ShareOf what) {
-    switch (what) {
-        case ShareOf::gemm: return gemm;
-        case ShareOf::attention: return attention;
-        case ShareOf::memory_bound: break;
-    }
-    return memory_bound;
 }
 
 bool is_memory_bound(const kernels::Kernel& kernel) { return share_of(kernel) == ShareOf::memory_bound; }
@@ -231,7 +219,7 @@ Shares Costs::shares_of(const StepProgram& step, const Program& block, const Blo
         const auto& [seconds, slowed] = times.ops[i];
         if (block.ops[i].lane != Lane::compute) continue;
         if (const auto* compute = std::get_if<Compute>(&block.ops[i].what)) {
-            shares.of(share_of(step.kernels[compute->kernel])) += seconds - slowed.total();
+            part_of(shares, share_of(step.kernels[compute->kernel])) += seconds - slowed.total();
             shares.expert_comm += slowed.experts;
             shares.data_comm += slowed.data;
             shares.offload += slowed.copies;

@@ -27,8 +27,22 @@
 
 namespace orrery::sim {
 
+/// Long before any step.
+inline constexpr double never = -std::numeric_limits<double>::infinity();
+
 /// What the seconds of a kernel are.
 enum class ShareOf : std::uint8_t { gemm, attention, memory_bound };
+
+/// The member for them, of sums that have one for each.
+template <class Sums>
+double& part_of(Sums& sums, ShareOf what) {
+    switch (what) {
+        case ShareOf::gemm: return sums.gemm;
+        case ShareOf::attention: return sums.attention;
+        case ShareOf::memory_bound: break;
+    }
+    return sums.memory_bound;
+}
 
 /// Where the device time of an operation or block goes.
 struct Shares {
@@ -36,7 +50,6 @@ struct Shares {
         attention = 0, memory_bound = 0, tensor_comm = 0;
     double expert_comm = 0;             ///< exchanges of tokens
     double data_comm = 0, offload = 0;  ///< what kernels take longer beside them
-    double& of(ShareOf what);
 };
 
 /// An operation begins at max(device ready, host + first_dispatch) and ends at max(begin of a free device + device,
@@ -71,7 +84,7 @@ struct HandOut {
 
 /// When the host had made an operation's first launch, and the end that all of its launches allow.
 struct Issued {
-    double first = -std::numeric_limits<double>::infinity(), end = -std::numeric_limits<double>::infinity();
+    double first = never, end = never;
 };
 
 /// A block as one call runs it.
@@ -207,7 +220,6 @@ private:
 template <class Tell>
 double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
                   std::vector<Span>& spans, const Tell& tell) const {
-    constexpr double never = -std::numeric_limits<double>::infinity();
     const auto& [program, hazards, hand_outs] = bodies_[block];
     std::array<double, strategies::lanes> free{};
     free.fill(never);

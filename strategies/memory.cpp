@@ -36,22 +36,30 @@ std::vector<Uses> uses(const Program& program) {
     return lives;
 }
 
-/// come(buffer, operation) for each that does not last the whole step and is used, go(buffer, operation) with the
-/// first at which it is no longer there: one past its last use.
-template <class Come, class Go>
-void pass(const Program& program, const std::vector<Uses>& lives, const Come& come, const Go& go) {
+/// change(buffer, operation, bytes) for each that does not last the whole step and is used: how many more of its bytes
+/// are there from that operation on, modulo 2^64. They come with its first use and go behind its last.
+template <class Change>
+void pass(const Program& program, const std::vector<Uses>& lives, const Change& change) {
     for (BufferId id = 0; id < lives.size(); ++id) {
-        if (lasting(program.buffers[id]) || !lives[id].any()) continue;
-        come(program.buffers[id], lives[id].first);
-        go(program.buffers[id], lives[id].last + 1);
+        const Buffer& buffer = program.buffers[id];
+        if (lasting(buffer) || !lives[id].any()) continue;
+        change(buffer, lives[id].first, bytes_of(buffer));
+        change(buffer, lives[id].last + 1, -bytes_of(buffer));
     }
+}
+
+/// The same beside those that last, which are there from the first operation on.
+template <class Change>
+void pass_all(const Program& program, const std::vector<Uses>& lives, const Change& change) {
+    for (const Buffer& buffer : program.buffers)
+        if (lasting(buffer)) change(buffer, 0, bytes_of(buffer));
+    pass(program, lives, change);
 }
 
 std::uint64_t block_peak(const Program& block) {
     std::vector<std::uint64_t> more(block.ops.size() + 1);  // than at the operation before, modulo 2^64
-    pass(
-        block, uses(block), [&](const Buffer& buffer, std::uint32_t op) { more[op] += bytes_of(buffer); },
-        [&](const Buffer& buffer, std::uint32_t op) { more[op] -= bytes_of(buffer); });
+    pass(block, uses(block),
+         [&](const Buffer& /*buffer*/, std::uint32_t op, std::uint64_t bytes) { more[op] += bytes; });
     std::uint64_t now = 0, peak = 0;
     for (const std::uint64_t change : more) peak = std::max(peak, now += change);
     return peak;
@@ -67,11 +75,8 @@ struct Bytes {
 /// What an operation finds there more than the one before it; the first, than nothing.
 std::vector<Bytes> changes(const Program& program, const std::vector<Uses>& lives) {
     std::vector<Bytes> more(program.ops.size() + 1);
-    for (const Buffer& buffer : program.buffers)
-        if (lasting(buffer)) more.front().of(buffer.where) += bytes_of(buffer);
-    pass(
-        program, lives, [&](const Buffer& buffer, std::uint32_t op) { more[op].of(buffer.where) += bytes_of(buffer); },
-        [&](const Buffer& buffer, std::uint32_t op) { more[op].of(buffer.where) -= bytes_of(buffer); });
+    pass_all(program, lives,
+             [&](const Buffer& buffer, std::uint32_t op, std::uint64_t bytes) { more[op].of(buffer.where) += bytes; });
     return more;
 }
 
@@ -111,14 +116,9 @@ std::uint64_t scratch_of(const Op& op, std::span<const std::uint64_t> of_blocks)
 std::vector<StageMemory::Sample> samples(const Program& program, const std::vector<Uses>& lives,
                                          std::span<const std::uint64_t> of_blocks) {
     std::vector<ByKeep> more(program.ops.size() + 1);  // as changes(), of the device
-    const auto change = [&](const Buffer& buffer, std::uint32_t op, std::uint64_t bytes) {
+    pass_all(program, lives, [&](const Buffer& buffer, std::uint32_t op, std::uint64_t bytes) {
         if (buffer.where == Where::device) more[op][static_cast<std::size_t>(buffer.keep)] += bytes;
-    };
-    for (const Buffer& buffer : program.buffers)
-        if (lasting(buffer)) change(buffer, 0, bytes_of(buffer));
-    pass(
-        program, lives, [&](const Buffer& buffer, std::uint32_t op) { change(buffer, op, bytes_of(buffer)); },
-        [&](const Buffer& buffer, std::uint32_t op) { change(buffer, op, -bytes_of(buffer)); });
+    });
     std::vector<StageMemory::Sample> list;
     ByKeep now{};
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {

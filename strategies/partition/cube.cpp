@@ -10,7 +10,6 @@ namespace orrery::strategies {
 namespace {
 
 using kernels::CollectiveKind;
-using kernels::Gemm;
 using kernels::GemmPass;
 using kernels::PointwiseKind;
 
@@ -41,11 +40,6 @@ private:
     /// Of a branch's first product inputs lie in columns along rows of the grid, and outputs along its columns.
     [[nodiscard]] Axis input_axis() const { return opens_ ? Axis::tensor_column : Axis::tensor_row; }
     [[nodiscard]] Axis output_axis() const { return opens_ ? Axis::tensor_row : Axis::tensor_column; }
-    [[nodiscard]] Gemm gemm(std::uint64_t m, std::uint64_t n, std::uint64_t k, GemmPass pass) const {
-        return {stream_.plan.training.precision.compute, 1,
-                static_cast<std::uint32_t>(m),           static_cast<std::uint32_t>(n),
-                static_cast<std::uint32_t>(k),           pass};
-    }
     void move(std::vector<Work>& list, const char* what, CollectiveKind kind, std::uint64_t elements, Axis axis,
               WorkFlags flags = {}) {
         add_among(list, stream_, op_.name + what, {kind, elements * stream_.bytes, AxisSet{axis}}, flags);
@@ -66,7 +60,7 @@ void CubeLinear::forward() {
     auto& list = piece_.forward;
     move(list, " gather", CollectiveKind::all_gather, rows_ * in_, input_axis());
     move(list, " gather weight", CollectiveKind::all_gather, in_ * out_, Axis::tensor_depth);
-    list.push_back({.name = op_.name, .what = gemm(rows_, out_, in_, GemmPass::forward)});
+    list.push_back({.name = op_.name, .what = block_product(stream_, rows_, out_, in_, GemmPass::forward)});
     move(list, " reduce", CollectiveKind::reduce_scatter, rows_ * out_, output_axis());
 }
 
@@ -81,11 +75,13 @@ void CubeLinear::backward() {
                   {.of_weights = true});
     }
     move(list, " gather gradient", CollectiveKind::all_gather, rows_ * out_, output_axis());
-    list.push_back({.name = op_.name + " dgrad", .what = gemm(rows_, in_, out_, GemmPass::data_gradient)});
+    list.push_back(
+        {.name = op_.name + " dgrad", .what = block_product(stream_, rows_, in_, out_, GemmPass::data_gradient)});
     move(list, " scatter input gradient", CollectiveKind::reduce_scatter, rows_ * in_, input_axis(),
          {.raises = input_flag});
-    list.push_back(
-        {.name = op_.name + " wgrad", .what = gemm(in_, out_, rows_, GemmPass::weight_gradient), .of_weights = true});
+    list.push_back({.name = op_.name + " wgrad",
+                    .what = block_product(stream_, in_, out_, rows_, GemmPass::weight_gradient),
+                    .of_weights = true});
     move(list, " scatter weight gradient", CollectiveKind::reduce_scatter, in_ * out_, Axis::tensor_depth,
          {.raises = weight_flag, .of_weights = true});
     add_accumulation(list, stream_, op_, {out_, in_ / stream_.grid.row}, weight_flag);

@@ -36,6 +36,12 @@ void add_among(std::vector<Work>& list, const LayerStream& stream, std::string n
                     .of_weights = flags.of_weights});
 }
 
+kernels::Gemm block_product(const LayerStream& stream, std::uint64_t m, std::uint64_t n, std::uint64_t k,
+                            kernels::GemmPass pass) {
+    const auto size = [](std::uint64_t of) { return static_cast<std::uint32_t>(of); };
+    return {stream.plan.training.precision.compute, 1, size(m), size(n), size(k), pass};
+}
+
 Block columns_of(const LayerStream& stream, const models::Linear& op) {
     const std::uint64_t out = op.out == models::Dim::vocab ? stream.plan.padded_vocab() : op.out_features;
     return {op.in_features / stream.tensor, out / stream.tensor};

@@ -36,6 +36,10 @@ struct WorkFlags {
 void add_among(std::vector<Work>& list, const LayerStream& stream, std::string name, const LayerCollective& collective,
                WorkFlags flags = {});
 
+/// C[m, n] = A[m, k] B[k, n] of blocks, in the format that products are in.
+kernels::Gemm block_product(const LayerStream& stream, std::uint64_t m, std::uint64_t n, std::uint64_t k,
+                            kernels::GemmPass pass);
+
 /// A linear layer's columns on one rank, of its input and of its output.
 Block columns_of(const LayerStream& stream, const models::Linear& op);
 

@@ -110,9 +110,7 @@ public:
 
 private:
     [[nodiscard]] Gemm gemm(Block left, std::uint64_t n, GemmPass pass) const {
-        return {stream_.plan.training.precision.compute,  1,
-                static_cast<std::uint32_t>(left.rows),    static_cast<std::uint32_t>(n),
-                static_cast<std::uint32_t>(left.columns), pass};
+        return block_product(stream_, left.rows, n, left.columns, pass);
     }
     /// The words' table is looked up by its rows, so that logits are x W^T of its blocks (VocabParallelClassifier2D).
     [[nodiscard]] bool of_words() const { return op_.out == models::Dim::vocab; }
