@@ -54,7 +54,7 @@ Census census(const StepProgram& step, std::uint32_t role, const std::vector<sim
     const Program& program = step.programs[role];
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
-        if (const auto* call = std::get_if<Call>(&op.what)) ++calls[call->block];
+        if (const auto* call = std::get_if<Call>(&op.what)) calls[call->block] += call->times;
         counter.add(op, 1, spans != nullptr ? &(*spans)[i] : nullptr);
     }
     for (const auto& [block, times] : calls) {

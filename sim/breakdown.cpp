@@ -1,10 +1,12 @@
 #include "sim/breakdown.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "sim/awaited.hpp"
+#include "sim/block_rest.hpp"
 
 namespace orrery::sim {
 
@@ -84,7 +86,8 @@ public:
           program_(step.programs[rank.role]),
           sweeps_(program_, rank),
           awaited_(program_),
-          causes_(step.blocks.size()) {
+          causes_(step.blocks.size()),
+          rests_(step.blocks.size()) {
         for (const kernels::Kernel& kernel : step.kernels) share_of_.push_back(share_of(kernel));
     }
 
@@ -122,7 +125,7 @@ private:
 
     /// An operation of the compute lane.
     void visit(std::uint32_t i, const Op& op, Causes causes) {
-        if (const auto* called = std::get_if<Call>(&op.what)) return call(i, called->block, causes);
+        if (const auto* called = std::get_if<Call>(&op.what)) return call(i, *called, causes);
         OpTime time;
         Issued issued;
         if (costs_ != nullptr) {
@@ -134,25 +137,63 @@ private:
         pass(op, rank_.spans[i], time, causes, issued);
     }
 
-    /// Where the host is ahead the block goes as its times say; else operation by operation.
-    void call(std::uint32_t i, std::uint32_t number, Causes causes) {
-        const BlockTimes& times = costs_->call(rank_.role, i, number);
-        const strategies::Program& block = step_.blocks[number];
+    void call(std::uint32_t i, const Call& called, Causes causes) {
         const Span span = rank_.spans[i];
+        double begin = span.begin;
+        for (std::uint32_t time = 0; time < called.times; ++time) {
+            const bool last = time + 1 == called.times;
+            const BlockTimes& times = costs_->call(rank_.role, i, called.block, time);
+            begin = run_block(called.block, times, {begin, last ? span.end : begin + times.cost.device}, causes);
+            causes = {};
+        }
+    }
+
+    /// Where the host is ahead the block goes as its times say; else operation by operation. Returns its end.
+    double run_block(std::uint32_t number, const BlockTimes& times, Span span, Causes causes) {
+        const strategies::Program& block = step_.blocks[number];
         const double host = std::exchange(host_, host_ + times.cost.host);
         if (host_ <= span.begin) {
             gap(now_, span.begin, causes, std::holds_alternative<Collective>(block.ops.front().what),
                 host + times.cost.first_dispatch);
-            now_ = span.end;
-            return add(times.shares);
+            add(times.shares);
+            return now_ = span.end;
         }
+        if (&times == &costs_->block(number) && !rests_of(number).empty())
+            return run_straight(number, times, span.begin, host, causes);
         const std::vector<Causes>& own = causes_of(number);
-        costs_->run(number, times.ops, span.begin, host, spans_, [&](std::uint32_t k, const Issued& issued) {
+        return costs_->run(number, times.ops, span.begin, host, spans_, [&](std::uint32_t k, const Issued& issued) {
             const Op& op = block.ops[k];
             if (op.lane == Lane::compute) pass(op, spans_[k], times.ops[k], k == 0 ? causes : own[k], issued);
             if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);
             if (op.lane == Lane::expert) sweeps_.experts.add(spans_[k]);
         });
+    }
+
+    /// All of it on the compute lane: operation by operation until the host is ahead of all that are left.
+    double run_straight(std::uint32_t number, const BlockTimes& times, double begin, double host, Causes causes) {
+        const strategies::Program& block = step_.blocks[number];
+        const std::vector<BlockRest>& rests = rests_of(number);
+        double end = begin;
+        for (std::uint32_t k = 0; k < block.ops.size(); ++k) {
+            if (host + rests[k].host <= end) {
+                add(rests[k].shares);
+                return now_ = end + rests[k].device;
+            }
+            const HandOut& out = costs_->hand_outs(number)[k];
+            const double seconds = times.ops[k].seconds;
+            const Issued issued{host + out.first, out.soonest_end(seconds, host)};
+            const double begins = std::max(end, issued.first);
+            end = std::max(begins + seconds, issued.end);
+            pass(block.ops[k], {begins, end}, times.ops[k], std::exchange(causes, {}), issued);
+            host += out.all;
+        }
+        return end;
+    }
+
+    const std::vector<BlockRest>& rests_of(std::uint32_t number) {
+        std::optional<std::vector<BlockRest>>& rests = rests_[number];
+        if (!rests) rests = block_rests(step_, *costs_, number);
+        return *rests;
     }
 
     /// For what each operation of a block waits: the same in every call.
@@ -246,11 +287,12 @@ private:
     const strategies::Program& program_;
     Sweeps sweeps_;
     Awaited awaited_;
-    double now_ = 0;                           ///< when the compute lane is free
-    double host_ = 0;                          ///< when the host is
-    std::vector<Span> spans_;                  ///< of the operations of one call
-    std::vector<std::vector<Causes>> causes_;  ///< of each block, once it is called
-    std::vector<ShareOf> share_of_;            ///< of each kernel
+    double now_ = 0;                                            ///< when the compute lane is free
+    double host_ = 0;                                           ///< when the host is
+    std::vector<Span> spans_;                                   ///< of the operations of one call
+    std::vector<std::vector<Causes>> causes_;                   ///< of each block, once it is called
+    std::vector<ShareOf> share_of_;                             ///< of each kernel
+    std::vector<std::optional<std::vector<BlockRest>>> rests_;  ///< of each block, once its host is not ahead
     Breakdown sum_;
 };
 

@@ -112,6 +112,7 @@ Costs::Costs(const StepProgram& step, const strategies::Plan& plan, const topolo
     for (std::uint32_t block = 0; block < step.blocks.size(); ++block) {
         Beside beside(slowdown_);
         blocks_.push_back(block_times(step, block, beside));
+        repeated_.push_back({blocks_.back().cost});
     }
     programs_.resize(step.programs.size());
     calls_.resize(step.programs.size());
@@ -154,7 +155,7 @@ OpCost Costs::cost(const StepProgram& step, const Op& op) const {
                    [&](const strategies::HostCompute& c) {
                        return OpCost{cores_->seconds(step.kernels[c.kernel]), 0, 0, 0};
                    },
-                   [&](const strategies::Call& c) { return blocks_[c.block].cost; },
+                   [&](const strategies::Call& c) { return call_alone(c); },
                    [&](const strategies::HostSync&) { return OpCost{}; },
                    [&](const strategies::Copy& c) {
                        if (c.of_drives()) return OpCost{drives_->seconds(c), 0, 0, 0};
@@ -234,6 +235,24 @@ Shares Costs::shares_of(const StepProgram& step, const Program& block, const Blo
     return shares;
 }
 
+const OpCost& Costs::call_alone(const strategies::Call& call) const {
+    std::vector<OpCost>& costs = repeated_[call.block];
+    while (costs.size() < call.times) costs.push_back(costs.back().then(costs.front()));
+    return costs[call.times - 1];
+}
+
+/// times: what is written of each time.
+OpCost Costs::call_beside(const StepProgram& step, const strategies::Call& call, Beside& beside,
+                          std::vector<BlockTimes>& times) const {
+    times.push_back(block_times(step, call.block, beside));
+    OpCost cost = times.front().cost;
+    while (times.size() < call.times) {
+        times.push_back(block_times(step, call.block, beside));
+        cost = cost.then(times.back().cost);
+    }
+    return cost;
+}
+
 /// All operations of a role's program, in order, with what runs beside them.
 void Costs::time(const StepProgram& step, std::uint32_t role) {
     const Program& program = step.programs[role];
@@ -248,7 +267,7 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
         const Op& op = program.ops[i];
         const auto* const call = std::get_if<strategies::Call>(&op.what);
         if (call != nullptr && beside.nothing()) {  // most operations
-            costs.push_back(blocks_[call->block].cost);
+            costs.push_back(call_alone(*call));
             continue;
         }
         OpCost& now = costs.emplace_back(cost(step, op));
@@ -262,7 +281,7 @@ void Costs::time(const StepProgram& step, std::uint32_t role) {
             beside.begin(program, op, now.device);
         if (beside.nothing() || !in_order) continue;
         if (call != nullptr) {
-            now = calls_[role].emplace(i, block_times(step, call->block, beside)).first->second.cost;
+            now = call_beside(step, *call, beside, calls_[role][i]);
         } else if (std::holds_alternative<Compute>(op.what)) {
             const Slowed slowed = slowed_[role].emplace(i, beside.kernel(now.device)).first->second;
             now = kernel_cost(op, now.device + slowed.total());
@@ -277,9 +296,9 @@ Slowed Costs::slowed(std::uint32_t role, std::uint32_t op) const {
     return found == slowed_[role].end() ? Slowed{} : found->second;
 }
 
-const BlockTimes& Costs::call(std::uint32_t role, std::uint32_t op, std::uint32_t block) const {
+const BlockTimes& Costs::call(std::uint32_t role, std::uint32_t op, std::uint32_t block, std::uint32_t time) const {
     const auto found = calls_[role].find(op);
-    return found == calls_[role].end() ? blocks_[block] : found->second;
+    return found == calls_[role].end() ? blocks_[block] : found->second[time];
 }
 
 }  // namespace orrery::sim

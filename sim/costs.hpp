@@ -62,6 +62,12 @@ struct OpCost {
     double first_dispatch = 0;
     double host_to_end = 0;
     bool operator==(const OpCost&) const = default;
+
+    /// Of both, `next` behind this one.
+    [[nodiscard]] OpCost then(const OpCost& next) const {
+        return {device + next.device, host + next.host, first_dispatch,
+                std::max(host_to_end + next.device, host + next.host_to_end)};
+    }
 };
 
 /// An operation of a block: all its seconds, and those of them by which it is slowed.
@@ -123,8 +129,12 @@ public:
     [[nodiscard]] bool steady(std::uint32_t role) const { return steady_[role]; }
     /// By what a kernel of the program is slowed; of() counts it.
     [[nodiscard]] Slowed slowed(std::uint32_t role, std::uint32_t op) const;
-    /// The block that an operation calls, as it is run there.
-    [[nodiscard]] const BlockTimes& call(std::uint32_t role, std::uint32_t op, std::uint32_t block) const;
+    /// The block that an operation calls, as it is run there for the time number `time`, from 0.
+    [[nodiscard]] const BlockTimes& call(std::uint32_t role, std::uint32_t op, std::uint32_t block,
+                                         std::uint32_t time = 0) const;
+    /// A block that is called beside nothing, and what the host does for each of its operations.
+    [[nodiscard]] const BlockTimes& block(std::uint32_t number) const { return blocks_[number]; }
+    [[nodiscard]] const std::vector<HandOut>& hand_outs(std::uint32_t block) const { return bodies_[block].hand_outs; }
     /// When the operations of the block run if the device is free for it at `device` and the host at `host`, either of
     /// which may be minus infinity: long before; gives the last end. tell(number, issued) of each, in order, when its
     /// span is known.
@@ -181,6 +191,9 @@ private:
     [[nodiscard]] double awaited_exchanges(std::uint32_t number, const std::vector<Span>& spans) const;
     [[nodiscard]] Shares shares_of(const strategies::StepProgram& step, const strategies::Program& block,
                                    const BlockTimes& times, double awaited) const;
+    [[nodiscard]] const OpCost& call_alone(const strategies::Call& call) const;
+    [[nodiscard]] OpCost call_beside(const strategies::StepProgram& step, const strategies::Call& call, Beside& beside,
+                                     std::vector<BlockTimes>& times) const;
     void time(const strategies::StepProgram& step, std::uint32_t role);
 
     /// A block's operations, what they wait for, and their hosts.
@@ -209,12 +222,14 @@ private:
     std::optional<HostCores> cores_;
     std::optional<NodeDrives> drives_;
     std::vector<KernelCost> kernels_;
-    std::vector<Body> bodies_;        // of blocks
-    std::vector<BlockTimes> blocks_;  // beside nothing
+    std::vector<Body> bodies_;                           // of blocks
+    std::vector<BlockTimes> blocks_;                     // beside nothing
+    mutable std::vector<std::vector<OpCost>> repeated_;  // of each block: once, twice, ... as far as it is called so
     std::vector<std::vector<OpCost>> programs_;
-    std::vector<bool> steady_;                                // by role
-    std::vector<std::map<std::uint32_t, BlockTimes>> calls_;  // by role and operation: those beside something
-    std::vector<std::map<std::uint32_t, Slowed>> slowed_;     // by role and operation: kernels beside something
+    std::vector<bool> steady_;  // by role
+    // By role and operation: calls beside something, a block's times each time, and kernels beside something.
+    std::vector<std::map<std::uint32_t, std::vector<BlockTimes>>> calls_;
+    std::vector<std::map<std::uint32_t, Slowed>> slowed_;
 };
 
 template <class Tell>

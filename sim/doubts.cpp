@@ -53,7 +53,8 @@ Seconds derived_in(const strategies::Program& program, const std::vector<Derived
             const DerivedKernel& kernel = kernels[compute->kernel];
             if (kernel.origin < origins) seconds[kernel.origin] += times * kernel.seconds;
         } else if (const auto* call = std::get_if<strategies::Call>(&op.what)) {
-            for (std::size_t what = 0; what < origins; ++what) seconds[what] += times * blocks[call->block][what];
+            for (std::size_t what = 0; what < origins; ++what)
+                seconds[what] += times * call->times * blocks[call->block][what];
         }
     }
     return seconds;

@@ -25,7 +25,7 @@ double executed_flops(const strategies::StepProgram& step) {
         for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
             const auto* call = std::get_if<strategies::Call>(&program.ops[i].what);
             of_role.back() += static_cast<double>(program.rounds.times(i)) *
-                              (call != nullptr ? of_block[call->block] : kernel_flops(program.ops[i]));
+                              (call != nullptr ? call->times * of_block[call->block] : kernel_flops(program.ops[i]));
         }
     }
     double total = 0;

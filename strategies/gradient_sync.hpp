@@ -44,6 +44,12 @@ public:
     [[nodiscard]] BufferId last_dense() const;
 
     [[nodiscard]] const GradientBuckets& buckets() const { return buckets_; }
+    /// Whether backwards form nothing that is exchanged behind each of them: only those that are last are told apart.
+    [[nodiscard]] bool once_a_step() const {
+        return !plan_.sums_on_host() && dense_scatters_.empty() && expert_scatters_.empty();
+    }
+    /// Whether no later slot of its chunk and step adds to gradients, of inputs or of weights.
+    [[nodiscard]] bool is_last(const Slot& slot) const { return last_[number(slot)]; }
 
 private:
     using Formed = std::pair<std::uint32_t, std::uint32_t>;  // bucket, micro-batch
@@ -67,8 +73,6 @@ private:
     BufferId exchange_quantized(std::uint32_t bucket, BufferId formed);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();
-    /// Whether no later slot of its chunk and step adds to gradients, of inputs or of weights.
-    [[nodiscard]] bool is_last(const Slot& slot) const { return last_[number(slot)]; }
     [[nodiscard]] std::size_t number(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
 
     const Plan& plan_;

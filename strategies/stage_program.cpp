@@ -5,21 +5,17 @@
 #include "strategies/batch_input.hpp"
 #include "strategies/boundary.hpp"
 #include "strategies/checkpoint_boundary.hpp"
-#include "strategies/compressed_momentum.hpp"
 #include "strategies/gradient_sync.hpp"
-#include "strategies/muon.hpp"
+#include "strategies/lasting_buffers.hpp"
+#include "strategies/layer_runs.hpp"
 #include "strategies/offload.hpp"
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/optimizer_phase.hpp"
-#include "strategies/optimizers.hpp"
 #include "strategies/ownership.hpp"
 #include "strategies/rounds.hpp"
 #include "strategies/schedule/schedule.hpp"
 #include "strategies/slot_table.hpp"
-#include "strategies/state_bytes.hpp"
-#include "strategies/tensor_overlap.hpp"
 #include "strategies/weight_gathers.hpp"
-#include "strategies/zero_plus_plus.hpp"
 
 namespace orrery::strategies {
 
@@ -45,11 +41,13 @@ public:
           host_(plan, owned_parameters(plan, stage), gradients_.buckets(), builder_, intern),
           saved_(shape_),
           outputs_(slots_.size()),
-          one_version_(schedule_.versions(shape_, stage.index) == 1) {}
+          one_version_(schedule_.versions(shape_, stage.index) == 1),
+          alike_(layer_runs(stage, left_out > 0 && calls_can_be_joined())) {}
 
     Program write() && {
         builder_.expect(slots_.size() * (stage_.chunks.front().size() + 4));  // calls, and four at each boundary
-        lasting_buffers();
+        emit_lasting_buffers(plan_, stage_, builder_);
+        host_.lasting_buffers();
         builder_.stage_state(stage_state(plan_, blocks_, stage_, gradients_.buckets()));
         gradients_.begin();
         weights_.begin();
@@ -60,15 +58,15 @@ public:
     }
 
 private:
-    /// What one layer keeps of one micro-batch. Where the backward is in two parts, what weight gradients need lies
-    /// apart, because it stays longer.
+    /// What the layers of one run keep of one micro-batch. Where the backward is in two parts, what weight gradients
+    /// need lies apart, because it stays longer.
     struct Saved {
         BufferId all = 0;  ///< or the rest of it
         BufferId for_weights = 0, output_gradient = 0;
     };
     /// What the first call of a slot takes of another stage or chunk.
     using Input = std::optional<BufferId>;
-    /// What the call of a layer takes and makes. kept: what is left for those that come later.
+    /// What a call takes and makes. kept: what is left for those that come later.
     struct Use {
         std::vector<BufferId> reads, kept, writes;
 
@@ -87,7 +85,13 @@ private:
         return works + (schedule_.asynchronous ? 1 : 0);  // a round is a step, with its update
     }
 
-    void lasting_buffers();
+    /// Whether nothing stands between the calls of one slot, whichever its layers are.
+    [[nodiscard]] bool calls_can_be_joined() const {
+        return gradients_.once_a_step() && weights_.always_there() && blocks_.pairs.empty() &&
+               !schedule_.splits_backward() && plan_.strategy.cpu_offloading_num_layers == 0 &&
+               !plan_.strategy.synchronize_checkpoints;
+    }
+
     void micro_batches();
     [[nodiscard]] const Slot* following(const Slot& slot) const {
         return &slot == &slots_.back() ? nullptr : &slot + 1;
@@ -97,16 +101,17 @@ private:
     void backward(const Slot& slot);
     void pair(const Slot& ahead, const Slot& back);
     Input input(const Slot& slot);
-    Use& forward_use(const Slot& slot, std::size_t i, Input input);
-    void forward_layer(const Slot& slot, std::size_t i, Input input);
+    const Saved& keep(const Slot& slot, std::size_t i);
+    Use& forward_use(const Slot& slot, std::size_t i, std::size_t layers, Input input);
+    void forward_layers(const Slot& slot, std::size_t i, std::size_t layers, Input input);
     void end_forward(const Slot& slot);
     Use& backward_use(const Slot& slot, std::size_t i, Input input);
-    void backward_layer(const Slot& slot, std::size_t i, Input input);
+    void backward_layers(const Slot& slot, std::size_t i, std::size_t layers, Input input);
     void end_backward(const Slot& slot);
     void pair_layers(const Slot& ahead, std::size_t i, Input of_i, const Slot& back, std::size_t j, Input of_j);
     [[nodiscard]] const std::uint32_t* pair_of(const PlacedLayer& ahead, const PlacedLayer& back) const;
     void weight_gradient(const Slot& slot);
-    void call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use& use);
+    void call_with_wait(std::uint32_t to_wait, const Call& call, const Label& label, Use& use);
     void call_to_wait(std::uint32_t block, const Label& label, Use& use);
     void hand_on(const Slot& slot, std::vector<BufferId>& writes);
     void post_receives(std::size_t from, std::size_t to);
@@ -130,44 +135,16 @@ private:
     GradientSync gradients_;
     WeightGathers weights_;
     OptimizerOffload host_;
-    SlotTable<std::vector<Saved>> saved_;              // by layer
+    SlotTable<std::vector<Saved>> saved_;              // by layer: its run's
     std::vector<BufferId> outputs_;                    // slot -> boundary tensor it made
     std::vector<BufferId> exchanged_;                  // by the exchange at hand: what was sent and received
     Use forward_use_, backward_use_;                   // of the call at hand
     std::map<std::uint32_t, std::uint16_t> versions_;  // of weights, and what calls take that read it
     bool one_version_;                                 // of weights
+    LayerRuns alike_;                                  // layers that one call may stand for
     std::uint32_t updates_ = 0;                        // so far
     Name forward_{"forward"}, backward_{"backward"}, input_gradient_{"input gradient"}, exchange_{"boundary exchange"};
 };
-
-void StageWriter::lasting_buffers() {
-    StateBytes state = state_bytes(plan_.training);
-    if (keeps_gradient_copies(plan_)) state.optimizer += state.gradient_copy;
-    const Mesh mesh = plan_.mesh();
-    std::uint64_t weights = 0, states = 0;
-    for (const bool experts : {false, true}) {
-        const Ownership of = ownership(plan_, class_of_bucket(experts));
-        weights += share(mesh, of, of.weights, stage_.parameters_of(experts) * state.weight);
-        states += share(mesh, of, of.states, stage_.parameters_of(experts) * state.optimizer);
-    }
-    const Ownership dense = ownership(plan_, ParameterClass::dense);
-    weights += share(mesh, dense, dense.weights, stage_.frozen_parameters * state.weight);
-    weights += secondary_bytes(plan_, (stage_.parameters + stage_.frozen_parameters) * 2);
-    Lifetime versions = usual_lifetime(Keep::weight);
-    versions.versions = static_cast<std::uint16_t>(schedule_.versions(shape_, stage_.index));
-    if (plan_.strategy.param_device != OffloadDevice::nvme)
-        builder_.buffer({weights, Keep::weight, plan_.offloads_weights() ? Where::host : Where::device, versions});
-    states += muon_more_bytes(plan_, stage_, owned_parameters(plan_, stage_));
-    builder_.buffer(states - offloaded(plan_, states), Keep::optimizer);
-    if (const std::uint64_t bytes = tensor_overlap_buffers(plan_); bytes > 0)
-        builder_.buffer(bytes, Keep::scratch, Lifetime{});
-    if (plan_.compresses())
-        builder_.buffer(compression_error_bytes(plan_, owned_parameters(plan_, stage_)), Keep::optimizer);
-    if (plan_.compresses() || !is_fused_adam(plan_.training) || is_zero_plus_plus(plan_.strategy) ||
-        plan_.offloads_weights() || plan_.uses_drives())
-        builder_.price_only();
-    host_.lasting_buffers();
-}
 
 /// Slots between two exchanges run back to back; at an exchange their outputs leave and the next slots' inputs arrive.
 /// Without overlap_p2p the host waits for all of it, as Megatron-LM does; with it the next window's receives are
@@ -247,10 +224,10 @@ void StageWriter::call_to_wait(std::uint32_t block, const Label& label, Use& use
 }
 
 /// A layer whose host waits inside it is called in two parts, which both add to what is kept.
-void StageWriter::call_with_wait(std::uint32_t to_wait, std::uint32_t block, const Label& label, Use& use) {
+void StageWriter::call_with_wait(std::uint32_t to_wait, const Call& call, const Label& label, Use& use) {
     if (to_wait != LayerBlocks::none) call_to_wait(to_wait, label, use);
     use.kept.insert(use.kept.end(), use.writes.begin(), use.writes.end());
-    builder_.emit(Lane::compute, label, What{Call{block}}, use.reads, use.kept);
+    builder_.emit(Lane::compute, label, What{call}, use.reads, use.kept);
     read_version(label);
 }
 
@@ -271,32 +248,43 @@ StageWriter::Input StageWriter::input(const Slot& slot) {
     return std::nullopt;
 }
 
-StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, Input input) {
-    const auto& chunk = stage_.chunks[slot.chunk];
-    const LayerBlocks& blocks = *chunk[i].blocks;
+/// What the layers of a run keep lies together: it comes with the first of them.
+const StageWriter::Saved& StageWriter::keep(const Slot& slot, std::size_t i) {
     std::vector<Saved>& of_layers = saved(slot);
-    if (i == 0) of_layers.reserve(chunk.size());
-    Saved& kept = of_layers.emplace_back();
-    kept.all = builder_.buffer(blocks.saved_bytes - blocks.weight_saved_bytes, Keep::activation);
+    if (i < of_layers.size()) return of_layers[i];
+    const std::vector<std::uint32_t>& alike = alike_[slot.chunk];
+    of_layers.reserve(alike.size());
+    const LayerBlocks& blocks = *stage_.chunks[slot.chunk][i].blocks;
+    Saved kept{builder_.buffer(alike[i] * (blocks.saved_bytes - blocks.weight_saved_bytes), Keep::activation)};
+    if (blocks.weight_gradient != LayerBlocks::none)
+        kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation);
+    of_layers.insert(of_layers.end(), alike[i], kept);
+    return of_layers.back();
+}
+
+StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, std::size_t layers, Input input) {
+    const auto& chunk = stage_.chunks[slot.chunk];
+    const Saved& kept = keep(slot, i);
     Use& use = forward_use_;
     use.begin(input);
     use.kept.push_back(kept.all);
-    if (blocks.weight_gradient != LayerBlocks::none)
-        use.kept.push_back(kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation));
+    if (chunk[i].blocks->weight_gradient != LayerBlocks::none) use.kept.push_back(kept.for_weights);
     weights_.before(slot, i, use.reads, use.writes);
-    if (i + 1 == chunk.size()) hand_on(slot, use.writes);
+    if (i + layers == chunk.size()) hand_on(slot, use.writes);
     offload_.before(slot, i, following(slot), use.reads, use.writes);
     return use;
 }
 
-void StageWriter::forward_layer(const Slot& slot, std::size_t i, Input input) {
+/// So many layers that are alike, from the one at i on.
+void StageWriter::forward_layers(const Slot& slot, std::size_t i, std::size_t layers, Input input) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
     const Label label = intern_.label(forward_, Phase::forward, mb, placed.layer);
-    Use& use = forward_use(slot, i, input);
+    Use& use = forward_use(slot, i, layers, input);
     checkpoints_.before(label, placed.runs_again, use.writes);
     gradients_.take_turn(use.reads);
-    call_with_wait(placed.blocks->forward_to_wait, placed.blocks->forward, label, use);
+    call_with_wait(placed.blocks->forward_to_wait, {placed.blocks->forward, static_cast<std::uint32_t>(layers)}, label,
+                   use);
     checkpoints_.behind(label, placed.runs_again, {});
     weights_.behind();
     offload_.behind(slot, i, following(slot), saved(slot).back().all);
@@ -310,8 +298,12 @@ void StageWriter::end_forward(const Slot& slot) {
 void StageWriter::forward(const Slot& slot) {
     Input received = input(slot);
     emit_batch_input(plan_, slot.micro_batch, builder_, intern_);
-    for (std::size_t i = 0; i < stage_.chunks[slot.chunk].size(); ++i)
-        forward_layer(slot, i, std::exchange(received, std::nullopt));
+    const std::vector<std::uint32_t>& alike = alike_[slot.chunk];
+    const bool apart = weights_.arrive_for(slot);
+    for (std::size_t i = 0, layers = 0; i < alike.size(); i += layers) {
+        layers = apart ? 1 : alike[i];
+        forward_layers(slot, i, layers, std::exchange(received, std::nullopt));
+    }
     end_forward(slot);
 }
 
@@ -334,8 +326,9 @@ StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, Inp
     return use;
 }
 
-void StageWriter::backward_layer(const Slot& slot, std::size_t i, Input input) {
-    const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
+/// So many layers that are alike, to the one at i: what a slot's last forms is told apart by its layer.
+void StageWriter::backward_layers(const Slot& slot, std::size_t i, std::size_t layers, Input input) {
+    const PlacedLayer& placed = stage_.chunks[slot.chunk][i + layers - 1];
     const LayerBlocks& blocks = *placed.blocks;
     const bool whole = slot.work == SlotWork::backward;
     const std::uint32_t block = whole ? blocks.backward : blocks.input_gradient;
@@ -345,7 +338,8 @@ void StageWriter::backward_layer(const Slot& slot, std::size_t i, Input input) {
     if (block != LayerBlocks::none) {
         checkpoints_.before(label, placed.runs_again, use.writes);
         gradients_.take_turn(use.reads);
-        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, block, label, use);
+        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, {block, static_cast<std::uint32_t>(layers)},
+                       label, use);
     }
     gradients_.behind(slot, i);
     checkpoints_.behind(label, placed.runs_again, gradients_.under_way());
@@ -358,8 +352,12 @@ void StageWriter::end_backward(const Slot& slot) {
 /// The backward of a chunk, or where it is in two parts the first of them.
 void StageWriter::backward(const Slot& slot) {
     Input received = input(slot);
-    for (std::size_t i = stage_.chunks[slot.chunk].size(); i-- > 0;)
-        backward_layer(slot, i, std::exchange(received, std::nullopt));
+    const std::vector<std::uint32_t>& alike = alike_[slot.chunk];
+    const bool apart = gradients_.is_last(slot);
+    for (std::size_t left = alike.size(), layers = 0; left > 0; left -= layers) {
+        layers = apart ? 1 : alike[left - 1];
+        backward_layers(slot, left - layers, layers, std::exchange(received, std::nullopt));
+    }
     end_backward(slot);
 }
 
@@ -373,7 +371,7 @@ const std::uint32_t* StageWriter::pair_of(const PlacedLayer& ahead, const Placed
 void StageWriter::pair_layers(const Slot& ahead, std::size_t i, Input of_i, const Slot& back, std::size_t j,
                               Input of_j) {
     const PlacedLayer &one = stage_.chunks[ahead.chunk][i], &other = stage_.chunks[back.chunk][j];
-    Use& use = forward_use(ahead, i, of_i);
+    Use& use = forward_use(ahead, i, 1, of_i);
     gradients_.take_turn(use.reads);
     const auto mb = static_cast<std::int32_t>(ahead.micro_batch);
     if (one.blocks->forward_to_wait != LayerBlocks::none)
@@ -396,8 +394,8 @@ void StageWriter::pair(const Slot& ahead, const Slot& back) {
     Input to_forward = input(ahead), to_backward = input(back);
     emit_batch_input(plan_, ahead.micro_batch, builder_, intern_);
     std::size_t i = 0, left = fro.size();
-    const auto step_forward = [&] { forward_layer(ahead, i++, std::exchange(to_forward, std::nullopt)); };
-    const auto step_backward = [&] { backward_layer(back, --left, std::exchange(to_backward, std::nullopt)); };
+    const auto step_forward = [&] { forward_layers(ahead, i++, 1, std::exchange(to_forward, std::nullopt)); };
+    const auto step_backward = [&] { backward_layers(back, --left, 1, std::exchange(to_backward, std::nullopt)); };
     const auto in_body = [&](const PlacedLayer& layer) { return pair_of(layer, layer) != nullptr; };
     while (i < to.size() && !in_body(to[i])) step_forward();
     while (left > 0 && !in_body(fro[left - 1])) step_backward();

@@ -124,9 +124,11 @@ struct Copy {
     [[nodiscard]] bool of_drives() const { return to == To::storage || to == To::host_from_storage; }
     bool operator==(const Copy&) const = default;
 };
-/// Runs StepProgram::blocks[block] as a subroutine.
+/// Runs StepProgram::blocks[block] as a subroutine; in a shortened program (build.hpp) several times, one behind the
+/// other, as layers that are alike do.
 struct Call {
     std::uint32_t block = 0;
+    std::uint32_t times = 1;
     bool operator==(const Call&) const = default;
 };
 /// A kernel (index into StepProgram::kernels) that the host's cores run, on what lies in the host's memory.

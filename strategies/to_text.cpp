@@ -28,7 +28,10 @@ struct Describe {
         constexpr EnumNames<Copy::To> to{"host", "device", "storage", "host from storage"};
         return fmt::format("copy to {}, {} B", to[c.to], c.bytes);
     }
-    std::string operator()(const Call& c) const { return fmt::format("call {}", step.blocks[c.block].name); }
+    std::string operator()(const Call& c) const {
+        return fmt::format("call {}{}", step.blocks[c.block].name,
+                           c.times == 1 ? "" : fmt::format(", {} times", c.times));
+    }
     std::string operator()(const HostCompute& c) const {
         return fmt::format("{} on the host", kernels::to_text(step.kernels[c.kernel]));
     }

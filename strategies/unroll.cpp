@@ -52,9 +52,11 @@ Program unrolled(const StepProgram& step, const Program& program) {
         if (i == program.rounds.first + program.rounds.ops) rounds.ops = out.size() - rounds.first;
         if (const auto* call = std::get_if<Call>(&op.what)) {
             const Program& block = step.blocks[call->block];
-            for (const Buffer& buffer : block.buffers) out.buffer(buffer);
-            inline_call(program, op, block, out, buffers);
-            buffers += static_cast<std::uint32_t>(block.buffers.size());
+            for (std::uint32_t time = 0; time < call->times; ++time) {
+                for (const Buffer& buffer : block.buffers) out.buffer(buffer);
+                inline_call(program, op, block, out, buffers);
+                buffers += static_cast<std::uint32_t>(block.buffers.size());
+            }
         } else {
             out.emit(op.lane, op.label, op.what, program.reads(op), program.writes(op));
             if (op.state == no_state) continue;
@@ -81,7 +83,7 @@ std::uint64_t unrolled_ops(const StepProgram& step, std::uint32_t role) {
     const auto add = [&](std::span<const Op> ops, std::uint64_t times) {
         for (const Op& op : ops) {
             const auto* call = std::get_if<Call>(&op.what);
-            count += times * (call != nullptr ? step.blocks[call->block].ops.size() : 1);
+            count += times * (call != nullptr ? call->times * step.blocks[call->block].ops.size() : 1);
         }
     };
     add(program.ops, 1);

@@ -64,6 +64,7 @@ private:
             if (block) problem("{} op {}: a block holds a call", program.name, i);
             if (call->block >= step_.blocks.size())
                 problem("{} op {}: block {} does not exist", program.name, i, call->block);
+            if (call->times == 0) problem("{} op {}: a block that runs no time", program.name, i);
         }
         const bool leaves_rank = std::holds_alternative<Send>(op.what) || std::holds_alternative<Recv>(op.what) ||
                                  std::holds_alternative<HostSync>(op.what);

@@ -172,7 +172,7 @@ void WeightGathers::takes(std::int32_t layer, bool experts) {
 
 void WeightGathers::before(const Slot& slot, std::size_t position, std::vector<BufferId>& reads,
                            std::vector<BufferId>& writes) {
-    if (!early_.empty() && slot.micro_batch == 0 && slot.work == SlotWork::forward)
+    if (arrive_for(slot))
         buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) { reads.push_back(early_[bucket]); });
     if (uses_.empty()) return;
     const std::size_t use = done_.size();

@@ -36,6 +36,11 @@ public:
     /// And of a forward's call behind it: what is kept of a layer's weights is copied when they are used first, and the
     /// host waits for that (partition_parameters.py, _partition_param_sec).
     void behind();
+    /// Whether they are there for all calls, but for those of `slot` that wait for new ones.
+    [[nodiscard]] bool always_there() const { return uses_.empty(); }
+    [[nodiscard]] bool arrive_for(const Slot& slot) const {
+        return !early_.empty() && slot.micro_batch == 0 && slot.work == SlotWork::forward;
+    }
 
 private:
     struct Use {

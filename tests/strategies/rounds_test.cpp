@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "strategies/build.hpp"
 #include "strategies/memory.hpp"
+#include "strategies/step_program.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
 namespace orrery::strategies {
@@ -21,15 +24,26 @@ Plan plan_of(ScheduleKind schedule, std::uint32_t chunks, std::uint32_t micro_ba
     return plan;
 }
 
-/// How often a step runs each kind of operation, by names.
+/// How often a step runs each kind of operation, by names; calls by their blocks.
 std::map<std::string, std::uint64_t> census(const StepProgram& step, const Program& program) {
     std::map<std::string, std::uint64_t> counts;
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         const Op& op = program.ops[i];
-        counts[step.names[op.label.name] + " of layer " + std::to_string(op.label.layer) + " on " +
-               std::string(name(op.lane))] += program.rounds.times(i);
+        if (const auto* call = std::get_if<Call>(&op.what))
+            counts["block " + std::to_string(call->block)] += call->times * program.rounds.times(i);
+        else
+            counts[step.names[op.label.name] + " of layer " + std::to_string(op.label.layer) + " on " +
+                   std::string(name(op.lane))] += program.rounds.times(i);
     }
     return counts;
+}
+
+/// The most layers that one call stands for.
+std::uint32_t most_layers(const Program& program) {
+    std::uint32_t most = 0;
+    for (const Op& op : program.ops)
+        if (const auto* call = std::get_if<Call>(&op.what)) most = std::max(most, call->times);
+    return most;
 }
 
 void expect_the_same_step(const Plan& plan, std::uint32_t written) {
@@ -69,6 +83,41 @@ TEST(Rounds, StandForThoseThatAreLeftOut) {
     Plan offloaded = plan_of(ScheduleKind::one_f_one_b, 1, 40);
     offloaded.strategy.cpu_offloading_num_layers = 1;
     expect_the_same_step(offloaded, 8);
+}
+
+TEST(Rounds, CallLayersThatAreAlikeAtOnce) {
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
+        for (const bool overlaps : {false, true}) {
+            Plan plan = plan_of(ScheduleKind::one_f_one_b, 1, 40);
+            plan.model.layers = 12;
+            plan.strategy.recompute = recompute;
+            plan.strategy.overlap_grad_reduce = overlaps;
+            expect_the_same_step(plan, 6);
+            const std::optional<StepProgram> shortened = build_shortened(plan, 6);
+            ASSERT_TRUE(shortened);
+            EXPECT_EQ(most_layers(shortened->programs.front()), 6U);  // behind the embedding
+            EXPECT_EQ(most_layers(shortened->programs.back()), 5U);   // behind the first, which takes what arrives
+            EXPECT_EQ(verify(*shortened), std::vector<std::string>{});
+            EXPECT_NE(to_text(*shortened, 0).find("forward, 6 times"), std::string::npos);
+            EXPECT_EQ(most_layers(build(plan).programs.front()), 1U);
+        }
+}
+
+TEST(Rounds, CallLayerByLayerWhatStandsBetweenOrDiffers) {
+    const auto most = [](const Plan& plan) { return most_layers(build_shortened(plan, 8)->programs.front()); };
+    Plan plan = plan_of(ScheduleKind::one_f_one_b, 1, 40);
+    plan.model.layers = 12;
+    EXPECT_EQ(most(plan), 6U);
+    Plan sharded = plan;
+    sharded.strategy.sharding = Sharding::zero3;
+    EXPECT_EQ(most(sharded), 1U);
+    Plan offloaded = plan;
+    offloaded.strategy.cpu_offloading_num_layers = 2;
+    EXPECT_EQ(most(offloaded), 1U);
+    Plan partly = plan;  // three of a stage's six run again
+    partly.strategy.recompute = Recompute::full;
+    partly.strategy.recompute_num_layers = 3;
+    EXPECT_EQ(most(partly), 3U);
 }
 
 TEST(Rounds, AreThereOnlyWhereAPipelineIsSteady) {
