@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "kernels/bfloat16.hpp"
+#include "kernels/float16.hpp"
 
 namespace orrery::kernels {
 
@@ -107,7 +108,9 @@ std::vector<std::byte> result_of(CollectiveKind kind, const std::vector<const st
                                  std::uint64_t bytes, Dtype dtype, Reduction reduction) {
     const auto ranks = static_cast<std::uint64_t>(slots.size());
     const std::uint64_t part = bytes / ranks;
-    const auto range = dtype == Dtype::fp32 ? reduced_range<float> : reduced_range<Bfloat16>;
+    const auto range = dtype == Dtype::fp32   ? reduced_range<float>
+                       : dtype == Dtype::fp16 ? reduced_range<Float16>
+                                              : reduced_range<Bfloat16>;
     std::vector<std::byte> result;
     const auto append = [&](std::uint64_t from, std::uint64_t offset, std::uint64_t count) {
         result.insert(result.end(), slots[from] + offset, slots[from] + offset + count);
@@ -139,8 +142,7 @@ public:
 
     void run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype, Stream stream,
              Reduction reduction) override {
-        if (dtype != Dtype::fp32 && dtype != Dtype::bf16)
-            throw Error("ranks as threads communicate fp32 and bf16", "use NCCL");
+        if (!cpu_ranks_sum(dtype)) throw Error("ranks as threads communicate fp32, bf16 and fp16", "use NCCL");
         const bool scattered = kind != CollectiveKind::broadcast && kind != CollectiveKind::send_recv &&
                                kind != CollectiveKind::all_reduce;
         if (bytes % size_of(dtype) != 0 || (scattered && bytes / size_of(dtype) % ranks_ != 0))

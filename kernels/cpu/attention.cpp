@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/half.hpp"
 #include "kernels/cpu/parallel.hpp"
 
 namespace orrery::kernels::cpu {
@@ -205,7 +206,7 @@ private:
 }  // namespace
 
 void run_attention(const Attention& a, const Memory& memory) {
-    if (a.dtype == Dtype::bf16) return run_half_attention(a, memory);
+    if (is_half(a.dtype)) return run_half_attention(a, memory);
     if (!a.backward) return forward(a, memory);
     const Shape s(a, memory.settings());
     BiasGradients biases(a, memory.settings());

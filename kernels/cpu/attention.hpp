@@ -11,10 +11,10 @@
 
 namespace orrery::kernels::cpu {
 
-/// Forward and backward, fp32 or bf16, laid out as operands.hpp says, on the OpenMP threads of the calling thread.
-/// Threads share the blocks of queries (forward) or the key-value heads (backward, and all of bf16).
+/// Forward and backward, fp32, bf16 or fp16, laid out as operands.hpp says, on the OpenMP threads of the calling
+/// thread. Threads share the blocks of queries (forward) or the key-value heads (backward, and all of 16 bits).
 void run_attention(const Attention& a, const Memory& memory);
-/// That of bf16.
+/// That of bf16 and fp16.
 void run_half_attention(const Attention& a, const Memory& memory);
 
 /// A block of scores: queries from first_query on, keys from first_key on; row i of it begins at i * stride.

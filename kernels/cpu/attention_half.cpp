@@ -1,4 +1,4 @@
-// Attention in bf16: the heads that share keys and values are unpacked to fp32 together, for the loops of fp32.
+// Attention in 16 bits: the heads that share keys and values are unpacked to fp32 together, for the loops of fp32.
 #include <array>
 #include <vector>
 
@@ -12,16 +12,17 @@ namespace {
 
 /// One operand: rows of tokens, of which a group of heads has some columns.
 struct Columns {
-    Bfloat16* memory;
+    Format format;
+    void* memory;        ///< of the sequence
     std::size_t stride;  ///< elements from one token to the next
     std::size_t first, count, rows;
 
     [[nodiscard]] std::size_t elements() const { return rows * count; }
     void unpack_to(float* to) const {
-        for (std::size_t r = 0; r < rows; ++r) unpack(memory + r * stride + first, to + r * count, count);
+        for (std::size_t r = 0; r < rows; ++r) load(format, memory, r * stride + first, to + r * count, count);
     }
     void pack_from(const float* from) const {
-        for (std::size_t r = 0; r < rows; ++r) pack(from + r * count, memory + r * stride + first, count);
+        for (std::size_t r = 0; r < rows; ++r) store(format, from + r * count, memory, r * stride + first, count);
     }
 };
 
@@ -29,7 +30,7 @@ struct Columns {
 class HeadGroup {
 public:
     HeadGroup(const Attention& a, const Memory& memory, std::size_t batch, std::size_t kv_head)
-        : memory_(memory), batch_(batch), kv_head_(kv_head), all_heads_(a.heads), one_(a) {
+        : memory_(memory), format_(format_of(a.dtype)), batch_(batch), kv_head_(kv_head), all_heads_(a.heads), one_(a) {
         const std::size_t group = a.heads / a.kv_heads, packed = memory.settings().row_stride, keys = a.head_dim,
                           values = memory.settings().value_dim != 0 ? memory.settings().value_dim : keys;
         one_.dtype = Dtype::fp32;
@@ -42,7 +43,8 @@ public:
         const std::size_t of_keys = memory.settings().key_stride != 0 ? memory.settings().key_stride : packed;
         const auto columns = [&](std::size_t heads, std::size_t width, std::size_t all, std::size_t rows,
                                  std::size_t given) {
-            return Columns{nullptr, given != 0 ? given : all * width, kv_head * heads * width, heads * width, rows};
+            return Columns{format_,       nullptr, given != 0 ? given : all * width, kv_head * heads * width,
+                           heads * width, rows};
         };
         query_ = columns(group, keys, a.heads, a.seq, packed);
         gradient_ = query_;
@@ -88,7 +90,7 @@ private:
         if (i == 0 || i == 6) columns = i == 0 ? query_ : gradient_;
         if (i == 1 || i == 7) columns = key_;
         if (i == 3 || i == 5) columns = output_;
-        columns.memory = memory_.as<Bfloat16>(i) + batch_ * columns.rows * columns.stride;
+        columns.memory = memory_.as<std::byte>(i) + batch_ * columns.rows * columns.stride * size_of(format_);
         return columns;
     }
     float* unpacked(std::size_t i, float*& next) const {
@@ -106,8 +108,7 @@ private:
         PositionBias& bias = contiguous_.position_bias;
         if (bias.values == nullptr) return;
         bias_.resize(std::size_t{one_.seq} * one_.keys() * one_.heads);
-        for (std::size_t i = 0; i < bias_.size(); ++i)
-            unpack(static_cast<const Bfloat16*>(bias.values) + of_all(i), bias_.data() + i, 1);
+        for (std::size_t i = 0; i < bias_.size(); ++i) load(format_, bias.values, of_all(i), bias_.data() + i, 1);
         bias.values = bias_.data();
         if (gradients != nullptr) bias_gradients_.resize(bias_.size());
         bias.gradient = gradients != nullptr ? bias_gradients_.data() : nullptr;
@@ -118,6 +119,7 @@ private:
     }
 
     const Memory& memory_;
+    Format format_;
     std::size_t batch_, kv_head_, all_heads_;
     Attention one_;
     Settings contiguous_{};

@@ -44,7 +44,7 @@ struct Part {
     std::uint64_t per_row, stride;  ///< elements; stride: from one row in memory to the next
     std::uint64_t first = 0;        ///< of its fp32 elements: in the columns' arrays
 
-    [[nodiscard]] bool unpacked() const { return extent == Extent::rows && format == Format::bf16; }
+    [[nodiscard]] bool unpacked() const { return extent == Extent::rows && is_half(format); }
     [[nodiscard]] bool summed() const { return extent == Extent::columns && role != Role::in; }
     [[nodiscard]] void* row(std::uint64_t r) const {
         return static_cast<std::byte*>(memory) + r * stride * size_of(format);
@@ -90,7 +90,7 @@ private:
         } else if (part.summed()) {
             part.first = summed_;
             summed_ += part.per_row;
-        } else if (part.format == Format::bf16) {
+        } else if (is_half(part.format)) {
             part.first = columns_.size();
             columns_.resize(part.first + part.per_row);
             load(part.format, memory, 0, columns_.data() + part.first, part.per_row);
@@ -113,7 +113,7 @@ private:
             } else if (part.summed()) {
                 pointers.push_back(sums + part.first);
             } else {
-                pointers.push_back(part.format == Format::bf16 ? columns_.data() + part.first : part.memory);
+                pointers.push_back(is_half(part.format) ? columns_.data() + part.first : part.memory);
             }
         }
         loops_({p_.kind, Dtype::fp32, count, p_.cols}, Memory(pointers, settings_, {r, p_.rows}));
@@ -127,8 +127,9 @@ private:
         const bool touch = part.stride == part.per_row;
         const std::uint64_t length = touch ? count * part.per_row : part.per_row;
         for (std::uint64_t i = 0; i < (touch ? 1 : count); ++i) {
-            auto* const memory = static_cast<Bfloat16*>(part.row(r + i));
-            in ? unpack(memory, values + i * length, length) : pack(values + i * length, memory, length);
+            void* const memory = part.row(r + i);
+            in ? load(part.format, memory, 0, values + i * length, length)
+               : store(part.format, values + i * length, memory, 0, length);
         }
     }
 

@@ -13,6 +13,7 @@
 #include "kernels/backends.hpp"
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/half.hpp"
 #include "kernels/cpu/image.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/pointwise.hpp"
@@ -50,7 +51,7 @@ CpuDevice::~CpuDevice() = default;
 
 bool CpuDevice::supports(const Kernel& kernel) const {
     const Dtype dtype = dtype_of(kernel);
-    if (dtype != Dtype::fp32 && dtype != Dtype::bf16) return false;
+    if (dtype != Dtype::fp32 && !is_half(dtype)) return false;
     try {
         return !operands(kernel).empty();
     } catch (const Error&) {
@@ -85,7 +86,7 @@ void CpuDevice::run(std::function<void()> work, Stream stream) {
 
 void CpuDevice::launch(const Kernel& kernel, std::span<void* const> operands, Stream stream, const Settings& settings) {
     if (!supports(kernel))
-        throw Error(fmt::format("the CPU device cannot run {}", to_text(kernel)), "it runs fp32 and bf16");
+        throw Error(fmt::format("the CPU device cannot run {}", to_text(kernel)), "it runs fp32, bf16 and fp16");
     if (settings.result.value_or(Dtype::fp32) != Dtype::fp32 && settings.result != dtype_of(kernel))
         throw Error(fmt::format("{} cannot write {}", to_text(kernel), name(*settings.result)),
                     "fp32, or its own format");

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/cpu/clones.hpp"
+#include "kernels/cpu/half.hpp"
 #include "kernels/cpu/matmul.hpp"
 #include "kernels/device.hpp"
 
@@ -54,7 +55,8 @@ void place_bias(const float* bias, float* c, std::uint64_t rows, std::uint64_t c
 
 void run_half_gemm(const Gemm& g, const Memory& memory) {
     const Settings& settings = memory.settings();
-    const HalfProduct product{g.m,
+    const HalfProduct product{format_of(g.dtype),
+                              g.m,
                               g.n,
                               g.k,
                               g.pass == GemmPass::weight_gradient,
@@ -62,17 +64,17 @@ void run_half_gemm(const Gemm& g, const Memory& memory) {
                               settings.result == Dtype::fp32,
                               settings.accumulate,
                               settings.bias != nullptr};
-    const std::uint64_t m = g.m, n = g.n, k = g.k, size = product.single_result ? sizeof(float) : sizeof(Bfloat16);
+    const std::uint64_t m = g.m, n = g.n, k = g.k, size = product.single_result ? sizeof(float) : sizeof(std::uint16_t);
     for (std::uint64_t i = 0; i < g.batch; ++i)
-        multiply(product, memory.as<Bfloat16>(0) + i * m * k, memory.as<Bfloat16>(1) + i * k * n,
-                 settings.bias == nullptr ? nullptr : static_cast<const Bfloat16*>(settings.bias) + i * n,
+        multiply(product, memory.as<std::uint16_t>(0) + i * m * k, memory.as<std::uint16_t>(1) + i * k * n,
+                 settings.bias == nullptr ? nullptr : static_cast<const std::uint16_t*>(settings.bias) + i * n,
                  memory.as<std::byte>(2) + i * m * n * size);
 }
 
 }  // namespace
 
 void run_gemm(const Gemm& g, const Memory& memory) {
-    if (g.dtype == Dtype::bf16) return run_half_gemm(g, memory);
+    if (is_half(g.dtype)) return run_half_gemm(g, memory);
     const float *const a = memory[0], *const b = memory[1];
     float* const c = memory[2];
     const Settings& settings = memory.settings();

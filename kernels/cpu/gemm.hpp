@@ -20,7 +20,7 @@ struct Matrix {
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matrix left, Matrix right, float beta,
               float* c, std::int64_t stride);
 
-/// The products of a Gemm of fp32 or bf16, laid out as operands.hpp says.
+/// The products of a Gemm of fp32, bf16 or fp16, laid out as operands.hpp says.
 void run_gemm(const Gemm& g, const Memory& memory);
 
 /// "oneDNN 2.6.3 (AVX512_CORE_BF16)": the version, and the instructions it found.

@@ -30,7 +30,7 @@ memory::desc matrix(std::int64_t rows, std::int64_t cols, bool transposed, Type 
     return {{rows, cols}, type, transposed ? memory::dims{1, rows} : memory::dims{cols, 1}};
 }
 
-/// A product that oneDNN has written code for.
+/// A product in bf16 that oneDNN has written code for.
 class Primitive {
 public:
     explicit Primitive(const HalfProduct& p)
@@ -50,16 +50,16 @@ public:
         product_ = dnnl::matmul(chosen);
     }
 
-    void run(const Bfloat16* left, const Bfloat16* right, const Bfloat16* bias, void* c) const {
+    void run(const void* left, const void* right, const void* bias, void* c) const {
         thread_local dnnl::stream stream(engine());
         thread_local std::vector<float> scratch;
         scratch.resize(std::max(scratch.size(), scratch_.get_size() / sizeof(float) + 16));
         std::unordered_map<int, memory> arguments{
-            {DNNL_ARG_SRC, memory(left_, engine(), const_cast<Bfloat16*>(left))},
-            {DNNL_ARG_WEIGHTS, memory(right_, engine(), const_cast<Bfloat16*>(right))},
+            {DNNL_ARG_SRC, memory(left_, engine(), const_cast<void*>(left))},
+            {DNNL_ARG_WEIGHTS, memory(right_, engine(), const_cast<void*>(right))},
             {DNNL_ARG_DST, memory(result_, engine(), c)},
             {DNNL_ARG_SCRATCHPAD, memory(scratch_, engine(), scratch.data())}};
-        if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, memory(bias_, engine(), const_cast<Bfloat16*>(bias)));
+        if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, memory(bias_, engine(), const_cast<void*>(bias)));
         product_.execute(stream, arguments);
         stream.wait();
     }
@@ -69,8 +69,9 @@ private:
     dnnl::matmul product_;
 };
 
-/// Written once for a shape and a number of threads; null where oneDNN has none.
+/// Written once for a shape and a number of threads; null where oneDNN has none: of fp16 it has none on CPUs of today.
 const Primitive* primitive_of(const HalfProduct& product) {
+    if (product.format != Format::bf16) return nullptr;
     static std::mutex mutex;
     static std::map<std::pair<int, HalfProduct>, std::unique_ptr<Primitive>> made;
     const std::lock_guard lock(mutex);
@@ -86,16 +87,18 @@ const Primitive* primitive_of(const HalfProduct& product) {
     return place->second.get();
 }
 
-void multiply_in_single(const HalfProduct& p, const Bfloat16* left, const Bfloat16* right, const Bfloat16* bias,
-                        void* c) {
+void multiply_in_single(const HalfProduct& p, const void* left, const void* right, const void* bias, void* c) {
     const auto elements = [](std::int64_t rows, std::int64_t cols) { return static_cast<std::size_t>(rows * cols); };
-    const Format format = p.single_result ? Format::fp32 : Format::bf16;
+    const Format format = p.single_result ? Format::fp32 : p.format;
     std::vector<float> a(elements(p.m, p.k)), b(elements(p.k, p.n)), sum(elements(p.m, p.n));
-    unpack(left, a.data(), a.size());
-    unpack(right, b.data(), b.size());
+    load(p.format, left, 0, a.data(), a.size());
+    load(p.format, right, 0, b.data(), b.size());
     if (p.accumulate) load(format, c, 0, sum.data(), sum.size());
-    for (std::size_t i = 0; bias != nullptr && i < sum.size(); ++i)
-        sum[i] += to_float(bias[i % static_cast<std::size_t>(p.n)]);
+    if (bias != nullptr) {
+        std::vector<float> added(static_cast<std::size_t>(p.n));
+        load(p.format, bias, 0, added.data(), added.size());
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += added[i % added.size()];
+    }
     multiply(p.m, p.n, p.k, 1.0f, {a.data(), p.left_transposed ? p.m : p.k, p.left_transposed},
              {b.data(), p.right_transposed ? p.k : p.n, p.right_transposed}, 1.0f, sum.data(), p.n);
     store(format, sum.data(), c, 0, sum.size());
@@ -103,7 +106,7 @@ void multiply_in_single(const HalfProduct& p, const Bfloat16* left, const Bfloat
 
 }  // namespace
 
-void multiply(const HalfProduct& product, const Bfloat16* left, const Bfloat16* right, const Bfloat16* bias, void* c) {
+void multiply(const HalfProduct& product, const void* left, const void* right, const void* bias, void* c) {
     try {
         if (const Primitive* const primitive = primitive_of(product)) return primitive->run(left, right, bias, c);
     } catch (const dnnl::error& error) {

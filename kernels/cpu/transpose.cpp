@@ -54,7 +54,8 @@ void turn_any(const float* x, std::size_t cols, float* y, std::size_t rows, std:
     turn_edge(x + tall * cols, cols, y + tall, rows, height - tall, wide);
 }
 
-/// A block of 16-bit elements, turned in fp32; x and y: where it begins in both matrices.
+/// A block of 16-bit elements of any format, turned in fp32, to which they go as bf16 would; x and y: where it begins
+/// in both matrices.
 void turn_half(const Bfloat16* x, std::size_t cols, Bfloat16* y, std::size_t rows, std::size_t height,
                std::size_t width) {
     thread_local std::array<float, block * block> from, to;

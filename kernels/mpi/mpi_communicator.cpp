@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "kernels/backends.hpp"
 #include "kernels/bfloat16.hpp"
+#include "kernels/float16.hpp"
 
 namespace orrery::kernels {
 
@@ -71,28 +72,34 @@ std::uint32_t count_nodes(MPI_Comm all, std::uint32_t ranks) {
     return static_cast<std::uint32_t>(distinct.size());
 }
 
-/// Combines bf16 elements, which MPI knows as 16-bit numbers: each sum is rounded, as NCCL's are.
-template <Reduction reduction>
+/// Combines elements of 16 bits, which MPI knows as numbers: each sum is rounded, as NCCL's are.
+template <class Half, Reduction reduction>
 void combine_half(void* from, void* into, int* count, MPI_Datatype*) {
-    const auto* const one = static_cast<const Bfloat16*>(from);
-    auto* const two = static_cast<Bfloat16*>(into);
+    const auto* const one = static_cast<const Half*>(from);
+    auto* const two = static_cast<Half*>(into);
     for (int i = 0; i < *count; ++i) {
         const float a = to_float(one[i]), b = to_float(two[i]);
-        two[i] = to_bfloat16(reduction == Reduction::sum ? a + b : std::max(a, b));
+        two[i] = from_float<Half>(reduction == Reduction::sum ? a + b : std::max(a, b));
     }
 }
 
 MPI_Op made(MPI_User_function* function) {
     MPI_Op operation = MPI_OP_NULL;
-    check(MPI_Op_create(function, 1, &operation), "making a reduction of bf16");
+    check(MPI_Op_create(function, 1, &operation), "making a reduction of 16 bits");
     return operation;
 }
 
 /// They last as long as the process.
+template <class Half>
+MPI_Op half_operation(Reduction reduction) {
+    static const MPI_Op sum = made(combine_half<Half, Reduction::sum>),
+                        largest = made(combine_half<Half, Reduction::maximum>);
+    return reduction == Reduction::sum ? sum : largest;
+}
+
 MPI_Op operation_of(Dtype dtype, Reduction reduction) {
     if (dtype == Dtype::fp32) return reduction == Reduction::sum ? MPI_SUM : MPI_MAX;
-    static const MPI_Op sum = made(combine_half<Reduction::sum>), largest = made(combine_half<Reduction::maximum>);
-    return reduction == Reduction::sum ? sum : largest;
+    return dtype == Dtype::fp16 ? half_operation<Float16>(reduction) : half_operation<Bfloat16>(reduction);
 }
 
 /// What one collective moves, in elements of an MPI type.
@@ -159,8 +166,8 @@ bool shared_out(CollectiveKind kind) {
 Transfer plan(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
               std::uint32_t rank, std::uint32_t ranks, Reduction reduction) {
     const bool sums = kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
-    if (sums && dtype != Dtype::fp32 && dtype != Dtype::bf16)
-        throw Error(fmt::format("CPU ranks cannot sum {}", name(dtype)), "they reduce fp32 and bf16");
+    if (sums && !cpu_ranks_sum(dtype))
+        throw Error(fmt::format("CPU ranks cannot sum {}", name(dtype)), "they reduce fp32, bf16 and fp16");
     const std::uint64_t size = size_of(dtype), elements = bytes / size;
     if (bytes % size != 0 || (shared_out(kind) && elements % ranks != 0))
         throw Error(fmt::format("{} of {} bytes among {} ranks", name(kind), bytes, ranks),

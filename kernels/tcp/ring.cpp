@@ -9,6 +9,7 @@
 #include <span>
 
 #include "kernels/bfloat16.hpp"
+#include "kernels/float16.hpp"
 
 namespace orrery::kernels::tcp {
 
@@ -122,6 +123,7 @@ void reduce_scatter(const Ring& ring, const T* send, T* out, const std::vector<s
 
 template void reduce_scatter(const Ring&, const float*, float*, const std::vector<std::uint64_t>&, Reduction);
 template void reduce_scatter(const Ring&, const Bfloat16*, Bfloat16*, const std::vector<std::uint64_t>&, Reduction);
+template void reduce_scatter(const Ring&, const Float16*, Float16*, const std::vector<std::uint64_t>&, Reduction);
 
 void all_gather(const Ring& ring, std::byte* vector, const std::vector<std::uint64_t>& bounds) {
     const std::uint32_t n = ring.ranks;

@@ -25,7 +25,7 @@ std::vector<std::uint64_t> even_parts(std::uint64_t elements, std::uint32_t rank
 void begin_together(const Ring& ring);
 
 /// out: this rank's part of the sum (or maximum) of all ranks' vectors; may lie at its place in `send`, which else
-/// stays as it is. ranks - 1 steps, after each of which a sum is rounded to T: float or Bfloat16.
+/// stays as it is. ranks - 1 steps, after each of which a sum is rounded to T: float, Bfloat16 or Float16.
 template <class T>
 void reduce_scatter(const Ring& ring, const T* send, T* out, const std::vector<std::uint64_t>& bounds,
                     Reduction reduction);

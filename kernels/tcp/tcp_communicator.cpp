@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/host_name.hpp"
 #include "kernels/bfloat16.hpp"
+#include "kernels/float16.hpp"
 #include "kernels/processes.hpp"
 #include "kernels/tcp_world.hpp"
 
@@ -94,7 +95,8 @@ void TcpCommunicator::perform(const Job& job) const {
         case CollectiveKind::all_reduce:
         case CollectiveKind::reduce_scatter:
             if (n == 1) return copy_unless_same(job.receive, job.send, job.bytes);
-            return job.dtype == Dtype::fp32 ? combine<float>(ring, job) : combine<Bfloat16>(ring, job);
+            if (job.dtype == Dtype::fp32) return combine<float>(ring, job);
+            return job.dtype == Dtype::fp16 ? combine<Float16>(ring, job) : combine<Bfloat16>(ring, job);
         case CollectiveKind::all_gather:
             copy_unless_same(job.receive + bounds[rank()], job.send, part);
             return all_gather(ring, job.receive, bounds);
@@ -117,8 +119,8 @@ void TcpCommunicator::perform(const Job& job) const {
 
 void TcpCommunicator::run(CollectiveKind kind, const void* send, void* receive, std::uint64_t bytes, Dtype dtype,
                           Stream stream, Reduction reduction) {
-    if (reduces(kind) && dtype != Dtype::fp32 && dtype != Dtype::bf16)
-        throw Error(fmt::format("CPU ranks cannot sum {}", name(dtype)), "they reduce fp32 and bf16");
+    if (reduces(kind) && !cpu_ranks_sum(dtype))
+        throw Error(fmt::format("CPU ranks cannot sum {}", name(dtype)), "they reduce fp32, bf16 and fp16");
     const std::uint64_t elements = bytes / size_of(dtype);
     if (bytes % size_of(dtype) != 0 || (shared_out(kind) && elements % ranks() != 0))
         throw Error(fmt::format("{} of {} bytes among {} ranks", name(kind), bytes, ranks()),

@@ -21,14 +21,19 @@ TEST_F(GpuSettings, BatchedProductsAddABiasEach) { settings_checks::batched_prod
 TEST_F(GpuSettings, GatesTakeGivenExperts) { settings_checks::gates_take_given_experts(gpu()); }
 TEST_F(GpuSettings, TokensHaveAnyNumberOfCopies) { settings_checks::tokens_have_any_number_of_copies(gpu()); }
 TEST_F(GpuSettings, HalfProductsAccumulateAndAddABias) {
-    settings_checks::half_products_accumulate_and_add_a_bias(gpu());
+    for (const Dtype half : {Dtype::bf16, Dtype::fp16})
+        settings_checks::half_products_accumulate_and_add_a_bias(gpu(), half);
 }
 TEST_F(GpuSettings, SumsOfHalfOperandsLandInEitherFormat) {
-    settings_checks::sums_of_half_operands_land_in_either_format(gpu());
+    for (const Dtype half : {Dtype::bf16, Dtype::fp16})
+        settings_checks::sums_of_half_operands_land_in_either_format(gpu(), half);
 }
-TEST_F(GpuSettings, CastsGoBothWays) { settings_checks::casts_go_both_ways(gpu()); }
+TEST_F(GpuSettings, CastsGoBothWays) {
+    for (const Dtype half : {Dtype::bf16, Dtype::fp16}) settings_checks::casts_go_both_ways(gpu(), half);
+}
 TEST_F(GpuSettings, HalfAttentionReadsHeadsInsidePackedRows) {
-    settings_checks::half_attention_reads_heads_inside_packed_rows(gpu());
+    for (const Dtype half : {Dtype::bf16, Dtype::fp16})
+        settings_checks::half_attention_reads_heads_inside_packed_rows(gpu(), half);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// bf16 operands under the settings of real training: where sums over micro-batches go, and in which format.
+// 16-bit operands under the settings of real training: where sums over micro-batches go, and in which format.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -90,15 +90,15 @@ void launch(Device& device, const Kernel& kernel, const Operands& memory, const 
 
 }  // namespace
 
-void half_products_accumulate_and_add_a_bias(Device& device) {
-    const Operand row{"bias", Format::bf16, 3 * 56, Role::in};
+void half_products_accumulate_and_add_a_bias(Device& device, Dtype half) {
+    const Operand row{"bias", format_of(half), 3 * 56, Role::in};
     const Bytes host = host_values(row, seed, 7);
     void* const bias = device.allocate(host.size());
     device.copy(CopyKind::host_to_device, bias, host.data(), host.size(), 0);
     for (const GemmPass pass : {GemmPass::forward, GemmPass::data_gradient, GemmPass::weight_gradient})
         for (const int mode : {0, 1, 2, 3, 4, 5, 6, 7}) {
             SCOPED_TRACE(mode);
-            const Gemm gemm{Dtype::bf16, (mode & 4) != 0 ? 3U : 1U, 40, 56, 48, pass};
+            const Gemm gemm{half, (mode & 4) != 0 ? 3U : 1U, 40, 56, 48, pass};
             Settings settings;
             settings.accumulate = (mode & 1) != 0;
             settings.bias = (mode & 2) != 0 ? bias : nullptr;
@@ -106,25 +106,25 @@ void half_products_accumulate_and_add_a_bias(Device& device) {
             launch(device, gemm, memory, settings);
             expect_close(memory, 2, [&](std::uint64_t e) {
                 return (settings.accumulate ? memory.before(2, e) : 0.0) +
-                       (settings.bias != nullptr ? Values{Format::bf16, host.data()}[e / (40 * 56) * 56 + e % 56]
+                       (settings.bias != nullptr ? Values{format_of(half), host.data()}[e / (40 * 56) * 56 + e % 56]
                                                  : 0.0);
             });
         }
     device.release(bias);
 }
 
-void sums_of_half_operands_land_in_either_format(Device& device) {
+void sums_of_half_operands_land_in_either_format(Device& device, Dtype half) {
     using enum PointwiseKind;
     constexpr std::uint64_t rows = 150, cols = 72;
-    const auto half = [](PointwiseKind kind) { return Pointwise{kind, Dtype::bf16, rows, cols}; };
-    const Kernel kernels[]{Gemm{Dtype::bf16, 1, 40, 56, 64, GemmPass::weight_gradient},
-                           half(layernorm_backward),
-                           half(rmsnorm_backward),
-                           half(bias_gradient),
-                           half(embedding_backward),
-                           half(add)};
+    const auto rowwise = [&](PointwiseKind kind) { return Pointwise{kind, half, rows, cols}; };
+    const Kernel kernels[]{Gemm{half, 1, 40, 56, 64, GemmPass::weight_gradient},
+                           rowwise(layernorm_backward),
+                           rowwise(rmsnorm_backward),
+                           rowwise(bias_gradient),
+                           rowwise(embedding_backward),
+                           rowwise(add)};
     for (const Kernel& kernel : kernels)
-        for (const Dtype result : {Dtype::fp32, Dtype::bf16})
+        for (const Dtype result : {Dtype::fp32, half})
             for (const bool accumulate : {false, true}) {
                 SCOPED_TRACE(to_text(kernel) + " into " + std::string(name(result)));
                 Settings settings;
@@ -136,7 +136,7 @@ void sums_of_half_operands_land_in_either_format(Device& device) {
                 for (std::size_t i = 0; i < memory.list().size(); ++i) {
                     const Operand& output = memory.list()[i];
                     if (output.role == Role::in) continue;
-                    EXPECT_EQ(output.format, output.name == "dx" ? Format::bf16 : format_of(result));
+                    EXPECT_EQ(output.format, output.name == "dx" ? format_of(half) : format_of(result));
                     const bool adds = accumulate && output.role == Role::out && output.name != "dx" &&
                                       (pointwise == nullptr || pointwise->kind != add);
                     expect_close(memory, i, [&](std::uint64_t e) { return adds ? memory.before(i, e) : 0.0; });
@@ -144,17 +144,17 @@ void sums_of_half_operands_land_in_either_format(Device& device) {
             }
 }
 
-/// Exactly: bf16 is a part of fp32, and the way back rounds to nearest.
-void casts_go_both_ways(Device& device) {
-    const Pointwise cast{PointwiseKind::cast, Dtype::bf16, 3, 1001};
+/// Exactly: 16 bits are a part of fp32, and the way back rounds to nearest.
+void casts_go_both_ways(Device& device, Dtype half) {
+    const Pointwise cast{PointwiseKind::cast, half, 3, 1001};
     for (const bool narrow : {false, true})
         for (const double factor : {1.0, 0.25, 1.0 / 3}) {
-            SCOPED_TRACE(narrow ? "to bf16" : "to fp32");
+            SCOPED_TRACE(narrow ? name(half) : "fp32");
             Settings settings;
-            if (narrow) settings.result = Dtype::bf16;
+            if (narrow) settings.result = half;
             if (factor != 1) settings.scale_factor = factor;
             const Operands memory(device, cast, settings);
-            EXPECT_EQ(memory.list()[0].format, narrow ? Format::fp32 : Format::bf16);
+            EXPECT_EQ(memory.list()[0].format, narrow ? Format::fp32 : format_of(half));
             launch(device, cast, memory, settings);
             const Operand& output = memory.list()[1];
             const Bytes after = memory.back(1);
@@ -224,11 +224,11 @@ void check_packed(Device& device, Attention shape) {
 
 }  // namespace
 
-void half_attention_reads_heads_inside_packed_rows(Device& device) {
+void half_attention_reads_heads_inside_packed_rows(Device& device, Dtype half) {
     for (const bool causal : {true, false}) {
-        check_packed(device, {Dtype::bf16, false, causal, 2, 40, 4, 2, 64});
-        check_packed(device, {Dtype::bf16, false, causal, 1, 150, 2, 2, 80});
-        check_packed(device, {Dtype::bf16, false, causal, 1, 129, 3, 1, 128});
+        check_packed(device, {half, false, causal, 2, 40, 4, 2, 64});
+        check_packed(device, {half, false, causal, 1, 150, 2, 2, 80});
+        check_packed(device, {half, false, causal, 1, 129, 3, 1, 128});
     }
 }
 

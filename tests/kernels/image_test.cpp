@@ -77,7 +77,7 @@ protected:
         }
     }
     void expect_right(Kernel kernel) {
-        for (const Dtype dtype : {Dtype::fp32, Dtype::bf16}) {
+        for (const Dtype dtype : {Dtype::fp32, Dtype::bf16, Dtype::fp16}) {
             kernel = with_dtype(kernel, dtype);
             ASSERT_TRUE(device_->supports(kernel)) << to_text(kernel);
             const Verification found = verify(*device_, kernel, 5);

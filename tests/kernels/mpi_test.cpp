@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "kernels/bfloat16.hpp"
 #include "kernels/communicator.hpp"
+#include "kernels/float16.hpp"
 
 namespace orrery::kernels {
 namespace {
@@ -95,24 +96,30 @@ TEST_F(Mpi, SendRecvPassesAroundTheRing) {
     for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], element(from, i));
 }
 
-/// Small whole numbers, whose sums bf16 holds exactly.
-TEST_F(Mpi, SumsInSixteenBits) {
-    const std::size_t part = 5001, whole = part * group->ranks();
+/// Small whole numbers, whose sums 16 bits hold exactly.
+template <class Half>
+void expect_sums(Communicator& group, Device& device, Dtype dtype) {
+    const std::size_t part = 5001, whole = part * group.ranks();
     const auto number = [](std::uint32_t rank, std::size_t i) { return static_cast<float>(rank + i % 61); };
-    std::vector<Bfloat16> send(whole), most(whole);
-    for (std::size_t i = 0; i < whole; ++i) send[i] = to_bfloat16(number(group->rank(), i));
-    const std::uint64_t bytes = whole * sizeof(Bfloat16);
-    Bfloat16* const own = send.data() + group->rank() * part;
-    group->run(CollectiveKind::all_reduce, send.data(), most.data(), bytes, Dtype::bf16, 0, Reduction::maximum);
-    group->run(CollectiveKind::reduce_scatter, send.data(), own, bytes, Dtype::bf16, 0);
-    group->run(CollectiveKind::all_gather, own, send.data(), bytes, Dtype::bf16, 0);
-    device->synchronize();
+    std::vector<Half> send(whole), most(whole);
+    for (std::size_t i = 0; i < whole; ++i) send[i] = from_float<Half>(number(group.rank(), i));
+    const std::uint64_t bytes = whole * sizeof(Half);
+    Half* const own = send.data() + group.rank() * part;
+    group.run(CollectiveKind::all_reduce, send.data(), most.data(), bytes, dtype, 0, Reduction::maximum);
+    group.run(CollectiveKind::reduce_scatter, send.data(), own, bytes, dtype, 0);
+    group.run(CollectiveKind::all_gather, own, send.data(), bytes, dtype, 0);
+    device.synchronize();
     for (std::size_t i = 0; i < whole; ++i) {
         float sum = 0;
-        for (std::uint32_t r = 0; r < group->ranks(); ++r) sum += number(r, i);
+        for (std::uint32_t r = 0; r < group.ranks(); ++r) sum += number(r, i);
         ASSERT_EQ(to_float(send[i]), sum);
-        ASSERT_EQ(to_float(most[i]), number(group->ranks() - 1, i));
+        ASSERT_EQ(to_float(most[i]), number(group.ranks() - 1, i));
     }
+}
+
+TEST_F(Mpi, SumsInSixteenBits) {
+    expect_sums<Bfloat16>(*group, *device, Dtype::bf16);
+    expect_sums<Float16>(*group, *device, Dtype::fp16);
 }
 
 TEST_F(Mpi, StreamsCommunicateOnTheirOwn) {
@@ -144,7 +151,7 @@ TEST_F(Mpi, RefusesWhatItCannotDo) {
     };
     refused(CollectiveKind::all_gather, 4, Dtype::fp32);  // one element for all ranks
     refused(CollectiveKind::all_reduce, 6, Dtype::fp32);  // one and a half
-    refused(CollectiveKind::all_reduce, 64, Dtype::fp16);
+    refused(CollectiveKind::all_reduce, 64, Dtype::fp8);
     refused(CollectiveKind::broadcast, 1ull << 40, Dtype::fp32);
 }
 

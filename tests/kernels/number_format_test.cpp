@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <random>
+
+#include "kernels/float16.hpp"
 
 namespace orrery::kernels {
 namespace {
@@ -99,6 +102,32 @@ TEST(NumberFormat, WholeNumbersAreExact) {
     EXPECT_EQ(rounded(Format::mask, 1), 1);
     EXPECT_EQ(size_of(Format::mask), 1u);
     EXPECT_EQ(size_of(format_of(Dtype::bf16)), size_of(Dtype::bf16));
+}
+
+/// Without branches, as loops convert it, and with all the cases spelt out.
+TEST(NumberFormat, HalvesInLoopsAreTheSame) {
+    for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
+        const auto half = static_cast<std::uint16_t>(bits);
+        const double expected = from_fp16(half);
+        const float found = to_float(Float16{half});
+        if (std::isnan(expected)) {
+            ASSERT_TRUE(std::isnan(found) && std::isnan(to_float(to_float16(found)))) << bits;
+            continue;
+        }
+        ASSERT_EQ(static_cast<double>(found), expected) << bits;
+        ASSERT_EQ(std::signbit(found), std::signbit(expected)) << bits;
+        ASSERT_EQ(to_float16(found).bits, half);
+        // What lies next to it, and next to halfway between it and its neighbour.
+        const float next = to_float(Float16{static_cast<std::uint16_t>(bits + 1)});
+        for (const float at : {found, (found + next) / 2})
+            for (const float near : {at, std::nextafter(at, 1e9f), std::nextafter(at, -1e9f)})
+                ASSERT_TRUE(std::isnan(near) || to_float16(near).bits == to_fp16(static_cast<double>(near))) << near;
+    }
+    std::mt19937 random(7);
+    for (int i = 0; i < 1'000'000; ++i) {
+        const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
+        ASSERT_TRUE(std::isnan(value) || to_float16(value).bits == to_fp16(static_cast<double>(value))) << value;
+    }
 }
 
 }  // namespace

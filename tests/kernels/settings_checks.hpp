@@ -18,9 +18,9 @@ void gates_take_given_experts(Device& device);
 void tokens_have_any_number_of_copies(Device& device);
 
 // In bf16 (half_checks.cpp).
-void half_products_accumulate_and_add_a_bias(Device& device);
-void sums_of_half_operands_land_in_either_format(Device& device);
-void casts_go_both_ways(Device& device);
-void half_attention_reads_heads_inside_packed_rows(Device& device);
+void half_products_accumulate_and_add_a_bias(Device& device, Dtype half);
+void sums_of_half_operands_land_in_either_format(Device& device, Dtype half);
+void casts_go_both_ways(Device& device, Dtype half);
+void half_attention_reads_heads_inside_packed_rows(Device& device, Dtype half);
 
 }  // namespace orrery::kernels::settings_checks

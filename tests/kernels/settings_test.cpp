@@ -25,14 +25,19 @@ TEST_F(CpuSettings, BatchedProductsAddABiasEach) { settings_checks::batched_prod
 TEST_F(CpuSettings, GatesTakeGivenExperts) { settings_checks::gates_take_given_experts(*device_); }
 TEST_F(CpuSettings, TokensHaveAnyNumberOfCopies) { settings_checks::tokens_have_any_number_of_copies(*device_); }
 TEST_F(CpuSettings, HalfProductsAccumulateAndAddABias) {
-    settings_checks::half_products_accumulate_and_add_a_bias(*device_);
+    for (const Dtype half : {Dtype::bf16, Dtype::fp16})
+        settings_checks::half_products_accumulate_and_add_a_bias(*device_, half);
 }
 TEST_F(CpuSettings, SumsOfHalfOperandsLandInEitherFormat) {
-    settings_checks::sums_of_half_operands_land_in_either_format(*device_);
+    for (const Dtype half : {Dtype::bf16, Dtype::fp16})
+        settings_checks::sums_of_half_operands_land_in_either_format(*device_, half);
 }
-TEST_F(CpuSettings, CastsGoBothWays) { settings_checks::casts_go_both_ways(*device_); }
+TEST_F(CpuSettings, CastsGoBothWays) {
+    for (const Dtype half : {Dtype::bf16, Dtype::fp16}) settings_checks::casts_go_both_ways(*device_, half);
+}
 TEST_F(CpuSettings, HalfAttentionReadsHeadsInsidePackedRows) {
-    settings_checks::half_attention_reads_heads_inside_packed_rows(*device_);
+    for (const Dtype half : {Dtype::bf16, Dtype::fp16})
+        settings_checks::half_attention_reads_heads_inside_packed_rows(*device_, half);
 }
 
 }  // namespace

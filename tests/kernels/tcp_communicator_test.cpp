@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "kernels/bfloat16.hpp"
+#include "kernels/float16.hpp"
 #include "kernels/tcp/ring.hpp"
 #include "kernels/tcp/socket.hpp"
 #include "kernels/tcp_world.hpp"
@@ -96,17 +97,18 @@ TEST(TcpCommunicator, SharesOutAndGathers) {
     });
 }
 
-/// Small whole numbers, whose sums bf16 holds exactly.
-TEST(TcpCommunicator, SumsInSixteenBits) {
-    as_ranks(3, [](Device& device, Communicator& world) {
+/// Small whole numbers, whose sums 16 bits hold exactly.
+template <class Half>
+void expect_sums(Dtype dtype) {
+    as_ranks(3, [&](Device& device, Communicator& world) {
         const std::size_t part = 40'001, whole = part * world.ranks();
         const auto number = [](std::uint32_t rank, std::size_t i) { return static_cast<float>(rank + i % 61); };
-        std::vector<Bfloat16> send(whole), sums(whole), own(part), most(whole);
-        for (std::size_t i = 0; i < whole; ++i) send[i] = to_bfloat16(number(world.rank(), i));
-        const std::uint64_t bytes = whole * sizeof(Bfloat16);
-        world.run(CollectiveKind::all_reduce, send.data(), sums.data(), bytes, Dtype::bf16, 1);
-        world.run(CollectiveKind::reduce_scatter, send.data(), own.data(), bytes, Dtype::bf16, 1);
-        world.run(CollectiveKind::all_reduce, send.data(), most.data(), bytes, Dtype::bf16, 1, Reduction::maximum);
+        std::vector<Half> send(whole), sums(whole), own(part), most(whole);
+        for (std::size_t i = 0; i < whole; ++i) send[i] = from_float<Half>(number(world.rank(), i));
+        const std::uint64_t bytes = whole * sizeof(Half);
+        world.run(CollectiveKind::all_reduce, send.data(), sums.data(), bytes, dtype, 1);
+        world.run(CollectiveKind::reduce_scatter, send.data(), own.data(), bytes, dtype, 1);
+        world.run(CollectiveKind::all_reduce, send.data(), most.data(), bytes, dtype, 1, Reduction::maximum);
         device.synchronize();
         for (std::size_t i = 0; i < whole; ++i) {
             ASSERT_EQ(to_float(sums[i]), number(0, i) + number(1, i) + number(2, i));
@@ -114,6 +116,11 @@ TEST(TcpCommunicator, SumsInSixteenBits) {
         }
         for (std::size_t i = 0; i < part; ++i) ASSERT_EQ(own[i].bits, sums[world.rank() * part + i].bits);
     });
+}
+
+TEST(TcpCommunicator, SumsInSixteenBits) {
+    expect_sums<Bfloat16>(Dtype::bf16);
+    expect_sums<Float16>(Dtype::fp16);
 }
 
 TEST(TcpCommunicator, WorksInPlaceAsNcclDoes) {
@@ -182,7 +189,7 @@ TEST(TcpCommunicator, RefusesWhatItCannotDo) {
         const auto run = [&](CollectiveKind kind, std::uint64_t bytes, Dtype dtype, Stream stream) {
             world.run(kind, vector.data(), vector.data(), bytes, dtype, stream);
         };
-        EXPECT_THROW(run(CollectiveKind::all_reduce, 8, Dtype::fp16, 1), Error);
+        EXPECT_THROW(run(CollectiveKind::all_reduce, 8, Dtype::fp8, 1), Error);
         EXPECT_THROW(run(CollectiveKind::all_reduce, 7, Dtype::fp32, 1), Error);
         EXPECT_THROW(run(CollectiveKind::all_gather, 12, Dtype::fp32, 1), Error) << "3 elements, 2 ranks";
         run(CollectiveKind::all_reduce, 8, Dtype::fp32, 1);
