@@ -174,8 +174,7 @@ MeasuredStep measured_step(const scenarios::Scenario& scenario, const run::Measu
 nlohmann::ordered_json measured_facts(const run::MeasuredRun& measured) {
     using Json = nlohmann::ordered_json;
     Json steps = Json::array(), ranks = Json::array();
-    for (const run::MeasuredStep& step : measured.steps)
-        steps.push_back({{"seconds", step.seconds}, {"loss", step.loss ? Json(*step.loss) : Json(nullptr)}});
+    for (const run::MeasuredStep& step : measured.steps) steps.push_back(run::json_of(step));
     for (const run::MeasuredRank& rank : measured.ranks) {
         Json device = Json::array(), spread = Json::array();
         for (const run::OpTimes& op : rank.ops) {

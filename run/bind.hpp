@@ -10,6 +10,7 @@
 #include "run/groups.hpp"
 #include "run/parameters.hpp"
 #include "run/place.hpp"
+#include "run/step_numbers.hpp"
 #include "run/transients.hpp"
 
 namespace orrery::run {
@@ -28,6 +29,7 @@ struct Bind {
     const Groups& groups;
     Arena& arena;
     Transients& transients;
+    const StepNumbers& numbers;
 
     [[nodiscard]] void* at(const Tensor& tensor) const { return arena.at(tensor); }
     [[nodiscard]] Action launch(const kernels::Kernel& kernel, std::vector<void*> operands,

@@ -37,11 +37,11 @@ public:
           host_arena_(host_base),
           offloaded_(host_arena_),
           transients_(program_, model.parameters(), arena_),
-          bind_{device, place, model.parameters(), groups, arena_, transients_},
+          bind_{device, place, model.parameters(), groups, arena_, transients_, numbers},
           interpreter_(step, bind_, model),
           model_(model),
           between_(model.model()),
-          stage_(step, program_, bind_, numbers),
+          stage_(step, program_, bind_),
           hazards_(program_),
           last_use_(last_uses(program_)) {
         for (const Program& block : step.blocks) block_hazards_.emplace_back(block);

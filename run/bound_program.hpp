@@ -28,12 +28,6 @@ struct BoundProgram {
     std::uint64_t host_peak_bytes = 0, host_extent_bytes = 0;  ///< the same of host memory
 };
 
-/// What actions read when they run: the numbers of one step.
-struct StepNumbers {
-    kernels::Adam adam;     ///< with the step's number
-    float* norm = nullptr;  ///< host memory: the sum of squares of all gradients
-};
-
 /// base, host_base: memory of the arenas, of extent_bytes and host_extent_bytes; null to find them. Binding leaves no
 /// state behind in the model. Throws Error for an operation that cannot be executed.
 BoundProgram bind_program(const strategies::StepProgram& step, kernels::Device& device, const Place& place,

@@ -55,11 +55,13 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
       place_{plan_, step.mesh, world == nullptr ? 0 : world->rank()},
       tokens_(settings.data, plan.model.vocab, std::uint64_t{plan.training.seq} + plan.training.decoder_seq,
               settings.seed),
-      images_(plan.model, settings.seed) {
+      images_(plan.model, settings.seed),
+      scaler_(plan.training.loss_scaling) {
     require_runs_on(device, plan, step);
     groups_ = std::make_unique<Groups>(world, step);
-    host_norm_ = static_cast<float*>(device.allocate_host(sizeof(float)));
-    numbers_ = {settings.adam, host_norm_};
+    host_numbers_ = static_cast<float*>(device.allocate_host(2 * sizeof(float)));
+    numbers_ = {.adam = settings.adam, .norm = host_numbers_, .overflow = host_numbers_ + 1};
+    numbers_.may_skip = plan.training.scales_loss() && settings.kernel_seconds.empty() && !settings.only_rank;
     model_ = std::make_unique<StageModel>(device, place_, settings);
     require_runs_on(device, model_->parameters());
     const BoundProgram plan_of_memory =
@@ -77,7 +79,8 @@ Executor::Executor(kernels::Device& device, kernels::Communicator* world, const 
 }
 
 /// Numbers where other ranks' would stand: what is not a number, or nothing but zeros, computes at other speeds. Both
-/// halves of each fp32 are the same bf16, so that either format reads them as standard normal.
+/// halves of each fp32 are the same bf16, so that either format reads them as standard normal; as fp16, they are
+/// between a sixteenth and four.
 void Executor::fill_arena(std::uint64_t bytes, std::uint64_t seed) {
     std::vector<std::uint32_t> values(std::min<std::uint64_t>(bytes / sizeof(float), std::uint64_t{1} << 22U));
     std::mt19937_64 random(seed);
@@ -89,7 +92,7 @@ void Executor::fill_arena(std::uint64_t bytes, std::uint64_t seed) {
     device_.synchronize();
 }
 
-Executor::~Executor() { device_.release_host(host_norm_); }
+Executor::~Executor() { device_.release_host(host_numbers_); }
 
 RankMemory Executor::memory() const {
     const Parameters& p = model_->parameters();
@@ -202,7 +205,8 @@ void Executor::read_times(StepResult& result) {
 
 StepResult Executor::step() {
     upload();
-    numbers_.adam.step = static_cast<int>(step_) + 1;
+    numbers_.adam.step = static_cast<int>(step_ - scaler_.skipped()) + 1;
+    if (place_.plan.training.scales_loss()) numbers_.loss_scale = scaler_.scale();
     if (world_ != nullptr) world_->barrier();
     try {
         if (threads_)
@@ -214,7 +218,8 @@ StepResult Executor::step() {
         throw kernels::DeviceError(fmt::format("rank {}, step {}: {}", place_.rank, step_, error.what()), "");
     }
     step_ += place_.plan.pipeline_shape().steps;
-    StepResult result;
+    StepResult result{.loss_scale = numbers_.loss_scale, .skipped = numbers_.skips()};
+    if (numbers_.may_skip) scaler_.update(!result.skipped);
     read_times(result);
     if (has_loss_) {
         result.losses = model_->data().losses();

@@ -7,6 +7,7 @@
 
 #include "kernels/communicator.hpp"
 #include "run/lane_threads.hpp"
+#include "run/loss_scaler.hpp"
 #include "run/progress.hpp"
 #include "run/tokens.hpp"
 
@@ -23,8 +24,10 @@ struct StepResult {
     double seconds = 0;  ///< from there until all lanes were done
     /// Of each of the program's steps: mean over this rank's sequences, on the last stage of a real run; else empty.
     /// Where data ranks take unequal numbers of them by its share, so that the mean over ranks is that over sequences.
-    std::vector<double> losses;
-    std::vector<Span> spans;  ///< of every item
+    std::vector<double> losses = {};
+    double loss_scale = 1;         ///< under fp16
+    bool skipped = false;          ///< its gradients were not all finite: it changed nothing
+    std::vector<Span> spans = {};  ///< of every item
 };
 
 /// Bytes of device memory that this rank holds, and of the host's.
@@ -80,7 +83,8 @@ private:
     Tokens tokens_;
     Images images_;
     StepNumbers numbers_;
-    float* host_norm_ = nullptr;
+    float* host_numbers_ = nullptr;  ///< those that numbers_ points to
+    LossScaler scaler_;
     std::unique_ptr<StageModel> model_;
     std::unique_ptr<Groups> groups_;
     DeviceMemory arena_;

@@ -84,7 +84,27 @@ std::vector<double> counted(const MeasuredRun& run) {
     return seconds;
 }
 
+MeasuredStep step_of(const documents::Value& step) {
+    step.only({"seconds", "loss", "loss_scale", "skipped"});
+    MeasuredStep read;
+    read.seconds = step.at("seconds").number(0);
+    if (!step.at("loss").is_null()) read.loss = step.at("loss").number();
+    if (!step.has("loss_scale")) return read;
+    read.loss_scale = step.at("loss_scale").number(0);
+    read.skipped = step.at("skipped").boolean();
+    return read;
+}
+
 }  // namespace
+
+nlohmann::ordered_json json_of(const MeasuredStep& step) {
+    nlohmann::ordered_json json{{"seconds", step.seconds}};
+    json["loss"] = step.loss ? nlohmann::ordered_json(*step.loss) : nlohmann::ordered_json(nullptr);
+    if (!step.loss_scale) return json;
+    json["loss_scale"] = *step.loss_scale;
+    json["skipped"] = step.skipped;
+    return json;
+}
 
 double MeasuredRun::step_seconds() const { return median(counted(*this)); }
 double MeasuredRun::step_spread() const { return half_quartile_range(counted(*this)); }
@@ -97,8 +117,7 @@ MeasuredRank rank_from_json(const std::string& text) {
 
 std::string to_json(const MeasuredRun& run) {
     Json steps = Json::array(), ranks = Json::array();
-    for (const MeasuredStep& step : run.steps)
-        steps.push_back({{"seconds", step.seconds}, {"loss", step.loss ? Json(*step.loss) : Json(nullptr)}});
+    for (const MeasuredStep& step : run.steps) steps.push_back(Json(json_of(step)));
     for (const MeasuredRank& rank : run.ranks) ranks.push_back(json_of(rank));
     const Json document{
         {"run_version", version}, {"warmup", run.warmup}, {"nodes", run.nodes}, {"communication", run.communication},
@@ -121,9 +140,7 @@ MeasuredRun load_measured(const fs::path& file) {
     run.communication = in.at("communication").text();
     run.alone = in.at("alone").boolean();
     for (const documents::Value& step : in.at("steps").list()) {
-        step.only({"seconds", "loss"});
-        run.steps.push_back({step.at("seconds").number(0), std::nullopt});
-        if (!step.at("loss").is_null()) run.steps.back().loss = step.at("loss").number();
+        run.steps.push_back(step_of(step));
     }
     if (run.steps.empty()) in.at("steps").fail("is empty");
     for (const documents::Value& rank : in.at("ranks").list()) run.ranks.push_back(rank_of(rank));

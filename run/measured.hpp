@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +33,9 @@ struct MeasuredRank {
 
 struct MeasuredStep {
     double seconds = 0;
-    std::optional<double> loss;  ///< none where kernels slept, or the rank was alone
+    std::optional<double> loss;                       ///< none where kernels slept, or the rank was alone
+    std::optional<double> loss_scale = std::nullopt;  ///< under fp16
+    bool skipped = false;                             ///< gradients were not all finite, and the step changed nothing
 };
 
 struct MeasuredRun {
@@ -47,6 +50,9 @@ struct MeasuredRun {
     [[nodiscard]] double step_seconds() const;
     [[nodiscard]] double step_spread() const;
 };
+
+/// {"seconds", "loss", under fp16 "loss_scale" and "skipped"}.
+nlohmann::ordered_json json_of(const MeasuredStep& step);
 
 std::string rank_to_json(const MeasuredRank& rank);
 MeasuredRank rank_from_json(const std::string& text);

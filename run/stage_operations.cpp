@@ -58,6 +58,7 @@ std::vector<Stretch> StageOperations::memory(const Op& op, const StateView& view
         return std::vector<Stretch>{{{bind_.at(tensor), dtype}, elements}};
     };
     if (view.state == State::norm) return own(norm_, kernels::Dtype::fp32, 1);
+    if (view.state == State::overflow) return own(overflow_, kernels::Dtype::fp32, 1);
     if (view.state == State::received_words)
         return own(received_words_, bind_.place.gradients(), program_.state.elements(view));
     if (view.state == State::gathered) return bind_.transients.gathered(op, view);
@@ -75,9 +76,11 @@ Action StageOperations::bind_kernel(const Op& op, const Pointwise& kernel, const
     if (squares && !std::exchange(settings.accumulate, true))
         actions.push_back(bind_.launch(Pointwise{PointwiseKind::fill, kernels::Dtype::fp32, 1, 1},
                                        {operands.back().front().at.memory}));
-    const int before = kernel.kind == PointwiseKind::adam ? updates_++ : 0;
-    actions.push_back([&device = bind_.device, &numbers = numbers_, kernel, settings, most = detail.most_norm, before,
-                       list = pieces(operands)](kernels::Stream stream) {
+    const bool updates = kernel.kind == PointwiseKind::adam;
+    const int before = updates ? updates_++ : 0;
+    actions.push_back([&device = bind_.device, &numbers = bind_.numbers, kernel, settings, most = detail.most_norm,
+                       before, updates, list = pieces(operands)](kernels::Stream stream) {
+        if (updates && numbers.skips()) return;
         kernels::Settings now = settings;
         now.adam = numbers.adam;
         now.adam.step += before;
@@ -97,6 +100,26 @@ Action StageOperations::bind_kernel(const Op& op, const Pointwise& kernel, const
             bind_.launch(Pointwise{PointwiseKind::scale, kernels::Dtype::fp32, 1, 1}, {sum, sum}, scaling));
     }
     return in_order(std::move(actions));
+}
+
+/// Where some gradient is not finite, neither is the sum of squares that is formed behind it.
+Action StageOperations::bind_unscaling(const Op& op, const StateDetail& detail) {
+    const std::vector<Stretch> main = memory(op, detail.operands.front());
+    void* const sum = memory(op, {State::overflow}).front().at.memory;
+    return [&device = bind_.device, &numbers = bind_.numbers, list = pieces({main}), sum](kernels::Stream stream) {
+        device.launch(Pointwise{PointwiseKind::fill, kernels::Dtype::fp32, 1, 1}, std::vector{sum}, stream);
+        kernels::Settings unscaling, squares;
+        unscaling.scale_factor = 1 / numbers.loss_scale;
+        squares.accumulate = true;
+        for (const Piece& piece : list) {
+            void* const gradients = piece.operands.front();
+            const auto over = [&](PointwiseKind kind) {
+                return Pointwise{kind, kernels::Dtype::fp32, 1, piece.elements};
+            };
+            device.launch(over(PointwiseKind::scale), std::vector{gradients, gradients}, stream, unscaling);
+            device.launch(over(PointwiseKind::sum_of_squares), std::vector{gradients, sum}, stream, squares);
+        }
+    };
 }
 
 /// Between the device's memory and the host's, stretch by stretch.
@@ -123,8 +146,9 @@ Action StageOperations::bind_host(const Op& op, const Pointwise& adam, const Sta
     for (std::size_t i = 1; i < detail.operands.size(); ++i) operands.push_back(memory(op, detail.operands[i]));
     const kernels::Dtype sums = bind_.place.gradients();
     const auto kind = sums == kernels::Dtype::fp32 ? PointwiseKind::scale : PointwiseKind::cast;
-    return [&device = bind_.device, &numbers = numbers_, kind, sums, adam, mean = detail.settings.scale_factor.value(),
-            most = detail.most_norm, widened = pieces(widening), list = pieces(operands)](kernels::Stream stream) {
+    return [&device = bind_.device, &numbers = bind_.numbers, kind, sums, adam,
+            mean = detail.settings.scale_factor.value(), most = detail.most_norm, widened = pieces(widening),
+            list = pieces(operands)](kernels::Stream stream) {
         kernels::Settings now;
         now.scale_factor = mean * (most > 0 ? clipping(most, *numbers.norm) : 1.0);
         for (const Piece& piece : widened)
@@ -187,11 +211,13 @@ Action StageOperations::bind_collective(const Op& op, const StateDetail& detail)
         part.bytes = sent[i].at.bytes(std::max(sent[i].elements, received[i].elements));
         actions.push_back(bind_.collective(part, op.lane, sent[i].at.memory, received[i].at.memory, sent[i].at.dtype));
     }
-    if (detail.operands.back().state == State::norm)
-        actions.push_back(
-            [&device = bind_.device, from = received.front().at.memory, to = numbers_.norm](kernels::Stream stream) {
-                device.copy(kernels::CopyKind::device_to_host, to, from, sizeof(float), stream);
-            });
+    const State number = detail.operands.back().state;
+    if (number == State::norm || number == State::overflow) {
+        float* const to = number == State::norm ? bind_.numbers.norm : bind_.numbers.overflow;
+        actions.emplace_back([&device = bind_.device, from = received.front().at.memory, to](kernels::Stream stream) {
+            device.copy(kernels::CopyKind::device_to_host, to, from, sizeof(float), stream);
+        });
+    }
     return in_order(std::move(actions));
 }
 
@@ -200,6 +226,7 @@ Action StageOperations::bind(const Op& op) {
     if (detail.operands.empty())
         throw Error(step_.names[op.label.name] + " has no operands: it cannot be executed",
                     "run/support.cpp says what can be");
+    if (detail.unscales) return bind_unscaling(op, detail);
     if (const auto* compute = std::get_if<Compute>(&op.what))
         return bind_kernel(op, std::get<Pointwise>(step_.kernels[compute->kernel]), detail);
     if (const auto* host = std::get_if<HostCompute>(&op.what))

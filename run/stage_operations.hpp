@@ -11,9 +11,8 @@ namespace orrery::run {
 /// which the rank's layout has it. What it refers to must outlive it, and the actions.
 class StageOperations {
 public:
-    StageOperations(const strategies::StepProgram& step, const strategies::Program& program, Bind& bind,
-                    const StepNumbers& numbers)
-        : step_(step), program_(program), bind_(bind), numbers_(numbers) {}
+    StageOperations(const strategies::StepProgram& step, const strategies::Program& program, Bind& bind)
+        : step_(step), program_(program), bind_(bind) {}
 
     /// Throws Error for an operation without operands.
     Action bind(const strategies::Op& op);
@@ -22,6 +21,7 @@ private:
     [[nodiscard]] std::vector<Stretch> memory(const strategies::Op& op, const strategies::StateView& view);
     Action bind_kernel(const strategies::Op& op, const kernels::Pointwise& kernel,
                        const strategies::StateDetail& detail);
+    Action bind_unscaling(const strategies::Op& op, const strategies::StateDetail& detail);
     Action bind_scatter(const strategies::Collective& what, strategies::Lane lane, const std::vector<Stretch>& formed,
                         const std::vector<Stretch>& sums);
     Action bind_collective(const strategies::Op& op, const strategies::StateDetail& detail);
@@ -32,9 +32,8 @@ private:
     const strategies::StepProgram& step_;
     const strategies::Program& program_;
     Bind& bind_;
-    const StepNumbers& numbers_;
-    Tensor norm_, received_words_;  ///< taken when they are first asked for, and kept
-    int updates_ = 0;               ///< bound so far: of each step one
+    Tensor norm_, overflow_, received_words_;  ///< taken when they are first asked for, and kept
+    int updates_ = 0;                          ///< bound so far: of each step one
 };
 
 }  // namespace orrery::run

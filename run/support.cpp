@@ -91,15 +91,22 @@ void require_images(const strategies::Plan& plan) {
             "set it to fp32");
 }
 
-void require_formats(const strategies::Precision& precision) {
+void require_formats(const strategies::Plan& plan) {
     using kernels::Dtype;
-    const Dtype compute = precision.compute, sums = precision.grad_reduce;
-    require(compute == Dtype::fp32 || compute == Dtype::tf32 || compute == Dtype::bf16, "/training/precision",
-            fmt::format("{} cannot be executed yet", kernels::name(compute)), "set it to bf16 or fp32");
+    const auto [compute, sums] = plan.training.precision;
+    require(kernels::size_of(compute) >= 2, "/training/precision",
+            fmt::format("{} cannot be executed yet", kernels::name(compute)), "set it to bf16, fp16 or fp32");
     require(
         sums == Dtype::fp32 || sums == Dtype::tf32 || sums == compute, "/training/grad_reduce_precision",
         fmt::format("gradients in {} beside {} cannot be executed yet", kernels::name(sums), kernels::name(compute)),
-        "set it to fp32, or training.precision to bf16 as well");
+        fmt::format("set it to fp32, or training.precision to {} as well", kernels::name(sums)));
+    if (!plan.training.scales_loss()) return;
+    require(!schedule_of(plan.strategy.schedule).asynchronous, "/training/precision",
+            "fp16 cannot be executed where steps run into each other: stages find an overflow at different times",
+            "set it to bf16, or strategy.schedule to \"1f1b\"");
+    require(!plan.strategy.optimizer_cpu_offload, "/strategy/optimizer_cpu_offload",
+            "the host does not look for an overflow of fp16's gradients yet",
+            "set it to false, or training.precision to bf16");
 }
 
 /// Routers are balanced by force (routing.hpp): every expert takes as many of a rank's tokens.
@@ -141,7 +148,7 @@ void require_executable(const strategies::Plan& plan) {
     require_model(plan.model);
     require_layers(plan);
     require_images(plan);
-    require_formats(training.precision);
+    require_formats(plan);
     require_experts(plan);
     require(training.fused_attention || plan.model.takes_images(), "/training/fused_attention",
             "unfused attention cannot be executed yet", "set it to true");
@@ -202,10 +209,11 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
     require(device.facts().kind != "cuda" || !plan.model.takes_images(), "/model/name",
             "a GPU runs no convolutions, poolings and batch norms yet", "run it on CPUs");
     for (const kernels::Kernel& kernel : step.kernels)
-        require(
-            device.supports(kernel), "/training/precision",
-            fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
-            "a CPU takes bf16 and fp32; a GPU tf32 too, with heads of up to 128 columns, in bf16 of 64, 80, 96 or 128");
+        require(device.supports(kernel), "/training/precision",
+                fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
+                "a CPU takes bf16, fp16 and fp32; a GPU tf32 too, with heads of up to 128 columns, in 16 bits of 64, "
+                "80, 96 or "
+                "128");
     if (device.facts().kind != "cuda") return;
     require(plan.strategy.context == 1 || plan.strategy.context_exchange == strategies::ContextExchange::a2a,
             "/strategy/cp_comm_type", "a GPU runs no attention over a part of the keys",

@@ -148,6 +148,7 @@ struct Launch {
     models::Sequence sequence = models::Sequence::only;  ///< by_position: whose tokens the rows are
     bool first_bias = false;    ///< the first tensor rank alone adds the bias: the ranks' results are summed
     bool real_classes = false;  ///< of the rank's part of the vocabulary, padding is no class
+    bool loss_scaled = false;   ///< what it casts is scaled as the loss is (LossScaling)
     bool narrowed = false;      ///< the last operand takes the result rounded to its format
     kernels::Reduction reduction = kernels::Reduction::sum;  ///< of a collective
     SharedSequences shared{};

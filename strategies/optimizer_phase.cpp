@@ -59,6 +59,19 @@ void gradient_norm(const Plan& plan, std::uint64_t owned, std::uint64_t here, Up
                first);
 }
 
+/// PyTorch's torch._amp_foreach_non_finite_check_and_unscale_, and what ranks find of it. Of gradients that the host
+/// updates with, prediction only.
+void check_overflow(const Plan& plan, std::uint64_t owned, std::uint64_t here, Updates& out,
+                    std::span<const BufferId> first) {
+    constexpr StateView main{.state = State::main_gradients, .portion = Portion::updated}, found{State::overflow};
+    const bool executed = here == owned;
+    out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned,
+               executed ? StateDetail{.operands = {main, main}, .unscales = true} : StateDetail{}, first);
+    const AxisSet group = agree_on_gradients(plan);
+    out.agree("overflow check", plan.compresses() ? group | plan.data_group() : group,
+              executed ? StateDetail{.operands = {found, found}} : StateDetail{});
+}
+
 /// By their norm over all of them. PyTorch's loop takes the norm of each tensor, and scales each.
 void clip_gradients(const Plan& plan, const Stage& stage, std::uint64_t owned, std::uint64_t here, Updates& out,
                     std::span<const BufferId> first) {
@@ -168,7 +181,6 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const std::uint64_t owned = owned_parameters(plan, stage), here = owned - offloaded(plan, owned);
     const Dtype reduced = plan.training.precision.grad_reduce;
     const bool half_gradients = kernels::size_of(reduced) == 2;
-    const AxisSet model_group = agree_on_gradients(plan);
     const auto updated_here = [&](State state) { return on_device(state, Portion::updated, here < owned); };
     const StateView main = updated_here(State::main_gradients);
     const double mean = mean_of_micro_batches(plan);
@@ -186,10 +198,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     else
         out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .settings = {.scale_factor = mean}}, gradients);
-    if (plan.training.precision.compute == Dtype::fp16) {
-        out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned, {}, first);
-        out.agree("overflow check", plan.compresses() ? model_group | plan.data_group() : model_group, {});
-    }
+    if (plan.training.scales_loss()) check_overflow(plan, owned, here, out, first);
     clip_gradients(plan, stage, owned, here, out, first);
     count_zeros(plan, stage, owned, out);
     if (plan.compresses()) return emit_compressed_update(plan, owned, builder, intern);

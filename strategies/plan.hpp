@@ -184,6 +184,19 @@ enum class Optimizer : std::uint8_t {
 /// Which linear layers have adapters when the rest of a model is frozen (LoRA, Hu et al. 2021).
 enum class LoraTargets : std::uint8_t { all_linear, attention, qkv };
 
+/// Of fp16's loss, so that small gradients are numbers in it (Megatron-LM, core/optimizer/grad_scaler.py): a step whose
+/// gradients are not all finite changes nothing. Dynamic: `hysteresis` such steps since the scale grew last, and each
+/// one behind them, halve it; `window` steps in a row that are none double it.
+struct LossScaling {
+    double constant = 0;            ///< loss-scale; 0: dynamic
+    double initial = 4294967296.0;  ///< initial-loss-scale
+    double least = 1;               ///< min-loss-scale
+    std::uint32_t window = 1000;    ///< loss-scale-window
+    std::uint32_t hysteresis = 2;   ///< hysteresis
+
+    bool operator==(const LossScaling&) const = default;
+};
+
 /// The work of one step and how its kernels are written.
 struct Training {
     std::uint32_t seq = 0;  ///< seq-length; beside a decoder encoder-seq-length
@@ -192,6 +205,7 @@ struct Training {
     std::uint32_t micro_batch = 1;   ///< micro-batch-size, sequences per rank
     std::uint32_t global_batch = 0;  ///< global-batch-size, sequences per step
     Precision precision;
+    LossScaling loss_scaling = {};
     bool fused_attention = true;  ///< use-flash-attn; false: batched GEMMs and a softmax over seq x seq
     bool gradient_accumulation_fusion =
         true;  ///< weight gradients are added inside the GEMM, not by a kernel of their own
@@ -234,6 +248,13 @@ struct Training {
     std::uint32_t lora_rank = 0;
     LoraTargets lora_targets = LoraTargets::all_linear;
 
+    [[nodiscard]] bool scales_loss() const { return precision.compute == kernels::Dtype::fp16; }
+    /// Of a long training's steps those that change nothing: each window of a scale that has found its place ends with
+    /// one too large, and with `hysteresis` such steps.
+    [[nodiscard]] double skipped_share() const {
+        if (!scales_loss() || loss_scaling.constant > 0) return 0;
+        return loss_scaling.hysteresis / (static_cast<double>(loss_scaling.window) + loss_scaling.hysteresis);
+    }
     [[nodiscard]] std::uint32_t seq_of(models::Sequence sequence) const {
         if (sequence == models::Sequence::pooled) return 1;
         return sequence == models::Sequence::decoded ? decoder_seq : seq;

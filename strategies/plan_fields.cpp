@@ -316,6 +316,21 @@ constexpr std::array of_training{
     field<&Training::precision, &Precision::grad_reduce>({.name = "grad_reduce_precision", .words = reduced,
         .help = "In which gradients are summed.", .when_absent = "fp32; fp16 under fp16",
         .others = {megatron("accumulate_allreduce_grads_in_fp32", "\"fp32\"")}}),
+    field<&Training::loss_scaling, &LossScaling::constant>({.name = "loss_scale", .min = 0, .max = 0x1p50,
+        .help = "fp16: what the loss is multiplied by; 0: dynamic, by the next four.",
+        .origin = "Megatron-LM; DeepSpeed (fp16.loss_scale)"}),
+    field<&Training::loss_scaling, &LossScaling::initial>({.name = "initial_loss_scale", .min = 1, .max = 0x1p50,
+        .help = "Where a dynamic scale begins. A step whose gradients are not all finite changes nothing.",
+        .origin = "Megatron-LM"}),
+    field<&Training::loss_scaling, &LossScaling::least>({.name = "min_loss_scale", .min = 1e-9, .max = 0x1p50,
+        .help = "A dynamic scale falls no further.",
+        .origin = "Megatron-LM; DeepSpeed (fp16.min_loss_scale)"}),
+    field<&Training::loss_scaling, &LossScaling::window>({.name = "loss_scale_window", .min = 1, .max = 1e9,
+        .help = "So many steps with finite gradients in a row double it.",
+        .origin = "Megatron-LM; DeepSpeed (fp16.loss_scale_window)"}),
+    field<&Training::loss_scaling, &LossScaling::hysteresis>({.name = "hysteresis", .min = 1, .max = 1e9,
+        .help = "So many steps without, since it grew last, and each one behind them, halve it.",
+        .origin = "Megatron-LM; DeepSpeed (fp16.hysteresis)"}),
     field<&Training::fused_attention>({.name = "fused_attention",
         .help = "FlashAttention; false: batched products and a softmax.", .when_absent = "true; transfo-xl false",
         .others = {megatron("use_flash_attn")}}),
@@ -403,7 +418,8 @@ constexpr std::array of_training{
         .help = "Linear layers that have adapters: all of a block, attention's two, or its first.",
         .origin = "arXiv:2106.09685, section 7.1"}),
 };
-static_assert(of_training.size() == documents::members_of<Training> - 1 + documents::members_of<Precision>,
+static_assert(of_training.size() == documents::members_of<Training> - 2 + documents::members_of<Precision> +
+                                          documents::members_of<LossScaling>,
               "a field without a description");
 // clang-format on
 

@@ -5,9 +5,10 @@
 namespace orrery::strategies {
 
 std::string_view name(State state) {
-    constexpr EnumNames<State> names{
-        "weights", "gradients",      "main gradients", "masters",          "first moments",     "second moments",
-        "norm",    "received words", "gathered",       "formed gradients", "arrived gradients", "leaving weights"};
+    constexpr EnumNames<State> names{"weights",        "gradients",      "main gradients",   "masters",
+                                     "first moments",  "second moments", "overflow",         "norm",
+                                     "received words", "gathered",       "formed gradients", "arrived gradients",
+                                     "leaving weights"};
     return names[state];
 }
 
@@ -35,6 +36,7 @@ kernels::Format StageState::format_of(State state) const {
         case State::masters:
         case State::first_moments:
         case State::second_moments:
+        case State::overflow:
         case State::norm: break;
     }
     return kernels::Format::fp32;
@@ -52,7 +54,7 @@ std::uint64_t StageState::elements_of_layer(const StateView& view) const {
 }
 
 std::uint64_t StageState::elements(const StateView& view) const {
-    if (view.state == State::norm) return 1;
+    if (view.state == State::norm || view.state == State::overflow) return 1;
     if (view.state == State::received_words || view.portion == Portion::words) return words;
     if (view.portion == Portion::replicated) return replicated;
     if (view.layer != StateView::all_layers) return elements_of_layer(view);

@@ -21,6 +21,7 @@ enum class State : std::uint8_t {
     masters,         ///< fp32; where products read fp32 it is the weights' memory
     first_moments,   ///< fp32
     second_moments,  ///< fp32
+    overflow,        ///< fp32 [1]: a number where gradients are, none where some are not. The host sees it likewise
     norm,            ///< fp32 [1]: the sum of squares of gradients. The host sees what a collective makes of it
     received_words,  ///< the other stage's gradient of the word embedding, in the format of sums
     gathered,        ///< where ranks keep shares of weights: those of one layer as its kernels read them
@@ -76,6 +77,7 @@ struct StateDetail {
     std::vector<StateView> operands{};
     kernels::Settings settings{};  ///< its pointers are null; Adam's are the run's
     double most_norm = 0;          ///< above 0: the factor is that which brings the norm down to it, or 1
+    bool unscales = false;         ///< the factor is one over the loss's scale; State::overflow is written beside it
 };
 
 /// Parameters of one bucket.

@@ -110,7 +110,7 @@ private:
     const Program& program_;
     const StageState& state_;
     std::vector<std::string>& problems_;
-    std::array<bool, 12> written_{};
+    std::array<bool, 13> written_{};
     std::size_t at_ = 0;
     unsigned updates_ = 0;
     std::uint32_t newest_ = 0;                   // version of the weights
@@ -142,6 +142,7 @@ void StateChecker::check_kernel(const kernels::Kernel& kernel, const StateDetail
     }
     for (std::size_t i = 0; i < operands.size(); ++i)
         if (operands[i].role != kernels::Role::in) write(detail.operands[i]);
+    if (detail.unscales) write({State::overflow});
 }
 
 void StateChecker::check_collective(const Collective& collective, const StateDetail& detail) {

@@ -76,7 +76,9 @@ std::uint64_t owned_tensors(const Stage& stage, std::uint64_t owned) {
 }
 
 Dtype optimizer_copy(const Plan& plan) {
-    return kernels::size_of(plan.training.precision.compute) == 4 ? Dtype::fp32 : Dtype::bf16;
+    const Dtype compute = plan.training.precision.compute;
+    if (compute == Dtype::fp16) return compute;
+    return kernels::size_of(compute) == 4 ? Dtype::fp32 : Dtype::bf16;
 }
 
 namespace {

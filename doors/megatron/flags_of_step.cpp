@@ -145,6 +145,7 @@ constexpr Row rows[] = {
     noted("muon_scalar_optimizer", "Adam updates all but matrices", estimate, one, "adam"),
     harmless("muon_momentum"), harmless("muon_scale_mode"), harmless("muon_extra_scale_factor"),
     harmless("muon_coefficient_type"), harmless("muon_fp32_matmul_prec"),
+    key("loss_scale"), key("initial_loss_scale"), key("min_loss_scale"), key("loss_scale_window"), key("hysteresis"),
     key("clip_grad"), rule("use_flash_attn", none), rule("use_flash_attn_v1", none),
     rule("use_flash_attn_v2", none), rule("use_flash_attn_triton", none), rule("attention_backend"),
     rule("transformer_impl"),

@@ -188,6 +188,7 @@ void LossSharder::narrow() {
               .what = stream_.pointwise(PointwiseKind::cast, tokens_, classes_),
               .detail = {{{rows_}, {stream_.flow.gradient_of(logits_of_model())}}}};
     cast.detail.launch.settings.result = stream_.element;
+    cast.detail.launch.loss_scaled = stream_.plan.training.scales_loss();
     piece_.backward.push_back(std::move(cast));
 }
 

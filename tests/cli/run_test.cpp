@@ -222,7 +222,7 @@ TEST_F(RunTest, RefusesWhatCannotRun) {
                                                       {"--hosts", folder_ / "absent"},
                                                       {"--hosts", hosts},
                                                       {"--set", "training.dropout=0.1"},
-                                                      {"--set", "training.precision=fp16"},
+                                                      {"--set", "training.precision=fp8"},
                                                       {"--set", "training.fused_attention=false"},
                                                       {"--data", folder_ / "absent"},
                                                       {"--device", "cpu:none"}};

@@ -1,4 +1,4 @@
-// How near a trained model must come to the reference, in fp32 and in bf16.
+// How near a trained model must come to the reference, in fp32 and in 16 bits.
 #pragma once
 
 #include <vector>

@@ -12,7 +12,7 @@ namespace orrery::run {
 
 /// In fp32.
 class EveryMesh : public testing::TestWithParam<Case> {};
-/// In bf16.
+/// In bf16 and fp16.
 class InSixteenBits : public testing::TestWithParam<Case> {};
 
 inline std::string name_of(const testing::TestParamInfo<Case>& one) { return one.param.name; }

@@ -15,6 +15,8 @@ struct RankRun {
     std::vector<double> losses;
     RankMemory memory;
     Values gradients, masters, weights;
+    std::vector<bool> skipped;
+    std::vector<double> scales;
     std::exception_ptr failure;
 };
 
@@ -53,6 +55,8 @@ void run_rank(kernels::Device& device, kernels::Communicator& world, const strat
         for (std::uint32_t i = 0; i < steps; i += program.steps) {
             const StepResult result = executor.step();
             out.losses.insert(out.losses.end(), result.losses.begin(), result.losses.end());
+            out.skipped.push_back(result.skipped);
+            out.scales.push_back(result.loss_scale);
         }
         out.memory = executor.memory();
         read_parameters(executor.model().parameters(), out);
@@ -113,7 +117,9 @@ Trained run_program(const strategies::Plan& plan, const strategies::StepProgram&
         merge(run.gradients, trained.gradients);
         merge(run.masters, trained.masters);
         trained.weights.push_back(run.weights);
+        trained.skipped.push_back(run.skipped);
     }
+    trained.scales = runs.front().scales;
     for (std::uint32_t step = 0; step < steps; ++step) {
         double total = 0;
         int count = 0;

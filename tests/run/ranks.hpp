@@ -20,7 +20,9 @@ struct Trained {
     std::vector<RankMemory> memory;
     /// Of the last step, as the optimizer saw them, and the masters that it left.
     Values gradients, masters;
-    std::vector<Values> weights;  ///< that products read, by rank
+    std::vector<Values> weights;             ///< that products read, by rank
+    std::vector<std::vector<bool>> skipped;  ///< by rank and step
+    std::vector<double> scales;              ///< of the loss, by step
 };
 
 /// A GPT of some layers, small enough to run in a moment, in fp32: 8 tokens a sequence, micro-batches of 2.

@@ -122,6 +122,7 @@ const Refusal model_cases[]{
     {"/training/precision",
      [](Plan& p) {
          p.training.precision = {kernels::Dtype::fp16, kernels::Dtype::fp16};
+         p.strategy.schedule = strategies::ScheduleKind::pipedream_2bw;
      }},
     {"/training/precision", [](Plan& p) { p.training.precision.compute = kernels::Dtype::fp8; }},
     {"/training/grad_reduce_precision", [](Plan& p) { p.training.precision.grad_reduce = kernels::Dtype::bf16; }},
@@ -263,7 +264,7 @@ TEST(Support, RefusesByKey) {
 }
 
 TEST(Support, NamesBf16WhereItRefusesAnotherFormat) {
-    for (const kernels::Dtype dtype : {kernels::Dtype::fp16, kernels::Dtype::fp8}) {
+    for (const kernels::Dtype dtype : {kernels::Dtype::fp4, kernels::Dtype::fp8}) {
         Plan plan = executable();
         plan.training.precision.compute = dtype;
         try {
