@@ -67,12 +67,14 @@ struct Settings {
     /// rope: rows of its tables; 0: min(rows, rope_positions). softmax_merge: rows of one of several sequences, whose
     /// part and whole follow each other; 0: all.
     std::uint64_t positions = 0;
-    /// scale: none is kernels::scale_factor. cast: y = scale_factor x; none is 1.
+    /// scale: none is kernels::scale_factor. cast: y = scale_factor x; adam: g is scale_factor g; none is 1.
     std::optional<double> scale_factor = std::nullopt;
     Adam adam{};
     /// Cross entropy and its parts: columns that stand for a class, the others have probability 0 and no gradient.
     /// A part of a vocabulary may be padding alone.
     std::uint64_t classes = ~std::uint64_t{0};
+    /// cross_entropy: leaves dlogits, as cross_entropy_backward makes them, in place of probabilities.
+    bool loss_gradient = false;
     /// embedding and its backward: ids outside [0, table_rows) read zeros and add to nothing. 0: every id is inside.
     std::uint64_t table_rows = 0;
     /// moe_gate of given experts, its backward, permute and unpermute: experts that a token is sent to. 0: moe_top_k.

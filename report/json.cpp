@@ -76,6 +76,8 @@ Json key_figures(const sim::Step& p, const sim::Outlook& outlook) {
 
 /// Of a token budget, and of failures on the way to it.
 void add_whole_run(Json& report, const scenarios::Scenario& scenario, const sim::Step& p, const sim::Outlook& outlook) {
+    if (const double skipped = scenario.plan.training.skipped_share(); p.training_time_s > 0 && skipped > 0)
+        report["skipped_steps"] = skipped;
     if (outlook.warm_up) report["warm_up"] = warm_up_json(*outlook.warm_up);
     if (outlook.synchrony) report["synchrony"] = synchrony_json(*outlook.synchrony, scenario.outputs.token_budget);
     if (p.end_to_end_s > 0) report["end_to_end_time_s"] = p.end_to_end_s;

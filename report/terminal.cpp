@@ -162,6 +162,8 @@ std::string figures(const scenarios::Scenario& scenario, const sim::Step& p, con
         text += fmt::format("{}{} {} in {}", scale.scale_base_gpus > 0 ? "   " : "",
                             format_count(scenario.outputs.token_budget), units(scenario.plan.model),
                             format_seconds(p.training_time_s));
+    if (const double skipped = scenario.plan.training.skipped_share(); p.training_time_s > 0 && skipped > 0)
+        text += fmt::format(", {:.1f}% of steps skipped", 100 * skipped);
     if (p.end_to_end_s > 0) text += fmt::format("   8TP/(nX) {}", format_seconds(p.end_to_end_s));
     return text.empty() || text.back() == '\n' ? text : text + '\n';
 }

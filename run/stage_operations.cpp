@@ -84,7 +84,7 @@ Action StageOperations::bind_kernel(const Op& op, const Pointwise& kernel, const
         kernels::Settings now = settings;
         now.adam = numbers.adam;
         now.adam.step += before;
-        if (most > 0) now.scale_factor = clipping(most, *numbers.norm);
+        if (most > 0) now.scale_factor = settings.scale_factor.value_or(1) * clipping(most, *numbers.norm);
         Pointwise part = kernel;
         part.dtype = in_memory(kernel.dtype);
         for (const Piece& piece : list) {
@@ -149,10 +149,10 @@ Action StageOperations::bind_host(const Op& op, const Pointwise& adam, const Sta
     return [&device = bind_.device, &numbers = bind_.numbers, kind, sums, adam,
             mean = detail.settings.scale_factor.value(), most = detail.most_norm, widened = pieces(widening),
             list = pieces(operands)](kernels::Stream stream) {
-        kernels::Settings now;
-        now.scale_factor = mean * (most > 0 ? clipping(most, *numbers.norm) : 1.0);
+        kernels::Settings scaling, now;
+        scaling.scale_factor = mean * (most > 0 ? clipping(most, *numbers.norm) : 1.0);
         for (const Piece& piece : widened)
-            device.launch(Pointwise{kind, sums, 1, piece.elements}, piece.operands, stream, now);
+            device.launch(Pointwise{kind, sums, 1, piece.elements}, piece.operands, stream, scaling);
         now.adam = numbers.adam;
         for (const Piece& piece : list)
             device.launch(Pointwise{adam.kind, in_memory(adam.dtype), 1, piece.elements}, piece.operands, stream, now);

@@ -1,6 +1,7 @@
 #include "strategies/optimizer_phase.hpp"
 
 #include <array>
+#include <optional>
 
 #include "strategies/compressed_momentum.hpp"
 #include "strategies/ownership.hpp"
@@ -43,7 +44,19 @@ StateView on_device(State state, Portion portion, bool divided) {
     return {.state = state, .portion = portion, .holder = divided ? Holder::device : Holder::either};
 }
 
-/// Of what the host updates, as it was summed, and of what the device does, which is scaled already.
+/// Orrery's own Adam scales and clips the gradients that it reads, where no other part of them is the host's.
+bool adam_scales(const Plan& plan) {
+    return plan.training.software == hardware::Software::orrery && is_fused_adam(plan.training) && !plan.compresses() &&
+           !plan.strategy.optimizer_cpu_offload;
+}
+
+/// What is still to be multiplied by it: sums in 16 bits are scaled on the way to fp32.
+std::optional<double> scale_in_adam(const Plan& plan) {
+    const bool narrow = kernels::size_of(plan.training.precision.grad_reduce) == 2;
+    return adam_scales(plan) && !narrow ? std::optional(mean_of_micro_batches(plan)) : std::nullopt;
+}
+
+/// Of what the host updates, as it was summed, and of what the device does, which is scaled already or by Adam.
 void gradient_norm(const Plan& plan, std::uint64_t owned, std::uint64_t here, Updates& out,
                    std::span<const BufferId> first) {
     const bool divided = here < owned;
@@ -55,7 +68,7 @@ void gradient_norm(const Plan& plan, std::uint64_t owned, std::uint64_t here, Up
                    first);
     out.kernel("gradient norm", PointwiseKind::sum_of_squares, Dtype::fp32, here,
                {.operands = {on_device(State::main_gradients, Portion::counted, divided), {State::norm}},
-                .settings = {.accumulate = divided}},
+                .settings = {.accumulate = divided, .scale_factor = scale_in_adam(plan)}},
                first);
 }
 
@@ -85,7 +98,7 @@ void clip_gradients(const Plan& plan, const Stage& stage, std::uint64_t owned, s
         out.by_parameter(owned_tensors(stage, owned), owned, norm, first);
     out.agree("gradient norm", agree_on_gradients(plan), {.operands = {{State::norm}, {State::norm}}});
     if (!training.fused_optimizer) return out.by_parameter(owned_tensors(stage, owned), owned, clip);
-    if (!row_of(training.optimizer).clips)
+    if (!row_of(training.optimizer).clips && !adam_scales(plan))
         out.kernel("clip", PointwiseKind::scale, Dtype::fp32, here,
                    {.operands = {main, main}, .most_norm = training.grad_clip});
 }
@@ -183,21 +196,21 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
     const bool half_gradients = kernels::size_of(reduced) == 2;
     const auto updated_here = [&](State state) { return on_device(state, Portion::updated, here < owned); };
     const StateView main = updated_here(State::main_gradients);
-    const double mean = mean_of_micro_batches(plan);
+    const std::optional<double> in_adam = scale_in_adam(plan);
     Updates out(builder, intern, here < owned);
-    const auto first = here == 0 ? gradients : std::span<const BufferId>{};  // else the kernel before has waited
-    std::vector<BufferId> copies;                                            // none where gradients are fp32
+    const auto first = here == 0 || in_adam ? gradients : Updates::none;  // else the kernel before has waited
+    std::vector<BufferId> copies;                                         // none where gradients are fp32
     if (half_gradients && here > 0 && !keeps_gradient_copies(plan)) {
         const std::uint64_t bytes = here * state_bytes(plan.training).gradient_copy;
         copies.push_back(builder.buffer(bytes, Keep::gradient, {.span = Lifetime::Span::use}));
     }
+    const kernels::Settings scaling{.scale_factor = mean_of_micro_batches(plan)};
     if (half_gradients)
         out.kernel("gradients to fp32", PointwiseKind::cast, reduced, here,
-                   {.operands = {updated_here(State::gradients), main}, .settings = {.scale_factor = mean}}, gradients,
-                   copies);
-    else
+                   {.operands = {updated_here(State::gradients), main}, .settings = scaling}, gradients, copies);
+    else if (!in_adam)
         out.kernel("gradient scaling", PointwiseKind::scale, Dtype::fp32, here,
-                   {.operands = {main, main}, .settings = {.scale_factor = mean}}, gradients);
+                   {.operands = {main, main}, .settings = scaling}, gradients);
     if (plan.training.scales_loss()) check_overflow(plan, owned, here, out, first);
     clip_gradients(plan, stage, owned, here, out, first);
     count_zeros(plan, stage, owned, out);
@@ -208,12 +221,15 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                     : builder.buffer(0, Keep::scratch);
     StateView weights = updated_here(State::weights);
     if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
+    if (in_adam) copies.assign(first.begin(), first.end());
     if (!is_fused_adam(plan.training))
         update_priced(plan, stage, owned, out, copies, std::span(&updated, 1));
     else
         out.kernel("adam", PointwiseKind::adam, optimizer_copy(plan), here,
                    {.operands = {main, updated_here(State::masters), updated_here(State::first_moments),
-                                 updated_here(State::second_moments), weights}},
+                                 updated_here(State::second_moments), weights},
+                    .settings = {.scale_factor = in_adam},
+                    .most_norm = adam_scales(plan) ? plan.training.grad_clip : 0},
                    copies, std::span(&updated, 1));
     if (leaving > 0) updated_weights_leave(plan, leaving, updated, builder, intern);
     std::vector<BufferId> there;

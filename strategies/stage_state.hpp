@@ -76,7 +76,7 @@ struct StateView {
 struct StateDetail {
     std::vector<StateView> operands{};
     kernels::Settings settings{};  ///< its pointers are null; Adam's are the run's
-    double most_norm = 0;          ///< above 0: the factor is that which brings the norm down to it, or 1
+    double most_norm = 0;          ///< above 0: the factor is one more, which brings the norm down to it, or 1
     bool unscales = false;         ///< the factor is one over the loss's scale; State::overflow is written beside it
 };
 

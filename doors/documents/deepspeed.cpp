@@ -16,8 +16,9 @@ constexpr Row rows[] = {
     rule("train_batch_size"), rule("train_micro_batch_size_per_gpu"), rule("gradient_accumulation_steps"),
     rule("gradient_clipping"), rule("optimizer.type"), rule("optimizer.params.freeze_step"), harmless("optimizer.*"),
     harmless("scheduler.*"),
-    rule("fp16.enabled"), rule("bf16.enabled"), rule("bfloat16.enabled"), harmless("fp16.*"), harmless("bf16.*"),
-    harmless("bfloat16.*"),
+    rule("fp16.enabled"), rule("fp16.loss_scale"), rule("fp16.initial_scale_power"), rule("fp16.loss_scale_window"),
+    rule("fp16.hysteresis"), rule("fp16.min_loss_scale"), rule("bf16.enabled"), rule("bfloat16.enabled"),
+    harmless("fp16.*"), harmless("bf16.*"), harmless("bfloat16.*"),
     refused("amp.enabled", "mixed precision by apex is not modelled yet", "fp16.enabled or bf16.enabled"),
     harmless("amp.*"), rule("zero_optimization"), rule("zero_optimization.stage"),
     rule("zero_optimization.overlap_comm"), rule("zero_optimization.reduce_bucket_size"),
@@ -124,6 +125,21 @@ void read_precision(const Givens& given, Draft& draft) {
     draft.set_default("/training/precision", "fp32", draft.whole_file());
 }
 
+/// DeepSpeed's defaults are its own (runtime/config.py, get_fp16_enabled and what follows).
+void read_loss_scaling(const Givens& given, Draft& draft) {
+    if (!given.is_on("fp16.enabled")) return;
+    for (const auto& [name, pointer] : {std::pair{"fp16.loss_scale", "/training/loss_scale"},
+                                        {"fp16.loss_scale_window", "/training/loss_scale_window"},
+                                        {"fp16.hysteresis", "/training/hysteresis"},
+                                        {"fp16.min_loss_scale", "/training/min_loss_scale"}})
+        if (given.is_on(name)) put(pointer, given.find(name), draft);
+    constexpr std::uint64_t usual = 16, most = 50;
+    const Given* const power = given.find("fp16.initial_scale_power");
+    const std::uint64_t exponent = power == nullptr ? usual : whole_of(*power, draft, 0).value_or(usual);
+    draft.set("/training/initial_loss_scale", std::uint64_t{1} << std::min(exponent, most),
+              power == nullptr ? draft.whole_file() : power->origin);
+}
+
 void read_zero(const Givens& given, Draft& draft) {
     const Given* const stage = given.find("zero_optimization.stage");
     const auto number = stage == nullptr ? std::optional<std::uint64_t>(0) : whole_of(*stage, draft, 0);
@@ -211,6 +227,7 @@ void read_deepspeed(const Request& request, Draft& draft) {
     put("/training/clip_grad", given.find("gradient_clipping"), draft);
     draft.set_default("/training/clip_grad", 0, draft.whole_file());  // DeepSpeed clips where it is told to
     read_precision(given, draft);
+    read_loss_scaling(given, draft);
     read_zero(given, draft);
     read_zero_plus_plus(given, draft);
     read_offloaded_optimizer(given, draft);

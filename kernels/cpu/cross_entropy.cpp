@@ -70,9 +70,11 @@ void run_cross_entropy(const Pointwise& p, const Memory& memory) {
         float* const probabilities = memory[2] + at;
         const float largest = largest_of(logits, count), picked = logits[target[r]];
         const float total = exponentials(logits, probabilities, count, largest);
+        memory[3][r] = largest + std::log(total) - picked;
+        if (memory.settings().loss_gradient)
+            return gradient_row(p, memory, probabilities, probabilities, target[r], 1.0f / total);
         scaled(probabilities, probabilities, count, 1.0f / total);
         std::fill(probabilities + count, probabilities + p.cols, 0.0f);
-        memory[3][r] = largest + std::log(total) - picked;
     });
 }
 

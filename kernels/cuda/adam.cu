@@ -13,10 +13,11 @@ constexpr int width = 4;  ///< floats in 16 bytes
 
 /// The settings with the bias corrections of the step worked out in double.
 struct Step {
-    float b1, b2, one_minus_b1, one_minus_b2, correct_m, correct_v, rate, epsilon, decay;
+    float b1, b2, one_minus_b1, one_minus_b2, correct_m, correct_v, rate, epsilon, decay, factor;
 };
 
-Step step_of(const Adam& a) {
+Step step_of(const Settings& settings) {
+    const Adam& a = settings.adam;
     return {static_cast<float>(a.b1),
             static_cast<float>(a.b2),
             static_cast<float>(1 - a.b1),
@@ -25,7 +26,8 @@ Step step_of(const Adam& a) {
             static_cast<float>(1 / (1 - std::pow(a.b2, a.step))),
             static_cast<float>(a.rate),
             static_cast<float>(a.epsilon),
-            static_cast<float>(a.decay)};
+            static_cast<float>(a.decay),
+            static_cast<float>(settings.scale_factor.value_or(1))};
 }
 
 template <class T, int W>
@@ -42,8 +44,9 @@ struct Update {
         load(v + i, second);
 #pragma unroll
         for (int e = 0; e < W; ++e) {
-            first[e] = s.b1 * first[e] + s.one_minus_b1 * gradient[e];
-            second[e] = s.b2 * second[e] + s.one_minus_b2 * gradient[e] * gradient[e];
+            const float scaled = s.factor * gradient[e];
+            first[e] = s.b1 * first[e] + s.one_minus_b1 * scaled;
+            second[e] = s.b2 * second[e] + s.one_minus_b2 * scaled * scaled;
             const float root = sqrtf(second[e] * s.correct_v) + s.epsilon;
             weight[e] -= s.rate * (first[e] * s.correct_m / root + s.decay * weight[e]);
         }
@@ -61,7 +64,7 @@ void launch_adam(const Place& place, const Pointwise& p, Operands o) {
     with_element(p.dtype, [&](auto zero) {
         using T = decltype(zero);
         const auto run = [&](auto W) {
-            const Update<T, W.value> f{step_of(o.settings().adam),
+            const Update<T, W.value> f{step_of(o.settings()),
                                        at<float>(o, 0),
                                        at<float>(o, 1),
                                        at<float>(o, 2),

@@ -115,7 +115,8 @@ void EmbeddingSharder::backward() {
 }
 
 /// In fp32: 16-bit logits are widened before it, and their gradient is rounded behind it. Probabilities, or over a part
-/// of the vocabulary exponentials, take the place of the fp32 logits, and their gradient that of these.
+/// of the vocabulary exponentials, take the place of the fp32 logits, and their gradient that of these; Orrery's own
+/// kernel leaves the gradient of a whole vocabulary at once.
 class LossSharder {
 public:
     LossSharder(LayerStream& stream, const models::Loss& op)
@@ -195,7 +196,10 @@ void LossSharder::narrow() {
 void LossSharder::whole() {
     const View rows{rows_}, targets = table(Table::targets);
     add(piece_.forward, "cross entropy", PointwiseKind::cross_entropy, {rows, targets, rows, table(Table::loss)});
-    add(piece_.backward, "cross entropy backward", PointwiseKind::cross_entropy_backward, {rows, targets, rows});
+    if (stream_.plan.training.software == hardware::Software::orrery)
+        piece_.forward.back().detail.launch.settings.loss_gradient = true;
+    else
+        add(piece_.backward, "cross entropy backward", PointwiseKind::cross_entropy_backward, {rows, targets, rows});
 }
 
 void LossSharder::split() {

@@ -106,8 +106,9 @@ void scale_and_adam_take_their_numbers(Device& device) {
     const OnDevice<float> g(device, m0), w(device, x), m(device, m0), v(device, v0);
     launch(device, over(PointwiseKind::adam, 1, count), {g.at(), w.at(), m.at(), v.at(), w.at()}, settings);
     for (std::size_t i = 0; i < count; ++i) {
-        const double gradient = static_cast<double>(m0[i]), weight = static_cast<double>(x[i]);
-        first.push_back(0.8 * gradient + 0.2 * gradient);
+        const double moment = static_cast<double>(m0[i]), weight = static_cast<double>(x[i]);
+        const double gradient = -1.75 * moment;
+        first.push_back(0.8 * moment + 0.2 * gradient);
         second.push_back(0.9 * static_cast<double>(v0[i]) + 0.1 * gradient * gradient);
         const double step = first[i] / (1 - 0.64) / (std::sqrt(second[i] / (1 - 0.81)) + 1e-4);
         weights.push_back(weight - 2e-2 * (step + 0.3 * weight));
@@ -263,6 +264,12 @@ void losses_leave_padding_out(Device& device) {
         launch(device, over(PointwiseKind::cross_entropy_backward, loss_rows, cols),
                {rows.at(), targets.at(), rows.at()}, settings);
         expect_close(rows.back(), expected.gradient);
+        const OnDevice<float> at_once(device, logits), again(device, Floats(loss_rows));
+        settings.loss_gradient = true;
+        launch(device, over(PointwiseKind::cross_entropy, loss_rows, cols),
+               {at_once.at(), targets.at(), at_once.at(), again.at()}, settings);
+        expect_close(at_once.back(), expected.gradient);
+        expect_close(again.back(), expected.loss);
     }
 }
 

@@ -37,6 +37,15 @@ TEST_P(EveryMesh, TrainsLlamaAsTheReference) {
     expect_the_reference(plan, plan.model);
 }
 
+/// Adam scales and clips what it reads, and the loss leaves its gradient, where Megatron-LM's takes passes of their
+/// own.
+TEST_P(EveryMesh, TrainsWithItsOwnKernels) {
+    Plan plan = plan_of(small_llama());
+    GetParam().change(plan);
+    plan.training.software = hardware::Software::orrery;
+    expect_the_reference(plan, plan.model);
+}
+
 TEST_P(EveryMesh, FindsTheReferencesGradients) {
     Plan plan = plan_of(small_llama());
     GetParam().change(plan);

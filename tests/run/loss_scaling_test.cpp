@@ -78,12 +78,18 @@ TEST(LossScaling, StepsThatOverflowChangeNothing) {
 
 /// The scale falls step by step until gradients are finite; Adam's corrections of its first moments count from there.
 TEST(LossScaling, FindsItsPlaceAndTrains) {
-    const Trained found = train(in_fp16({.initial = 0x1p32}), gentle(), 60);
-    const std::size_t first = skipped(found);
-    ASSERT_GT(first, 5U);
-    ASSERT_LT(first, 40U);
-    EXPECT_EQ(found.scales.back(), std::ldexp(1.0, 33 - static_cast<int>(first)));
-    EXPECT_LT(found.losses.back(), found.losses.front() - 0.3);
+    for (const auto software : {hardware::Software::megatron_lm, hardware::Software::orrery})
+        for (const auto sums : {kernels::Dtype::fp16, kernels::Dtype::fp32}) {
+            strategies::Plan plan = in_fp16({.initial = 0x1p32});
+            plan.training.software = software;
+            plan.training.precision.grad_reduce = sums;
+            const Trained found = train(plan, gentle(), 60);
+            const std::size_t first = skipped(found);
+            ASSERT_GT(first, 5U);
+            ASSERT_LT(first, 40U);
+            EXPECT_EQ(found.scales.back(), std::ldexp(1.0, 33 - static_cast<int>(first)));
+            EXPECT_LT(found.losses.back(), found.losses.front() - 0.3);
+        }
 }
 
 /// Of gradients below 2^-25 fp16 knows nothing.

@@ -48,6 +48,22 @@ TEST(OptimizerOfAProgram, ClipsAsItSays) {
                 1e-5 * plan.training.grad_clip);
 }
 
+/// In one pass over gradients what else takes three.
+TEST(OptimizerOfAProgram, ScalesAndClipsInsideOurOwnAdam) {
+    strategies::Plan plan = plan_of(small_gpt());
+    const Trained in_passes = run_program(plan, program_of(plan), fast(), 3);
+    plan.training.software = hardware::Software::orrery;
+    strategies::StepProgram program = program_of(plan);
+    EXPECT_THROW(detail(program, "clip"), std::exception);
+    EXPECT_THROW(detail(program, "gradient scaling"), std::exception);
+    const Trained at_once = run_program(plan, program, fast(), 3);
+    for (const auto& [name, values] : in_passes.masters)
+        for (const auto& [element, value] : values)
+            EXPECT_NEAR(at_once.masters.at(name).at(element), value, 1e-5) << name << ' ' << element;
+    detail(program, "adam").settings.scale_factor = 0;
+    EXPECT_EQ(run_program(plan, program, fast(), 2).masters, run_program(plan, program, still(), 2).masters);
+}
+
 TEST(OptimizerOfAProgram, UpdatesWhatItTakes) {
     const strategies::Plan plan = plan_of(small_gpt());
     strategies::StepProgram program = program_of(plan);
