@@ -212,8 +212,9 @@ GemmPredictor::GemmPredictor(const Profile& profile)
     for (const auto& table : profile.gemm) tables_.emplace_back(table, machine_);
 }
 
-/// The table of the same format and pass, else of the same format, else of the other 16-bit format, else (fp4) of fp8,
-/// else a 16-bit table (its efficiency then applies to this format's own peak), else any; forward passes before others.
+/// The table of the same format and pass, else of the same format, else of the other 16-bit format where it has the
+/// same peak (not on CPUs), else (fp4) of fp8, else a 16-bit table (its efficiency then applies to this format's own
+/// peak), else any; forward passes before others.
 const GemmLookup& GemmPredictor::lookup(const kernels::Gemm& gemm, bool& exact) const {
     const auto first = [&](auto fits) -> const GemmLookup* {
         for (const auto& t : tables_)
@@ -226,7 +227,10 @@ const GemmLookup& GemmPredictor::lookup(const kernels::Gemm& gemm, bool& exact) 
     };
     exact = true;
     if (const auto* same = first([&](Dtype d) { return d == gemm.dtype; })) return *same;
-    if (const auto* half = first([&](Dtype d) { return is_half(d) && is_half(gemm.dtype); })) return *half;
+    const double peak = machine_.peak(gemm.dtype);
+    if (const auto* like =
+            first([&](Dtype d) { return is_half(d) && is_half(gemm.dtype) && machine_.peak(d) == peak; }))
+        return *like;
     exact = false;
     if (const auto* fp8 = first([&](Dtype d) { return d == Dtype::fp8 && gemm.dtype == Dtype::fp4; })) return *fp8;
     if (const auto* half = first(is_half)) return *half;

@@ -58,13 +58,14 @@ Machine::Machine(const std::map<std::string, Constant>& constants)
       multiprocessors(constant_or(constants, "multiprocessors", 0)),
       tile_waves(constants.contains("tile_waves")) {
     tf32_flops = constant_or(constants, "peak_tf32_flops", single_flops);
+    fp16_flops = constants.contains("cache_bytes") ? single_flops : half_flops;
 }
 
 double Machine::peak(kernels::Dtype dtype) const {
     switch (dtype) {
         case kernels::Dtype::fp32: return single_flops;
         case kernels::Dtype::tf32: return tf32_flops;
-        case kernels::Dtype::fp16:
+        case kernels::Dtype::fp16: return fp16_flops;
         case kernels::Dtype::bf16: return half_flops;
         case kernels::Dtype::fp8: return fp8_flops;
         case kernels::Dtype::fp4: return fp4_flops;

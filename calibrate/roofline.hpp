@@ -11,6 +11,7 @@ namespace orrery::calibrate {
 /// The datasheet numbers of a profile. Optional constants fall back as said beside each field.
 struct Machine {
     double half_flops = 0;        ///< peak_half_flops
+    double fp16_flops = 0;        ///< half_flops; of a CPU, which computes it in fp32, single_flops
     double fp8_flops = 0;         ///< peak_fp8_flops; peak_half_flops when the device has no fp8
     double fp4_flops = 0;         ///< peak_fp4_flops; fp8_flops when the device has no fp4
     double tf32_flops = 0;        ///< peak_tf32_flops; peak_single_flops when the device has no tf32

@@ -40,7 +40,7 @@ constexpr const char* run_scenario_footer = R"(Examples:
   mpirun -n 2 orrery run scenarios/gpt-tiny-cpu.json --set strategy.tensor=2      # as the ranks of a job
   orrery run scenarios/gpt-tiny-cpu.json --plan plan.json                         # for `orrery-device run plan.json`
   orrery run big.json --set training.precision=tf32 --device cuda --only-rank 17 --elide-communication
-Trains for real: fp32 and bf16 on CPUs, ranks over MPI; tf32 too on GPUs, ranks over NCCL. `orrery compare` holds
+Trains for real: fp32, bf16 and fp16 on CPUs, ranks over MPI; tf32 too on GPUs, ranks over NCCL. `orrery compare` holds
 the result against a prediction.)";
 
 /// A rank is run alone by name only, so that nobody takes its step for the plan's.

@@ -200,6 +200,20 @@ nlohmann::ordered_json measured_facts(const run::MeasuredRun& measured) {
             {"ranks", ranks}};
 }
 
+namespace {
+
+/// Of steps whose fp16 gradients overflowed; "" where there are none.
+std::string skipped_line(const std::vector<run::MeasuredStep>& steps) {
+    const auto skipped = std::ranges::count_if(steps, &run::MeasuredStep::skipped);
+    if (skipped == 0) return "";
+    return fmt::format(
+        "SKIPPED   {} of {} steps, whose gradients were not finite: they changed nothing; the loss's scale "
+        "was {:g} at last\n",
+        skipped, steps.size(), steps.back().loss_scale.value_or(1));
+}
+
+}  // namespace
+
 std::string measured_lines(const scenarios::Scenario& scenario, const run::MeasuredRun& measured) {
     std::string text;
     if (measured.steps.front().loss) {
@@ -207,6 +221,7 @@ std::string measured_lines(const scenarios::Scenario& scenario, const run::Measu
         for (const run::MeasuredStep& step : measured.steps) text += fmt::format(" {:.4f}", step.loss.value_or(0));
         text += '\n';
     }
+    text += skipped_line(measured.steps);
     text += fmt::format("STEPS     {} measured after {} of warm-up: median {} +- {} (half the quartiles' range)\n",
                         measured.steps.size() - measured.warmup, measured.warmup,
                         format_seconds(measured.step_seconds()), format_seconds(measured.step_spread()));

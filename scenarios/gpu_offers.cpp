@@ -16,11 +16,11 @@ using documents::Reader;
 using kernels::Dtype;
 
 /// Tensor cores for tf32 and bf16 came with Ampere, those for fp8 with Hopper, for fp4 with Blackwell; CPUs have
-/// instructions for bf16: the device's table says which it has.
+/// instructions for bf16: the device's table says which it has. A CPU takes fp16, and computes it in fp32.
 bool offers(const topology::Gpu& gpu, Dtype dtype) {
     switch (dtype) {
         case Dtype::fp32: return gpu.fp32_flops > 0;
-        case Dtype::fp16: return gpu.fp16;
+        case Dtype::fp16: return gpu.fp16 || gpu.socket == hardware::Socket::core;
         case Dtype::tf32: return gpu.tf32_flops > 0;
         case Dtype::bf16: return gpu.bf16;
         case Dtype::fp8: return gpu.fp8_flops > 0;

@@ -215,6 +215,21 @@ TEST_F(RunTest, IsComparedWithItsPrediction) {
     EXPECT_EQ(Json::parse(itself.out).at("median_op_error"), 0);
 }
 
+/// A scale that is far too large costs its first steps, and the file says so.
+TEST_F(RunTest, ScalesTheLossOfFp16) {
+    const std::string file = folder_ / "half.json";
+    const Result ran = orrery({"run", tiny, "--steps", "6", "--set", "training.precision=fp16", "--set",
+                               "training.initial_loss_scale=1e15", "--json", file});
+    ASSERT_EQ(ran.exit, 0) << ran.err;
+    EXPECT_NE(ran.out.find("SKIPPED   6 of 6 steps"), std::string::npos) << ran.out;
+    std::ifstream in(file);
+    const Json steps = Json::parse(in).at("measured").at("steps");
+    ASSERT_EQ(steps.size(), 6U);
+    for (const Json& step : steps) EXPECT_TRUE(step.at("skipped").get<bool>());
+    EXPECT_EQ(steps[0].at("loss_scale"), 1e15);
+    EXPECT_EQ(steps[5].at("loss_scale"), 1e15 / 16) << "the first is forgiven, four more have halved it";
+}
+
 TEST_F(RunTest, RefusesWhatCannotRun) {
     const std::string hosts = folder_.file("hosts", "# none\n");
     const std::vector<std::vector<std::string>> cases{{"--ranks", "3"},
