@@ -41,6 +41,16 @@ void check_precision(Dtype wanted, const topology::Gpu& gpu, const Reader& secti
                 "legal values: " + legal);
 }
 
+/// Tensor cores that take a scale for each 32 elements came with those for fp4 (Blackwell); Transformer Engine refuses
+/// the recipe before (transformer_engine/pytorch/fp8.py, check_mxfp8_support).
+void check_recipe(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
+    if (training.precision.compute != Dtype::fp8 || training.fp8_recipe != strategies::Fp8Recipe::mxfp8) return;
+    if (gpu.fp4_flops > 0) return;
+    throw Error(section.file(), section.pointer("fp8_recipe"),
+                fmt::format("{} has no tensor cores for mxfp8", gpu.name),
+                "legal values: delayed, tensorwise, blockwise");
+}
+
 /// What only CUDA has changes nothing on a chip without it.
 void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
     if (!hardware::is_chip(gpu.socket)) return;
@@ -58,6 +68,7 @@ void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, 
 
 void check_offered(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
     check_precision(training.precision.compute, gpu, section);
+    check_recipe(training, gpu, section);
     check_cuda(training, gpu, section);
 }
 

@@ -51,6 +51,14 @@ TEST(TorchTitan, ReadsFp8AndReplicas) {
     EXPECT_EQ(at(read(fp8), "/training/fp8_recipe"), "tensorwise");
 }
 
+TEST(TorchTitan, SaysThatWeightsDoNotStay) {
+    const auto with = [](const char* word) {
+        return read(llama + "[parallelism]\nfsdp_reshard_after_forward = \"" + word + "\"\n");
+    };
+    EXPECT_TRUE(says(with("never"), Verdict::not_modelled, "fsdp_reshard_after_forward"));
+    EXPECT_FALSE(says(with("default"), Verdict::not_modelled, "fsdp_reshard_after_forward"));
+}
+
 TEST(TorchTitan, RefusesWhatIsNotModelledAllAtOnce) {
     const Imported job = read(
         "[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n[training]\nlocal_batch_size = \"two\"\n"

@@ -62,6 +62,18 @@ TEST(GpuProfiles, EveryKindMustOfferThePrecision) {
                  "bf16");
 }
 
+TEST(GpuProfiles, MxFp8IsBlackwells) {
+    json document = sound_scenario();
+    document["cluster"] = {{"preset", "dgx-h100"}, {"nodes", 4}};
+    document["training"]["precision"] = "fp8";
+    EXPECT_NO_THROW((void)from_json(document, "x.json"));
+    document["training"]["fp8_recipe"] = "mxfp8";
+    expect_error([&] { (void)from_json(document, "x.json"); }, "/training/fp8_recipe",
+                 "H100-SXM5-80GB has no tensor cores for mxfp8", "blockwise");
+    document["cluster"]["preset"] = "hgx-b200";
+    EXPECT_NO_THROW((void)from_json(document, "x.json"));
+}
+
 TEST(GpuProfiles, ChipsHaveNothingOfCuda) {
     json document = sound_scenario();
     document["cluster"] = {{"preset", "tpu-v4"}, {"nodes", 16}};
