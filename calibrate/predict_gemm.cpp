@@ -15,8 +15,6 @@ namespace {
 
 using kernels::Dtype;
 
-bool is_half(Dtype dtype) { return dtype == Dtype::fp16 || dtype == Dtype::bf16; }
-
 kernels::Gemm shape_of(const GemmPoint& p, Dtype dtype) { return {dtype, 1, p.m, p.n, p.k}; }
 
 std::size_t index_of(const std::vector<double>& axis, std::uint32_t value) {
@@ -233,7 +231,7 @@ const GemmLookup& GemmPredictor::lookup(const kernels::Gemm& gemm, bool& exact) 
         return *like;
     exact = false;
     if (const auto* fp8 = first([&](Dtype d) { return d == Dtype::fp8 && gemm.dtype == Dtype::fp4; })) return *fp8;
-    if (const auto* half = first(is_half)) return *half;
+    if (const auto* half = first(kernels::is_half)) return *half;
     if (const auto* any = first([](Dtype) { return true; })) return *any;
     throw Error(fmt::format("profile \"{}\" has no GEMM table", profile_name_),
                 "measure one, or import another profile");

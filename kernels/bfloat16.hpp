@@ -31,7 +31,7 @@ inline float from_float<float>(float value) {
     return value;
 }
 template <>
-inline Bfloat16 from_float<Bfloat16>(float value) {
+[[gnu::always_inline]] inline Bfloat16 from_float<Bfloat16>(float value) {
     return to_bfloat16(value);
 }
 

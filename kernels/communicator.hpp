@@ -15,9 +15,7 @@
 namespace orrery::kernels {
 
 /// Of formats that communicators between CPUs reduce; a sum in 16 bits is rounded each time.
-constexpr bool cpu_ranks_sum(Dtype dtype) {
-    return dtype == Dtype::fp32 || dtype == Dtype::bf16 || dtype == Dtype::fp16;
-}
+constexpr bool cpu_ranks_sum(Dtype dtype) { return dtype == Dtype::fp32 || is_half(dtype); }
 
 /// All ranks of the group call the same operations in the same order. Every call may throw DeviceError.
 class Communicator {

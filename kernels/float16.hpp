@@ -40,7 +40,7 @@ struct Float16 {
 }
 
 template <>
-inline Float16 from_float<Float16>(float value) {
+[[gnu::always_inline]] inline Float16 from_float<Float16>(float value) {
     return to_float16(value);
 }
 

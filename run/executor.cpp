@@ -218,7 +218,8 @@ StepResult Executor::step() {
         throw kernels::DeviceError(fmt::format("rank {}, step {}: {}", place_.rank, step_, error.what()), "");
     }
     step_ += place_.plan.pipeline_shape().steps;
-    StepResult result{.loss_scale = numbers_.loss_scale, .skipped = numbers_.skips()};
+    StepResult result{.skipped = numbers_.skips()};
+    if (place_.plan.training.scales_loss()) result.loss_scale = numbers_.loss_scale;
     if (numbers_.may_skip) scaler_.update(!result.skipped);
     read_times(result);
     if (has_loss_) {

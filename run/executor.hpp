@@ -25,9 +25,9 @@ struct StepResult {
     /// Of each of the program's steps: mean over this rank's sequences, on the last stage of a real run; else empty.
     /// Where data ranks take unequal numbers of them by its share, so that the mean over ranks is that over sequences.
     std::vector<double> losses = {};
-    double loss_scale = 1;         ///< under fp16
-    bool skipped = false;          ///< its gradients were not all finite: it changed nothing
-    std::vector<Span> spans = {};  ///< of every item
+    std::optional<double> loss_scale = std::nullopt;  ///< under fp16
+    bool skipped = false;                             ///< its gradients were not all finite: it changed nothing
+    std::vector<Span> spans = {};                     ///< of every item
 };
 
 /// Bytes of device memory that this rank holds, and of the host's.

@@ -186,17 +186,6 @@ Action Interpreter::bind_by_position(const LayerCall& call, const Pointwise& who
     return in_order(std::move(actions));
 }
 
-/// By what it is at the step.
-Action Interpreter::bind_loss_scaled(const LayerCall& call, const Kernel& kernel, const Detail& detail) {
-    std::vector<void*> operands;
-    for (const View& view : detail.operands) operands.push_back(elements(call, view).memory);
-    return [&device = bind_.device, &numbers = bind_.numbers, kernel, operands = std::move(operands),
-            now = settings(call, detail.launch)](kernels::Stream stream) mutable {
-        now.scale_factor = numbers.loss_scale;
-        device.launch(kernel, operands, stream, now);
-    };
-}
-
 /// The result in fp32 first.
 Action Interpreter::bind_narrowed(const LayerCall& call, const Pointwise& kernel, const Detail& detail) {
     std::vector<void*> operands;
@@ -216,12 +205,17 @@ Action Interpreter::bind_kernel(const LayerCall& call, const Kernel& kernel, con
     const Launch& launch = detail.launch;
     if (launch.parts > 1) return bind_parts(call, kernel, detail);
     if (launch.by_position) return bind_by_position(call, std::get<Pointwise>(kernel), detail);
-    if (launch.loss_scaled) return bind_loss_scaled(call, kernel, detail);
     if (launch.narrowed) return bind_narrowed(call, std::get<Pointwise>(kernel), detail);
     if (launch.shared.step != SharedSequences::Step::none) return bind_shared(call, kernel, detail);
     std::vector<void*> operands;
     for (const View& view : detail.operands) operands.push_back(elements(call, view).memory);
-    return bind_.launch(kernel, std::move(operands), settings(call, launch));
+    const kernels::Settings given = settings(call, launch);
+    if (!launch.loss_scaled) return bind_.launch(kernel, std::move(operands), given);
+    return [&device = bind_.device, &numbers = bind_.numbers, kernel, operands = std::move(operands),
+            now = given](kernels::Stream stream) mutable {
+        now.scale_factor = numbers.loss_scale;  // as it is at this step
+        device.launch(kernel, operands, stream, now);
+    };
 }
 
 Action Interpreter::Addresses::around(Action work) {

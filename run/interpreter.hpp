@@ -70,7 +70,6 @@ private:
     Tensors& tensors_of(const LayerCall& call) { return tensors_.at({call.layer, call.micro_batch}); }
     [[nodiscard]] Elements elements(const LayerCall& call, const strategies::View& view);
     Action bind_kernel(const LayerCall& call, const kernels::Kernel& kernel, const strategies::Detail& detail);
-    Action bind_loss_scaled(const LayerCall& call, const kernels::Kernel& kernel, const strategies::Detail& detail);
     Action bind_parts(const LayerCall& call, const kernels::Kernel& part, const strategies::Detail& detail);
     Action bind_by_position(const LayerCall& call, const kernels::Pointwise& whole, const strategies::Detail& detail);
     Action bind_shared(const LayerCall& call, const kernels::Kernel& kernel, const strategies::Detail& detail);

@@ -120,8 +120,7 @@ private:
             for (std::uint32_t k = 0; k < program_.steps; ++k) {
                 const auto own = k < step.losses.size() ? std::optional(step.losses[k]) : std::nullopt;
                 result_.steps.push_back(
-                    {step.seconds / program_.steps, mean_loss(world_, own), std::nullopt, step.skipped});
-                if (plan_.plan.training.scales_loss()) result_.steps.back().loss_scale = step.loss_scale;
+                    {step.seconds / program_.steps, mean_loss(world_, own), step.loss_scale, step.skipped});
                 if (hooks_.on_step) hooks_.on_step(i + k, result_.steps.back());
             }
         }

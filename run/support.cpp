@@ -212,8 +212,7 @@ void require_runs_on(const kernels::Device& device, const strategies::Plan& plan
         require(device.supports(kernel), "/training/precision",
                 fmt::format("{} does not run {}", device.facts().name, kernels::to_text(kernel)),
                 "a CPU takes bf16, fp16 and fp32; a GPU tf32 too, with heads of up to 128 columns, in 16 bits of 64, "
-                "80, 96 or "
-                "128");
+                "80, 96 or 128");
     if (device.facts().kind != "cuda") return;
     require(plan.strategy.context == 1 || plan.strategy.context_exchange == strategies::ContextExchange::a2a,
             "/strategy/cp_comm_type", "a GPU runs no attention over a part of the keys",

@@ -148,46 +148,39 @@ private:
         }
     }
 
-    /// Where the host is ahead the block goes as its times say; else operation by operation. Returns its end.
+    /// Where the host is ahead the block goes as its times say; else operation by operation, until it is ahead of all
+    /// that are left. Returns its end.
     double run_block(std::uint32_t number, const BlockTimes& times, Span span, Causes causes) {
         const strategies::Program& block = step_.blocks[number];
-        const double host = std::exchange(host_, host_ + times.cost.host);
+        double host = std::exchange(host_, host_ + times.cost.host);
         if (host_ <= span.begin) {
             gap(now_, span.begin, causes, std::holds_alternative<Collective>(block.ops.front().what),
                 host + times.cost.first_dispatch);
             add(times.shares);
             return now_ = span.end;
         }
-        if (&times == &costs_->block(number) && !rests_of(number).empty())
-            return run_straight(number, times, span.begin, host, causes);
         const std::vector<Causes>& own = causes_of(number);
-        return costs_->run(number, times.ops, span.begin, host, spans_, [&](std::uint32_t k, const Issued& issued) {
-            const Op& op = block.ops[k];
-            if (op.lane == Lane::compute) pass(op, spans_[k], times.ops[k], k == 0 ? causes : own[k], issued);
-            if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);
-            if (op.lane == Lane::expert) sweeps_.experts.add(spans_[k]);
-        });
+        const BlockRest* rest = nullptr;
+        const double end =
+            costs_->run(number, times.ops, span.begin, host, spans_, [&](std::uint32_t k, Issued issued) {
+                const Op& op = block.ops[k];
+                if (op.lane == Lane::compute) pass(op, spans_[k], times.ops[k], k == 0 ? causes : own[k], issued);
+                if (op.lane == Lane::tensor) sweeps_.tensor.add(spans_[k]);
+                if (op.lane == Lane::expert) sweeps_.experts.add(spans_[k]);
+                host += costs_->hand_outs(number)[k].all;
+                rest = rest_behind(number, times, k);
+                return rest == nullptr || host + rest->host > spans_[k].end;
+            });
+        if (rest == nullptr) return end;
+        add(rest->shares);
+        return now_ = end + rest->device;
     }
 
-    /// All of it on the compute lane: operation by operation until the host is ahead of all that are left.
-    double run_straight(std::uint32_t number, const BlockTimes& times, double begin, double host, Causes causes) {
-        const strategies::Program& block = step_.blocks[number];
+    /// Behind an operation; nullptr: it is the last, or what is left depends on other lanes, or on what runs beside it.
+    const BlockRest* rest_behind(std::uint32_t number, const BlockTimes& times, std::uint32_t k) {
+        if (&times != &costs_->block(number)) return nullptr;
         const std::vector<BlockRest>& rests = rests_of(number);
-        double end = begin;
-        for (std::uint32_t k = 0; k < block.ops.size(); ++k) {
-            if (host + rests[k].host <= end) {
-                add(rests[k].shares);
-                return now_ = end + rests[k].device;
-            }
-            const HandOut& out = costs_->hand_outs(number)[k];
-            const double seconds = times.ops[k].seconds;
-            const Issued issued{host + out.first, out.soonest_end(seconds, host)};
-            const double begins = std::max(end, issued.first);
-            end = std::max(begins + seconds, issued.end);
-            pass(block.ops[k], {begins, end}, times.ops[k], std::exchange(causes, {}), issued);
-            host += out.all;
-        }
-        return end;
+        return k + 1 < rests.size() ? &rests[k + 1] : nullptr;
     }
 
     const std::vector<BlockRest>& rests_of(std::uint32_t number) {

@@ -137,13 +137,14 @@ public:
     [[nodiscard]] const std::vector<HandOut>& hand_outs(std::uint32_t block) const { return bodies_[block].hand_outs; }
     /// When the operations of the block run if the device is free for it at `device` and the host at `host`, either of
     /// which may be minus infinity: long before; gives the last end. tell(number, issued) of each, in order, when its
-    /// span is known.
+    /// span is known, says whether to go on.
     template <class Tell>
     double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
                std::vector<Span>& spans, const Tell& tell) const;
     double run(std::uint32_t block, const std::vector<OpTime>& times, double device, double host,
                std::vector<Span>& spans) const {
-        return run(block, times, device, host, spans, [](std::uint32_t /*number*/, const Issued& /*issued*/) {});
+        return run(block, times, device, host, spans,
+                   [](std::uint32_t /*number*/, const Issued& /*issued*/) { return true; });
     }
     /// Seconds of the host for an operation that is no call: those on routed tokens may stay out of a CUDA graph; an
     /// update and operators that layers leave to the framework (Label::plain) are the framework's own, whoever wrote
@@ -251,7 +252,7 @@ double Costs::run(std::uint32_t block, const std::vector<OpTime>& times, double 
         host += out.all;
         lane = spans[i].end;
         last = std::max(last, lane);
-        tell(i, issued);
+        if (!tell(i, issued)) break;
     }
     return last;
 }

@@ -4,16 +4,12 @@
 
 #include "strategies/ownership.hpp"
 #include "strategies/state_bytes.hpp"
+#include "strategies/updates.hpp"
 #include "strategies/weight_offload.hpp"
 
 namespace orrery::strategies {
 
 namespace {
-
-/// Of a weight as the host leaves it.
-kernels::Dtype weight_format(const Plan& plan) {
-    return kernels::size_of(plan.training.precision.compute) == 4 ? kernels::Dtype::fp32 : kernels::Dtype::bf16;
-}
 
 StateView on_host(State state, std::uint32_t bucket) {
     return {.state = state, .portion = Portion::updated, .bucket = bucket, .holder = Holder::host};
@@ -123,7 +119,7 @@ void OptimizerOffload::write_states(std::size_t number) {
 /// To where products find them; what the host keeps is there.
 BufferId OptimizerOffload::weights_leave(const Piece& piece, BufferId updated) {
     if (plan_.strategy.param_device == OffloadDevice::cpu) return updated;
-    const std::uint64_t bytes = piece.parameters * kernels::size_of(weight_format(plan_));
+    const std::uint64_t bytes = piece.parameters * kernels::size_of(optimizer_copy(plan_));
     if (plan_.strategy.param_device == OffloadDevice::nvme)
         return to_drives(builder_, intern_.label("weights to storage", Phase::optimizer), bytes, updated);
     const BufferId there = builder_.buffer(0, Keep::scratch);
@@ -141,7 +137,7 @@ std::vector<BufferId> OptimizerOffload::update(std::span<const BufferId> ready) 
     if (pieces_.empty()) return there;
     builder_.emit(Lane::compute, intern_.label("gradients on host", Phase::optimizer), What{HostSync{}}, ready,
                   std::span<const BufferId>{});
-    const kernels::Dtype format = weight_format(plan_);
+    const kernels::Dtype format = optimizer_copy(plan_);
     const kernels::Settings scaling{.scale_factor = mean_of_micro_batches(plan_)};
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
         const Piece& piece = pieces_[i];

@@ -76,7 +76,7 @@ void gradient_norm(const Plan& plan, std::uint64_t owned, std::uint64_t here, Up
 /// updates with, prediction only.
 void check_overflow(const Plan& plan, std::uint64_t owned, std::uint64_t here, Updates& out,
                     std::span<const BufferId> first) {
-    constexpr StateView main{.state = State::main_gradients, .portion = Portion::updated}, found{State::overflow};
+    const StateView main = on_device(State::main_gradients, Portion::updated, false), found{State::overflow};
     const bool executed = here == owned;
     out.kernel("unscale and check", PointwiseKind::scale, Dtype::fp32, owned,
                executed ? StateDetail{.operands = {main, main}, .unscales = true} : StateDetail{}, first);
@@ -221,7 +221,6 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                     : builder.buffer(0, Keep::scratch);
     StateView weights = updated_here(State::weights);
     if (schedule_of(plan.strategy.schedule).versions(plan.pipeline_shape(), stage.index) > 1) weights.version = update;
-    if (in_adam) copies.assign(first.begin(), first.end());
     if (!is_fused_adam(plan.training))
         update_priced(plan, stage, owned, out, copies, std::span(&updated, 1));
     else
@@ -230,7 +229,7 @@ void emit_optimizer(const Plan& plan, const Stage& stage, Builder& builder, Inte
                                  updated_here(State::second_moments), weights},
                     .settings = {.scale_factor = in_adam},
                     .most_norm = adam_scales(plan) ? plan.training.grad_clip : 0},
-                   copies, std::span(&updated, 1));
+                   in_adam ? gradients : std::span<const BufferId>(copies), std::span(&updated, 1));
     if (leaving > 0) updated_weights_leave(plan, leaving, updated, builder, intern);
     std::vector<BufferId> there;
     if (host != nullptr) there = host->update(gradients);

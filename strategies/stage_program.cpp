@@ -102,11 +102,11 @@ private:
     void pair(const Slot& ahead, const Slot& back);
     Input input(const Slot& slot);
     const Saved& keep(const Slot& slot, std::size_t i);
-    Use& forward_use(const Slot& slot, std::size_t i, std::size_t layers, Input input);
-    void forward_layers(const Slot& slot, std::size_t i, std::size_t layers, Input input);
+    Use& forward_use(const Slot& slot, std::size_t i, std::uint32_t layers, Input input);
+    void forward_layers(const Slot& slot, std::size_t i, std::uint32_t layers, Input input);
     void end_forward(const Slot& slot);
     Use& backward_use(const Slot& slot, std::size_t i, Input input);
-    void backward_layers(const Slot& slot, std::size_t i, std::size_t layers, Input input);
+    void backward_layers(const Slot& slot, std::size_t i, std::uint32_t layers, Input input);
     void end_backward(const Slot& slot);
     void pair_layers(const Slot& ahead, std::size_t i, Input of_i, const Slot& back, std::size_t j, Input of_j);
     [[nodiscard]] const std::uint32_t* pair_of(const PlacedLayer& ahead, const PlacedLayer& back) const;
@@ -257,12 +257,12 @@ const StageWriter::Saved& StageWriter::keep(const Slot& slot, std::size_t i) {
     const LayerBlocks& blocks = *stage_.chunks[slot.chunk][i].blocks;
     Saved kept{builder_.buffer(alike[i] * (blocks.saved_bytes - blocks.weight_saved_bytes), Keep::activation)};
     if (blocks.weight_gradient != LayerBlocks::none)
-        kept.for_weights = builder_.buffer(blocks.weight_saved_bytes, Keep::activation);
+        kept.for_weights = builder_.buffer(alike[i] * blocks.weight_saved_bytes, Keep::activation);
     of_layers.insert(of_layers.end(), alike[i], kept);
     return of_layers.back();
 }
 
-StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, std::size_t layers, Input input) {
+StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, std::uint32_t layers, Input input) {
     const auto& chunk = stage_.chunks[slot.chunk];
     const Saved& kept = keep(slot, i);
     Use& use = forward_use_;
@@ -276,15 +276,14 @@ StageWriter::Use& StageWriter::forward_use(const Slot& slot, std::size_t i, std:
 }
 
 /// So many layers that are alike, from the one at i on.
-void StageWriter::forward_layers(const Slot& slot, std::size_t i, std::size_t layers, Input input) {
+void StageWriter::forward_layers(const Slot& slot, std::size_t i, std::uint32_t layers, Input input) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][i];
     const auto mb = static_cast<std::int32_t>(slot.micro_batch);
     const Label label = intern_.label(forward_, Phase::forward, mb, placed.layer);
     Use& use = forward_use(slot, i, layers, input);
     checkpoints_.before(label, placed.runs_again, use.writes);
     gradients_.take_turn(use.reads);
-    call_with_wait(placed.blocks->forward_to_wait, {placed.blocks->forward, static_cast<std::uint32_t>(layers)}, label,
-                   use);
+    call_with_wait(placed.blocks->forward_to_wait, {placed.blocks->forward, layers}, label, use);
     checkpoints_.behind(label, placed.runs_again, {});
     weights_.behind();
     offload_.behind(slot, i, following(slot), saved(slot).back().all);
@@ -300,7 +299,8 @@ void StageWriter::forward(const Slot& slot) {
     emit_batch_input(plan_, slot.micro_batch, builder_, intern_);
     const std::vector<std::uint32_t>& alike = alike_[slot.chunk];
     const bool apart = weights_.arrive_for(slot);
-    for (std::size_t i = 0, layers = 0; i < alike.size(); i += layers) {
+    std::uint32_t layers = 0;
+    for (std::size_t i = 0; i < alike.size(); i += layers) {
         layers = apart ? 1 : alike[i];
         forward_layers(slot, i, layers, std::exchange(received, std::nullopt));
     }
@@ -327,7 +327,7 @@ StageWriter::Use& StageWriter::backward_use(const Slot& slot, std::size_t i, Inp
 }
 
 /// So many layers that are alike, to the one at i: what a slot's last forms is told apart by its layer.
-void StageWriter::backward_layers(const Slot& slot, std::size_t i, std::size_t layers, Input input) {
+void StageWriter::backward_layers(const Slot& slot, std::size_t i, std::uint32_t layers, Input input) {
     const PlacedLayer& placed = stage_.chunks[slot.chunk][i + layers - 1];
     const LayerBlocks& blocks = *placed.blocks;
     const bool whole = slot.work == SlotWork::backward;
@@ -338,8 +338,7 @@ void StageWriter::backward_layers(const Slot& slot, std::size_t i, std::size_t l
     if (block != LayerBlocks::none) {
         checkpoints_.before(label, placed.runs_again, use.writes);
         gradients_.take_turn(use.reads);
-        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, {block, static_cast<std::uint32_t>(layers)},
-                       label, use);
+        call_with_wait(whole ? blocks.backward_to_wait : LayerBlocks::none, {block, layers}, label, use);
     }
     gradients_.behind(slot, i);
     checkpoints_.behind(label, placed.runs_again, gradients_.under_way());
@@ -354,7 +353,8 @@ void StageWriter::backward(const Slot& slot) {
     Input received = input(slot);
     const std::vector<std::uint32_t>& alike = alike_[slot.chunk];
     const bool apart = gradients_.is_last(slot);
-    for (std::size_t left = alike.size(), layers = 0; left > 0; left -= layers) {
+    std::uint32_t layers = 0;
+    for (std::size_t left = alike.size(); left > 0; left -= layers) {
         layers = apart ? 1 : alike[left - 1];
         backward_layers(slot, left - layers, layers, std::exchange(received, std::nullopt));
     }

@@ -31,6 +31,7 @@ enum class State : std::uint8_t {
     arrived_gradients,  ///< in host memory: those that the host updates with, in the format of sums
     leaving_weights,    ///< in host memory: those that it has updated, as products read them
 };
+inline constexpr std::size_t all_states = 13;
 std::string_view name(State state);
 
 /// Where an optimizer in host memory (optimizer_offload.hpp) leaves the update of a parameter.

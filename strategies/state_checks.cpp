@@ -110,7 +110,7 @@ private:
     const Program& program_;
     const StageState& state_;
     std::vector<std::string>& problems_;
-    std::array<bool, 13> written_{};
+    std::array<bool, all_states> written_{};
     std::size_t at_ = 0;
     unsigned updates_ = 0;
     std::uint32_t newest_ = 0;                   // version of the weights

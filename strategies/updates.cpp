@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "strategies/dataflow.hpp"
 #include "strategies/muon.hpp"
 #include "strategies/ownership.hpp"
+#include "strategies/partition/tensor.hpp"
 
 namespace orrery::strategies {
 
@@ -75,11 +77,7 @@ std::uint64_t owned_tensors(const Stage& stage, std::uint64_t owned) {
     return owned == 0 ? 0 : (stage.tensors * owned + stage.parameters - 1) / stage.parameters;
 }
 
-Dtype optimizer_copy(const Plan& plan) {
-    const Dtype compute = plan.training.precision.compute;
-    if (compute == Dtype::fp16) return compute;
-    return kernels::size_of(compute) == 4 ? Dtype::fp32 : Dtype::bf16;
-}
+Dtype optimizer_copy(const Plan& plan) { return in_memory(activation_dtype(plan)); }
 
 namespace {
 

@@ -49,7 +49,7 @@ private:
 /// Of a stage's tensors, those of which the rank has `owned` numbers.
 std::uint64_t owned_tensors(const Stage& stage, std::uint64_t owned);
 
-/// In which the optimizer leaves new weights: fp16, or bf16 for all other formats below fp32.
+/// In which the optimizer leaves new weights: as products, or their casts to fewer bits, read them.
 kernels::Dtype optimizer_copy(const Plan& plan);
 
 /// Every optimizer but the fused Adam: priced, and not executed. copies: gradients that it is the last to read;

@@ -23,8 +23,6 @@ struct Best {
     std::string from;
 };
 
-bool is_half(Dtype d) { return d == Dtype::bf16 || d == Dtype::fp16; }
-
 /// Highest GEMM rate, burst, among formats that `fits` accepts.
 template <class Fits>
 Best best_rate(const LogContent& log, Fits fits) {
@@ -73,7 +71,8 @@ const Record* overhead(const LogContent& log, OverheadShape::Kind kind) {
 using Constants = std::map<std::string, Constant>;
 
 void set_peaks(Constants& out, const LogContent& log) {
-    const Best half = best_rate(log, is_half), single = best_rate(log, [](Dtype d) { return d == Dtype::fp32; });
+    const Best half = best_rate(log, kernels::is_half),
+               single = best_rate(log, [](Dtype d) { return d == Dtype::fp32; });
     const auto measured = [](const Best& best) { return "measured: best rate, " + best.from; };
     constexpr double unknown_flops = 1e12;
     if (single.value > 0) out["peak_single_flops"] = {single.value, "flop/s", measured(single)};

@@ -2,39 +2,46 @@
 
 #include <cstring>
 
+#include "kernels/bfloat16.hpp"
 #include "kernels/cpu/clones.hpp"
+#include "kernels/float16.hpp"
 
 namespace orrery::kernels::cpu {
 
-ORRERY_CLONED void unpack(const Bfloat16* from, float* to, std::size_t count) {
+namespace {
+
+template <class Half>
+[[gnu::always_inline]] inline void widen(const void* from, std::size_t first, float* to, std::size_t count) {
+    const Half* const values = static_cast<const Half*>(from) + first;
 #pragma omp simd
-    for (std::size_t i = 0; i < count; ++i) to[i] = to_float(from[i]);
+    for (std::size_t i = 0; i < count; ++i) to[i] = to_float(values[i]);
 }
 
-ORRERY_CLONED void pack(const float* from, Bfloat16* to, std::size_t count) {
+template <class Half>
+[[gnu::always_inline]] inline void narrow(const float* from, void* to, std::size_t first, std::size_t count) {
+    Half* const values = static_cast<Half*>(to) + first;
 #pragma omp simd
-    for (std::size_t i = 0; i < count; ++i) to[i] = to_bfloat16(from[i]);
+    for (std::size_t i = 0; i < count; ++i) values[i] = from_float<Half>(from[i]);
 }
 
-ORRERY_CLONED void unpack(const Float16* from, float* to, std::size_t count) {
-#pragma omp simd
-    for (std::size_t i = 0; i < count; ++i) to[i] = to_float(from[i]);
+/// Of 16 bits.
+ORRERY_CLONED void unpack(Format format, const void* from, std::size_t first, float* to, std::size_t count) {
+    format == Format::bf16 ? widen<Bfloat16>(from, first, to, count) : widen<Float16>(from, first, to, count);
 }
 
-ORRERY_CLONED void pack(const float* from, Float16* to, std::size_t count) {
-#pragma omp simd
-    for (std::size_t i = 0; i < count; ++i) to[i] = to_float16(from[i]);
+ORRERY_CLONED void pack(Format format, const float* from, void* to, std::size_t first, std::size_t count) {
+    format == Format::bf16 ? narrow<Bfloat16>(from, to, first, count) : narrow<Float16>(from, to, first, count);
 }
+
+}  // namespace
 
 void load(Format format, const void* from, std::size_t first, float* to, std::size_t count) {
-    if (format == Format::bf16) return unpack(static_cast<const Bfloat16*>(from) + first, to, count);
-    if (format == Format::fp16) return unpack(static_cast<const Float16*>(from) + first, to, count);
+    if (is_half(format)) return unpack(format, from, first, to, count);
     std::memcpy(to, static_cast<const float*>(from) + first, count * sizeof(float));
 }
 
 void store(Format format, const float* from, void* to, std::size_t first, std::size_t count) {
-    if (format == Format::bf16) return pack(from, static_cast<Bfloat16*>(to) + first, count);
-    if (format == Format::fp16) return pack(from, static_cast<Float16*>(to) + first, count);
+    if (is_half(format)) return pack(format, from, to, first, count);
     std::memcpy(static_cast<float*>(to) + first, from, count * sizeof(float));
 }
 

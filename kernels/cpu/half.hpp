@@ -3,25 +3,16 @@
 
 #include <cstddef>
 
-#include "kernels/bfloat16.hpp"
 #include "kernels/cpu/pointwise.hpp"
-#include "kernels/float16.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/number_format.hpp"
 
 namespace orrery::kernels::cpu {
 
-void unpack(const Bfloat16* from, float* to, std::size_t count);
-void unpack(const Float16* from, float* to, std::size_t count);
-/// Rounded to nearest, ties to even.
-void pack(const float* from, Bfloat16* to, std::size_t count);
-void pack(const float* from, Float16* to, std::size_t count);
-
 /// Of the formats that are unpacked.
 constexpr bool is_half(Format format) { return format == Format::bf16 || format == Format::fp16; }
-constexpr bool is_half(Dtype dtype) { return dtype == Dtype::bf16 || dtype == Dtype::fp16; }
 
-/// Elements from `first` on of an array of fp32, bf16 or fp16 as fp32, and back.
+/// Elements from `first` on of an array of fp32, bf16 or fp16 as fp32, and back: rounded to nearest, ties to even.
 void load(Format format, const void* from, std::size_t first, float* to, std::size_t count);
 void store(Format format, const float* from, void* to, std::size_t first, std::size_t count);
 /// The same elements where they are if they are fp32, else unpacked to `scratch`.

@@ -56,12 +56,12 @@ void turn_any(const float* x, std::size_t cols, float* y, std::size_t rows, std:
 
 /// A block of 16-bit elements of any format, turned in fp32, to which they go as bf16 would; x and y: where it begins
 /// in both matrices.
-void turn_half(const Bfloat16* x, std::size_t cols, Bfloat16* y, std::size_t rows, std::size_t height,
+void turn_half(const std::uint16_t* x, std::size_t cols, std::uint16_t* y, std::size_t rows, std::size_t height,
                std::size_t width) {
     thread_local std::array<float, block * block> from, to;
-    for (std::size_t r = 0; r < height; ++r) unpack(x + r * cols, from.data() + r * block, width);
+    for (std::size_t r = 0; r < height; ++r) load(Format::bf16, x, r * cols, from.data() + r * block, width);
     turn_any(from.data(), block, to.data(), block, height, width);
-    for (std::size_t c = 0; c < width; ++c) pack(to.data() + c * block, y + c * rows, height);
+    for (std::size_t c = 0; c < width; ++c) store(Format::bf16, to.data() + c * block, y, c * rows, height);
 }
 
 }  // namespace
@@ -71,9 +71,9 @@ void run_transpose(const Pointwise& p, const Memory& memory) {
     const auto at_once = [&](std::uint64_t r, std::uint64_t c, std::uint64_t end) {
         const std::uint64_t height = std::min(block, p.rows - r), width = std::min(block, end - c);
         const std::uint64_t from = r * p.cols + c, to = c * p.rows + r;
-        p.dtype == Dtype::fp32
-            ? turn_any(memory[0] + from, p.cols, memory[1] + to, p.rows, height, width)
-            : turn_half(memory.as<Bfloat16>(0) + from, p.cols, memory.as<Bfloat16>(1) + to, p.rows, height, width);
+        p.dtype == Dtype::fp32 ? turn_any(memory[0] + from, p.cols, memory[1] + to, p.rows, height, width)
+                               : turn_half(memory.as<std::uint16_t>(0) + from, p.cols, memory.as<std::uint16_t>(1) + to,
+                                           p.rows, height, width);
     };
     const int parts = parts_of(p.cols, least_elements / p.rows + block);
     split(p.cols, parts, tile, [&](int, std::uint64_t begin, std::uint64_t end) {

@@ -56,7 +56,7 @@ void run_rank(kernels::Device& device, kernels::Communicator& world, const strat
             const StepResult result = executor.step();
             out.losses.insert(out.losses.end(), result.losses.begin(), result.losses.end());
             out.skipped.push_back(result.skipped);
-            out.scales.push_back(result.loss_scale);
+            out.scales.push_back(result.loss_scale.value_or(1));
         }
         out.memory = executor.memory();
         read_parameters(executor.model().parameters(), out);
