@@ -259,11 +259,12 @@ std::uint32_t Parameters::unit_of(std::uint64_t element) const {
     return static_cast<std::uint32_t>(behind - units_.begin() - 1);
 }
 
-std::uint32_t Parameters::unit_of(const strategies::StateView& view) const {
-    const auto found = std::ranges::find_if(
-        units_, [&](const Unit& unit) { return unit.layer == view.layer && view.holds(unit.bucket, unit.experts); });
-    if (found == units_.end()) throw std::logic_error("a layer without weights");
-    return static_cast<std::uint32_t>(found - units_.begin());
+std::vector<std::uint32_t> Parameters::units_of(const strategies::StateView& view) const {
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t i = 0; i < units_.size(); ++i)
+        if (view.holds_layer(units_[i].layer) && view.holds(units_[i].bucket, units_[i].experts)) found.push_back(i);
+    if (found.empty()) throw std::logic_error("a layer without weights");
+    return found;
 }
 
 Range Parameters::bucket(std::uint32_t number) const {
@@ -374,8 +375,7 @@ std::vector<Stretch> Parameters::stretches(const strategies::StateView& view) co
     const kernels::Dtype dtype = as_weights ? weights_.dtype : as_sums ? gradients_.dtype : kernels::Dtype::fp32;
     std::vector<Stretch> list;
     for (const Unit& unit : units_) {
-        const bool of_layer = view.layer == strategies::StateView::all_layers || view.layer == unit.layer;
-        if (!of_layer || !view.holds(unit.bucket, unit.experts)) continue;
+        if (!view.holds_layer(unit.layer) || !view.holds(unit.bucket, unit.experts)) continue;
         for (const Range& range : ranges(view, unit))
             if (range.elements() > 0)
                 list.push_back({{at(view.state, unit, range.begin, view.version), dtype}, range.elements()});

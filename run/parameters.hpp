@@ -119,9 +119,9 @@ public:
     [[nodiscard]] std::uint64_t host_bytes() const;
 
     [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
-    /// The unit of an element, and the one of a view of a layer's weights.
+    /// The unit of an element, and those of a view of weights of layers.
     [[nodiscard]] std::uint32_t unit_of(std::uint64_t element) const;
-    [[nodiscard]] std::uint32_t unit_of(const strategies::StateView& view) const;
+    [[nodiscard]] std::vector<std::uint32_t> units_of(const strategies::StateView& view) const;
     /// All of a bucket's units.
     [[nodiscard]] Range bucket(std::uint32_t number) const;
     /// The part of a unit that this rank's optimizer updates: all of it, or one data rank's share; of that what the

@@ -182,14 +182,14 @@ Action StageOperations::bind_packed(const Collective& what, Lane lane, const std
     return in_order(std::move(actions));
 }
 
-/// Each unit's gradients to the rank that keeps them, where they are, and from there to the sums.
+/// Each unit's gradients to the rank that keeps them, or to all, where they are, and from there to the sums.
 Action StageOperations::bind_scatter(const Collective& what, Lane lane, const std::vector<Stretch>& formed,
                                      const std::vector<Stretch>& sums) {
     std::vector<Action> actions;
     for (std::size_t i = 0; i < formed.size(); ++i) {
         const Elements &whole = formed[i].at, &sum = sums[i].at;
         const std::uint64_t share = sums[i].elements, own = bind_.place.within(what.group);
-        void* const part = whole.at(own * share);
+        void* const part = whole.at(share < formed[i].elements ? own * share : 0);
         Collective unit = what;
         unit.bytes = whole.bytes(formed[i].elements);
         actions.push_back(bind_.collective(unit, lane, whole.memory, part, whole.dtype));

@@ -21,7 +21,8 @@ std::vector<Stretch> Transients::enter(const Op& call) {
     version_ = call.state == no_state ? 0 : program_.state_details[call.state].operands.front().version;
     std::vector<Stretch> zeros;
     for (const BufferId id : program_.reads(call))
-        if (const auto found = gathered_.find(id); found != gathered_.end()) weights_[unit_of_.at(id)] = found->second;
+        if (const auto found = gathered_.find(id); found != gathered_.end())
+            for (const auto& [unit, tensor] : found->second) weights_[unit] = tensor;
     for (const BufferId id : program_.writes(call)) {
         const auto forms = forms_.find(id);
         if (forms == forms_.end()) continue;
@@ -48,21 +49,25 @@ void* Transients::weight(std::uint64_t element) {
 
 void* Transients::gradient(std::uint64_t element) {
     const Unit& unit = parameters_.units()[parameters_.unit_of(element)];
-    if (!unit.shares_gradients) return parameters_.at(State::gradients, unit, element);
     const auto found = gradients_.find(unit.bucket);
-    if (found == gradients_.end()) throw std::logic_error("a call forms gradients that nothing scatters");
+    if (found == gradients_.end()) {
+        if (unit.shares_gradients) throw std::logic_error("a call forms gradients that nothing scatters");
+        return parameters_.at(State::gradients, unit, element);
+    }
     const std::uint64_t first = parameters_.bucket(unit.bucket).begin;
     return Elements{arena_.at(found->second), parameters_.gradients().dtype}.at(element - first);
 }
 
 std::vector<Stretch> Transients::gathered(const Op& op, const StateView& view) {
-    const BufferId id = program_.writes(op).front();
-    const std::uint32_t number = parameters_.unit_of(view);
-    const Unit& unit = parameters_.units()[number];
     const Elements& weights = parameters_.weights();
-    unit_of_[id] = number;
-    const Tensor& tensor = gathered_[id] = arena_.take(weights.bytes(unit.elements()));
-    return {{{arena_.at(tensor), weights.dtype}, unit.elements()}};
+    std::map<std::uint32_t, Tensor>& tensors = gathered_[program_.writes(op).front()];
+    std::vector<Stretch> list;
+    for (const std::uint32_t number : parameters_.units_of(view)) {
+        const std::uint64_t elements = parameters_.units()[number].elements();
+        const Tensor& tensor = tensors[number] = arena_.take(weights.bytes(elements));
+        list.push_back({{arena_.at(tensor), weights.dtype}, elements});
+    }
+    return list;
 }
 
 std::vector<Stretch> Transients::formed(const Op& op) {

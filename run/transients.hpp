@@ -23,8 +23,8 @@ public:
     [[nodiscard]] void* weight(std::uint64_t element);
     [[nodiscard]] void* gradient(std::uint64_t element);
 
-    /// For a collective on the stage's parameters: where it gathers one layer's weights, and the gradients that it
-    /// scatters, unit by unit (Parameters::units).
+    /// For a collective on the stage's parameters: where it gathers the weights of its layers, and the gradients that
+    /// it scatters, unit by unit (Parameters::units).
     [[nodiscard]] std::vector<Stretch> gathered(const strategies::Op& op, const strategies::StateView& view);
     [[nodiscard]] std::vector<Stretch> formed(const strategies::Op& op);
 
@@ -36,8 +36,8 @@ private:
     const Parameters& parameters_;
     Arena& arena_;
     std::map<strategies::BufferId, std::uint32_t> forms_;  ///< bucket whose gradients are formed there
-    std::map<strategies::BufferId, std::uint32_t> unit_of_;
-    std::map<strategies::BufferId, Tensor> gathered_, formed_;
+    std::map<strategies::BufferId, std::map<std::uint32_t, Tensor>> gathered_;  ///< by buffer, then by unit
+    std::map<strategies::BufferId, Tensor> formed_;
     std::map<std::uint32_t, Tensor> weights_, gradients_;  ///< of the call at hand, by unit and by bucket
     std::uint32_t version_ = 0;                            ///< of the weights that it reads
 };

@@ -51,7 +51,7 @@ Ownership ownership(const Plan& plan, ParameterClass of) {
     const bool copies = plan.strategy.optimizer_instances > 1;  // along the axis; else it parts ranks that share
     const AxisSet all = plan.data_group() | plan.copies(), sharing = copies ? all.without(Axis::replica) : all;
     const bool shared = plan.mesh().group_size(sharing) > 1;
-    const Kept& shares = row_of(shared ? plan.strategy.sharding : Sharding::none).kept;
+    const Kept shares = shared ? plan.strategy.kept() : keeps_all;
     for (const Axis axis : all_axes) {
         if (!result.replicas.has(axis)) continue;
         const Kept& kept = copies && axis == Axis::replica ? keeps_all : shares;

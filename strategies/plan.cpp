@@ -15,6 +15,7 @@
 #include "strategies/refusal.hpp"
 #include "strategies/replica_batches.hpp"
 #include "strategies/schedule_rules.hpp"
+#include "strategies/sharding_rules.hpp"
 #include "strategies/stage_split.hpp"
 #include "strategies/tensor_grid_rules.hpp"
 #include "strategies/tensor_overlap.hpp"
@@ -358,6 +359,7 @@ void validate(const Plan& plan) {
     check_optimizer(plan);
     check_optimizer_offload(plan.strategy);
     check_instances(plan);
+    check_sharding(plan);
     check_compression(plan);
     check_zero_plus_plus(plan);
     check_weight_offload(plan);

@@ -58,6 +58,20 @@ enum class Compression : std::uint8_t {
 enum class OffloadDevice : std::uint8_t { none, cpu, nvme };
 enum class OptimizerDevice : std::uint8_t { cpu, nvme };
 
+/// When gradients of micro-batches are reduced: as their sharding has it, or all sums once a step (DDP's no_sync,
+/// FSDP's set_requires_gradient_sync(False)), or each micro-batch's behind its backward (DDP without no_sync).
+enum class GradientSyncs : std::uint8_t { by_sharding, step, micro_batch };
+
+/// When zero3's weights are there: PyTorch's FSDP (weight_visits.hpp).
+struct FullSharding {
+    bool reshard_after_forward = true;  ///< false: they stay from the forward on until the backward has used them
+    std::uint32_t unit_layers = 1;      ///< neighbouring layers whose weights are gathered together
+    std::uint32_t prefetch = 1;         ///< units that are asked for before their turn
+    bool limit_all_gathers = true;      ///< no more units at once than are prefetched and in use, two at least
+
+    bool operator==(const FullSharding&) const = default;
+};
+
 /// Parallelism. Keys are Megatron-LM's without "-parallel-size": tensor = tensor-model-parallel-size, ...
 struct Strategy {
     std::uint32_t tensor = 1;
@@ -84,6 +98,8 @@ struct Strategy {
     Sharding sharding = Sharding::none;  ///< zero1: use-distributed-optimizer
     /// num-distributed-optimizer-instances: so many groups of data ranks each keep all that `sharding` divides.
     std::uint32_t optimizer_instances = 1;
+    FullSharding full_sharding = {};
+    GradientSyncs gradient_syncs = GradientSyncs::by_sharding;
     /// Of a network over images: so many neighbouring data ranks divide its classes (partition/class_split.cpp); they
     /// lie along Axis::expert.
     std::uint32_t split_classes = 1;
@@ -134,6 +150,16 @@ struct Strategy {
     /// Both empty: linear. Plan::placement is what it means on the scenario's cluster.
     std::string placement = {}, placement_file = {};
 
+    /// What ranks keep along the axes of those that share, or that hold copies.
+    [[nodiscard]] Kept kept() const {
+        Kept kept = row_of(sharding).kept;
+        if (gradient_syncs == GradientSyncs::step) kept.gradients = Placement::partial;
+        if (gradient_syncs == GradientSyncs::micro_batch && kept.states == Placement::replicated)
+            kept.gradients = Placement::replicated;
+        return kept;
+    }
+    /// Whether gradients are exchanged behind every backward.
+    [[nodiscard]] bool syncs_each_micro_batch() const { return kept().gradients != Placement::partial; }
     /// Of layers that are run again; of a checked strategy.
     [[nodiscard]] Again again() const {
         return {recompute, modules_named(recompute_modules).value_or(Module::core_attn)};

@@ -10,6 +10,7 @@
 
 #include "documents/message.hpp"
 #include "strategies/refusal.hpp"
+#include "strategies/sharding_rules.hpp"
 
 namespace orrery::strategies {
 
@@ -113,7 +114,7 @@ void check_demands(const Plan& plan, const ReplicaCounts& counts) {
 }
 
 /// Of the plan's keys, what is said and what goes with unequal numbers.
-[[noreturn]] void refuse_beside(const char* pointer, const std::string& what, const char* remedy) {
+[[noreturn]] void refuse_beside(std::string_view pointer, const std::string& what, const char* remedy) {
     refuse(pointer, what + ", but data ranks take unequal numbers of micro-batches (replica_micro_batches)", remedy);
 }
 
@@ -195,10 +196,10 @@ void check_unequal_replicas(const Plan& plan) {
     if (schedule.asynchronous)
         refuse_beside("/strategy/schedule", fmt::format("{} goes on from step to step", schedule.name),
                       "set it to \"1f1b\"");
-    if (row_of(strategy.sharding).kept.gradients != Placement::partial)
-        refuse_beside("/strategy/sharding",
-                      fmt::format("{} reduces gradients behind every backward", row_of(strategy.sharding).name),
-                      "set it to \"zero1\" or \"none\"");
+    if (strategy.syncs_each_micro_batch())
+        refuse_beside(key_of_syncs(strategy),
+                      fmt::format("{} reduces gradients behind every backward", said_of_syncs(strategy)),
+                      "set sharding to \"zero1\" or \"none\", and gradient_sync to \"by_sharding\"");
     if (plan.expert_extent() > 1)
         refuse_beside(strategy.split_classes > 1 ? "/strategy/split_classes" : "/strategy/expert",
                       fmt::format("{} data ranks exchange in every micro-batch", plan.expert_extent()), "set it to 1");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "strategies/refusal.hpp"
+#include "strategies/sharding_rules.hpp"
 
 namespace orrery::strategies {
 
@@ -54,11 +55,12 @@ void check_copies(const Plan& plan, const Schedule& schedule) {
         refuse("/strategy/pipeline",
                fmt::format("{} stages, but those of {} stand opposite each other in pairs", pipeline, schedule.name),
                nearest_multiples(pipeline, multiple));
-    if (row_of(plan.strategy.sharding).kept.gradients != Placement::partial)
-        refuse("/strategy/sharding",
+    if (plan.strategy.syncs_each_micro_batch())
+        refuse(key_of_syncs(plan.strategy),
                fmt::format("{} reduces gradients behind every backward, and copies in {} work on other micro-batches",
-                           row_of(plan.strategy.sharding).name, schedule.name),
-               "set it to \"zero1\", as DeepSeek-V3 does (arXiv:2412.19437, section 3.2)");
+                           said_of_syncs(plan.strategy), schedule.name),
+               "set sharding to \"zero1\" and gradient_sync to \"by_sharding\", as DeepSeek-V3 does (arXiv:2412.19437, "
+               "section 3.2)");
     if (plan.strategy.compression != Compression::none)
         refuse("/strategy/compression",
                fmt::format("given, but the momentum of {} has two copies in a pipeline", schedule.name),

@@ -23,6 +23,10 @@ bool StateView::holds(std::uint32_t number, bool experts) const {
     return bucket == all || bucket == number;
 }
 
+bool StateView::holds_layer(std::int32_t number) const {
+    return layer == all_layers || (number >= layer && number - layer < static_cast<std::int32_t>(layers));
+}
+
 kernels::Format StageState::format_of(State state) const {
     switch (state) {
         case State::weights:
@@ -45,7 +49,7 @@ kernels::Format StageState::format_of(State state) const {
 std::uint64_t StageState::elements_of_layer(const StateView& view) const {
     std::uint64_t parameters = 0, of_experts = 0;
     for (const LayerState& layer : layers) {
-        if (layer.layer != view.layer) continue;
+        if (!view.holds_layer(layer.layer)) continue;
         if (view.bucket != StateView::of_experts) parameters += layer.parameters;
         if (view.bucket != StateView::not_of_experts) of_experts += layer.experts;
     }

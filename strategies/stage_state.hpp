@@ -49,7 +49,7 @@ enum class Portion : std::uint8_t {
 std::string_view name(Portion portion);
 
 /// An operand. bucket: one bucket of gradients (gradient_buckets.hpp) alone; or one of the three below. layer: of
-/// StageState::layers one alone.
+/// StageState::layers some alone.
 struct StateView {
     static constexpr std::uint32_t all = ~std::uint32_t{0}, of_experts = all - 1, not_of_experts = all - 2;
 
@@ -58,6 +58,7 @@ struct StateView {
     std::uint32_t bucket = all;
     static constexpr std::int32_t all_layers = std::numeric_limits<std::int32_t>::min();
     std::int32_t layer = all_layers;
+    std::uint32_t layers = 1;        ///< from `layer` on
     Holder holder = Holder::either;  ///< of updated and counted ones
     /// Of weights that steps without a flush between them read: how often they have been updated since the program
     /// began.
@@ -65,6 +66,7 @@ struct StateView {
 
     /// Whether it takes of a bucket.
     [[nodiscard]] bool holds(std::uint32_t number, bool experts) const;
+    [[nodiscard]] bool holds_layer(std::int32_t number) const;
     bool operator==(const StateView&) const = default;
 };
 

@@ -1,7 +1,6 @@
 #include "strategies/weight_gathers.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "strategies/zero_plus_plus.hpp"
 
@@ -18,10 +17,9 @@ WeightGathers::WeightGathers(const Plan& plan, const Stage& stage, std::span<con
       dense_(ownership(plan, ParameterClass::dense)),
       experts_(ownership(plan, ParameterClass::expert)),
       arriving_(plan, builder, intern) {
-    for (const auto& chunk : stage.chunks)
-        lends_ =
-            lends_ || std::ranges::any_of(chunk, [](const PlacedLayer& each) { return each.blocks->borrows_words; });
-    if (shares_weights() || plan.offloads_weights()) find_uses(slots);
+    if (!shares_weights() && !plan.offloads_weights()) return;
+    visits_ = weight_visits(plan, stage, slots);
+    gathered_.resize(visits_.size());
 }
 
 void WeightGathers::begin() {
@@ -41,150 +39,165 @@ void WeightGathers::begin() {
     }
 }
 
-void WeightGathers::find_uses(std::span<const Slot> slots) {
-    for (const Slot& slot : slots) {
-        if (slot.work != SlotWork::forward && !slot.hands_gradient_on()) continue;  // gradients of weights need none
-        const std::size_t layers = stage_.chunks[slot.chunk].size();
-        for (std::size_t i = 0; i < layers; ++i)
-            uses_.push_back({&slot, slot.work == SlotWork::forward ? i : layers - 1 - i});
+std::uint64_t WeightGathers::parameters(const Visit& visit, bool experts) const {
+    std::uint64_t sum = 0;
+    for (const PlacedLayer& layer : layers(visit)) {
+        const LayerBlocks& blocks = *layer.blocks;
+        sum += experts ? blocks.expert_parameters
+                       : blocks.parameters + blocks.frozen_parameters - blocks.expert_parameters;
     }
-    std::set<std::int32_t> met;
-    std::uint32_t borrowers = 0;  // micro-batches that went forward and not yet back
-    for (Use& use : uses_) {
-        use.first = keeps_secondary(plan_) && met.insert(layer_of(use).layer).second;
-        if (!lends_ || use.slot->chunk != 0 || use.position != 0) continue;
-        use.lent = borrowers > 0;
-        use.slot->work == SlotWork::forward ? ++borrowers : --borrowers;
-    }
-    gathered_.resize(uses_.size());
+    return sum;
 }
 
-/// The weights for the call number `use`, when the call two before it has ended.
-void WeightGathers::gather(std::size_t use) {
-    const PlacedLayer& layer = layer_of(uses_[use]);
-    if (lends_ && uses_[use].slot->chunk == 0 && uses_[use].position == 0) return lend(use, layer);
-    gather(use, layer);
-    if (layer.blocks->borrows_words) gathered_[use].insert(gathered_[use].end(), lent_.begin(), lent_.end());
+/// Behind which visit weights have been asked for when this one begins.
+std::size_t WeightGathers::ahead(std::size_t visit) const {
+    const FullSharding& full = plan_.strategy.full_sharding;
+    std::size_t end = visit + full.prefetch + 1;
+    const Slot* const slot = visits_[visit].slot;
+    if (!full.limit_all_gathers && slot->work == SlotWork::forward)
+        for (std::size_t next = visit; next < visits_.size() && visits_[next].slot == slot;)
+            end = std::max(end, ++next);
+    return std::min(end, visits_.size());
+}
+
+void WeightGathers::ask_up_to(std::size_t end) {
+    for (; asked_ < end; ++asked_) gather(asked_);
 }
 
 /// What logits read as well is gathered for the first forward and stays until the backward that nothing follows.
-void WeightGathers::lend(std::size_t use, const PlacedLayer& layer) {
-    if (uses_[use].lent) {
-        gathered_[use] = lent_;
+void WeightGathers::gather(std::size_t number) {
+    const Visit& visit = visits_[number];
+    std::vector<BufferId>& gathered = gathered_[number];
+    if (visit.follows) {
+        gathered = gathered_[number - 1];
         return;
     }
-    gather(use, layer);
-    lent_ = gathered_[use];
+    const UnitPlace unit{visit.slot->chunk, visit.begin};
+    if (visit.there) {
+        gathered = there_.at(unit);
+        return;
+    }
+    const Label label = label_of(visit);
+    for (const bool experts : {false, true}) {
+        const Ownership& of = experts ? experts_ : dense_;
+        const std::uint64_t amount = parameters(visit, experts);
+        if (amount == 0) continue;
+        const std::vector<Move> list = moves(mesh_, of.weights, of.used, of.replicas);
+        std::vector<BufferId> shares;
+        if (plan_.offloads_weights()) shares.push_back(arriving_.take(number));
+        if (list.empty()) gathered.insert(gathered.end(), shares.begin(), shares.end());
+        for (const Move& move : list) {
+            gathered.push_back(gather(number, label, move, amount, shares));
+            takes(visit, experts);
+        }
+    }
+    if (stays_for_backward(plan_, stage_, visit)) there_[unit] = gathered;
 }
 
-Label WeightGathers::label_of(const Use& use) const {
-    const Phase phase = use.slot->work == SlotWork::forward ? Phase::forward : Phase::backward;
-    return intern_.label("gather weights", phase, static_cast<std::int32_t>(use.slot->micro_batch),
-                         layer_of(use).layer);
+Label WeightGathers::label_of(const Visit& visit) const {
+    const bool forward = visit.slot->work == SlotWork::forward;
+    return intern_.label("gather weights", forward ? Phase::forward : Phase::backward,
+                         static_cast<std::int32_t>(visit.slot->micro_batch), layers(visit).front().layer);
 }
 
-/// What is to be on its way when the call number `use` begins.
-void WeightGathers::bring(std::size_t use) {
+/// What is to be on its way when a visit begins.
+void WeightGathers::bring(std::size_t visit) {
     constexpr std::size_t reads = ArrivingShares::reads_ahead, copies = ArrivingShares::copies_ahead;
-    for (std::size_t first = use == 0 ? 0 : reads; first <= reads; ++first) fetch(use + first, true);
-    for (std::size_t first = use == 0 ? 0 : copies; first <= copies; ++first) fetch(use + first, false);
+    for (std::size_t first = visit == 0 ? 0 : reads; first <= reads; ++first) fetch(visit + first, true);
+    for (std::size_t first = visit == 0 ? 0 : copies; first <= copies; ++first) fetch(visit + first, false);
 }
 
 /// Shares are of dense layers alone (check_weight_offload).
-void WeightGathers::fetch(std::size_t use, bool read) {
-    if (use >= uses_.size() || uses_[use].lent) return;
+void WeightGathers::fetch(std::size_t number, bool read) {
+    if (number >= visits_.size() || visits_[number].there) return;
     const std::size_t ahead = read ? ArrivingShares::reads_ahead : ArrivingShares::copies_ahead;
-    const LayerBlocks& blocks = *layer_of(uses_[use]).blocks;
-    const std::uint64_t weights = blocks.parameters + blocks.frozen_parameters;
+    const Visit& visit = visits_[number];
+    const std::uint64_t weights = parameters(visit, false) + parameters(visit, true);
     if (weights == 0) return;
     const std::uint64_t bytes = share(mesh_, dense_, dense_.weights, weights * moved_weight_bytes(plan_));
     std::vector<BufferId> waits;
-    if (use > ahead) waits.push_back(done_[use - ahead - 1]);
-    read ? arriving_.read(use, label_of(uses_[use]), bytes, waits)
-         : arriving_.copy(use, label_of(uses_[use]), bytes, waits);
+    if (number > ahead) waits.push_back(done_[number - ahead - 1]);
+    read ? arriving_.read(number, label_of(visit), bytes, waits)
+         : arriving_.copy(number, label_of(visit), bytes, waits);
 }
 
-void WeightGathers::gather(std::size_t use, const PlacedLayer& layer) {
-    const Label label = label_of(uses_[use]);
-    for (const bool experts : {false, true}) {
-        const Ownership& of = experts ? experts_ : dense_;
-        const std::uint64_t parameters =
-            experts ? layer.blocks->expert_parameters
-                    : layer.blocks->parameters + layer.blocks->frozen_parameters - layer.blocks->expert_parameters;
-        if (parameters == 0) continue;
-        const std::vector<Move> list = moves(mesh_, of.weights, of.used, of.replicas);
-        std::vector<BufferId> shares;
-        if (plan_.offloads_weights()) shares.push_back(arriving_.take(use));
-        if (list.empty()) gathered_[use].insert(gathered_[use].end(), shares.begin(), shares.end());
-        for (const Move& move : list) {
-            gathered_[use].push_back(gather(use, label, move, parameters, shares));
-            takes(layer.layer, experts);
-        }
-    }
-}
-
-BufferId WeightGathers::gather(std::size_t use, const Label& label, const Move& move, std::uint64_t parameters,
+BufferId WeightGathers::gather(std::size_t visit, const Label& label, const Move& move, std::uint64_t amount,
                                std::span<const BufferId> shares) {
-    const std::uint64_t bytes = move.size(mesh_, parameters * moved_weight_bytes(plan_));
+    const std::uint64_t bytes = move.size(mesh_, amount * moved_weight_bytes(plan_));
     const BufferId whole = builder_.buffer(bytes, Keep::weight, {.span = Lifetime::Span::use});
     std::vector<BufferId> waits(shares.begin(), shares.end());
-    if (use >= 2) waits.push_back(done_[use - 2]);
+    const FullSharding& full = plan_.strategy.full_sharding;
+    const std::size_t window = std::max<std::size_t>(full.prefetch + 1, 2);  // units at once
+    const bool limited = full.limit_all_gathers && full.reshard_after_forward;
+    if (limited && visit >= window) waits.push_back(done_[visit - window]);
     AxisSet group = move.group;
     if (const auto kept = secondary_.find(label.layer); kept != secondary_.end()) {
         waits.push_back(kept->second);
         group = secondary_group(plan_);
     }
     if (plan_.strategy.quantized_weights)
-        QuantizedGather(plan_, group, builder_, intern_).write(label, parameters, waits, whole);
+        QuantizedGather(plan_, group, builder_, intern_).write(label, amount, waits, whole);
     else
         builder_.emit(Lane::data, label, What{Collective{move.kind, group, bytes}}, waits, std::span(&whole, 1));
     return whole;
 }
 
 void WeightGathers::behind() {
-    if (uses_.empty() || !uses_[done_.size() - 1].first) return;
-    const Use& use = uses_[done_.size() - 1];
-    const PlacedLayer& layer = layer_of(use);
-    const std::uint64_t kept = secondary_bytes(
-        plan_, (layer.blocks->parameters + layer.blocks->frozen_parameters) * moved_weight_bytes(plan_));
+    if (visits_.empty() || !visits_[done_.size() - 1].first) return;
+    const Visit& visit = visits_[done_.size() - 1];
+    const std::int32_t layer = layers(visit).front().layer;
+    const std::uint64_t weights = parameters(visit, false) + parameters(visit, true);
+    const std::uint64_t kept = secondary_bytes(plan_, weights * moved_weight_bytes(plan_));
     if (kept == 0) return;
-    const auto micro_batch = static_cast<std::int32_t>(use.slot->micro_batch);
-    const auto label = [&](std::string_view name) {
-        return intern_.label(name, Phase::forward, micro_batch, layer.layer);
-    };
+    const auto micro_batch = static_cast<std::int32_t>(visit.slot->micro_batch);
+    const auto label = [&](std::string_view name) { return intern_.label(name, Phase::forward, micro_batch, layer); };
     const BufferId copied = builder_.buffer(0, Keep::scratch);
-    const std::vector<BufferId>& weights = gathered_[done_.size() - 1];
-    builder_.emit(Lane::compute, label("keep secondary partition"), What{intern_.kernel(copying(kept))}, weights,
+    const std::vector<BufferId>& gathered = gathered_[done_.size() - 1];
+    builder_.emit(Lane::compute, label("keep secondary partition"), What{intern_.kernel(copying(kept))}, gathered,
                   std::span(&copied, 1));
     builder_.state({});
     builder_.emit(Lane::compute, label("secondary partition there"), HostSync{}, {copied}, {});
-    secondary_[layer.layer] = copied;
+    secondary_[layer] = copied;
 }
 
-/// The operation that was emitted last gathers a layer's weights.
-void WeightGathers::takes(std::int32_t layer, bool experts) {
+/// The operation that was emitted last gathers a unit's weights.
+void WeightGathers::takes(const Visit& visit, bool experts) {
+    const std::int32_t layer = layers(visit).front().layer;
     if (const auto known = details_.find({layer, experts}); known != details_.end())
         return builder_.state(known->second);
     const std::uint32_t which = experts ? StateView::of_experts : StateView::not_of_experts;
-    details_[{layer, experts}] = builder_.state({.operands = {{State::weights, Portion::updated, which, layer},
-                                                              {State::gathered, Portion::kept, which, layer}}});
+    const auto view = [&](State state, Portion portion) {
+        return StateView{.state = state,
+                         .portion = portion,
+                         .bucket = which,
+                         .layer = layer,
+                         .layers = static_cast<std::uint32_t>(visit.calls())};
+    };
+    details_[{layer, experts}] =
+        builder_.state({.operands = {view(State::weights, Portion::updated), view(State::gathered, Portion::kept)}});
 }
 
 void WeightGathers::before(const Slot& slot, std::size_t position, std::vector<BufferId>& reads,
                            std::vector<BufferId>& writes) {
     if (arrive_for(slot))
         buckets_.each(slot.chunk, position, [&](std::uint32_t bucket) { reads.push_back(early_[bucket]); });
-    if (uses_.empty()) return;
-    const std::size_t use = done_.size();
-    if (plan_.offloads_weights()) bring(use);
-    if (use == 0) gather(0);
-    done_.push_back(builder_.buffer(0, Keep::scratch));
-    writes.push_back(done_.back());
-    if (use + 1 < uses_.size()) {
-        const bool stays = uses_[use].first && layer_of(uses_[use + 1]).layer == layer_of(uses_[use]).layer;
-        stays ? void(gathered_[use + 1] = gathered_[use]) : gather(use + 1);
+    if (visits_.empty()) return;
+    if (calls_ > 0 && calls_ < visits_[done_.size() - 1].calls()) {
+        ++calls_;
+    } else {
+        const std::size_t visit = done_.size();
+        calls_ = 1;
+        if (plan_.offloads_weights()) bring(visit);
+        ask_up_to(visit + 1);
+        done_.push_back(builder_.buffer(0, Keep::scratch));
+        ask_up_to(ahead(visit));
     }
-    reads.insert(reads.end(), gathered_[use].begin(), gathered_[use].end());
+    const std::size_t visit = done_.size() - 1;
+    if (calls_ == visits_[visit].calls()) writes.push_back(done_.back());
+    reads.insert(reads.end(), gathered_[visit].begin(), gathered_[visit].end());
+    if (layers(visits_[visit])[0].blocks->borrows_words)
+        if (const auto words = there_.find({0, 0}); words != there_.end())
+            reads.insert(reads.end(), words->second.begin(), words->second.end());
 }
 
 }  // namespace orrery::strategies

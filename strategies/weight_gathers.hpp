@@ -13,16 +13,18 @@
 #include "strategies/ownership.hpp"
 #include "strategies/schedule/slot.hpp"
 #include "strategies/weight_offload.hpp"
+#include "strategies/weight_visits.hpp"
 
 namespace orrery::strategies {
 
 /// Writes two kinds of gatherings. Where ranks keep whole weights but update shares of them, and overlap_param_gather
-/// is on, new weights arrive bucket by bucket at the step's beginning, in forward order. Where they keep shares, a
-/// layer's weights are gathered for each of its calls, beside the call before, into buffers that are gone behind it
-/// (FSDP's backward_prefetch and limit_all_gathers; DeepSpeed's stage 3): two layers' are there at once at most. Where
-/// logits read the word embedding too, its layer's stay from its forward to its backward (FSDP's root is not freed
-/// behind the forward: torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard). Under ZeRO++ they move
-/// quantized or come from a secondary partition (zero_plus_plus.hpp); what its forward leaves to the backward that
+/// is on, new weights arrive bucket by bucket at the step's beginning, in forward order. Where they keep shares, those
+/// of a unit (weight_visits.hpp) are gathered for each visit into buffers that are gone behind it, as PyTorch's FSDP
+/// and DeepSpeed's stage 3 do: asked for FullSharding::prefetch visits before their turn (0: behind the gradients that
+/// the visit before has sent off), and not before all but so many of the units there, or one, have been given back
+/// (limit_all_gathers: two at once, torch/distributed/fsdp/_limiter_utils.py). Without that limit a forward's are all
+/// asked for at once, since the host is ahead; a backward's still wait in line with its gradients. Under ZeRO++ they
+/// move quantized or come from a secondary partition (zero_plus_plus.hpp); what its forward leaves to the backward that
 /// follows at once is then not gathered again, as DeepSpeed does not release what its trace needs next. Shares in host
 /// memory or on drives come to the device before (weight_offload.hpp), those of one rank in place of a gathering.
 class WeightGathers {
@@ -37,35 +39,31 @@ public:
     /// host waits for that (partition_parameters.py, _partition_param_sec).
     void behind();
     /// Whether they are there for all calls, but for those of `slot` that wait for new ones.
-    [[nodiscard]] bool always_there() const { return uses_.empty(); }
+    [[nodiscard]] bool always_there() const { return visits_.empty(); }
     [[nodiscard]] bool arrive_for(const Slot& slot) const {
         return !early_.empty() && slot.micro_batch == 0 && slot.work == SlotWork::forward;
     }
 
 private:
-    struct Use {
-        const Slot* slot;
-        std::size_t position;
-        bool first = false;  ///< of a step, and a secondary partition is kept
-        bool lent = false;   ///< its weights are still there
-    };
-    using LayerPart = std::pair<std::int32_t, bool>;  // layer, experts
+    using LayerPart = std::pair<std::int32_t, bool>;          // the first layer of a unit, experts
+    using UnitPlace = std::pair<std::uint32_t, std::size_t>;  // chunk, position
     [[nodiscard]] bool shares_weights() const {
         return !moves(mesh_, dense_.weights, dense_.used, dense_.replicas).empty();
     }
-    void find_uses(std::span<const Slot> slots);
-    void gather(std::size_t use);
-    void gather(std::size_t use, const PlacedLayer& layer);
-    BufferId gather(std::size_t use, const Label& label, const Move& move, std::uint64_t parameters,
-                    std::span<const BufferId> shares);
-    [[nodiscard]] const PlacedLayer& layer_of(const Use& use) const {
-        return stage_.chunks[use.slot->chunk][use.position];
+    /// The parameters of a unit.
+    [[nodiscard]] std::uint64_t parameters(const Visit& visit, bool experts) const;
+    [[nodiscard]] std::span<const PlacedLayer> layers(const Visit& visit) const {
+        return std::span(stage_.chunks[visit.slot->chunk]).subspan(visit.begin, visit.calls());
     }
-    void lend(std::size_t use, const PlacedLayer& layer);
-    [[nodiscard]] Label label_of(const Use& use) const;
-    void bring(std::size_t use);
-    void fetch(std::size_t use, bool read);
-    void takes(std::int32_t layer, bool experts);
+    [[nodiscard]] std::size_t ahead(std::size_t visit) const;
+    void ask_up_to(std::size_t end);
+    void gather(std::size_t visit);
+    BufferId gather(std::size_t visit, const Label& label, const Move& move, std::uint64_t amount,
+                    std::span<const BufferId> shares);
+    [[nodiscard]] Label label_of(const Visit& visit) const;
+    void bring(std::size_t visit);
+    void fetch(std::size_t visit, bool read);
+    void takes(const Visit& visit, bool experts);
 
     const Plan& plan_;
     const Stage& stage_;
@@ -74,12 +72,13 @@ private:
     Intern& intern_;
     Mesh mesh_;
     Ownership dense_, experts_;
-    std::vector<BufferId> early_;                  // by bucket; empty: they do not arrive so
-    std::vector<Use> uses_;                        // calls in program order; empty: weights are whole
-    std::vector<std::vector<BufferId>> gathered_;  // by use
-    bool lends_ = false;                           // a layer reads the first one's words
-    std::vector<BufferId> lent_;                   // where they are gathered
-    std::vector<BufferId> done_;                   // by use: what its call writes
+    std::vector<BufferId> early_;                       // by bucket; empty: they do not arrive so
+    std::vector<Visit> visits_;                         // in program order; empty: weights are whole
+    std::vector<std::vector<BufferId>> gathered_;       // by visit
+    std::map<UnitPlace, std::vector<BufferId>> there_;  // by unit: where those lie that stay
+    std::vector<BufferId> done_;                        // by visit: what its last call writes
+    std::size_t asked_ = 0;                             // visits whose weights are there or on their way
+    std::size_t calls_ = 0;                             // of the visit at hand, so far
     ArrivingShares arriving_;
     std::map<LayerPart, std::uint16_t> details_;  // what their gatherings take
     std::map<std::int32_t, BufferId> secondary_;  // by layer: what says that its part is kept

@@ -40,10 +40,10 @@ Sharding sharding_named(const std::string& words, bool optimizer) {
         const char* word;
         Sharding sharding;
     };
-    // PyTorch's FSDP shards weights too (FULL_SHARD), or gradients and states alone (SHARD_GRAD_OP).
+    // PyTorch's FSDP shards weights too; under SHARD_GRAD_OP they stay from the forward to the backward.
     for (const auto& [word, sharding] :
          {Named{"zero-3", Sharding::zero3}, Named{"zero3", Sharding::zero3}, Named{"zero-2", Sharding::zero2},
-          Named{"zero2", Sharding::zero2}, Named{"shard_grad_op", Sharding::zero2}, Named{"fsdp", Sharding::zero3},
+          Named{"zero2", Sharding::zero2}, Named{"shard_grad_op", Sharding::zero3}, Named{"fsdp", Sharding::zero3},
           Named{"full_shard", Sharding::zero3}, Named{"zero-1", Sharding::zero1}, Named{"zero1", Sharding::zero1},
           Named{"distributed optimizer", Sharding::zero1}})
         if (contains(words, word)) return sharding;
@@ -61,6 +61,7 @@ void map_sharding(Strategy& strategy, const Row& row, Software software) {
     }
     const std::uint32_t ranks = ranks_that_share(words);
     strategy.sharding = sharding_named(words, optimizer);
+    strategy.full_sharding.reshard_after_forward = !contains(words, "shard_grad_op");
     if (ranks == 0) return;
     if (ranks > strategy.data || strategy.data % ranks != 0)
         throw Skip(fmt::format("sharding not understood: {}", label(words)));

@@ -111,7 +111,8 @@ void read_fsdp(const Givens& given, Draft& draft) {
         return draft.findings.refuse(origin.place, origin.name, "how many ranks share is not said here",
                                      "full or grad, with --set "
                                      "strategy.num_distributed_optimizer_instances=N");
-    draft.set("/strategy/sharding", name == "grad" ? "zero2" : "zero3", origin);
+    draft.set("/strategy/sharding", "zero3", origin);
+    if (name == "grad") draft.set("/strategy/fsdp_reshard_after_forward", false, origin);
     draft.set("/strategy/overlap_grad_reduce", true, origin);
     draft.erase("/strategy/overlap_param_gather");
 }

@@ -29,8 +29,7 @@ constexpr Row rows[] = {
     rule("parallelism.data_parallel_shard_degree"), rule("parallelism.tensor_parallel_degree"),
     rule("parallelism.pipeline_parallel_degree"), rule("parallelism.pipeline_parallel_schedule"),
     rule("parallelism.expert_parallel_degree"), rule("parallelism.expert_tensor_parallel_degree"),
-    noted("parallelism.fsdp_reshard_after_forward", "weights are given back behind each use and gathered again",
-        "--set strategy.sharding=zero2 where they stay", Takes::one, "default"),
+    rule("parallelism.fsdp_reshard_after_forward"),
     rule("parallelism.context_parallel_degree"), rule("parallelism.context_parallel_rotate_method"),
     rule("parallelism.pipeline_parallel_microbatch_size"),
     refused("parallelism.pipeline_parallel_split_points", "stages of unequal size are not modelled yet", "[]",
@@ -96,6 +95,18 @@ const Given* degree(const Givens& given, const std::string& name) {
     return given.find_any({"parallelism." + name, "experimental." + name, "training." + name});
 }
 
+/// "default": weights are given back unless there is a pipeline (torchtitan, config/job_config.py).
+void read_reshard(const Givens& given, const Origin& origin, Draft& draft) {
+    const Given* const said = given.find("parallelism.fsdp_reshard_after_forward");
+    const std::string word = said == nullptr ? "default" : text_of(said->value);
+    const Origin& place = said == nullptr ? origin : said->origin;
+    if (word != "default" && word != "always" && word != "never")
+        return draft.findings.refuse(place.place, place.name, "this word is not known here",
+                                     "default, always or never");
+    const bool stays = word == "never" || (word == "default" && draft.whole("/strategy/pipeline", 1) > 1);
+    if (stays) draft.set("/strategy/fsdp_reshard_after_forward", false, place);
+}
+
 void read_sharding(const Givens& given, Draft& draft) {
     const auto number = [&](const Given* found, std::uint64_t fallback) {
         return found == nullptr ? fallback : whole_number(found->value).value_or(fallback);
@@ -109,6 +120,7 @@ void read_sharding(const Givens& given, Draft& draft) {
         draft.set("/strategy/num_distributed_optimizer_instances", replicas, replicate->origin);
     draft.set("/strategy/sharding", sharded ? "zero3" : "none", replicas > 1 ? replicate->origin : origin);
     draft.set("/strategy/overlap_grad_reduce", true, origin);
+    if (sharded) read_reshard(given, origin, draft);
     // All degrees together are the GPUs that the file was written for.
     const std::uint64_t data = replicas * (sharded && number(shard, 0) > 1 ? number(shard, 1) : 1);
     if (sharded && number(shard, 0) <= 1) return;

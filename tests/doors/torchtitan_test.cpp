@@ -51,12 +51,17 @@ TEST(TorchTitan, ReadsFp8AndReplicas) {
     EXPECT_EQ(at(read(fp8), "/training/fp8_recipe"), "tensorwise");
 }
 
-TEST(TorchTitan, SaysThatWeightsDoNotStay) {
-    const auto with = [](const char* word) {
-        return read(llama + "[parallelism]\nfsdp_reshard_after_forward = \"" + word + "\"\n");
+TEST(TorchTitan, ReadsWhetherWeightsAreGivenBack) {
+    const auto with = [](const char* word, const char* stages) {
+        return read(llama + "[parallelism]\npipeline_parallel_degree = " + stages +
+                    "\nfsdp_reshard_after_forward = \"" + word + "\"\n");
     };
-    EXPECT_TRUE(says(with("never"), Verdict::not_modelled, "fsdp_reshard_after_forward"));
-    EXPECT_FALSE(says(with("default"), Verdict::not_modelled, "fsdp_reshard_after_forward"));
+    const char* const key = "/strategy/fsdp_reshard_after_forward";
+    EXPECT_EQ(at(with("never", "1"), key), false);
+    EXPECT_EQ(at(with("default", "2"), key), false);
+    EXPECT_TRUE(at(with("default", "1"), key).is_null());
+    EXPECT_TRUE(at(with("always", "2"), key).is_null());
+    EXPECT_TRUE(says(with("sometimes", "1"), Verdict::refused, "fsdp_reshard_after_forward"));
 }
 
 TEST(TorchTitan, RefusesWhatIsNotModelledAllAtOnce) {

@@ -74,7 +74,9 @@ TEST(MapStrategy, Shardings) {
     EXPECT_EQ(strategy({{"sharding", "HF+DeepSpeed ZeRO-3"}}).sharding, Sharding::zero3);
     EXPECT_EQ(strategy({{"sharding", "FSDP FULL_SHARD"}}).sharding, Sharding::zero3);
     EXPECT_TRUE(strategy({{"sharding", "FSDP FULL_SHARD"}}).overlap_grad_reduce);
-    EXPECT_EQ(strategy({{"sharding", "FSDP SHARD_GRAD_OP"}}).sharding, Sharding::zero2);
+    EXPECT_TRUE(strategy({{"sharding", "FSDP FULL_SHARD"}}).full_sharding.reshard_after_forward);
+    EXPECT_EQ(strategy({{"sharding", "FSDP SHARD_GRAD_OP"}}).sharding, Sharding::zero3);
+    EXPECT_FALSE(strategy({{"sharding", "FSDP SHARD_GRAD_OP"}}).full_sharding.reshard_after_forward);
     EXPECT_EQ(reason({{"sharding", "FSDP 16 in slice, data parallel between slices"}}),
               "sharding not understood: fsdp 16 in slice, data parallel between");
     EXPECT_EQ(reason({{"sharding", "DeepSpeed ZeRO"}}), "sharding ZeRO of an unpublished stage");

@@ -1,0 +1,93 @@
+#include "strategies/sharding_rules.hpp"
+
+#include <fmt/format.h>
+
+#include "strategies/refusal.hpp"
+#include "strategies/zero_plus_plus.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+constexpr std::string_view of_syncs = "/strategy/gradient_sync";
+
+/// The first key of FSDP that is not as ever; empty: all are.
+std::string_view given_key(const FullSharding& full) {
+    const FullSharding usual;
+    if (full.reshard_after_forward != usual.reshard_after_forward) return "/strategy/fsdp_reshard_after_forward";
+    if (full.unit_layers != usual.unit_layers) return "/strategy/fsdp_layers_per_unit";
+    if (full.prefetch != usual.prefetch) return "/strategy/fsdp_prefetch";
+    if (full.limit_all_gathers != usual.limit_all_gathers) return "/strategy/fsdp_limit_all_gathers";
+    return "";
+}
+
+void check_full_sharding(const Plan& plan) {
+    const Strategy& strategy = plan.strategy;
+    const std::string_view key = given_key(strategy.full_sharding);
+    if (key.empty()) return;
+    if (strategy.sharding != Sharding::zero3)
+        refuse(key,
+               fmt::format("given, but sharding is {}: weights are gathered under zero3 alone",
+                           row_of(strategy.sharding).name),
+               "set sharding to \"zero3\", or leave it out");
+    if (is_zero_plus_plus(strategy))
+        refuse(key, "given beside ZeRO++, which is DeepSpeed's and has an order of its own",
+               "leave out zero_quantized_weights, zero_hpz_partition_size and zero_quantized_gradients, or this");
+    if (plan.offloads_weights())
+        refuse(key, "given beside weights that are offloaded, which come in DeepSpeed's order",
+               "set offload_param_device to \"none\", or leave it out");
+    const models::ModelSpec& model = plan.model;
+    if (strategy.full_sharding.unit_layers > 1 && (model.decoder_layers > 0 || model.takes_images()))
+        refuse("/strategy/fsdp_layers_per_unit",
+               fmt::format("{} layers, but {} is no stack of layers that are alike", strategy.full_sharding.unit_layers,
+                           model.name),
+               "set it to 1");
+}
+
+void check_each_micro_batch(const Plan& plan) {
+    const Strategy& strategy = plan.strategy;
+    const auto micro_batch_beside = [](const std::string& what, const std::string& hint) {
+        refuse(of_syncs, fmt::format("micro_batch, but {}", what), hint);
+    };
+    if (strategy.sharding == Sharding::zero1)
+        micro_batch_beside("gradients that are scattered behind every backward are those of zero2",
+                           "set sharding to \"zero2\", or leave it out");
+    if (schedule_of(strategy.schedule).asynchronous)
+        micro_batch_beside(fmt::format("{} goes on from step to step", schedule_of(strategy.schedule).name),
+                           "set schedule to \"1f1b\", or leave it out");
+    if (plan.compresses())
+        micro_batch_beside("compressed momentum is exchanged once a step", "set compression to \"none\"");
+    if (strategy.optimizer_cpu_offload)
+        micro_batch_beside("the host's optimizer takes them once a step", "set optimizer_cpu_offload to false");
+}
+
+void check_once_a_step(const Plan& plan) {
+    const Strategy& strategy = plan.strategy;
+    if (strategy.sharding == Sharding::zero2)
+        refuse(of_syncs, "step, but whole sums beside shares of states are those of zero1",
+               "set sharding to \"zero1\", or leave it out");
+    if (strategy.quantized_gradients)
+        refuse(of_syncs, "step, but quantized gradients are exchanged behind every backward",
+               "set zero_quantized_gradients to false, or leave it out");
+    if (plan.offloads_weights() || (strategy.optimizer_cpu_offload && strategy.sharding == Sharding::zero3))
+        refuse(of_syncs, "step, but what is offloaded under zero3 are shares of gradients",
+               "set optimizer_cpu_offload to false, or leave it out");
+}
+
+}  // namespace
+
+void check_sharding(const Plan& plan) {
+    check_full_sharding(plan);
+    if (plan.strategy.gradient_syncs == GradientSyncs::micro_batch) check_each_micro_batch(plan);
+    if (plan.strategy.gradient_syncs == GradientSyncs::step) check_once_a_step(plan);
+}
+
+std::string_view key_of_syncs(const Strategy& strategy) {
+    return row_of(strategy.sharding).kept.gradients != Placement::partial ? "/strategy/sharding" : of_syncs;
+}
+
+std::string said_of_syncs(const Strategy& strategy) {
+    return key_of_syncs(strategy) == of_syncs ? "micro_batch" : std::string(row_of(strategy.sharding).name);
+}
+
+}  // namespace orrery::strategies

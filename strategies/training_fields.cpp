@@ -1,0 +1,189 @@
+// Keys of "training".
+#include <array>
+
+#include "base/enum_table.hpp"
+#include "strategies/plan_fields.hpp"
+
+namespace orrery::strategies {
+
+namespace {
+
+using documents::deepspeed;
+using documents::field;
+using documents::megatron;
+using documents::word;
+using kernels::Dtype;
+
+constexpr double max_layers_in_bf16 = 8192;
+constexpr double max_batch = 1 << 24;  // sequences
+constexpr double max_seq = 1 << 22;    // tokens
+
+constexpr std::array graph_scopes{word("full_iteration", CudaGraphScope::full_iteration),
+                                  word("outside_experts", CudaGraphScope::outside_experts)};
+static_assert(graph_scopes.size() == enumerators<CudaGraphScope>);
+constexpr std::array optimizers{word("adam", Optimizer::adam),         word("sgd", Optimizer::sgd),
+                                word("momentum", Optimizer::momentum), word("lion", Optimizer::lion),
+                                word("lamb", Optimizer::lamb),         word("adafactor", Optimizer::adafactor),
+                                word("adam8bit", Optimizer::adam8bit), word("muon", Optimizer::muon)};
+static_assert(optimizers.size() == enumerators<Optimizer>);
+constexpr std::array formats{word("fp32", Dtype::fp32), word("tf32", Dtype::tf32), word("fp16", Dtype::fp16),
+                             word("bf16", Dtype::bf16), word("fp8", Dtype::fp8),   word("fp4", Dtype::fp4),
+                             word("nvfp4", Dtype::fp4)};
+constexpr std::array softwares{word("megatron-lm", hardware::Software::megatron_lm),
+                               word("transformer-engine", hardware::Software::transformer_engine),
+                               word("tensorflow", hardware::Software::tensorflow),
+                               word("orrery", hardware::Software::orrery)};
+static_assert(softwares.size() == enumerators<hardware::Software>);
+constexpr std::array recipes{word("delayed", Fp8Recipe::delayed), word("tensorwise", Fp8Recipe::tensorwise),
+                             word("blockwise", Fp8Recipe::blockwise), word("mxfp8", Fp8Recipe::mxfp8)};
+static_assert(recipes.size() == enumerators<Fp8Recipe>);
+constexpr std::array attention_kernels{
+    word("newest", hardware::AttentionKernel::newest), word("flash-1", hardware::AttentionKernel::flash_1),
+    word("flash-1-triton", hardware::AttentionKernel::flash_triton),
+    word("flash-2", hardware::AttentionKernel::flash_2), word("cudnn", hardware::AttentionKernel::cudnn)};
+static_assert(attention_kernels.size() == enumerators<hardware::AttentionKernel>);
+constexpr std::array fusions{word("full", KernelFusion::full), word("operators", KernelFusion::operators),
+                             word("primitives", KernelFusion::primitives)};
+static_assert(fusions.size() == enumerators<KernelFusion>);
+constexpr std::array memory_formats{word("channels_last", MemoryFormat::channels_last),
+                                    word("channels_first", MemoryFormat::channels_first)};
+static_assert(memory_formats.size() == enumerators<MemoryFormat>);
+constexpr std::array lora_targets{word("all-linear", LoraTargets::all_linear),
+                                  word("attention", LoraTargets::attention), word("qkv", LoraTargets::qkv)};
+static_assert(lora_targets.size() == enumerators<LoraTargets>);
+constexpr std::array reduced{word("fp32", Dtype::fp32), word("fp16", Dtype::fp16), word("bf16", Dtype::bf16)};
+
+// clang-format off
+constexpr std::array of_training{
+    field<&Training::seq>({.name = "seq_length", .min = 1, .max = max_seq, .required = true,
+        .help = "Tokens of a sequence; of an image 1 in a ResNet, its patches and one more in a Transformer.",
+        .published = "model.seq"}),
+    field<&Training::decoder_seq>({.name = "decoder_seq", .min = 1, .max = max_seq,
+        .help = "Tokens of the sequence that an encoder-decoder decodes, beside seq_length encoded ones; of a text "
+                "in CLIP.",
+        .when_absent = "none: a model of one stack",
+        .others = {megatron("decoder_seq_length")}}),
+    field<&Training::micro_batch>({.name = "micro_batch_size", .min = 1, .max = max_batch,
+        .help = "Sequences of a rank's forward pass.",
+        .others = {deepspeed("train_micro_batch_size_per_gpu")}}),
+    field<&Training::global_batch>({.name = "global_batch_size", .min = 1, .max = max_batch, .required = true,
+        .help = "Sequences of a step.",
+        .others = {deepspeed("train_batch_size")}}),
+    field<&Training::precision, &Precision::compute>({.name = "precision", .words = formats,
+        .help = "Of weights and activations in the linear layers; fp4 is NVFP4.",
+        .others = {megatron("fp16", "\"fp16\""), megatron("bf16", "\"bf16\"")}}),
+    field<&Training::precision, &Precision::grad_reduce>({.name = "grad_reduce_precision", .words = reduced,
+        .help = "In which gradients are summed.", .when_absent = "fp32; fp16 under fp16",
+        .others = {megatron("accumulate_allreduce_grads_in_fp32", "\"fp32\"")}}),
+    field<&Training::loss_scaling, &LossScaling::constant>({.name = "loss_scale", .min = 0, .max = 0x1p50,
+        .help = "fp16: what the loss is multiplied by; 0: dynamic, by the next four.",
+        .origin = "Megatron-LM; DeepSpeed (fp16.loss_scale)"}),
+    field<&Training::loss_scaling, &LossScaling::initial>({.name = "initial_loss_scale", .min = 1, .max = 0x1p50,
+        .help = "Where a dynamic scale begins. A step whose gradients are not all finite changes nothing.",
+        .origin = "Megatron-LM"}),
+    field<&Training::loss_scaling, &LossScaling::least>({.name = "min_loss_scale", .min = 1e-9, .max = 0x1p50,
+        .help = "A dynamic scale falls no further.",
+        .origin = "Megatron-LM; DeepSpeed (fp16.min_loss_scale)"}),
+    field<&Training::loss_scaling, &LossScaling::window>({.name = "loss_scale_window", .min = 1, .max = 1e9,
+        .help = "So many steps with finite gradients in a row double it.",
+        .origin = "Megatron-LM; DeepSpeed (fp16.loss_scale_window)"}),
+    field<&Training::loss_scaling, &LossScaling::hysteresis>({.name = "hysteresis", .min = 1, .max = 1e9,
+        .help = "So many steps without, since it grew last, and each one behind them, halve it.",
+        .origin = "Megatron-LM; DeepSpeed (fp16.hysteresis)"}),
+    field<&Training::fused_attention>({.name = "fused_attention",
+        .help = "FlashAttention; false: batched products and a softmax.", .when_absent = "true; transfo-xl false",
+        .others = {megatron("use_flash_attn")}}),
+    field<&Training::gradient_accumulation_fusion>({.name = "gradient_accumulation_fusion",
+        .help = "Weight gradients are added inside the product, not by a kernel of their own."}),
+    field<&Training::attention_kernel>({.name = "attention_kernel", .words = attention_kernels,
+        .help = "Whose fused attention runs; newest: that of the profile's table."}),
+    field<&Training::kernel_fusion>({.name = "kernel_fusion", .words = fusions,
+        .help = "What is one kernel between products: chains (Megatron-LM; over images a batch norm with the "
+                "addition and ReLU behind it), operators (PyTorch, XLA), or each arithmetic operation (TensorFlow)."}),
+    field<&Training::fused_rms_norm>({.name = "fused_rms_norm",
+        .help = "RMSNorm is one kernel forward and one backward; false: PyTorch's operators one by one, as Llama's own "
+                "code has it.",
+        .origin = "PaddleNLP (use_fused_rms_norm); meta-llama/llama, model.py"}),
+    field<&Training::memory_format>({.name = "memory_format", .words = memory_formats,
+        .help = "Of images between convolutions; channels_first (NCHW): cuDNN transposes what tensor cores read and "
+                "write.",
+        .origin = "PyTorch (torch.channels_last); cuDNN Developer Guide, Tensor Transformations"}),
+    field<&Training::fp32_residual_connection>({.name = "fp32_residual_connection",
+        .help = "The residual stream in fp32, with its norms, dropouts and sums, beside 16-bit products.",
+        .origin = "Megatron-LM; TensorFlow, auto_mixed_precision"}),
+    field<&Training::fp32_activation_function>({.name = "fp32_activation_function",
+        .help = "Activation functions between 16-bit products in fp32: TensorFlow's automatic mixed precision leaves "
+                "powers, and what follows them up to the next product, there.",
+        .origin = "TensorFlow, auto_mixed_precision_lists.h"}),
+    field<&Training::fp8_recipe>({.name = "fp8_recipe", .words = recipes,
+        .help = "Where the scales of fp8 operands come from."}),
+    field<&Training::first_layers_in_bf16>({.name = "num_layers_at_start_in_bf16", .min = 0, .max = max_layers_in_bf16,
+        .help = "The first so many layers keep their products in bf16 where others have them in fp8 or fp4.",
+        .origin = "Megatron-LM (first_last_layers_bf16); arXiv:2509.25149, section 4"}),
+    field<&Training::last_layers_in_bf16>({.name = "num_layers_at_end_in_bf16", .min = 0, .max = max_layers_in_bf16,
+        .help = "The last so many layers likewise.",
+        .origin = "Megatron-LM (first_last_layers_bf16); arXiv:2509.25149, section 4"}),
+    field<&Training::deterministic>({.name = "deterministic",
+        .help = "PyTorch's deterministic algorithms, which fill what is allocated.",
+        .others = {megatron("deterministic_mode")},
+        .published = "switches.deterministic-mode"}),
+    field<&Training::log_num_zeros_in_grad>({.name = "log_num_zeros_in_grad",
+        .help = "Zeros among the gradients are counted in each step, parameter by parameter, and the host "
+                "waits for the sum.",
+        .origin = "Megatron-LM",
+        .published = "switches.log-num-zeros-in-grad"}),
+    field<&Training::broadcast_data>({.name = "broadcast_data",
+        .help = "Before each micro-batch its sizes are broadcast among tensor ranks and read by the host, which waits "
+                "for the device (Megatron-LM until November 2023, Megatron-DeepSpeed).",
+        .origin = "Megatron-LM"}),
+    field<&Training::cross_entropy_fusion>({.name = "cross_entropy_loss_fusion",
+        .help = "Passes over the logits are joined into few kernels; false: one kernel an operator, Megatron-LM's "
+                "default.",
+        .origin = "Megatron-LM, NeMo"}),
+    field<&Training::cuda_graph>({.name = "cuda_graph",
+        .help = "Kernels are replayed, not dispatched one by one by the host.",
+        .others = {megatron("enable_cuda_graph")}}),
+    field<&Training::cuda_graph_scope>({.name = "cuda_graph_scope", .words = graph_scopes,
+        .help = "What a CUDA graph replays; outside_experts: all but what works on routed tokens (Megatron-LM's attn, "
+                "moe_router and moe_preprocess).",
+        .origin = "Megatron-LM"}),
+    field<&Training::permute_fusion>({.name = "moe_permute_fusion",
+        .help = "Tokens are copied to experts and back by kernels of their own, not by PyTorch's indexing.",
+        .origin = "Megatron-LM; TransformerEngine"}),
+    field<&Training::software>({.name = "software", .words = softwares,
+        .help = "What dispatches kernels; orrery: our own runtime (hardware/README.md)."}),
+    field<&Training::grad_clip>({.name = "clip_grad", .min = 0, .max = 1e9,
+        .help = "Largest gradient norm; 0: no clipping.",
+        .others = {deepspeed("gradient_clipping")}}),
+    field<&Training::optimizer>({.name = "optimizer", .words = optimizers,
+        .help = "What turns gradients into new weights: AdamW, SGD without and with momentum, Lion, LAMB, Adafactor "
+                "without a first moment, bitsandbytes' 8-bit Adam, or Muon (strategies/README.md).",
+        .origin = "apex; PyTorch; transformers; bitsandbytes; Megatron-LM"}),
+    field<&Training::muon_steps>({.name = "muon_num_ns_steps", .min = 1, .max = 100,
+        .help = "Newton-Schulz iterations of Muon, of three products each.",
+        .origin = "Jordan et al. 2024; Megatron-LM"}),
+    field<&Training::fused_optimizer>({.name = "fused_optimizer",
+        .help = "Norm, clipping and update by kernels over all parameters; false: parameter by parameter, as PyTorch's "
+                "loops do.",
+        .origin = "apex; PyTorch"}),
+    field<&Training::expert_capacity>({.name = "moe_expert_capacity_factor", .min = 0, .max = 1000,
+        .help = "An expert takes at most so many times its mean share of the tokens; 0: as many as come."}),
+    field<&Training::pad_to_capacity>({.name = "moe_pad_expert_input_to_capacity",
+        .help = "Every expert works on as many tokens as its capacity holds."}),
+    field<&Training::lora_rank>({.name = "lora_rank", .min = 0, .max = 65536,
+        .help = "Fine-tuning of adapters of this rank, all other weights frozen; 0: all are trained.",
+        .origin = "Hu et al. 2021, arXiv:2106.09685"}),
+    field<&Training::lora_targets>({.name = "lora_target_modules", .words = lora_targets,
+        .help = "Linear layers that have adapters: all of a block, attention's two, or its first.",
+        .origin = "arXiv:2106.09685, section 7.1"}),
+};
+static_assert(of_training.size() == documents::members_of<Training> - 2 + documents::members_of<Precision> +
+                                          documents::members_of<LossScaling>,
+              "a field without a description");
+// clang-format on
+
+}  // namespace
+
+std::span<const documents::Field<Training>> training_fields() { return of_training; }
+
+}  // namespace orrery::strategies
