@@ -92,7 +92,8 @@ void refuse_leftovers(const ExportOptions& options, std::size_t ranks) {
 struct Timed {
     Timed(const scenarios::Scenario& scenario, const strategies::StepProgram& step)
         : cluster(topology::build(scenario.cluster)),
-          network(cluster, sim::profiles_of(scenario, cluster, profiles)),
+          network(cluster, sim::profiles_of(scenario, cluster, profiles),
+                  sim::insisted_algorithms(scenario.plan.strategy)),
           costs(step, scenario.plan, network, true, nullptr) {}
 
     [[nodiscard]] report::ChakraTimes times(const strategies::StepProgram& step) const {

@@ -179,6 +179,10 @@ void require_executable(const strategies::Plan& plan) {
             "set it to \"1f1b\", \"interleaved\", \"zb-h1\" or \"pipedream-2bw\"");
     require(!plan.tensor_grid().divides(), "/strategy/tensor_mode",
             "blocks of matrices on a grid of tensor ranks cannot be executed yet", "set it to \"1d\"");
+    require(strategy.all_reduce_algorithm == strategies::AllReduceAlgorithm::automatic,
+            "/strategy/all_reduce_algorithm", "the communicator that runs it chooses how", "set it to \"auto\"");
+    require(strategy.all_to_all_algorithm == strategies::AllToAllAlgorithm::automatic, "/strategy/all_to_all_algorithm",
+            "the communicator that runs it chooses how", "set it to \"auto\"");
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",

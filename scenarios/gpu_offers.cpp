@@ -72,4 +72,15 @@ void check_offered(const strategies::Training& training, const topology::Gpu& gp
     check_cuda(training, gpu, section);
 }
 
+void check_offered(const strategies::Strategy& strategy, const topology::Gpu& gpu, const Reader& section) {
+    if (!hardware::is_chip(gpu.socket)) return;
+    const bool reduces = strategy.all_reduce_algorithm != strategies::AllReduceAlgorithm::automatic,
+               exchanges = strategy.all_to_all_algorithm != strategies::AllToAllAlgorithm::automatic;
+    if (!reduces && !exchanges) return;
+    const char* const key = reduces ? "all_reduce_algorithm" : "all_to_all_algorithm";
+    throw Error(section.file(), section.pointer(key),
+                fmt::format("{} has links of its own, on which rings run along the torus", gpu.name),
+                fmt::format("leave {} out", key));
+}
+
 }  // namespace orrery::scenarios

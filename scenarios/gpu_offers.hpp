@@ -10,5 +10,7 @@ namespace orrery::scenarios {
 /// section: "training". Throws Error with file and pointer for products in a format that the GPU has no units for, and
 /// for what only CUDA has on chips without it.
 void check_offered(const strategies::Training& training, const topology::Gpu& gpu, const documents::Reader& section);
+/// The same of a strategy's section: algorithms are NCCL's.
+void check_offered(const strategies::Strategy& strategy, const topology::Gpu& gpu, const documents::Reader& section);
 
 }  // namespace orrery::scenarios

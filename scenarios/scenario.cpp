@@ -275,8 +275,10 @@ Scenario read_job(const Sections& sections, const topology::ClusterSpec& spec, c
     fit_to_cluster(scenario.plan.strategy, gpus, fmt::format(fmt::runtime(have), gpus), sections);
     sections.scopes.divide_batch(scenario.plan);
     fill_node_ranks(scenario.plan.strategy, cluster);
-    for (const topology::NodeGroup& group : cluster.groups())
+    for (const topology::NodeGroup& group : cluster.groups()) {
         check_offered(scenario.plan.training, group.gpu, sections.training);
+        check_offered(scenario.plan.strategy, group.gpu, sections.strategy);
+    }
     strategies::validate(scenario.plan);
     scenario.gpus = scenario.plan.ranks();
     scenario.plan.placement = resolve_placement(scenario.plan, cluster);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/enum_table.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "sim/collective/chip_grid.hpp"
@@ -35,9 +36,22 @@ bool among_nodes(const Kinds& kinds) {
 
 }  // namespace
 
-Network::Network(const topology::Cluster& cluster, const Profiles& profiles)
+InsistedAlgorithms insisted_algorithms(const strategies::Strategy& strategy) {
+    using strategies::AllReduceAlgorithm;
+    using strategies::AllToAllAlgorithm;
+    constexpr EnumNames<AllReduceAlgorithm> reduce{"", "ring", "tree", "hierarchical"};
+    constexpr EnumNames<AllToAllAlgorithm> exchange{"", "direct", "pxn", "hierarchical"};
+    const auto named = [](std::string_view name, CollectiveKind kind) {
+        return name.empty() ? nullptr : &find_algorithm(name, kind);
+    };
+    return {named(reduce[strategy.all_reduce_algorithm], CollectiveKind::all_reduce),
+            named(exchange[strategy.all_to_all_algorithm], CollectiveKind::all_to_all)};
+}
+
+Network::Network(const topology::Cluster& cluster, const Profiles& profiles, const InsistedAlgorithms& insisted)
     : cluster_(cluster.unused()),
       kinds_(cluster, profiles),
+      insisted_(insisted),
       knows_nodes_(among_nodes(kinds_)),
       payload_(kinds_.payload_share()) {}
 
@@ -150,10 +164,20 @@ Cost Network::choose(CollectiveKind kind, const Group& group, double bytes, std:
     return cost;
 }
 
-Cost Network::cheapest(const Pricer& pricer, const Job& job, double rate) {
+/// Hierarchies need as many members in every node.
+const Algorithm* Network::insisted_on(const Job& job) const {
+    const Algorithm* const named = job.kind == CollectiveKind::all_reduce   ? insisted_.all_reduce
+                                   : job.kind == CollectiveKind::all_to_all ? insisted_.all_to_all
+                                                                            : nullptr;
+    const bool even = job.rails * job.shape.nodes == job.shape.ranks;
+    return named != nullptr && named->name == "hierarchical" && !even ? nullptr : named;
+}
+
+Cost Network::cheapest(const Pricer& pricer, const Job& job, double rate) const {
+    const Algorithm* const insisted = insisted_on(job);
     Cost best;
     for (const Algorithm& algorithm : algorithms()) {
-        if (!pricer.automatic(algorithm, job.kind, job.shape)) continue;
+        if (insisted != nullptr ? &algorithm != insisted : !pricer.automatic(algorithm, job.kind, job.shape)) continue;
         const double seconds_per_byte = algorithm.outline(job.kind, job.shape).node_bytes / rate;
         for (const Protocol protocol : protocols_of(algorithm, job.kind, pricer.machine())) {
             const Cost cost = pricer.cost(algorithm, protocol, job, seconds_per_byte);
@@ -166,7 +190,7 @@ Cost Network::cheapest(const Pricer& pricer, const Job& job, double rate) {
 
 std::optional<Transfer> Network::measured(CollectiveKind kind, const Group& group, double bytes,
                                           std::span<const LinkUse> path) const {
-    if (!knows_nodes_) return std::nullopt;
+    if (!knows_nodes_ || insisted_on({kind, group.shape(), group.rails(), bytes}) != nullptr) return std::nullopt;
     const auto seconds = kinds_.among_nodes(kind, group, bytes);
     if (!seconds) return std::nullopt;
     const Cost cost = choose(kind, group, bytes, path);
@@ -192,7 +216,10 @@ Transfer Network::collective(CollectiveKind kind, std::span<const GpuId> gpus, d
         if (const auto known = measured(kind, group, bytes, path)) return *known;
     const Cost cost = choose(kind, group, bytes, path);
     Transfer transfer{launch + cost.latency_seconds, cost.wire_bytes};
-    if (cost.inside_seconds > 0 && cost.wire_bytes > 0) transfer.rate_limit = cost.wire_bytes / cost.inside_seconds;
+    if (cost.sequential)
+        transfer.latency += cost.inside_seconds;
+    else if (cost.inside_seconds > 0 && cost.wire_bytes > 0)
+        transfer.rate_limit = cost.wire_bytes / cost.inside_seconds;
     return transfer;
 }
 

@@ -13,6 +13,7 @@
 #include "sim/collective/pricing.hpp"
 #include "sim/engine.hpp"
 #include "sim/kinds.hpp"
+#include "strategies/plan.hpp"
 #include "strategies/step_program.hpp"
 #include "topology/cluster.hpp"
 
@@ -26,11 +27,17 @@ struct Transfer {
     double rate_limit = std::numeric_limits<double>::infinity();
 };
 
+/// Algorithms that a plan insists on for collectives among nodes; null: as NCCL chooses.
+struct InsistedAlgorithms {
+    const Algorithm *all_reduce = nullptr, *all_to_all = nullptr;
+};
+InsistedAlgorithms insisted_algorithms(const strategies::Strategy& strategy);
+
 /// On a cluster of several kinds of GPU what a node does alone takes its own profile's time; what nodes do together
 /// takes the launch and the pace of the slowest of their kinds.
 class Network {
 public:
-    Network(const topology::Cluster& cluster, const Profiles& profiles);
+    Network(const topology::Cluster& cluster, const Profiles& profiles, const InsistedAlgorithms& insisted = {});
 
     [[nodiscard]] const topology::Cluster& cluster() const { return cluster_; }
     [[nodiscard]] const Kinds& kinds() const { return kinds_; }
@@ -70,8 +77,9 @@ public:
     /// in collective() and alone().
     [[nodiscard]] std::vector<LinkUse> tightest(std::span<const LinkUse> path) const;
     /// Transfer of a collective (nccl-tests' size) over the links of `path`: as measured where the profile has just
-    /// this number of ranks on this number of nodes; else choosing algorithm and protocol as NCCL does: the least time
-    /// when nothing else is on the wire. tokens: of an all_to_all whose tokens go once to a node, how many they are.
+    /// this number of ranks on this number of nodes; else choosing algorithm and protocol as NCCL does, the least time
+    /// when nothing else is on the wire, or the algorithm that is insisted on. tokens: of an all_to_all whose tokens go
+    /// once to a node, how many they are.
     [[nodiscard]] Transfer collective(kernels::CollectiveKind kind, std::span<const topology::GpuId> group,
                                       double bytes, std::span<const LinkUse> path,
                                       const strategies::OnceANode* tokens = nullptr) const;
@@ -106,7 +114,8 @@ private:
         Job job;
         Cost cost;
     };
-    static Cost cheapest(const Pricer& pricer, const Job& job, double rate);
+    [[nodiscard]] const Algorithm* insisted_on(const Job& job) const;
+    [[nodiscard]] Cost cheapest(const Pricer& pricer, const Job& job, double rate) const;
     [[nodiscard]] const Mixture& mixture(std::span<const topology::GpuId> gpus) const;
     [[nodiscard]] const calibrate::Predictor& predictor(topology::GpuId gpu) const {
         return *kinds_[kinds_.of(gpu)].predictor;
@@ -114,6 +123,7 @@ private:
 
     topology::Cluster cluster_;  // its adaptive routes are those of this network
     Kinds kinds_;
+    InsistedAlgorithms insisted_;
     bool knows_nodes_;                                                // a profile has collectives among nodes
     double payload_;                                                  // share of a link's rate that carries payload
     mutable std::map<std::vector<std::uint32_t>, Mixture> mixtures_;  // by kinds

@@ -153,7 +153,7 @@ RanStep::RanStep(const strategies::Plan& plan, const topology::Cluster& cluster,
 
 RanStep::RanStep(strategies::StepProgram built, const strategies::Plan& plan, const topology::Cluster& cluster,
                  const Profiles& profiles, const Running& how)
-    : network(cluster, profiles),
+    : network(cluster, profiles, insisted_algorithms(plan.strategy)),
       program(timeable(built, plan, network, how)),
       others(beside(program, how, network)),
       folding(fold(program, plan, network, how, others)),

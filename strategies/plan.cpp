@@ -155,6 +155,10 @@ void check_experts(const Plan& plan) {
                nearest_divisors(plan.strategy.expert, plan.model.experts));
     check_expert_tensor(plan);
     check_expert_context(plan);
+    if (plan.strategy.dispatcher == Dispatcher::flex &&
+        plan.strategy.all_to_all_algorithm != AllToAllAlgorithm::automatic)
+        refuse("/strategy/all_to_all_algorithm", "given, but flex has kernels of its own that send a token once a node",
+               "set it to \"auto\", or moe_token_dispatcher_type to \"alltoall\"");
     const uint64_t along = plan.expert_extent(), data = plan.strategy.data;
     if (data % along != 0)
         refuse("/strategy/expert",

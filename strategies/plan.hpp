@@ -41,6 +41,12 @@ enum class Dispatcher : std::uint8_t {
     flex,       ///< a token goes once to each rank that has experts of it, and is copied there (DeepEP, HybridEP)
 };
 
+/// How an all-reduce, and an exchange of tokens, run among nodes: as NCCL chooses, or always so (NCCL_ALGO; Horovod's
+/// HOROVOD_HIERARCHICAL_ALLREDUCE; DeepSpeed-MoE's and Whale's hierarchical exchanges). sim/collective/algorithms has
+/// each. A group that has not as many ranks in each of its nodes has no hierarchy, and runs as NCCL chooses.
+enum class AllReduceAlgorithm : std::uint8_t { automatic, ring, tree, hierarchical };
+enum class AllToAllAlgorithm : std::uint8_t { automatic, direct, pxn, hierarchical };
+
 /// What a CUDA graph replays: Megatron-LM's cuda-graph-scope.
 enum class CudaGraphScope : std::uint8_t {
     full_iteration,   ///< every kernel of a step
@@ -87,6 +93,8 @@ struct Strategy {
     std::uint32_t expert = 1;
     std::uint32_t expert_tensor = 0;  ///< expert-tensor-parallel-size: 1, or 0 for `tensor`
     Dispatcher dispatcher = Dispatcher::alltoall;
+    AllToAllAlgorithm all_to_all_algorithm = AllToAllAlgorithm::automatic;
+    AllReduceAlgorithm all_reduce_algorithm = AllReduceAlgorithm::automatic;
     /// overlap-moe-expert-parallel-comm: exchanges of a forward's tokens run beside the backward of another
     /// micro-batch, and the other way round (layer_pairs.hpp).
     bool overlap_expert_exchanges = false;

@@ -45,6 +45,14 @@ static_assert(dispatchers.size() == enumerators<Dispatcher>);
 constexpr std::array gradient_syncs{word("by_sharding", GradientSyncs::by_sharding), word("step", GradientSyncs::step),
                                     word("micro_batch", GradientSyncs::micro_batch)};
 static_assert(gradient_syncs.size() == enumerators<GradientSyncs>);
+constexpr std::array all_reduces{word("auto", AllReduceAlgorithm::automatic), word("ring", AllReduceAlgorithm::ring),
+                                 word("tree", AllReduceAlgorithm::tree),
+                                 word("hierarchical", AllReduceAlgorithm::hierarchical)};
+static_assert(all_reduces.size() == enumerators<AllReduceAlgorithm>);
+constexpr std::array all_to_alls{word("auto", AllToAllAlgorithm::automatic), word("direct", AllToAllAlgorithm::direct),
+                                 word("pxn", AllToAllAlgorithm::pxn),
+                                 word("hierarchical", AllToAllAlgorithm::hierarchical)};
+static_assert(all_to_alls.size() == enumerators<AllToAllAlgorithm>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
 constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam)};
@@ -108,6 +116,14 @@ constexpr std::array of_strategy{
         .help = "alltoall: copies of tokens go to the ranks of their experts; allgather: each rank gathers all tokens; "
                 "flex: a token goes once to each rank that has experts of it (DeepEP, HybridEP).",
         .origin = "Megatron-LM; DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.2"}),
+    field<&Strategy::all_to_all_algorithm>({.name = "all_to_all_algorithm", .words = all_to_alls,
+        .help = "Exchanges of tokens among nodes: as NCCL chooses, each message straight to its rank, by the GPU on "
+                "the receiver's rail, or inside nodes first and along rails then.",
+        .origin = "NCCL (PXN); Rajbhandari et al. 2022, arXiv:2201.05596, section 5.2; Jia et al., USENIX ATC'22"}),
+    field<&Strategy::all_reduce_algorithm>({.name = "all_reduce_algorithm", .words = all_reduces,
+        .help = "All-reduces among nodes: as NCCL chooses, always one ring for every NIC, always a double binary tree, "
+                "or inside nodes, along rails and inside again, one behind the other.",
+        .origin = "NCCL (NCCL_ALGO); Horovod (HOROVOD_HIERARCHICAL_ALLREDUCE); Cho et al. 2019 (BlueConnect)"}),
     field<&Strategy::overlap_expert_exchanges>({.name = "overlap_moe_expert_parallel_comm",
         .help = "Exchanges of a forward's tokens run beside the backward of another micro-batch, and the other way "
                 "round.",

@@ -10,7 +10,8 @@ namespace orrery::planning {
 
 using strategies::Axis;
 
-Prices::Prices(const Site& site) : site_(site), network_(site.cluster, site.profiles) {}
+Prices::Prices(const Site& site)
+    : site_(site), network_(site.cluster, site.profiles, sim::insisted_algorithms(site.scenario.plan.strategy)) {}
 
 std::vector<sim::OpCost> Prices::of(const strategies::StepProgram& step, const strategies::Plan& plan) const {
     std::vector<sim::OpCost> least = on(0, step, plan);

@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
+#include <vector>
 
+#include "sim/collective/algorithms.hpp"
 #include "sim/collective/nccl_tuning.hpp"
+#include "sim/collective/timer.hpp"
 #include "tests/sim/bench.hpp"
 #include "topology/catalog.hpp"
 
@@ -266,6 +270,54 @@ TEST(MeasuredAmongNodes, StandsForItsGroupAlone) {
     const Transfer transfer = network.collective(CollectiveKind::all_reduce, measured, 1e9, network.path(measured));
     EXPECT_GT(transfer.bytes, 1e9) << "what others on the same links see of it";
     EXPECT_NE(network.explain(CollectiveKind::all_reduce, measured, 1e6).find("measured so"), std::string::npos);
+}
+
+/// Among whole nodes what a plan insists on takes what `orrery collective --algorithm` says of it alone.
+TEST_F(NetworkTest, InsistedAlgorithmsAreThoseOfTheTimer) {
+    const auto gpus = group(4, 8);
+    CollectiveTimer timer(cluster, profiles().find("a100"), Group(gpus, 8));
+    const double launch = profiles().find("a100").constant("collective_launch_seconds");
+    const auto held = [&](CollectiveKind kind, const char* name, double bytes) {
+        const Algorithm& algorithm = find_algorithm(name, kind);
+        const Network insists(cluster, profiles().find("a100"), {&algorithm, &algorithm});
+        const auto path = insists.path(gpus);
+        const double alone = timer.seconds(kind, bytes, {&algorithm, {}});
+        EXPECT_NEAR(insists.alone(insists.collective(kind, gpus, bytes, path), path), launch + alone, 0.01 * alone)
+            << name << ' ' << bytes;
+    };
+    for (const double bytes : {1e4, 1e6, 64e6, 2e9}) {
+        for (const char* name : {"ring", "tree", "hierarchical"}) held(CollectiveKind::all_reduce, name, bytes);
+        for (const char* name : {"direct", "pxn", "hierarchical"}) held(CollectiveKind::all_to_all, name, bytes);
+    }
+}
+
+TEST_F(NetworkTest, WhereNodesHaveUnequalPartsThereIsNoHierarchy) {
+    const Algorithm& hierarchical = find_algorithm("hierarchical", CollectiveKind::all_reduce);
+    const Network insists(cluster, profiles().find("a100"), {&hierarchical, &hierarchical});
+    std::vector<GpuId> uneven = group(2, 8);
+    uneven.pop_back();
+    const auto path = network.path(uneven);
+    const Transfer usual = network.collective(CollectiveKind::all_reduce, uneven, 1e8, path),
+                   asked = insists.collective(CollectiveKind::all_reduce, uneven, 1e8, path);
+    EXPECT_EQ(asked.latency, usual.latency);
+    EXPECT_EQ(asked.bytes, usual.bytes);
+}
+
+/// In a step: all-reduces of data ranks over two nodes one phase behind the other, and experts' exchanges over them.
+TEST(InsistedAlgorithms, AStepTakesThem) {
+    const auto seconds = [](const char* strategy, const char* with) {
+        nlohmann::json patch = nlohmann::json::parse(strategy);
+        patch["strategy"].update(nlohmann::json::parse(with));
+        return quick(small_scenario(patch.dump())).step_time_s;
+    };
+    constexpr const char* data = R"({"cluster": {"preset": "dgx-a100", "nodes": 2},
+        "strategy": {"tensor": 1, "pipeline": 1, "data": 16}})";
+    const double chosen = seconds(data, "{}"), ring = seconds(data, R"({"all_reduce_algorithm": "ring"})"),
+                 tree = seconds(data, R"({"all_reduce_algorithm": "tree"})"),
+                 hierarchical = seconds(data, R"({"all_reduce_algorithm": "hierarchical"})");
+    EXPECT_LE(chosen, std::min(ring, tree) * (1 + 1e-9)) << "NCCL takes the quickest of these";
+    EXPECT_GT(hierarchical, chosen);
+    EXPECT_NE(ring, tree);
 }
 
 TEST(CollectiveSeconds, RefusesMoreRanksThanThereAre) {
