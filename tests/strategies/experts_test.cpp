@@ -382,5 +382,17 @@ TEST(ExpertParallel, IllegalPlansNameTheirKey) {
               "/training/moe_pad_expert_input_to_capacity");
 }
 
+/// Both add no bias, and read zeros in its place.
+TEST(Experts, BesideASharedOneOfAnotherWidthReadAsManyZerosAsTheyNeed) {
+    Plan plan = moe_plan(1, 1, 2, 2);
+    plan.model.gated = false;
+    plan.model.activation = models::ActivationKind::gelu;
+    for (const std::uint32_t shared : {32U, 256U}) {
+        plan.model.shared_expert_ffn = shared;
+        validate(plan);
+        EXPECT_EQ(verify(build(plan)), std::vector<std::string>{}) << shared;
+    }
+}
+
 }  // namespace
 }  // namespace orrery::strategies
