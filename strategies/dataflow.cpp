@@ -1,5 +1,6 @@
 #include "strategies/dataflow.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/enum_table.hpp"
@@ -36,6 +37,8 @@ ValueId FlowBuilder::resolved(ValueId id) const {
 ValueId FlowBuilder::table(Table which, kernels::Format format, std::uint64_t elements) {
     const auto [known, fresh] = tables_.try_emplace(which, no_value);
     if (fresh) known->second = add({Role::table, format, elements, static_cast<std::uint32_t>(which)});
+    std::uint64_t& there = flow_.values[known->second].elements;  // zeros serve whoever takes most of them
+    there = std::max(there, elements);
     return known->second;
 }
 

@@ -1,5 +1,6 @@
 #include "strategies/gradient_buckets.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "strategies/ownership.hpp"
@@ -40,6 +41,19 @@ private:
     std::uint32_t open_ = none;
 };
 
+/// Behind full buckets a last layer that trains nothing (a frozen embedding) belongs to the one before it: nothing is
+/// formed that could be reduced.
+void join_empty(GradientBuckets& of) {
+    if (of.buckets.size() < 2 || of.buckets.back().parameters > 0) return;
+    const auto last = static_cast<std::uint32_t>(of.buckets.size() - 1);
+    GradientBucket& before = of.buckets[last - 1];
+    const GradientBucket& empty = of.buckets[last];
+    if (before.experts || before.chunk != empty.chunk) return;
+    before.position = empty.position;
+    for (auto& chunk : of.of_layer) std::ranges::replace(chunk, last, last - 1);
+    of.buckets.pop_back();
+}
+
 }  // namespace
 
 GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parameters, bool by_chunk) {
@@ -59,6 +73,7 @@ GradientBuckets gradient_buckets(const Stage& stage, std::uint64_t bucket_parame
         rest.close();
         experts.close();
     }
+    join_empty(result);
     return result;
 }
 

@@ -7,8 +7,9 @@ namespace orrery::strategies {
 Offload::Offload(const Plan& plan, const Stage& stage, Builder& builder, Intern& intern)
     : stage_(stage), builder_(builder), intern_(intern), layers_(plan.strategy.cpu_offloading_num_layers) {
     const PipelineShape shape = plan.pipeline_shape();
+    const std::uint32_t all = plan.model.two_stacks() ? chunk_sizes(plan).first : plan.model.layers;
     for (std::uint32_t c = 0; c < shape.chunks; ++c)
-        of_.push_back(layers_of(plan, plan.model.layers, shape.virtual_stage(c, stage.index)).count);
+        of_.push_back(layers_of(plan, all, shape.virtual_stage(c, stage.index)).count);
 }
 
 /// Calls that run beside the copy of a chunk's layer number k, before one waits for it: at least one.

@@ -8,6 +8,7 @@
 // has one layer's time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -41,8 +42,11 @@ public:
 
 private:
     [[nodiscard]] std::uint32_t calls_ahead(std::uint32_t chunk, std::uint32_t number) const;
+    /// Behind those that read the data: of an encoder's and a decoder's words there are two.
     [[nodiscard]] std::size_t first(std::uint32_t chunk) const {
-        return stage_.chunks[chunk].front().layer < 0 ? 1 : 0;
+        const auto& layers = stage_.chunks[chunk];
+        return static_cast<std::size_t>(
+            std::ranges::find_if(layers, [](const PlacedLayer& placed) { return placed.layer >= 0; }) - layers.begin());
     }
     [[nodiscard]] bool offloaded(std::uint32_t chunk, std::size_t position) const;
     void reload(const Slot& slot, std::size_t position);

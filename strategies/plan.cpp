@@ -279,6 +279,11 @@ void check_adapters(const Plan& plan) {
         refuse("/training/lora_rank",
                fmt::format("adapters of {}, which has experts, are not modelled yet", plan.model.name),
                "take a dense model, or leave it out");
+    if (plan.model.kv_lora_rank > 0 && plan.training.lora_targets == LoraTargets::qkv)
+        refuse(
+            "/training/lora_target_modules",
+            fmt::format("qkv, but {} makes queries, keys and values of latent ones by other layers", plan.model.name),
+            "set it to \"attention\" or \"all-linear\", or leave lora_rank out");
     if (plan.model.takes_images())
         refuse("/training/lora_rank", "adapters of a network over images are not modelled", "leave it out");
 }

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "strategies/hazards.hpp"
 #include "strategies/messages.hpp"
@@ -14,7 +17,7 @@ namespace orrery::strategies {
 
 namespace {
 
-/// One rank of one role, with a cursor for the host and one for each lane.
+/// One rank, with a cursor for the host and one for each lane.
 struct Runner {
     const Program* program = nullptr;
     std::uint32_t rank = 0;
@@ -38,75 +41,77 @@ struct Runner {
     }
 };
 
-/// Messages and collectives by who waits for whom.
+/// Messages and collectives by who waits for whom. runner_of: of each rank, the runner that stands for it.
 class Meeting {
 public:
-    Meeting(const StepProgram& step, std::vector<Runner>& runners, std::vector<std::string>& problems)
-        : step_(step), runners_(runners), problems_(problems) {}
+    Meeting(const StepProgram& step, std::vector<Runner>& runners, std::vector<std::uint32_t> runner_of,
+            std::vector<std::string>& problems)
+        : step_(step), runners_(runners), runner_of_(std::move(runner_of)), problems_(problems) {}
 
-    void arrive(std::uint32_t role, std::uint32_t op) {
-        const What& what = runners_[role].program->ops[op].what;
+    void arrive(std::uint32_t runner, std::uint32_t op) {
+        const What& what = runners_[runner].program->ops[op].what;
         if (const auto* send = std::get_if<Send>(&what))
-            return transfer(role, op, send->axis, send->delta, send->bytes, true);
+            return transfer(runner, op, send->axis, send->delta, send->bytes, true);
         if (const auto* recv = std::get_if<Recv>(&what))
-            return transfer(role, op, recv->axis, -recv->delta, recv->bytes, false);
-        if (const auto* collective = std::get_if<Collective>(&what)) return gather(role, op, *collective);
-        runners_[role].done[op] = true;
+            return transfer(runner, op, recv->axis, -recv->delta, recv->bytes, false);
+        if (const auto* collective = std::get_if<Collective>(&what)) return gather(runner, op, *collective);
+        runners_[runner].done[op] = true;
     }
 
 private:
     struct Post {
-        std::uint32_t role, op;
+        std::uint32_t runner, op;
         std::uint64_t bytes;
     };
 
-    void transfer(std::uint32_t role, std::uint32_t op, Axis axis, std::int32_t delta, std::uint64_t bytes,
+    void transfer(std::uint32_t runner, std::uint32_t op, Axis axis, std::int32_t delta, std::uint64_t bytes,
                   bool sends) {
-        const std::uint32_t rank = runners_[role].rank;
-        const std::uint32_t sender = sends ? role : step_.role[step_.mesh.peer(rank, axis, -delta)];
-        const bool gradients = carries_gradients(runners_[role].program->ops[op].lane);
+        const std::uint32_t rank = runners_[runner].rank;
+        const std::uint32_t sender = sends ? runner : runner_of_[step_.mesh.peer(rank, axis, -delta)];
+        const bool gradients = carries_gradients(runners_[runner].program->ops[op].lane);
         auto& [posted_sends, posted_recvs] = channels_[{sender, axis, delta, gradients}];
-        (sends ? posted_sends : posted_recvs).push_back({role, op, bytes});
+        (sends ? posted_sends : posted_recvs).push_back({runner, op, bytes});
         if (posted_sends.empty() || posted_recvs.empty()) return;
         const Post from = posted_sends.front(), to = posted_recvs.front();
         posted_sends.pop_front();
         posted_recvs.pop_front();
         if (from.bytes != to.bytes)
             problems_.push_back(fmt::format("{} op {} sends {} B, {} op {} receives {} B",
-                                            runners_[from.role].program->name, from.op, from.bytes,
-                                            runners_[to.role].program->name, to.op, to.bytes));
-        runners_[from.role].done[from.op] = runners_[to.role].done[to.op] = true;
+                                            runners_[from.runner].program->name, from.op, from.bytes,
+                                            runners_[to.runner].program->name, to.op, to.bytes));
+        runners_[from.runner].done[from.op] = runners_[to.runner].done[to.op] = true;
     }
 
-    void gather(std::uint32_t role, std::uint32_t op, const Collective& collective) {
-        const Lane lane = runners_[role].program->ops[op].lane;
-        std::set<std::uint32_t> roles;
-        for (const std::uint32_t rank : step_.mesh.group(runners_[role].rank, collective.group))
-            roles.insert(step_.role[rank]);
-        auto& waiting = groups_[{*roles.begin(), collective.group.bits(), lane}];
-        waiting.push_back({role, op, collective.bytes});
-        if (waiting.size() < roles.size()) return;
+    void gather(std::uint32_t runner, std::uint32_t op, const Collective& collective) {
+        const Lane lane = runners_[runner].program->ops[op].lane;
+        std::set<std::uint32_t> group;
+        for (const std::uint32_t rank : step_.mesh.group(runners_[runner].rank, collective.group))
+            group.insert(runner_of_[rank]);
+        auto& waiting = groups_[{*group.begin(), collective.group.bits(), lane}];
+        waiting.push_back({runner, op, collective.bytes});
+        if (waiting.size() < group.size()) return;
         for (const Post& post : waiting) {
-            const auto& other = std::get<Collective>(runners_[post.role].program->ops[post.op].what);
+            const auto& other = std::get<Collective>(runners_[post.runner].program->ops[post.op].what);
             if (post.bytes != collective.bytes || other.kind != collective.kind)
                 problems_.push_back(fmt::format("{} op {} and {} op {} meet in different collectives",
-                                                runners_[role].program->name, op, runners_[post.role].program->name,
+                                                runners_[runner].program->name, op, runners_[post.runner].program->name,
                                                 post.op));
-            runners_[post.role].done[post.op] = true;
+            runners_[post.runner].done[post.op] = true;
         }
         waiting.clear();
     }
 
     const StepProgram& step_;
     std::vector<Runner>& runners_;
+    const std::vector<std::uint32_t> runner_of_;
     std::vector<std::string>& problems_;
     using Wire = std::tuple<std::uint32_t, Axis, std::int32_t, bool>;  // sender, way, gradients or activations
     std::map<Wire, std::pair<std::deque<Post>, std::deque<Post>>> channels_;
     std::map<std::tuple<std::uint32_t, AxisSet::Bits, Lane>, std::vector<Post>> groups_;
 };
 
-/// Moves one role as far as it goes now; returns whether anything moved.
-bool advance(std::uint32_t role, Runner& runner, Meeting& meeting) {
+/// Moves one runner as far as it goes now; returns whether anything moved.
+bool advance(std::uint32_t number, Runner& runner, Meeting& meeting) {
     bool moved = false;
     const auto& ops = runner.program->ops;
     for (; runner.host < ops.size(); ++runner.host, moved = true) {
@@ -125,10 +130,20 @@ bool advance(std::uint32_t role, Runner& runner, Meeting& meeting) {
             if (!runner.issued[op] || !runner.ready(op)) break;
             ++next;
             moved = true;
-            meeting.arrive(role, op);
+            meeting.arrive(number, op);
         }
     }
     return moved;
+}
+
+/// One rank of each role stands for all that run it, where groups are of the same roles for all of them. Where a stage
+/// has several programs they are not: each rank stands for itself.
+bool each_rank(const StepProgram& step) { return step.programs_of_stage() > 1; }
+
+std::vector<std::uint32_t> runners_of_ranks(const StepProgram& step) {
+    std::vector<std::uint32_t> list(step.role.begin(), step.role.end());
+    if (each_rank(step)) std::iota(list.begin(), list.end(), 0U);
+    return list;
 }
 
 }  // namespace
@@ -136,23 +151,26 @@ bool advance(std::uint32_t role, Runner& runner, Meeting& meeting) {
 std::vector<std::string> stuck_operations(const StepProgram& step) {
     std::vector<std::string> problems;
     std::vector<Runner> runners;
-    for (std::uint32_t role = 0; role < step.programs.size(); ++role) {
-        std::uint32_t rank = 0;
-        while (rank < step.role.size() && step.role[rank] != role) ++rank;
-        if (rank == step.role.size()) return {fmt::format("no rank runs {}", step.programs[role].name)};
-        runners.emplace_back(step.programs[role], rank);
+    for (std::uint32_t role = 0; role < step.programs.size(); ++role)
+        if (std::ranges::find(step.role, role) == step.role.end())
+            return {fmt::format("no rank runs {}", step.programs[role].name)};
+    const std::vector<std::uint32_t> runner_of = runners_of_ranks(step);
+    const auto count = static_cast<std::uint32_t>(each_rank(step) ? step.role.size() : step.programs.size());
+    for (std::uint32_t number = 0; number < count; ++number) {
+        const auto rank = static_cast<std::uint32_t>(std::ranges::find(runner_of, number) - runner_of.begin());
+        runners.emplace_back(step.programs[step.role[rank]], rank);
     }
-    Meeting meeting(step, runners, problems);
+    Meeting meeting(step, runners, runner_of, problems);
     for (bool moved = true; moved;) {
         moved = false;
-        for (std::uint32_t role = 0; role < runners.size(); ++role) moved |= advance(role, runners[role], meeting);
+        for (std::uint32_t number = 0; number < count; ++number) moved |= advance(number, runners[number], meeting);
     }
     for (const Runner& runner : runners) {
         for (std::uint32_t op = 0; op < runner.done.size(); ++op) {
             if (runner.done[op]) continue;
             problems.push_back(fmt::format("deadlock: {} op {} ({}) never ends", runner.program->name, op,
                                            step.names[runner.program->ops[op].label.name]));
-            break;  // the first of each role says enough
+            break;  // the first of each says enough
         }
     }
     return problems;

@@ -38,6 +38,9 @@ void check_pairs(const Strategy& strategy) {
                                      : "set it to \"interleaved\" with virtual_pipeline 2 or more, or to \"dualpipe\"");
     if (strategy.recompute == Recompute::full)
         pairs("/strategy/recompute", "full", "set it to \"none\" or \"selective\"");
+    if (strategy.again().modules.has(Module::moe))
+        pairs("/strategy/recompute_modules", "moe, whose exchanges run again in the midst of a backward",
+              "leave moe out");
     if (strategy.dispatcher == Dispatcher::allgather)
         pairs("/strategy/moe_token_dispatcher_type", "allgather", "set it to \"alltoall\" or \"flex\"");
     if (strategy.sharding == Sharding::zero3)

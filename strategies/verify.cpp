@@ -80,8 +80,9 @@ private:
         }
         if (block.ops.front().lane != Lane::compute || block.ops.back().lane != Lane::compute)
             problem("{}: a block begins and ends on the compute lane", block.name);
+        const std::vector<bool> joined = joined_operations(block);
         for (std::size_t i = 0; i < block.ops.size(); ++i)
-            if (block.ops[i].lane != Lane::compute && (!forked(block, i) || !joined(block, i)))
+            if (block.ops[i].lane != Lane::compute && (!forked(block, i) || !joined[i]))
                 problem("{} op {}: lane {} is not joined by the compute lane", block.name, i, name(block.ops[i].lane));
     }
 
@@ -91,11 +92,14 @@ private:
                 return true;
         return false;
     }
-    static bool joined(const Program& block, std::size_t i) {
-        for (std::size_t j = i + 1; j < block.ops.size(); ++j)
-            if (block.ops[j].lane == Lane::compute && shares(block.writes(block.ops[i]), block.reads(block.ops[j])))
-                return true;
-        return false;
+    /// Those that the compute lane waits for, or another operation that is joined.
+    static std::vector<bool> joined_operations(const Program& block) {
+        std::vector<bool> joined(block.ops.size());
+        for (std::size_t i = block.ops.size(); i-- > 0;)
+            for (std::size_t j = i + 1; j < block.ops.size() && !joined[i]; ++j)
+                joined[i] = (joined[j] || block.ops[j].lane == Lane::compute) &&
+                            shares(block.writes(block.ops[i]), block.reads(block.ops[j]));
+        return joined;
     }
     static bool shares(std::span<const BufferId> a, std::span<const BufferId> b) {
         for (const BufferId x : a)

@@ -134,7 +134,7 @@ std::uint64_t blocks_of_weights(std::uint64_t numbers) {
 
 void QuantizedGather::write(const Label& label, std::uint64_t numbers, std::span<const BufferId> waits,
                             BufferId whole) {
-    const std::uint64_t part = numbers / ranks_, scales = blocks_of_weights(part) * scale_bytes;
+    const std::uint64_t part = (numbers + ranks_ - 1) / ranks_, scales = blocks_of_weights(part) * scale_bytes;
     const auto named = [&](std::string_view name) {
         Label other = label;
         other.name = intern_.name(name);

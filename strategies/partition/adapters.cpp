@@ -33,13 +33,19 @@ Works::iterator product(Works& works, bool backward) {
     });
 }
 
+/// Nobody takes the gradient of what it works on.
+void forget(Piece& piece) {
+    piece.backward.clear();
+    piece.saved_bytes = 0;
+}
+
 void freeze(Piece& piece) {
     std::erase_if(piece.backward, [](const Work& work) { return work.of_weights; });
-    if (piece.name == "embedding") piece.backward.clear();  // nobody takes the gradient of its input
     piece.frozen_parameters = piece.parameters;
     piece.parameters = piece.replicated_parameters = 0;
     piece.saved_bytes -= piece.weight_saved_bytes;
     piece.input_bytes = piece.weight_saved_bytes = piece.output_gradient_bytes = 0;
+    if (piece.name == "embedding") forget(piece);
 }
 
 /// rank: of the adapter. Its products are in the format of activations, beside fp8 ones too.
@@ -77,11 +83,13 @@ void add_adapter(Piece& piece, const Plan& plan, std::uint32_t rank, std::uint64
 
 void train_adapters_alone(ShardedLayer& layer, const Plan& plan) {
     layer.flow.complete = false;
+    const bool is_input = layer.pieces.front().name == "embedding";
     for (Piece& piece : layer.pieces) {
         const std::uint64_t input_bytes = piece.weight_saved_bytes;
         freeze(piece);
         if (has_adapter(piece.name, plan.training.lora_targets))
             add_adapter(piece, plan, plan.training.lora_rank, input_bytes);
+        if (is_input) forget(piece);
     }
 }
 

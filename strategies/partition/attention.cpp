@@ -119,7 +119,7 @@ void unfused(const LayerStream& stream, const Shape& s, Piece& piece) {
     piece.forward.push_back({"context copy", context_copy});
 
     piece.backward.push_back({"context copy backward", context_copy});
-    piece.backward.push_back({"attention context dgrad scores", gemm(s.keys, s.head_dim)});
+    piece.backward.push_back({"attention context dgrad scores", gemm(s.keys, s.value_dim)});
     piece.backward.push_back({"attention context dgrad values", of_keys(s.value_dim)});
     append(piece.backward, dropout.backward);
     if (widens) piece.backward.push_back({"gradient to fp32", over_scores(PointwiseKind::cast)});

@@ -124,11 +124,14 @@ void ExchangeSharder::gathered() {
     piece_.working_bytes = s_.result_bytes() + 2 * s_.kv_bytes() * ranks_;
 }
 
-/// Priced as the first rank's, whose parts are the sequence's first and its last.
+/// Priced as the first rank's, whose parts are the sequence's first and its last. Within a window those have least to
+/// do: then as the last rank's, whose parts are in the middle and which the others wait for.
 Attention ExchangeSharder::part_kernel(bool backward, std::uint32_t part) const {
     const std::uint32_t whole = s_.seq * ranks_, half = s_.seq / 2;
     if (!s_.causal) return kernel(backward, s_.seq, whole, false);
-    return kernel(backward, half, part == 0 ? half : whole, true);
+    const bool windowed = s_.window_in(whole) > 0;
+    const std::uint32_t first = windowed ? whole / 2 : half, last = windowed ? whole / 2 + half : whole;
+    return kernel(backward, half, part == 0 ? first : last, true);
 }
 
 /// Keys and values of all ranks, by position.

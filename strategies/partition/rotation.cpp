@@ -34,7 +34,9 @@ private:
     void turn_packed();
     void turn_apart();
     void turn_latent();
+    void turn_latent_in_place(View shared, View keys, View formed);
     [[nodiscard]] bool latent() const { return spec_.kv_lora_rank > 0; }
+    [[nodiscard]] bool by_operators() const { return stream_.plan.training.kernel_fusion != KernelFusion::full; }
     /// Over the columns of queries (0) or keys (1) on this rank.
     [[nodiscard]] std::uint64_t columns(std::size_t which) const {
         return std::uint64_t{which == 0 ? spec_.heads : spec_.kv_heads} * op_.head_dim / stream_.tensor;
@@ -120,9 +122,8 @@ void RotationSharder::norm() {
 }
 
 void RotationSharder::turn() {
-    if (stream_.plan.training.kernel_fusion != KernelFusion::full)
-        return rope_by_operators(piece_, {stream_.element, stream_.tokens, width_});
     if (latent()) return turn_latent();
+    if (by_operators()) return rope_by_operators(piece_, {stream_.element, stream_.tokens, width_});
     stream_.apart.empty() ? turn_packed() : turn_apart();
 }
 
@@ -145,23 +146,16 @@ void RotationSharder::turn_apart() {
     }
 }
 
-/// Queries in place; keys are made of each head's own columns and of those that rotate, which all heads share. Each
-/// tensor rank has formed the gradient of these over its heads.
-void RotationSharder::turn_latent() {
+/// Queries in place; keys are made of each head's own columns and of those that rotate, which all heads share. formed:
+/// of these the gradient.
+void RotationSharder::turn_latent_in_place(View shared, View keys, View formed) {
     auto& flow = stream_.flow;
     const LayerStream::Latent& latent = stream_.latent;
-    const std::uint64_t cols = columns(0), turned = spec_.rope_head_dim;
     const View cos = angles(Table::rope_cos), sin = angles(Table::rope_sin);
-    const View keys{stream_.activation(stream_.tokens * cols)};
-    const View shared{stream_.convert(piece_.forward, "gather shared keys", stream_.residual, Placement::replicated,
-                                      turned, latent.turned)};
-    const bool scattered = stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
-    const ValueId gradient = flow.gradient_of(latent.turned);
-    const View formed{scattered ? flow.gradient(stream_.format(), stream_.tokens * turned) : gradient};
     for (const PointwiseKind kind : {PointwiseKind::rope, PointwiseKind::rope_backward}) {
         const bool there = kind == PointwiseKind::rope;
-        Launch own = launch_of(over(kind, cols), 0);
-        own.settings.turned = turned;
+        Launch own = launch_of(over(kind, columns(0)), 0);
+        own.settings.turned = spec_.rope_head_dim;
         Launch whole = own;
         whole.settings.shared = true;
         Detail detail = in_place(there ? latent.queries : flow.gradient_of(latent.queries), own);
@@ -171,6 +165,21 @@ void RotationSharder::turn_latent() {
                 : Detail{{{flow.gradient_of(keys.value)}, cos, sin, {flow.gradient_of(latent.plain)}, formed}, whole}};
         add(kind, std::move(detail));
     }
+}
+
+/// Each tensor rank forms the gradient of shared columns over its heads.
+void RotationSharder::turn_latent() {
+    auto& flow = stream_.flow;
+    const LayerStream::Latent& latent = stream_.latent;
+    const std::uint64_t turned = spec_.rope_head_dim;
+    const View keys{stream_.activation(stream_.tokens * columns(0))};
+    const View shared{stream_.convert(piece_.forward, "gather shared keys", stream_.residual, Placement::replicated,
+                                      turned, latent.turned)};
+    const bool scattered = stream_.tensor > 1 && stream_.residual == Placement::sharded_sequence;
+    const ValueId gradient = flow.gradient_of(latent.turned);
+    const View formed{scattered ? flow.gradient(stream_.format(), stream_.tokens * turned) : gradient};
+    by_operators() ? rope_by_operators(piece_, {stream_.element, stream_.tokens, width_})
+                   : turn_latent_in_place(shared, keys, formed);
     stream_.convert(piece_.backward, "reduce shared key gradients", Placement::partial, stream_.residual, turned,
                     formed.value, gradient);
     stream_.apart = {latent.queries, keys.value, latent.values};

@@ -326,6 +326,9 @@ void finish(LayerStream& stream) {
         flow.complete = false;
         return each_detail(stream.layer, [](Detail& detail) { detail = {}; });
     }
+    const Training& training = stream.plan.training;  // what activations are cast to is no tensor of the flow
+    if (stream.bytes == 2 && (training.fp32_residual_connection || training.fp32_activation_function))
+        flow.complete = false;
     const auto resolve = [&](Detail& detail) {
         for (View& view : detail.operands) view.value = stream.flow.resolved(view.value);
     };

@@ -31,6 +31,8 @@ constexpr std::array table{
     Law{"set", "--set is an edited file", set_as_edited},
     Law{"anywhere", "the same bytes in any folder and locale", same_bytes_anywhere, true},
     Law{"beside", "the same bytes beside other predictions", same_bytes_beside_others},
+    Law{"programs", "whichever strategies meet: FLOPs, gradients, updates, memory, an end", programs_hold},
+    Law{"combined", "their times add up, folded or not, and are the longest path", combinations_are_timed},
 };
 
 constexpr std::array parts{&Breakdown::gemm,        &Breakdown::attention,   &Breakdown::memory_bound,

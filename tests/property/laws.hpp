@@ -56,5 +56,7 @@ void a_straggler_delays(const Case& of);
 void set_as_edited(const Case& of);
 void same_bytes_anywhere(const Case& of);
 void same_bytes_beside_others(const Case& of);
+void programs_hold(const Case& of);           ///< of the seed's combination: program_laws.hpp
+void combinations_are_timed(const Case& of);  ///< of the same
 
 }  // namespace orrery::laws

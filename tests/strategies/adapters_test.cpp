@@ -104,5 +104,42 @@ TEST(Adapters, AreRefusedBesideExperts) {
     }
 }
 
+/// Nobody takes the gradient of a frozen embedding, with what lies behind it in its layer: nothing is kept for one.
+TEST(Adapters, AFrozenEmbeddingKeepsNothing) {
+    for (models::ModelSpec model : {tiny_gpt(), tiny_bert()}) {
+        Plan plan = plan_of(4);
+        plan.model = model;
+        const ShardedLayer embedding = shard(models::build(plan.model).layer("embedding"), plan);
+        EXPECT_EQ(embedding.saved_bytes(), 0U) << model.name;
+        for (const Piece& piece : embedding.pieces) EXPECT_TRUE(piece.backward.empty()) << piece.name;
+    }
+}
+
+/// DeepSeek's attention has no layer that makes queries, keys and values of hidden states.
+TEST(Adapters, LatentAttentionHasNoLayerOfThreeToAdapt) {
+    Plan plan = plan_of(4, LoraTargets::qkv);
+    plan.model = latent_llama();
+    EXPECT_EQ(refused_at(plan), "/training/lora_target_modules");
+    plan.training.lora_targets = LoraTargets::attention;
+    EXPECT_EQ(refused_at(plan), "accepted");
+    EXPECT_GT(block(plan).parameters(), 0U);
+}
+
+/// A bucket that is full before the embedding is the last.
+TEST(Adapters, AFrozenEmbeddingHasNoBucket) {
+    Plan plan = plan_of(4);
+    plan.strategy.sharding = Sharding::zero3;
+    plan.strategy.bucket_bytes = 4;  // of any parameter
+    for (const auto schedule : {ScheduleKind::one_f_one_b, ScheduleKind::zb_h1}) {
+        plan.strategy.schedule = schedule;
+        const StepProgram step = build(plan);
+        EXPECT_EQ(verify(step), std::vector<std::string>{});
+        for (const Op& op : step.programs.front().ops) {
+            const auto* collective = std::get_if<Collective>(&op.what);
+            EXPECT_TRUE(collective == nullptr || collective->bytes > 0) << step.names[op.label.name];
+        }
+    }
+}
+
 }  // namespace
 }  // namespace orrery::strategies

@@ -159,5 +159,18 @@ TEST(Context, RefusalsNameAKeyAndARemedy) {
     EXPECT_NE(refusal(sequence).find("2 tokens of each context rank"), std::string::npos);
 }
 
+/// Within a window the first rank has least to do, and all wait for those whose queries see a whole one.
+TEST(Context, GatheredKeysOfAWindowArePricedAsTheSlowestRanks) {
+    for (const std::uint32_t ranks : {2U, 4U}) {
+        Plan plan = plan_of(ranks, all_gather);
+        plan.model.attention_window = 512;
+        const Layer shared(plan);
+        const double seen = 512 - 0.5, queries = 4096.0 / ranks * plan.training.micro_batch;
+        const double each = 2 * 2.0 * plan.model.heads * plan.model.head_dim;  // two products
+        EXPECT_DOUBLE_EQ(shared.flops(shared.blocks.forward, true), queries * seen * each);
+        EXPECT_DOUBLE_EQ(shared.flops(shared.blocks.backward, true), 2.5 * queries * seen * each);
+    }
+}
+
 }  // namespace
 }  // namespace orrery::strategies

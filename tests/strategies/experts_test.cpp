@@ -382,5 +382,41 @@ TEST(ExpertParallel, IllegalPlansNameTheirKey) {
               "/training/moe_pad_expert_input_to_capacity");
 }
 
+/// Both add no bias, and read zeros in its place.
+TEST(Experts, BesideASharedOneOfAnotherWidthReadAsManyZerosAsTheyNeed) {
+    Plan plan = moe_plan(1, 1, 2, 2);
+    plan.training.fused_attention = true;
+    plan.model.gated = false;
+    plan.model.activation = models::ActivationKind::gelu;
+    for (const std::uint32_t shared : {32U, 256U}) {
+        plan.model.shared_expert_ffn = shared;
+        validate(plan);
+        EXPECT_EQ(verify(build(plan)), std::vector<std::string>{}) << shared;
+    }
+}
+
+/// What real execution refuses is not held against contracts: shares of tokens that are not whole, tokens that experts
+/// have no room for, and room that they do not fill.
+TEST(Experts, UnevenSharesArePricedAlone) {
+    const auto is_complete = [](const auto& change) {
+        Plan plan = moe_plan(1, 1, 2, 2);
+        plan.training.fused_attention = true;
+        change(plan);
+        validate(plan);
+        EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+        return shard(models::build(plan.model).layer("moe block"), plan).flow.complete;
+    };
+    EXPECT_TRUE(is_complete([](Plan& /*plan*/) {}));
+    EXPECT_FALSE(is_complete([](Plan& plan) {
+        plan.training.seq = plan.training.micro_batch = 3;
+        plan.training.global_batch = 6;
+    }));
+    EXPECT_FALSE(is_complete([](Plan& plan) { plan.training.expert_capacity = 0.5; }));
+    EXPECT_FALSE(is_complete([](Plan& plan) {
+        plan.training.expert_capacity = 1.5;
+        plan.training.pad_to_capacity = true;
+    }));
+}
+
 }  // namespace
 }  // namespace orrery::strategies

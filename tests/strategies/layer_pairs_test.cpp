@@ -142,5 +142,17 @@ TEST(LayerPairs, AreRefusedBesideWhatTheyAreNotKnownWith) {
     EXPECT_EQ(refused_at(paired(tiny_plan(1, 1, 2))), "/strategy/overlap_moe_expert_parallel_comm") << "no experts";
 }
 
+/// Its exchanges would run again while those of the other micro-batch are under way.
+TEST(LayerPairs, ExpertsDoNotRunAgain) {
+    Plan plan = moe_plan(1, 1, 2, 2);
+    plan.strategy.overlap_expert_exchanges = true;
+    plan.strategy.recompute = Recompute::selective;
+    plan.strategy.recompute_modules = "layernorm,moe";
+    EXPECT_EQ(refused_at(plan), "/strategy/recompute_modules");
+    plan.strategy.recompute_modules = "layernorm,moe_act";
+    EXPECT_EQ(refused_at(plan), "accepted");
+    EXPECT_EQ(verify(build(plan)), std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace orrery::strategies

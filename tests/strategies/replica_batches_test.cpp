@@ -270,5 +270,17 @@ TEST(ReplicaBatches, FirstReplicasKeepTheirShares) {
     EXPECT_EQ(mean_share(plan_of("2x3,1,5", 12, 4)), 6);
 }
 
+/// A rank's group of those that keep the same shares is of ranks that take as many as it does, or of others.
+TEST(ReplicaBatches, MeetInGroupsOfRanksThatTakeDifferentNumbers) {
+    for (const char* const list : {"3,1,1,3", "3,3,1,1", "3,1,2,2", "2x1,4,2"})
+        for (const Sharding sharding : {Sharding::none, Sharding::zero1}) {
+            Plan plan = plan_of(list, 8, 4, 2);
+            plan.strategy.sharding = sharding;
+            plan.strategy.optimizer_instances = sharding == Sharding::none ? 1 : 2;
+            EXPECT_EQ(refusal(plan), "");
+            EXPECT_EQ(verify(build(plan)), std::vector<std::string>{}) << list;
+        }
+}
+
 }  // namespace
 }  // namespace orrery::strategies

@@ -163,5 +163,27 @@ TEST(T5, WhatIsNotSupportedIsRefusedByKey) {
     EXPECT_EQ(pointer_of([](Plan& p) { p.model = tiny_gpt(), p.training.seq = 128; }), "/training/decoder_seq");
 }
 
+/// What leaves the device comes back for its backward: of each micro-batch as many layers of both stacks as the plan
+/// says, none of those that look words up.
+TEST(T5, OffloadedLayersAreThoseOfBothStacks) {
+    Plan plan = t5();
+    const std::uint32_t all = 2 * 12 + 1;  // with the encoder's norm
+    for (const std::uint32_t layers : {1U, 3U, 12U, all}) {
+        plan.strategy.cpu_offloading_num_layers = layers;
+        validate(plan);
+        const StepProgram step = build(plan);
+        EXPECT_TRUE(verify(step).empty());
+        std::uint64_t there = 0, back = 0, copies = 0;
+        for (const Op& op : step.programs.front().ops)
+            if (const auto* copy = std::get_if<Copy>(&op.what)) {
+                (copy->to == Copy::To::host ? there : back) += copy->bytes;
+                copies += copy->to == Copy::To::host ? 1 : 0;
+                EXPECT_GE(op.label.layer, 0) << layers;
+            }
+        EXPECT_EQ(there, back) << layers;
+        EXPECT_EQ(copies, plan.micro_batches() * layers);
+    }
+}
+
 }  // namespace
 }  // namespace orrery::strategies

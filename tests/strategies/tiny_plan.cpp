@@ -48,6 +48,18 @@ models::ModelSpec tiny_bert() {
     return spec;
 }
 
+models::ModelSpec latent_llama() {
+    models::ModelSpec spec = tiny_llama();
+    spec.name = "latent-llama";
+    spec.kv_heads = spec.heads;
+    spec.q_lora_rank = 48;
+    spec.kv_lora_rank = 32;
+    spec.head_dim = 24;
+    spec.rope_head_dim = 8;
+    spec.v_head_dim = 16;
+    return spec;
+}
+
 Plan tiny_plan(std::uint32_t tensor, std::uint32_t pipeline, std::uint32_t data) {
     Plan plan;
     plan.model = tiny_gpt();

@@ -16,6 +16,9 @@ models::ModelSpec tiny_llama();
 /// BERT with its head: post-norm, segment table, norm behind the embedding.
 models::ModelSpec tiny_bert();
 
+/// tiny_llama with DeepSeek's attention: keys of 24 columns, 8 of which rotate, values of 16.
+models::ModelSpec latent_llama();
+
 /// tiny_gpt in bf16 with unfused attention, 128 tokens, micro-batches of 2, four micro-batches a rank.
 Plan tiny_plan(std::uint32_t tensor = 1, std::uint32_t pipeline = 1, std::uint32_t data = 1);
 

@@ -172,5 +172,21 @@ TEST(Verify, BlocksThatAreEmptyOrLeaveTheirRank) {
     expect_found(step, "a block holds a send, a receive or a host sync");
 }
 
+/// The compute lane waits for an operation that waits for it.
+TEST(Verify, AnOtherLaneIsWaitedForThroughItsNextOperation) {
+    StepProgram step = frame();
+    Builder block("block");
+    const BufferId a = block.buffer(8, Keep::scratch), b = block.buffer(8, Keep::scratch),
+                   c = block.buffer(8, Keep::scratch);
+    const Collective sum{kernels::CollectiveKind::all_reduce, {Axis::tensor}, 64};
+    block.emit(Lane::compute, {}, Compute{0}, {}, {a});
+    block.emit(Lane::tensor, {}, sum, {a}, {b});
+    block.emit(Lane::tensor, {}, sum, {a, b}, {c});
+    block.emit(Lane::compute, {}, Compute{0}, {c}, {});
+    step.blocks.front() = std::move(block).finish();
+    step.programs = {first_stage(), last_stage()};
+    EXPECT_EQ(verify(step), std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace orrery::strategies

@@ -69,5 +69,20 @@ TEST(WideActivations, WhereEachOperationIsAKernelTheyAreCast) {
     EXPECT_EQ(casts, 4) << "into fp32 and back, forward and backward";
 }
 
+/// Casts are no tensors of a layer's flow: such a step is priced, and its operands are not held against contracts.
+TEST(WideActivations, ArePricedAlone) {
+    for (models::ModelSpec model : {tiny_gpt(), tiny_llama(), tiny_bert()})
+        for (const bool stream : {false, true}) {
+            Plan plan = in_bf16();
+            plan.model = model;
+            plan.model.dropout = 0;
+            plan.training.fused_attention = true;
+            EXPECT_TRUE(block(plan).flow.complete) << model.name;
+            (stream ? plan.training.fp32_residual_connection : plan.training.fp32_activation_function) = true;
+            EXPECT_FALSE(block(plan).flow.complete) << model.name;
+            EXPECT_EQ(verify(build(plan)), std::vector<std::string>{}) << model.name;
+        }
+}
+
 }  // namespace
 }  // namespace orrery::strategies

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/catalog.hpp"
 #include "strategies/build.hpp"
 #include "tests/strategies/tiny_plan.hpp"
 
@@ -259,6 +260,19 @@ TEST(ZeroPlusPlus, WhatItDoesNotGoWithIsRefused) {
     experts.strategy.sharding = Sharding::zero3;
     experts.strategy.quantized_weights = true;
     EXPECT_EQ(refused_at(experts), weights);
+}
+
+/// Partitions are filled up: a layer of fewer numbers than there are ranks is one number on each.
+TEST(ZeroPlusPlus, GathersLayersOfFewerNumbersThanRanks) {
+    Plan plan = tiny_plan(1, 1, 10);
+    plan.model = models::find("clip-vit-b32");
+    plan.training.seq = 50;
+    plan.training.decoder_seq = 77;
+    plan.training.global_batch = 10 * plan.training.micro_batch;
+    plan.strategy.sharding = Sharding::zero3;
+    plan.strategy.quantized_weights = true;
+    validate(plan);
+    for (const kernels::Kernel& kernel : build(plan).kernels) EXPECT_GT(kernels::bytes(kernel), 0);
 }
 
 }  // namespace
