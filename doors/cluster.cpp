@@ -106,12 +106,17 @@ void put_replicas(std::uint64_t gpus, const Origin& origin, Draft& draft) {
     constexpr std::uint64_t one = 1, most = 1U << 27U;  // --set is not checked yet
     const std::uint64_t tensor = std::clamp(draft.whole("/strategy/tensor", 1), one, most);
     const std::uint64_t pipeline = std::clamp(draft.whole("/strategy/pipeline", 1), one, most);
-    const std::uint64_t replica = tensor * pipeline;
+    const std::uint64_t context = std::clamp(draft.whole("/strategy/context", 1), one, most);
+    std::uint64_t replica = tensor * pipeline;
+    std::string product = fmt::format("tensor {} x pipeline {}", tensor, pipeline);
+    if (context > 1 && replica <= most) {
+        replica *= context;
+        product += fmt::format(" x context {}", context);
+    }
     if (gpus % replica == 0) return draft.set("/strategy/data", gpus / replica, origin);
-    draft.findings.refuse(
-        origin.place, origin.name,
-        fmt::format("{} GPUs are no multiple of tensor {} x pipeline {} = {}", gpus, tensor, pipeline, replica),
-        fmt::format("--gpus {}, or another multiple", (gpus / replica + 1) * replica));
+    draft.findings.refuse(origin.place, origin.name,
+                          fmt::format("{} GPUs are no multiple of {} = {}", gpus, product, replica),
+                          fmt::format("--gpus {}, or another multiple", (gpus / replica + 1) * replica));
 }
 
 }  // namespace

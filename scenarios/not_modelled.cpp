@@ -18,6 +18,8 @@ constexpr std::string_view hybrid_instead =
     "\"sharding\": \"zero3\" with \"num_distributed_optimizer_instances\": the number of groups that share";
 constexpr std::string_view bubble_instead = "\"zb-h1\", \"zb-h2\", or \"zb-v\" with virtual_pipeline 2";
 
+constexpr std::string_view flush = "early backwards with a flush (DAPPLE, PipeDream-Flush) have another name here",
+                           flush_instead = "\"1f1b\"";
 constexpr std::string_view cycles =
                                "what is ready at each cycle of Horovod depends on times, which a plan does not know",
                            cycles_instead =
@@ -53,6 +55,8 @@ constexpr std::array table{
     NotModelled{strategy, "sharding", "shard_grad_op", "ZeRO-2 has another name here", zero_instead},
     NotModelled{strategy, "horovod_fusion_threshold", "", cycles, cycles_instead},
     NotModelled{strategy, "horovod_cycle_time", "", cycles, cycles_instead},
+    NotModelled{strategy, "schedule", "dapple", flush, flush_instead},
+    NotModelled{strategy, "schedule", "pipedream-flush", flush, flush_instead},
     NotModelled{strategy, "schedule", "zero_bubble", "zero-bubble schedules have names of their own", bubble_instead},
     NotModelled{scopes, "devices", "", "which GPU a rank runs on is said of all of them",
                 "\"placement\" or \"placement_file\" in \"strategy\""},

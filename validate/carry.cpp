@@ -19,10 +19,10 @@ using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr const char* row_fields[] = {
-    "id",      "kind",     "source",   "paper",   "table",      "model",        "precision", "gpu",      "node",
-    "gpus",    "nodes",    "network",  "tp",      "pp",         "vpp",          "dp",        "ep",       "cp",
-    "sp",      "sharding", "mbs",      "gbs",     "grad_accum", "recompute",    "switches",  "measured", "flags",
-    "overlap", "etp",      "scenario", "assumed", "origin_of",  "gpus_per_node"};
+    "id",      "kind",     "source",   "paper",   "table",      "model",         "precision", "gpu",       "node",
+    "gpus",    "nodes",    "network",  "tp",      "pp",         "vpp",           "dp",        "ep",        "cp",
+    "sp",      "sharding", "mbs",      "gbs",     "grad_accum", "recompute",     "switches",  "measured",  "flags",
+    "overlap", "etp",      "scenario", "assumed", "origin_of",  "gpus_per_node", "base",      "unmodelled"};
 constexpr const char* model_fields[] = {"name",      "layers",  "hidden",         "heads",  "kv_heads", "head_dim",
                                         "ffn",       "seq",     "vocab",          "gated",  "experts",  "topk",
                                         "attention", "moe_ffn", "shared_experts", "variant"};

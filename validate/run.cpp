@@ -16,6 +16,7 @@
 #include "validate/map_row.hpp"
 #include "validate/measured.hpp"
 #include "validate/memory.hpp"
+#include "validate/ratios.hpp"
 #include "validate/rows.hpp"
 #include "validate/scenario_key.hpp"
 #include "validate/training_runs.hpp"
@@ -44,8 +45,10 @@ class Runner {
 public:
     explicit Runner(const Predictor& predictor) : predictor_(predictor) {}
 
-    void run(const Row& row) {
-        if (row.kind() == "collective") {
+    void run(const Row& row, const std::vector<Row>& file) {
+        if (row.kind() == "ratio") {
+            ratios.push_back(guarded(row, [&](Result& result) { ratio(row, file, result); }));
+        } else if (row.kind() == "collective") {
             collectives.push_back(guarded(row, [&](Result& result) { collective(row, result); }));
         } else if (row.kind() == "training_run") {
             training_run(row);
@@ -57,7 +60,7 @@ public:
         }
     }
 
-    std::vector<Result> steps, memory, collectives, trainings;
+    std::vector<Result> steps, memory, collectives, trainings, ratios;
 
 private:
     /// Whatever happens, the row ends with a reason.
@@ -134,6 +137,12 @@ private:
                        fmt::format("|{}", kernels::name(training.precision.compute));
         result.rank_measured = measured / training.global_batch;
         result.rank_prediction = result.prediction / training.global_batch;
+    }
+
+    void ratio(const Row& row, const std::vector<Row>& file, Result& result) {
+        const Ratio plans = read_ratio(row, file);
+        const auto seconds = [&](const scenarios::Scenario& scenario) { return outcome(scenario).seconds; };
+        compare(result, plans.measured, throughput_ratio(plans, seconds));
     }
 
     void training_run(const Row& row) {
@@ -218,12 +227,12 @@ Report validate_files(const std::vector<std::filesystem::path>& files, const Pre
     Runner runner(predictor);
     for (const RowFile& file : loaded) {
         for (const Row& row : file.rows) {
-            runner.run(row);
+            runner.run(row, file.rows);
             if (progress) progress(++done, total);
         }
     }
     return {score(std::move(runner.steps)), score(std::move(runner.memory), memory_looked_at),
-            score(std::move(runner.collectives)), score(std::move(runner.trainings))};
+            score(std::move(runner.collectives)), score(std::move(runner.trainings)), score(std::move(runner.ratios))};
 }
 
 std::vector<std::filesystem::path> carried_files() {

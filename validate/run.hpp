@@ -32,11 +32,12 @@ struct Predictor {
 Predictor simulator(bool held_out = false);
 
 struct Report {
-    Table steps;        ///< every row that is neither a collective nor a memory measurement, in seconds
+    Table steps;        ///< every row of none of the kinds below, in seconds
     Table memory;       ///< memory rows, and steps that also print their memory, in bytes
     Table collectives;  ///< in seconds
     /// Whole trainings: what was measured stands for the source (training_runs.hpp), each in its own unit.
     Table trainings = {};
+    Table ratios = {};  ///< throughputs of one plan over another's (ratios.hpp)
 };
 
 /// Predicts every row of every file, one after the other: the simulator's engine is single-threaded. Equal scenarios

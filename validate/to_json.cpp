@@ -77,6 +77,7 @@ nlohmann::ordered_json to_json(const Report& report) {
     fill(result["memory"], report.memory, Unit::bytes, false);
     fill(result["collectives"], report.collectives, Unit::seconds, true);
     if (!report.trainings.rows.empty()) fill(result["trainings"], report.trainings, Unit::own, false);
+    if (!report.ratios.rows.empty()) fill(result["ratios"], report.ratios, Unit::own, false);
     return result;
 }
 

@@ -87,6 +87,7 @@ std::string to_text(const Report& report) {
     text += section("COLLECTIVES", "median error over the sizes of a row, seconds", report.collectives);
     text +=
         section("WHOLE TRAININGS", "by what was measured; goodput in points, the others relative", report.trainings);
+    text += section("RATIOS", "samples a second of one plan over another's", report.ratios);
     while (text.ends_with("\n\n")) text.pop_back();
     return text;
 }

@@ -69,8 +69,7 @@ constexpr Row rows[] = {
         "--set training.grad_reduce_precision=bf16"),
     refused("tensor_parallel.autotp_size", "is given beside the file", "--set strategy.tensor=N", Takes::one, "1"),
     harmless("tensor_parallel.*"),
-    refused("sequence_parallel_size", "sequence parallelism by exchange (Ulysses) is not modelled yet", "1",
-        Takes::one, "1"),
+    rule("sequence_parallel_size"),
     harmless("prescale_gradients"), harmless("gradient_predivide_factor"), harmless("steps_per_print"),
     harmless("wall_clock_breakdown"), harmless("dump_state"), harmless("tensorboard.*"), harmless("wandb.*"),
     harmless("csv_monitor.*"), harmless("comet.*"), harmless("comms_logger.*"), harmless("flops_profiler.*"),
@@ -107,6 +106,15 @@ void read_batches(const Givens& given, Draft& draft) {
                "--set training.micro_batch_size=N");
     draft.want("/training/seq_length", draft.whole_file(), "DeepSpeed's files do not say how long sequences are",
                "--set training.seq_length=N");
+}
+
+/// Ranks that exchange heads (Ulysses). The whole batch counts data ranks alone (runtime/config.py: world size over
+/// sequence_parallel_size), and ZeRO shards over both, as context ranks join data ranks here.
+void read_sequence_ranks(const Givens& given, Draft& draft) {
+    const Given* const ranks = given.find("sequence_parallel_size");
+    if (ranks == nullptr) return;
+    put("/strategy/context", ranks, draft);
+    if (draft.whole("/strategy/context", 1) > 1) draft.set("/strategy/cp_comm_type", "a2a", ranks->origin);
 }
 
 void read_precision(const Givens& given, Draft& draft) {
@@ -224,6 +232,7 @@ void read_deepspeed(const Request& request, Draft& draft) {
     const Givens given = flattened(read_json(request.file), request.file);
     apply(rows, given, draft);
     read_batches(given, draft);
+    read_sequence_ranks(given, draft);
     put("/training/clip_grad", given.find("gradient_clipping"), draft);
     draft.set_default("/training/clip_grad", 0, draft.whole_file());  // DeepSpeed clips where it is told to
     read_precision(given, draft);

@@ -5,6 +5,7 @@
 
 #include "doors/convert.hpp"
 #include "doors/documents/flatten.hpp"
+#include "doors/documents/torchtitan_stages.hpp"
 #include "doors/model.hpp"
 #include "doors/readers.hpp"
 #include "models/catalog.hpp"
@@ -32,10 +33,9 @@ constexpr Row rows[] = {
     rule("parallelism.fsdp_reshard_after_forward"),
     rule("parallelism.context_parallel_degree"), rule("parallelism.context_parallel_rotate_method"),
     rule("parallelism.pipeline_parallel_microbatch_size"),
-    refused("parallelism.pipeline_parallel_split_points", "stages of unequal size are not modelled yet", "[]",
-        Takes::one, "[]"),
-    refused("parallelism.module_fqns_per_model_part", "stages of unequal size are not modelled yet", "leave it out"),
-    rule("parallelism.pipeline_parallel_layers_per_stage"),
+    rule("parallelism.pipeline_parallel_split_points"), rule("parallelism.module_fqns_per_model_part"),
+    noted("parallelism.pipeline_parallel_layers_per_stage", "each stage has as many layers",
+        "--set strategy.pipeline_layers=N,N,..."),
     noted("parallelism.enable_async_tensor_parallel",
         "tensor-parallel collectives are not split to run beside their products", estimate),
     harmless("parallelism.disable_loss_parallel"), harmless("parallelism.enable_compiled_autograd"),
@@ -233,6 +233,7 @@ void read_torchtitan(const Request& request, Draft& draft) {
     apply(rows, given, draft);
     read_catalog_model(request, given, draft);
     read_degrees(given, draft);
+    read_torchtitan_stages(given, draft);
     read_sharding(given, draft);
     read_batches(given, draft);
     read_recomputation(given, draft);

@@ -171,6 +171,23 @@ TEST(DeepSpeed, ReadsMuon) {
     EXPECT_TRUE(says(read("3"), Verdict::refused, "Muon under zero3")) << refusals(read("3"));
 }
 
+TEST(DeepSpeed, ReadsRanksThatExchangeHeads) {
+    const auto with = [](const char* ranks) {
+        return imported("deepspeed",
+                        R"({"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 2,
+                            "zero_optimization": {"stage": 1}, "sequence_parallel_size": )" +
+                            std::string(ranks) + "}",
+                        on(8), gpt2);
+    };
+    const Imported four = with("4");
+    EXPECT_FALSE(four.refused()) << refusals(four);
+    EXPECT_EQ(at(four, "/strategy/context"), 4);
+    EXPECT_EQ(at(four, "/strategy/cp_comm_type"), "a2a");
+    EXPECT_EQ(at(four, "/strategy/data"), 2);
+    EXPECT_EQ(at(four, "/training/global_batch_size"), 4);
+    EXPECT_EQ(at(with("1"), "/strategy/cp_comm_type"), nullptr);
+}
+
 TEST(DeepSpeed, RefusesOtherDevicesAndOptimizersWithTheirPointers) {
     const Imported read = imported("deepspeed", R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1,
         "optimizer": {"type": "Shampoo"}, "zero_optimization": {"stage": 3, "offload_param": {"device": "hpu"},

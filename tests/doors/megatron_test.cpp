@@ -217,6 +217,7 @@ TEST(Megatron, ReadsWindows) {
 TEST(Megatron, ReadsContextRanks) {
     const Imported ring = with("--context-parallel-size 2");
     EXPECT_EQ(at(ring, "/strategy/context"), 2) << refusals(ring);
+    EXPECT_EQ(at(ring, "/strategy/data").get<int>() * 2, at(with("--context-parallel-size 1"), "/strategy/data"));
     EXPECT_EQ(at(with("--context-parallel-size 2 --cp-comm-type a2a"), "/strategy/cp_comm_type"), "a2a");
     EXPECT_EQ(at(with("--context-parallel-size 2 --cp-comm-type p2p p2p"), "/strategy/cp_comm_type"), "p2p");
     EXPECT_TRUE(says(with("--context-parallel-size 2 --cp-comm-type p2p a2a"), Verdict::refused, "--cp-comm-type"));

@@ -80,6 +80,50 @@ TEST(TorchTitan, ReadsPipelinesInAV) {
     EXPECT_EQ(at(job, "/strategy/virtual_pipeline"), 2);
 }
 
+Imported pipelined(const std::string& keys, const char* schedule = "1F1B", int stages = 4) {
+    return read("[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 16\nseq_len = 8192\n" +
+                std::string("[parallelism]\npipeline_parallel_degree = ") + std::to_string(stages) +
+                "\npipeline_parallel_schedule = \"" + schedule + "\"\n" + keys + "\n");
+}
+
+TEST(TorchTitan, ReadsStagesOfUnequalSize) {
+    const std::string points = "pipeline_parallel_split_points = ";
+    const Imported list = pipelined(points + "[\"layers.7\", \"layers.16\", \"layers.25\"]");
+    EXPECT_EQ(at(list, "/strategy/pipeline_layers"), "7,9,9,7") << refusals(list);
+    EXPECT_EQ(at(pipelined(points + "\"layers.7,layers.16,layers.25\""), "/strategy/pipeline_layers"), "7,9,9,7");
+    const Imported chunks = pipelined(points + "[\"layers.7\", \"layers.16\", \"layers.25\"]", "Interleaved1F1B", 2);
+    EXPECT_EQ(at(chunks, "/strategy/virtual_pipeline"), 2) << refusals(chunks);
+    EXPECT_EQ(at(chunks, "/strategy/pipeline_layers"), "7,9,9,7");
+    EXPECT_EQ(at(pipelined(points + "[]"), "/strategy/pipeline_layers"), nullptr);
+}
+
+TEST(TorchTitan, ReadsModulesOfEachPart) {
+    const auto part = [](int first, int last, const std::string& before, const std::string& behind) {
+        std::string text = "[" + before;
+        for (int layer = first; layer < last; ++layer) text += "\"layers." + std::to_string(layer) + "\", ";
+        return text + behind + "]";
+    };
+    const std::string first = part(0, 15, "\"tok_embeddings\", ", ""), last = part(15, 32, "", "\"norm\", \"output\"");
+    const std::string modules = "module_fqns_per_model_part = ";
+    const Imported read = pipelined(modules + "[" + first + ", " + last + "]", "1F1B", 2);
+    EXPECT_EQ(at(read, "/strategy/pipeline_layers"), "15,17") << refusals(read);
+    const Imported gap = pipelined(modules + "[" + part(0, 14, "", "") + ", " + last + "]", "1F1B", 2);
+    EXPECT_TRUE(says(gap, Verdict::refused, "no layers that follow each other")) << refusals(gap);
+}
+
+TEST(TorchTitan, RefusesStagesThatItCannotPlace) {
+    const std::string points = "pipeline_parallel_split_points = ";
+    const auto refuses = [&](const std::string& value, const char* word, const char* schedule = "1F1B") {
+        const Imported read = pipelined(points + value, schedule, 2);
+        EXPECT_TRUE(says(read, Verdict::refused, word)) << value << '\n' << refusals(read);
+    };
+    refuses("[\"layers.7\", \"layers.16\"]", "3 parts do not divide among 2 stages");
+    refuses("[\"layers.40\"]", "no layers that follow each other");
+    refuses("[\"norm\"]", "no layers that follow each other");
+    refuses("[7]", "no layers that follow each other");
+    refuses("[\"layers.7\", \"layers.16\", \"layers.25\"]", "parts in a V", "DualPipeV");
+}
+
 TEST(TorchTitan, ReadsContextRanksAndGroupsThatShare) {
     const char* const file =
         "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"

@@ -9,6 +9,7 @@
 #include "tests/validate/sample.hpp"
 #include "validate/collectives.hpp"
 #include "validate/measured.hpp"
+#include "validate/ratios.hpp"
 #include "validate/rows.hpp"
 
 namespace orrery::validate {
@@ -155,7 +156,6 @@ TEST(CarriedRows, SourcesOutOfReachAreNamed) {
     EXPECT_EQ(reason("bmtrain", "bmtrain/BMTrain/8"), "framework not understood: bmtrain");
     EXPECT_EQ(reason("torchgpipe", "torchgpipe/unet-5-64/baseline"), "model family not supported: u-net");
     EXPECT_EQ(reason("moe_papers", "dsmoe_6.7B_dense"), "pipeline not published");
-    EXPECT_EQ(reason("whale", "whale_fig10_tf_1"), "ratio only");
     EXPECT_EQ(reason("galvatron", "galvatron/memory_profiling_bf16_llama2-7b_all/1_1_8_sp/L1b8s2048"),
               "not a step time");
 }
@@ -173,11 +173,14 @@ TEST(CarriedRows, Collectives) {
 TEST(CarriedRows, EveryRowOfEveryFileIsMappedOrNamed) {
     std::size_t mapped = 0, rows = 0;
     for (const auto& file : carried_files()) {
-        for (const Row& row : load_rows(file).rows) {
+        const RowFile all = load_rows(file);
+        for (const Row& row : all.rows) {
             ++rows;
             const std::string why = test::reason_of([&] {
                 if (row.kind() == "collective") {
                     map_collective(row, test::any_profile);
+                } else if (row.kind() == "ratio") {
+                    read_ratio(row, all.rows);
                 } else {
                     map_row(row, test::any_profile);
                 }

@@ -109,7 +109,8 @@ TEST(Fuzz, MutatedRowsEndAsPredictedOrSkipped) {
         const test::Folder folder;
         const auto file = folder.write("fuzz.json", mutated_file(samples, 100, random).dump());
         const Report report = validate_files({file}, strict());
-        for (const Table* table : {&report.steps, &report.memory, &report.collectives, &report.trainings}) {
+        for (const Table* table :
+             {&report.steps, &report.memory, &report.collectives, &report.trainings, &report.ratios}) {
             for (const Result& row : table->rows) {
                 EXPECT_NE(row.predicted, !row.reason.empty()) << row.id;
                 EXPECT_NE(row.reason, "prediction failed") << row.id;
@@ -117,7 +118,7 @@ TEST(Fuzz, MutatedRowsEndAsPredictedOrSkipped) {
             }
         }
         EXPECT_GE(report.steps.rows.size() + report.memory.rows.size() + report.collectives.rows.size() +
-                      report.trainings.rows.size(),
+                      report.trainings.rows.size() + report.ratios.rows.size(),
                   100U);
         EXPECT_FALSE(to_json(report).dump().empty());
         EXPECT_FALSE(to_text(report).empty());

@@ -98,7 +98,7 @@ TEST(Origins, RowsThatGaveAConstantAreInTheSetAndNotScored) {
     }
     const Report report = validate_files(carried_files(), test::constant(1));
     std::set<std::string> seen;  // some in two tables
-    for (const Table* table : {&report.steps, &report.memory, &report.collectives})
+    for (const Table* table : {&report.steps, &report.memory, &report.collectives, &report.ratios})
         for (const Result& row : table->rows) {
             if (gave_constant(row.id) == nullptr) continue;
             seen.insert(row.id);

@@ -34,7 +34,7 @@ struct Printed {
     std::string because;
 };
 
-/// "| vtrain_single | 1440 / 1440 | 12.8% | ..." and "| whale | 75 | ratio only (49), ... |"
+/// "| vtrain_single | 1440 / 1440 | 12.8% | ..." and "| bmtrain | 28 | ran out of memory: no time (17), ... |"
 std::map<std::string, Printed> printed_sources() {
     static const std::regex scored(R"(^\| (\w+) \| (\d+) / (\d+) \| ([\d.]+)% \|.*)"),
         skipped(R"(^\| (\w+) \| (\d+) \| ([a-zA-Z].*) \|$)");
@@ -136,6 +136,21 @@ TEST(Scores, OfWholeTrainingsAreThosePrinted) {
         EXPECT_NEAR(std::stod(found[4]), 100 * *score.median, points);
         EXPECT_NEAR(std::stod(found[5]), 100 * *score.bias, points);
     }
+}
+
+/// "| whale | ratios | 33 / 75 | 12.5% | 16.4% | +3.0% |"
+TEST(Scores, OfRatiosAreThosePrinted) {
+    const Table& ratios = carried().ratios;
+    ASSERT_EQ(ratios.sources.size(), 1U);
+    const SourceScore& score = ratios.sources[0];
+    const std::string row = "\\| " + score.source + " \\| ratios \\| " + std::to_string(score.predicted) + " / " +
+                            std::to_string(score.rows) + " \\| ";
+    for (const double printed : printed_numbers(row + "([0-9.]+)%")) EXPECT_NEAR(printed, 100 * *score.median, points);
+    for (const double printed : printed_numbers(row + "[0-9.]+% \\| ([0-9.]+)%"))
+        EXPECT_NEAR(printed, 100 * *score.mean, points);
+    for (const double printed : printed_numbers("`whale` ratios ([0-9.]+)%"))
+        EXPECT_NEAR(printed, 100 * *score.median, points);
+    EXPECT_LT(*score.median, 0.2);
 }
 
 /// Intervals are meant for four of five.

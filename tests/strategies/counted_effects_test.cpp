@@ -1,0 +1,78 @@
+// What keys that change an order, or who does what, leave as it is: bytes, messages, FLOPs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "strategies/build.hpp"
+#include "strategies/step_program.hpp"
+#include "tests/strategies/tiny_plan.hpp"
+
+namespace orrery::strategies {
+namespace {
+
+struct Moved {
+    std::uint64_t bytes = 0;                      ///< of collectives and messages
+    std::size_t calls = 0, aside = 0, waits = 0;  ///< aside: not on the compute lane; waits: of the host
+};
+
+Moved moved(const Plan& plan, std::uint32_t stage) {
+    Moved out;
+    const StepProgram flat = unrolled(build(plan));
+    for (const Op& op : flat.programs[stage].ops) {
+        if (std::holds_alternative<HostSync>(op.what)) ++out.waits;
+        const auto* collective = std::get_if<Collective>(&op.what);
+        const auto* send = std::get_if<Send>(&op.what);
+        if (collective == nullptr && send == nullptr) continue;
+        out.bytes += collective != nullptr ? collective->bytes : send->bytes;
+        ++out.calls;
+        if (collective != nullptr && op.lane != Lane::compute) ++out.aside;
+    }
+    return out;
+}
+
+/// Megatron-LM: the gradient of a column-parallel layer's input is summed beside its weight gradient.
+TEST(CountedEffects, AsynchronousTensorCollectivesMoveTheSameElsewhere) {
+    Plan waited = tiny_plan(4), beside = tiny_plan(4);
+    waited.strategy.async_tensor_allreduce = false;
+    beside.strategy.async_tensor_allreduce = true;
+    const Moved a = moved(waited, 0), b = moved(beside, 0);
+    EXPECT_EQ(a.bytes, b.bytes);
+    EXPECT_EQ(a.calls, b.calls);
+    EXPECT_GT(b.aside, a.aside);
+    EXPECT_DOUBLE_EQ(kernel_flops(build(waited)), kernel_flops(build(beside)));
+}
+
+/// Megatron-Core: messages are posted ahead, and the host waits for none.
+TEST(CountedEffects, EarlyMessagesAreTheSameMessages) {
+    Plan plan = tiny_plan(1, 2);
+    plan.strategy.schedule = ScheduleKind::interleaved;
+    plan.strategy.virtual_pipeline = 2;
+    Plan early = plan;
+    early.strategy.overlap_p2p = true;
+    for (const std::uint32_t stage : {0U, 1U}) {
+        const Moved a = moved(plan, stage), b = moved(early, stage);
+        EXPECT_EQ(a.bytes, b.bytes);
+        EXPECT_EQ(a.calls, b.calls);
+        EXPECT_LT(b.waits, a.waits);
+    }
+}
+
+/// Layers move from stage to stage, and with them their FLOPs; stages send what they did.
+TEST(CountedEffects, UnequalStagesDoTheSameWork) {
+    const Plan even = tiny_plan(1, 2);
+    Plan uneven = even;
+    uneven.strategy.pipeline_layers = "3,1";
+    EXPECT_DOUBLE_EQ(kernel_flops(build(even)), kernel_flops(build(uneven)));
+    const auto sends = [](const Plan& plan) {
+        std::uint64_t bytes = 0;
+        const StepProgram flat = unrolled(build(plan));
+        for (const Op& op : flat.programs[0].ops)
+            if (const auto* send = std::get_if<Send>(&op.what); send != nullptr && op.label.phase != Phase::gradient)
+                bytes += send->bytes;
+        return bytes;
+    };
+    EXPECT_EQ(sends(even), sends(uneven));
+}
+
+}  // namespace
+}  // namespace orrery::strategies
