@@ -229,7 +229,7 @@ void any_key(Dice& dice, json& s) {
     json& of_plan = s["strategy"];
     if (key.name == "recompute_modules" && dice.coin()) of_plan["recompute"] = "selective";
     if (key.name.starts_with("offload_") && dice.coin()) of_plan["optimizer_cpu_offload"] = true;
-    if (key.name.starts_with("zero_") && dice.coin()) of_plan["sharding"] = "zero3";
+    if ((key.name.starts_with("zero_") || key.name.starts_with("fsdp_")) && dice.coin()) of_plan["sharding"] = "zero3";
 }
 
 /// A host with an optimizer, under any sharding.
