@@ -8,9 +8,9 @@
 
 namespace orrery::strategies {
 
-/// Lets one rank of every role, or where a stage has several every rank, run as far as it can, sends meeting receives and collectives their group; what is left
-/// over is a deadlock or a mismatch. One line for each lane that is stuck, and for each pair that met with different
-/// sizes.
+/// Lets one rank of every role, or where a stage has several every rank, run as far as it can, sends meeting receives
+/// and collectives their group; what is left over is a deadlock or a mismatch. One line for each lane that is stuck,
+/// and for each pair that met with different sizes.
 std::vector<std::string> stuck_operations(const StepProgram& step);
 
 }  // namespace orrery::strategies

@@ -406,9 +406,8 @@ void ExpertSharder::shard() && {
     executed ? combine() : combine_priced(stream_, op_, shapes_);
     if (op_.latent > 0) project("latent up", op_.latent, op_.hidden);
     if (op_.adds_shared) meet_shared();
-    // Executed where all experts work on equally many tokens, and on all of them (run/support.cpp).
-    if (shapes_.rows % shapes_.experts != 0 || shapes_.sent != shapes_.tokens * op_.top_k)
-        stream_.layer.flow.complete = false;
+    const bool even = shapes_.rows % shapes_.experts == 0 && shapes_.sent == shapes_.tokens * op_.top_k;
+    if (!even) stream_.layer.flow.complete = false;  // as run/support.cpp refuses it
 }
 
 }  // namespace
