@@ -98,7 +98,6 @@ void set_stages(const Given& said, const Counts& parts, Draft& draft) {
 
 void read_torchtitan_stages(const Givens& given, Draft& draft) {
     if (draft.whole("/strategy/pipeline", 1) == 1) return;
-    const std::uint64_t layers = layers_of_model(draft);
     if (const Given* const parts = given.find("parallelism.module_fqns_per_model_part")) {
         if (!parts->value.is_array() || parts->value.empty()) return;
         return set_stages(*parts, within(parts->value), draft);
@@ -108,7 +107,12 @@ void read_torchtitan_stages(const Givens& given, Draft& draft) {
     if (points == nullptr) return;
     const Json list = list_of(points->value);
     if (!list.is_array() || list.empty()) return;
-    set_stages(*points, layers == 0 ? Counts{} : between(list, layers), draft);
+    const std::uint64_t layers = layers_of_model(draft);
+    if (layers == 0)
+        return draft.findings.refuse(points->origin.place, points->origin.name,
+                                     "what its last part has is not known: the model is none of the catalog",
+                                     "--set strategy.pipeline_layers=N,N,...");
+    set_stages(*points, between(list, layers), draft);
 }
 
 }  // namespace orrery::doors
