@@ -145,6 +145,11 @@ void check_asynchronous(const Plan& plan) {
         refuse("/model/tie_word_embeddings",
                fmt::format("true, but the ends of {} come to their updates at different times", schedule.name),
                "set it to false, or schedule to \"1f1b\"");
+    if (plan.model.further_tokens > 0 && strategy.pipeline > 1 && plan.training.lora_rank == 0)
+        refuse("/model/num_nextn_predict_layers",
+               fmt::format("{}: both ends hold the words, and those of {} come to their updates at different times",
+                           plan.model.further_tokens, schedule.name),
+               "set it to 0, or schedule to \"1f1b\"");
 }
 
 }  // namespace orrery::strategies

@@ -94,7 +94,7 @@ Findings strategies_left_out(const SourceFile& table, const std::vector<SourceFi
                 findings.push_back(fmt::format("{}: no row has the {} {}", table.path, what, name));
         }
     };
-    look(named_in(project, "strategies/plan_fields.cpp", R"(<&Strategy::[^>]*>\(\{\.name = "(\w+)\")"), "key");
+    look(named_in(project, "strategies/strategy_fields.cpp", R"(<&Strategy::[^>]*>\(\{\.name = "(\w+)\")"), "key");
     look(named_in(project, "strategies/schedule/schedule.hpp", R"(Schedule\{ScheduleKind::\w+,\s*"([\w-]+)\")"),
          "schedule");
     return findings;

@@ -7,7 +7,7 @@ namespace orrery::code {
 
 /// Rows without six cells, empty cells, tests that no source has.
 Findings strategy_rows(const SourceFile& table, const std::vector<SourceFile>& project);
-/// Keys of strategies (strategies/plan_fields.cpp) and schedules (strategies/schedule/schedule.hpp) without a row.
+/// Keys of strategies (strategies/strategy_fields.cpp) and schedules (strategies/schedule/schedule.hpp) without a row.
 Findings strategies_left_out(const SourceFile& table, const std::vector<SourceFile>& project);
 
 }  // namespace orrery::code

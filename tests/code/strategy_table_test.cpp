@@ -33,7 +33,7 @@ TEST(StrategyTable, RowsHaveSixCellsAndATest) {
 
 TEST(StrategyTable, EveryKeyAndScheduleHasARow) {
     const std::vector<SourceFile> project{
-        {"strategies/plan_fields.cpp", "field<&Strategy::data>({.name = \"data\", .min = 1}),"},
+        {"strategies/strategy_fields.cpp", "field<&Strategy::data>({.name = \"data\", .min = 1}),"},
         {"strategies/schedule/schedule.hpp", "Schedule{ScheduleKind::zb_v, \"zb-v\"}"}};
     EXPECT_EQ(strategies_left_out({table_path, "(`data`) (`schedule: zb-v`)"}, project), Findings{});
     EXPECT_EQ(strategies_left_out({table_path, "(`data`) (`schedule: zb-h1`)"}, project).size(), 1u);

@@ -94,6 +94,7 @@ TEST(Asynchronous, WhatItCannotKeepIsRefused) {
     EXPECT_EQ(pointer([](Plan& p) { p.strategy.sharding = Sharding::zero1; }), "/strategy/sharding");
     EXPECT_EQ(pointer([](Plan& p) { p.strategy.optimizer_cpu_offload = true; }), "/strategy/optimizer_cpu_offload");
     EXPECT_EQ(pointer([](Plan& p) { p.model = tiny_gpt(); }), "/model/tie_word_embeddings");
+    EXPECT_EQ(pointer([](Plan& p) { p.model.further_tokens = 1; }), "/model/num_nextn_predict_layers");
 }
 
 }  // namespace

@@ -56,6 +56,16 @@ TEST(ClassSplit, DividesParametersAndKeepsTheWork) {
     EXPECT_NEAR(kernel_flops(step) / kernel_flops(build(whole)), 1, 1e-12) << "eight times the examples, an eighth";
 }
 
+/// Whale's other end: 100 million classes, 205 billion parameters, on 1,024 ranks.
+TEST(ClassSplit, HoldsAHundredMillionClasses) {
+    constexpr std::uint64_t most = 100'000'000, ranks = 1024;
+    Plan split = wide(ranks, ranks);
+    split.model.vocab = most;
+    validate(split);
+    EXPECT_EQ(stage_of(split).expert_parameters, (most + ranks - 1) / ranks * (features + 1));
+    EXPECT_TRUE(verify(build(split)).empty());
+}
+
 TEST(ClassSplit, ExchangesFeaturesInsteadOfGradients) {
     using kernels::CollectiveKind;
     const StepProgram whole = build(wide(8, 1)), step = build(wide(8, 8));
