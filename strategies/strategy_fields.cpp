@@ -138,7 +138,7 @@ constexpr std::array of_strategy{
         .published = "switches.tp-comm-overlap"}),
     field<&Strategy::schedule>({.name = "schedule", .words = schedule_words,
         .help = "The order of forward and backward passes; chimera and dualpipe run both ways through two copies of "
-                "the model; zb-h2, pipedream and pipedream-2bw have no flush between steps.",
+                "the model; zb-h2 and pipedream, in any form, have no flush between steps.",
         .when_absent = "1f1b, or interleaved when virtual_pipeline is above 1",
         .origin = "arXiv:1811.06965; SC'21; Qi et al. 2023, arXiv:2401.10241, and 2024, arXiv:2405.15362; Li and "
                   "Hoefler, SC'21, arXiv:2107.06925; DeepSeek-AI 2024, arXiv:2412.19437; Narayanan et al., SOSP'19, "

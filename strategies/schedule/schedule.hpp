@@ -24,7 +24,8 @@ enum class ScheduleKind : std::uint8_t {
     dual_pipe,
     dual_pipe_v,
     pipedream,
-    pipedream_2bw
+    pipedream_2bw,
+    pipedream_vertical_sync
 };
 
 /// GPipe (Huang et al. 2019): all forwards, then all backwards in reverse order.
@@ -87,6 +88,10 @@ constexpr std::uint32_t stashed_versions(const PipelineShape& shape, std::uint32
     const std::uint32_t under_way = shape.pipeline - stage;
     return 1 + (under_way - 1 + shape.micro_batches - 1) / shape.micro_batches;
 }
+/// As many on every stage as on the first, since all take what was the first one's newest (the same, "vertical sync").
+constexpr std::uint32_t versions_of_first(const PipelineShape& shape, std::uint32_t /*stage*/) {
+    return stashed_versions(shape, 0);
+}
 /// The one that new micro-batches take and the one before (arXiv:2006.09503, section 3.1); a pipeline of one stage
 /// needs no other.
 constexpr std::uint32_t two_versions(const PipelineShape& shape, std::uint32_t /*stage*/) {
@@ -98,6 +103,11 @@ constexpr std::uint32_t two_versions(const PipelineShape& shape, std::uint32_t /
 constexpr std::uint32_t newest_version(const PipelineShape& shape, std::uint32_t stage, std::uint32_t micro_batch) {
     const std::uint32_t ahead = shape.pipeline - 1 - stage;
     return micro_batch < ahead ? 0 : (micro_batch - ahead) / shape.micro_batches;
+}
+/// The one that a micro-batch took on the first stage, on every stage (SOSP'19, section 3.3, vertical sync).
+constexpr std::uint32_t newest_of_first(const PipelineShape& shape, std::uint32_t /*stage*/,
+                                        std::uint32_t micro_batch) {
+    return newest_version(shape, 0, micro_batch);
 }
 /// All of a step's the same, on every stage: those of the step before (arXiv:2006.09503, equation 1).
 constexpr std::uint32_t version_before(const PipelineShape& shape, std::uint32_t stage, std::uint32_t micro_batch) {
@@ -186,6 +196,10 @@ inline constexpr std::array schedules{
     Schedule{ScheduleKind::pipedream_2bw, "pipedream-2bw", "PipeDream-2BW", steady_one_f_one_b, no_bubble, every_step,
              /*chunked=*/false, Backwards::whole, /*overlaps_p2p=*/true, ChunkOrder::wraps, /*chunks=*/0, any_shape,
              /*pairs=*/false, /*asynchronous=*/true, two_versions, version_before},
+    Schedule{ScheduleKind::pipedream_vertical_sync, "pipedream-vertical-sync", "PipeDream, vertical sync",
+             steady_one_f_one_b, no_bubble, every_step, /*chunked=*/false, Backwards::whole, /*overlaps_p2p=*/true,
+             ChunkOrder::wraps, /*chunks=*/0, any_shape, /*pairs=*/false, /*asynchronous=*/true, versions_of_first,
+             newest_of_first},
 };
 
 /// In the order of the table, which is that of the enumeration.

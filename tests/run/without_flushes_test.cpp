@@ -37,6 +37,11 @@ std::uint32_t newest_of_its_stage(const Plan& plan, const std::string& parameter
     return micro_batch < behind ? 0 : (micro_batch - behind) / plan.micro_batches();
 }
 
+/// The same section, vertical sync: all stages take what was the first one's newest as the micro-batch came in.
+std::uint32_t newest_of_the_first(const Plan& plan, const std::string& /*parameter*/, std::uint32_t micro_batch) {
+    return newest_of_its_stage(plan, "embedding", micro_batch);
+}
+
 std::uint32_t of_its_step(const Plan& plan, const std::string& /*parameter*/, std::uint32_t micro_batch) {
     return micro_batch / plan.micro_batches();
 }
@@ -98,6 +103,15 @@ TEST(WithoutFlushes, PipeDreamKeepsWhatAMicroBatchWentForwardWith) {
     }
 }
 
+TEST(WithoutFlushes, VerticalSyncTakesTheFirstStagesVersionEverywhere) {
+    for (const std::uint32_t micro_batch : {8U, 4U, 1U}) {
+        SCOPED_TRACE(micro_batch);
+        Plan plan = without_flushes(ScheduleKind::pipedream_vertical_sync, 4);
+        plan.training.micro_batch = micro_batch;
+        expect_the_reference(plan, newest_of_the_first);
+    }
+}
+
 TEST(WithoutFlushes, ZbH2IsNeverLate) {
     for (const std::uint32_t stages : {2U, 4U})
         expect_the_reference(without_flushes(ScheduleKind::zb_h2, stages), of_its_step);
@@ -107,7 +121,8 @@ TEST(WithoutFlushes, ZbH2IsNeverLate) {
 TEST(WithoutFlushes, TheirReferencesDiffer) {
     const Plan plan = without_flushes(ScheduleKind::pipedream_2bw, 2);
     const auto late = reference(plan, one_step_late), newest = reference(plan, newest_of_its_stage),
-               never = reference(plan, of_its_step);
+               never = reference(plan, of_its_step), first = reference(plan, newest_of_the_first);
+    EXPECT_GT(std::abs(first.back().loss - newest.back().loss), 20 * single_error * never.back().loss);
     EXPECT_GT(std::abs(late.back().loss - never.back().loss), 20 * single_error * never.back().loss);
     EXPECT_GT(std::abs(late.back().loss - newest.back().loss), 20 * single_error * never.back().loss);
     EXPECT_GT(std::abs(newest.back().loss - never.back().loss), 20 * single_error * never.back().loss);

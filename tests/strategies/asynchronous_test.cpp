@@ -27,11 +27,12 @@ std::ptrdiff_t count(const StepProgram& step, std::uint32_t role, std::string_vi
 }
 
 TEST(Asynchronous, EachStepOfAWindowUpdatesOnce) {
-    for (const ScheduleKind kind : {ScheduleKind::pipedream, ScheduleKind::pipedream_2bw})
+    for (const ScheduleKind kind :
+         {ScheduleKind::pipedream, ScheduleKind::pipedream_vertical_sync, ScheduleKind::pipedream_2bw})
         for (const std::uint32_t pipeline : {1U, 2U, 4U})
             for (const std::uint32_t data : {1U, 2U})
                 for (const bool overlap : {false, true}) {
-                    Plan plan = without_flushes(kind, pipeline, kind == ScheduleKind::pipedream ? 1 : 4, data);
+                    Plan plan = without_flushes(kind, pipeline, kind == ScheduleKind::pipedream_2bw ? 4 : 1, data);
                     plan.strategy.overlap_grad_reduce = overlap;
                     plan.window_steps = 6;
                     validate(plan);
@@ -58,6 +59,7 @@ TEST(Asynchronous, VersionsOfWeightsAreCounted) {
     for (std::uint32_t role = 0; role < stages; ++role) {
         const std::uint64_t one = weights(ScheduleKind::one_f_one_b, 8, role);
         EXPECT_EQ(weights(ScheduleKind::pipedream, 1, role), (stages - role) * one);
+        EXPECT_EQ(weights(ScheduleKind::pipedream_vertical_sync, 1, role), stages * one);
         EXPECT_EQ(weights(ScheduleKind::pipedream_2bw, 8, role), 2 * one);
     }
     const StepProgram flushed = build(without_flushes(ScheduleKind::one_f_one_b, stages, 8)),

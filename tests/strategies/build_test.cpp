@@ -84,6 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, EveryPlan,
                                          Shape{ScheduleKind::chimera, 2, 1}, Shape{ScheduleKind::chimera, 4, 1},
                                          Shape{ScheduleKind::dual_pipe, 2, 1}, Shape{ScheduleKind::dual_pipe_v, 2, 2},
                                          Shape{ScheduleKind::pipedream, 1, 1}, Shape{ScheduleKind::pipedream, 4, 1},
+                                         Shape{ScheduleKind::pipedream_vertical_sync, 4, 1},
                                          Shape{ScheduleKind::pipedream_2bw, 2, 1}),
                          shape_name);
 

@@ -248,6 +248,29 @@ TEST(Schedule, VersionsAreThoseThatMicroBatchesUnderWayNeed) {
             }
 }
 
+/// What micro-batches took on the first stage, up to what a later one has made since.
+TEST(Schedule, VerticalSyncKeepsTheFirstStagesVersions) {
+    const Schedule& synced = schedule_of(ScheduleKind::pipedream_vertical_sync);
+    for (const std::uint32_t pipeline : {1U, 2U, 3U, 8U})
+        for (const std::uint32_t micro_batches : {1U, 2U, 3U, 8U, 20U})
+            for (std::uint32_t stage = 0; stage < pipeline; ++stage) {
+                const PipelineShape shape{pipeline, 1, micro_batches, ChunkOrder::wraps, 20};
+                std::uint32_t updates = 0, most = 1;
+                std::set<std::uint32_t> under_way;
+                for (const Slot& slot : steady_one_f_one_b(shape, stage)) {
+                    if (slot.work == SlotWork::update) ++updates;
+                    if (slot.work == SlotWork::forward) under_way.insert(slot.micro_batch);
+                    if (!under_way.empty()) {
+                        const std::uint32_t oldest = synced.version(shape, stage, *under_way.begin());
+                        EXPECT_LE(oldest, updates);
+                        most = std::max(most, updates - oldest + 1);
+                    }
+                    if (slot.completes_gradient()) under_way.erase(slot.micro_batch);
+                }
+                EXPECT_EQ(most, synced.versions(shape, stage)) << text(shape);
+            }
+}
+
 TEST(Schedule, AnUnknownOneIsAnError) {
     EXPECT_THROW((void)schedule_of(static_cast<ScheduleKind>(200)), std::logic_error);
     for (const Schedule& schedule : schedules) EXPECT_EQ(&schedule_of(schedule.kind), &schedule);
