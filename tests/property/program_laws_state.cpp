@@ -133,10 +133,13 @@ double size_in_memory(kernels::Dtype dtype) { return kernels::size_of(dtype); }
 /// What summing over replicas takes: a scatter of each micro-batch or of a step, and a sum of parts over the rest.
 void add_reduction(const Plan& plan, double parameters, bool experts, double micro_batches, Moved& due) {
     const Replicas of = replicas(plan, experts);
-    const bool every = plan.strategy.sharding == Sharding::zero2 || plan.strategy.sharding == Sharding::zero3;
+    using strategies::GradientSyncs;
+    const bool shares = plan.strategy.sharding == Sharding::zero2 || plan.strategy.sharding == Sharding::zero3;
+    const bool every = shares && plan.strategy.gradient_syncs != GradientSyncs::step;
+    const bool whole_every = !shares && plan.strategy.gradient_syncs == GradientSyncs::micro_batch;
     const double steps = plan.pipeline_shape().steps;
     due.add(CollectiveKind::reduce_scatter, of.sharing, parameters * (every ? micro_batches : steps));
-    due.add(CollectiveKind::all_reduce, of.rest, parameters / of.in_sharing * steps);
+    due.add(CollectiveKind::all_reduce, of.rest, parameters / of.in_sharing * (whole_every ? micro_batches : steps));
 }
 
 void require_reduced(const BuiltCombination& of, std::size_t number) {
