@@ -186,7 +186,7 @@ void require_executable(const strategies::Plan& plan) {
     require(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
             "collectives in parts beside products cannot be executed yet", "set it to false");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",
-            "compressed momentum cannot be executed yet", "set it to \"none\"");
+            "what is compressed cannot be exchanged yet", "set it to \"none\"");
     require(!strategy.quantized_weights, "/strategy/zero_quantized_weights", "quantized weights cannot be gathered yet",
             "set it to false");
     require(strategy.secondary_partition == 1, "/strategy/zero_hpz_partition_size",

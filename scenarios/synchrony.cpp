@@ -26,7 +26,7 @@ void check_plan(const strategies::Plan& plan, const synchrony::Options& options)
     require(strategy.expert == 1, "/strategy/expert", "replicas that share experts meet in every layer",
             "set it to 1, or leave synchrony out");
     require(strategy.compression == strategies::Compression::none, "/strategy/compression",
-            "replicas that exchange compressed momentum meet in every step",
+            "replicas that exchange what is compressed meet in every step",
             "set it to \"none\", or leave synchrony out");
     require(!schedule_of(strategy.schedule).asynchronous, "/strategy/schedule",
             fmt::format("stages of {} come to their updates at different times", schedule_of(strategy.schedule).name),

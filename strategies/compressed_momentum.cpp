@@ -138,7 +138,7 @@ private:
 
 void check_compression(const Plan& plan) {
     const Strategy& strategy = plan.strategy;
-    if (strategy.compression == Compression::none) {
+    if (strategy.compression != Compression::onebit_adam) {
         if (strategy.freeze_step != Strategy::usual_freeze_step)
             refuse("/strategy/freeze_step", fmt::format("{}, but nothing is compressed", strategy.freeze_step),
                    "set compression to \"onebit-adam\", or leave it out");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategies/low_rank_gradients.hpp"
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/state_bytes.hpp"
 #include "strategies/weight_offload.hpp"
@@ -165,21 +166,32 @@ BufferId GradientSync::sum_on_host(std::uint32_t bucket, std::uint32_t micro_bat
                      stored_gradient_bytes * (bytes / state_bytes(plan_.training).gradient), arrived);
 }
 
-/// Parameter by parameter, in the order in which backward forms them.
+/// In the order in which backward forms them.
+std::vector<ParameterShape> GradientSync::shapes_in(std::uint32_t bucket) const {
+    std::vector<ParameterShape> list;
+    for (std::size_t c = stage_.chunks.size(); c-- > 0;)
+        for (std::size_t i = stage_.chunks[c].size(); i-- > 0;) {
+            const std::vector<ParameterShape>& shapes = stage_.chunks[c][i].blocks->shapes;
+            if (buckets_.of_layer[c][i] == bucket) list.insert(list.end(), shapes.begin(), shapes.end());
+        }
+    return list;
+}
+
 BufferId GradientSync::exchange_quantized(std::uint32_t bucket, BufferId formed) {
     QuantizedExchange exchange(plan_, builder_, intern_);
     BufferId last = formed;
-    for (std::size_t c = stage_.chunks.size(); c-- > 0;)
-        for (std::size_t i = stage_.chunks[c].size(); i-- > 0;) {
-            if (buckets_.of_layer[c][i] != bucket) continue;
-            for (const ParameterShape& shape : stage_.chunks[c][i].blocks->shapes) last = exchange.write(shape, formed);
-        }
+    for (const ParameterShape& shape : shapes_in(bucket)) last = exchange.write(shape, formed);
     under_way_ = {last};
     return last;
 }
 
 void GradientSync::reduce(std::uint32_t bucket) {
     if (plan_.compresses()) return;  // each rank goes on from its own
+    if (plan_.strategy.compression == Compression::powersgd) {
+        reduced_[bucket] = FactorExchange(plan_, builder_, intern_).write(shapes_in(bucket), reduced_[bucket]);
+        under_way_ = {reduced_[bucket]};
+        return;
+    }
     const Ownership& of = owners(bucket);
     reduced_[bucket] = emit(moves(mesh_, of.gradients, of.states, of.replicas), bucket, reduced_[bucket], true);
 }

@@ -70,6 +70,7 @@ private:
     void scatter(std::uint32_t bucket, std::uint32_t micro_batch, bool last);
     BufferId add_on_device(std::uint32_t bucket, std::int32_t micro_batch, BufferId formed);
     BufferId sum_on_host(std::uint32_t bucket, std::uint32_t micro_batch, BufferId formed, bool last);
+    [[nodiscard]] std::vector<ParameterShape> shapes_in(std::uint32_t bucket) const;
     BufferId exchange_quantized(std::uint32_t bucket, BufferId formed);
     void reduce(std::uint32_t bucket);
     void reduce_replicated();

@@ -1,6 +1,7 @@
 #include "strategies/lasting_buffers.hpp"
 
 #include "strategies/compressed_momentum.hpp"
+#include "strategies/low_rank_gradients.hpp"
 #include "strategies/muon.hpp"
 #include "strategies/optimizer_offload.hpp"
 #include "strategies/optimizer_phase.hpp"
@@ -46,7 +47,9 @@ void emit_lasting_buffers(const Plan& plan, const Stage& stage, Builder& builder
     if (const std::uint64_t bytes = tensor_overlap_buffers(plan); bytes > 0)
         builder.buffer(bytes, Keep::scratch, Lifetime{});
     if (plan.compresses()) builder.buffer(compression_error_bytes(plan, owned), Keep::optimizer);
-    if (plan.compresses() || !is_fused_adam(plan.training) || is_zero_plus_plus(plan.strategy) ||
+    const bool factors = plan.strategy.compression == Compression::powersgd;
+    if (factors) builder.buffer(low_rank_bytes(plan, stage), Keep::optimizer);
+    if (factors || plan.compresses() || !is_fused_adam(plan.training) || is_zero_plus_plus(plan.strategy) ||
         plan.offloads_weights() || plan.uses_drives())
         builder.price_only();
 }

@@ -104,7 +104,7 @@ void check_optimizer(const Plan& plan) {
     const char* const hint = adam ? "leave it out" : "set it to \"adam\"";
     if (plan.strategy.optimizer_cpu_offload)
         refuse(key, what + ", but the host's processor runs a fused Adam (optimizer_cpu_offload)", hint);
-    if (plan.strategy.compression != Compression::none)
+    if (plan.strategy.compression == Compression::onebit_adam)
         refuse(key, what + ", but strategy.compression is 1-bit Adam's own", hint);
 }
 

@@ -9,6 +9,7 @@
 #include "models/operators.hpp"
 #include "strategies/checkpoint_boundary.hpp"
 #include "strategies/compressed_momentum.hpp"
+#include "strategies/low_rank_gradients.hpp"
 #include "strategies/model_rules.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/plan_fields.hpp"
@@ -370,6 +371,7 @@ void validate(const Plan& plan) {
     check_instances(plan);
     check_sharding(plan);
     check_compression(plan);
+    check_low_rank(plan);
     check_zero_plus_plus(plan);
     check_weight_offload(plan);
     check_precision(plan.training.precision);

@@ -53,10 +53,11 @@ enum class CudaGraphScope : std::uint8_t {
     outside_experts,  ///< attn, moe_router, moe_preprocess: all but what works on routed tokens, whose number varies
 };
 
-/// What data ranks exchange instead of gradients.
+/// What data ranks exchange instead of whole gradients.
 enum class Compression : std::uint8_t {
     none,
     onebit_adam,  ///< behind its warm-up signs of their momentum, with error feedback (compressed_momentum.hpp)
+    powersgd,     ///< factors of their gradients' matrices, with error feedback (low_rank_gradients.hpp)
 };
 
 /// Where weights lie beside a device's memory, and states of an offloaded optimizer: in its host's, or on its node's
@@ -120,6 +121,7 @@ struct Strategy {
     bool quantized_gradients = false;
     std::uint32_t node_ranks = 0;  ///< 0: of quantized gradients the scenario's, GPUs of a node
     Compression compression = Compression::none;
+    std::uint32_t powersgd_rank = 1;                             ///< columns of a factor
     static constexpr std::uint32_t usual_freeze_step = 100'000;  ///< DeepSpeed's
     std::uint32_t freeze_step = usual_freeze_step;               ///< steps of the warm-up, which is Adam as ever
     Recompute recompute = Recompute::none;                       ///< recompute-granularity
@@ -421,7 +423,7 @@ struct Plan {
     [[nodiscard]] bool sums_on_host() const { return offloads_weights() && offloaded_states() == 1; }
     /// Whether data ranks exchange compressed momentum: a plan is its stage behind the warm-up.
     [[nodiscard]] bool compresses() const {
-        return strategy.compression != Compression::none && strategy.data * strategy.context > 1;
+        return strategy.compression == Compression::onebit_adam && strategy.data * strategy.context > 1;
     }
     /// As Megatron-LM pads it, to a multiple of model.vocab_multiple x tensor.
     [[nodiscard]] std::uint64_t padded_vocab() const;

@@ -66,7 +66,7 @@ void check_copies(const Plan& plan, const Schedule& schedule) {
                "section 3.2)");
     if (plan.strategy.compression != Compression::none)
         refuse("/strategy/compression",
-               fmt::format("given, but the momentum of {} has two copies in a pipeline", schedule.name),
+               fmt::format("given, but momentum and gradients of {} have two copies in a pipeline", schedule.name),
                "set it to \"none\", or schedule to \"1f1b\"");
 }
 

@@ -55,7 +55,8 @@ constexpr std::array all_to_alls{word("auto", AllToAllAlgorithm::automatic), wor
 static_assert(all_to_alls.size() == enumerators<AllToAllAlgorithm>);
 constexpr std::array recomputes{word("none", Recompute::none), word("selective", Recompute::selective),
                                 word("full", Recompute::full)};
-constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam)};
+constexpr std::array compressions{word("none", Compression::none), word("onebit-adam", Compression::onebit_adam),
+                                  word("powersgd", Compression::powersgd)};
 static_assert(compressions.size() == enumerators<Compression>);
 constexpr std::array param_devices{word("none", OffloadDevice::none), word("cpu", OffloadDevice::cpu),
                                    word("nvme", OffloadDevice::nvme)};
@@ -191,8 +192,12 @@ constexpr std::array of_strategy{
         .when_absent = "GPUs of a node",
         .origin = "DeepSpeed (coalesced_collectives.py)"}),
     field<&Strategy::compression>({.name = "compression", .words = compressions,
-        .help = "onebit-adam: behind freeze_step steps data ranks exchange signs of their momentum, not gradients.",
-        .origin = "Tang et al. 2021, arXiv:2102.02888; DeepSpeed (OneBitAdam)"}),
+        .help = "onebit-adam: behind freeze_step steps data ranks exchange signs of their momentum, not gradients; "
+                "powersgd: two thin factors of each matrix of gradients.",
+        .origin = "Tang et al. 2021, arXiv:2102.02888; DeepSpeed (OneBitAdam); Vogels et al. 2019, arXiv:1905.13727"}),
+    field<&Strategy::powersgd_rank>({.name = "powersgd_rank", .min = 1, .max = 64,
+        .help = "Columns of powersgd's factors.",
+        .origin = "arXiv:1905.13727; PyTorch (matrix_approximation_rank)"}),
     field<&Strategy::freeze_step>({.name = "freeze_step", .min = 1, .max = 1e9,
         .help = "Steps of the warm-up, which is ordinary Adam; the step that is predicted comes behind them.",
         .origin = "DeepSpeed (OneBitAdam)"}),

@@ -122,7 +122,7 @@ void check_neighbours(const Plan& plan) {
          fmt::format("{} {}: blocks are of whole sequences", strategy.context, grid), "set it to 1" + or_1d);
     only(!strategy.tensor_comm_overlap, "/strategy/tp_comm_overlap",
          "true " + grid + ": Transformer Engine's buffers are of one width", "leave it out" + or_1d);
-    only(strategy.compression == Compression::none, "/strategy/compression", "1-bit Adam " + grid + " is not modelled",
+    only(strategy.compression == Compression::none, "/strategy/compression", "compression " + grid + " is not modelled",
          "leave it out" + or_1d);
     only(!is_zero_plus_plus(strategy), "/strategy/sharding", "ZeRO++ " + grid + " is not modelled",
          "leave its keys out" + or_1d);

@@ -99,6 +99,7 @@ constexpr std::array table{
     FieldRule{"strategy", "zero_quantized_gradients", never},
     FieldRule{"strategy", "zero_ranks_per_node", never},
     FieldRule{"strategy", "compression", never},
+    FieldRule{"strategy", "powersgd_rank", never},
     FieldRule{"strategy", "freeze_step", never},
     FieldRule{"strategy", "recompute", of_words},
     FieldRule{"strategy", "recompute_modules", of_words},

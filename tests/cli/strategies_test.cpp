@@ -69,7 +69,7 @@ TEST(OneBitAdam, BothStagesAreSaidAndARunRefusesIt) {
     const Result run = orrery({"run", "scenarios/gpt-tiny-cpu.json", "--set", "strategy.compression=onebit-adam",
                                "--set", "strategy.data=2", "--set", "training.precision=bf16"});
     EXPECT_EQ(run.exit, 2);
-    expect_words(run.err, {"/strategy/compression: compressed momentum cannot be executed yet"});
+    expect_words(run.err, {"/strategy/compression: what is compressed cannot be exchanged yet"});
 }
 
 TEST(Synchrony, AWindowIsSaidAndARunRefusesIt) {

@@ -155,6 +155,24 @@ void require_reduced(const BuiltCombination& of, std::size_t number) {
     moved_by(of.step, program, "gradient reduction", bytes).require_same(due, program.name);
 }
 
+/// PowerSGD: vectors leave as ever, and of each matrix factors, whose product takes its place.
+void require_factored(const BuiltCombination& of, const Program& program) {
+    double numbers = 0;
+    for (const Op& op : program.ops) {
+        const std::string& name = of.step.names[op.label.name];
+        if (const auto* collective = std::get_if<Collective>(&op.what);
+            collective != nullptr && name == "gradient reduction")
+            numbers += static_cast<double>(collective->bytes) / size_in_memory(of.plan.training.precision.grad_reduce);
+        if (const auto* compute = std::get_if<strategies::Compute>(&op.what);
+            compute != nullptr && name == "approximate gradients") {
+            const auto& product = std::get<kernels::Gemm>(of.step.kernels[compute->kernel]);
+            numbers += static_cast<double>(product.m) * product.n;
+        }
+    }
+    const double due = static_cast<double>(parameters_of(program).dense);
+    require(numbers == due, fmt::format("{}: {:.9g} gradients leave of {:.9g}", program.name, numbers, due));
+}
+
 /// 1-bit Adam: signs of all momentum leave once and come back once, with some that fill it up to whole bytes.
 void require_signs_exchanged(const BuiltCombination& of, const Program& program) {
     const std::uint64_t parameters = parameters_of(program).dense;
@@ -278,6 +296,8 @@ void gradients_are_reduced_once(const BuiltCombination& of) {
         const Program& program = of.step.programs[p];
         if (strategies::quantizes_gradients(of.plan))
             require_exchanged(of, program);
+        else if (of.plan.strategy.compression == strategies::Compression::powersgd)
+            require_factored(of, program);
         else
             require_reduced(of, p);
         if (of.plan.compresses()) require_signs_exchanged(of, program);

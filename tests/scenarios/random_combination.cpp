@@ -229,6 +229,7 @@ void any_key(Dice& dice, json& s) {
     json& of_plan = s["strategy"];
     if (key.name == "recompute_modules" && dice.coin()) of_plan["recompute"] = "selective";
     if (key.name.starts_with("offload_") && dice.coin()) of_plan["optimizer_cpu_offload"] = true;
+    if (key.name == "powersgd_rank") of_plan.update({{"compression", "powersgd"}, {"sharding", "none"}});
     if ((key.name.starts_with("zero_") || key.name.starts_with("fsdp_")) && dice.coin()) of_plan["sharding"] = "zero3";
 }
 
