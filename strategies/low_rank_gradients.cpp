@@ -31,6 +31,10 @@ void check_low_rank(const Plan& plan) {
     if (plan.model.experts > 0)
         refuse(key, "powersgd of experts, whose gradients fewer ranks sum than the rest, is not known",
                "take a dense model, or set it to \"none\"");
+    if (strategy.split_classes > 1)
+        refuse(key,
+               "powersgd of classes that ranks divide, whose gradients fewer ranks sum than the rest, is not known",
+               "set it to \"none\", or split_classes to 1");
     if (plan.training.lora_rank > 0)
         refuse(key, "powersgd of adapters, which are thin factors already",
                "set it to \"none\", or leave lora_rank out");

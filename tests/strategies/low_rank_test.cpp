@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "models/catalog.hpp"
 #include "strategies/build.hpp"
 #include "strategies/low_rank_gradients.hpp"
 #include "strategies/memory.hpp"
@@ -113,6 +114,13 @@ TEST(LowRank, WhatDoesNotGoTogetherIsRefusedByKey) {
     EXPECT_EQ(pointer([](Plan& p) { p.strategy.sharding = Sharding::zero1; }), "/strategy/sharding");
     EXPECT_EQ(pointer([](Plan& p) { p.strategy.compression = Compression::none; }), "/strategy/powersgd_rank");
     EXPECT_EQ(pointer([](Plan& p) { p.training.lora_rank = 8; }), "/strategy/compression");
+    EXPECT_EQ(pointer([](Plan& p) {
+                  p.model = models::find("resnet-50");
+                  p.training.seq = 1;
+                  p.strategy.powersgd_rank = 2;
+                  p.strategy.split_classes = 4;
+              }),
+              "/strategy/compression");
     EXPECT_EQ(pointer([](Plan& p) { p.strategy.gradient_syncs = GradientSyncs::micro_batch; }),
               "/strategy/gradient_sync");
     EXPECT_EQ(pointer([](Plan& p) {
