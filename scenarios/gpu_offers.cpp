@@ -51,13 +51,17 @@ void check_recipe(const strategies::Training& training, const topology::Gpu& gpu
                 "legal values: delayed, tensorwise, blockwise");
 }
 
-/// What only CUDA has changes nothing on a chip without it.
+/// What only CUDA and NCCL have changes nothing on a chip without them.
+void refuse_on_chip(bool said, const char* key, const char* otherwise, const topology::Gpu& gpu,
+                    const Reader& section) {
+    if (said && hardware::is_chip(gpu.socket))
+        throw Error(section.file(), section.pointer(key), fmt::format("{} {}", gpu.name, otherwise),
+                    fmt::format("leave {} out", key));
+}
+
 void check_cuda(const strategies::Training& training, const topology::Gpu& gpu, const Reader& section) {
-    if (!hardware::is_chip(gpu.socket)) return;
     const auto refuse = [&](bool said, const char* key, const char* otherwise) {
-        if (said)
-            throw Error(section.file(), section.pointer(key), fmt::format("{} {}", gpu.name, otherwise),
-                        fmt::format("leave {} out", key));
+        refuse_on_chip(said, key, otherwise, gpu, section);
     };
     refuse(training.cuda_graph, "cuda_graph", "runs programs that are compiled whole, and has no CUDA graphs");
     refuse(training.attention_kernel != strategies::Training{}.attention_kernel, "attention_kernel",
@@ -73,14 +77,11 @@ void check_offered(const strategies::Training& training, const topology::Gpu& gp
 }
 
 void check_offered(const strategies::Strategy& strategy, const topology::Gpu& gpu, const Reader& section) {
-    if (!hardware::is_chip(gpu.socket)) return;
-    const bool reduces = strategy.all_reduce_algorithm != strategies::AllReduceAlgorithm::automatic,
-               exchanges = strategy.all_to_all_algorithm != strategies::AllToAllAlgorithm::automatic;
-    if (!reduces && !exchanges) return;
-    const char* const key = reduces ? "all_reduce_algorithm" : "all_to_all_algorithm";
-    throw Error(section.file(), section.pointer(key),
-                fmt::format("{} has links of its own, on which rings run along the torus", gpu.name),
-                fmt::format("leave {} out", key));
+    constexpr const char* otherwise = "has links of its own, on which rings run along the torus";
+    refuse_on_chip(strategy.all_reduce_algorithm != strategies::AllReduceAlgorithm::automatic, "all_reduce_algorithm",
+                   otherwise, gpu, section);
+    refuse_on_chip(strategy.all_to_all_algorithm != strategies::AllToAllAlgorithm::automatic, "all_to_all_algorithm",
+                   otherwise, gpu, section);
 }
 
 }  // namespace orrery::scenarios

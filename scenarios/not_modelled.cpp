@@ -14,6 +14,7 @@ constexpr std::string_view exchange = "which ranks exchange heads has another na
                            exchange_instead = "\"context\": N with \"cp_comm_type\": \"a2a\"";
 constexpr std::string_view zero_instead =
     "\"sharding\": \"zero1\" shards the optimizer's states, \"zero2\" gradients too, \"zero3\" (FSDP) weights too";
+constexpr std::string_view grad_op_instead = "\"sharding\": \"zero3\" with \"fsdp_reshard_after_forward\": false";
 constexpr std::string_view hybrid_instead =
     "\"sharding\": \"zero3\" with \"num_distributed_optimizer_instances\": the number of groups that share";
 constexpr std::string_view bubble_instead = "\"zb-h1\", \"zb-h2\", or \"zb-v\" with virtual_pipeline 2";
@@ -52,7 +53,8 @@ constexpr std::array table{
     NotModelled{strategy, "sharding", "hybrid", "HSDP has another name here", hybrid_instead},
     NotModelled{strategy, "sharding", "full_shard", "FSDP has another name here", zero_instead},
     NotModelled{strategy, "sharding", "hybrid_shard", "HSDP has another name here", hybrid_instead},
-    NotModelled{strategy, "sharding", "shard_grad_op", "ZeRO-2 has another name here", zero_instead},
+    NotModelled{strategy, "sharding", "shard_grad_op", "weights that stay for the backward are said by another key",
+                grad_op_instead},
     NotModelled{strategy, "horovod_fusion_threshold", "", cycles, cycles_instead},
     NotModelled{strategy, "horovod_cycle_time", "", cycles, cycles_instead},
     NotModelled{strategy, "schedule", "dapple", flush, flush_instead},

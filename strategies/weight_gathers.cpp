@@ -91,7 +91,7 @@ void WeightGathers::gather(std::size_t number) {
             takes(visit, experts);
         }
     }
-    if (stays_for_backward(plan_, stage_, visit)) there_[unit] = gathered;
+    if (visit.stays) there_[unit] = gathered;
 }
 
 Label WeightGathers::label_of(const Visit& visit) const {

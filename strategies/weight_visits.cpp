@@ -53,23 +53,20 @@ private:
     std::map<Unit, std::uint32_t> open_;
 };
 
-}  // namespace
-
+/// Whether a layer of this stage reads the first one's words.
 bool lends_words(const Stage& stage) {
     return std::ranges::any_of(stage.chunks, [](const auto& chunk) {
         return std::ranges::any_of(chunk, [](const PlacedLayer& each) { return each.blocks->borrows_words; });
     });
 }
 
-bool stays_for_backward(const Plan& plan, const Stage& stage, const Visit& visit) {
-    const bool words = visit.slot->chunk == 0 && visit.begin == 0 && lends_words(stage);
-    return words || !plan.strategy.full_sharding.reshard_after_forward;
-}
+}  // namespace
 
 std::vector<Visit> weight_visits(const Plan& plan, const Stage& stage, std::span<const Slot> slots) {
     std::vector<Visit> visits;
     std::set<Unit> met;
     Staying staying(plan);
+    const bool all_stay = !plan.strategy.full_sharding.reshard_after_forward, words_stay = lends_words(stage);
     std::vector<std::vector<std::pair<std::size_t, std::size_t>>> units;
     for (const auto& chunk : stage.chunks) units.push_back(units_of(plan, chunk));
     const auto visit = [&](const Slot& slot, std::pair<std::size_t, std::size_t> of) {
@@ -79,7 +76,8 @@ std::vector<Visit> weight_visits(const Plan& plan, const Stage& stage, std::span
             const Visit& before = visits.back();
             next.follows = before.first && before.slot->chunk == slot.chunk && before.begin == next.begin;
         }
-        if (stays_for_backward(plan, stage, next)) next.there = staying.pass(next);
+        next.stays = all_stay || (words_stay && slot.chunk == 0 && next.begin == 0);
+        if (next.stays) next.there = staying.pass(next);
         visits.push_back(next);
     };
     for (const Slot& slot : slots) {

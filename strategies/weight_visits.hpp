@@ -18,21 +18,15 @@ namespace orrery::strategies {
 struct Visit {
     const Slot* slot;
     std::size_t begin, end;  ///< positions in the slot's chunk, which a backward goes through from the end
-    /// Whether the weights are there from an earlier visit and stay behind this one: between forward and backward of a
-    /// unit that is not given back.
-    bool there = false;
+    /// Whether the weights stay until the backward has used them, and whether they are there from an earlier visit.
+    /// Where logits read the word embedding too, the first layer's stay always: FSDP's root is not freed behind the
+    /// forward (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard).
+    bool stays = false, there = false;
     bool first = false;    ///< of its unit in a program, where a secondary partition is kept (zero_plus_plus.hpp)
     bool follows = false;  ///< the visit before is its unit's, whose weights are handed on
 
     [[nodiscard]] std::size_t calls() const { return end - begin; }
 };
-
-/// Whether a unit's weights stay until the backward has used them. Where logits read the word embedding too, the first
-/// layer's do always: FSDP's root is not freed behind the forward (torch/distributed/fsdp/_runtime_utils.py,
-/// _post_forward_reshard).
-bool stays_for_backward(const Plan& plan, const Stage& stage, const Visit& visit);
-/// Whether a layer of this stage reads the first one's words.
-bool lends_words(const Stage& stage);
 
 /// In program order. Weights that stay without a pipeline are given back by a backward that no forward waits behind; in
 /// a pipeline by a step's last (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync: FSDP's
